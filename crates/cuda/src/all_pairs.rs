@@ -1,6 +1,6 @@
 //! Every pair of atoms (`kernels/all_pairs.cu`): for forces that reach across the box.
 
-use crate::device_data::DeviceData;
+use crate::device_data::{AtomGroups, DeviceData};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
@@ -225,10 +225,12 @@ impl NeighborEngine for AllPairs {
     }
 
     fn attach(&self, data: &mut DeviceData) {
-        data.center = self.center.address();
-        data.extent = self.extent.address();
-        data.relative = self.relative.address();
-        data.share = self.share.address();
+        data.groups = AtomGroups {
+            center: self.center.address(),
+            extent: self.extent.address(),
+            relative: self.relative.address(),
+            share: self.share.address(),
+        };
     }
 
     fn build(&self, _world: &DeviceData, _slot: i32) -> Vec<Launch> {

@@ -1,6 +1,8 @@
 //! The atoms in device memory.
 
-use crate::device_data::{BoxGeometry, Control, DeviceData, FixedPosition, PlainPosition};
+use crate::device_data::{
+    AtomArrays, BoxGeometry, CartesianPosition, Control, DeviceData, FixedPosition, SortArrays,
+};
 use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
 use jostle_core::{Precision, Result, State, System, Vec3};
@@ -97,7 +99,7 @@ impl Reals {
 fn position_units(precision: Precision) -> usize {
     match precision {
         Precision::Mixed => 1,
-        Precision::Double => size_of::<PlainPosition>() / size_of::<FixedPosition>(),
+        Precision::Double => size_of::<CartesianPosition>() / size_of::<FixedPosition>(),
     }
 }
 
@@ -165,31 +167,23 @@ impl Arrays {
 
     /// The addresses, for kernels; what belongs to a pair algorithm is left at 0.
     pub fn data(&self, geometry: BoxGeometry) -> DeviceData {
-        DeviceData {
-            n: self.n as i32,
-            tile_capacity: 0,
-            row_capacity: 0,
-            tile_stride: 0,
-            row_stride: 0,
-            neighbor_capacity: 0,
-            n_excluded: 0,
-            unused: 0,
-            geometry,
-            control: self.control.address(),
+        let charges = self.charge.as_ref().map_or([0; 2], |charge| charge.each_ref().map(Reals::address));
+        let atoms = AtomArrays {
             mass: self.mass.address(),
             inverse_mass: self.inverse_mass.address(),
-            table: self.table.address(),
             displacement_limits: self.displacement_limits.address(),
             position: [self.position[0].address(), self.position[1].address()],
             built: self.position[2].address(),
             displaced: 0,
-            x: [self.x[0].address(), self.x[1].address()],
-            v: [self.v[0].address(), self.v[1].address()],
-            id: [self.id[0].address(), self.id[1].address()],
-            image: [self.image[0].address(), self.image[1].address()],
+            x: self.x.each_ref().map(Buffer::address),
+            v: self.v.each_ref().map(Buffer::address),
+            id: self.id.each_ref().map(Buffer::address),
+            image: self.image.each_ref().map(Buffer::address),
             force: self.force.address(),
-            charge_of: self.charge.as_ref().map_or(0, |charge| charge[0].address()),
-            charge: self.charge.as_ref().map_or(0, |charge| charge[1].address()),
+            charge_by_id: charges[0],
+            charge: charges[1],
+        };
+        let sort = SortArrays {
             bin: self.bin.address(),
             rank: self.rank.address(),
             height: self.height.address(),
@@ -197,31 +191,15 @@ impl Arrays {
             count: self.count.address(),
             start: self.start.address(),
             sums: self.sums.address(),
-            owned: 0,
-            tile_atoms: 0,
-            n_tile_atoms: 0,
-            origin: 0,
-            list: 0,
-            n_rows: 0,
-            own_order: 0,
-            neighbor: 0,
-            n_neighbor: 0,
-            excluded: 0,
-            index_by_id: 0,
-            partner: 0,
-            partner_range: 0,
-            met: 0,
-            center: 0,
-            extent: 0,
-            relative: 0,
-            share: 0,
-            functions: 0,
-            derivative: 0,
-            embedding: 0,
-            thermostat: 0,
-            deviates: 0,
-            partial: 0,
-            total: 0,
+        };
+        DeviceData {
+            n: self.n as i32,
+            geometry,
+            control: self.control.address(),
+            table: self.table.address(),
+            atoms,
+            sort,
+            ..DeviceData::default()
         }
     }
 
@@ -241,7 +219,7 @@ impl Arrays {
 
     /// Lets atoms be displaced from where lists have them, as long as somebody looks around those that do.
     pub fn allow_displaced(&self, data: &mut DeviceData) {
-        data.displaced = self.displaced.address();
+        data.atoms.displaced = self.displaced.address();
     }
 
     /// Nobody is in any bin, as sorting wants it.
@@ -274,7 +252,7 @@ impl Arrays {
         state.species = match self.precision {
             Precision::Mixed => positions.iter().map(|p| p.species as u16).collect(),
             // Of the two units of a Cartesian position the second ends with the species.
-            Precision::Double => positions.chunks_exact(2).map(|p| p[1].fraction[2] as u16).collect(),
+            Precision::Double => positions.chunks_exact(2).map(|p| p[1].z as u16).collect(),
         };
         Ok(())
     }
@@ -288,7 +266,7 @@ impl Arrays {
                 .iter()
                 .map(|p| {
                     // The middle of what rounds down to it.
-                    let s = p.fraction.map(|n| (f64::from(n) + 0.5) / 4_294_967_296.0);
+                    let s = [p.x, p.y, p.z].map(|n| (f64::from(n) + 0.5) / 4_294_967_296.0);
                     let (l, t) = (geometry.edge, geometry.tilt);
                     [
                         geometry.origin[0] + s[0] * l[0] + s[1] * t[0] + s[2] * t[1],
@@ -300,9 +278,8 @@ impl Arrays {
             Precision::Double => units
                 .chunks_exact(2)
                 .map(|p| {
-                    let ([a, b, c], d) = (p[0].fraction, p[0].species as u32);
-                    let [e, f, _] = p[1].fraction;
-                    [word(a, b), word(c, d), word(e, f)]
+                    let (low, high) = (p[0], p[1]);
+                    [word(low.x, low.y), word(low.z, low.species as u32), word(high.x, high.y)]
                 })
                 .collect(),
         })

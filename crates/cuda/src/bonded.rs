@@ -3,9 +3,10 @@
 use crate::arrays::Reals;
 use crate::codegen::{self, bonded_arithmetic};
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::step_graph::VIRIAL;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, System};
@@ -28,28 +29,40 @@ const MOST_THREADS: usize = 1 << 19;
 /// after the other: the threads of a warp wait for the longest of their lists.
 const STRETCH: usize = 1024;
 
-/// What kernels are told of what is bound: as in `bonded.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct BondedData {
-    atoms: u64,
-    first: u64,
-    row: [u64; 4],
-    index: [u64; 4],
-    ids: u64,
-    indices: u64,
-    index_by_id: u64,
-    bond_table: u64,
-    angle_table: u64,
-    dihedral_table: u64,
-    map_table: u64,
-    points: u64,
-    n_others: i64,
-    n_atoms: i64,
+shared_structure! {
+    /// Terms in which atoms are bound. Lists are by number of the atom among those that are bound, each in an order
+    /// of its own: entries (row of the term in its table, times ROLES, plus the role of this atom) and indices of the
+    /// other atoms.
+    struct BondedData {
+        /// Ids by number.
+        atoms: u64 = "const u32*",
+        /// Beginnings of the lists of bonds, angles, dihedrals and maps, by number.
+        first: u64 = "const uint4*",
+        /// Entries of each of the four kinds.
+        row: [u64; 4] = "const u32*",
+        /// Indices of the other atoms, for each of the four kinds.
+        index: [u64; 4] = "const u32*",
+        /// Ids of all these other atoms.
+        ids: u64 = "const u32*",
+        /// Indices of all these other atoms, set by the sort.
+        indices: u64 = "u32*",
+        index_by_id: u64 = "u32*",
+        /// Rows: term, square of the length at which it breaks, coefficients.
+        bond_table: u64 = "const bond_real*",
+        /// Rows: term, coefficients.
+        angle_table: u64 = "const angle_real*",
+        /// Rows: term, coefficients.
+        dihedral_table: u64 = "const dihedral_real*",
+        /// Rows: points per radian, points along an angle, first point.
+        map_table: u64 = "const real*",
+        /// Nodes of the maps.
+        points: u64 = "const real4*",
+        /// Number of entries of `ids`.
+        n_others: i64,
+        /// Number of bound atoms.
+        n_atoms: i64,
+    }
 }
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for BondedData {}
 
 /// The kernels, and what is bound to what.
 pub struct BondedKernels {
@@ -183,7 +196,7 @@ pub fn build(forces: &Forces, which: Which, team: u32, precision: Precision, sum
         most_coefficients(&forces.angles),
         most_coefficients(&forces.dihedrals),
     ];
-    let source = codegen::bonded_source(forces, most, precision);
+    let source = codegen::bonded_source(forces, most, precision) + &BondedData::source();
     let mut build = kernels::module_source(&source, include_str!("../kernels/bonded.cu"), precision, sums);
     build.options.push(format!("-DTEAM={team}"));
     build.options.push(format!("-DALL_BOUND={}", i32::from(which == Which::All)));

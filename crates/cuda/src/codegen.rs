@@ -109,7 +109,7 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
     });
     let mut text = SourceText::default();
     let strength = match sum {
-        LatticeSum::Charges(_) => "w.charge[i]",
+        LatticeSum::Charges(_) => "w.atoms.charge[i]",
         LatticeSum::Dispersion(term) => {
             let notation = Notation { number: "real", precision };
             let numbers: Vec<String> = term.coefficients.iter().map(|c| notation.literal(*c)).collect();

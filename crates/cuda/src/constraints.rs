@@ -3,9 +3,10 @@
 
 use crate::codegen::{Recorder, scalar_function};
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch, Waits};
+use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::constraints::{
     Group, Groups, ImpulseCoupling, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
@@ -30,23 +31,29 @@ const UNCONSTRAINED: u32 = u32::MAX;
 /// Is not the first of its group.
 const FOLLOWER: u32 = u32::MAX - 1;
 
-/// What kernels are told of groups: as in `constraints.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct ConstraintData {
-    leads: u64,
-    slot: u64,
-    group: u64,
-    numbers: u64,
-    leader: u64,
-    mover: u64,
-    n_warp_groups: u64,
-    index: u64,
-    noise: u64,
+shared_structure! {
+    /// Groups of atoms that constraints hold together.
+    struct ConstraintData {
+        /// Group whose first atom it is, by id; FOLLOWER of the first one, or UNCONSTRAINED.
+        leads: u64 = "const u32*",
+        /// Slot among the atoms of groups, by id.
+        slot: u64 = "const u32*",
+        /// Shape of each group, its first slot, and where its numbers begin.
+        group: u64 = "const uint4*",
+        /// Lengths of the groups, or what replaces them.
+        numbers: u64 = "const double*",
+        /// `leads`, in storage order.
+        leader: u64 = "u32*",
+        /// Atoms that move: 32 for each warp group. An atom that moves itself (UNCONSTRAINED), or the first one of a
+        /// group, or NO_ATOM; and its shape, first slot and numbers.
+        mover: u64 = "uint4*",
+        n_warp_groups: u64 = "int*",
+        /// Index and species of the atom, by slot.
+        index: u64 = "uint2*",
+        /// Noise of the step under way, in storage order: [n][3].
+        noise: u64 = "double*",
+    }
 }
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for ConstraintData {}
 
 /// What a kernel that moves atoms does before they are kicked for the first half of a step: as in
 /// `constraints.cu`.
@@ -187,7 +194,12 @@ fn source(shapes: &[Shape]) -> String {
 
 /// The kernels' source for groups of these shapes.
 pub fn build(shapes: &[Shape], precision: Precision, sums: Summation) -> Build {
-    kernels::module_source(&source(shapes), include_str!("../kernels/constraints.cu"), precision, sums)
+    kernels::module_source(
+        &(source(shapes) + &ConstraintData::source()),
+        include_str!("../kernels/constraints.cu"),
+        precision,
+        sums,
+    )
 }
 
 impl Constraints {

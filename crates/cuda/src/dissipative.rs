@@ -2,27 +2,26 @@
 
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::shared::{SharedStructure, shared_structure};
 use crate::step_graph::MidStepForces;
 use crate::sums::Summation;
 use jostle_core::thermostat::{Dissipative, pair_impulse};
 use jostle_core::{NoiseKey, Precision, Result};
 
-/// What kernels are told: as in `dissipative.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct DissipationData {
-    cutoff: f64,
-    friction: f64,
-    noise: f64,
-    seed: u64,
-    step: u64,
-    listed: i64,
+shared_structure! {
+    /// Thermostat of dissipative particle dynamics, and the noise of a step.
+    struct DissipationData {
+        cutoff: f64,
+        friction: f64,
+        noise: f64,
+        seed: u64,
+        step: u64,
+        /// 1 where lists of atoms have all pairs.
+        listed: i64,
+    }
 }
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for DissipationData {}
 
 /// The kernels, and velocities half-way.
 pub struct PairThermostat {
@@ -39,7 +38,8 @@ pub struct PairThermostat {
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula =
         codegen::scalar_function("pair_impulse", 5, |x| vec![pair_impulse(x[0], x[1], x[2], x[3], x[4])]);
-    kernels::mid_step_source(&formula, include_str!("../kernels/dissipative.cu"), precision, sums)
+    let physics = formula + &DissipationData::source();
+    kernels::mid_step_source(&physics, include_str!("../kernels/dissipative.cu"), precision, sums)
 }
 
 impl PairThermostat {

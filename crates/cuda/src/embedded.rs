@@ -2,7 +2,7 @@
 
 use crate::arrays::Reals;
 use crate::codegen;
-use crate::device_data::DeviceData;
+use crate::device_data::{DeviceData, EmbeddedArrays};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::tiles::ListCapacity;
@@ -117,9 +117,11 @@ impl NeighborEngine for EmbeddedEngine {
 
     fn attach(&self, data: &mut DeviceData) {
         self.pairs.attach(data);
-        data.functions = self.functions.address();
-        data.derivative = self.derivative.address();
-        data.embedding = self.embedding.address();
+        data.embedded = EmbeddedArrays {
+            functions: self.functions.address(),
+            derivative: self.derivative.address(),
+            energy: self.embedding.address(),
+        };
     }
 
     fn holds(&self, capacity: ListCapacity) -> bool {

@@ -1,6 +1,6 @@
 //! Atoms without a pair force, in device memory.
 
-use crate::device_data::DeviceData;
+use crate::device_data::{DeviceData, ExclusionLists};
 use crate::driver::{Buffer, Device};
 use jostle_core::Result;
 
@@ -44,12 +44,15 @@ impl Exclusions {
 
     /// Enters them into the device data.
     pub fn attach(&self, data: &mut DeviceData) {
-        data.n_excluded = self.fours as i32;
-        data.excluded = self.ids.address();
-        data.index_by_id = self.index_by_id.address();
-        data.partner = self.partner.address();
-        data.partner_range = self.range.address();
-        data.met = self.met.address();
+        data.exclusions = ExclusionLists {
+            fours: self.fours as i32,
+            unused: 0,
+            ids: self.ids.address(),
+            index_by_id: self.index_by_id.address(),
+            partner: self.partner.address(),
+            partner_range: self.range.address(),
+            tile_index: self.met.address(),
+        };
     }
 
     /// Whether there are none.

@@ -4,39 +4,39 @@
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::restraint::RestraintKernels;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::step_graph::VIRIAL;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
 use jostle_potentials::external::{Field, Wall};
 
-/// What kernels are told of a field: as in `field.cu`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct FieldData {
-    force: u64,
-    members: u64,
-}
+shared_structure! {
+    /// Field: a force that is the same everywhere.
+    struct FieldData {
+        /// Forces by species: [species][3].
+        force: u64 = "const double*",
+        /// 1 for atoms on which the field acts, by id; null where it acts on all.
+        members: u64 = "const u32*",
+    }
 
-/// What kernels are told of a wall: as in `wall.cu`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct WallData {
-    table: u64,
-    reach: u64,
-    at: f64,
-    side: f64,
-    axis: i64,
+    /// Wall: a plane that acts on atoms.
+    struct WallData {
+        /// Table of the pair force.
+        table: u64 = "const real*",
+        /// Cut-offs by species; 0 without a force.
+        reach: u64 = "const double*",
+        /// Position of the plane along its axis.
+        at: f64,
+        /// 1 or -1: direction from the plane to the atoms.
+        side: f64,
+        axis: i64,
+    }
 }
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for FieldData {}
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for WallData {}
 
 /// A field or a wall.
 #[derive(Debug, Clone, Copy)]
@@ -68,18 +68,14 @@ pub struct ExternalForces {
 
 /// The source for a field.
 pub fn field(precision: Precision, sums: Summation) -> Build {
-    kernels::module_source(
-        include_str!("../kernels/field.cu"),
-        include_str!("../kernels/external.cu"),
-        precision,
-        sums,
-    )
+    let physics = FieldData::source() + include_str!("../kernels/field.cu");
+    kernels::module_source(&physics, include_str!("../kernels/external.cu"), precision, sums)
 }
 
 /// The source for a wall.
 pub fn wall(wall: &Wall, precision: Precision, sums: Summation) -> Build {
     let pair = codegen::pair_source(std::slice::from_ref(&wall.term), &[], precision);
-    let physics = [pair.source.as_str(), include_str!("../kernels/wall.cu")].join("\n");
+    let physics = [&pair.source, &WallData::source(), include_str!("../kernels/wall.cu")].join("\n");
     let build = kernels::module_source(&physics, include_str!("../kernels/external.cu"), precision, sums);
     Build { table: pair.table, ..build }
 }

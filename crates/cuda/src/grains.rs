@@ -2,8 +2,9 @@
 
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::shared::{SharedStructure, shared_structure};
 use crate::step_graph::MidStepForces;
 use crate::sums::Summation;
 use jostle_core::{Precision, Result, State, System, Vec3};
@@ -11,23 +12,34 @@ use jostle_potentials::Grains;
 use jostle_potentials::external::{Surface, Wall};
 use jostle_potentials::grains::{Contact, friction};
 
-/// What kernels are told: as in `grains.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct ContactData {
-    law: [f64; 4],
-    timestep: f64,
-    longest: f64,
-    radius: u64,
-    inverse_inertia: u64,
-    angular: u64,
-    faces: u64,
-    n_faces: i64,
-    listed: i64,
-}
+shared_structure! {
+    /// Wall with friction on grains.
+    struct Face {
+        axis: f64,
+        at: f64,
+        /// 1 or -1: direction from the wall to the grains.
+        side: f64,
+    }
 
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for ContactData {}
+    /// Grains, and their law of contact.
+    struct ContactData {
+        law: [f64; 4],
+        /// Time step where there is no slot.
+        timestep: f64,
+        /// Distance of the centres of the largest grains that touch.
+        longest: f64,
+        /// Radii by species.
+        radius: u64 = "const double*",
+        /// Inverse moments of inertia by species.
+        inverse_inertia: u64 = "const double*",
+        /// Angular velocities by id and axis.
+        angular: u64 = "double*",
+        faces: u64 = "const Face*",
+        n_faces: i64,
+        /// 1 where lists of atoms have all pairs.
+        listed: i64,
+    }
+}
 
 /// The kernels, and how grains turn.
 pub struct Contacts {
@@ -42,7 +54,7 @@ pub struct Contacts {
     inverse_inertia: Vec<f64>,
     /// What addresses in `said` belong to.
     _numbers: [Buffer<f64>; 2],
-    _faces: Buffer<f64>,
+    _faces: Buffer<Face>,
 }
 
 /// The kernel's source.
@@ -54,7 +66,8 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         let (force, twist) = friction(law, &contact, three(11), [three(14), three(17)]);
         [force, twist].concat()
     });
-    kernels::mid_step_source(&formula, include_str!("../kernels/grains.cu"), precision, sums)
+    let physics = [formula, Face::source(), ContactData::source()].concat();
+    kernels::mid_step_source(&physics, include_str!("../kernels/grains.cu"), precision, sums)
 }
 
 impl Contacts {
@@ -76,11 +89,11 @@ impl Contacts {
         let inverse_inertia = grains.inverse_inertia(system);
         let numbers = [device.upload(&grains.radius)?, device.upload(inverse_inertia.values())?];
         let walls = walls.iter().filter(|wall| wall.surface == Surface::Grains);
-        let mut faces: Vec<f64> =
-            walls.flat_map(|wall| [wall.axis as f64, wall.at, wall.side.sign()]).collect();
-        let n_faces = faces.len() as i64 / 3;
-        // There is no room for nothing.
-        faces.resize(faces.len().max(3), 0.0);
+        let face = |wall: &Wall| Face { axis: wall.axis as f64, at: wall.at, side: wall.side.sign() };
+        let mut faces: Vec<Face> = walls.map(face).collect();
+        let n_faces = faces.len() as i64;
+        // Buffers are never empty.
+        faces.resize(faces.len().max(1), Face { axis: 0.0, at: 0.0, side: 0.0 });
         let faces = device.upload(&faces)?;
         let angular = device.alloc(3 * n)?;
         let said = ContactData {

@@ -4,7 +4,7 @@ use crate::all_pairs::PairShape;
 use crate::bonded;
 use crate::codegen;
 use crate::constraints;
-use crate::device_data::{Control, DeviceData};
+use crate::device_data;
 use crate::driver::{Device, Kernel};
 use crate::electrostatics;
 use crate::embedded;
@@ -26,15 +26,16 @@ pub struct Build {
     pub table: Vec<f64>,
 }
 
-/// What all kernels start with, in the order the parts need each other.
-fn prelude() -> [String; 4] {
+/// Beginning of every source: numbers, positions, and the structures that host and kernels share.
+pub fn prelude() -> String {
+    include_str!("../kernels/prelude.cuh").replace("#include \"device_data.cuh\"\n", &device_data::source())
+}
+
+/// Beginning of all sources of kernels, in the order in which the parts need each other.
+fn common_source() -> String {
     let noise = codegen::scalar_function("noise_amplitude", 3, |x| vec![noise_amplitude(x[0], x[1], x[2])]);
-    [
-        include_str!("../kernels/prelude.cuh").into(),
-        noise,
-        include_str!("../kernels/motion.cuh").into(),
-        include_str!("../kernels/sums.cuh").into(),
-    ]
+    [&prelude(), &noise, include_str!("../kernels/motion.cuh"), include_str!("../kernels/sums.cuh")]
+        .join("\n")
 }
 
 /// What finds atoms in the order in which they are sorted.
@@ -190,7 +191,7 @@ pub fn build(
     sums: Summation,
 ) -> Build {
     let pair = codegen::pair_source(&forces.pairs, &Vec::from_iter(forces.sums()), precision);
-    let mut source = prelude().join("\n");
+    let mut source = common_source();
     let of_metal = embedded::source(forces, precision);
     let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
     let physics = [pair.source.as_str(), of_metal.as_str()];
@@ -319,16 +320,12 @@ pub(crate) fn thermostat(update: &str, precision: Precision, sums: Summation) ->
 
 /// Puts the source of kernels together that know nothing of pairs.
 pub(crate) fn module_source(physics: &str, kernels: &str, precision: Precision, sums: Summation) -> Build {
-    let source = [&prelude().join("\n"), physics, kernels].join("\n");
+    let source = [&common_source(), physics, kernels].join("\n");
     Build { source, options: common_options(precision, sums), table: Vec::new() }
 }
 
 fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
-    let mut options = vec![
-        format!("-DDOUBLE={}", i32::from(precision == Precision::Double)),
-        format!("-DCONTROL_BYTES={}", size_of::<Control>()),
-        format!("-DDEVICE_DATA_BYTES={}", size_of::<DeviceData>()),
-    ];
+    let mut options = vec![format!("-DDOUBLE={}", i32::from(precision == Precision::Double))];
     options.extend(sums.options());
     options
 }

@@ -22,6 +22,7 @@ mod list;
 mod molecules;
 mod neighbor_engine;
 mod restraint;
+mod shared;
 mod skin;
 mod step_graph;
 mod sums;

@@ -1,6 +1,6 @@
 //! One list per atom (`kernels/list.cu`): for boxes and densities that tiles are not made for.
 
-use crate::device_data::{Control, DeviceData, faults};
+use crate::device_data::{AtomLists, Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::sums::Summation;
@@ -84,9 +84,12 @@ impl NeighborEngine for List {
     }
 
     fn attach(&self, data: &mut DeviceData) {
-        data.neighbor_capacity = self.rows as i32;
-        data.neighbor = self.neighbor.address();
-        data.n_neighbor = self.n_neighbor.address();
+        data.lists = AtomLists {
+            capacity: self.rows as i32,
+            unused: 0,
+            neighbor: self.neighbor.address(),
+            n_neighbor: self.n_neighbor.address(),
+        };
     }
 
     fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {

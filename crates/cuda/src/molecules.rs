@@ -1,34 +1,39 @@
 //! Molecules as points, for a change of the box that moves them as they are (`kernels/molecules.cu`).
 
 use crate::device_data::{BoxGeometry, DeviceData};
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build, blocks_of};
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3};
 
 /// Numbers that a molecular virial adds up.
 pub const MOLECULAR_SUMS: usize = 2;
 
-/// What kernels are told: as in `molecules.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct MoleculeData {
-    first: u64,
-    atom: u64,
-    shift: u64,
-    share: u64,
-    mass: u64,
-    index_by_id: u64,
-    x: u64,
-    v: u64,
-    image: u64,
-    n: i64,
+shared_structure! {
+    /// Molecules: entries are their atoms, one molecule after the other.
+    struct MoleculeData {
+        /// First entry of each molecule, and the number of entries at the end.
+        first: u64 = "const u32*",
+        /// Ids of the entries.
+        atom: u64 = "const u32*",
+        /// Images by which the atom of an entry is away from the others of its molecule: [3][n].
+        shift: u64 = "const int*",
+        /// Part of the atom in the mass of its molecule, by entry.
+        share: u64 = "const double*",
+        /// Masses of molecules.
+        mass: u64 = "const double*",
+        index_by_id: u64 = "u32*",
+        /// Positions before the last change of the box, by id: [n][3].
+        x: u64 = "double*",
+        /// Velocities before the last change of the box, by id.
+        v: u64 = "double*",
+        /// Images before the last change of the box, by id.
+        image: u64 = "int*",
+        /// Number of molecules.
+        n: i64,
+    }
 }
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for MoleculeData {}
-// SAFETY: numbers only; what pads them in C is a field.
-unsafe impl DeviceCopy for BoxGeometry {}
 
 /// The kernels, and who belongs to which molecule.
 pub struct Bodies {
@@ -45,7 +50,7 @@ pub struct Bodies {
 
 /// The kernels' source.
 pub fn build(precision: Precision, sums: Summation) -> Build {
-    kernels::module_source("", include_str!("../kernels/molecules.cu"), precision, sums)
+    kernels::module_source(&MoleculeData::source(), include_str!("../kernels/molecules.cu"), precision, sums)
 }
 
 impl Bodies {

@@ -83,7 +83,7 @@ impl Launches<'_> {
             };
             launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.data).with_value(slot));
         }
-        for kernel in self.kernels.exclusions.iter().filter(|_| self.data.n_excluded > 0) {
+        for kernel in self.kernels.exclusions.iter().filter(|_| self.data.exclusions.fours > 0) {
             let launch = Launch::new(kernel, over_atoms, ATOM_THREADS);
             launches.push(launch.with_value(self.data).with_value(slot));
         }
@@ -117,7 +117,7 @@ impl Launches<'_> {
     pub fn find_missing_pairs(&self, slot: i32) -> Option<Launch> {
         let blocks = self.n_atoms().div_ceil(DISPLACED_ATOMS);
         let launch = || Launch::new(&self.kernels.find_missing_pairs, blocks, ATOM_THREADS);
-        (self.data.displaced != 0).then(|| launch().with_value(self.data).with_value(slot))
+        (self.data.atoms.displaced != 0).then(|| launch().with_value(self.data).with_value(slot))
     }
 
     /// How many numbers a sample has: energies of pair forces, virial, energies of other forces,

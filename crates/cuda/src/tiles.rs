@@ -1,6 +1,6 @@
 //! Block-local lists in shared memory (`kernels/tiles.cuh`, `tile_lists.cu`, `tiles.cu`): the fast path.
 
-use crate::device_data::{BoxGeometry, Control, DeviceData, faults};
+use crate::device_data::{BoxGeometry, Control, DeviceData, TileLists, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
@@ -246,17 +246,19 @@ impl NeighborEngine for Tiles {
     }
 
     fn attach(&self, data: &mut DeviceData) {
-        data.tile_capacity = self.capacity.tile as i32;
-        data.row_capacity = self.capacity.rows as i32;
-        data.tile_stride = self.allocated.tile as i32;
-        data.row_stride = row_stride(self.allocated) as i32;
-        data.owned = self.owned.address();
-        data.tile_atoms = self.tile_atoms.address();
-        data.n_tile_atoms = self.n_tile_atoms.address();
-        data.origin = self.origin.address();
-        data.list = self.list.address();
-        data.n_rows = self.n_rows.address();
-        data.own_order = self.own_order.address();
+        data.tiles = TileLists {
+            capacity: self.capacity.tile as i32,
+            row_capacity: self.capacity.rows as i32,
+            stride: self.allocated.tile as i32,
+            row_stride: row_stride(self.allocated) as i32,
+            owned: self.owned.address(),
+            atoms: self.tile_atoms.address(),
+            n_atoms: self.n_tile_atoms.address(),
+            origin: self.origin.address(),
+            list: self.list.address(),
+            n_rows: self.n_rows.address(),
+            own_order: self.own_order.address(),
+        };
     }
 
     fn tighten(&mut self, capacity: ListCapacity) {

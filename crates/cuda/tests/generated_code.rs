@@ -11,11 +11,10 @@ use jostle_core::thermostat::{Chain, bussi_factor, heat_of_scaling, noise_amplit
 use jostle_core::{Dual, Precision, Real};
 use jostle_cuda::codegen::{PairSource, pair_source, scalar_function_as_on_host};
 use jostle_cuda::driver::{Buffer, Device, DeviceCopy, Launch};
+use jostle_cuda::kernels::prelude;
 use jostle_potentials::table::{Curve, ROW, Tables};
 use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
 use std::fmt::Write;
-
-const PRELUDE: &str = include_str!("../kernels/prelude.cuh");
 
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
@@ -114,7 +113,7 @@ fn squares() -> Vec<f64> {
 
 /// Source of all cases, each in a namespace of its own, with a kernel that runs over distances.
 fn source(sources: &[PairSource]) -> String {
-    let mut text = PRELUDE.to_string();
+    let mut text = prelude();
     for (k, PairSource { source, .. }) in sources.iter().enumerate() {
         let _ = write!(
             text,
@@ -364,7 +363,7 @@ impl Update for Langevin {
 fn check_update<U: Update>(device: &Device) {
     let function = scalar_function_as_on_host(U::NAME, U::INPUTS, U::of);
     let kernel = format!("extern \"C\" __global__ void update(double* x) {{ {}(x, x); }}", U::NAME);
-    let source = [PRELUDE, &function, &kernel].concat();
+    let source = [prelude(), function, kernel].concat();
     let kernel =
         device.compile(U::NAME, &source, &["-DDOUBLE=0".to_string()]).unwrap().kernel("update").unwrap();
     for trial in 0..20 {

@@ -4,11 +4,12 @@ use super::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
-use jostle_core::{Evaluate, Precision, Result, SimBox};
+use jostle_core::{Evaluate, Precision, Result, SimBox, Vec3};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::electrostatics::reciprocal_space::Wave;
 use jostle_potentials::{LatticeSum, Spectrum};
@@ -17,29 +18,27 @@ use jostle_potentials::{LatticeSum, Spectrum};
 const THREADS: u32 = 256;
 const WARP: u32 = 32;
 
-/// A wave, as in `ewald.cu`, field by field.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct WaveData {
-    weight: f64,
-    vector: [f64; 3],
-    virial: [f64; 6],
-    numbers: [i32; 4],
-}
+shared_structure! {
+    /// Wave and its opposite.
+    struct WaveData {
+        /// Twice the energy of an amplitude whose square is 1.
+        weight: f64,
+        vector: Vec3,
+        /// Virial of the energy 1.
+        virial: [f64; 6],
+        /// Multiples of the reciprocal edges.
+        numbers: [i32; 4],
+    }
 
-/// What kernels are told of all waves: as in `ewald.cu`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct EwaldSum {
-    waves: u64,
-    amplitude: u64,
-    n: i64,
+    /// Waves of a box.
+    struct EwaldSum {
+        waves: u64 = "const WaveData*",
+        /// Amplitude of each wave, times its weight.
+        amplitude: u64 = "real2*",
+        /// Number of waves.
+        n: i64,
+    }
 }
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for WaveData {}
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for EwaldSum {}
 
 /// The waves of a box, and the kernels.
 pub struct Ewald {
@@ -55,7 +54,7 @@ pub struct Ewald {
 
 /// The kernels' source.
 pub fn build(sum: &LatticeSum, precision: Precision) -> Build {
-    let source = codegen::excluded_source(sum, precision);
+    let source = codegen::excluded_source(sum, precision) + &WaveData::source() + &EwaldSum::source();
     kernels::module_source(&source, include_str!("../../kernels/ewald.cu"), precision, Summation::Fast)
 }
 

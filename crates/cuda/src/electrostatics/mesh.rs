@@ -4,10 +4,11 @@ use super::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::{Error, Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::electrostatics::reciprocal_space::reciprocal;
@@ -29,22 +30,26 @@ const SHARED: usize = 47 * 1024;
 /// Lines that a block transforms at a time, if it has room for them.
 const MOST_LINES: usize = 8;
 
-/// What kernels are told: as in `mesh.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct Points {
-    volume: f64,
-    reciprocal: [f64; 6],
-    unit: f64,
-    charge: u64,
-    potential: u64,
-    modes: u64,
-    moduli: u64,
-    turns: u64,
+shared_structure! {
+    /// Mesh of charges and the modes of their potential.
+    struct MeshArrays {
+        volume: f64,
+        /// Gradients of the fractional coordinates: xx, xy, xz, yy, yz, zz.
+        reciprocal: [f64; 6],
+        /// Unit of the charges on the mesh: a power of two, so large that sums of whole numbers do not overflow.
+        unit: f64,
+        /// Charges by x, y, z; always 0 before charges are spread.
+        charge: u64 = "i64*",
+        /// Potential by x, y, z.
+        potential: u64 = "real*",
+        /// Amplitudes of modes.
+        modes: u64 = "Complex*",
+        /// Moduli of the splines along x, then y, then z.
+        moduli: u64 = "const real*",
+        /// Roots of unity along x, then y, then z.
+        turns: u64 = "const Complex*",
+    }
 }
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for Points {}
 
 /// The splitting and the mesh, as asked for.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +91,7 @@ struct MeshShape {
 pub struct Mesh {
     form: MeshShape,
     n: [usize; 3],
-    points: Points,
+    points: MeshArrays,
     kernels: MeshKernels,
     /// What the addresses in `points` belong to.
     charge: Buffer<i64>,
@@ -119,6 +124,7 @@ fn build(
         &codegen::excluded_source(sum, precision),
         include_str!("../../kernels/excluded.cuh"),
         include_str!("../../kernels/fourier.cuh"),
+        &MeshArrays::source(),
     ];
     let mut build =
         kernels::module_source(&source.concat(), include_str!("../../kernels/mesh.cu"), precision, sums);
@@ -223,7 +229,7 @@ impl Mesh {
         let mut found = Mesh {
             form,
             n,
-            points: Points {
+            points: MeshArrays {
                 volume: 0.0,
                 reciprocal: [0.0; 6],
                 unit,

@@ -14,7 +14,7 @@ use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
-use crate::device_data::{BoxGeometry, Control, DeviceData};
+use crate::device_data::{BoxGeometry, Control, DeviceData, ReductionArrays};
 use crate::dissipative::PairThermostat;
 use crate::driver::{Device, Module};
 use crate::electrostatics::{BoxChange, LatticeSumKernel};
@@ -338,8 +338,8 @@ impl Cuda {
         if let Some(thermostat) = &self.thermostat {
             thermostat.attach(&mut self.data);
         }
-        self.data.partial = self.sums.partial.address();
-        self.data.total = self.sums.total.address();
+        self.data.reduction =
+            ReductionArrays { partial: self.sums.partial.address(), total: self.sums.total.address() };
     }
 
     /// Copies the host's atoms to the device; the list is stale then.
