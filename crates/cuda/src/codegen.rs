@@ -3,6 +3,7 @@
 
 mod pairs;
 mod recorder;
+mod source_text;
 
 pub use pairs::{PairSource, pair_source};
 pub use recorder::Recorder;
@@ -18,7 +19,7 @@ use jostle_potentials::electrostatics::screened;
 use jostle_potentials::electrostatics::spline::weights_of_order;
 use jostle_potentials::{Forces, LatticeSum, PairFunction, PairVisitor, Spectrum};
 use recorder::{Notation, Tape};
-use std::fmt::Write;
+use source_text::SourceText;
 
 /// Writes a function of scalars, in f64: see [`function`].
 pub fn scalar_function(
@@ -224,20 +225,7 @@ impl DihedralVisitor for DihedralAt<'_> {
     }
 }
 
-/// Source text in lines.
-#[derive(Default)]
-struct SourceText(String);
-
 impl SourceText {
-    fn line(&mut self, depth: usize, line: impl AsRef<str>) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.0, "{:width$}{}", "", line.as_ref(), width = 4 * depth);
-    }
-
-    fn lines(&mut self, depth: usize, lines: impl Iterator<Item = String>) {
-        lines.for_each(|line| self.line(depth, line));
-    }
-
     /// Writes the function of each term of bonds, angles or dihedrals, in the arithmetic that its conditioning
     /// asks for, and one that calls them by number. Inputs are `geometry` numbers, then coefficients.
     fn family<K: BondedKind>(

@@ -1,6 +1,7 @@
 //! What charges, or dispersion over all images, do beyond the pairs in lists: atoms excluded from each
 //! other, and reciprocal space: on a mesh, or wave by wave.
 
+mod box_change;
 pub mod ewald;
 pub mod excluded;
 pub mod mesh;
@@ -10,6 +11,7 @@ use crate::driver::{Device, Launch};
 use crate::exclusions::Exclusions;
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
+pub use box_change::BoxChange;
 use ewald::Ewald;
 use excluded::ExcludedCharges;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
@@ -18,15 +20,6 @@ use mesh::Mesh;
 
 /// Energy and virial, which each part leaves in shares.
 pub const SUMS: usize = 7;
-
-/// What became of charges in another box.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BoxChange {
-    /// Everything is where it was.
-    AsItWas,
-    /// Their mesh is another one, or their wave vectors are others.
-    Anew,
-}
 
 /// Charges on a device, or dispersion over all images.
 pub struct LatticeSumKernel {

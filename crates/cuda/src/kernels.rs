@@ -1,19 +1,12 @@
 //! The kernels' source: physics from [`crate::codegen`], skeletons from `kernels/`.
 
-use crate::all_pairs::PairShape;
-use crate::bonded;
 use crate::codegen;
-use crate::constraints;
 use crate::device_data;
 use crate::driver::{Device, Kernel};
-use crate::electrostatics;
-use crate::embedded;
 use crate::sums::Summation;
-use jostle_core::constraints::Groups;
 use jostle_core::thermostat::noise_amplitude;
-use jostle_core::{Algorithm, Precision, Result, SimBox, System, Thermostat};
-use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{Forces, LatticeSum};
+use jostle_core::{Algorithm, Precision, Result};
+use jostle_potentials::Forces;
 
 /// What a set of kernels is compiled for.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,14 +25,14 @@ pub fn prelude() -> String {
 }
 
 /// Beginning of all sources of kernels, in the order in which the parts need each other.
-fn common_source() -> String {
+pub(crate) fn common_source() -> String {
     let noise = codegen::scalar_function("noise_amplitude", 3, |x| vec![noise_amplitude(x[0], x[1], x[2])]);
     [&prelude(), &noise, include_str!("../kernels/motion.cuh"), include_str!("../kernels/sums.cuh")]
         .join("\n")
 }
 
 /// What finds atoms in the order in which they are sorted.
-const SEARCH: &str = include_str!("../kernels/search.cuh");
+pub(crate) const SEARCH: &str = include_str!("../kernels/search.cuh");
 
 /// How pairs are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +52,7 @@ impl PairAlgorithm {
     pub const ALL: [PairAlgorithm; 4] =
         [PairAlgorithm::Tiles, PairAlgorithm::List, PairAlgorithm::Cells, PairAlgorithm::AllPairs];
     /// Those of them that have exact sums.
-    const EXACT: [PairAlgorithm; 2] = [PairAlgorithm::List, PairAlgorithm::Cells];
+    pub(crate) const EXACT: [PairAlgorithm; 2] = [PairAlgorithm::List, PairAlgorithm::Cells];
 
     /// Whether it has these forces, with such sums. Embedded atoms need lists; where all pairs are met,
     /// there are no charges.
@@ -171,7 +164,7 @@ const MOST_RESIDENT: u32 = 1536;
 const RESIDENT_OF_MANY: u32 = 1280;
 
 /// Puts the source of all that pairs have no part in together: it is the same for all systems.
-fn of_atoms(precision: Precision, sums: Summation) -> Build {
+pub(crate) fn of_atoms(precision: Precision, sums: Summation) -> Build {
     let kernels = concat!(
         include_str!("../kernels/integrate.cu"),
         include_str!("../kernels/reduce.cu"),
@@ -179,48 +172,6 @@ fn of_atoms(precision: Precision, sums: Summation) -> Build {
         include_str!("../kernels/displacement.cu")
     );
     module_source(SEARCH, kernels, precision, sums)
-}
-
-/// Puts the source for pairs of atoms together.
-pub fn build(
-    forces: &Forces,
-    precision: Precision,
-    algorithm: PairAlgorithm,
-    shape: TileShape,
-    pairs: PairShape,
-    sums: Summation,
-) -> Build {
-    let pair = codegen::pair_source(&forces.pairs, &Vec::from_iter(forces.sums()), precision);
-    let mut source = common_source();
-    let of_metal = embedded::source(forces, precision);
-    let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
-    let physics = [pair.source.as_str(), of_metal.as_str()];
-    let skeleton = [include_str!("../kernels/pair.cuh"), SEARCH, algorithm.source()];
-    for part in physics.iter().chain(&skeleton).chain(&passes) {
-        source.push('\n');
-        source.push_str(part);
-    }
-    let double = precision == Precision::Double;
-    let mut options = common_options(precision, sums);
-    match algorithm {
-        PairAlgorithm::Tiles => {
-            let resident = if double { shape.resident / 2 } else { shape.resident };
-            options.extend([
-                format!("-DTILE_ATOMS={}", shape.atoms),
-                format!("-DTEAM={}", shape.team),
-                format!("-DPARTS={}", shape.parts),
-                format!("-DTILE_SIZE={}", shape.size as i32),
-                format!("-DRESIDENT={}", resident.max(shape.threads())),
-            ]);
-        }
-        PairAlgorithm::AllPairs => options.extend(pairs.options(precision)),
-        PairAlgorithm::List => {
-            let team = crate::list::team(shape.team, forces.embedded.is_some(), sums);
-            options.push(format!("-DLIST_TEAM={team}"));
-        }
-        PairAlgorithm::Cells => {}
-    }
-    Build { source, options, table: pair.table }
 }
 
 /// The source of kernels that act in the middle of a step.
@@ -234,85 +185,6 @@ pub fn blocks_of(n: i32) -> u32 {
     (n as u32).div_ceil(ATOM_THREADS).max(1)
 }
 
-/// What acts in the middle of a step: friction and noise of pairs, and that of grains.
-pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
-    [crate::dissipative::build(precision, Summation::Fast), crate::grains::build(precision, Summation::Fast)]
-}
-
-/// Restraints, and fields.
-pub fn of_external(precision: Precision) -> [Build; 2] {
-    [crate::restraint::build(precision, Summation::Fast), crate::external::field(precision, Summation::Fast)]
-}
-
-/// What is compiled for every run, whatever its forces: with fast sums, and with exact ones for these.
-pub fn of_every_run(forces: &Forces, precision: Precision) -> [Build; 2] {
-    [Summation::Fast, Summation::exact(forces)].map(|sums| of_atoms(precision, sums))
-}
-
-/// All that may be compiled for a run with these forces, with large systems in mind: every pair algorithm.
-pub fn default_builds(forces: &Forces, precision: Precision) -> Vec<Build> {
-    builds(forces, precision, &PairAlgorithm::ALL, Summation::Fast)
-}
-
-/// Tiles as they are where lists are long and densities uneven: several threads an atom, blocks in parts.
-pub fn of_long_lists(forces: &Forces, precision: Precision) -> Build {
-    let shape = TileShape { parts: 2, ..TileShape::new(32, 8) };
-    build(forces, precision, PairAlgorithm::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
-}
-
-/// The default builds with exact sums, as reproducible runs need them, and those of a thermostat.
-pub fn reproducible_builds(forces: &Forces, precision: Precision, scaling: &Thermostat) -> Vec<Build> {
-    let exact = Summation::exact(forces);
-    let mut builds = builds(forces, precision, &PairAlgorithm::EXACT, exact);
-    if let Some(update) = crate::thermostat::source(scaling) {
-        builds.extend([Summation::Fast, exact].map(|sums| thermostat(&update, precision, sums)));
-    }
-    builds
-}
-
-/// What may be compiled for molecules: what they are bound in, for few and for many entries an atom,
-/// constraints, what moves them as they are, and forces in open space.
-///
-/// # Errors
-/// If too many constraints hang together.
-pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
-    let groups = Groups::new(system)?;
-    let sums = [Summation::Fast, Summation::exact(forces)];
-    let shapes = [(bonded::Which::All, 1), (bonded::Which::Some, 8)];
-    let bonded = sums
-        .iter()
-        .flat_map(|sums| shapes.map(|(which, team)| bonded::build(forces, which, team, precision, *sums)));
-    let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
-    let volume = sums.iter().map(|sums| crate::molecules::build(precision, *sums));
-    let vacuum = std::iter::once_with(|| crate::vacuum::build(precision));
-    Ok(bonded.chain(constraints).chain(volume).chain(vacuum).collect())
-}
-
-/// What is compiled besides for a sum over all images: a mesh, which sees to excluded atoms, too, single
-/// reciprocal space, or what sees to excluded atoms alone.
-///
-/// # Errors
-/// If a mesh has more points than a GPU can have.
-pub fn of_sum(sum: &LatticeSum, simbox: &SimBox, precision: Precision) -> Result<Build> {
-    if let Method::Ewald { .. } = sum.method() {
-        return Ok(electrostatics::ewald::build(sum, precision));
-    }
-    let mesh = electrostatics::mesh::source(sum, simbox, precision, Summation::Fast)?;
-    Ok(mesh.unwrap_or_else(|| electrostatics::excluded::build(sum, precision, Summation::Fast)))
-}
-
-fn builds(
-    forces: &Forces,
-    precision: Precision,
-    algorithms: &[PairAlgorithm],
-    sums: Summation,
-) -> Vec<Build> {
-    let shape = TileShape::new(128, 1);
-    let pairs = PairShape::for_atoms(100_000);
-    let algorithms = algorithms.iter().filter(|algorithm| algorithm.has(forces, sums));
-    algorithms.map(|algorithm| build(forces, precision, *algorithm, shape, pairs, sums)).collect()
-}
-
 /// Puts the source for a thermostat together; `update` is what it does, see `kernels/thermostat.cu`.
 pub(crate) fn thermostat(update: &str, precision: Precision, sums: Summation) -> Build {
     module_source(update, include_str!("../kernels/thermostat.cu"), precision, sums)
@@ -324,7 +196,7 @@ pub(crate) fn module_source(physics: &str, kernels: &str, precision: Precision, 
     Build { source, options: common_options(precision, sums), table: Vec::new() }
 }
 
-fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
+pub(crate) fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
     let mut options = vec![format!("-DDOUBLE={}", i32::from(precision == Precision::Double))];
     options.extend(sums.options());
     options

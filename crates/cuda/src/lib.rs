@@ -4,6 +4,7 @@
 mod all_pairs;
 mod arrays;
 mod bonded;
+pub mod builds;
 mod cache;
 mod cells;
 pub mod codegen;
@@ -19,6 +20,8 @@ mod external;
 mod grains;
 pub mod kernels;
 mod list;
+mod list_capacity;
+mod mid_step;
 mod molecules;
 mod neighbor_engine;
 mod restraint;

@@ -2,7 +2,7 @@
 
 use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch};
-use crate::tiles::ListCapacity;
+use crate::list_capacity::ListCapacity;
 use jostle_core::{Evaluate, Result};
 
 /// The occasion on which a kernel that serves several purposes acts: as in `prelude.cuh`.

@@ -6,8 +6,7 @@ use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::shared::{SharedStructure, shared_structure};
-use crate::step_graph::VIRIAL;
-use crate::sums::Summation;
+use crate::sums::{Summation, VIRIAL};
 use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
 use jostle_potentials::Forces;
 use jostle_potentials::restraint::{

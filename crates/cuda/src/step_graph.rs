@@ -16,16 +16,12 @@ use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{LatticeSumKernel, SUMS};
 use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
+use crate::mid_step::MidStepForces;
 use crate::neighbor_engine::{NeighborEngine, Trigger};
-use crate::sums::Summation;
+use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::thermostat::ScalingThermostat;
 use crate::vacuum::VacuumKernel;
 use jostle_core::{Evaluate, Result};
-
-/// The numbers of a sample after the energies by term: the virial,
-pub const VIRIAL: usize = 6;
-/// then kinetic tensor and momentum.
-pub const KINETIC: usize = 9;
 
 /// All that launches are made of.
 pub struct Launches<'a> {
@@ -309,12 +305,6 @@ impl Launches<'_> {
         launches.push(self.next_part(0));
         launches
     }
-}
-
-/// What acts in the middle of a step, on velocities and by them.
-pub trait MidStepForces {
-    /// The middle of the step of a slot, and the second half of its drift.
-    fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch>;
 }
 
 /// The parts of a batch, recorded.

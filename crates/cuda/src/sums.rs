@@ -2,6 +2,11 @@
 
 use jostle_potentials::Forces;
 
+/// Numbers of the virial in a sample, which follow the energies by term.
+pub const VIRIAL: usize = 6;
+/// Numbers of the kinetic tensor and the momentum in a sample, which follow the virial.
+pub const KINETIC: usize = 9;
+
 /// Whether sums may depend on the order in which atoms are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Summation {

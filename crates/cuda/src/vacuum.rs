@@ -6,8 +6,7 @@ use crate::device_data::DeviceData;
 use crate::driver::{Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
-use crate::step_graph::VIRIAL;
-use crate::sums::Summation;
+use crate::sums::{Summation, VIRIAL};
 use jostle_core::{Evaluate, Precision, Result};
 use jostle_potentials::{Forces, Vacuum};
 

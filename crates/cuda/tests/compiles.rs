@@ -5,8 +5,9 @@ use jostle_core::{
     Arms, Constraint, LocalFrame, Precision, SimBox, SiteRule, Species, System, Thermostat, Topology,
     VirtualSite, WaterShape,
 };
+use jostle_cuda::builds;
 use jostle_cuda::driver::facts;
-use jostle_cuda::kernels::{self, Build};
+use jostle_cuda::kernels::Build;
 use jostle_cuda::nvrtc;
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
@@ -94,7 +95,7 @@ fn every_kernel_compiles_for_every_potential() {
     ];
     for (number, kind) in PairKind::ALL.iter().enumerate() {
         let terms = truncations.map(|truncation| term(*kind, truncation)).to_vec();
-        let builds = kernels::default_builds(&terms.into(), Precision::Mixed);
+        let builds = builds::default_builds(&terms.into(), Precision::Mixed);
         check(&builds[number % builds.len()], "sm_90");
     }
 }
@@ -111,11 +112,11 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_thermosta
         Thermostat::NoseHoover(NoseHoover::new(target, 1.0, 3)),
         Thermostat::Bussi(Bussi::new(target, 1.0, 0.01)),
     ] {
-        let exact = kernels::reproducible_builds(&forces, Precision::Double, &thermostat);
+        let exact = builds::reproducible_builds(&forces, Precision::Double, &thermostat);
         exact.iter().for_each(|build| check(build, "sm_90"));
     }
-    let every_run = kernels::of_every_run(&forces, Precision::Double);
-    let builds = kernels::default_builds(&forces, Precision::Double);
+    let every_run = builds::of_every_run(&forces, Precision::Double);
+    let builds = builds::default_builds(&forces, Precision::Double);
     builds.iter().chain(&every_run).for_each(|build| check(build, "sm_90"));
 }
 
@@ -126,8 +127,8 @@ fn every_kernel_compiles_for_the_middle_of_a_step_and_for_external_forces() {
         return;
     }
     for precision in [Precision::Mixed, Precision::Double] {
-        kernels::of_mid_steps(precision).iter().for_each(|build| check(build, "sm_90"));
-        kernels::of_external(precision).iter().for_each(|build| check(build, "sm_90"));
+        builds::of_mid_steps(precision).iter().for_each(|build| check(build, "sm_90"));
+        builds::of_external(precision).iter().for_each(|build| check(build, "sm_90"));
     }
 }
 
@@ -138,15 +139,15 @@ fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_
         return;
     }
     let forces = term(PairKind::LennardJones, Truncation::Shifted).into();
-    let thermostats = kernels::reproducible_builds(
+    let thermostats = builds::reproducible_builds(
         &forces,
         Precision::Mixed,
         &Thermostat::Bussi(Bussi::new(Target { thermal_energy: 1.0, degrees_of_freedom: 9 }, 1.0, 0.01)),
     );
-    let others = kernels::of_mid_steps(Precision::Mixed).into_iter();
-    let others = others.chain(kernels::of_every_run(&forces, Precision::Mixed));
+    let others = builds::of_mid_steps(Precision::Mixed).into_iter();
+    let others = others.chain(builds::of_every_run(&forces, Precision::Mixed));
     for mut build in
-        kernels::default_builds(&forces, Precision::Mixed).into_iter().chain(thermostats).chain(others)
+        builds::default_builds(&forces, Precision::Mixed).into_iter().chain(thermostats).chain(others)
     {
         build.options.extend(["-DMASSES_BY_ID=1".into(), "-DLIMITS_BY_SPECIES=1".into()]);
         check(&build, "sm_90");
@@ -162,7 +163,7 @@ fn every_kernel_compiles_for_embedded_atoms() {
     let metals = ["Cu", "Ni"].map(|symbol| SuttonChen::metal(symbol).unwrap());
     for (count, precision) in [(1, Precision::Mixed), (2, Precision::Double)] {
         let metal = SuttonChen::embedded(&metals[..count], 5.5, 1.0, 1.0).unwrap();
-        let builds = kernels::default_builds(&metal.into(), precision);
+        let builds = builds::default_builds(&metal.into(), precision);
         assert_eq!(builds.len(), 2);
         builds.iter().for_each(|build| check(build, "sm_90"));
     }
@@ -219,7 +220,7 @@ fn every_kernel_compiles_for_molecules() {
         system.topology.virtual_sites.push(VirtualSite { site, atoms, rule });
     }
     for (precision, architecture) in [(Precision::Mixed, "sm_75"), (Precision::Double, "sm_90")] {
-        let builds = kernels::of_molecules(&system, &forces, precision).unwrap();
+        let builds = builds::of_molecules(&system, &forces, precision).unwrap();
         builds.iter().for_each(|build| check(build, architecture));
     }
 }
@@ -234,28 +235,28 @@ fn every_kernel_compiles_for_charges() {
     for precision in [Precision::Mixed, Precision::Double] {
         for order in Method::ORDERS {
             let pme = Electrostatics::new(Method::Pme { alpha: 3.0, order, spacing: 0.1 }, 138.9, 0.9);
-            check(&kernels::of_sum(&LatticeSum::Charges(pme), &simbox, precision).unwrap(), "sm_90");
+            check(&builds::of_sum(&LatticeSum::Charges(pme), &simbox, precision).unwrap(), "sm_90");
         }
         let core = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 0.3], 0.9);
         let dispersion = Dispersion::new(&core, Method::Pme { alpha: 3.0, order: 4, spacing: 0.1 }).unwrap();
         let sum = LatticeSum::Dispersion(dispersion.clone());
-        check(&kernels::of_sum(&sum, &simbox, precision).unwrap(), "sm_90");
+        check(&builds::of_sum(&sum, &simbox, precision).unwrap(), "sm_90");
         let forces = Forces { dispersion: Some(dispersion), ..core.into() };
-        kernels::default_builds(&forces, precision).iter().for_each(|build| check(build, "sm_75"));
+        builds::default_builds(&forces, precision).iter().for_each(|build| check(build, "sm_75"));
         let ewald = Electrostatics::new(Method::ewald(0.9, 1e-5), 138.9, 0.9);
-        check(&kernels::of_sum(&LatticeSum::Charges(ewald), &simbox, precision).unwrap(), "sm_75");
+        check(&builds::of_sum(&LatticeSum::Charges(ewald), &simbox, precision).unwrap(), "sm_75");
         let field = Electrostatics::new(Method::ReactionField { dielectric: 78.5 }, 138.9, 0.9);
-        check(&kernels::of_sum(&LatticeSum::Charges(field), &simbox, precision).unwrap(), "sm_75");
+        check(&builds::of_sum(&LatticeSum::Charges(field), &simbox, precision).unwrap(), "sm_75");
         let pairs = vec![term(PairKind::LennardJones, Truncation::Shifted)];
         let forces = Forces { pairs, ..field.into() };
-        check(&kernels::of_long_lists(&forces, precision), "sm_90");
-        check(&kernels::of_long_lists(&forces, precision), "sm_75");
-        let builds = kernels::default_builds(&forces, precision);
+        check(&builds::of_long_lists(&forces, precision), "sm_90");
+        check(&builds::of_long_lists(&forces, precision), "sm_75");
+        let builds = builds::default_builds(&forces, precision);
         assert_eq!(builds.len(), 3);
         builds.iter().for_each(|build| check(build, "sm_90"));
     }
     let many = Electrostatics::new(Method::Pme { alpha: 3.0, order: 4, spacing: 1e-3 }, 138.9, 0.9);
-    let error = kernels::of_sum(&LatticeSum::Charges(many), &simbox, Precision::Mixed).unwrap_err();
+    let error = builds::of_sum(&LatticeSum::Charges(many), &simbox, Precision::Mixed).unwrap_err();
     assert!(error.message().contains("points along an edge"), "{error}");
 }
 
@@ -267,8 +268,8 @@ fn every_kernel_compiles_for_every_architecture() {
     }
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
     let forces = term.into();
-    let [every_run, _] = kernels::of_every_run(&forces, Precision::Mixed);
-    for build in kernels::default_builds(&forces, Precision::Mixed).into_iter().chain([every_run]) {
+    let [every_run, _] = builds::of_every_run(&forces, Precision::Mixed);
+    for build in builds::default_builds(&forces, Precision::Mixed).into_iter().chain([every_run]) {
         let check = |architecture: &&str| nvrtc::check(&build.source, &build.options, architecture).unwrap();
         ARCHITECTURES.iter().for_each(check);
     }

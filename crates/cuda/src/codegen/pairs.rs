@@ -1,7 +1,7 @@
 //! The forces of pairs of atoms in lists, and the table of their coefficients.
 
-use super::SourceText;
 use super::recorder::{Notation, Recorder, Tape};
+use super::source_text::SourceText;
 use jostle_core::{Precision, Real};
 use jostle_potentials::electrostatics::direct;
 use jostle_potentials::electrostatics::gaussian::gaussian;

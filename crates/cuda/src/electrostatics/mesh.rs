@@ -1,6 +1,6 @@
 //! Smooth particle-mesh Ewald (`kernels/mesh.cu`).
 
-use super::BoxChange;
+use super::box_change::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;

@@ -3,10 +3,15 @@
 mod backend;
 mod cost;
 mod faults;
+mod layout;
+mod measure;
 mod plan;
 mod run;
 mod tuning;
 
+pub use layout::Layout;
+
+use layout::LONG_LIST;
 use plan::{Extent, Plan};
 use tuning::Tuning;
 
@@ -22,13 +27,15 @@ use crate::exclusions::Exclusions;
 use crate::external::ExternalForces;
 use crate::grains::Contacts;
 use crate::kernels::{Kernels, PairAlgorithm, TileShape};
+use crate::list_capacity::ListCapacity;
+use crate::mid_step::MidStepForces;
 use crate::molecules::Bodies;
 use crate::neighbor_engine::NeighborEngine;
 use crate::skin::{self, Skin};
-use crate::step_graph::{KINETIC, Launches, MidStepForces, StepGraphs, Sums, VIRIAL};
-use crate::sums::Summation;
+use crate::step_graph::{Launches, StepGraphs, Sums};
+use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::thermostat::ScalingThermostat;
-use crate::tiles::{self, ListCapacity};
+use crate::tiles;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::Timings;
 use jostle_core::prediction;
@@ -39,15 +46,6 @@ use jostle_core::{
 use jostle_potentials::{Forces, Tail, check};
 use std::f64::consts::PI;
 use std::ops::Range;
-
-/// How the work is laid out on the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// The tiles.
-    pub shape: TileShape,
-    /// Step slots between two looks at the list, to begin with.
-    pub slots_per_look: u32,
-}
 
 /// What is known of atoms whose positions are set: as in `integrate.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +58,6 @@ enum Placing {
     /// Their species; they need a new list.
     Anew = 2,
 }
-
-/// Neighbours of an atom from which on a list is long.
-const LONG_LIST: f64 = 150.0;
 
 /// Atoms from which on a step takes long enough for a kernel more, which looks around those that are displaced: if
 /// lists are long, and dear.
@@ -537,24 +532,6 @@ fn density(geometry: &BoxGeometry, system: &System, cutoff: f64) -> f64 {
 
 fn narrowest(geometry: &BoxGeometry) -> f64 {
     geometry.width.into_iter().fold(f64::INFINITY, f64::min)
-}
-
-impl Layout {
-    /// What suits so many atoms, each with so many others within the cut-off: large tiles where there
-    /// are enough to fill the device, several threads an atom where there are not, and where lists are
-    /// long: the lists that few threads are making would fill a block's memory.
-    fn for_atoms(n: usize, neighbors: f64, multiprocessors: u32) -> Self {
-        let per_multiprocessor = n / multiprocessors.max(1) as usize;
-        let (atoms, team) = match per_multiprocessor {
-            0..48 => (32, 8),
-            48..128 => (64, 4),
-            128..512 => (128, 2),
-            _ => (128, 1),
-        };
-        let (atoms, team) = if neighbors < LONG_LIST { (atoms, team) } else { (32, 8) };
-        let shape = TileShape::new(atoms, team).for_atoms(n, multiprocessors);
-        Layout { shape, slots_per_look: 8 }
-    }
 }
 
 fn kinetic_from(row: &[f64]) -> Kinetic {

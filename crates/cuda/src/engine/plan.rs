@@ -1,19 +1,21 @@
 //! How pairs are found, and with how large lists: decided at the start, and again where it turns out
 //! not to fit.
 
-use super::Layout;
 use super::cost::{self, Size};
+use super::layout::Layout;
 use crate::all_pairs::{self, AllPairs, PairShape};
+use crate::builds;
 use crate::cells::Cells;
 use crate::device_data::{Control, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedEngine;
 use crate::exclusions::Exclusions;
-use crate::kernels::{self, Build, PairAlgorithm, TileShape};
+use crate::kernels::{Build, PairAlgorithm, TileShape};
 use crate::list::{self, List};
+use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::NeighborEngine;
 use crate::sums::Summation;
-use crate::tiles::{self, ListCapacity, Tiles};
+use crate::tiles::{self, Tiles};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings};
 use jostle_potentials::{Embedded, Forces};
 
@@ -262,7 +264,14 @@ impl Plan {
 
     /// The source of the kernels.
     pub fn build(&self, forces: &Forces) -> Build {
-        kernels::build(forces, self.precision, self.algorithm, self.layout.shape, self.pairs, self.summation)
+        builds::of_pairs(
+            forces,
+            self.precision,
+            self.algorithm,
+            self.layout.shape,
+            self.pairs,
+            self.summation,
+        )
     }
 
     /// Compiles it, or finds it compiled.

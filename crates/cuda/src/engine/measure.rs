@@ -1,0 +1,161 @@
+//! Measurement of the pair algorithms, and of the tiles of all pairs, where a run is long enough for it to pay.
+
+use super::Cuda;
+use super::tuning::{half_octave, remembered};
+use crate::all_pairs::PairShape;
+use crate::cache;
+use crate::kernels::PairAlgorithm;
+use crate::neighbor_engine::Trigger;
+use jostle_core::{Backend, Evaluate, Result};
+use std::path::{Path, PathBuf};
+
+/// Pairs that a run has met before shapes are measured: seconds on a fast GPU, which is what it
+/// takes to compile them all.
+const WORTH_MEASURING: f64 = 1e13;
+/// Seconds of steps before the pair algorithms are measured: what it takes to compile them, and more.
+const LONG_RUN: f64 = 20.0;
+/// Evaluations that a shape is judged by, after one that is not counted.
+const EVALUATIONS: usize = 5;
+
+impl Cuda {
+    /// Before so many steps: takes what earlier runs found fastest, or measures what is.
+    pub(super) fn tune(&mut self, steps: u64) -> Result<()> {
+        if self.device.is_emulated() {
+            return Ok(());
+        }
+        let Some(folder) = cache::folder() else { return Ok(()) };
+        let free = self.plan.free && self.pair_thermostat.is_none();
+        if free && !self.tuning.algorithm_settled && self.timings.pair > LONG_RUN {
+            self.measure_algorithms(&folder)?;
+        }
+        self.tune_pairs(&folder, steps)
+    }
+
+    fn tune_pairs(&mut self, folder: &Path, steps: u64) -> Result<()> {
+        if self.plan.algorithm != PairAlgorithm::AllPairs || self.tuning.shape_settled {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut self.tuning.looked_up, true)
+            && let Some(shape) = self.remembered_shape(folder)
+        {
+            return self.set_pair_shape(shape);
+        }
+        self.tuning.met += steps as f64 * (self.system.state.len() as f64).powi(2);
+        if self.tuning.met > WORTH_MEASURING {
+            self.measure_pair_shapes(folder)?;
+        }
+        Ok(())
+    }
+
+    /// Measures the pair algorithms, goes on with the fastest and remembers it in a folder, for
+    /// this device, these forces, and about so many atoms with about so many neighbours.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn measure_algorithms(&mut self, folder: &Path) -> Result<PairAlgorithm> {
+        let (mut best, mut least) = (self.plan.algorithm, f64::INFINITY);
+        for algorithm in self.plan.open_algorithms(self.extent()) {
+            // Some need more memory than there is, or more room than the box has.
+            if !self.set_algorithm(algorithm).is_ok_and(|set| set) {
+                continue;
+            }
+            let milliseconds = self.time_of_forces()? + self.time_of_build()? / self.tuning.life.max(1.0);
+            if self.plan.algorithm == algorithm && milliseconds < least {
+                (best, least) = (algorithm, milliseconds);
+            }
+        }
+        self.set_algorithm(best)?;
+        self.compute_forces(Evaluate::Forces)?;
+        self.tuning.algorithm_settled = true;
+        let file = self.algorithm_file(folder);
+        // A cache that cannot be written costs time and nothing else.
+        let _ = cache::write(&file, best.name().as_bytes());
+        Ok(best)
+    }
+
+    /// The pair algorithm that was fastest before, if a folder holds it.
+    pub fn remembered_algorithm(&self, folder: &Path) -> Option<PairAlgorithm> {
+        remembered(&self.algorithm_file(folder))
+    }
+
+    fn algorithm_file(&self, folder: &Path) -> PathBuf {
+        self.plan.algorithm_file(folder, &self.device, &self.forces, self.extent())
+    }
+
+    /// Goes on with another pair algorithm, unless it turns out not to be one for this system.
+    pub(super) fn set_algorithm(&mut self, algorithm: PairAlgorithm) -> Result<bool> {
+        if self.plan.algorithm != algorithm {
+            self.plan.algorithm = algorithm;
+            self.arrange()?;
+            self.read_control()?;
+            self.control.slot[0].stale = 1;
+            self.write_control()?;
+        }
+        self.update_neighbors()?;
+        Ok(self.plan.algorithm == algorithm)
+    }
+
+    /// Measures tiles of different shapes, goes on with the fastest and remembers it in a folder,
+    /// for this device, these forces and about so many atoms.
+    ///
+    /// # Errors
+    /// If a shape cannot be compiled or run.
+    pub fn measure_pair_shapes(&mut self, folder: &Path) -> Result<PairShape> {
+        let usual = PairShape::for_atoms(self.system.state.len());
+        let (mut best, mut least) = (usual, f64::INFINITY);
+        for shape in PairShape::near(usual) {
+            self.set_pair_shape(shape)?;
+            let milliseconds = self.time_of_forces()?;
+            if milliseconds < least {
+                (best, least) = (shape, milliseconds);
+            }
+        }
+        self.set_pair_shape(best)?;
+        self.compute_forces(Evaluate::Forces)?;
+        // A cache that cannot be written costs time and nothing else.
+        let _ = cache::write(&self.shape_file(folder), best.to_string().as_bytes());
+        Ok(best)
+    }
+
+    /// The shape that was fastest before, if a folder holds it.
+    pub fn remembered_shape(&self, folder: &Path) -> Option<PairShape> {
+        let text = cache::read(&self.shape_file(folder))?;
+        std::str::from_utf8(&text).ok()?.parse().ok()
+    }
+
+    fn shape_file(&self, folder: &Path) -> PathBuf {
+        let build = self.plan.build(&self.forces);
+        let class = half_octave(self.system.state.len() as f64);
+        let (name, precision) = (self.device.name(), format!("{:?}", self.precision));
+        let parts = [&build.source, &name, &self.device.architecture(), &precision, &class];
+        cache::path(folder, &parts.map(String::as_str), "tiles")
+    }
+
+    /// The shortest time of one evaluation.
+    fn time_of_forces(&mut self) -> Result<f64> {
+        self.compute_forces(Evaluate::Forces)?;
+        self.shortest_time(|cuda| {
+            cuda.run_all(cuda.launches().forces(0, Trigger::Immediate, Evaluate::Forces))
+        })
+    }
+
+    /// The shortest time of building lists, and all that belongs to it.
+    fn time_of_build(&mut self) -> Result<f64> {
+        self.shortest_time(|cuda| {
+            cuda.read_control()?;
+            cuda.control.slot[0].stale = 1;
+            cuda.write_control()?;
+            cuda.update_neighbors()
+        })
+    }
+
+    fn shortest_time(&mut self, mut work: impl FnMut(&mut Self) -> Result<()>) -> Result<f64> {
+        let mut least = f64::INFINITY;
+        for _ in 0..EVALUATIONS {
+            let start = self.device.now()?;
+            work(self)?;
+            least = least.min(self.device.milliseconds(&start, &self.device.now()?)?);
+        }
+        Ok(least)
+    }
+}
