@@ -133,6 +133,85 @@ impl Family {
     }
 }
 
+/// Lists of what the bound atoms of a system are bound in.
+struct BondedLists {
+    /// Ids of the bound atoms, in the order in which they are taken.
+    atoms: Vec<u32>,
+    which: Which,
+    /// Bonds, angles, dihedrals and maps.
+    families: [Family; 4],
+}
+
+impl BondedLists {
+    fn new(system: &System, forces: &Forces) -> Self {
+        let (n, topology) = (system.state.len(), &system.topology);
+        let bonds = groups(&forces.bonds, topology.bonds.iter().map(|b| (b.kind, b.atoms)));
+        let angles = groups(&forces.angles, topology.angles.iter().map(|a| (a.kind, a.atoms)));
+        let dihedrals = groups(&forces.dihedrals, topology.dihedrals.iter().map(|d| (d.kind, d.atoms)));
+        let maps: Vec<_> = topology.cross_terms.iter().map(|c| (c.kind, c.atoms)).collect();
+        let mut families = [
+            Family::new(n, &bonds),
+            Family::new(n, &angles),
+            Family::new(n, &dihedrals),
+            Family::new(n, &maps),
+        ];
+        let is_bound = |id: &u32| families.iter().any(|family| !family.entries_of(*id).is_empty());
+        let mut atoms: Vec<u32> = (0..n as u32).filter(is_bound).collect();
+        let which = if atoms.len() == n { Which::All } else { Which::Some };
+        if which == Which::Some {
+            // Dihedrals take longest.
+            put_in_order(&mut atoms, |atom| {
+                [2, 3, 1, 0].map(|kind: usize| families[kind].entries_of(atom).len())
+            });
+            families = families.map(|family| family.of(&atoms));
+        }
+        BondedLists { atoms, which, families }
+    }
+
+    fn n_entries(&self) -> usize {
+        self.families.iter().map(|family| family.rows.len()).sum()
+    }
+
+    /// Beginnings of the four lists of each atom, and ends of the last.
+    fn first(&self) -> Vec<[u32; 4]> {
+        let of_atom = |k: usize| std::array::from_fn(|family| self.families[family].first[k]);
+        (0..=self.atoms.len()).map(of_atom).collect()
+    }
+
+    /// A part of all families, one after the other.
+    fn all(&self, part: fn(&Family) -> &Vec<u32>) -> Vec<u32> {
+        self.families.iter().flat_map(part).copied().collect()
+    }
+
+    /// Addresses of a part of each family, where [`BondedLists::all`] of them begins at `start`.
+    fn begins(&self, start: u64, part: fn(&Family) -> &Vec<u32>) -> [u64; 4] {
+        let before = |k: usize| self.families[..k].iter().map(|family| part(family).len()).sum::<usize>();
+        std::array::from_fn(|k| start + 4 * before(k) as u64)
+    }
+}
+
+/// Copies the tables of bonds, angles, dihedrals and maps, and the nodes of the maps, to a device.
+fn upload_tables(device: &Device, forces: &Forces, precision: Precision) -> Result<[Reals; 5]> {
+    let (mut map_table, mut points) = (Vec::new(), Vec::new());
+    for map in &forces.cmaps {
+        map_table.extend([map.per_radian(), map.size() as f64, (points.len() / 4) as f64]);
+        points.extend(map.nodes().iter().flatten());
+    }
+    let numbers = [
+        (
+            bonded_arithmetic(&forces.bonds, precision),
+            table(&forces.bonds, |t, k| Some(t.longest(k).powi(2))),
+        ),
+        (bonded_arithmetic(&forces.angles, precision), table(&forces.angles, |_, _| None)),
+        (bonded_arithmetic(&forces.dihedrals, precision), table(&forces.dihedrals, |_, _| None)),
+        (precision, map_table),
+        (precision, points),
+    ];
+    let [bonds, angles, dihedrals, maps, points] =
+        numbers.map(|(precision, numbers)| Reals::upload(device, precision, &numbers));
+    Ok([bonds?, angles?, dihedrals?, maps?, points?])
+}
+
 /// The order in which bound atoms are taken, by what each has to do: the longest first, in stretches.
 fn put_in_order<K: Ord>(atoms: &mut [u32], work: impl Fn(u32) -> K) {
     atoms.chunks_mut(STRETCH).for_each(|stretch| stretch.sort_by_key(|atom| Reverse(work(*atom))));
@@ -226,72 +305,26 @@ impl BondedKernels {
         if forces.n_bonded() == 0 {
             return Ok(None);
         }
-        let (n, topology) = (system.state.len(), &system.topology);
-        let bonds = groups(&forces.bonds, topology.bonds.iter().map(|b| (b.kind, b.atoms)));
-        let angles = groups(&forces.angles, topology.angles.iter().map(|a| (a.kind, a.atoms)));
-        let dihedrals = groups(&forces.dihedrals, topology.dihedrals.iter().map(|d| (d.kind, d.atoms)));
-        let maps: Vec<_> = topology.cross_terms.iter().map(|c| (c.kind, c.atoms)).collect();
-        let mut families = [
-            Family::new(n, &bonds),
-            Family::new(n, &angles),
-            Family::new(n, &dihedrals),
-            Family::new(n, &maps),
-        ];
-        let is_bound = |id: &u32| families.iter().any(|family| !family.entries_of(*id).is_empty());
-        let mut atoms: Vec<u32> = (0..n as u32).filter(is_bound).collect();
-        let which = if atoms.len() == n { Which::All } else { Which::Some };
-        if which == Which::Some {
-            // Dihedrals take longest.
-            put_in_order(&mut atoms, |atom| {
-                [2, 3, 1, 0].map(|kind: usize| families[kind].entries_of(atom).len())
-            });
-            families = families.map(|family| family.of(&atoms));
-        }
-        let first: Vec<[u32; 4]> =
-            (0..=atoms.len()).map(|k| std::array::from_fn(|family| families[family].first[k])).collect();
-        let entries: usize = families.iter().map(|family| family.rows.len()).sum();
-        let team = team(atoms.len(), entries);
-        let build = build(forces, which, team, precision, sums);
+        let lists = BondedLists::new(system, forces);
+        let team = team(lists.atoms.len(), lists.n_entries());
+        let build = build(forces, lists.which, team, precision, sums);
         let module = device.compile("bonded.cu", &build.source, &build.options)?;
-        let (mut map_table, mut points) = (Vec::new(), Vec::new());
-        for map in &forces.cmaps {
-            map_table.extend([map.per_radian(), map.size() as f64, (points.len() / 4) as f64]);
-            points.extend(map.nodes().iter().flatten());
-        }
-        let numbers = [
-            (
-                bonded_arithmetic(&forces.bonds, precision),
-                table(&forces.bonds, |t, k| Some(t.longest(k).powi(2))),
-            ),
-            (bonded_arithmetic(&forces.angles, precision), table(&forces.angles, |_, _| None)),
-            (bonded_arithmetic(&forces.dihedrals, precision), table(&forces.dihedrals, |_, _| None)),
-            (precision, map_table),
-            (precision, points),
-        ];
-        let [bonds, angles, dihedrals, maps, points] =
-            numbers.map(|(precision, numbers)| Reals::upload(device, precision, &numbers));
-        let tables = [bonds?, angles?, dihedrals?, maps?, points?];
-        let all =
-            |part: fn(&Family) -> &Vec<u32>| families.iter().flat_map(part).copied().collect::<Vec<_>>();
-        let (rows, ids) = (all(|family| &family.rows), all(|family| &family.others));
+        let tables = upload_tables(device, forces, precision)?;
+        let (rows, ids) = (lists.all(|family| &family.rows), lists.all(|family| &family.others));
         let words = [
             device.upload(&rows)?,
             device.upload(&ids)?,
             device.alloc(ids.len())?,
-            device.alloc(n)?,
-            device.upload(&atoms)?,
+            device.alloc(system.state.len())?,
+            device.upload(&lists.atoms)?,
         ];
-        let first = device.upload(&first)?;
-        let begins = |start: u64, part: fn(&Family) -> &Vec<u32>| {
-            let before = |k: usize| families[..k].iter().map(|family| part(family).len()).sum::<usize>();
-            std::array::from_fn(|k| start + 4 * before(k) as u64)
-        };
+        let first = device.upload(&lists.first())?;
         Ok(Some(BondedKernels {
             bound: BondedData {
                 atoms: words[4].address(),
                 first: first.address(),
-                row: begins(words[0].address(), |family| &family.rows),
-                index: begins(words[2].address(), |family| &family.others),
+                row: lists.begins(words[0].address(), |family| &family.rows),
+                index: lists.begins(words[2].address(), |family| &family.others),
                 ids: words[1].address(),
                 indices: words[2].address(),
                 index_by_id: words[3].address(),
@@ -301,14 +334,14 @@ impl BondedKernels {
                 map_table: tables[3].address(),
                 points: tables[4].address(),
                 n_others: ids.len() as i64,
-                n_atoms: atoms.len() as i64,
+                n_atoms: lists.atoms.len() as i64,
             },
             indices: module.kernel("bonded_indices")?,
             find: module.kernel("bonded_find")?,
             forces: module.kernel("bonded_forces")?,
             energies: module.kernel("bonded_forces_energies")?,
             sums: module.kernel("bonded_sums")?,
-            shares: sums.shares(atoms.len(), ATOM_THREADS / team),
+            shares: sums.shares(lists.atoms.len(), ATOM_THREADS / team),
             team,
             virial: forces.n_searched(),
             first_term: forces.n_searched() + VIRIAL + forces.n_unbounded(),

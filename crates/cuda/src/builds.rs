@@ -1,14 +1,23 @@
 //! Sources of all kernels of a run, put together: what is compiled for given forces.
 
 use crate::all_pairs::PairShape;
+use crate::bonded;
+use crate::codegen;
+use crate::constraints;
+use crate::dissipative;
+use crate::electrostatics;
+use crate::embedded;
+use crate::external;
+use crate::grains;
 use crate::kernels::{
     self, Build, PairAlgorithm, SEARCH, TileShape, common_options, common_source, of_atoms,
 };
+use crate::list;
+use crate::molecules;
+use crate::restraint;
 use crate::sums::Summation;
-use crate::{
-    bonded, codegen, constraints, dissipative, electrostatics, embedded, external, grains, list, molecules,
-    restraint, thermostat, vacuum,
-};
+use crate::thermostat;
+use crate::vacuum;
 use jostle_core::constraints::Groups;
 use jostle_core::{Precision, Result, SimBox, System, Thermostat};
 use jostle_potentials::electrostatics::Method;

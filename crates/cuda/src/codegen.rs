@@ -1,6 +1,7 @@
 //! CUDA source from the formulas: what is written once, generic over [`Real`], becomes device
 //! functions that kernels are compiled with.
 
+mod coefficients;
 mod pairs;
 mod recorder;
 mod source_text;

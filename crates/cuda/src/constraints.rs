@@ -104,6 +104,38 @@ fn numbers(group: &Group) -> Vec<f64> {
     }
 }
 
+/// Tables of groups, as kernels read them: see [`ConstraintData`].
+struct GroupTables {
+    leads: Vec<u32>,
+    slots: Vec<u32>,
+    rows: Vec<[u32; 4]>,
+    numbers: Vec<f64>,
+    n_slots: u32,
+}
+
+impl GroupTables {
+    fn new(groups: &[Group], n_atoms: usize) -> Self {
+        let (mut leads, mut slots) = (vec![UNCONSTRAINED; n_atoms], vec![UNCONSTRAINED; n_atoms]);
+        let (mut rows, mut all_numbers, mut n_slots) = (Vec::new(), Vec::new(), 0);
+        // Molecules that are alike share their numbers.
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+        for (number, group) in groups.iter().enumerate() {
+            let numbers = numbers(group);
+            let begin = *known.entry(numbers.iter().map(|x| x.to_bits()).collect()).or_insert_with(|| {
+                all_numbers.extend(&numbers);
+                (all_numbers.len() - numbers.len()) as u32
+            });
+            rows.push([group.shape as u32, n_slots, begin, 0]);
+            for (k, id) in group.atoms.iter().enumerate() {
+                leads[*id as usize] = if k == 0 { number as u32 } else { FOLLOWER };
+                slots[*id as usize] = n_slots;
+                n_slots += 1;
+            }
+        }
+        GroupTables { leads, slots, rows, numbers: all_numbers, n_slots }
+    }
+}
+
 fn vectors(x: &[Recorder]) -> Vec<[Recorder; 3]> {
     x.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect()
 }
@@ -220,23 +252,8 @@ impl Constraints {
             return Ok(None);
         }
         let n_atoms = system.state.len();
-        let (mut leads, mut slots) = (vec![UNCONSTRAINED; n_atoms], vec![UNCONSTRAINED; n_atoms]);
-        let (mut rows, mut all_numbers, mut n_slots) = (Vec::new(), Vec::new(), 0);
-        // Molecules that are alike share what is known of them.
-        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
-        for (number, group) in groups.iter().enumerate() {
-            let numbers = numbers(group);
-            let begin = *known.entry(numbers.iter().map(|x| x.to_bits()).collect()).or_insert_with(|| {
-                all_numbers.extend(&numbers);
-                (all_numbers.len() - numbers.len()) as u32
-            });
-            rows.push([group.shape as u32, n_slots, begin, 0]);
-            for (k, id) in group.atoms.iter().enumerate() {
-                leads[*id as usize] = if k == 0 { number as u32 } else { FOLLOWER };
-                slots[*id as usize] = n_slots;
-                n_slots += 1;
-            }
-        }
+        let GroupTables { leads, slots, rows, numbers: all_numbers, n_slots } =
+            GroupTables::new(&groups, n_atoms);
         let build = build(&shapes, precision, summation);
         let module = device.compile("constraints.cu", &build.source, &build.options)?;
         let words = [

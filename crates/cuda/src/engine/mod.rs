@@ -5,6 +5,7 @@ mod cost;
 mod faults;
 mod layout;
 mod measure;
+mod open;
 mod plan;
 mod run;
 mod tuning;
@@ -12,7 +13,8 @@ mod tuning;
 pub use layout::Layout;
 
 use layout::LONG_LIST;
-use plan::{Extent, Plan};
+use open::{contacts, first_plan, with_lookups};
+use plan::{Extent, Plan, narrowest};
 use tuning::Tuning;
 
 use crate::all_pairs::PairShape;
@@ -23,7 +25,6 @@ use crate::device_data::{BoxGeometry, Control, DeviceData, ReductionArrays};
 use crate::dissipative::PairThermostat;
 use crate::driver::{Device, Module};
 use crate::electrostatics::{BoxChange, LatticeSumKernel};
-use crate::exclusions::Exclusions;
 use crate::external::ExternalForces;
 use crate::grains::Contacts;
 use crate::kernels::{Kernels, PairAlgorithm, TileShape};
@@ -40,9 +41,7 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::Timings;
 use jostle_core::prediction;
 use jostle_core::virtual_sites::follow_atoms;
-use jostle_core::{
-    Driven, Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3,
-};
+use jostle_core::{Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3};
 use jostle_potentials::{Forces, Tail, check};
 use std::f64::consts::PI;
 use std::ops::Range;
@@ -156,31 +155,15 @@ impl Cuda {
         let cutoff = check::forces(&system, &forces, precision)?;
         follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
         let summation = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
-        // Kernels look masses up by species unless some atoms of one are driven and others are not.
-        let device = match system.driven {
-            Driven::BySpecies(_) => device,
-            Driven::ById(_) => device.with_option("-DMASSES_BY_ID=1"),
-        };
         let limits = prediction::displacement_limits(&system);
-        let alike = limits.iter().all(|part| *part == 1.0);
-        let device = if alike { device } else { device.with_option("-DLIMITS_BY_SPECIES=1") };
+        let device = with_lookups(device, &system, &limits);
         let n = system.state.len();
-        if n > i32::MAX as usize / 4 {
-            return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
-        }
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
         let skin = Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible);
         let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now());
-        let extent = Extent {
-            density: density(&geometry, &system, cutoff),
-            reach: cutoff + skin.now(),
-            width: narrowest(&geometry),
-        };
-        let excluded = Exclusions::new(&device, &system.topology.exclusions(n, forces.exclude))?;
-        let on = (extent, device.multiprocessors());
-        let mut plan = Plan::new(settings, summation, &forces, layout, on, excluded, n)?;
-        let algorithm_settled = plan.take_remembered_algorithm(&device, &forces, extent);
-        plan.fit(&device, extent)?;
+        let extent = Extent::new(&geometry, &system, cutoff, cutoff + skin.now());
+        let (plan, algorithm_settled) =
+            first_plan(&device, &system, &forces, settings, summation, layout, extent)?;
         let kernels = Kernels::new(&device, precision, summation)?;
         let build = plan.build(&forces);
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
@@ -191,13 +174,7 @@ impl Cuda {
         let bonded = BondedKernels::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
         let external = ExternalForces::new(&device, &system, &forces, precision, summation)?;
-        let mut grains = None;
-        if let Some(material) = &forces.grains {
-            let mut contacts =
-                Contacts::new(&device, &system, material, &forces.walls, precision, summation)?;
-            contacts.set_listed(plan.lists_all_pairs());
-            grains = Some(contacts);
-        }
+        let grains = contacts(&device, &system, &forces, &plan)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let data = arrays.data(geometry);
         let mut cuda = Cuda {
@@ -316,11 +293,7 @@ impl Cuda {
     }
 
     fn extent(&self) -> Extent {
-        Extent {
-            density: density(&self.geometry, &self.system, self.cutoff),
-            reach: self.cutoff + self.skin.now(),
-            width: narrowest(&self.geometry),
-        }
+        Extent::new(&self.geometry, &self.system, self.cutoff, self.cutoff + self.skin.now())
     }
 
     fn attach(&mut self) {
@@ -515,23 +488,6 @@ impl Cuda {
         self.sums.total.read(rows.start * length, &mut values)?;
         Ok(values)
     }
-}
-
-/// Atoms per volume, in what they occupy.
-fn density(geometry: &BoxGeometry, system: &System, cutoff: f64) -> f64 {
-    let mut volume = 1.0;
-    for k in 0..3 {
-        volume *= if geometry.periodic[k] == 1 {
-            geometry.edge[k]
-        } else {
-            (0.25 * geometry.edge[k] - 2.0 * cutoff).max(cutoff)
-        };
-    }
-    system.state.len().max(1) as f64 / volume
-}
-
-fn narrowest(geometry: &BoxGeometry) -> f64 {
-    geometry.width.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 fn kinetic_from(row: &[f64]) -> Kinetic {

@@ -6,7 +6,7 @@ use super::layout::Layout;
 use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::builds;
 use crate::cells::Cells;
-use crate::device_data::{Control, faults};
+use crate::device_data::{BoxGeometry, Control, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedEngine;
 use crate::exclusions::Exclusions;
@@ -16,7 +16,7 @@ use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::NeighborEngine;
 use crate::sums::Summation;
 use crate::tiles::{self, Tiles};
-use jostle_core::{Algorithm, Error, Precision, Result, Settings};
+use jostle_core::{Algorithm, Error, Precision, Result, Settings, System};
 use jostle_potentials::{Embedded, Forces};
 
 /// Atoms per volume, and how far lists reach.
@@ -31,6 +31,11 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// Extent of a system whose lists reach so far.
+    pub fn new(geometry: &BoxGeometry, system: &System, cutoff: f64, reach: f64) -> Self {
+        Extent { density: density(geometry, system, cutoff), reach, width: narrowest(geometry) }
+    }
+
     /// Others within reach of an atom.
     fn neighbors(&self) -> f64 {
         self.density * 4.0 / 3.0 * std::f64::consts::PI * self.reach.powi(3)
@@ -40,6 +45,24 @@ impl Extent {
     fn has_room_for(&self, atoms: u32) -> bool {
         (f64::from(atoms) / self.density).cbrt() + 2.0 * self.reach < self.width
     }
+}
+
+/// Atoms per volume, in what they occupy.
+fn density(geometry: &BoxGeometry, system: &System, cutoff: f64) -> f64 {
+    let mut volume = 1.0;
+    for k in 0..3 {
+        volume *= if geometry.periodic[k] == 1 {
+            geometry.edge[k]
+        } else {
+            (0.25 * geometry.edge[k] - 2.0 * cutoff).max(cutoff)
+        };
+    }
+    system.state.len().max(1) as f64 / volume
+}
+
+/// Shortest distance between opposite faces of the box.
+pub fn narrowest(geometry: &BoxGeometry) -> f64 {
+    geometry.width.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 /// Blocks among which atoms of one may be divided at most.

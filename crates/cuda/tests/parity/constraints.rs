@@ -42,18 +42,13 @@ const BEYOND: LocalFrame = LocalFrame {
     place: [0.15, 0.0, 0.0],
 };
 
-/// Water, with its oxygen first or last and with a fourth site in it; a centre with three hydrogens and
-/// a point; pairs with a point on their line; a ring with a tail; an atom alone; a triangle of three
-/// different sides with a point; and atoms that nothing but points and springs join. All of it in a tilted box.
-pub fn molecules() -> System {
-    let length = SPACING * EDGE as f64;
-    let simbox = SimBox::new([-1.0, 0.5, 0.0], [length; 3], [1.2, -0.8, 1.0], [true; 3]).unwrap();
-    let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
-    let kinds = vec![species("O", 16.0), species("H", 1.0), species("C", 12.0), species("M", 0.0)];
-    let mut system = System::new(simbox, kinds);
-    type Molecule = (Vec<(u16, Vec3)>, Vec<[u32; 2]>, Sites);
+/// Molecule: species and places of its atoms, pairs at a constant distance, virtual sites.
+type Molecule = (Vec<(u16, Vec3)>, Vec<[u32; 2]>, Sites);
+
+/// Molecules of every shape of constraints and every kind of virtual site.
+fn kinds_of_molecules() -> [Molecule; 8] {
     let site = (3, [0.0; 3]);
-    let kinds: [Molecule; 8] = [
+    [
         (
             vec![(0, [0.0; 3]), (1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0]), site],
             vec![[0, 1], [0, 2], [1, 2]],
@@ -88,7 +83,19 @@ pub fn molecules() -> System {
             ON_TRIANGLE,
         ),
         (vec![(2, [0.0; 3]), (2, [0.6, 0.1, 0.0]), (2, [-0.1, 0.6, 0.1]), site, site], vec![], ON_FREE),
-    ];
+    ]
+}
+
+/// Water, with its oxygen first or last and with a fourth site in it; a centre with three hydrogens and
+/// a point; pairs with a point on their line; a ring with a tail; an atom alone; a triangle of three
+/// different sides with a point; and atoms that nothing but points and springs join. All of it in a tilted box.
+pub fn molecules() -> System {
+    let length = SPACING * EDGE as f64;
+    let simbox = SimBox::new([-1.0, 0.5, 0.0], [length; 3], [1.2, -0.8, 1.0], [true; 3]).unwrap();
+    let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
+    let kinds = vec![species("O", 16.0), species("H", 1.0), species("C", 12.0), species("M", 0.0)];
+    let mut system = System::new(simbox, kinds);
+    let kinds = kinds_of_molecules();
     system.topology.bond_types = vec!["spring".into()];
     let mut random = Stream::new(11, Purpose::Placement, 0, 0);
     for number in 0..EDGE.pow(3) {
