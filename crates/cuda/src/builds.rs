@@ -23,7 +23,7 @@ use jostle_core::{Precision, Result, SimBox, System, Thermostat};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, LatticeSum};
 
-/// Puts the source for pairs of atoms together.
+/// Source for pairs of atoms.
 pub fn of_pairs(
     forces: &Forces,
     precision: Precision,
@@ -65,33 +65,35 @@ pub fn of_pairs(
     Build { source, options, table: pair.table }
 }
 
-/// What acts in the middle of a step: friction and noise of pairs, and that of grains.
+/// Sources of forces in the middle of a step: friction and noise of pairs, and friction of grains.
 pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
     [dissipative::build(precision, Summation::Fast), grains::build(precision, Summation::Fast)]
 }
 
-/// Restraints, and fields.
+/// Sources of restraints and of fields.
 pub fn of_external(precision: Precision) -> [Build; 2] {
     [restraint::build(precision, Summation::Fast), external::field(precision, Summation::Fast)]
 }
 
-/// What is compiled for every run, whatever its forces: with fast sums, and with exact ones for these.
+/// Sources that are compiled for every run, whatever its forces: with fast sums, and with exact ones for
+/// these forces.
 pub fn of_every_run(forces: &Forces, precision: Precision) -> [Build; 2] {
     [Summation::Fast, Summation::exact(forces)].map(|sums| of_atoms(precision, sums))
 }
 
-/// All that may be compiled for a run with these forces, with large systems in mind: every pair algorithm.
+/// Sources that may be compiled for a run with these forces, with large systems in mind: every pair
+/// algorithm.
 pub fn default_builds(forces: &Forces, precision: Precision) -> Vec<Build> {
     builds(forces, precision, &PairAlgorithm::ALL, Summation::Fast)
 }
 
-/// Tiles as they are where lists are long and densities uneven: several threads an atom, blocks in parts.
+/// Source of tiles where lists are long and densities uneven: several threads an atom, blocks in parts.
 pub fn of_long_lists(forces: &Forces, precision: Precision) -> Build {
     let shape = TileShape { parts: 2, ..TileShape::new(32, 8) };
     of_pairs(forces, precision, PairAlgorithm::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
 }
 
-/// The default builds with exact sums, as reproducible runs need them, and those of a thermostat.
+/// Default builds with exact sums, as reproducible runs need them, and those of a thermostat.
 pub fn reproducible_builds(forces: &Forces, precision: Precision, scaling: &Thermostat) -> Vec<Build> {
     let exact = Summation::exact(forces);
     let mut builds = builds(forces, precision, &PairAlgorithm::EXACT, exact);
@@ -101,11 +103,11 @@ pub fn reproducible_builds(forces: &Forces, precision: Precision, scaling: &Ther
     builds
 }
 
-/// What may be compiled for molecules: what they are bound in, for few and for many entries an atom,
-/// constraints, what moves them as they are, and forces in open space.
+/// Sources that may be compiled for molecules: bonded terms, for few and for many entries an atom,
+/// constraints, changes of the box, and forces in open space.
 ///
 /// # Errors
-/// If too many constraints hang together.
+/// If too many constraints are coupled.
 pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
     let groups = Groups::new(system)?;
     let sums = [Summation::Fast, Summation::exact(forces)];
@@ -119,8 +121,8 @@ pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> R
     Ok(bonded.chain(constraints).chain(volume).chain(vacuum).collect())
 }
 
-/// What is compiled besides for a sum over all images: a mesh, which sees to excluded atoms, too, single
-/// reciprocal space, or what sees to excluded atoms alone.
+/// Source that a sum over all images needs besides pairs: a mesh, which includes excluded atoms, Ewald's sum
+/// in reciprocal space, or excluded atoms alone.
 ///
 /// # Errors
 /// If a mesh has more points than a GPU can have.

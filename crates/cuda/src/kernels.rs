@@ -1,4 +1,4 @@
-//! The kernels' source: physics from [`crate::codegen`], skeletons from `kernels/`.
+//! Source of the kernels: physics from [`crate::codegen`], skeletons from `kernels/`.
 
 use crate::codegen;
 use crate::device_data;
@@ -8,12 +8,12 @@ use jostle_core::thermostat::noise_amplitude;
 use jostle_core::{Algorithm, Precision, Result};
 use jostle_potentials::Forces;
 
-/// What a set of kernels is compiled for.
+/// Source and options from which a set of kernels is compiled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Build {
-    /// Their source.
+    /// Source of the kernels.
     pub source: String,
-    /// Numbers that are compiled in, for the compiler's command line.
+    /// Numbers that are compiled in, as options of the compiler.
     pub options: Vec<String>,
     /// Pair coefficients, see [`codegen::PairSource`].
     pub table: Vec<f64>,
@@ -31,43 +31,43 @@ pub(crate) fn common_source() -> String {
         .join("\n")
 }
 
-/// What finds atoms in the order in which they are sorted.
+/// Search for atoms in the order in which they are sorted.
 pub(crate) const SEARCH: &str = include_str!("../kernels/search.cuh");
 
-/// How pairs are found.
+/// Algorithm that finds pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairAlgorithm {
     /// Lists of tiles of atoms.
     Tiles,
     /// A list for each atom.
     List,
-    /// No lists: every atom looks into the cells around it.
+    /// Cells around every atom, without lists.
     Cells,
-    /// Every pair.
+    /// All pairs.
     AllPairs,
 }
 
 impl PairAlgorithm {
-    /// All of them.
+    /// All pair algorithms.
     pub const ALL: [PairAlgorithm; 4] =
         [PairAlgorithm::Tiles, PairAlgorithm::List, PairAlgorithm::Cells, PairAlgorithm::AllPairs];
-    /// Those of them that have exact sums.
+    /// Pair algorithms that have exact sums.
     pub(crate) const EXACT: [PairAlgorithm; 2] = [PairAlgorithm::List, PairAlgorithm::Cells];
 
-    /// Whether it has these forces, with such sums. Embedded atoms need lists; where all pairs are met,
-    /// there are no charges.
+    /// Returns true where the algorithm has these forces, with such sums. Embedded atoms need lists; the
+    /// algorithm over all pairs has no charges.
     pub fn has(self, forces: &Forces, sums: Summation) -> bool {
         let embedded = matches!((self, sums), (PairAlgorithm::Tiles | PairAlgorithm::List, Summation::Fast));
         (forces.embedded.is_none() || embedded)
             && (forces.electrostatics.is_none() || self != PairAlgorithm::AllPairs)
     }
 
-    /// Whether it can leave pairs out.
+    /// Returns true where the algorithm can leave pairs out.
     pub fn excludes(self) -> bool {
         matches!(self, PairAlgorithm::Tiles | PairAlgorithm::List)
     }
 
-    /// Its name in the input file.
+    /// Name in the input file.
     pub fn name(self) -> &'static str {
         let algorithm = match self {
             PairAlgorithm::Tiles => Algorithm::Tiles,
@@ -78,7 +78,7 @@ impl PairAlgorithm {
         algorithm.name()
     }
 
-    /// The kernels' skeletons.
+    /// Skeletons of the kernels.
     pub(crate) fn source(self) -> &'static str {
         match self {
             PairAlgorithm::Tiles => concat!(
@@ -93,39 +93,40 @@ impl PairAlgorithm {
     }
 }
 
-/// Tile kernels are compiled for one shape of tiles.
+/// Shape of tiles, for which tile kernels are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileShape {
-    /// Atoms a block of threads owns: a multiple of `32 / team`.
+    /// Number of atoms that a block of threads owns: a multiple of `32 / team`.
     pub atoms: u32,
-    /// Threads that share an atom: 1, 2, 4 or 8.
+    /// Number of threads that share an atom: 1, 2, 4 or 8.
     pub team: u32,
-    /// Blocks among which so many atoms may be divided where they are not near each other; more than 1
-    /// only for 32 atoms.
+    /// Number of blocks among which so many atoms may be divided where they are not near each other; more
+    /// than 1 only for 32 atoms.
     pub parts: u32,
-    /// How many atoms a tile may gather.
+    /// Limit of the number of atoms that a tile may gather.
     pub size: TileSize,
-    /// Threads that a multiprocessor should be able to hold: what registers are rationed for.
+    /// Number of threads that a multiprocessor should be able to hold: registers are limited accordingly.
     pub resident: u32,
 }
 
-/// How many atoms a tile may gather: as in `tiles.cuh`, which knows how to save memory in small ones.
+/// Limit of the number of atoms that a tile may gather: as in `tiles.cuh`, where small tiles take less
+/// memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 #[repr(i32)]
 pub enum TileSize {
     /// At most [`TileSize::MOST_SMALL`].
     Small = 0,
-    /// As many as 64 KiB hold.
+    /// At most as many as 64 KiB hold.
     Medium = 1,
     /// At most 65,535.
     Large = 2,
 }
 
 impl TileSize {
-    /// Atoms that a small tile may gather: 255 of each class and the dummies.
+    /// Largest number of atoms of a small tile: 255 of each class and the dummies.
     pub const MOST_SMALL: usize = 2040;
 
-    /// What so many atoms need, of so many bytes each.
+    /// Size of tiles of so many atoms, of so many bytes each.
     pub fn of(atoms: usize, bytes: usize) -> Self {
         match atoms {
             0..=Self::MOST_SMALL => TileSize::Small,
@@ -141,9 +142,9 @@ impl TileShape {
         TileShape { atoms, team, parts: 1, size: TileSize::Small, resident: MOST_RESIDENT }
     }
 
-    /// The same where `n` atoms are all there are: with less to hold, threads may have more registers. So they
-    /// may where blocks are many times as many as the device holds and lists are long: what counts is that all
-    /// have a place at once, or else that each is fast.
+    /// Shape where `n` is the number of all atoms: with fewer threads to hold, each may have more registers.
+    /// The same is true where blocks are many times as many as the device holds and lists are long: either
+    /// all blocks should be resident at once, or each should be fast.
     pub fn for_atoms(self, n: usize, multiprocessors: u32) -> Self {
         let blocks = n.div_ceil(self.atoms as usize).div_ceil(multiprocessors.max(1) as usize);
         let wanted = blocks * self.threads() as usize;
@@ -152,18 +153,18 @@ impl TileShape {
         TileShape { resident: resident.unwrap_or(many), ..self }
     }
 
-    /// Threads of a block.
+    /// Number of threads of a block.
     pub fn threads(&self) -> u32 {
         self.atoms * self.team
     }
 }
 
-/// Beyond this there are too few registers for each.
+/// Limit above which there are too few registers for each thread.
 const MOST_RESIDENT: u32 = 1536;
-/// Where a block is one of many, and eight threads share an atom.
+/// Limit where a block is one of many, and eight threads share an atom.
 const RESIDENT_OF_MANY: u32 = 1280;
 
-/// Puts the source of all that pairs have no part in together: it is the same for all systems.
+/// Source of all kernels that do not depend on pairs: it is the same for all systems.
 pub(crate) fn of_atoms(precision: Precision, sums: Summation) -> Build {
     let kernels = concat!(
         include_str!("../kernels/integrate.cu"),
@@ -174,23 +175,23 @@ pub(crate) fn of_atoms(precision: Precision, sums: Summation) -> Build {
     module_source(SEARCH, kernels, precision, sums)
 }
 
-/// The source of kernels that act in the middle of a step.
+/// Source of kernels in the middle of a step.
 pub fn mid_step_source(formula: &str, skeleton: &str, precision: Precision, sums: Summation) -> Build {
     let physics = [formula, SEARCH, include_str!("../kernels/mid_step.cuh")].join("\n");
     module_source(&physics, skeleton, precision, sums)
 }
 
-/// Blocks of a kernel in which every one of `n` atoms has a thread.
+/// Number of blocks of a kernel with a thread for each of `n` atoms.
 pub fn blocks_of(n: i32) -> u32 {
     (n as u32).div_ceil(ATOM_THREADS).max(1)
 }
 
-/// Puts the source for a thermostat together; `update` is what it does, see `kernels/thermostat.cu`.
+/// Source of a thermostat; `update` is its function, see `kernels/thermostat.cu`.
 pub(crate) fn thermostat(update: &str, precision: Precision, sums: Summation) -> Build {
     module_source(update, include_str!("../kernels/thermostat.cu"), precision, sums)
 }
 
-/// Puts the source of kernels together that know nothing of pairs.
+/// Source of kernels that do not depend on pairs.
 pub(crate) fn module_source(physics: &str, kernels: &str, precision: Precision, sums: Summation) -> Build {
     let source = [&common_source(), physics, kernels].join("\n");
     Build { source, options: common_options(precision, sums), table: Vec::new() }
@@ -202,12 +203,12 @@ pub(crate) fn common_options(precision: Precision, sums: Summation) -> Vec<Strin
     options
 }
 
-/// The kernels that every pair algorithm needs.
+/// Kernels that every pair algorithm needs.
 #[derive(Clone)]
 pub(crate) struct Kernels {
     pub place_atoms: Kernel,
     pub sort: Vec<(Kernel, Work)>,
-    /// Where atoms are that exclude each other: after the sort.
+    /// Kernels that find atoms that exclude each other, after the sort.
     pub exclusions: [Kernel; 2],
     pub find_missing_pairs: Kernel,
     pub settle: Kernel,
@@ -226,7 +227,7 @@ pub(crate) struct Kernels {
     pub add_shares_onto: Kernel,
 }
 
-/// What the threads of a sorting kernel are for.
+/// Work of the threads of a sorting kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// One atom each.
@@ -235,18 +236,18 @@ pub(crate) enum Work {
     Bins,
 }
 
-/// Threads of blocks in which each thread has its atom.
+/// Threads of blocks with a thread for each atom.
 pub(crate) const ATOM_THREADS: u32 = 256;
-/// Atoms of which a block looks around those that are displaced: as in `displacement.cu`.
+/// Number of atoms of which a block searches around those that are displaced: as in `displacement.cu`.
 pub(crate) const DISPLACED_ATOMS: u32 = 2048;
-/// Bins scanned by one block: as in `sort.cu`.
+/// Number of bins scanned by one block: as in `sort.cu`.
 pub(crate) const SCAN_BLOCK: usize = 1024;
 
 impl Kernels {
-    /// Compiles them, or finds them compiled: for any run before.
+    /// Compiles the kernels, or finds them in the cache: they are the same for all runs.
     ///
     /// # Errors
-    /// If there is no compiler for the device, or it refuses the source.
+    /// If there is no compiler for the device, or the compiler refuses the source.
     pub fn new(device: &Device, precision: Precision, sums: Summation) -> Result<Self> {
         let build = of_atoms(precision, sums);
         let module = device.compile("atoms.cu", &build.source, &build.options)?;

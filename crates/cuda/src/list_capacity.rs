@@ -3,35 +3,35 @@
 use crate::device_data::{Control, faults};
 use crate::kernels::{TileShape, TileSize};
 
-/// Bank classes and dummies, as in `tiles.cuh`.
+/// Number of bank classes, and of dummies, as in `tiles.cuh`.
 pub const CLASSES: usize = 8;
 
-/// The largest capacity of small tiles.
+/// Largest capacity of small tiles.
 const MOST_SMALL: usize = TileSize::MOST_SMALL / (2 * CLASSES) * (2 * CLASSES);
 
-/// The capacity of the lists of tiles.
+/// Capacity of the lists of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCapacity {
-    /// Atoms in a tile, dummies and own atoms included.
+    /// Number of atoms in a tile, dummies and own atoms included.
     pub tile: usize,
-    /// Rows of four slots in a warp's list.
+    /// Number of rows of four slots in a warp's list.
     pub rows: usize,
 }
 
 impl ListCapacity {
-    /// What should do for a homogeneous system; what does not is found out by the kernels.
+    /// Estimate for a homogeneous system; kernels report where it is too small.
     pub fn estimate(shape: TileShape, density: f64, reach: f64, n_atoms: usize) -> Self {
         let pi = std::f64::consts::PI;
         let edge = (f64::from(shape.atoms) / density).cbrt();
-        // A cube of atoms and everything within reach of it; half as much again for blocks that
+        // Volume of a cube of atoms and everything within reach of it; half as much again for blocks that
         // turn from one column into the next.
         let around = edge.powi(3)
             + 6.0 * edge * edge * reach
             + 3.0 * pi * edge * reach * reach
             + 4.0 / 3.0 * pi * reach.powi(3);
         let tile = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
-        // Where as many threads have an atom as there are classes its neighbours are dealt out to them
-        // evenly; else each has those that it has found.
+        // Neighbours are dealt out evenly to the threads of an atom where these are as many as there are
+        // classes; else each thread has those that it has found.
         let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density;
         let threads = f64::from(shape.team);
         let (found, dealt) =
@@ -40,15 +40,15 @@ impl ListCapacity {
         ListCapacity { tile: tile + CLASSES, rows: slots as usize / 4 + 4 }.rounded()
     }
 
-    /// The same where tiles are small without what is to spare, so much of all: small ones are made faster,
-    /// and if that was too little kernels find it out.
+    /// Small tiles where tiles are small without the spare part of the estimate: small ones are faster, and
+    /// kernels report where they are too small.
     pub fn small_without(self, spare: f64) -> Self {
         let fits = self.tile as f64 * (1.0 - spare) <= MOST_SMALL as f64;
         ListCapacity { tile: if fits { self.tile.min(MOST_SMALL) } else { self.tile }, ..self }
     }
 
-    /// The capacity of lists that reach less far or further than those that were made of late, which needed what
-    /// the device says: so much less or more as estimates of both, with something to spare.
+    /// Capacity of lists with another reach than recent ones, whose needs the device reports: larger or
+    /// smaller by the ratio of the estimates of both, with something to spare.
     pub fn scaled(control: &Control, before: Self, after: Self) -> Self {
         let scaled = |needed: i32, before: usize, after: usize| {
             (f64::from(needed) * 1.05 * after as f64 / before.max(1) as f64) as usize
@@ -61,8 +61,8 @@ impl ListCapacity {
         .small_without(0.05)
     }
 
-    /// The capacity that lists needed of late, with little to spare: what a tile occupies decides how
-    /// many of them a multiprocessor has at a time. `None` if it is tight enough.
+    /// Capacity that recent lists needed, with little to spare: the memory of a tile decides how many of them
+    /// a multiprocessor has at a time. `None` if it is tight enough.
     pub fn tightened(self, control: &Control) -> Option<Self> {
         let enough = ListCapacity {
             tile: control.largest_tile as usize * 102 / 100 + 8,
@@ -78,8 +78,8 @@ impl ListCapacity {
         ListCapacity { tile: self.tile.next_multiple_of(2 * CLASSES), ..self }
     }
 
-    /// A capacity for what did not fit, with something to spare: but not so much that tiles could not be small, if
-    /// that was not tried yet.
+    /// Larger capacity where something did not fit, with something to spare: but not so much that tiles could
+    /// not be small, if that was not tried yet.
     pub fn grown(self, control: &Control) -> Self {
         let more = |flag: i32, wanted: i32, now: usize| match control.faults & flag {
             0 => now,

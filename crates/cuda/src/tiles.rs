@@ -1,4 +1,5 @@
-//! Block-local lists in shared memory (`kernels/tiles.cuh`, `tile_lists.cu`, `tiles.cu`): the fast path.
+//! Block-local lists in shared memory (`kernels/tiles.cuh`, `tile_lists.cu`, `tiles.cu`): the fastest
+//! algorithm for most systems.
 
 use crate::device_data::{BoxGeometry, DeviceData, TileLists};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
@@ -8,10 +9,10 @@ use crate::neighbor_engine::{NeighborEngine, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
 
-/// The kernels, the lists and their capacity.
+/// Kernels, lists and their capacity.
 pub struct Tiles {
     shape: TileShape,
-    /// What there is memory for, and how much of it is used.
+    /// Capacity for which there is memory, and the part of it that is used.
     allocated: ListCapacity,
     capacity: ListCapacity,
     blocks: u32,
@@ -59,7 +60,7 @@ impl Tiles {
             tile_atoms: device.alloc(blocks * capacity.tile)?,
             n_tile_atoms: device.alloc(blocks)?,
             origin: device.alloc(blocks * 4)?,
-            // The forces look two rows ahead.
+            // Forces prefetch two rows ahead.
             list: device.alloc((warps * rows + 2) * 32)?,
             n_rows: device.alloc(warps)?,
             own_order: device.alloc(blocks * shape.atoms as usize)?,
@@ -87,7 +88,7 @@ impl Tiles {
     }
 }
 
-/// Rows of a warp's list, and one to look ahead to.
+/// Rows of a warp's list, and one for the prefetch.
 fn row_stride(capacity: ListCapacity) -> usize {
     capacity.rows + 1
 }
@@ -99,14 +100,13 @@ fn real4_bytes(precision: Precision) -> usize {
     }
 }
 
-/// Bytes that an atom of a tile takes: its place with the species, and its charge if charges have
-/// forces.
+/// Size in bytes of an atom of a tile: its position with the species, and its charge if charges have forces.
 pub fn atom_bytes(precision: Precision, forces: &Forces) -> usize {
     let real4 = real4_bytes(precision);
     real4 + forces.electrostatics.map_or(0, |_| real4 / 4)
 }
 
-/// The tile in half precision, lists of each warp.
+/// Shared memory for building: the tile in half precision, and the lists of each warp.
 fn build_bytes(shape: TileShape, capacity: ListCapacity) -> usize {
     let team = shape.team as usize;
     let sketch = CLASSES * capacity.tile.div_ceil(256 * team) * 16 * team * 16;
@@ -114,10 +114,10 @@ fn build_bytes(shape: TileShape, capacity: ListCapacity) -> usize {
     sketch + shape.threads() as usize / 32 * stage
 }
 
-/// Whether such tiles can be on a device at all.
+/// Checks that a device can have such tiles.
 ///
 /// # Errors
-/// If they need more shared memory than a block can have.
+/// If tiles need more shared memory than a block can have.
 pub fn check(device: &Device, atom_bytes: usize, shape: TileShape, capacity: ListCapacity) -> Result<()> {
     let wanted = build_bytes(shape, capacity).max(capacity.tile * atom_bytes);
     let most = device.shared_memory();
@@ -131,7 +131,7 @@ pub fn check(device: &Device, atom_bytes: usize, shape: TileShape, capacity: Lis
     Ok(())
 }
 
-/// How large tiles of such a capacity are.
+/// Size class of tiles of such a capacity.
 pub fn size(precision: Precision, capacity: ListCapacity) -> TileSize {
     TileSize::of(capacity.tile, real4_bytes(precision))
 }

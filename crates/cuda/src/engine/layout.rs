@@ -2,22 +2,22 @@
 
 use crate::kernels::TileShape;
 
-/// Neighbours of an atom from which on a list is long.
+/// Number of neighbours of an atom above which a list is long.
 pub const LONG_LIST: f64 = 150.0;
 
-/// How the work is laid out on the device.
+/// Layout of the work on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// The tiles.
+    /// Shape of the tiles.
     pub shape: TileShape,
-    /// Step slots between two looks at the list, to begin with.
+    /// Step slots between two checks of the list, to begin with.
     pub slots_per_look: u32,
 }
 
 impl Layout {
-    /// What suits so many atoms, each with so many others within the cut-off: large tiles where there
-    /// are enough to fill the device, several threads an atom where there are not, and where lists are
-    /// long: the lists that few threads are making would fill a block's memory.
+    /// Layout for so many atoms, each with so many others within the cut-off: large tiles where there are
+    /// enough to fill the device, several threads an atom where there are not, and where lists are long: the
+    /// lists that few threads are making would fill a block's memory.
     pub(super) fn for_atoms(n: usize, neighbors: f64, multiprocessors: u32) -> Self {
         let per_multiprocessor = n / multiprocessors.max(1) as usize;
         let (atoms, team) = match per_multiprocessor {

@@ -9,16 +9,16 @@ use crate::neighbor_engine::Trigger;
 use jostle_core::{Backend, Evaluate, Result};
 use std::path::{Path, PathBuf};
 
-/// Pairs that a run has met before shapes are measured: seconds on a fast GPU, which is what it
-/// takes to compile them all.
+/// Pairs that a run has computed before shapes are measured: seconds on a fast GPU, as long as compiling all
+/// shapes takes.
 const WORTH_MEASURING: f64 = 1e13;
-/// Seconds of steps before the pair algorithms are measured: what it takes to compile them, and more.
+/// Seconds of steps before the pair algorithms are measured: longer than compiling them takes.
 const LONG_RUN: f64 = 20.0;
-/// Evaluations that a shape is judged by, after one that is not counted.
+/// Evaluations by which a shape is judged, after one that is not counted.
 const EVALUATIONS: usize = 5;
 
 impl Cuda {
-    /// Before so many steps: takes what earlier runs found fastest, or measures what is.
+    /// Tuning before so many steps: takes the fastest algorithm and shape of earlier runs, or measures them.
     pub(super) fn tune(&mut self, steps: u64) -> Result<()> {
         if self.device.is_emulated() {
             return Ok(());
@@ -47,15 +47,15 @@ impl Cuda {
         Ok(())
     }
 
-    /// Measures the pair algorithms, goes on with the fastest and remembers it in a folder, for
-    /// this device, these forces, and about so many atoms with about so many neighbours.
+    /// Measures the pair algorithms, continues with the fastest and stores its name in a folder, for this
+    /// device, these forces, and about so many atoms with about so many neighbours.
     ///
     /// # Errors
     /// If the device fails.
     pub fn measure_algorithms(&mut self, folder: &Path) -> Result<PairAlgorithm> {
         let (mut best, mut least) = (self.plan.algorithm, f64::INFINITY);
         for algorithm in self.plan.open_algorithms(self.extent()) {
-            // Some need more memory than there is, or more room than the box has.
+            // Algorithms that need more memory or a larger box than there is are left out.
             if !self.set_algorithm(algorithm).is_ok_and(|set| set) {
                 continue;
             }
@@ -68,12 +68,12 @@ impl Cuda {
         self.compute_forces(Evaluate::Forces)?;
         self.tuning.algorithm_settled = true;
         let file = self.algorithm_file(folder);
-        // A cache that cannot be written costs time and nothing else.
+        // Failures to write the cache cost time only.
         let _ = cache::write(&file, best.name().as_bytes());
         Ok(best)
     }
 
-    /// The pair algorithm that was fastest before, if a folder holds it.
+    /// Pair algorithm that was fastest before, if a folder holds it.
     pub fn remembered_algorithm(&self, folder: &Path) -> Option<PairAlgorithm> {
         remembered(&self.algorithm_file(folder))
     }
@@ -82,7 +82,7 @@ impl Cuda {
         self.plan.algorithm_file(folder, &self.device, &self.forces, self.extent())
     }
 
-    /// Goes on with another pair algorithm, unless it turns out not to be one for this system.
+    /// Continues with another pair algorithm; returns false where it does not suit this system.
     pub(super) fn set_algorithm(&mut self, algorithm: PairAlgorithm) -> Result<bool> {
         if self.plan.algorithm != algorithm {
             self.plan.algorithm = algorithm;
@@ -95,8 +95,8 @@ impl Cuda {
         Ok(self.plan.algorithm == algorithm)
     }
 
-    /// Measures tiles of different shapes, goes on with the fastest and remembers it in a folder,
-    /// for this device, these forces and about so many atoms.
+    /// Measures tiles of different shapes, continues with the fastest and stores it in a folder, for this
+    /// device, these forces and about so many atoms.
     ///
     /// # Errors
     /// If a shape cannot be compiled or run.
@@ -112,12 +112,12 @@ impl Cuda {
         }
         self.set_pair_shape(best)?;
         self.compute_forces(Evaluate::Forces)?;
-        // A cache that cannot be written costs time and nothing else.
+        // Failures to write the cache cost time only.
         let _ = cache::write(&self.shape_file(folder), best.to_string().as_bytes());
         Ok(best)
     }
 
-    /// The shape that was fastest before, if a folder holds it.
+    /// Shape that was fastest before, if a folder holds it.
     pub fn remembered_shape(&self, folder: &Path) -> Option<PairShape> {
         let text = cache::read(&self.shape_file(folder))?;
         std::str::from_utf8(&text).ok()?.parse().ok()
@@ -131,7 +131,7 @@ impl Cuda {
         cache::path(folder, &parts.map(String::as_str), "tiles")
     }
 
-    /// The shortest time of one evaluation.
+    /// Shortest time of one evaluation.
     fn time_of_forces(&mut self) -> Result<f64> {
         self.compute_forces(Evaluate::Forces)?;
         self.shortest_time(|cuda| {
@@ -139,7 +139,7 @@ impl Cuda {
         })
     }
 
-    /// The shortest time of building lists, and all that belongs to it.
+    /// Shortest time of building lists, with the sort before and all that follows.
     fn time_of_build(&mut self) -> Result<f64> {
         self.shortest_time(|cuda| {
             cuda.read_control()?;

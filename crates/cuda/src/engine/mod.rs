@@ -1,4 +1,4 @@
-//! A GPU as a [`jostle_core::Backend`]: what it holds, and where everything is.
+//! GPU as a [`jostle_core::Backend`]: everything that it holds, and the order in which it is set up.
 
 mod backend;
 mod cost;
@@ -46,26 +46,26 @@ use jostle_potentials::{Forces, Tail, check};
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// What is known of atoms whose positions are set: as in `integrate.cu`.
+/// Knowledge of atoms whose positions are set: as in `integrate.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 enum Placing {
-    /// Their list is right.
+    /// Their list is valid.
     Listed = 0,
-    /// Nothing: they come from the host.
+    /// None: they come from the host.
     Fresh = 1,
-    /// Their species; they need a new list.
+    /// Their species is known; they need a new list.
     Anew = 2,
 }
 
-/// Atoms from which on a step takes long enough for a kernel more, which looks around those that are displaced: if
-/// lists are long, and dear.
+/// Number of atoms above which a step is long enough for one more kernel, which searches around displaced
+/// atoms, if lists are long, and so expensive to build.
 const MANY_ATOMS: usize = 65_536;
 
-/// Attempts at growing lists before something must be wrong.
+/// Most attempts at growing lists before the run stops with an error.
 const MOST_ATTEMPTS: usize = 40;
 
-/// The GPU engine: the atoms in device memory, and everything that is done to them there.
+/// GPU engine: the atoms in device memory, and everything that is done to them there.
 pub struct Cuda {
     device: Device,
     system: System,
@@ -77,9 +77,9 @@ pub struct Cuda {
     plan: Plan,
     arrays: Arrays,
     kernels: Kernels,
-    /// Those of the pair algorithm.
+    /// Kernels of the pair algorithm.
     pair_kernels: Module,
-    /// What these were compiled for, see [`Plan::compiled`].
+    /// Parameters for which these were compiled, see [`Plan::compiled`].
     compiled: (PairAlgorithm, TileShape, PairShape),
     neighbor_engine: Box<dyn NeighborEngine>,
     charges: Vec<LatticeSumKernel>,
@@ -90,34 +90,35 @@ pub struct Cuda {
     thermostat: Option<ScalingThermostat>,
     pair_thermostat: Option<PairThermostat>,
     grains: Option<Contacts>,
-    /// Molecules, since a barostat first asked for them.
+    /// Molecules, created when a barostat first needs them.
     bodies: Option<Bodies>,
     sums: Sums,
     data: DeviceData,
     graphs: Option<StepGraphs>,
-    /// What was recorded before the box changed, and for what: a trial of a volume may be taken back.
+    /// Graphs recorded before the box changed, and the device data they hold: a trial change of the volume
+    /// may be undone.
     saved_graphs: Option<(DeviceData, StepGraphs)>,
-    /// As the last batch took.
+    /// Seconds per slot of the last batch.
     seconds_per_slot: f64,
     tuning: Tuning,
-    /// The control block as it was when the host last looked.
+    /// Control block as the host last read it.
     control: Control,
-    /// Whether atoms have been sorted since the host last gave them their places.
+    /// True where atoms have been sorted since the host last gave them their places.
     sorted: bool,
     list_positions: Vec<Vec3>,
     /// Energy and virial of each term beyond its cut-off, times volume.
     tails: Vec<Tail>,
-    /// Of each of the charges, see [`LatticeSumKernel::constants`].
+    /// Constant energies of each lattice sum, see [`LatticeSumKernel::constants`].
     constants: Vec<[f64; 2]>,
     energies: Energies,
-    /// What the last evaluation produced.
+    /// Result of the last evaluation: forces, or energies too.
     evaluated: Evaluate,
-    /// Whether the host has moved atoms since it last asked which atoms are displaced from the list.
+    /// True where the host has moved atoms since displaced atoms were last determined.
     drifted: bool,
-    /// The weight of long-range forces.
+    /// Weight of long-range forces.
     long_range_weight: f64,
     timings: Timings,
-    /// Set by a verb that cannot fail, reported by the next one that can.
+    /// Error of a method that returns none, reported by the next method that can.
     fault: Option<Error>,
 }
 
@@ -139,7 +140,7 @@ impl Cuda {
         Self::with_layout(device, system, forces, settings, layout)
     }
 
-    /// The same with a layout of one's choice.
+    /// Puts a system on a device, with a given layout.
     ///
     /// # Errors
     /// As for [`Cuda::new`].
@@ -223,8 +224,8 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// The same with lists that are far too small at first: what grows by itself must give
-    /// the same answer.
+    /// Puts a system on a device, with lists that are far too small at first: grown lists must give the same
+    /// answer.
     ///
     /// # Errors
     /// As for [`Cuda::new`].
@@ -241,7 +242,7 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// Meets all pairs in tiles of another shape from now on, where all pairs are met.
+    /// Sets the shape of the tiles of all pairs.
     ///
     /// # Errors
     /// If kernels cannot be compiled for it, or the device has too little memory.
@@ -255,7 +256,7 @@ impl Cuda {
         self.arrange()
     }
 
-    /// Follows a plan that has changed: kernels, lists and their capacity.
+    /// Adopts a plan that has changed: kernels, lists and their capacity.
     fn arrange(&mut self) -> Result<()> {
         let extent = self.extent();
         self.plan.fit(&self.device, extent)?;
@@ -267,8 +268,7 @@ impl Cuda {
         self.lay_out()
     }
 
-    /// Gives everything its place in memory: also when the box that positions are fractions of has
-    /// changed.
+    /// Assigns memory to everything: also when the box that positions are fractions of has changed.
     fn lay_out(&mut self) -> Result<()> {
         self.graphs = None;
         let density = self.extent().density;
@@ -322,7 +322,7 @@ impl Cuda {
         self.place(Placing::Fresh)
     }
 
-    /// Goes on without a list.
+    /// Continues without a list.
     fn begin_anew(&mut self, control: Control) -> Result<()> {
         self.sorted = false;
         self.constants = self.charges.iter().map(|charges| charges.constants(&self.system)).collect();
@@ -331,7 +331,7 @@ impl Cuda {
         self.write_control()
     }
 
-    /// Another box: what follows from its shape.
+    /// Adopts another box, and everything that depends on its shape.
     fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
         self.system.simbox = simbox;
         self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
@@ -344,13 +344,13 @@ impl Cuda {
         self.lay_out()
     }
 
-    /// Tells kernels of springs whose stiffness has changed, or whose centres have with the box.
+    /// Updates springs whose stiffness has changed, or whose centres have with the box.
     fn follow_springs(&mut self) -> Result<()> {
         let (forces, simbox) = (&self.forces, &self.system.simbox);
         self.external.as_mut().map_or(Ok(()), |external| external.follow(forces, simbox))
     }
 
-    /// Another box, in which the atoms on the device are already.
+    /// Adopts another box, in which the atoms on the device are already.
     fn enter(&mut self, simbox: SimBox) -> Result<()> {
         self.fit_box(simbox)?;
         let Control { builds, sorted, slot, .. } = self.control;
@@ -361,20 +361,21 @@ impl Cuda {
         self.place(Placing::Anew)
     }
 
-    /// Positions for the forces from those of the atoms.
+    /// Computes positions for the forces from those of the atoms.
     fn place(&mut self, placing: Placing) -> Result<()> {
         let launches = self.launches();
         let launch = launches.atoms(&self.kernels.place_atoms).with_value(placing as i32);
         self.device.run(&launch)
     }
 
-    /// The same where the list goes on: which atoms are displaced from it.
+    /// Computes positions for the forces where the list stays, and finds the atoms that are displaced from
+    /// it.
     fn place_listed(&mut self) -> Result<()> {
         self.place(Placing::Listed)?;
         self.run_all(self.launches().find_missing_pairs(0).into_iter().collect())
     }
 
-    /// Whether lists go on when atoms are displaced, as long as they lack no pair.
+    /// True where lists stay valid when atoms are displaced, as long as they lack no pair.
     fn looks_around(&self) -> bool {
         let neighbors = 4.0 / 3.0 * PI * self.cutoff.powi(3) * self.extent().density;
         let pays = self.plan.n >= MANY_ATOMS && neighbors >= LONG_LIST;
@@ -401,7 +402,7 @@ impl Cuda {
         }
     }
 
-    /// What acts in the middle of steps.
+    /// Forces in the middle of steps.
     fn mid_step(&self) -> Option<&dyn MidStepForces> {
         match (&self.pair_thermostat, &self.grains) {
             (Some(pairs), _) if pairs.thermostat.is_some() => Some(pairs),
@@ -419,9 +420,9 @@ impl Cuda {
         self.control.skin = skin;
         self.control.prediction_distance = prediction::prediction_distance(&self.system.topology);
         self.control.reach = self.cutoff + skin;
-        // Rounding must not make the list a little too short.
+        // Rounding down would make the list a little too short.
         self.control.limit2 = (0.5 * skin * (1.0 - 1e-5)).powi(2);
-        // Looking around those that are displaced takes images that can be told apart.
+        // Searching around displaced atoms requires images that can be told apart.
         let roomy = 2.0 * (self.control.reach + skin) < narrowest(&self.geometry) && skin < self.cutoff;
         self.control.farthest2 = if roomy { 4.0 * self.control.limit2 } else { self.control.limit2 };
         self.control.slot[0].stale = 1;
@@ -444,7 +445,7 @@ impl Cuda {
         self.grains.as_ref().map_or(Ok(()), |grains| grains.download(&mut self.system.state))
     }
 
-    /// Runs a launch of a verb that cannot fail.
+    /// Records the error of a method that returns none.
     fn attempt(&mut self, result: Result<()>) {
         if let Err(error) = result {
             self.fault.get_or_insert(error);
@@ -455,7 +456,7 @@ impl Cuda {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Energies from a row of sums, long-range corrections included.
+    /// Energies from a row of totals, long-range corrections included.
     fn energies_from(&self, row: &[f64]) -> Energies {
         let volume = self.system.simbox.volume();
         let (sums, rest) = row.split_at(self.forces.n_searched());
@@ -477,12 +478,12 @@ impl Cuda {
         energies
     }
 
-    /// Sums of the first row.
+    /// Totals of the first row.
     fn totals(&mut self, count: usize) -> Result<Vec<f64>> {
         self.rows(0..1, count)
     }
 
-    /// Sums of some rows.
+    /// Totals of some rows.
     fn rows(&mut self, rows: Range<usize>, length: usize) -> Result<Vec<f64>> {
         let mut values = vec![0.0; rows.len() * length];
         self.sums.total.read(rows.start * length, &mut values)?;

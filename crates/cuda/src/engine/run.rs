@@ -1,4 +1,4 @@
-//! Many steps in a row without the host: batches.
+//! Batches: many steps in a row without the host.
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::device_data::Motion;
@@ -11,7 +11,7 @@ use jostle_core::thermostat::Dissipative;
 use jostle_core::{Backend, Error, Evaluate, Result, Sample, StepBatch, Thermostat};
 use std::time::Instant;
 
-/// Segments that take longer, in seconds, are worth a few looks at the device.
+/// Length of a segment, in seconds, above which it is worth some checks of the control block.
 const LONG_SEGMENT: f64 = 3e-3;
 
 /// Division of a batch into segments.
@@ -225,8 +225,8 @@ impl Cuda {
         Ok(())
     }
 
-    /// The same, a batch from one sample to the next: those of grains have more than kernels add up on the
-    /// way.
+    /// Makes the steps of a batch and evaluates energies at each sample: samples of grains have more than
+    /// kernels add up in a batch.
     pub(super) fn make_batch_in_parts(
         &mut self,
         batch: &StepBatch,
@@ -248,7 +248,7 @@ impl Cuda {
         Ok(samples)
     }
 
-    /// Room for so many samples.
+    /// Allocates rows for so many samples.
     fn grow_sample_rows(&mut self, rows: u64) -> Result<()> {
         let wanted = rows as usize * self.launches().row_length();
         if self.sums.total.len() < wanted {
@@ -278,12 +278,12 @@ impl Cuda {
         Ok(())
     }
 
-    /// Prepares friction and noise of pairs, or sees to it that there are none.
+    /// Prepares friction and noise of pairs, or removes them.
     fn prepare_pair_thermostat(&mut self, thermostat: &Thermostat) -> Result<()> {
         let wanted = if let Thermostat::Dissipative(pairs) = thermostat { Some(pairs) } else { None };
         if self.pair_thermostat.as_ref().and_then(|pairs| pairs.thermostat.as_ref()) != wanted {
             self.graphs = None;
-            // Friction and noise go over lists of atoms, too.
+            // Friction and noise use lists of atoms, too.
             if self.plan.free && wanted.is_some_and(|pairs| pairs.cutoff <= self.cutoff) {
                 self.set_algorithm(PairAlgorithm::List)?;
                 self.compute_forces(Evaluate::Forces)?;
@@ -297,7 +297,7 @@ impl Cuda {
         Ok(())
     }
 
-    /// The kernels of such a thermostat; refuses one that the box, which may have changed, is too small for.
+    /// Kernels of such a thermostat; an error where its cut-off is more than half of the box, which may have changed.
     pub(super) fn pair_thermostat(&mut self, thermostat: &Dissipative) -> Result<&mut PairThermostat> {
         let cutoff = thermostat.cutoff;
         if cutoff > self.system.simbox.largest_cutoff() {
@@ -315,10 +315,10 @@ impl Cuda {
         Ok(pair_thermostat)
     }
 
-    /// The steps of a batch, in segments of so many slots.
+    /// Makes the steps of a batch, in segments of so many slots.
     fn make_segments(&mut self, segments: u64, slots: u64, evaluate: Evaluate) -> Result<()> {
-        // A look at the device costs some 20 microseconds; queueing ahead without one costs steps
-        // that find nothing to do where a segment ends.
+        // Reading the control block costs some 20 microseconds; queueing without reading it costs steps that
+        // do nothing where a segment ends.
         let look = segments > 1 && self.seconds_per_slot * slots as f64 > LONG_SEGMENT;
         let mut attempts = 0;
         loop {

@@ -9,30 +9,31 @@ use crate::kernels::PairAlgorithm;
 use jostle_potentials::Forces;
 use std::path::{Path, PathBuf};
 
-/// How far the search for what is fastest has come.
+/// Progress of the search for the fastest pair algorithm and tiles.
 #[derive(Debug, Default)]
 pub struct Tuning {
-    /// Whether the pair algorithm is the best known.
+    /// True where the pair algorithm is the best known.
     pub algorithm_settled: bool,
     /// Steps that a list lasts.
     pub life: f64,
-    /// Pairs met so far.
+    /// Pairs computed so far.
     pub met: f64,
-    /// Whether the shape is the best known, or not to be changed any more.
+    /// True where the shape is the best known, or fixed.
     pub shape_settled: bool,
-    /// Whether it has been looked up among those of earlier runs.
+    /// True once the shape has been looked up among those of earlier runs.
     pub looked_up: bool,
 }
 
 impl Tuning {
-    /// At the start of a run, with a pair algorithm that is known to be the best, or not.
+    /// State at the start of a run, with a pair algorithm that is known to be the best, or not.
     pub fn new(algorithm_settled: bool) -> Self {
         Tuning { algorithm_settled, ..Tuning::default() }
     }
 }
 
 impl Plan {
-    /// Takes the pair algorithm that earlier runs found fastest, where it is open; whether there is one.
+    /// Takes the pair algorithm that earlier runs found fastest, where the settings leave it open; returns
+    /// true where there is one.
     pub fn take_remembered_algorithm(&mut self, device: &Device, forces: &Forces, extent: Extent) -> bool {
         if !self.free || device.is_emulated() {
             return false;
@@ -50,7 +51,7 @@ impl Plan {
         let (embedded, excluded) = (forces.embedded.is_some(), !self.excluded.is_empty());
         let others = format!("{:?} {embedded} {excluded}", self.precision);
         let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));
-        // What was measured holds for these kernels.
+        // Measurements are valid for these kernels only.
         let kernels = PairAlgorithm::ALL.map(PairAlgorithm::source).concat();
         let parts = [
             &kernels,
@@ -65,7 +66,7 @@ impl Plan {
     }
 }
 
-/// What is much the same.
+/// Class of numbers within half an octave, for names of files.
 pub fn half_octave(x: f64) -> String {
     (2.0 * x.max(1e-9).log2()).round().to_string()
 }
