@@ -1,4 +1,4 @@
-//! Bonds, angles, dihedrals, maps (`kernels/bonded.cu`): forces that are added to those of pairs.
+//! Bonds, angles, dihedrals, and maps (`kernels/bonded.cu`): forces that are added to those of pairs.
 
 use crate::arrays::Reals;
 use crate::codegen::{self, bonded_arithmetic};
@@ -14,18 +14,18 @@ use jostle_potentials::bonded::{BondedKind, BondedTerm};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Which of its atoms one is: as in `bonded.cu`.
+/// Number of roles of an atom in a term: as in `bonded.cu`.
 const ROLES: u32 = 8;
 
-/// As many entries of an atom keep a thread busy for about as long as it takes to begin.
+/// Number of entries that occupy a thread for about as long as it takes to begin.
 const ENTRIES_PER_THREAD: usize = 2;
 
-/// More threads than these wait for each other on any device: there fewer share an atom, and have more of its
-/// entries each. The more share one, the more of them have nothing in one kind or another.
+/// Largest number of threads that run at once on any device: beyond, fewer share an atom, and have more of
+/// its entries each. The more share one, the more of them have no entry of one kind or another.
 const MOST_THREADS: usize = 1 << 19;
 
-/// Atoms that are next to each other by id, and so mostly in space, of which those with as much to do are taken one
-/// after the other: the threads of a warp wait for the longest of their lists.
+/// Number of atoms with consecutive ids, which are mostly near each other, among which those with as much
+/// work follow each other: a warp takes as long as the longest of its lists.
 const STRETCH: usize = 1024;
 
 shared_structure! {
@@ -63,7 +63,7 @@ shared_structure! {
     }
 }
 
-/// The kernels, and what is bound to what.
+/// Kernels, and lists of bonded atoms.
 pub struct BondedKernels {
     bound: BondedData,
     indices: Kernel,
@@ -72,28 +72,28 @@ pub struct BondedKernels {
     energies: Kernel,
     sums: Kernel,
     shares: u32,
-    /// Threads that share an atom.
+    /// Number of threads that share an atom.
     team: u32,
-    /// Where a sample has the virial of pairs, and where the first of these energies.
+    /// Index in a sample of the virial of pairs, and of the first of these energies.
     virial: usize,
     first_term: usize,
     n_terms: usize,
-    /// What the addresses in `bound` belong to.
+    /// Memory to which the addresses in `bound` point.
     words: [Buffer<u32>; 5],
     first: Buffer<[u32; 4]>,
     tables: [Reals; 5],
 }
 
-/// What atoms are bound in, of one kind: for one atom after the other what each is and who the others are.
+/// Terms of one kind by atom: for one atom after the other its entries, and the other atoms of each.
 struct Family {
-    /// Where the list of an atom begins, and where the last one ends.
+    /// Beginning of the list of each atom, and end of the last one.
     first: Vec<u32>,
     rows: Vec<u32>,
     others: Vec<u32>,
 }
 
 impl Family {
-    /// Of groups, rows of the table and ids: by id, bound or not.
+    /// Lists of all atoms by id, from rows of the table and ids of the groups.
     fn new<const M: usize>(n: usize, groups: &[(u32, [u32; M])]) -> Self {
         let mut first = vec![0; n + 1];
         for atom in groups.iter().flat_map(|(_, atoms)| atoms) {
@@ -120,7 +120,7 @@ impl Family {
         self.first[atom as usize] as usize..self.first[atom as usize + 1] as usize
     }
 
-    /// The lists of these atoms, in their order.
+    /// Lists of these atoms, in their order.
     fn of(&self, atoms: &[u32]) -> Self {
         let each = self.others.len() / self.rows.len().max(1);
         let (mut first, mut rows, mut others) = (vec![0], Vec::new(), Vec::new());
@@ -133,7 +133,7 @@ impl Family {
     }
 }
 
-/// Lists of what the bound atoms of a system are bound in.
+/// Lists of the terms of all bound atoms of a system.
 struct BondedLists {
     /// Ids of the bound atoms, in the order in which they are taken.
     atoms: Vec<u32>,
@@ -159,7 +159,7 @@ impl BondedLists {
         let mut atoms: Vec<u32> = (0..n as u32).filter(is_bound).collect();
         let which = if atoms.len() == n { Which::All } else { Which::Some };
         if which == Which::Some {
-            // Dihedrals take longest.
+            // Dihedrals are the most expensive.
             put_in_order(&mut atoms, |atom| {
                 [2, 3, 1, 0].map(|kind: usize| families[kind].entries_of(atom).len())
             });
@@ -212,12 +212,12 @@ fn upload_tables(device: &Device, forces: &Forces, precision: Precision) -> Resu
     Ok([bonds?, angles?, dihedrals?, maps?, points?])
 }
 
-/// The order in which bound atoms are taken, by what each has to do: the longest first, in stretches.
+/// Sorts bound atoms by their work: the longest first, within sections of [`STRETCH`].
 fn put_in_order<K: Ord>(atoms: &mut [u32], work: impl Fn(u32) -> K) {
     atoms.chunks_mut(STRETCH).for_each(|stretch| stretch.sort_by_key(|atom| Reverse(work(*atom))));
 }
 
-/// Bonds, angles or dihedrals with the rows of their terms: those of one term after each other.
+/// Groups of bound atoms with the rows of their terms: those of one term after each other.
 fn groups<'a, K: BondedKind, const M: usize>(
     terms: &[BondedTerm<K>],
     members: impl Iterator<Item = (u32, [u32; M])> + Clone + 'a,
@@ -230,7 +230,7 @@ fn groups<'a, K: BondedKind, const M: usize>(
     terms.iter().enumerate().flat_map(of).collect()
 }
 
-/// The most coefficients of any of the terms.
+/// Largest number of coefficients of any of the terms.
 fn most_coefficients<K: BondedKind>(terms: &[BondedTerm<K>]) -> usize {
     let one = |term: &BondedTerm<K>| {
         (0..term.n_types()).filter_map(|k| term.coefficients(k)).map(|c| c.len()).max().unwrap_or(0)
@@ -238,7 +238,7 @@ fn most_coefficients<K: BondedKind>(terms: &[BondedTerm<K>]) -> usize {
     terms.iter().map(one).max().unwrap_or(0).max(1)
 }
 
-/// A table with a row for every type of every term: the term, what `front` says of it, and the
+/// Table with a row for every type of every term: the term, the number that `front` gives, and the
 /// coefficients.
 fn table<K: BondedKind>(
     terms: &[BondedTerm<K>],
@@ -258,16 +258,16 @@ fn table<K: BondedKind>(
     table
 }
 
-/// Whether atoms are bound to others: decides in which order they are taken.
+/// Number of bound atoms: decides the order in which atoms are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// All of them.
+    /// All atoms are bound.
     All,
-    /// Not all.
+    /// Some atoms are bound.
     Some,
 }
 
-/// The kernels' source, for so many threads an atom.
+/// Source of the kernels, for so many threads an atom.
 pub fn build(forces: &Forces, which: Which, team: u32, precision: Precision, sums: Summation) -> Build {
     let most = [
         most_coefficients(&forces.bonds),
@@ -281,7 +281,7 @@ pub fn build(forces: &Forces, which: Which, team: u32, precision: Precision, sum
     build
 }
 
-/// Threads that share an atom, where so many are bound, with so many entries in all.
+/// Number of threads that share an atom, for so many bound atoms with so many entries in all.
 fn team(atoms: usize, entries: usize) -> u32 {
     let mut team = (entries / atoms.max(1) / ENTRIES_PER_THREAD).next_power_of_two().min(32);
     while team > 1 && team * atoms > MOST_THREADS {
@@ -291,7 +291,7 @@ fn team(atoms: usize, entries: usize) -> u32 {
 }
 
 impl BondedKernels {
-    /// What is bound in a system, for a device; `None` where nothing is.
+    /// Kernels for the bonded terms of a system; `None` without any.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -352,13 +352,13 @@ impl BondedKernels {
         }))
     }
 
-    /// With a thread for each of so many.
+    /// Launch with at least so many threads.
     fn launch(&self, kernel: &Kernel, data: &DeviceData, threads: usize, slot: i32) -> Launch {
         let blocks = threads.div_ceil(ATOM_THREADS as usize).max(1) as u32;
         Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.bound).with_value(slot)
     }
 
-    /// Where everybody is, after a sort: part of what builds lists.
+    /// Launches that find the atoms after a sort: part of building lists.
     pub fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let n_others = self.bound.n_others as usize;
         vec![
@@ -367,7 +367,7 @@ impl BondedKernels {
         ]
     }
 
-    /// Adds the forces. With energies, sums are to follow.
+    /// Launch that adds the forces. With energies, [`BondedKernels::sums`] follows.
     pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
@@ -377,7 +377,7 @@ impl BondedKernels {
         self.launch(kernel, data, threads, slot).with_value(trigger as i32)
     }
 
-    /// Adds energies and virial up, after those of pairs.
+    /// Launch that adds up energies and virial, after those of pairs.
     pub fn sums(&self, data: &DeviceData, row_length: usize, trigger: Trigger) -> Launch {
         Launch::new(&self.sums, 1, ATOM_THREADS)
             .with_value(*data)
@@ -388,7 +388,7 @@ impl BondedKernels {
             .with_value(trigger as i32)
     }
 
-    /// Numbers that blocks leave as their shares.
+    /// Number of numbers that blocks leave as their shares.
     pub fn partial_length(&self) -> usize {
         self.shares as usize * (self.n_terms + VIRIAL)
     }
@@ -410,7 +410,7 @@ mod tests {
         put_in_order(&mut atoms, |atom| atom % 2);
         assert_eq!(atoms[..3], [1, 3, 5]);
         assert_eq!(atoms[STRETCH - 2..], [1020, 1022, 1025, 1027, 1024, 1026]);
-        // Two bonds of atoms 0, 1 and 2, and how they are listed for atoms 1 and 0.
+        // Lists of atoms 1 and 0, of two bonds between atoms 0, 1 and 2.
         let family = Family::new(3, &[(7, [0, 1]), (9, [1, 2])]).of(&[1, 0]);
         assert_eq!((family.first, family.others), (vec![0, 2, 3], vec![0, 2, 1]));
         assert_eq!(family.rows, [ROLES * 7 + 1, ROLES * 9, ROLES * 7]);

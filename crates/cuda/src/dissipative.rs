@@ -23,18 +23,18 @@ shared_structure! {
     }
 }
 
-/// The kernels, and velocities half-way.
+/// Kernels, and velocities at half a step.
 pub struct PairThermostat {
     apply_dpd_thermostat: Kernel,
     cross: Kernel,
     halfway: Buffer<f64>,
-    /// What batches are recorded for.
+    /// Thermostat of recorded batches.
     pub thermostat: Option<Dissipative>,
-    /// Whether all pairs with friction are in lists of atoms.
+    /// True where all pairs with friction are in lists of atoms.
     pub listed: bool,
 }
 
-/// The kernel's source.
+/// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula =
         codegen::scalar_function("pair_impulse", 5, |x| vec![pair_impulse(x[0], x[1], x[2], x[3], x[4])]);
@@ -43,7 +43,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
 }
 
 impl PairThermostat {
-    /// For `n` atoms.
+    /// Kernels for `n` atoms.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -59,12 +59,12 @@ impl PairThermostat {
         })
     }
 
-    /// Friction and noise at once, for a step that is named.
+    /// Launches of friction and noise of a given step.
     pub fn now(&self, data: &DeviceData, thermostat: &Dissipative, key: NoiseKey) -> [Launch; 2] {
         self.impulses(data, thermostat, key, -1)
     }
 
-    /// Half-way first, then all the way with the friction of the velocities half-way.
+    /// Launches to half the step first, then over the whole step with the friction of the velocities at half.
     fn impulses(&self, data: &DeviceData, thermostat: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
         let Dissipative { cutoff, friction, noise } = *thermostat;
         let said = DissipationData {

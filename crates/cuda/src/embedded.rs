@@ -11,7 +11,7 @@ use jostle_potentials::embedded::{cubic, pair};
 use jostle_potentials::{Embedded, Forces};
 use std::fmt::Write;
 
-/// The generated part of the source: formulas, grids, and what one term more than those of pairs
+/// Generated part of the source: formulas, grids, and definitions that one more term than those of pairs
 /// changes. Empty without embedded atoms.
 pub fn source(forces: &Forces, precision: Precision) -> String {
     let Some(term) = &forces.embedded else { return String::new() };
@@ -52,7 +52,7 @@ pub fn source(forces: &Forces, precision: Precision) -> String {
         )
 }
 
-/// Where the embedding functions of the species begin, in fours.
+/// Beginnings of the embedding functions of the species, in fours.
 fn embedding_starts(term: &Embedded) -> Vec<usize> {
     let mut next = term.table().len() / 4;
     let mut starts = Vec::new();
@@ -63,7 +63,7 @@ fn embedding_starts(term: &Embedded) -> Vec<usize> {
     starts
 }
 
-/// A pair algorithm, and what embedded atoms do with it.
+/// Pair algorithm, and the kernels of embedded atoms over its lists.
 pub struct EmbeddedEngine {
     pairs: Box<dyn NeighborEngine>,
     densities: Kernel,
@@ -75,7 +75,7 @@ pub struct EmbeddedEngine {
 }
 
 impl EmbeddedEngine {
-    /// Room for `n` atoms.
+    /// Kernels and memory for `n` atoms.
     ///
     /// # Errors
     /// If there is not enough memory.

@@ -4,23 +4,23 @@ use crate::device_data::{DeviceData, ExclusionLists};
 use crate::driver::{Buffer, Device};
 use jostle_core::Result;
 
-/// Who excludes whom: four of each atom's after the other, then the next four of all of them.
+/// Lists of excluded atoms: four of each atom's after the other, then the next four of all of them.
 #[derive(Clone)]
 pub struct Exclusions {
     fours: usize,
-    /// By id: ids.
+    /// Excluded ids, by id.
     ids: Buffer<u32>,
-    /// Where atoms are, by id.
+    /// Index of an atom, by id.
     index_by_id: Buffer<u32>,
-    /// By index: indices, and those in tiles.
+    /// Excluded indices by index, and those in tiles.
     partner: Buffer<u32>,
-    /// By index: the first and the last index of a partner.
+    /// First and last excluded index, by index.
     range: Buffer<u32>,
     met: Buffer<u32>,
 }
 
 impl Exclusions {
-    /// From the ids that each atom excludes, by id; empty where no atom excludes any.
+    /// Lists of the ids that each atom excludes, by id; empty where no atom excludes any.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -42,7 +42,7 @@ impl Exclusions {
         })
     }
 
-    /// Enters them into the device data.
+    /// Enters the lists into the device data.
     pub fn attach(&self, data: &mut DeviceData) {
         data.exclusions = ExclusionLists {
             fours: self.fours as i32,
@@ -55,7 +55,7 @@ impl Exclusions {
         };
     }
 
-    /// Whether there are none.
+    /// Returns true where no atom excludes any.
     pub fn is_empty(&self) -> bool {
         self.fours == 0
     }

@@ -1,4 +1,4 @@
-//! Damping and friction at the contacts of grains (`kernels/grains.cu`).
+//! Launches of damping and friction over a given time.
 
 use crate::codegen;
 use crate::device_data::DeviceData;
@@ -41,23 +41,23 @@ shared_structure! {
     }
 }
 
-/// The kernels, and how grains turn.
+/// Kernels, and angular velocities of grains.
 pub struct Contacts {
     apply_contact_friction: Kernel,
     cross: Kernel,
     said: ContactData,
-    /// By id and axis.
+    /// Angular velocities by id and axis.
     angular: Buffer<f64>,
-    /// Velocities half-way, and angular ones.
+    /// Velocities and angular velocities at half a step.
     halfway: [Buffer<f64>; 2],
-    /// By id, 0 where a grain does not turn.
+    /// Inverse moments of inertia by id, 0 where a grain does not turn.
     inverse_inertia: Vec<f64>,
-    /// What addresses in `said` belong to.
+    /// Memory to which the addresses in `said` point.
     _numbers: [Buffer<f64>; 2],
     _faces: Buffer<Face>,
 }
 
-/// The kernel's source.
+/// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula = codegen::scalar_function("friction", 20, |x| {
         let three = |first: usize| [x[first], x[first + 1], x[first + 2]];
@@ -71,7 +71,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
 }
 
 impl Contacts {
-    /// The grains of a system, and those of its walls that have friction on them.
+    /// Kernels for the grains of a system, and for its walls with friction.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -119,12 +119,12 @@ impl Contacts {
         })
     }
 
-    /// Whether all pairs that touch are in lists of atoms.
+    /// Sets if all pairs in contact are in lists of atoms.
     pub fn set_listed(&mut self, listed: bool) {
         self.said.listed = i64::from(listed);
     }
 
-    /// Makes grains turn as those of a state do.
+    /// Uploads the angular velocities of a state.
     ///
     /// # Errors
     /// If the device does not answer.
@@ -136,7 +136,7 @@ impl Contacts {
         self.angular.write(0, angular.as_flattened())
     }
 
-    /// How the grains of a state turn now.
+    /// Downloads the angular velocities into a state.
     ///
     /// # Errors
     /// If the device does not answer.
@@ -146,7 +146,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// The energy of rotation.
+    /// Rotational energy of all grains.
     ///
     /// # Errors
     /// If the device does not answer.
@@ -162,12 +162,12 @@ impl Contacts {
         Ok(self.angular.to_vec()?.as_chunks().0.to_vec())
     }
 
-    /// Damping and friction at once, over so long a time.
+    /// Launches of damping and friction over a given time.
     pub fn now(&self, data: &DeviceData, timestep: f64) -> [Launch; 2] {
         self.impulses(data, timestep, -1)
     }
 
-    /// Half-way first, then all the way with the friction of the velocities half-way.
+    /// Launches to half the step first, then over the whole step with the friction of the velocities at half.
     fn impulses(&self, data: &DeviceData, timestep: f64, slot: i32) -> [Launch; 2] {
         let said = ContactData { timestep, ..self.said };
         let [halfway, turning] = self.halfway.each_ref().map(Buffer::address);

@@ -143,7 +143,7 @@ impl TileShape {
     }
 
     /// Shape where `n` is the number of all atoms: with fewer threads to hold, each may have more registers.
-    /// The same is true where blocks are many times as many as the device holds and lists are long: either
+    /// Registers count more, too, where blocks are many times as many as the device holds and lists are long: either
     /// all blocks should be resident at once, or each should be fast.
     pub fn for_atoms(self, n: usize, multiprocessors: u32) -> Self {
         let blocks = n.div_ceil(self.atoms as usize).div_ceil(multiprocessors.max(1) as usize);

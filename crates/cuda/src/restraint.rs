@@ -13,7 +13,7 @@ use jostle_potentials::restraint::{
     self as potentials, AtomRestraints, GroupMember, Spring, anchor_virial, spring,
 };
 
-/// Numbers of a distance's force: as in `restraint.cu`.
+/// Number of numbers of a distance's force: as in `restraint.cu`.
 const DISTANCE_FORCE: usize = 10;
 
 shared_structure! {
@@ -57,7 +57,7 @@ shared_structure! {
     }
 }
 
-/// The springs as kernels read them.
+/// Springs in the form that kernels read.
 fn springs(restraints: &potentials::Restraints, simbox: &SimBox) -> Vec<SpringData> {
     let data = |(spring, center): (&Spring, Vec3)| SpringData {
         stiffness: spring.stiffness,
@@ -67,7 +67,7 @@ fn springs(restraints: &potentials::Restraints, simbox: &SimBox) -> Vec<SpringDa
     restraints.springs.iter().zip(restraints.centers(simbox)).map(data).collect()
 }
 
-/// The restraints of a system.
+/// Restraints of a system.
 pub struct RestraintKernels {
     data: RestraintData,
     springs: Buffer<SpringData>,
@@ -78,15 +78,15 @@ pub struct RestraintKernels {
     sums: Kernel,
     shares: u32,
     n_pairs: usize,
-    /// Where the energy is in a sample.
+    /// Index of the energy in a sample.
     column: usize,
-    /// What the addresses belong to.
+    /// Memory to which the addresses point.
     _words: [Buffer<u32>; 6],
     _images: Buffer<i32>,
     _numbers: [Buffer<f64>; 5],
 }
 
-/// The source.
+/// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula = codegen::scalar_function("spring", 4, |x| {
         let (energy, force_over_r) = spring(x[0], [x[1], x[2], x[3]]);
@@ -100,7 +100,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
 }
 
 impl RestraintKernels {
-    /// What restraints need on a device; `None` where there are none.
+    /// Kernels of restraints; `None` without any.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -182,7 +182,7 @@ impl RestraintKernels {
         }))
     }
 
-    /// Follows springs whose stiffness has changed, and the box.
+    /// Updates springs whose stiffness has changed, and the box.
     ///
     /// # Errors
     /// If the device failed.
@@ -194,12 +194,12 @@ impl RestraintKernels {
         Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.data)
     }
 
-    /// Where everybody is, after a sort: part of what builds lists.
+    /// Launch that finds the atoms after a sort: part of building lists.
     pub fn build(&self, data: &DeviceData, slot: i32) -> Launch {
         self.launch(&self.places, kernels::blocks_of(data.n), data).with_value(slot)
     }
 
-    /// Adds the forces; with energies, these go into a sample, too.
+    /// Launches that add the forces; with energies, these go into a sample, too.
     pub fn forces(
         &self,
         data: &DeviceData,

@@ -3,15 +3,15 @@
 
 use jostle_potentials::{Dispersion, LatticeSum, PairTerm, Potential};
 
-/// Coefficients that make nothing of a term, at any distance, and the cut-off of all pairs that make
-/// something of it: with these, no pair has to be told apart by its cut-off.
+/// Coefficients for which a term is 0 at any distance, and the cut-off of all pairs that interact: with
+/// these, no pair needs a cut-off of its own.
 struct Silent {
     coefficients: Vec<f64>,
     cutoff: f64,
 }
 
-/// The same, where pairs that interact have one cut-off and differ in the rest, and where a parameter of
-/// the potential is a factor of it, which may be 0.
+/// Coefficients of this kind; they exist where pairs that interact have one cut-off and differ in the rest,
+/// and where a parameter of the potential is a factor of it, which may be 0.
 fn silent(term: &PairTerm) -> Option<Silent> {
     let Potential::BuiltIn(kind) = term.potential else { return None };
     let factor = kind.parameters().iter().position(|p| p.name == "epsilon")?;
@@ -55,8 +55,8 @@ impl CoefficientTable {
                 }
                 continue;
             }
-            // Two species that do not interact borrow the coefficients of others that do: their
-            // cut-off keeps them silent, and what others have in common stays a literal.
+            // Pairs of species that do not interact borrow the coefficients of others that do: their cut-off
+            // keeps them silent, and coefficients that others have in common stay literals.
             let borrowed = pairs().find_map(|(a, b)| term.coefficients(a, b));
             let none = || vec![0.0; term.n_coefficients()];
             for (row, (a, b)) in rows.iter_mut().zip(pairs()) {
@@ -73,7 +73,7 @@ impl CoefficientTable {
         CoefficientTable { n_species, rows }
     }
 
-    /// The columns that differ between pairs as products of numbers of the two species, if all do.
+    /// Columns that differ between pairs as products of numbers of the two species, if all do.
     pub fn products(&self) -> Option<Products> {
         let n = self.n_species;
         let varied = self.varied();
@@ -95,12 +95,12 @@ impl CoefficientTable {
         Some(Products { by_species, by_column })
     }
 
-    /// The columns that are not the same for all pairs of species.
+    /// Columns that are not the same for all pairs of species.
     pub fn varied(&self) -> Vec<usize> {
         (0..self.rows[0].len()).filter(|&k| self.uniform(k).is_none()).collect()
     }
 
-    /// Some columns of all rows, each row as long as is said.
+    /// Some columns of all rows, with rows filled up to a length.
     pub fn rows_of(&self, columns: &[usize], length: usize) -> Vec<f64> {
         let mut numbers = Vec::new();
         for (k, row) in self.rows.iter().enumerate() {
@@ -110,17 +110,17 @@ impl CoefficientTable {
         numbers
     }
 
-    /// What all pairs of species have in a column, if it is the same.
+    /// Value of a column, if it is the same for all pairs of species.
     pub fn uniform(&self, column: usize) -> Option<f64> {
         let value = self.rows[0][column];
         self.rows.iter().all(|row| row[column] == value).then_some(value)
     }
 }
 
-/// Products are taken for what they are though a few operations have rounded them.
+/// Relative error up to which products are recognised, as a few operations have rounded them.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
-/// Numbers whose product is the entry of a pair in a column: the column's and those of both species.
+/// Numbers whose product is the entry of a pair in a column: that of the column and those of both species.
 pub struct Products {
     pub by_species: Vec<f64>,
     pub by_column: Vec<f64>,

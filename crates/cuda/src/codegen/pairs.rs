@@ -1,4 +1,4 @@
-//! The forces of pairs of atoms in lists, and the table of their coefficients.
+//! Forces of pairs of atoms in lists, and the table of their coefficients.
 
 use super::coefficients::{CoefficientTable, Products};
 use super::recorder::{Notation, Recorder, Tape};
@@ -10,15 +10,15 @@ use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebysh
 use jostle_potentials::table::{ROW, Tables};
 use jostle_potentials::{Dispersion, Electrostatics, LatticeSum, PairTerm, Potential};
 
-/// All pair forces of a run, for a kernel.
+/// Pair forces of a run, for a kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairSource {
     /// Definitions and the function `pair_force`, see [`pair_source`].
     pub source: String,
-    /// The coefficients that depend on the species; the argument `table` of `pair_force`, in its
-    /// precision. Empty where there is nothing to look up.
+    /// Coefficients that depend on the species; the argument `table` of `pair_force`, in its precision. Empty
+    /// where all coefficients are literals.
     pub table: Vec<f64>,
-    /// Arithmetic operations for the force of one pair.
+    /// Number of arithmetic operations for the force of one pair.
     pub operations: usize,
 }
 
@@ -27,30 +27,30 @@ pub struct PairSource {
 /// template <bool ENERGY>
 /// real pair_force(real r2, int species_i, int species_j, real charges, const real* table, real* energy)
 /// ```
-/// It returns the force over distance of all terms at the squared distance `r2`, each term's within
-/// its own cut-off, and with `ENERGY` adds their energies to `energy[0..N_TERMS]`. What sums over all
-/// images have apart from reciprocal space are the last of the terms, in the order of
-/// [`sums`](jostle_potentials::Forces::sums): of dispersion, whose coefficients are in the table, and of
-/// charges; `charges` is their product then, times Coulomb's constant.
+/// The function returns the force over distance of all terms at the squared distance `r2`, each term's within
+/// its own cut-off, and with `ENERGY` adds their energies to `energy[0..N_TERMS]`. Real-space parts of sums
+/// over all images are the last of the terms, in the order of [`sums`](jostle_potentials::Forces::sums): of
+/// dispersion, whose coefficients are in the table, and of charges; `charges` is their product then, times
+/// Coulomb's constant.
 ///
-/// What is the same for all pairs of species is a literal in the source. Where anything differs
-/// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES`
-/// squared ordered pairs: of the squared cut-offs of all terms (0 where two species do not interact,
-/// unless coefficients of 0 say so) and then the coefficients of one term after the other, those that
-/// differ. Rows are as long as what is read at once, or several times as long. Rows of tables, four
-/// numbers each, follow. Where all that differs is products of one number of either species, such as
-/// their charges, the table is these numbers, by species. Beyond `LONGEST_CUTOFF2` there is no force.
+/// Numbers that are the same for all pairs of species are literals in the source. Where anything differs
+/// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES` squared
+/// ordered pairs: the squared cut-offs of all terms (0 where two species do not interact, unless their
+/// coefficients are 0) and then the coefficients of one term after the other, those that differ. Rows are as
+/// long as one read, or several times as long. Rows of tabulated terms, four numbers each, follow. Where all
+/// that differs is products of one number of either species, such as their charges, the table is these
+/// numbers, by species. Beyond `LONGEST_CUTOFF2` there is no force.
 ///
-/// Where charges are all that some species feel, such as the hydrogens of most models of water, `CHARGES_ALONE`
-/// is 1, and there are
+/// Species that have charges and no other force, such as the hydrogens of most models of water, have a
+/// shorter function; `CHARGES_ALONE` is 1 then, and there are
 /// ```text
 /// bool feels_charges_alone(int species)
 /// template <bool ENERGY>
 /// real charge_force(real r2, real charges, real* energy)
 /// ```
-/// of which the latter is all that such a species needs.
+/// of which the latter is sufficient for such a species.
 ///
-/// `real` and the elementary functions are those of the kernels' prelude.
+/// Types and elementary functions are those of the kernels' prelude.
 pub fn pair_source(terms: &[PairTerm], sums: &[LatticeSum], precision: Precision) -> PairSource {
     let notation = Notation { number: "real", precision };
     let inputs = PairInputs::new(terms, sums);
@@ -265,7 +265,7 @@ impl PairNumbers {
     }
 }
 
-/// What [`pair_source`] says of species that feel nothing but charges.
+/// Part of [`pair_source`] for species that have charges and no other force.
 fn charges_alone(terms: &[PairTerm], sums: &[LatticeSum], notation: Notation) -> String {
     let n = terms.first().map_or(1, PairTerm::n_species);
     let feels_terms = |a: usize| terms.iter().any(|term| (0..n).any(|b| term.get(a, b).is_some()));
@@ -304,7 +304,7 @@ fn charges_alone(terms: &[PairTerm], sums: &[LatticeSum], notation: Notation) ->
     text.0
 }
 
-/// What two unit charges do to each other directly: energy and force over distance.
+/// Real-space interaction of two unit charges: energy and force over distance.
 fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (Recorder, Recorder) {
     let one = Recorder::lit(1.0);
     match term.kappa() {
@@ -317,24 +317,24 @@ fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (R
     }
 }
 
-/// What is added to two unit coefficients of dispersion.
+/// Addition to the interaction of two unit coefficients of dispersion.
 fn unit_dispersion(term: &Dispersion, r2: Recorder, precision: Precision) -> (Recorder, Recorder) {
     let (energy, force_over_r) =
         fitted(&ChebyshevSeries::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
     (energy - Recorder::lit(term.shift), force_over_r)
 }
 
-/// A smooth function that is dear, and its force over distance, by a series.
+/// Smooth function that is expensive to evaluate, and its force over distance, by a series.
 fn fitted(series: &ChebyshevSeries, r2: Recorder) -> (Recorder, Recorder) {
     let t = r2 * Recorder::lit(series.scale) - Recorder::lit(1.0);
     let at = |coefficients: &[f64]| chebyshev(t, coefficients.iter().map(|c| Recorder::lit(*c)));
     (at(&series.energy), at(&series.force))
 }
 
-/// How far a distance is beyond the beginning of a row, and the row.
+/// Inputs of a table: the distance beyond the beginning of a row, and the row.
 const CURVE_INPUTS: usize = 1 + ROW;
 
-/// The terms that are tables: their places, and their first columns.
+/// Terms that are tables: their numbers, and their first columns.
 struct Curves<'a>(Vec<(usize, usize, &'a Tables)>);
 
 impl<'a> Curves<'a> {
@@ -350,7 +350,7 @@ impl<'a> Curves<'a> {
         Curves(curves)
     }
 
-    /// Which of the tables a term is.
+    /// Number of a term among the tables.
     fn place(&self, term: usize) -> usize {
         self.0.iter().take_while(|curve| curve.0 < term).count()
     }

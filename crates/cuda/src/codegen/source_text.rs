@@ -1,8 +1,8 @@
-//! Source text in lines.
+//! Source text, written line by line.
 
 use std::fmt::Write;
 
-/// Source text in lines.
+/// Source text, written line by line.
 #[derive(Default)]
 pub struct SourceText(pub String);
 

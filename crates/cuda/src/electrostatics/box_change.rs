@@ -1,10 +1,10 @@
 //! Consequences of a change of the box for the kernels of a lattice sum.
 
-/// What became of charges in another box.
+/// Change of a lattice sum in another box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoxChange {
-    /// Everything is where it was.
+    /// All arrays are as they were.
     AsItWas,
-    /// Their mesh is another one, or their wave vectors are others.
+    /// Other mesh, or other wave vectors.
     Anew,
 }

@@ -50,11 +50,11 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 enum Placing {
-    /// Their list is valid.
+    /// Valid list.
     Listed = 0,
-    /// None: they come from the host.
+    /// Nothing known: the atoms come from the host.
     Fresh = 1,
-    /// Their species is known; they need a new list.
+    /// Known species, without a list.
     Anew = 2,
 }
 
