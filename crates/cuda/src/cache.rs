@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_damaged_or_missing_is_not_there() {
+    fn damaged_and_missing_files_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new").join("kernel.cubin");
         assert_eq!(read(&file), None);

@@ -4,7 +4,7 @@
 use crate::shared::{SharedStructure, shared_bits, shared_structure};
 use jostle_core::{SimBox, State, Vec3};
 
-/// Largest number of steps that are recorded between two looks at the neighbour list.
+/// Largest number of steps that are recorded between two checks of the neighbour list.
 pub const SLOTS: usize = 32;
 
 /// CUDA source of all structures here.
@@ -339,8 +339,8 @@ shared_bits! {
 }
 
 impl BoxGeometry {
-    /// The geometry of a box. Along an open axis it is four times as long as what the atoms occupy
-    /// and `reach` on either side, so that nothing wraps. Columns and bins are for the caller.
+    /// Geometry of a box. Along an open axis it is four times as long as what the atoms occupy and `reach` on
+    /// either side, so that nothing wraps. Columns and bins are set by the caller.
     pub fn new(simbox: &SimBox, state: &State, reach: f64) -> Self {
         let (mut origin, mut edge, mut width) = (simbox.origin(), simbox.lengths(), simbox.widths());
         for k in 0..3 {

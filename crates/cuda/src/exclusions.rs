@@ -16,7 +16,7 @@ pub struct Exclusions {
     partner: Buffer<u32>,
     /// First and last excluded index, by index.
     range: Buffer<u32>,
-    met: Buffer<u32>,
+    tile_index: Buffer<u32>,
 }
 
 impl Exclusions {
@@ -37,7 +37,7 @@ impl Exclusions {
             index_by_id: device.alloc(places)?,
             partner: device.alloc(ids.len())?,
             range: device.alloc(2 * places)?,
-            met: device.alloc(ids.len())?,
+            tile_index: device.alloc(ids.len())?,
             ids: device.upload(&ids)?,
         })
     }
@@ -51,7 +51,7 @@ impl Exclusions {
             index_by_id: self.index_by_id.address(),
             partner: self.partner.address(),
             partner_range: self.range.address(),
-            tile_index: self.met.address(),
+            tile_index: self.tile_index.address(),
         };
     }
 

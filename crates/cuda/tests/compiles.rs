@@ -1,4 +1,4 @@
-//! Kernels compile for every architecture we support; it takes NVRTC but no GPU.
+//! Kernels compile for every supported architecture; it takes NVRTC but no GPU.
 
 use jostle_core::thermostat::{Bussi, NoseHoover, Rescale, Target};
 use jostle_core::{
@@ -17,10 +17,10 @@ use jostle_potentials::{
 };
 use std::path::Path;
 
-/// The oldest and the newest that NVRTC 13.0 knows, and what lies between.
+/// Oldest and newest architecture that NVRTC 13.0 knows, and some between.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
 
-/// Whether there is NVRTC. Where the variable names it, it must be there.
+/// Returns true where there is NVRTC. Where the environment names it, it must be there.
 fn compiler() -> bool {
     match facts().compiler {
         Ok(_) => true,
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(SIZE) scaled(float* x) { x[threadId
     assert!(nvrtc::check(source, &["-DSIZE=64".into()], "sm_1").is_err());
 }
 
-/// A term of a kind for two species.
+/// Term of a kind for two species.
 fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
     let mut term = PairTerm::new(kind, truncation, 2);
     for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
@@ -58,13 +58,13 @@ fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
     term
 }
 
-/// All the way to machine code, though not to the best there is: that takes two fifths of the time.
+/// Compiles to machine code, without optimisation, which would take two fifths of the time.
 fn check(build: &Build, architecture: &str) {
     let options = [&build.options[..], &["--ptxas-options=-O0".into()]].concat();
     nvrtc::check(&build.source, &options, architecture).unwrap();
 }
 
-/// A kernel that does not wait for those before it may find half of what they write.
+/// Kernels that do not wait for those before them may read incomplete data.
 #[test]
 fn every_kernel_begins_by_waiting() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
@@ -80,8 +80,8 @@ fn every_kernel_begins_by_waiting() {
     assert!(kernels > 80, "{kernels}");
 }
 
-/// Every potential under every truncation, each with one of the pair algorithms: these know of a
-/// potential no more than the name of a function.
+/// Every potential under every truncation, each with one of the pair algorithms: kernels of these depend on a
+/// potential only by a function that they call.
 #[test]
 fn every_kernel_compiles_for_every_potential() {
     if !compiler() {
@@ -132,7 +132,7 @@ fn every_kernel_compiles_for_the_middle_of_a_step_and_for_external_forces() {
     }
 }
 
-/// Where masses are looked up by id, and where displacement limits of species differ.
+/// Options with which masses are looked up by id, and displacement limits by species.
 #[test]
 fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_heavy_ones() {
     if !compiler() {
@@ -154,7 +154,7 @@ fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_
     }
 }
 
-/// Over tiles and lists, of one metal and of two.
+/// Embedded atoms over tiles and lists, of one metal and of two.
 #[test]
 fn every_kernel_compiles_for_embedded_atoms() {
     if !compiler() {
@@ -169,8 +169,8 @@ fn every_kernel_compiles_for_embedded_atoms() {
     }
 }
 
-/// Bonds, angles, dihedrals and maps of every kind; groups from a pair to as many constraints as may
-/// hang together.
+/// Bonds, angles, dihedrals and maps of every kind; groups from one constraint to the largest number that may
+/// be coupled.
 #[test]
 fn every_kernel_compiles_for_molecules() {
     if !compiler() {
@@ -202,7 +202,7 @@ fn every_kernel_compiles_for_molecules() {
         system.topology.constraints.extend((1..=n).map(hold));
         first += n + 1;
     }
-    // A point that follows the last of them, one out of their plane, and one in axes of theirs.
+    // Virtual sites: one that follows the last atoms, one out of their plane, and one in axes of theirs.
     let frame = LocalFrame {
         arms: Arms::Directions,
         origin: [0.5, 0.0],
@@ -225,7 +225,7 @@ fn every_kernel_compiles_for_molecules() {
     }
 }
 
-/// With meshes of all orders, and of lengths with all factors.
+/// Charges with meshes of all orders, and of lengths with all factors.
 #[test]
 fn every_kernel_compiles_for_charges() {
     if !compiler() {
@@ -260,7 +260,7 @@ fn every_kernel_compiles_for_charges() {
     assert!(error.message().contains("points along an edge"), "{error}");
 }
 
-/// As users have it.
+/// Optimised code, as users have it.
 #[test]
 fn every_kernel_compiles_for_every_architecture() {
     if !compiler() {
@@ -275,7 +275,7 @@ fn every_kernel_compiles_for_every_architecture() {
     }
 }
 
-/// The emulation has no function that CUDA has not.
+/// Functions of the emulation, all of which CUDA has.
 #[test]
 fn the_functions_of_the_emulation_exist() {
     if compiler() {

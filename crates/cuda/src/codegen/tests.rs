@@ -68,7 +68,7 @@ fn literals_are_read_back_as_they_were() {
 }
 
 #[test]
-fn what_is_known_is_computed_at_once() {
+fn known_numbers_are_computed_at_once() {
     let source = scalar_function("known", 1, |x| {
         let [zero, one, two] = [0.0, 1.0, 2.0].map(Recorder::lit);
         let root = (two * two + two.mul_add(two, one)).sqrt();
@@ -93,7 +93,7 @@ fn what_is_known_is_computed_at_once() {
 }
 
 #[test]
-fn what_is_within_one_cutoff_is_chosen_once() {
+fn terms_with_one_cutoff_are_selected_once() {
     let source = scalar_function("chosen", 3, |x| {
         let (near, zero) = (x[0].lt(x[1]), Recorder::lit(0.0));
         let [product, other] = [x[0] * x[2], x[2]].map(|part| Recorder::select(near, part, zero));
@@ -148,7 +148,7 @@ fn a_product_for_one_sum_is_not_rounded_first() {
 }
 
 #[test]
-fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
+fn products_of_charges_are_not_looked_up_by_pairs() {
     let mut term = PairTerm::new(PairKind::Yukawa, Truncation::ForceShifted, 3);
     let charges = [6.0, 8.0, -1.5];
     let set = |term: &mut PairTerm, a: usize, b: usize, length| {

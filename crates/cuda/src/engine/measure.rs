@@ -40,8 +40,8 @@ impl Cuda {
         {
             return self.set_pair_shape(shape);
         }
-        self.tuning.met += steps as f64 * (self.system.state.len() as f64).powi(2);
-        if self.tuning.met > WORTH_MEASURING {
+        self.tuning.pairs_computed += steps as f64 * (self.system.state.len() as f64).powi(2);
+        if self.tuning.pairs_computed > WORTH_MEASURING {
             self.measure_pair_shapes(folder)?;
         }
         Ok(())

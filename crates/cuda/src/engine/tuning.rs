@@ -17,7 +17,7 @@ pub struct Tuning {
     /// Steps that a list lasts.
     pub life: f64,
     /// Pairs computed so far.
-    pub met: f64,
+    pub pairs_computed: f64,
     /// True where the shape is the best known, or fixed.
     pub shape_settled: bool,
     /// True once the shape has been looked up among those of earlier runs.
