@@ -232,7 +232,7 @@ impl NeighborEngine for AllPairs {
         };
     }
 
-    fn build(&self, _world: &DeviceData, _slot: i32) -> Vec<Launch> {
+    fn build(&self, _data: &DeviceData, _slot: i32) -> Vec<Launch> {
         Vec::new()
     }
 

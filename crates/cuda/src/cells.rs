@@ -39,9 +39,9 @@ impl NeighborEngine for Cells {
         "cells"
     }
 
-    fn attach(&self, _world: &mut DeviceData) {}
+    fn attach(&self, _data: &mut DeviceData) {}
 
-    fn build(&self, _world: &DeviceData, _slot: i32) -> Vec<Launch> {
+    fn build(&self, _data: &DeviceData, _slot: i32) -> Vec<Launch> {
         Vec::new()
     }
 

@@ -151,7 +151,7 @@ impl NeighborEngine for EmbeddedEngine {
         launches
     }
 
-    fn step(&self, _world: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, _data: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
         None
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the last owner goes, so nobody uses it any more.
+        // SAFETY: the last owner goes, so it is not used any more.
         unsafe { self.device.0.free(self.address) }
     }
 }
@@ -52,7 +52,7 @@ impl<T> Clone for Buffer<T> {
 
 impl<T: DeviceCopy> Buffer<T> {
     /// # Safety
-    /// The device has allocated `address` for so many values, and nobody else frees it.
+    /// The device has allocated `address` for so many values, and it is not freed elsewhere.
     pub(super) unsafe fn new(device: Device, address: u64, len: usize) -> Self {
         Buffer { memory: Arc::new(Memory { device, address }), len, values: PhantomData }
     }

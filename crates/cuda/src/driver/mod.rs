@@ -29,7 +29,7 @@ trait Hardware: Send + Sync {
     /// Allocates zeroed memory.
     fn allocate(&self, bytes: usize) -> Result<u64>;
     /// # Safety
-    /// `address` is from `allocate`, and nobody uses it any more.
+    /// `address` is from `allocate`, and it is not used any more.
     unsafe fn free(&self, address: u64);
     /// # Safety
     /// `bytes` bytes at `to` are inside one allocation; so with the next three.

@@ -384,14 +384,14 @@ impl Hardware for Gpu {
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
         self.0.bind()?;
-        // SAFETY: it is zeroed before anybody sees it.
+        // SAFETY: it is zeroed before its first use.
         let address = unsafe { result::malloc_sync(bytes) }.map_err(|e| match e.0 {
             sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => out_of_memory(bytes, self.memory_free().ok()),
             _ => self.0.failed_before(e),
         })?;
         // SAFETY: it is ours.
         unsafe { self.clear(address, bytes) }.map(|()| address).inspect_err(|_| {
-            // SAFETY: nobody knows it yet.
+            // SAFETY: it is not in use yet.
             unsafe { self.free(address) }
         })
     }
@@ -400,7 +400,7 @@ impl Hardware for Gpu {
         // Work ends before memory is freed. A failure means that the GPU is lost, which the next call
         // reports.
         if self.0.bind().is_ok() {
-            // SAFETY: the caller vouches that nobody uses it any more.
+            // SAFETY: the caller vouches that it is not used any more.
             let _ = unsafe { result::free_sync(address) };
         }
     }
