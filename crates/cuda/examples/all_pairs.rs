@@ -1,6 +1,6 @@
-//! Times steps of screened ions, every pair, in tiles of different shapes, to choose them by:
-//! `all_pairs IONS WARPS:ROWS:PARTS ...`. The ions are those of a dense plasma of carbon and oxygen
-//! with `mixed` before the shapes, of one kind otherwise.
+//! Times of steps of screened ions, all pairs, in tiles of different shapes, for the choice of the shapes:
+//! `all_pairs IONS WARPS:ROWS:PARTS ...`. The ions are those of a dense plasma of carbon and oxygen with
+//! `mixed` before the shapes, of one kind otherwise.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{

@@ -1,5 +1,5 @@
-//! Times steps of the workloads that matter under different layouts, to choose the defaults by:
-//! `layouts CASE ATOMS:TEAM:SLOTS[:SKIN] ...`, CASE being `melt-N`, `rapaport-N` or `soft-N`.
+//! Times of steps of typical workloads under different layouts, for the choice of the defaults: `layouts CASE
+//! ATOMS:TEAM:SLOTS[:SKIN] ...`, CASE being `melt-N`, `rapaport-N` or `soft-N`.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
@@ -12,7 +12,7 @@ use jostle_cuda::{Cuda, Layout};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::time::Instant;
 
-/// An fcc crystal of at most `n` atoms with displaced, moving atoms.
+/// Fcc crystal of at most `n` atoms with displaced, moving atoms.
 fn crystal(n: usize, density: f64, temperature: f64) -> Result<System> {
     let cells = (n as f64 / 4.0).cbrt().round() as usize;
     let a = (4.0 / density).cbrt();

@@ -52,16 +52,16 @@ DEVICE void arrange_group(const DeviceData& w, int i, Position mine) {
     }
     const Position center = moved_by(geometry, anchor, shift);
     if (i % 32 == 0) {
-        w.center[group] = center;
-        w.extent[group] = {half[0], half[1], half[2], 0};
+        w.groups.center[group] = center;
+        w.groups.extent[group] = {half[0], half[1], half[2], 0};
     }
     const real3 r = difference(geometry, mine, center);
     // Far from each other, too.
     const real away = (real)1e30 * (real)(i + 1 - w.n);
     if (i < w.n) {
-        w.relative[i] = {r.x, r.y, r.z, as_real((int)mine.species)};
+        w.groups.relative[i] = {r.x, r.y, r.z, as_real((int)mine.species)};
     } else {
-        w.relative[i] = {away, away, away, as_real(0)};
+        w.groups.relative[i] = {away, away, away, as_real(0)};
     }
 }
 
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(Devic
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i / 32 * 32 >= pair_tiles(w) * PAIR_TILE) return;
-    arrange_group(w, i, w.position[now.parity][min(i, w.n - 1)]);
+    arrange_group(w, i, w.atoms.position[now.parity][min(i, w.n - 1)]);
 }
 
 // How two groups of atoms lie to each other.
@@ -85,9 +85,9 @@ struct GroupGeometry {
 
 DEVICE GroupGeometry group_geometry(const DeviceData& w, int a, int b) {
     const BoxGeometry& geometry = w.geometry;
-    const Position p = w.center[a], q = w.center[b];
+    const Position p = w.groups.center[a], q = w.groups.center[b];
     const Fixed s = to_fixed(geometry, p), t = to_fixed(geometry, q);
-    const real4 e = w.extent[a], f = w.extent[b];
+    const real4 e = w.groups.extent[a], f = w.groups.extent[b];
     const real unit = (real)(1.0 / 4294967296.0);
     const real apart[3] = {fabs((real)(int)(s.x - t.x)) * unit, fabs((real)(int)(s.y - t.y)) * unit,
                            fabs((real)(int)(s.z - t.z)) * unit};
@@ -245,13 +245,13 @@ DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
 
     if (active) {
         for (int t = thread; t < 64 * PART_GROUPS; t += PAIR_THREADS) {
-            others[t] = w.relative[j_first + t / 64 * 32 + t % 32];
+            others[t] = w.groups.relative[j_first + t / 64 * 32 + t % 32];
         }
     }
     Rows rows = {};
 #pragma unroll
     for (int r = 0; r < PAIR_ROWS; r++) {
-        const real4 p = w.relative[i + 32 * r];
+        const real4 p = w.groups.relative[i + 32 * r];
         rows.position[r] = {p.x, p.y, p.z};
         rows.species[r] = as_species(p.w);
     }
@@ -292,7 +292,7 @@ DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
                 }
                 const real4* them = others + 64 * (look + g);
                 if (geometry.triclinic && folds) {
-                    reaction = group_forces_tilted<ENERGY>(w, rows, w.position[w.control->slot[slot].parity], i, j);
+                    reaction = group_forces_tilted<ENERGY>(w, rows, w.atoms.position[w.control->slot[slot].parity], i, j);
                 } else if (anyhow) {
                     reaction = group_forces<ENERGY, WRAPS_ANYHOW>(w, rows, at, them, i, j);
                 } else {
@@ -311,7 +311,7 @@ DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
     // before it.
     const size_t n = w.n;
     if (active) {
-        real* acted = w.share + (size_t)(nth * PAIR_PARTS + part) * 3 * n;
+        real* acted = w.groups.share + (size_t)(nth * PAIR_PARTS + part) * 3 * n;
         for (int r = 0; r < PAIR_ROWS; r++) {
             const int a = i + 32 * r;
             if (a >= w.n) continue;
@@ -319,7 +319,7 @@ DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
             acted[n + a] = rows.force[r].y;
             acted[2 * n + a] = rows.force[r].z;
         }
-        real* reacted = w.share + (size_t)(count * PAIR_PARTS + nth) * 3 * n;
+        real* reacted = w.groups.share + (size_t)(count * PAIR_PARTS + nth) * 3 * n;
         for (int t = thread; t < 96 * PART_GROUPS; t += PAIR_THREADS) {
             const int axis = t % 96 / 32, a = t / 96 * 32 + t % 32, j = j_first + a;
             real sum = 0;
@@ -359,7 +359,7 @@ DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count) {
             y = before.y;
             z = before.z;
         }
-        const real* share = w.share + i;
+        const real* share = w.groups.share + i;
 #pragma unroll 4
         for (int t = warp; t < count * (PAIR_PARTS + 1); t += GROUP_WARPS) {
             const bool acted = t < count * PAIR_PARTS;
@@ -408,5 +408,5 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(Devic
         finish_step(w, slot, now, i, f);
     }
     __syncwarp();
-    arrange_group(w, i, w.position[now.parity ^ 1][min(i, w.n - 1)]);
+    arrange_group(w, i, w.atoms.position[now.parity ^ 1][min(i, w.n - 1)]);
 }

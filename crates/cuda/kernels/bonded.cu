@@ -19,32 +19,12 @@
 
 enum { BONDED_THREADS = 256, ROLES = 8 };
 
-// What atoms are bound in. Lists are by number of the atom among those that are bound, with what each is
-// (its row in a table, ROLES times, and which of its atoms this one is) and where the others are stored,
-// in its own order.
-struct BondedData {
-    const u32* atoms;    // by number: ids
-    const uint4* first;  // by number: where its bonds, angles, dihedrals and maps begin in their lists
-    const u32* row[4];
-    const u32* index[4];
-    const u32* ids;      // the ids of all these others,
-    u32* indices;        // and their indices
-    u32* index_by_id;    // by id
-    const bond_real* bond_table;          // rows: term, square of the length at which it breaks, coefficients
-    const angle_real* angle_table;        // rows: term, coefficients
-    const dihedral_real* dihedral_table;  // likewise
-    const real* map_table;                // rows: points per radian, points along an angle, first point
-    const real4* points;
-    i64 n_others;
-    i64 n_atoms;
-};
-
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void bonded_indices(DeviceData w, BondedData b, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) b.index_by_id[w.id[w.control->sorted ^ 1][i]] = i;
+    if (i < w.n) b.index_by_id[w.atoms.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void bonded_find(DeviceData w, BondedData b, int slot) {
@@ -60,7 +40,7 @@ struct Atoms {
     typedef Position Place;
     const DeviceData& w;
     const Position* position;
-    DEVICE_MEMBER Atoms(const DeviceData& w, const Slot& now) : w(w), position(w.position[now.parity]) {}
+    DEVICE_MEMBER Atoms(const DeviceData& w, const Slot& now) : w(w), position(w.atoms.position[now.parity]) {}
     DEVICE_MEMBER Position at(u32 i) const { return position[i]; }
     // From one place to another.
     DEVICE_MEMBER void between(Position from, Position to, R* vector) const {
@@ -78,7 +58,7 @@ struct Atoms<double> {
     typedef Double3 Place;
     const DeviceData& w;
     const double* x;
-    DEVICE_MEMBER Atoms(const DeviceData& w, const Slot&) : w(w), x(w.x[w.control->sorted]) {}
+    DEVICE_MEMBER Atoms(const DeviceData& w, const Slot&) : w(w), x(w.atoms.x[w.control->sorted]) {}
     DEVICE_MEMBER Double3 at(u32 i) const { return load(x, (int)i); }
     DEVICE_MEMBER void between(Double3 from, Double3 to, double* vector) const {
         vector[0] = to.x - from.x;
@@ -240,7 +220,7 @@ DEVICE u32 bonded(const DeviceData& w, const BondedData& b, const Slot& now, dou
     const bool exists = team < n_atoms;
 #if ALL_BOUND
     const int i = (int)team;
-    const u32 number = exists ? w.id[w.control->sorted][i] : n_atoms;
+    const u32 number = exists ? w.atoms.id[w.control->sorted][i] : n_atoms;
 #else
     const u32 number = exists ? team : n_atoms;
     const int i = exists ? (int)b.index_by_id[b.atoms[number]] : 0;
@@ -277,7 +257,7 @@ bonded_forces_energies(DeviceData w, BondedData b, int slot, int trigger) {
     }
     if (threadIdx.x % TEAM == 0 && number < b.n_atoms) store_share(w, sums, number);
 #else
-    block_sums<BONDED_THREADS>(sums, w.partial + (size_t)blockIdx.x * (N_BONDED + 6));
+    block_sums<BONDED_THREADS>(sums, w.reduction.partial + (size_t)blockIdx.x * (N_BONDED + 6));
 #endif
 }
 

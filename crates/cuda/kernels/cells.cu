@@ -24,7 +24,7 @@ DEVICE void cells_forces(const DeviceData& w, int slot) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     PairSums pairs = {};
     if (i < w.n) {
-        pairs = pair_sums_of_cells<ENERGY>(w, w.position[now.parity], i);
+        pairs = pair_sums_of_cells<ENERGY>(w, w.atoms.position[now.parity], i);
         store_pair_force(w, i, pairs, now);
     }
     if (ENERGY) block_energies<CELL_THREADS>(w, pairs, 0.5);
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(DeviceData
     next_slot(w, slot, moves);
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
-    const PairSums pairs = pair_sums_of_cells<false>(w, w.position[now.parity], i);
+    const PairSums pairs = pair_sums_of_cells<false>(w, w.atoms.position[now.parity], i);
     if (pairs.beyond) report_force(w, w.control->sorted, i, now.done);
     finish_step(w, slot, now, i, force_of(pairs));
 }

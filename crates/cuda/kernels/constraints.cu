@@ -30,20 +30,6 @@ enum {
     VIRIAL = 6,
 };
 
-// The groups.
-struct ConstraintData {
-    const u32* leads;    // by id: the group whose first atom it is; FOLLOWER of the first one, or UNCONSTRAINED
-    const u32* slot;     // by id: its slot among the atoms of groups
-    const uint4* group;  // shape, first slot, where what is known of it begins
-    const double* numbers;
-    u32* leader;         // as atoms are stored: `leads`
-    uint4* mover;        // 32 for each warp group: an atom that moves itself (UNCONSTRAINED), or the first one of a group,
-                         // or NO_ATOM; and of what shape that is, its first slot and its numbers
-    int* n_warp_groups;
-    uint2* index;        // by slot: where the atom is stored, and its species
-    double* noise;       // of the step under way, as atoms are stored: [n][3]
-};
-
 // A warp group is as many atoms of a SPAN as a warp has lanes that lead groups of the same shape, or have no
 // group: in a warp of all kinds they would have to take turns. They are found after a sort, while lists
 // are built; in which order does not matter.
@@ -62,13 +48,13 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceDat
     u32 kind = KINDS;
     uint4 mover = {(u32)i, UNCONSTRAINED, 0, 0};
     if (i < w.n) {
-        const u32 id = w.id[w.control->sorted ^ 1][i], leads = h.leads[id];
+        const u32 id = w.atoms.id[w.control->sorted ^ 1][i], leads = h.leads[id];
         h.leader[i] = leads;
         if (leads < FOLLOWER) {
             const uint4 group = h.group[leads];
             mover = {(u32)i, group.x, group.y, group.z};
         }
-        if (leads != UNCONSTRAINED) h.index[h.slot[id]] = {(u32)i, (u32)w.position[now.parity ^ 1][i].species};
+        if (leads != UNCONSTRAINED) h.index[h.slot[id]] = {(u32)i, (u32)w.atoms.position[now.parity ^ 1][i].species};
         if (leads != FOLLOWER) kind = leads == UNCONSTRAINED ? (u32)N_SHAPES : mover.y;
     }
     // How many of each kind are in the warps before, and in all; the first warp group of a kind, and of the block.
@@ -130,9 +116,9 @@ DEVICE Body<S> body_of(const DeviceData& w, const ConstraintData& h, uint4 group
         const uint2 index = h.index[group.y + k];
         const u32 i = body.index[k] = index.x;
         body.species[k] = (int)index.y;
-        body.inverse_mass[k] = w.inverse_mass[mass_index(w, i, body.species[k])];
-        body.x[k] = load(w.x[set], i);
-        body.v[k] = load(w.v[set], i);
+        body.inverse_mass[k] = w.atoms.inverse_mass[mass_index(w, i, body.species[k])];
+        body.x[k] = load(w.atoms.x[set], i);
+        body.v[k] = load(w.atoms.v[set], i);
     }
     body.numbers = h.numbers + group.z;
     return body;
@@ -224,7 +210,7 @@ DEVICE void report_torn(const DeviceData& w, const Body<S>& body, i64 done) {
     for (int k = 0; k < S::ATOMS; k++) {
         if (!is_finite(load_force(w, body.index[k]))) return;
     }
-    atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[w.control->sorted][body.index[0]]);
+    atomicMin(&w.control->first_bad, (u64)done << 32 | w.atoms.id[w.control->sorted][body.index[0]]);
     report(w.control, TORN);
 }
 
@@ -258,7 +244,7 @@ DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group,
     Body<S> body = body_of<S>(w, h, group);
     if (EARLY) {
         for (int k = 0; k < N; k++) {
-            prefetch(&prefetched.built[k][mine], &w.built[body.index[k]]);
+            prefetch(&prefetched.built[k][mine], &w.atoms.built[body.index[k]]);
             if (noisy) prefetch(&prefetched.vectors[k][mine], (const Double3*)h.noise + body.index[k]);
         }
     }
@@ -298,14 +284,14 @@ DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group,
         const u32 i = body.index[k];
         if (EARLY) {
             Double3* buffer = &prefetched.vectors[k][mine / 32 * 32];
-            store_by_warp_group(w.x[set], warp_group, i, body.x[k], buffer);
-            store_by_warp_group(w.v[set], warp_group, i, body.v[k], buffer);
+            store_by_warp_group(w.atoms.x[set], warp_group, i, body.x[k], buffer);
+            store_by_warp_group(w.atoms.v[set], warp_group, i, body.v[k], buffer);
         } else {
-            store(w.x[set], i, body.x[k]);
-            store(w.v[set], i, body.v[k]);
+            store(w.atoms.x[set], i, body.x[k]);
+            store(w.atoms.v[set], i, body.v[k]);
         }
-        const Position p = store_position(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1]);
-        check.add(w, (int)i, p, EARLY ? prefetched.built[k][mine] : w.built[i]);
+        const Position p = store_position(w, i, body.x[k], body.species[k], w.atoms.position[now.parity ^ 1]);
+        check.add(w, (int)i, p, EARLY ? prefetched.built[k][mine] : w.atoms.built[i]);
     }
     check.note(&control->slot[slot + 1]);
 }
@@ -321,8 +307,8 @@ extern "C" __global__ void constrained_noise(DeviceData w, ConstraintData h, int
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
-    const u32 of_mass = mass_index(w, i, (int)w.position[now.parity][i].species);
-    store(h.noise, i, noise_of(w, i, w.inverse_mass[of_mass], now.done));
+    const u32 of_mass = mass_index(w, i, (int)w.atoms.position[now.parity][i].species);
+    store(h.noise, i, noise_of(w, i, w.atoms.inverse_mass[of_mass], now.done));
 }
 
 // An atom that moves by itself, or a group by its first atom.
@@ -338,8 +324,8 @@ DEVICE void move_by(const DeviceData& w, const ConstraintData& h, int slot, cons
     }
     const int i = (int)mover.x;
     const Control* control = w.control;
-    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], i), v = load(w.v[set], i);
+    const int set = control->sorted, species = (int)w.atoms.position[now.parity][i].species;
+    Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
     if (what == MOVE_FROM_STEP) end_step(w, i, v, f, species);
     advance_atom(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
@@ -385,7 +371,7 @@ DEVICE void kick_body(const DeviceData& w, const ConstraintData& h, uint4 group,
         kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], f);
     }
     brake(w.geometry, body, impulse);
-    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.index[k], body.v[k]);
+    for (int k = 0; k < S::ATOMS; k++) store(w.atoms.v[set], body.index[k], body.v[k]);
 }
 
 // The same for all atoms. Blocks leave their shares of arms times impulses.
@@ -397,11 +383,11 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Devi
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
     if (leader == UNCONSTRAINED) {
-        const int species = (int)w.position[now.parity][i].species;
-        Double3 v = load(w.v[set], i);
+        const int species = (int)w.atoms.position[now.parity][i].species;
+        Double3 v = load(w.atoms.v[set], i);
         const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
         end_step(w, i, v, f, species);
-        store(w.v[set], i, v);
+        store(w.atoms.v[set], i, v);
     } else if (leader < FOLLOWER) {
         const uint4 group = h.group[leader];
         switch (group.x) {
@@ -425,7 +411,7 @@ DEVICE void brake_body(const DeviceData& w, const ConstraintData& h, uint4 group
         add_turning(w.geometry, before, turning, impulse);
     }
     brake(w.geometry, body, impulse);
-    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.index[k], body.v[k]);
+    for (int k = 0; k < S::ATOMS; k++) store(w.atoms.v[set], body.index[k], body.v[k]);
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
@@ -470,12 +456,12 @@ constrained_trial_kick(DeviceData w, ConstraintData h, double time, double turni
 }
 
 // Adds these shares up: over the time of the kick they are a virial, which belongs to the sample at the
-// end of a segment. By themselves they go to the beginning of w.total.
+// end of a segment. By themselves they go to the beginning of w.reduction.total.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_sums(DeviceData w, int blocks, int row_length, int n_pairs, int trigger) {
     wait_for_previous_kernel();
     if (trigger != TRIGGER_IMMEDIATE && !due(w.control, w.control->slot[0], trigger)) return;
-    double* row = w.total;
+    double* row = w.reduction.total;
     if (trigger != TRIGGER_IMMEDIATE) row += (size_t)(w.control->part / 2) * row_length + n_pairs;
     for (int k = 0; k < IMPULSES; k++) {
         const double sum = sum_of_shares<BODY_THREADS>(w, blocks, IMPULSES, k);
@@ -496,9 +482,9 @@ DEVICE void hold_body(const DeviceData& w, const ConstraintData& h, uint4 group,
     if (!hold(w.geometry, body, dt)) report_torn(w, body, now.done);
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.index[k];
-        store(w.x[control->sorted], i, body.x[k]);
-        store(w.v[control->sorted], i, body.v[k]);
-        store_position(w, i, body.x[k], body.species[k], w.position[now.parity]);
+        store(w.atoms.x[control->sorted], i, body.x[k]);
+        store(w.atoms.v[control->sorted], i, body.v[k]);
+        store_position(w, i, body.x[k], body.species[k], w.atoms.position[now.parity]);
     }
 }
 

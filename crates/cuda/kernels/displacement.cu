@@ -76,7 +76,7 @@ DEVICE DisplacedAtom displaced_atom(const DeviceData& w, const Position* positio
     const Control* control = w.control;
     const BoxGeometry& geometry = w.geometry;
     const real skin = (real)control->skin, half_skin = (real)0.5 * skin, cutoff = (real)(control->reach - control->skin);
-    const Position here = position[i], built = w.built[i];
+    const Position here = position[i], built = w.atoms.built[i];
     const real3 way = difference(geometry, here, built);
     const real part = displacement_limit(w, (int)here.species), displacement = square_root(dot(way, way));
     const SearchShell shell(cutoff, half_skin, part, displacement);
@@ -109,8 +109,8 @@ extern "C" __global__ void __launch_bounds__(DISPLACED_THREADS) find_missing_pai
     if (thread == 0) n_all = 0;
     u32 word = 0;
     if (thread < DISPLACED_WORDS && 32 * (first_word + thread) < w.n) {
-        word = w.displaced[first_word + thread];
-        if (word != 0) w.displaced[first_word + thread] = 0;
+        word = w.atoms.displaced[first_word + thread];
+        if (word != 0) w.atoms.displaced[first_word + thread] = 0;
     }
     if (!__syncthreads_or(word != 0 && !now->stale)) return;
     if (thread == 0 && !now->soon) now->soon = 1;
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(DISPLACED_THREADS) find_missing_pai
         return;
     }
     // They are dealt out to the warps, a lane for each.
-    const Position* position = w.position[now->parity];
+    const Position* position = w.atoms.position[now->parity];
     const int mine = lane * DISPLACED_WARPS + warp;
     if (mine < n_all) displaced_atoms[warp][lane] = displaced_atom(w, position, displaced[mine]);
     __syncwarp();
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(DISPLACED_THREADS) find_missing_pai
                 const int k = min(m + 32 * u, atoms.all - 1), which = atoms.whose(k);
                 who[u] = __shfl_sync(ALL_LANES, (u32)owner, which);
                 j[u] = __shfl_sync(ALL_LANES, found.first - (u32)atoms.before, which) + (u32)k;
-                other[u] = w.built[j[u]];
+                other[u] = w.atoms.built[j[u]];
             }
 #pragma unroll
             for (int u = 0; u < LOOKS; u++) {

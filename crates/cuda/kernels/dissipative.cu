@@ -6,15 +6,6 @@
 
 enum { PURPOSE_PAIR = 6 };
 
-struct DissipationData {
-    double cutoff;
-    double friction;
-    double noise;
-    u64 seed;
-    u64 step;
-    i64 listed;  // whether lists of atoms have all pairs
-};
-
 // As jostle_core::thermostat::pair_noise has it.
 DEVICE double pair_noise(const DissipationData& p, u32 a, u32 b) {
     const u32 low = min(a, b), high = max(a, b);
@@ -39,11 +30,11 @@ apply_dpd_thermostat(DeviceData w, DissipationData p, int slot, const double* fr
     }
     if (i >= w.n) return;
     const int set = control->sorted;
-    const Position* position = w.position[now.parity];
+    const Position* position = w.atoms.position[now.parity];
     const Position mine = position[i];
-    const double* velocity = from ? from : w.v[set];
+    const double* velocity = from ? from : w.atoms.v[set];
     const Double3 v = load(velocity, i);
-    const u32 id = w.id[set][i];
+    const u32 id = w.atoms.id[set][i];
     const real cutoff2 = (real)(p.cutoff * p.cutoff);
     const double per_cutoff = 1.0 / p.cutoff;
     Double3 sum = {0.0, 0.0, 0.0};
@@ -55,7 +46,7 @@ apply_dpd_thermostat(DeviceData w, DissipationData p, int slot, const double* fr
         const double inverse = 1.0 / sqrt((double)r2), x = d.x * inverse, y = d.y * inverse, z = d.z * inverse;
         const Double3 u = load(velocity, j);
         const double speed = x * (v.x - u.x) + y * (v.y - u.y) + z * (v.z - u.z);
-        const double noise = pair_noise(p, id, w.id[set][j]);
+        const double noise = pair_noise(p, id, w.atoms.id[set][j]);
         double in[5] = {1.0 - r2 * inverse * per_cutoff, speed, noise, p.friction, p.noise}, impulse;
         pair_impulse(in, &impulse);
         sum.x = fma(impulse, x, sum.x);
@@ -63,8 +54,8 @@ apply_dpd_thermostat(DeviceData w, DissipationData p, int slot, const double* fr
         sum.z = fma(impulse, z, sum.z);
     };
     each_in_reach(w, i, mine, p.cutoff, p.listed, visit);
-    const double scale = part * w.inverse_mass[mass_index(w, i, (int)mine.species)];
-    const Double3 before = load(w.v[set], i);
-    store(to ? to : w.v[set], i,
+    const double scale = part * w.atoms.inverse_mass[mass_index(w, i, (int)mine.species)];
+    const Double3 before = load(w.atoms.v[set], i);
+    store(to ? to : w.atoms.v[set], i,
           {fma(scale, sum.x, before.x), fma(scale, sum.y, before.y), fma(scale, sum.z, before.z)});
 }

@@ -16,7 +16,7 @@ DEVICE TableKnot place_of(real r) {
 
 // The cubic of the density that `species` feels of `other` (half 0) or of their pair energy (1).
 DEVICE real4 function_of(const DeviceData& w, int species, int other, int knot, int half) {
-    return w.functions[((size_t)(species * N_SPECIES + other) * (LAST_KNOT + 1) + knot) * 2 + half];
+    return w.embedded.functions[((size_t)(species * N_SPECIES + other) * (LAST_KNOT + 1) + knot) * 2 + half];
 }
 
 struct ValueAndSlope { real value, slope; };
@@ -39,10 +39,10 @@ DEVICE void embed(const DeviceData& w, int i, int species, real density, int ene
     const EmbeddingGrid grid = embedding_grid(species);
     const real x = (density - grid.start) * grid.per_density, last = (real)(grid.knots - 1);
     const int knot = min(max((int)fmin(x, last), 0), grid.knots - 2);
-    const ValueAndSlope f = cubic_at(fmin(x, last) - (real)knot, w.functions[grid.first + knot]);
-    w.derivative[i] = f.slope * grid.per_density;
+    const ValueAndSlope f = cubic_at(fmin(x, last) - (real)knot, w.embedded.functions[grid.first + knot]);
+    w.embedded.derivative[i] = f.slope * grid.per_density;
     // Beyond the last knot in a straight line.
-    if (energies) w.embedding[i] = (double)f.value + (double)f.slope * fmax(x - last, (real)0);
+    if (energies) w.embedded.energy[i] = (double)f.value + (double)f.slope * fmax(x - last, (real)0);
 }
 
 // Adds the force of an atom at distance -d, embedded as the derivatives of the two say, and that of
@@ -77,7 +77,7 @@ DEVICE void embedded_energies(const DeviceData& w, const PairSums& pairs, int i)
     double sums[N_TERMS + 6];
     for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * value_of(pairs.energy[k]);
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * value_of(pairs.virial[k]);
-    if (i >= 0) sums[N_TERMS - 1] += w.embedding[i];
+    if (i >= 0) sums[N_TERMS - 1] += w.embedded.energy[i];
     block_partial<THREADS_PER_BLOCK, N_TERMS + 6>(w, sums);
 }
 
@@ -88,10 +88,10 @@ DEVICE void embedded_energies(const DeviceData& w, const PairSums& pairs, int i)
 // the coordinates of atom j.
 template <class Last>
 DEVICE void fill_tile(const DeviceData& w, const Position* position, real4* tile, Last last) {
-    const int thread = threadIdx.x, n_tile_atoms = w.n_tile_atoms[blockIdx.x];
+    const int thread = threadIdx.x, n_tile_atoms = w.tiles.n_atoms[blockIdx.x];
     const Owned owned = owned_by_block(w);
-    const Position origin = w.origin[blockIdx.x];
-    const u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
+    const Position origin = w.tiles.origin[blockIdx.x];
+    const u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.stride;
     auto put = [&](int place, u32 j) {
         real4 q = in_tile(w, position[j], origin);
         q.w = last(j, (int)position[j].species);
@@ -117,8 +117,8 @@ DEVICE void fill_tile(const DeviceData& w, const Position* position, real4* tile
 template <class Visit>
 DEVICE void each_in_list(const DeviceData& w, const real4* tile, Visit visit) {
     const int warp_index = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int rows = w.n_rows[warp_index];
-    const uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
+    const int rows = w.tiles.n_rows[warp_index];
+    const uint2* list = w.tiles.list + (size_t)warp_index * w.tiles.row_stride * 32 + lane;
     uint2 row = stream(list), next = stream(list + 32);
     for (int r = 0; r < rows; r++) {
         const uint2 after = stream(list + (r + 2) * 32);
@@ -137,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(DeviceD
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
-    fill_tile(w, w.position[now.parity], tile, [](u32, int species) { return as_real(species); });
+    fill_tile(w, w.atoms.position[now.parity], tile, [](u32, int species) { return as_real(species); });
     __syncthreads();
     const real4 mine = tile[place_of_thread(w)];
     const int species = N_SPECIES == 1 ? 0 : as_species(mine.w);
@@ -158,9 +158,9 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
-    const Position* position = w.position[now.parity];
+    const Position* position = w.atoms.position[now.parity];
 #if N_SPECIES == 1
-    fill_tile(w, position, tile, [&](u32 j, int) { return w.derivative[j]; });
+    fill_tile(w, position, tile, [&](u32 j, int) { return w.embedded.derivative[j]; });
     __syncthreads();
     const real4 mine = tile[place_of_thread(w)];
     PairSums pairs = {};
@@ -169,15 +169,15 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
         add_embedded_pair<ENERGY>(w, pairs, d, 0, 0, mine.w, q.w);
     });
 #else
-    real* tile_derivative = (real*)(tile + w.tile_capacity);
+    real* tile_derivative = (real*)(tile + w.tiles.capacity);
     fill_tile(w, position, tile, [](u32, int species) { return as_real(species); });
-    const u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
+    const u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.stride;
     const Owned owned = owned_by_block(w);
-    const int filled = DUMMIES + TILE_ATOMS + w.n_tile_atoms[blockIdx.x];
+    const int filled = DUMMIES + TILE_ATOMS + w.tiles.n_atoms[blockIdx.x];
     for (int k = threadIdx.x; k < filled; k += THREADS) {
         const int own = k - DUMMIES, there = own - TILE_ATOMS;
         const bool exists = own >= 0 && (there >= 0 || own < owned.count);
-        tile_derivative[k] = exists ? w.derivative[there >= 0 ? tile_atoms[there] : (u32)(owned.first + own)] : (real)0;
+        tile_derivative[k] = exists ? w.embedded.derivative[there >= 0 ? tile_atoms[there] : (u32)(owned.first + own)] : (real)0;
     }
     __syncthreads();
     const real4 mine = tile[place_of_thread(w)];
@@ -208,12 +208,12 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(De
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!due(w.control, now, trigger) || i >= w.n) return;
-    const Position* position = w.position[now.parity];
+    const Position* position = w.atoms.position[now.parity];
     const Position mine = position[i];
     real density = 0;
-    const int entries = w.n_neighbor[i];
+    const int entries = w.lists.n_neighbor[i];
     for (int k = 0; k < entries; k++) {
-        const Position other = position[w.neighbor[(size_t)k * w.n + i]];
+        const Position other = position[w.lists.neighbor[(size_t)k * w.n + i]];
         const real3 d = difference(w.geometry, mine, other);
         const real r2 = dot(d, d);
         if (r2 < (real)EMBEDDED_CUTOFF2) density += density_of(w, r2, (int)mine.species, (int)other.species);
@@ -228,16 +228,16 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     PairSums pairs = {};
     if (i < w.n) {
-        const Position* position = w.position[now.parity];
+        const Position* position = w.atoms.position[now.parity];
         const Position mine = position[i];
-        const real derivative = w.derivative[i];
-        const int entries = w.n_neighbor[i];
+        const real derivative = w.embedded.derivative[i];
+        const int entries = w.lists.n_neighbor[i];
         for (int k = 0; k < entries; k++) {
-            const u32 j = w.neighbor[(size_t)k * w.n + i];
+            const u32 j = w.lists.neighbor[(size_t)k * w.n + i];
             const Position other = position[j];
             const real3 d = difference(w.geometry, mine, other);
             if (dot(d, d) < (real)LONGEST_CUTOFF2) {
-                add_embedded_pair<ENERGY>(w, pairs, d, (int)mine.species, (int)other.species, derivative, w.derivative[j]);
+                add_embedded_pair<ENERGY>(w, pairs, d, (int)mine.species, (int)other.species, derivative, w.embedded.derivative[j]);
             }
         }
         store_pair_force(w, i, pairs, now);

@@ -6,20 +6,6 @@
 
 enum { EWALD_THREADS = 256, EWALD_ATOMS = EWALD_THREADS / 32, EWALD_SUMS = 7 };
 
-// A wave and its opposite, as in ewald.rs.
-struct Wave {
-    double weight;     // twice the energy of an amplitude's square
-    double vector[3];
-    double virial[6];  // of the energy 1
-    int numbers[4];    // multiples of the reciprocal edges
-};
-
-struct EwaldSum {
-    const Wave* waves;
-    real2* amplitude;  // of each wave, times its weight
-    i64 n;
-};
-
 struct Phase { real cosine, sine; };
 
 // A wave where an atom is.
@@ -42,8 +28,8 @@ DEVICE Phase phase_at(const BoxGeometry&, Position p, const int* numbers) {
 // The amplitude of this block's wave; with ENERGY its energy and virial, too.
 template <bool ENERGY>
 DEVICE void add_amplitude(const DeviceData& w, const EwaldSum& all, const Slot& now) {
-    const Wave& wave = all.waves[blockIdx.x];
-    const Position* position = w.position[now.parity];
+    const WaveData& wave = all.waves[blockIdx.x];
+    const Position* position = w.atoms.position[now.parity];
     const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
     double amplitude[2] = {};
     for (int i = threadIdx.x; i < w.n; i += EWALD_THREADS) {
@@ -86,11 +72,11 @@ ewald_forces(DeviceData w, EwaldSum all, int slot, int trigger, double asked) {
     const double weight = trigger == TRIGGER_IMMEDIATE ? asked : long_range_weight(w.control, now);
     const int lane = threadIdx.x % 32, i = blockIdx.x * EWALD_ATOMS + threadIdx.x / 32;
     if (!due(w.control, now, trigger) || weight == 0 || i >= w.n) return;
-    const Position* position = w.position[now.parity];
+    const Position* position = w.atoms.position[now.parity];
     const Position mine = position[i];
     double force[3] = {};
     for (i64 k = lane; k < all.n; k += 32) {
-        const Wave& wave = all.waves[k];
+        const WaveData& wave = all.waves[k];
         const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
         const Phase phase = phase_at(w.geometry, mine, numbers);
         const real2 amplitude = all.amplitude[k];

@@ -15,7 +15,7 @@ enum { EXCLUDED_SUMS = 7 };
 template <bool ENERGY>
 DEVICE real3 excluded_force_on(const DeviceData& w, const Slot& now, int i, u32 partner, int first, int step, double cutoff2,
                                double* sums) {
-    const Position* position = w.position[now.parity];
+    const Position* position = w.atoms.position[now.parity];
     const Position mine = position[i];
     const real own = strength_of(w, position, i);
     real3 force = {};

@@ -33,12 +33,12 @@ external_forces_energies(DeviceData w, ExternalData data, int slot, int trigger)
     block_partial<EXTERNAL_THREADS, 1>(w, energy);
 }
 
-// The energy, into a place of a row of w.total.
+// The energy, into a place of a row of w.reduction.total.
 extern "C" __global__ void __launch_bounds__(EXTERNAL_THREADS)
 external_sums(DeviceData w, int blocks, int row_length, int column, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
-    double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
+    double* row = w.reduction.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     const double sum = sum_of_shares<EXTERNAL_THREADS>(w, blocks, 1, 0);
     if (threadIdx.x == 0) row[column] = sum;
 }

@@ -1,18 +1,15 @@
 // A force that is the same everywhere; its energy is that of the unbroken path.
 
-struct ExternalData {
-    const double* force;  // by species, three numbers
-    const u32* members;   // by id, whether it acts on an atom; 0 where it acts on all
-};
+typedef FieldData ExternalData;
 
 template <bool ENERGY>
 DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy) {
-    if (data.members && !data.members[w.id[w.control->sorted][i]]) return {};
-    const double* f = data.force + 3 * (int)w.position[now.parity][i].species;
+    if (data.members && !data.members[w.atoms.id[w.control->sorted][i]]) return {};
+    const double* f = data.force + 3 * (int)w.atoms.position[now.parity][i].species;
     if (ENERGY) {
         const int set = w.control->sorted;
-        const Double3 x = load(w.x[set], i);
-        const int* image = w.image[set] + 3 * (size_t)i;
+        const Double3 x = load(w.atoms.x[set], i);
+        const int* image = w.atoms.image[set] + 3 * (size_t)i;
         const double a = image[0], b = image[1], c = image[2];
         const double* edge = w.geometry.edge;
         const double* tilt = w.geometry.tilt;

@@ -6,25 +6,6 @@
 // from {law (4), overlap, effective mass, arms (2), normal, relative velocity, angular velocities of both}
 // to the force, and to what the torques are by minus the arms.
 
-// A wall with friction on grains.
-struct Face {
-    double axis;
-    double at;
-    double side;  // 1 or -1: from there towards the grains
-};
-
-struct ContactData {
-    double law[4];
-    double timestep;  // where there is no slot
-    double longest;   // the distance of the centres of the largest that touch
-    const double* radius;           // by species
-    const double* inverse_inertia;  // likewise
-    double* angular;                // by id and axis
-    const Face* faces;
-    i64 n_faces;
-    i64 listed;  // whether lists of atoms have all pairs
-};
-
 // What a grain feels.
 struct Wrench { Double3 force, torque; };
 
@@ -58,21 +39,21 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
     }
     if (i >= w.n) return;
     const int set = control->sorted;
-    const Position* position = w.position[now.parity];
+    const Position* position = w.atoms.position[now.parity];
     const Position mine = position[i];
     const int species = (int)mine.species;
-    const double* velocity = from ? from : w.v[set];
+    const double* velocity = from ? from : w.atoms.v[set];
     const double* angular = angular_from ? angular_from : p.angular;
-    const u32 id = w.id[set][i];
+    const u32 id = w.atoms.id[set][i];
     const Double3 v = load(velocity, i), turning = load(angular, id);
-    const double radius = p.radius[species], inverse_mass = w.inverse_mass[mass_index(w, i, species)];
+    const double radius = p.radius[species], inverse_mass = w.atoms.inverse_mass[mass_index(w, i, species)];
     Wrench sum = {};
     auto visit = [&](u32 j) {
         if (j == (u32)i) return;
         const Position other = position[j];
         const real3 d = difference(w.geometry, mine, other);
         const double size = radius + p.radius[(int)other.species];
-        const double inverse = inverse_mass + w.inverse_mass[mass_index(w, j, (int)other.species)];
+        const double inverse = inverse_mass + w.atoms.inverse_mass[mass_index(w, j, (int)other.species)];
         const double r2 = (double)dot(d, d);
         if (!(r2 < size * size) || r2 == 0.0 || !(inverse > 0.0)) return;
         const double distance = sqrt(r2), normal[3] = {d.x / distance, d.y / distance, d.z / distance};
@@ -80,13 +61,13 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
         const double arm = radius * distance / size;
         const Double3 u = load(velocity, j);
         add(sum, p.law, size - distance, 1.0 / inverse, arm, distance - arm, normal,
-            {v.x - u.x, v.y - u.y, v.z - u.z}, turning, load(angular, w.id[set][j]));
+            {v.x - u.x, v.y - u.y, v.z - u.z}, turning, load(angular, w.atoms.id[set][j]));
     };
     each_in_reach(w, i, mine, p.longest, p.listed, visit);
     for (int k = 0; k < p.n_faces && inverse_mass > 0.0; k++) {
         const Face face = p.faces[k];
         const int axis = (int)face.axis;
-        const double height = face.side * (w.x[set][3 * (size_t)i + axis] - face.at);
+        const double height = face.side * (w.atoms.x[set][3 * (size_t)i + axis] - face.at);
         if (height >= radius) continue;
         double normal[3] = {};
         normal[axis] = face.side;
@@ -94,8 +75,8 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
     }
     const double scale = part * p.timestep * inverse_mass,
                  twist = part * p.timestep * p.inverse_inertia[mass_index(w, i, species)];
-    const Double3 before = load(w.v[set], i), turned = load(p.angular, id);
-    store(to ? to : w.v[set], i, {fma(scale, sum.force.x, before.x), fma(scale, sum.force.y, before.y),
+    const Double3 before = load(w.atoms.v[set], i), turned = load(p.angular, id);
+    store(to ? to : w.atoms.v[set], i, {fma(scale, sum.force.x, before.x), fma(scale, sum.force.y, before.y),
                                        fma(scale, sum.force.z, before.z)});
     store(angular_to ? angular_to : p.angular, id, {fma(twist, sum.torque.x, turned.x),
                                                          fma(twist, sum.torque.y, turned.y),

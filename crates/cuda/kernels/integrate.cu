@@ -4,7 +4,7 @@
 // What is known of atoms whose positions are set.
 enum Placing {
     PLACING_LISTED,  // their list is right
-    PLACING_FRESH,   // nothing: they come from the host, with their species in w.bin
+    PLACING_FRESH,   // nothing: they come from the host, with their species in w.sort.bin
     PLACING_ANEW,    // their species; they need a new list
 };
 
@@ -13,15 +13,15 @@ extern "C" __global__ void place_atoms(DeviceData w, int placing) {
     wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
-    Position* position = w.position[w.control->slot[0].parity];
-    Double3 x = load(w.x[w.control->sorted], i);
-    const int species = placing == PLACING_FRESH ? (int)w.bin[i] : (int)position[i].species;
+    Position* position = w.atoms.position[w.control->slot[0].parity];
+    Double3 x = load(w.atoms.x[w.control->sorted], i);
+    const int species = placing == PLACING_FRESH ? (int)w.sort.bin[i] : (int)position[i].species;
     const Position p = to_position(w.geometry, x.x, x.y, x.z, species);
     position[i] = p;
     // A list that is there already goes on as it would have, or is another device's.
     if (placing == PLACING_LISTED) {
         DisplacementCheck check(w);
-        check.add(w, i, p, w.built[i]);
+        check.add(w, i, p, w.atoms.built[i]);
         check.note(&w.control->slot[0]);
     }
 }
@@ -35,8 +35,8 @@ extern "C" __global__ void begin_segment(DeviceData w, int slot) {
     next_slot(w, slot, moves);
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
-    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], i), v = load(w.v[set], i);
+    const int set = control->sorted, species = (int)w.atoms.position[now.parity][i].species;
+    Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
     advance_atom(w, slot, now, i, x, v, f, species);
 }
@@ -58,11 +58,11 @@ extern "C" __global__ void end_segment(DeviceData w) {
     const Slot now = control->slot[0];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!segment_end_due(control, now) || i >= w.n) return;
-    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 v = load(w.v[set], i);
+    const int set = control->sorted, species = (int)w.atoms.position[now.parity][i].species;
+    Double3 v = load(w.atoms.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
     end_step(w, i, v, f, species);
-    store(w.v[set], i, v);
+    store(w.atoms.v[set], i, v);
 }
 
 // ---- single verbs
@@ -72,11 +72,11 @@ extern "C" __global__ void kick_atoms(DeviceData w, double dt) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     const Slot now = w.control->slot[0];
-    const int set = w.control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 v = load(w.v[set], i);
+    const int set = w.control->sorted, species = (int)w.atoms.position[now.parity][i].species;
+    Double3 v = load(w.atoms.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
-    kick(v, dt * w.inverse_mass[mass_index(w, i, species)], f);
-    store(w.v[set], i, v);
+    kick(v, dt * w.atoms.inverse_mass[mass_index(w, i, species)], f);
+    store(w.atoms.v[set], i, v);
 }
 
 // In place: nobody reads positions meanwhile. Which atoms are displaced shows when the step's drift is over: see
@@ -87,10 +87,10 @@ extern "C" __global__ void drift_atoms(DeviceData w, double dt) {
     if (i >= w.n) return;
     Control* control = w.control;
     const int set = control->sorted;
-    Position* position = w.position[control->slot[0].parity];
-    Double3 x = load(w.x[set], i);
-    drift(x, dt, load(w.v[set], i));
-    store(w.x[set], i, x);
+    Position* position = w.atoms.position[control->slot[0].parity];
+    Double3 x = load(w.atoms.x[set], i);
+    drift(x, dt, load(w.atoms.v[set], i));
+    store(w.atoms.x[set], i, x);
     store_position(w, i, x, (int)position[i].species, position);
 }
 
@@ -98,13 +98,13 @@ extern "C" __global__ void noise_atoms(DeviceData w, double decay, double therma
     wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
-    const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
-    Double3 v = load(w.v[set], i);
-    const double inverse_mass = w.inverse_mass[mass_index(w, i, species)];
+    const int set = w.control->sorted, species = (int)w.atoms.position[w.control->slot[0].parity][i].species;
+    Double3 v = load(w.atoms.v[set], i);
+    const double inverse_mass = w.atoms.inverse_mass[mass_index(w, i, species)];
     if (inverse_mass == 0) return;
-    const Double3 xi = langevin_noise(seed, w.id[set][i], step);
+    const Double3 xi = langevin_noise(seed, w.atoms.id[set][i], step);
     ornstein_uhlenbeck(v, decay, thermal_noise(decay, thermal_energy, inverse_mass, xi));
-    store(w.v[set], i, v);
+    store(w.atoms.v[set], i, v);
 }
 
 // v = factor v + (x, y, z)
@@ -113,8 +113,8 @@ extern "C" __global__ void scale_and_shift(DeviceData w, double factor, double x
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;
-    Double3 v = load(w.v[set], i);
-    store(w.v[set], i, {fma(factor, v.x, x), fma(factor, v.y, y), fma(factor, v.z, z)});
+    Double3 v = load(w.atoms.v[set], i);
+    store(w.atoms.v[set], i, {fma(factor, v.x, x), fma(factor, v.y, y), fma(factor, v.z, z)});
 }
 
 // v = keep v + along f
@@ -123,7 +123,7 @@ extern "C" __global__ void mix_velocities(DeviceData w, double keep, double alon
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;
-    Double3 v = load(w.v[set], i);
+    Double3 v = load(w.atoms.v[set], i);
     real3 f = load_force(w, i);
-    store(w.v[set], i, {keep * v.x + along * f.x, keep * v.y + along * f.y, keep * v.z + along * f.z});
+    store(w.atoms.v[set], i, {keep * v.x + along * f.x, keep * v.y + along * f.y, keep * v.z + along * f.z});
 }

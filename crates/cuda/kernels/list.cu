@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData
     const Slot now = control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!build_due(control, now) || i >= w.n) return;
-    const Position* position = w.built;
+    const Position* position = w.atoms.built;
     const Position mine = position[i];
     const double reach = control->reach * (1.0 + 1e-6);
     const real half_skin = (real)(0.5 * w.control->skin);
@@ -45,12 +45,12 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData
         const Position other = position[j];
         const real pair_reach = mine_reach - nearer_by(w, half_skin, (int)other.species);
         if (!listed(w, mine, other, pair_reach * pair_reach)) return;
-        if (w.n_excluded > 0 && excludes(w, i, j)) return;
-        if (found < w.neighbor_capacity) w.neighbor[(size_t)found * w.n + i] = j;
+        if (w.exclusions.fours > 0 && excludes(w, i, j)) return;
+        if (found < w.lists.capacity) w.lists.neighbor[(size_t)found * w.n + i] = j;
         found++;
     });
-    w.n_neighbor[i] = found;
-    if (found > w.neighbor_capacity) {
+    w.lists.n_neighbor[i] = found;
+    if (found > w.lists.capacity) {
         atomicMax(&control->need_rows, found);
         report(control, ROWS_FULL);
     }
@@ -70,8 +70,8 @@ DEVICE PairSums pair_sums_of_list(const DeviceData& w, const Position* position,
     if (i >= w.n) return pairs;
     const Position mine = position[i];
     const Atom atom = atom_of(w, mine, i);
-    const int entries = w.n_neighbor[i];
-    const u32* neighbor = w.neighbor + i;
+    const int entries = w.lists.n_neighbor[i];
+    const u32* neighbor = w.lists.neighbor + i;
 #pragma unroll 4
     for (int k = member.rank; k < entries; k += LIST_TEAM) {
         const u32 j = neighbor[(size_t)k * w.n];
@@ -99,7 +99,7 @@ template <bool ENERGY>
 DEVICE void list_forces(const DeviceData& w, int slot) {
     const Slot now = w.control->slot[slot];
     const TeamMember member = list_member();
-    PairSums pairs = pair_sums_of_list<ENERGY>(w, w.position[now.parity], member);
+    PairSums pairs = pair_sums_of_list<ENERGY>(w, w.atoms.position[now.parity], member);
     add_team(pairs, member);
     if (member.rank == 0 && member.i < w.n) store_pair_force(w, member.i, pairs, now);
     if (ENERGY) block_energies<LIST_THREADS>(w, pairs, 0.5);
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData 
     next_slot(w, slot, moves);
     if (!moves) return;
     const TeamMember member = list_member();
-    PairSums pairs = pair_sums_of_list<false>(w, w.position[now.parity], member);
+    PairSums pairs = pair_sums_of_list<false>(w, w.atoms.position[now.parity], member);
     add_team(pairs, member);
     const int i = member.i;
     if (member.rank != 0 || i >= w.n) return;

@@ -24,17 +24,6 @@ enum {
     COLUMN_TEAM = 16,      // threads that see to a column of points
 };
 
-struct Mesh {
-    double volume;
-    double reciprocal[6];   // gradients of the fractional coordinates: xx, xy, xz, yy, yz, zz
-    double unit;            // of the charges on the mesh: a power of two, so large that nothing overflows
-    i64* charge;            // by x, y, z; always 0 before charges are spread
-    real* potential;        // by x, y, z
-    Complex* modes;
-    const real* moduli;     // of splines: along x, then y, then z
-    const Complex* turns;   // along x, then y, then z
-};
-
 // ---- between atoms and mesh
 
 // Where an atom is along an edge: the point below, and how far beyond it.
@@ -197,7 +186,7 @@ DEVICE void spread_slice(const Splines<STRIDE>& s, int atom, int j, real charge,
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_spread(DeviceData w, Mesh m, int slot, int trigger) {
+mesh_spread(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!long_range_due(w.control, now, trigger)) return;
@@ -206,8 +195,8 @@ mesh_spread(DeviceData w, Mesh m, int slot, int trigger) {
     __shared__ real units[SPREAD_ATOMS];
     __shared__ Units copy[AROUND];
     const int k = SPREAD_THREADS - 1 - threadIdx.x;  // the last warps have no axis
-    if (k < own) units[k] = strength_of(w, w.position[now.parity], first + k) * (real)(1.0 / m.unit);
-    s.find(w, w.position[now.parity], first, own);
+    if (k < own) units[k] = strength_of(w, w.atoms.position[now.parity], first + k) * (real)(1.0 / m.unit);
+    s.find(w, w.atoms.position[now.parity], first, own);
     const MeshPatch around(s);
     if (around.fit) {
         for (int k = threadIdx.x; k < around.layers * around.layer; k += SPREAD_THREADS) copy[k] = 0;
@@ -268,8 +257,8 @@ DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential
 // The reciprocal-space forces, at their weight, on the atoms of a block, and of what atoms exclude. Energy
 // and virial of the latter into `sums`.
 template <bool ENERGY>
-DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double weight, double* sums) {
-    if (!ENERGY && weight == 0 && w.n_excluded == 0) return;
+DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, double weight, double* sums) {
+    if (!ENERGY && weight == 0 && w.exclusions.fours == 0) return;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
     const u32 partner = atom < own ? partner_of(w, i, part) : NO_ATOM;
@@ -278,7 +267,7 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
         // As many numbers as are read at once.
         __shared__ Splines<(MESH_ORDER + 3) / 4 * 4> s;
         __shared__ real copy[AROUND];
-        s.find(w, w.position[now.parity], first, own);
+        s.find(w, w.atoms.position[now.parity], first, own);
         const MeshPatch around(s);
         if (around.fit) around.each([&](int here, u32 there) { prefetch(&copy[here], &m.potential[there]); });
         wait_for_prefetched();
@@ -305,7 +294,7 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
         force.z += __shfl_xor_sync(ALL_LANES, force.z, step);
     }
     if (part > 0 || atom >= own) return;
-    const real charge = (real)weight * strength_of(w, w.position[now.parity], i);
+    const real charge = (real)weight * strength_of(w, w.atoms.position[now.parity], i);
     const real3 slope = reciprocal_force[atom];
     const real a = -charge * MESH_X * slope.x, b = -charge * MESH_Y * slope.y, c = -charge * MESH_Z * slope.z;
     const double* r = m.reciprocal;
@@ -320,7 +309,7 @@ DEVICE double weight_of(const DeviceData& w, const Slot& now, int trigger, doubl
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_gather(DeviceData w, Mesh m, int slot, int trigger, double asked) {
+mesh_gather(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), nullptr);
@@ -328,7 +317,7 @@ mesh_gather(DeviceData w, Mesh m, int slot, int trigger, double asked) {
 
 // The same; blocks leave their shares of energy and virial of what atoms exclude.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
-mesh_gather_energies(DeviceData w, Mesh m, int slot, int trigger, double asked) {
+mesh_gather_energies(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -347,7 +336,7 @@ mesh_gather_energies(DeviceData w, Mesh m, int slot, int trigger, double asked) 
 
 enum { PAIRS = MESH_X * MESH_Y / 2 };
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(DeviceData w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
@@ -376,7 +365,7 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(Device
     }
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(DeviceData w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
@@ -408,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(Devic
 // ---- along y
 
 template <int SIGN>
-DEVICE void transform_y(const Mesh& m) {
+DEVICE void transform_y(const MeshArrays& m) {
     constexpr int STRIDE = line_stride<MESH_Y>();
     __shared__ Complex a[LINES_Y * STRIDE], b[LINES_Y * STRIDE];
     const int first = blockIdx.x * LINES_Y, lines = min(LINES_Y, MESH_X * MODES_Z - first);
@@ -419,12 +408,12 @@ DEVICE void transform_y(const Mesh& m) {
     for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) modes[t] = found[t / MESH_Y * STRIDE + t % MESH_Y];
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(DeviceData w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();
     if (long_range_due(w.control, w.control->slot[slot], trigger)) transform_y<FORWARD>(m);
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(DeviceData w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();
     if (long_range_due(w.control, w.control->slot[slot], trigger)) transform_y<BACKWARD>(m);
 }
@@ -436,7 +425,7 @@ DEVICE real signed_number(int k, int n) { return (real)(2 * k > n ? k - n : k); 
 
 // What an amplitude is multiplied by; with ENERGY adds energy and virial.
 template <bool ENERGY>
-DEVICE real influence(const Mesh& m, int x, int y, int z, Complex amplitude, double* sums) {
+DEVICE real influence(const MeshArrays& m, int x, int y, int z, Complex amplitude, double* sums) {
     if (x == 0 && y == 0 && z == 0) return 0;
     const double* r = m.reciprocal;
     const real in[10] = {signed_number(x, MESH_X), signed_number(y, MESH_Y), (real)z,
@@ -458,7 +447,7 @@ DEVICE real influence(const Mesh& m, int x, int y, int z, Complex amplitude, dou
 }
 
 template <bool ENERGY>
-DEVICE void convolve(const Mesh& m, double* sums) {
+DEVICE void convolve(const MeshArrays& m, double* sums) {
     constexpr int STRIDE = line_stride<MESH_X>();
     __shared__ Complex a[LINES_X * STRIDE], b[LINES_X * STRIDE];
     const int first = blockIdx.x * LINES_X, lines = min(LINES_X, COLUMNS - first);
@@ -482,17 +471,17 @@ DEVICE void convolve(const Mesh& m, double* sums) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(DeviceData w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();
     if (long_range_due(w.control, w.control->slot[slot], trigger)) convolve<false>(m, nullptr);
 }
 
 // The same; leaves each block's share of energy and virial.
 extern "C" __global__ void __launch_bounds__(MESH_THREADS)
-mesh_convolve_energies(DeviceData w, Mesh m, int slot, int trigger) {
+mesh_convolve_energies(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
     double sums[7] = {};
     convolve<true>(m, sums);
-    block_sums<MESH_THREADS>(sums, w.partial + (size_t)blockIdx.x * 7);
+    block_sums<MESH_THREADS>(sums, w.reduction.partial + (size_t)blockIdx.x * 7);
 }

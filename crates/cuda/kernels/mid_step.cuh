@@ -11,8 +11,8 @@ DEVICE bool crosses(const Control* control, const Slot& slot) {
 template <class Visit>
 DEVICE void each_in_reach(const DeviceData& w, int i, Position mine, double reach, bool listed, Visit visit) {
     if (listed) {
-        const int entries = w.n_neighbor[i];
-        for (int k = 0; k < entries; k++) visit(w.neighbor[(size_t)k * w.n + i]);
+        const int entries = w.lists.n_neighbor[i];
+        for (int k = 0; k < entries; k++) visit(w.lists.neighbor[(size_t)k * w.n + i]);
     } else {
         each_near(w, to_fixed(w.geometry, mine), reach + w.control->skin, visit);
     }
@@ -27,9 +27,9 @@ extern "C" __global__ void cross(DeviceData w, int slot) {
     next_slot(w, slot, moves);
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
-    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], i);
-    drift(x, control->motion.drift, load(w.v[set], i));
-    store(w.x[set], i, x);
-    store_position(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
+    const int set = control->sorted, species = (int)w.atoms.position[now.parity][i].species;
+    Double3 x = load(w.atoms.x[set], i);
+    drift(x, control->motion.drift, load(w.atoms.v[set], i));
+    store(w.atoms.x[set], i, x);
+    store_position(w, i, x, species, w.atoms.position[now.parity ^ 1], &control->slot[slot + 1]);
 }

@@ -3,24 +3,10 @@
 
 enum { MOLECULE_THREADS = 256, MOLECULAR_SUMS = 2 };
 
-// Who belongs to which molecule: as in molecules.rs, field by field.
-struct MoleculeData {
-    const u32* first;     // of each molecule its first entry, and the number of entries at the end
-    const u32* atom;      // entries: ids
-    const int* shift;     // entries [3][n]: images by which an atom is away from the others of its molecule
-    const double* share;  // entries: the part of the mass
-    const double* mass;   // of molecules
-    u32* index_by_id;     // by id
-    double* x;            // what was before the last change, by id [n][3]
-    double* v;
-    int* image;
-    i64 n;                // molecules
-};
-
 extern "C" __global__ void molecule_indices(DeviceData w, MoleculeData m) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) m.index_by_id[w.id[w.control->sorted][i]] = i;
+    if (i < w.n) m.index_by_id[w.atoms.id[w.control->sorted][i]] = i;
 }
 
 DEVICE double lane_sum(double x) {
@@ -33,7 +19,7 @@ DEVICE Double3 lane_sum(Double3 a) { return {lane_sum(a.x), lane_sum(a.y), lane_
 // Where an atom is on the unbroken path of its molecule, in images.
 DEVICE void image_of(const DeviceData& w, const MoleculeData& m, u32 entry, u32 i, int set, int* image) {
     for (int k = 0; k < 3; k++) {
-        image[k] = w.image[set][3 * (size_t)i + k] + m.shift[k * (size_t)w.n + entry];
+        image[k] = w.atoms.image[set][3 * (size_t)i + k] + m.shift[k * (size_t)w.n + entry];
     }
 }
 
@@ -45,7 +31,7 @@ DEVICE Double3 from_first(const DeviceData& w, const MoleculeData& m, u32 entry,
     const double a = image[0] - base[0], b = image[1] - base[1], c = image[2] - base[2];
     const double* edge = w.geometry.edge;
     const double* tilt = w.geometry.tilt;
-    const Double3 x = load(w.x[set], i);
+    const Double3 x = load(w.atoms.x[set], i);
     return {x.x - origin.x + (a * edge[0] + b * tilt[0] + c * tilt[1]),
             x.y - origin.y + (b * edge[1] + c * tilt[2]), x.z - origin.z + c * edge[2]};
 }
@@ -59,12 +45,12 @@ struct MoleculeCenter {
 DEVICE MoleculeCenter center_of(const DeviceData& w, const MoleculeData& m, u32 begin, u32 end, int set) {
     MoleculeCenter center = {};
     const u32 first = m.index_by_id[m.atom[begin]];
-    center.origin = load(w.x[set], first);
+    center.origin = load(w.atoms.x[set], first);
     image_of(w, m, begin, first, set, center.base);
     for (u32 entry = begin + threadIdx.x % 32; entry < end; entry += 32) {
         const u32 i = m.index_by_id[m.atom[entry]];
         drift(center.r, m.share[entry], from_first(w, m, entry, i, set, center.origin, center.base));
-        drift(center.v, m.share[entry], load(w.v[set], i));
+        drift(center.v, m.share[entry], load(w.atoms.v[set], i));
     }
     center.r = lane_sum(center.r);
     center.v = lane_sum(center.v);
@@ -117,19 +103,19 @@ scale_molecules(DeviceData w, MoleculeData m, BoxGeometry after, double faster) 
         const MoleculeCenter center = center_of(w, m, begin, end, set);
         for (u32 entry = begin + lane; entry < end; entry += 32) {
             const u32 id = m.atom[entry], i = m.index_by_id[id];
-            const Double3 x = load(w.x[set], i), v = load(w.v[set], i);
+            const Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
             const Double3 r = from_first(w, m, entry, i, set, center.origin, center.base);
             store(m.x, id, x);
             store(m.v, id, v);
-            for (int j = 0; j < 3; j++) m.image[3 * (size_t)id + j] = w.image[set][3 * (size_t)i + j];
+            for (int j = 0; j < 3; j++) m.image[3 * (size_t)id + j] = w.atoms.image[set][3 * (size_t)i + j];
             const Double3 arm = {r.x - center.r.x, r.y - center.r.y, r.z - center.r.z};
             const Fractions s = fractions(w.geometry, x.x - arm.x, x.y - arm.y, x.z - arm.z);
             const double* edge = after.edge;
             const double* tilt = after.tilt;
-            store(w.x[set], i,
+            store(w.atoms.x[set], i,
                   {after.origin[0] + s.x * edge[0] + s.y * tilt[0] + s.z * tilt[1] + arm.x,
                    after.origin[1] + s.y * edge[1] + s.z * tilt[2] + arm.y, after.origin[2] + s.z * edge[2] + arm.z});
-            store(w.v[set], i,
+            store(w.atoms.v[set], i,
                   {v.x + faster * center.v.x, v.y + faster * center.v.y, v.z + faster * center.v.z});
         }
     }
@@ -140,8 +126,8 @@ extern "C" __global__ void undo_scale(DeviceData w, MoleculeData m) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (i >= w.n) return;
-    const u32 id = w.id[set][i];
-    store(w.x[set], i, load(m.x, id));
-    store(w.v[set], i, load(m.v, id));
-    for (int j = 0; j < 3; j++) w.image[set][3 * (size_t)i + j] = m.image[3 * (size_t)id + j];
+    const u32 id = w.atoms.id[set][i];
+    store(w.atoms.x[set], i, load(m.x, id));
+    store(w.atoms.v[set], i, load(m.v, id));
+    for (int j = 0; j < 3; j++) w.atoms.image[set][3 * (size_t)i + j] = m.image[3 * (size_t)id + j];
 }

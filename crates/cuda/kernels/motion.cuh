@@ -14,12 +14,12 @@ DEVICE void store(double* a, int i, Double3 u) {
     a[2] = u.z;
 }
 DEVICE real3 load_force(const DeviceData& w, int i) {
-    const real* f = w.force + 3 * (size_t)i;
+    const real* f = w.atoms.force + 3 * (size_t)i;
     return {f[0], f[1], f[2]};
 }
 
 DEVICE void store_force(const DeviceData& w, int i, real3 f) {
-    real* to = w.force + 3 * (size_t)i;
+    real* to = w.atoms.force + 3 * (size_t)i;
     to[0] = f.x;
     to[1] = f.y;
     to[2] = f.z;
@@ -62,7 +62,7 @@ DEVICE bool is_finite(real3 f) {
 // Notes that the force on an atom is not finite, which stops everything. The first such force is named, of those of
 // one step the one with the smallest id.
 DEVICE void report_force(const DeviceData& w, int set, int i, i64 done) {
-    atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[set][i]);
+    atomicMin(&w.control->first_bad, (u64)done << 32 | w.atoms.id[set][i]);
     report(w.control, NOT_FINITE);
 }
 
@@ -176,11 +176,11 @@ struct DisplacementCheck {
     DEVICE_MEMBER void add(const DeviceData& w, int i, Position p, Position built) {
         const real3 d = difference(w.geometry, p, built);
         const real d2 = dot(d, d) * inverse_limit2(w, (int)p.species);
-        if (!w.displaced && d2 > (real)0.5 * limit2) soon = true;
+        if (!w.atoms.displaced && d2 > (real)0.5 * limit2) soon = true;
         // Not "greater than": what is not a number is displaced, too.
         if (d2 <= limit2) return;
-        if (w.displaced && d2 <= (real)w.control->farthest2) {
-            atomicOr(&w.displaced[i / 32], 1u << i % 32);
+        if (w.atoms.displaced && d2 <= (real)w.control->farthest2) {
+            atomicOr(&w.atoms.displaced[i / 32], 1u << i % 32);
         } else {
             stale = true;
         }
@@ -208,14 +208,14 @@ DEVICE Position store_position(const DeviceData& w, int i, Double3 x, int specie
 // The same at the end of a step's drift: notes in the slot it arrives in whether it is displaced.
 DEVICE void store_position(const DeviceData& w, int i, Double3 x, int species, Position* to, Slot* slot) {
     DisplacementCheck check(w);
-    check.add(w, i, store_position(w, i, x, species, to), w.built[i]);
+    check.add(w, i, store_position(w, i, x, species, to), w.atoms.built[i]);
     check.note(slot);
 }
 
 // The noise that an atom feels in the step after so many drifts of the batch.
 DEVICE Double3 noise_of(const DeviceData& w, int i, double inverse_mass, i64 done) {
     const Motion& motion = w.control->motion;
-    const Double3 xi = langevin_noise(motion.seed, w.id[w.control->sorted][i], motion.first_step + done);
+    const Double3 xi = langevin_noise(motion.seed, w.atoms.id[w.control->sorted][i], motion.first_step + done);
     return thermal_noise(motion.decay, motion.thermal_energy, inverse_mass, xi);
 }
 
@@ -225,21 +225,21 @@ DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, 
                          const Noise& noise) {
     Control* control = w.control;
     const int set = control->sorted;
-    kick_and_drift(w, x, v, f, w.inverse_mass[mass_index(w, i, species)], noise);
-    store(w.x[set], i, x);
-    store(w.v[set], i, v);
-    store_position(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
+    kick_and_drift(w, x, v, f, w.atoms.inverse_mass[mass_index(w, i, species)], noise);
+    store(w.atoms.x[set], i, x);
+    store(w.atoms.v[set], i, v);
+    store_position(w, i, x, species, w.atoms.position[now.parity ^ 1], &control->slot[slot + 1]);
 }
 
 DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
     advance_atom(w, slot, now, i, x, v, f, species, [&] {
-        return noise_of(w, i, w.inverse_mass[mass_index(w, i, species)], now.done);
+        return noise_of(w, i, w.atoms.inverse_mass[mass_index(w, i, species)], now.done);
     });
 }
 
 // The second half of the kick of a step.
 DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int species) {
-    const double inverse_mass = w.inverse_mass[mass_index(w, i, species)];
+    const double inverse_mass = w.atoms.inverse_mass[mass_index(w, i, species)];
     scale_by_thermostat(w, THERMOSTAT_AFTER, inverse_mass, v);
     kick(v, 0.5 * w.control->motion.timestep * inverse_mass, f);
 }
@@ -247,8 +247,8 @@ DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int specie
 // An atom whose force is there: the second half of the kick, and on to where it is next.
 DEVICE void finish_step(const DeviceData& w, int slot, const Slot& now, int i, real3 f) {
     Control* control = w.control;
-    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], i), v = load(w.v[set], i);
+    const int set = control->sorted, species = (int)w.atoms.position[now.parity][i].species;
+    Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
     if (now.soon) store_force(w, i, f);
     f = check_force(w, f, v, set, i, now.done);
     end_step(w, i, v, f, species);
@@ -257,5 +257,5 @@ DEVICE void finish_step(const DeviceData& w, int slot, const Slot& now, int i, r
 
 // Whether an atom keeps its velocity whatever happens.
 DEVICE bool driven(const DeviceData& w, int i) {
-    return w.inverse_mass[mass_index(w, i, (int)w.position[w.control->slot[0].parity][i].species)] == 0;
+    return w.atoms.inverse_mass[mass_index(w, i, (int)w.atoms.position[w.control->slot[0].parity][i].species)] == 0;
 }

@@ -33,7 +33,7 @@ struct Atom {
 
 DEVICE Atom atom_of(const DeviceData& w, Position p, u32 i) {
 #if CHARGED
-    return {(int)p.species, w.charge[i]};
+    return {(int)p.species, w.atoms.charge[i]};
 #else
     return {(int)p.species, (real)0};
 #endif

@@ -228,30 +228,14 @@ DEVICE void wait_for_prefetched() {
 // ---- positions as the force kernels see them
 
 #if DOUBLE
-// Cartesian, with the species beside.
-struct alignas(16) Position { double x, y, z; i64 species; };
+typedef struct CartesianPosition Position;
 #else
-// Fractions of the box in units of 2^-32, with the species beside: differences wrap around by
-// themselves, which is the nearest image for nothing, and are exact.
-struct alignas(16) Position { u32 x, y, z; int species; };
+typedef struct FixedPosition Position;
 #endif
 
-// The box as kernels use it. Along an open axis it is a range several times as long as what the
-// atoms occupy, so that nothing ever wraps.
-struct BoxGeometry {
-    double origin[3];
-    double edge[3];     // lx, ly, lz
-    double tilt[3];     // xy, xz, yz
-    double inverse[3];  // 1 / edge
-    double width[3];    // distances between opposite faces
-    int periodic[3];
-    int triclinic;
-    int columns[2];     // columns of atoms along x and y
-    int bins;           // bins along each column
-    int unused;
-    float high[6];      // edges and tilts in units of 2^-32 of them, rounded,
-    float low[6];       // and what rounding left out
-};
+// ---- structures that host and kernels share: generated from src/device_data.rs
+
+#include "device_data.cuh"
 
 struct Fractions { double x, y, z; };
 
@@ -347,152 +331,13 @@ DEVICE real3 rough_difference(const BoxGeometry& geometry, Position a, Position 
 }
 #endif
 
-// ---- what steers a run without the host
-
-// The state of affairs before a step. Each step reads its slot and writes the next one, so that no
-// block of a kernel sees what another block of it has just decided.
-struct Slot {
-    int stale;   // the list may lack a pair within the cut-off: to be built before a force
-    int parity;  // which of the two position arrays is current
-    int soon;    // it may before long: the forces of this step are kept for when it does
-    int kept;    // forces are those of the step before
-    i64 done;    // drifts made since the batch began
-    i64 row;     // of w.total, for the sample that the step takes; -1: it takes none
-};
-
-enum { SLOTS = 32 };
-
-// Why the device stopped and waits for the host.
-enum Fault {
-    TILE_FULL = 1,   // a tile needs a larger capacity (need_tile)
-    ROWS_FULL = 2,   // a list needs more rows (need_rows)
-    UNFIT = 4,       // a block of atoms is too large for the box: tiles cannot be used
-    ESCAPED = 8,     // an atom has come near the end of the range of an open axis
-    NOT_FINITE = 16, // a force is not finite (first_bad)
-    TORN = 32,       // atoms have flown so far apart that no constraint holds them (first_bad)
-};
-
-// How atoms move between two force evaluations.
-struct Motion {
-    double timestep;
-    double drift;           // from one slot to the next: half a time step where pairs get noise in the middle of it
-    double decay;           // Langevin: what is left of a velocity after a step; 1 without a thermostat
-    double thermal_energy;  // Langevin: k T
-    u64 seed;
-    u64 first_step;         // number of the batch's first step, over all stages
-    u64 long_range_every;   // long-range forces act at every so many steps, so many times as strongly
-    u64 long_range_done;    // steps made before the batch, counted from one at which they act
-};
-
-// A batch is made in segments, each with two parts. The even part begins a segment: half a kick and
-// a drift. The odd part makes the steps between and ends it: forces and half a kick.
-struct Control {
-    Motion motion;
-    i64 target;      // drifts of this batch after which the segment under way ends
-    i64 segment;     // steps of a segment
-    i64 sample_every;  // steps between samples that are taken in passing; 0: none are
-    int parts;       // two for each segment of the batch
-    int part;        // the part that is due
-    i64 builds;      // lists built so far
-    i64 replays;     // of step slots in which anything was done, in this batch
-    u64 first_bad;   // the first force that was not finite, or molecule torn: drifts made, and the atom's id
-    u32 fastest2;    // while lists are built: the bits of the highest speed, squared
-    int unused;
-    double prediction_distance;  // how far ahead lists look, in skins of the fastest atom: see `predicted`
-    double skin;
-    double reach;    // cut-off and skin
-    double limit2;   // how far the lightest may be from where the list has them unasked, squared: half the skin
-    double farthest2;  // and how far if somebody looks around them
-    int sorted;      // which of the two sets of atom arrays is current
-    int reported;    // faults since lists were last looked at: see `report`
-    int faults;
-    int need_tile;   // the capacity there should be
-    int need_rows;
-    int largest_tile;    // the capacity that this batch needed
-    int most_rows;
-    int arrived;     // blocks that have left their shares of a sample
-    Slot slot[SLOTS + 1];
-};
-
-// Everything there is, in device memory.
-struct DeviceData {
-    int n;                   // atoms
-    int tile_capacity;       // the largest number of atoms of a tile, dummies and own atoms included
-    int row_capacity;        // rows of four slots in a warp's list
-    int tile_stride;         // from one tile's atoms to the next in memory
-    int row_stride;          // from one warp's rows to the next
-    int neighbor_capacity;   // of an atom's own list
-    int n_excluded;          // fours of atoms without a pair force
-    int unused;
-    BoxGeometry geometry;
-    Control* control;
-    const double* mass;          // see `mass_index`; 0, as are their inverse masses, of atoms that are driven
-    const double* inverse_mass;
-    const real* table;           // pair coefficients; 0 for one species
-    const real2* displacement_limits;  // by species: see `displacement_limit`
-    Position* position[2];
-    Position* built;             // what the list was built around
-    u32* displaced;              // bits of atoms that are displaced from there: see displacement.cu; null: none may
-    // Two sets: sorting copies from one to the other. Vectors are [n][3].
-    double* x[2];
-    double* v[2];
-    u32* id[2];
-    int* image[2];
-    real* force;
-    const real* charge_of;       // by id: see `Atom` in pair.cuh
-    real* charge;                // as atoms are stored, since they were sorted; null where charges have no forces
-    // sorting
-    u32* bin;
-    u32* rank;
-    u32* height;
-    u64* order;                  // heights and atoms
-    u32* count;
-    u32* start;
-    u32* sums;
-    // tiles
-    uint2* owned;                // of a block of threads, if these have parts: its first atom and how many
-    u32* tile_atoms;
-    int* n_tile_atoms;
-    Position* origin;
-    uint2* list;
-    int* n_rows;
-    u8* own_order;               // of each block's atoms: see `own_of_thread`
-    // one list per atom
-    u32* neighbor;               // [neighbor_capacity][n]
-    int* n_neighbor;
-    // atoms without a pair force, in fours: the k-th of all atoms side by side; NO_ATOM ends them
-    const uint4* excluded;       // [n_excluded][n], by id: ids
-    u32* index_by_id;            // by id: where atoms are, since they were sorted
-    uint4* partner;              // [n_excluded][n]: indices
-    uint2* partner_range;         // [n]: the first of these indices and the last; none where it is after it
-    u32* met;                    // [4 n_excluded][n]: indices in the tile of those that are in it
-    // all pairs
-    Position* center;            // of each group of 32 atoms
-    real4* extent;               // of each group: half its edges, in fractions of the box
-    real4* relative;             // atoms, from the centre of their group
-    real* share;                 // [shares][3][n]: forces, to be added up
-    // embedded atoms: see embedded.cu
-    const real4* functions;      // cubics
-    real* derivative;            // of each atom's embedding energy
-    double* embedding;           // these energies
-    // the thermostat: see thermostat.cu
-    double* thermostat;
-    const double* deviates;      // two for each step of the batch
-    // sums over atoms
-    double* partial;
-    double* total;
-};
-
-#ifdef CONTROL_BYTES
-// The same as in device_data.rs.
-static_assert(sizeof(Control) == CONTROL_BYTES && sizeof(DeviceData) == DEVICE_DATA_BYTES, "");
-#endif
+// ---- control of a run without the host
 
 // Where the numbers of an atom stand that follow from its mass: by species, unless some atoms of one are
 // driven and others are not.
 DEVICE u32 mass_index(const DeviceData& w, int i, int species) {
 #ifdef MASSES_BY_ID
-    return w.id[w.control->sorted][i];
+    return w.atoms.id[w.control->sorted][i];
 #else
     return (u32)species;
 #endif
@@ -500,23 +345,23 @@ DEVICE u32 mass_index(const DeviceData& w, int i, int species) {
 
 // The k-th atom that an atom excludes; NO_ATOM behind the last.
 DEVICE u32 partner_of(const DeviceData& w, int i, int k) {
-    return k < 4 * w.n_excluded ? ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NO_ATOM;
+    return k < 4 * w.exclusions.fours ? ((const u32*)&w.exclusions.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NO_ATOM;
 }
 
 // How far atoms of a species may be from where the list has them, as a part of half the skin: heavy ones are
 // slow, and need not be listed as far away.
 DEVICE real displacement_limit(const DeviceData& w, int species) {
-    return LIMITS_BY_SPECIES ? w.displacement_limits[species].x : (real)1;
+    return LIMITS_BY_SPECIES ? w.atoms.displacement_limits[species].x : (real)1;
 }
 
 // The same, its square inverted.
 DEVICE real inverse_limit2(const DeviceData& w, int species) {
-    return LIMITS_BY_SPECIES ? w.displacement_limits[species].y : (real)1;
+    return LIMITS_BY_SPECIES ? w.atoms.displacement_limits[species].y : (real)1;
 }
 
 // How much nearer to others than the reach atoms of a species have to be to be listed.
 DEVICE real nearer_by(const DeviceData& w, real half_skin, int species) {
-    return LIMITS_BY_SPECIES ? half_skin * ((real)1 - w.displacement_limits[species].x) : (real)0;
+    return LIMITS_BY_SPECIES ? half_skin * ((real)1 - w.atoms.displacement_limits[species].x) : (real)0;
 }
 
 // Notes a fault, which the next `settle` makes known: no kernel may see it come up meanwhile, or the

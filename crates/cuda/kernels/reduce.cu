@@ -7,19 +7,19 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(DeviceD
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[KINETIC_SUMS] = {};
     if (i < w.n) {
-        const int species = (int)w.position[w.control->slot[0].parity][i].species;
-        kinetic_of(w.mass[mass_index(w, i, species)], load(w.v[set], i), sums);
+        const int species = (int)w.atoms.position[w.control->slot[0].parity][i].species;
+        kinetic_of(w.atoms.mass[mass_index(w, i, species)], load(w.atoms.v[set], i), sums);
     }
     block_partial<SUM_THREADS, KINETIC_SUMS>(w, sums);
 }
 
 // Adds up `count` numbers from each of `blocks` shares, each in a block of its own, into a row of
-// w.total: that of the segment under way in a batch, the first one otherwise. What is there already is
+// w.reduction.total: that of the segment under way in a batch, the first one otherwise. What is there already is
 // replaced, or added to. All but the first number go so much further.
 template <bool ONTO>
 DEVICE void add_up_shares(const DeviceData& w, int blocks, int count, int row_length, int offset, int trigger, int further) {
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
-    double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? last_row(w.control) * row_length : 0) + offset;
+    double* row = w.reduction.total + (trigger == TRIGGER_SEGMENT_END ? last_row(w.control) * row_length : 0) + offset;
     const double sum = sum_of_shares<SUM_THREADS>(w, blocks, count, blockIdx.x);
     const int index = blockIdx.x + (blockIdx.x > 0 ? further : 0);
     if (threadIdx.x == 0) row[index] = ONTO ? row[index] + sum : sum;
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(DeviceD
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[3] = {}, most[2] = {};
     if (i < w.n && !driven(w, i)) {
-        const Double3 v = load(w.v[set], i);
+        const Double3 v = load(w.atoms.v[set], i);
         const real3 f = load_force(w, i);
         const double x = f.x, y = f.y, z = f.z;
         sums[0] = x * v.x + y * v.y + z * v.z;
@@ -54,6 +54,6 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(DeviceD
     // Squares are not negative, and such doubles are ordered as their bits are.
     for (int k = 0; k < 2; k++) {
         for (int m = 16; m > 0; m /= 2) most[k] = fmax(most[k], __shfl_xor_sync(0xffffffffu, most[k], m));
-        if (threadIdx.x % 32 == 0) atomicMax((u64*)&w.total[3 + k], (u64)__double_as_longlong(most[k]));
+        if (threadIdx.x % 32 == 0) atomicMax((u64*)&w.reduction.total[3 + k], (u64)__double_as_longlong(most[k]));
     }
 }

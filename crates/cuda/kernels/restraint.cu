@@ -5,37 +5,12 @@
 
 enum { RESTRAINT_THREADS = 256, DISTANCE_FORCE = 10, ENERGY_AND_VIRIAL = 7 };
 
-// What anchors or distances of one restraint have in common; the host writes these anew between steps.
-struct Spring {
-    double stiffness;
-    double follows;    // 1 where places are counted from a centre that follows the box
-    double center[3];
-};
-
-struct RestraintData {
-    const u32* first;            // by id: where its numbers begin
-    const u32* number;           // of anchors, then of restraints at a distance
-    const double* share;         // of the force of the latter
-    const double* anchor;        // x, y, z, from the centre of its spring
-    const u32* spring;           // by number of a restraint
-    const Spring* springs;
-    const u32* members;          // of two centres for each restraint at a distance: where they begin
-    const u32* member;           // ids
-    const double* member_share;  // in the mass of their group
-    const int* member_image;     // three for each
-    const double* range;         // from, to
-    u32* place_of;               // by id
-    double* distance_force;                // force on the second centre, energy, virial
-    i64 n_anchors;
-    i64 n_distances;
-};
-
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void restraint_places(DeviceData w, RestraintData t, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) t.place_of[w.id[w.control->sorted ^ 1][i]] = i;
+    if (i < w.n) t.place_of[w.atoms.id[w.control->sorted ^ 1][i]] = i;
 }
 
 // A block for each restraint at a distance.
@@ -51,8 +26,8 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_distan
         const u32* span = t.members + 2 * blockIdx.x + side;
         for (u32 k = span[0] + threadIdx.x; k < span[1]; k += RESTRAINT_THREADS) {
             const u32 i = t.place_of[t.member[k]];
-            const Double3 x = load(w.x[set], i);
-            const int* image = w.image[set] + 3 * (size_t)i;
+            const Double3 x = load(w.atoms.x[set], i);
+            const int* image = w.atoms.image[set] + 3 * (size_t)i;
             const double a = image[0] + t.member_image[3 * k];
             const double b = image[1] + t.member_image[3 * k + 1];
             const double c = image[2] + t.member_image[3 * k + 2];
@@ -82,17 +57,17 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_distan
 template <bool SUMS>
 DEVICE void restrain(const DeviceData& w, const RestraintData& t, int i, double* sums) {
     const int set = w.control->sorted;
-    const u32 id = w.id[set][i];
+    const u32 id = w.atoms.id[set][i];
     const u32 end = t.first[id + 1];
     u32 k = t.first[id];
     if (k == end) return;
-    const Double3 r = load(w.x[set], i);
+    const Double3 r = load(w.atoms.x[set], i);
     double x = 0.0, y = 0.0, z = 0.0;
     for (; k < end; k++) {
         const i64 number = t.number[k];
         if (number < t.n_anchors) {
             const double* place = t.anchor + 3 * number;
-            const Spring& own = t.springs[t.spring[number]];
+            const SpringData& own = t.springs[t.spring[number]];
             double dx = r.x - own.center[0] - place[0];
             double dy = r.y - own.center[1] - place[1];
             double dz = r.z - own.center[2] - place[2];
@@ -140,12 +115,12 @@ restraint_forces_energies(DeviceData w, RestraintData t, int slot, int trigger) 
     block_partial<RESTRAINT_THREADS, ENERGY_AND_VIRIAL>(w, sums);
 }
 
-// The energy, into a place of a row of w.total; the virial, added to that of pairs.
+// The energy, into a place of a row of w.reduction.total; the virial, added to that of pairs.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
 restraint_sums(DeviceData w, RestraintData t, int blocks, int row_length, int n_pairs, int column, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
-    double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
+    double* row = w.reduction.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     for (int k = 0; k < ENERGY_AND_VIRIAL; k++) {
         double sum = sum_of_shares<RESTRAINT_THREADS>(w, blocks, ENERGY_AND_VIRIAL, k);
         if (threadIdx.x > 0) continue;

@@ -21,8 +21,8 @@ DEVICE u32 n_bins(const BoxGeometry& geometry) { return (u32)(geometry.columns[0
 // Calls `f` with each atom that an atom has no pair force with.
 template <typename F>
 DEVICE void each_partner(const DeviceData& w, u32 i, F f) {
-    for (int k = 0; k < w.n_excluded; k++) {
-        const uint4 four = w.partner[(size_t)k * w.n + i];
+    for (int k = 0; k < w.exclusions.fours; k++) {
+        const uint4 four = w.exclusions.partner[(size_t)k * w.n + i];
         const u32 others[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
         for (int u = 0; u < 4; u++) {
@@ -74,8 +74,8 @@ DEVICE AtomRange atoms_in_bins(const DeviceData& w, u32 column, int low, int hig
         high = bins - 1 - low;
         low = turned;
     }
-    u32 first = w.start[column * bins + low];
-    return {first, w.start[column * bins + high + 1] - first};
+    u32 first = w.sort.start[column * bins + low];
+    return {first, w.sort.start[column * bins + high + 1] - first};
 }
 
 // The bins within a distance of a point, along each edge.

@@ -35,7 +35,7 @@ extern "C" __global__ void sort_speeds(DeviceData w, int slot) {
     if (!build_due(control, control->slot[slot]) || control->prediction_distance == 0) return;
     u32 fastest2 = 0;
     EACH_ATOM(i) {
-        const Double3 v = load(w.v[control->sorted], i);
+        const Double3 v = load(w.atoms.v[control->sorted], i);
         const float x = (float)v.x, y = (float)v.y, z = (float)v.z;
         // Squares are not negative, and such floats are ordered as their bits are.
         fastest2 = max(fastest2, (u32)__float_as_int(x * x + y * y + z * z));
@@ -54,11 +54,11 @@ DEVICE Position predicted(const DeviceData& w, int i, Position p, const Slot& no
     if (!(fastest2 > 0.0f)) return p;
     const double most = 0.45 * control->skin * displacement_limit(w, (int)p.species);
     const double time = control->prediction_distance * control->skin / sqrt((double)fastest2);
-    Double3 d = load(w.v[control->sorted], i);
+    Double3 d = load(w.atoms.v[control->sorted], i);
     // Steps that the host makes keep none: where runs are reproducible nobody asks.
     if (now.kept && !REPRODUCIBLE) {
         // Of the path's parabola; a little less, because what turns an atom round does not last.
-        kick(d, 0.4 * time * w.inverse_mass[mass_index(w, i, (int)p.species)], load_force(w, i));
+        kick(d, 0.4 * time * w.atoms.inverse_mass[mass_index(w, i, (int)p.species)], load_force(w, i));
     }
     const double length2 = time * time * (d.x * d.x + d.y * d.y + d.z * d.z);
     const double scale = length2 <= most * most ? time : time * most / sqrt(length2);
@@ -86,12 +86,12 @@ extern "C" __global__ void sort_count(DeviceData w, int slot) {
     const Slot now = w.control->slot[slot];
     if (!build_due(w.control, now)) return;
     EACH_ATOM(i) {
-        const Fixed s = to_fixed(w.geometry, predicted(w, i, w.position[now.parity][i], now));
+        const Fixed s = to_fixed(w.geometry, predicted(w, i, w.atoms.position[now.parity][i], now));
         const u32 bin = bin_of(w.geometry, s);
-        w.bin[i] = bin;
-        w.rank[i] = atomicAdd(&w.count[bin], 1u);
+        w.sort.bin[i] = bin;
+        w.sort.rank[i] = atomicAdd(&w.sort.count[bin], 1u);
         // How high the atom is in its column, the way the column runs.
-        w.height[i] = bin / w.geometry.bins & 1 ? ~s.z : s.z;
+        w.sort.height[i] = bin / w.geometry.bins & 1 ? ~s.z : s.z;
     }
 }
 
@@ -112,9 +112,9 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData 
     if (!build_due(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
     u32 all = n_bins(w.geometry), first = blockIdx.x * SCAN_BLOCK, sum = 0;
-    for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) sum += first + k < all ? w.count[first + k] : 0;
+    for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) sum += first + k < all ? w.sort.count[first + k] : 0;
     sum = block_sum(sum, warps);
-    if (threadIdx.x == 0) w.sums[blockIdx.x] = sum;
+    if (threadIdx.x == 0) w.sort.sums[blockIdx.x] = sum;
 }
 
 // Where each bin starts; leaves the counts at zero for the next time.
@@ -124,13 +124,13 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData 
     __shared__ u32 warps[SCAN_THREADS / 32];
     __shared__ u32 counts[SCAN_BLOCK + SCAN_BLOCK / SCAN_BINS];
     u32 all = n_bins(w.geometry), first = blockIdx.x * SCAN_BLOCK, before = 0;
-    for (u32 k = threadIdx.x; k < blockIdx.x; k += SCAN_THREADS) before += w.sums[k];
+    for (u32 k = threadIdx.x; k < blockIdx.x; k += SCAN_THREADS) before += w.sort.sums[k];
     before = block_sum(before, warps);
     // Read as they lie in memory, used SCAN_BINS to a thread; one gap a thread keeps banks apart.
     for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) {
         bool real_bin = first + k < all;
-        counts[k + k / SCAN_BINS] = real_bin ? w.count[first + k] : 0;
-        if (real_bin) w.count[first + k] = 0;
+        counts[k + k / SCAN_BINS] = real_bin ? w.sort.count[first + k] : 0;
+        if (real_bin) w.sort.count[first + k] = 0;
     }
     __syncthreads();
     u32* mine = counts + threadIdx.x * (SCAN_BINS + 1);
@@ -148,16 +148,16 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData 
     }
     __syncthreads();
     for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) {
-        if (first + k < all) w.start[first + k] = counts[k + k / SCAN_BINS];
+        if (first + k < all) w.sort.start[first + k] = counts[k + k / SCAN_BINS];
     }
-    if (blockIdx.x == 0 && threadIdx.x == 0) w.start[all] = w.n;
+    if (blockIdx.x == 0 && threadIdx.x == 0) w.sort.start[all] = w.n;
 }
 
 // Atoms by bins, with their heights beside, in any order inside a bin.
 extern "C" __global__ void sort_fill(DeviceData w, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
-    EACH_ATOM(i) w.order[w.start[w.bin[i]] + w.rank[i]] = (u64)w.height[i] << 32 | i;
+    EACH_ATOM(i) w.sort.order[w.sort.start[w.sort.bin[i]] + w.sort.rank[i]] = (u64)w.sort.height[i] << 32 | i;
 }
 
 // Copies each atom to its new place in the other set of arrays.
@@ -166,33 +166,33 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
     const Slot now = w.control->slot[slot];
     if (!build_due(w.control, now)) return;
     const int from = w.control->sorted, to = from ^ 1, n = w.n;
-    const Position* position = w.position[now.parity];
+    const Position* position = w.atoms.position[now.parity];
     EACH_ATOM(p) {
-        const u64 entry = w.order[p];
-        const u32 i = (u32)entry, high = (u32)(entry >> 32), bin = w.bin[i], id = w.id[from][i];
-        const u32 first = w.start[bin], end = w.start[bin + 1];
+        const u64 entry = w.sort.order[p];
+        const u32 i = (u32)entry, high = (u32)(entry >> 32), bin = w.sort.bin[i], id = w.atoms.id[from][i];
+        const u32 first = w.sort.start[bin], end = w.sort.start[bin + 1];
         Position here = position[i];
         const Position to_come = predicted(w, i, here, now);
-        Double3 x = load(w.x[from], i), v = load(w.v[from], i);
-        const int* was = w.image[from] + 3 * (size_t)i;
+        Double3 x = load(w.atoms.x[from], i), v = load(w.atoms.v[from], i);
+        const int* was = w.atoms.image[from] + 3 * (size_t)i;
         int image[3] = {was[0], was[1], was[2]};
         u32 index = first;
         for (u32 q = first; q < end; q++) {
-            const u64 other = w.order[q];
+            const u64 other = w.sort.order[q];
             if ((u32)(other >> 32) < high) index++;
-            if ((u32)(other >> 32) == high && w.id[from][(u32)other] < id) index++;
+            if ((u32)(other >> 32) == high && w.atoms.id[from][(u32)other] < id) index++;
         }
         wrap(w.geometry, x, image);
-        store(w.x[to], index, x);
-        store(w.v[to], index, v);
-        w.id[to][index] = id;
-        if (w.charge) w.charge[index] = w.charge_of[id];
-        for (int k = 0; k < 3; k++) w.image[to][3 * (size_t)index + k] = image[k];
+        store(w.atoms.x[to], index, x);
+        store(w.atoms.v[to], index, v);
+        w.atoms.id[to][index] = id;
+        if (w.atoms.charge) w.atoms.charge[index] = w.atoms.charge_by_id[id];
+        for (int k = 0; k < 3; k++) w.atoms.image[to][3 * (size_t)index + k] = image[k];
 #if DOUBLE
         here = to_position(w.geometry, x.x, x.y, x.z, (int)here.species);
 #endif
-        w.position[now.parity ^ 1][index] = here;
-        w.built[index] = to_come;
+        w.atoms.position[now.parity ^ 1][index] = here;
+        w.atoms.built[index] = to_come;
     }
 }
 
@@ -200,28 +200,28 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
 extern "C" __global__ void exclusion_places(DeviceData w, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
-    EACH_ATOM(i) w.index_by_id[w.id[w.control->sorted ^ 1][i]] = i;
+    EACH_ATOM(i) w.exclusions.index_by_id[w.atoms.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) {
-        const u32 id = w.id[w.control->sorted ^ 1][i];
+        const u32 id = w.atoms.id[w.control->sorted ^ 1][i];
         uint2 range = {NO_ATOM, 0};
         auto place_of = [&](u32 other) {
-            const u32 index = other == NO_ATOM ? NO_ATOM : w.index_by_id[other];
+            const u32 index = other == NO_ATOM ? NO_ATOM : w.exclusions.index_by_id[other];
             if (index != NO_ATOM) range = {min(range.x, index), max(range.y, index)};
             return index;
         };
         uint4 four = {};
-        for (int k = 0; k < w.n_excluded; k++) {
+        for (int k = 0; k < w.exclusions.fours; k++) {
             // Behind the last one there is NO_ATOM: most atoms have few.
-            if (four.w != NO_ATOM) four = w.excluded[(size_t)k * w.n + id];
+            if (four.w != NO_ATOM) four = w.exclusions.ids[(size_t)k * w.n + id];
             else four = {NO_ATOM, NO_ATOM, NO_ATOM, NO_ATOM};
-            w.partner[(size_t)k * w.n + i] = {place_of(four.x), place_of(four.y), place_of(four.z), place_of(four.w)};
+            w.exclusions.partner[(size_t)k * w.n + i] = {place_of(four.x), place_of(four.y), place_of(four.z), place_of(four.w)};
         }
-        w.partner_range[i] = range;
+        w.exclusions.partner_range[i] = range;
     }
 }
 

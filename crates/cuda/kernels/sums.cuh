@@ -22,19 +22,19 @@ DEVICE void block_sums(double (&value)[N], double* sums) {
 // Stores N numbers as a share.
 template <int N>
 DEVICE void store_share(const DeviceData& w, const double (&value)[N], i64 share) {
-    for (int k = 0; k < N; k++) w.partial[share * N + k] = value[k];
+    for (int k = 0; k < N; k++) w.reduction.partial[share * N + k] = value[k];
 }
 
 // Adds up N numbers of all threads of a block and stores them as this block's share,
-// w.partial[first + block][N]. Threads count for the atom `i`, if there is one: by themselves where
+// w.reduction.partial[first + block][N]. Threads count for the atom `i`, if there is one: by themselves where
 // nothing else is said.
 template <int THREADS_PER_BLOCK, int N>
 DEVICE void block_partial(const DeviceData& w, double (&value)[N], int first, int i) {
 #if REPRODUCIBLE
     // Every atom by itself, in the order of their numbers and not of storage.
-    if (i < w.n) store_share(w, value, w.id[w.control->sorted][i]);
+    if (i < w.n) store_share(w, value, w.atoms.id[w.control->sorted][i]);
 #else
-    block_sums<THREADS_PER_BLOCK>(value, w.partial + ((size_t)first + blockIdx.x) * N);
+    block_sums<THREADS_PER_BLOCK>(value, w.reduction.partial + ((size_t)first + blockIdx.x) * N);
 #endif
 }
 
@@ -49,7 +49,7 @@ DEVICE double sum_of_shares(const DeviceData& w, int blocks, int count, int k) {
     __shared__ double warps[THREADS_PER_BLOCK / 32];
     double sum = 0;
 #pragma unroll 8
-    for (int b = threadIdx.x; b < blocks; b += THREADS_PER_BLOCK) sum += __ldcg(&w.partial[(size_t)b * count + k]);
+    for (int b = threadIdx.x; b < blocks; b += THREADS_PER_BLOCK) sum += __ldcg(&w.reduction.partial[(size_t)b * count + k]);
     for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, m);
     __syncthreads();  // the sum before this one has been read
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
@@ -70,12 +70,12 @@ DEVICE void add_half_virial(double* virial, real3 d, real force_over_r) {
     virial[5] += half * d.y * d.z;
 }
 
-// By one block, the sums over shares of N energies and a virial, into a row of w.total: energies from `first` on,
+// By one block, the sums over shares of N energies and a virial, into a row of w.reduction.total: energies from `first` on,
 // the virial onto what is there of it.
 template <int THREADS_PER_BLOCK, int N>
 DEVICE void add_energies_and_virial(const DeviceData& w, int blocks, int row_length, int virial, int first, int trigger) {
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
-    double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
+    double* row = w.reduction.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     for (int k = 0; k < N + 6; k++) {
         const double sum = sum_of_shares<THREADS_PER_BLOCK>(w, blocks, N + 6, k);
         if (threadIdx.x != 0) continue;
@@ -121,7 +121,7 @@ DEVICE void add_up(const DeviceData& w, int blocks, double* row) {
     for (int k = threadIdx.x / 32; k < N; k += THREADS_PER_BLOCK / 32) {
         double sum = 0;
 #pragma unroll 16
-        for (int b = threadIdx.x % 32; b < blocks; b += 32) sum += __ldcg(&w.partial[(size_t)b * N + k]);
+        for (int b = threadIdx.x % 32; b < blocks; b += 32) sum += __ldcg(&w.reduction.partial[(size_t)b * N + k]);
         for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, m);
         if (threadIdx.x % 32 == 0) row[k] = sum;
     }

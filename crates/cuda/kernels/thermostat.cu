@@ -83,9 +83,9 @@ thermostat_kinetic(DeviceData w, int slot, int trigger) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     double energy[THERMOSTAT_SUMS] = {};
     if (i < w.n) {
-        const int species = (int)w.position[now.parity][i].species;
-        const double mass = w.mass[mass_index(w, i, species)];
-        const Double3 v = load(w.v[set], i);
+        const int species = (int)w.atoms.position[now.parity][i].species;
+        const double mass = w.atoms.mass[mass_index(w, i, species)];
+        const Double3 v = load(w.atoms.v[set], i);
         if (THERMOSTAT_SUMS == 1) {
             energy[0] = 0.5 * mass * (v.x * v.x + v.y * v.y + v.z * v.z);
         } else {
@@ -98,7 +98,7 @@ thermostat_kinetic(DeviceData w, int slot, int trigger) {
 }
 
 // What follows from the shares of so many `blocks`. At the end of a segment without the next drift, and
-// the thermostat's variables are kept in its row of w.total.
+// the thermostat's variables are kept in its row of w.reduction.total.
 extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS)
 thermostat_after_drift(DeviceData w, int slot, int trigger, int blocks, int row_length, int offset) {
     wait_for_previous_kernel();
@@ -112,7 +112,7 @@ thermostat_after_drift(DeviceData w, int slot, int trigger, int blocks, int row_
     if (trigger == TRIGGER_STEP) {
         before_drift(w);
     } else {
-        double* row = w.total + (size_t)(w.control->part / 2) * row_length + offset;
+        double* row = w.reduction.total + (size_t)(w.control->part / 2) * row_length + offset;
         for (int k = 0; k < THERMOSTAT_ROW; k++) row[k] = w.thermostat[THERMOSTAT_HEAT + k];
     }
 }
@@ -123,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS) thermostat_scal
     const Slot now = w.control->slot[0];
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (!segment_end_due(w.control, now) || i >= w.n) return;
-    const int species = (int)w.position[now.parity][i].species;
-    Double3 v = load(w.v[set], i);
-    scale_by_thermostat(w, THERMOSTAT_AFTER, w.inverse_mass[mass_index(w, i, species)], v);
-    store(w.v[set], i, v);
+    const int species = (int)w.atoms.position[now.parity][i].species;
+    Double3 v = load(w.atoms.v[set], i);
+    scale_by_thermostat(w, THERMOSTAT_AFTER, w.atoms.inverse_mass[mass_index(w, i, species)], v);
+    store(w.atoms.v[set], i, v);
 }

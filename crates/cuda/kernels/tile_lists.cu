@@ -29,8 +29,8 @@ DEVICE Owned part_of_block(const DeviceData& w, double reach) {
     const BoxGeometry& geometry = w.geometry;
     const int groups = gridDim.x / PARTS, part = blockIdx.x / groups, start = blockIdx.x % groups * TILE_ATOMS;
     const int lane = threadIdx.x % 32, all = min((int)TILE_ATOMS, w.n - start), k = min(lane, all - 1);
-    const Position here = w.built[start + k];
-    const Fixed s = to_fixed(geometry, here), middle = to_fixed(geometry, w.built[start + all / 2]);
+    const Position here = w.atoms.built[start + k];
+    const Fixed s = to_fixed(geometry, here), middle = to_fixed(geometry, w.atoms.built[start + all / 2]);
     const u32 from_middle[3] = {s.x - middle.x, s.y - middle.y, s.z - middle.z};
     // BinRange each other they are as long a stretch of a column as this is wide, or two such.
     const double column = geometry.width[0] / geometry.columns[0] * geometry.width[1] / geometry.columns[1];
@@ -194,7 +194,7 @@ DEVICE void put_in_order(const DeviceData& w, const Position* position, int firs
 #endif
     const u32 others = __ballot_sync(ALL_LANES, !last);
     const int rank = last ? __popc(others) + __popc(~others & lanes_before()) : __popc(others & lanes_before());
-    order[rank] = w.own_order[blockIdx.x * TILE_ATOMS + rank] = (u8)k;
+    order[rank] = w.tiles.own_order[blockIdx.x * TILE_ATOMS + rank] = (u8)k;
 }
 
 // The shared memory for building: see `build_bytes` in tiles.rs.
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     if (!build_due(control, now)) return;
 
     extern __shared__ real4 tile[];
-    const int capacity = w.tile_capacity, entry_capacity = 4 * w.row_capacity;
+    const int capacity = w.tiles.capacity, entry_capacity = 4 * w.tiles.row_capacity;
     const Sketch sketch = {(u16*)tile, ONE_WORD ? 1 : (capacity + 256 * TEAM - 1) / (256 * TEAM)};
     // Neighbours class by class, by their numbers among the atoms of the class that a thread looks at.
     const int sketch_pairs = CLASSES * sketch.words * 16 * TEAM;
@@ -218,15 +218,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     __shared__ u8 order[TILE_ATOMS];
 
     const BoxGeometry& geometry = w.geometry;
-    const Position* position = w.built;
+    const Position* position = w.atoms.built;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
 #if PARTS > 1
     const Owned owned = part_of_block(w, control->reach);
-    if (thread == 0) w.owned[blockIdx.x] = {(u32)owned.first, (u32)owned.count};
+    if (thread == 0) w.tiles.owned[blockIdx.x] = {(u32)owned.first, (u32)owned.count};
     if (owned.count == 0) {
-        if (thread == 0) w.n_tile_atoms[blockIdx.x] = 0;
+        if (thread == 0) w.tiles.n_atoms[blockIdx.x] = 0;
         if (ORDERED && warp == 0) put_in_order(w, position, owned.first, 0, order);
-        if (lane == 0) w.n_rows[blockIdx.x * WARPS + warp] = 0;
+        if (lane == 0) w.tiles.n_rows[blockIdx.x * WARPS + warp] = 0;
         return;
     }
 #else
@@ -287,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         // Where in the tile those are that it excludes: first the block's own.
         int met = 0;
         each_partner(w, first + k, [&](u32 j) {
-            if (j - first < (u32)own) w.met[(size_t)met++ * w.n + first + k] = DUMMIES + j - first;
+            if (j - first < (u32)own) w.exclusions.tile_index[(size_t)met++ * w.n + first + k] = DUMMIES + j - first;
         });
         n_met[k] = met;
     }
@@ -348,13 +348,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         }
         return;
     }
-    u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
+    u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.stride;
     for (int k = lane; k < n_found + lane; k += 32) {
         const bool there = k < n_found;
         const u32 j = waiting[min(k, n_found - 1)];
         const Position here = position[j];
         // Hardly any of them is bound to one of the block's own.
-        const uint2 range = w.n_excluded > 0 ? w.partner_range[j] : uint2{NO_ATOM, 0};
+        const uint2 range = w.exclusions.fours > 0 ? w.exclusions.partner_range[j] : uint2{NO_ATOM, 0};
         const bool bound = there && range.x < (u32)(first + own) && range.y >= (u32)first;
         if (there) {
             tile_atoms[place - DUMMIES - TILE_ATOMS + k] = j;
@@ -362,7 +362,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         }
         if (__any_sync(ALL_LANES, bound)) {
             auto meet = [&](u32 mine) {
-                if (mine - first < (u32)own) w.met[(size_t)atomicAdd(&n_met[mine - first], 1) * w.n + mine] = place + k;
+                if (mine - first < (u32)own) w.exclusions.tile_index[(size_t)atomicAdd(&n_met[mine - first], 1) * w.n + mine] = place + k;
             };
             if (bound) each_partner(w, j, meet);
             __syncwarp();
@@ -370,8 +370,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     }
     if (thread == 0) {
         if (filled > control->largest_tile) atomicMax(&control->largest_tile, filled);
-        w.n_tile_atoms[blockIdx.x] = filled - DUMMIES - TILE_ATOMS;
-        w.origin[blockIdx.x] = origin;
+        w.tiles.n_atoms[blockIdx.x] = filled - DUMMIES - TILE_ATOMS;
+        w.tiles.origin[blockIdx.x] = origin;
     }
     __syncthreads();
 
@@ -398,11 +398,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         return number % TEAM == (u32)part ? place % CLASSES << 16 | number / TEAM : NO_MARK;
     };
     const u32 own_mark = mark_of(DUMMIES + atom);
-    const int n_excluded = w.n_excluded > 0 && exists ? n_met[atom] : 0;
+    const int n_excluded = w.exclusions.fours > 0 && exists ? n_met[atom] : 0;
     u32 excluded[HELD];
 #pragma unroll
     for (int k = 0; k < HELD; k++) {
-        excluded[k] = k < n_excluded ? mark_of(w.met[(size_t)k * w.n + first + atom]) : NO_MARK;
+        excluded[k] = k < n_excluded ? mark_of(w.exclusions.tile_index[(size_t)k * w.n + first + atom]) : NO_MARK;
     }
     // Which of a thread's next 32 atoms of a class are: all but the atom itself and those that it excludes.
     auto marks = [&](int c, int n) {
@@ -423,14 +423,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         leave_out(own_mark);
 #pragma unroll
         for (int k = 0; k < HELD; k++) leave_out(excluded[k]);
-        for (int k = HELD; k < n_excluded; k++) leave_out(mark_of(w.met[(size_t)k * w.n + first + atom]));
+        for (int k = HELD; k < n_excluded; k++) leave_out(mark_of(w.exclusions.tile_index[(size_t)k * w.n + first + atom]));
         return word;
     };
     const int warp_index = blockIdx.x * WARPS + warp;
-    uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
+    uint2* list = w.tiles.list + (size_t)warp_index * w.tiles.row_stride * 32 + lane;
     // Whether the list can hold so many rows; says so where there is not.
     auto has_capacity = [&](int rows) {
-        const bool enough = rows <= w.row_capacity && rows <= MOST_ROWS;
+        const bool enough = rows <= w.tiles.row_capacity && rows <= MOST_ROWS;
         if (lane == 0 && !enough) {
             atomicMax(&control->need_rows, rows);
             report(control, rows > MOST_ROWS ? UNFIT : ROWS_FULL);
@@ -579,5 +579,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         }
     }
 #endif
-    if (lane == 0) w.n_rows[warp_index] = rows;
+    if (lane == 0) w.tiles.n_rows[warp_index] = rows;
 }

@@ -3,13 +3,13 @@
 // Charges stand behind the atoms of a tile. Where none is given it is 0.
 DEVICE void put_charge(const DeviceData& w, real4* tile, int place, const real* charge, u32 i) {
 #if CHARGED
-    ((real*)(tile + w.tile_capacity))[place] = charge ? charge[i] : (real)0;
+    ((real*)(tile + w.tiles.capacity))[place] = charge ? charge[i] : (real)0;
 #endif
 }
 
 DEVICE real charge_in(const DeviceData& w, const real4* tile, u32 slot) {
 #if CHARGED
-    return *(const real*)((const char*)(tile + w.tile_capacity) + slot * (u32)sizeof(real) / SLOT_UNIT);
+    return *(const real*)((const char*)(tile + w.tiles.capacity) + slot * (u32)sizeof(real) / SLOT_UNIT);
 #else
     return 0;
 #endif
@@ -43,10 +43,10 @@ DEVICE PairSums pair_sums_of_tile(const DeviceData& w, const Position* position,
     const Owned owned = owned_by_block(w);
     if (PARTS > 1 && owned.count == 0) return {};
     const int first = owned.first, warp_index = blockIdx.x * WARPS + warp;
-    const Position origin = w.origin[blockIdx.x];
-    const int n_tile_atoms = w.n_tile_atoms[blockIdx.x], rows = w.n_rows[warp_index];
-    const u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
-    const uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
+    const Position origin = w.tiles.origin[blockIdx.x];
+    const int n_tile_atoms = w.tiles.n_atoms[blockIdx.x], rows = w.tiles.n_rows[warp_index];
+    const u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.stride;
+    const uint2* list = w.tiles.list + (size_t)warp_index * w.tiles.row_stride * 32 + lane;
     // Two rows ahead of what is used.
     uint2 row = stream(list), next = stream(list + 32);
 
@@ -59,14 +59,14 @@ DEVICE PairSums pair_sums_of_tile(const DeviceData& w, const Position* position,
             if (j[u] != 0xffffffffu) {
                 const int place = DUMMIES + TILE_ATOMS + base + u * THREADS;
                 tile[place] = in_tile(w, position[j[u]], origin);
-                put_charge(w, tile, place, w.charge, j[u]);
+                put_charge(w, tile, place, w.atoms.charge, j[u]);
             }
         }
     }
     for (int k = thread; k < TILE_ATOMS; k += THREADS) {
         const bool exists = k < owned.count;
         tile[DUMMIES + k] = exists ? in_tile(w, position[first + k], origin) : real4{-FAR, -FAR, -FAR, as_real(0)};
-        put_charge(w, tile, DUMMIES + k, exists ? w.charge : nullptr, first + k);
+        put_charge(w, tile, DUMMIES + k, exists ? w.atoms.charge : nullptr, first + k);
     }
     if (thread < DUMMIES) {
         tile[thread] = {FAR, FAR, FAR, as_real(0)};
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
-    const PairSums pairs = pair_sums_of_tile<false>(w, w.position[now.parity], tile);
+    const PairSums pairs = pair_sums_of_tile<false>(w, w.atoms.position[now.parity], tile);
     const int i = atom_of_thread(w);
     if (i >= 0) store_force(w, i, pairs.force);
 }
@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(Devi
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
-    const PairSums pairs = pair_sums_of_tile<true>(w, w.position[now.parity], tile);
+    const PairSums pairs = pair_sums_of_tile<true>(w, w.atoms.position[now.parity], tile);
     const int i = atom_of_thread(w);
     if (i >= 0) store_force(w, i, pairs.force);
     double sums[N_TERMS + 6];
@@ -147,26 +147,26 @@ DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
     Control* control = w.control;
     const int set = control->sorted, i = atom_of_thread(w);
     if (i >= 0) {
-        fetch_ahead(&w.x[set][3 * (size_t)i]);
-        fetch_ahead(&w.v[set][3 * (size_t)i]);
-        fetch_ahead(&w.built[i]);
+        fetch_ahead(&w.atoms.x[set][3 * (size_t)i]);
+        fetch_ahead(&w.atoms.v[set][3 * (size_t)i]);
+        fetch_ahead(&w.atoms.built[i]);
     }
     extern __shared__ real4 tile[];
-    const PairSums pairs = pair_sums_of_tile<SAMPLES>(w, w.position[now.parity], tile);
+    const PairSums pairs = pair_sums_of_tile<SAMPLES>(w, w.atoms.position[now.parity], tile);
     double sums[SAMPLE_SUMS] = {};
     if (i >= 0) {
         const int species = as_species(tile[DUMMIES + own_of_thread(w)].w);
-        Double3 x = load(w.x[set], i), v = load(w.v[set], i);
+        Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
         const real3 f = check_force(w, pairs.force, v, set, i, now.done);
         if (now.soon) store_force(w, i, pairs.force);
         end_step(w, i, v, f, species);
-        if (SAMPLES) kinetic_of(w.mass[mass_index(w, i, species)], v, sums + N_TERMS + 6);
+        if (SAMPLES) kinetic_of(w.atoms.mass[mass_index(w, i, species)], v, sums + N_TERMS + 6);
         advance_atom(w, slot, now, i, x, v, f, species);
     }
     if (!SAMPLES) return;
     energies_of_tile(pairs, sums);
     block_partial<THREADS, SAMPLE_SUMS>(w, sums);
-    if (comes_last(control)) add_up<THREADS, SAMPLE_SUMS>(w, gridDim.x, w.total + now.row * SAMPLE_SUMS);
+    if (comes_last(control)) add_up<THREADS, SAMPLE_SUMS>(w, gridDim.x, w.reduction.total + now.row * SAMPLE_SUMS);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(DeviceData w, int slot) {

@@ -63,7 +63,7 @@ struct Owned { int first, count; };
 
 DEVICE Owned owned_by_block(const DeviceData& w) {
 #if PARTS > 1
-    const uint2 owned = w.owned[blockIdx.x];
+    const uint2 owned = w.tiles.owned[blockIdx.x];
     return {(int)owned.x, (int)owned.y};
 #else
     const int first = blockIdx.x * TILE_ATOMS;
@@ -77,7 +77,7 @@ DEVICE Owned owned_by_block(const DeviceData& w) {
 
 DEVICE int own_of_thread(const DeviceData& w) {
     const int k = threadIdx.x / TEAM;
-    return ORDERED ? w.own_order[blockIdx.x * TILE_ATOMS + k] : k;
+    return ORDERED ? w.tiles.own_order[blockIdx.x * TILE_ATOMS + k] : k;
 }
 
 DEVICE real4 in_tile(const DeviceData& w, Position p, Position origin) {

@@ -11,7 +11,7 @@ enum { VACUUM_THREADS = 256, VACUUM_ATOMS = VACUUM_THREADS / 32, VACUUM_TERMS = 
 // has one, or NO_ATOM, as its `partner`.
 DEVICE u32 left_out(const DeviceData& w, int i, u32 partner, u32 first) {
     u32 bits = 0;
-    for (int k = 0; k < 4 * w.n_excluded; k += 32) {
+    for (int k = 0; k < 4 * w.exclusions.fours; k += 32) {
         if (k > 0) partner = partner_of(w, i, k + threadIdx.x % 32);
         const bool here = partner != NO_ATOM && partner - first < 32;
         for (u32 lanes = __ballot_sync(ALL_LANES, here); lanes != 0; lanes &= lanes - 1) {
@@ -27,9 +27,9 @@ template <bool ENERGY>
 DEVICE void add_vacuum(const DeviceData& w, const real* table, int n_species, const Slot& now, double* sums) {
     const int lane = threadIdx.x % 32, i = blockIdx.x * VACUUM_ATOMS + threadIdx.x / 32;
     if (i >= w.n) return;
-    const Position* position = w.position[now.parity];
+    const Position* position = w.atoms.position[now.parity];
     const Position mine = position[i];
-    const real charge = w.charge[i];
+    const real charge = w.atoms.charge[i];
     const real* row = table + (size_t)mine.species * n_species * 2;
     const u32 partner = partner_of(w, i, lane);
     real3 force = {};
@@ -39,7 +39,7 @@ DEVICE void add_vacuum(const DeviceData& w, const real* table, int n_species, co
         if (j >= w.n || j == i || (out_of_it >> lane & 1)) continue;
         const Position there = position[j];
         const real3 d = difference(w.geometry, mine, there);
-        const real in[4] = {dot(d, d), row[2 * there.species], row[2 * there.species + 1], charge * w.charge[j]};
+        const real in[4] = {dot(d, d), row[2 * there.species], row[2 * there.species + 1], charge * w.atoms.charge[j]};
         real out[VACUUM_TERMS + 1];
         vacuum_pair(in, out);
         const real f = out[VACUUM_TERMS];
@@ -74,7 +74,7 @@ vacuum_forces_energies(DeviceData w, const real* table, int n_species, int slot,
     if (!due(w.control, now, trigger)) return;
     double sums[VACUUM_SUMS] = {};
     add_vacuum<true>(w, table, n_species, now, sums);
-    block_sums<VACUUM_THREADS>(sums, w.partial + (size_t)blockIdx.x * VACUUM_SUMS);
+    block_sums<VACUUM_THREADS>(sums, w.reduction.partial + (size_t)blockIdx.x * VACUUM_SUMS);
 }
 
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)

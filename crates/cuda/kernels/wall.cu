@@ -1,18 +1,12 @@
 // A plane that acts on atoms like another atom right below them would. The generated source in front
 // of this has the force of pairs, in which the wall is the last species.
 
-struct ExternalData {
-    const real* table;    // of the pair force
-    const double* reach;  // by species: the cut-off, 0 where there is no force
-    double at;            // where the plane is
-    double side;          // 1 or -1: from there towards the atoms
-    i64 axis;
-};
+typedef WallData ExternalData;
 
 template <bool ENERGY>
 DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy) {
-    const int set = w.control->sorted, species = (int)w.position[now.parity][i].species;
-    const double height = data.side * (w.x[set][3 * (size_t)i + data.axis] - data.at);
+    const int set = w.control->sorted, species = (int)w.atoms.position[now.parity][i].species;
+    const double height = data.side * (w.atoms.x[set][3 * (size_t)i + data.axis] - data.at);
     if (height >= data.reach[species]) return {0, 0, 0};
     if (!(height > 0)) {
         // Behind the wall. Where it does not act there is nothing behind.

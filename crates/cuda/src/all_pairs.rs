@@ -1,27 +1,27 @@
-//! Every pair of atoms (`kernels/all_pairs.cu`): for forces that reach across the box.
+//! All pairs of atoms (`kernels/all_pairs.cu`): for forces that reach across the box.
 
-use crate::device_data::DeviceData;
+use crate::device_data::{AtomGroups, DeviceData};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// Atoms of a group.
+/// Number of atoms of a group.
 pub const GROUP: usize = 32;
 /// Threads of the blocks that arrange groups, as in `all_pairs.cu`.
 const GROUP_THREADS: usize = 256;
-/// Most bytes for forces waiting to be added up; beyond, the work is done in several passes.
+/// Most bytes for shares of forces; with more, they are summed in several passes.
 const MOST_SHARES: usize = 1 << 30;
 
-/// The tiles that the kernels are compiled for.
+/// Tiles for which the kernels are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairShape {
-    /// Warps of a block.
+    /// Number of warps of a block.
     pub warps: usize,
-    /// Atoms of a lane.
+    /// Number of atoms of a lane.
     pub rows: usize,
-    /// Parts of a tile that different blocks take: a divisor of `warps * rows`.
+    /// Number of parts of a tile that different blocks take: a divisor of `warps * rows`.
     pub parts: usize,
 }
 
@@ -39,16 +39,15 @@ impl PairShape {
         PairShape { warps, rows, parts }
     }
 
-    /// Shapes of which one might be faster than this one: lanes with as many atoms, half or twice
-    /// as many.
+    /// Shapes of which one might be faster than this one: lanes with as many atoms, half or twice as many.
     pub fn near(usual: Self) -> impl Iterator<Item = Self> {
         let all = [(4, 1, 4), (4, 1, 2), (2, 1, 1), (2, 2, 1), (4, 2, 2), (2, 4, 1), (4, 4, 2), (4, 4, 4)];
         let shapes = all.into_iter().map(|(warps, rows, parts)| PairShape { warps, rows, parts });
         shapes.filter(move |shape| shape.rows <= 2 * usual.rows && usual.rows <= 2 * shape.rows)
     }
 
-    /// What the compiler has to know of it. Registers are rationed for so many threads of a
-    /// multiprocessor that each can hold its atoms.
+    /// Options for the compiler. Registers are limited for so many threads of a multiprocessor that each can
+    /// hold its atoms.
     pub fn options(&self, precision: Precision) -> [String; 4] {
         let threads = match self.rows {
             1 => 1024,
@@ -98,12 +97,12 @@ impl FromStr for PairShape {
     }
 }
 
-/// The kernels, groups of atoms, and forces to be added up.
+/// Kernels, groups of atoms, and shares of forces.
 pub struct AllPairs {
     shape: PairShape,
     n: usize,
     tiles: usize,
-    /// How many of the tiles after it each tile is paired with in one pass, and in all.
+    /// Number of the tiles after it with which each tile is paired in one pass, and in all.
     pass: usize,
     circle: usize,
     real: usize,
@@ -112,7 +111,7 @@ pub struct AllPairs {
     energies: Kernel,
     add: Kernel,
     advance: Kernel,
-    /// In units of 16 bytes.
+    /// Centres, half edges and atoms of groups, in units of 16 bytes.
     center: Buffer<[f32; 4]>,
     extent: Buffer<[f32; 4]>,
     relative: Buffer<[f32; 4]>,
@@ -120,7 +119,7 @@ pub struct AllPairs {
 }
 
 impl AllPairs {
-    /// For `n` atoms, with kernels compiled for a shape.
+    /// Groups of `n` atoms, with kernels compiled for a shape.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -131,7 +130,7 @@ impl AllPairs {
         shape: PairShape,
         n: usize,
     ) -> Result<Self> {
-        // In units of single precision.
+        // Size of a number, in units of single precision.
         let real = match precision {
             Precision::Mixed => 1,
             Precision::Double => 2,
@@ -164,12 +163,12 @@ impl AllPairs {
         Ok(all_pairs)
     }
 
-    /// A part of a tile, twice, and the forces of each warp on it.
+    /// Shared memory: a part of a tile, twice, and the forces of each warp on it.
     fn shared_bytes(&self) -> usize {
         4 * self.real * self.shape.atoms() / self.shape.parts * (2 * 4 + 3 * self.shape.warps)
     }
 
-    /// Places for atoms, those that stay empty included.
+    /// Number of places for atoms, empty ones included.
     fn places(&self) -> usize {
         self.tiles * self.shape.atoms()
     }
@@ -181,8 +180,8 @@ impl AllPairs {
             .with_value(trigger as i32)
     }
 
-    /// Shares of all forces, added up but for those of the last pass; how many tiles after the
-    /// first of it that one goes.
+    /// Launches that compute shares of all forces, and add them up but for those of the last pass; range of
+    /// tiles of that pass.
     fn shares(
         &self,
         kernel: &Kernel,
@@ -225,13 +224,15 @@ impl NeighborEngine for AllPairs {
     }
 
     fn attach(&self, data: &mut DeviceData) {
-        data.center = self.center.address();
-        data.extent = self.extent.address();
-        data.relative = self.relative.address();
-        data.share = self.share.address();
+        data.groups = AtomGroups {
+            center: self.center.address(),
+            extent: self.extent.address(),
+            relative: self.relative.address(),
+            share: self.share.address(),
+        };
     }
 
-    fn build(&self, _world: &DeviceData, _slot: i32) -> Vec<Launch> {
+    fn build(&self, _data: &DeviceData, _slot: i32) -> Vec<Launch> {
         Vec::new()
     }
 
@@ -248,11 +249,11 @@ impl NeighborEngine for AllPairs {
     }
 
     fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
-        // Later slots find their groups as the step before has left them.
+        // Groups of later slots are left by the step before.
         let mut launches = Vec::from_iter((slot == 0).then(|| self.arrange(data, slot, Trigger::Step)));
         let (shares, [first, count]) = self.shares(&self.forces, data, slot, Trigger::Step);
         launches.extend(shares);
-        // A block for each group, those without atoms included.
+        // One block for each group, those without atoms included.
         let blocks = (self.tiles * self.shape.groups()) as u32;
         let advance = Launch::new(&self.advance, blocks, GROUP_THREADS as u32)
             .with_value(*data)

@@ -1,12 +1,14 @@
-//! The atoms in device memory.
+//! Atoms in device memory.
 
-use crate::device_data::{BoxGeometry, Control, DeviceData, FixedPosition, PlainPosition};
+use crate::device_data::{
+    AtomArrays, BoxGeometry, CartesianPosition, Control, DeviceData, FixedPosition, SortArrays,
+};
 use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
 use jostle_core::{Precision, Result, State, System, Vec3};
 use jostle_potentials::Forces;
 
-/// Arrays over atoms and bins, and the block that steers the run.
+/// Arrays over atoms and bins, and the control block.
 pub struct Arrays {
     precision: Precision,
     n: usize,
@@ -14,18 +16,18 @@ pub struct Arrays {
     mass: Buffer<f64>,
     inverse_mass: Buffer<f64>,
     table: Table,
-    /// Of each species: see [`jostle_core::prediction::displacement_limits`].
+    /// Limits of each species: see [`jostle_core::prediction::displacement_limits`].
     displacement_limits: Table,
-    /// Positions for the forces, in units of 16 bytes: two, and those of the list.
+    /// Positions for the forces, in units of 16 bytes: two sets, and the positions of the list.
     position: [Buffer<FixedPosition>; 3],
-    /// A bit for each atom: whether it is displaced from where the list has it.
+    /// Bits of atoms that are displaced from where the list has them.
     displaced: Buffer<u32>,
     x: [Buffer<f64>; 2],
     v: [Buffer<f64>; 2],
     id: [Buffer<u32>; 2],
     image: [Buffer<i32>; 2],
     force: Reals,
-    /// By id, and as atoms are stored, where charges have forces.
+    /// Charges by id and in storage order, where charges have forces.
     charge: Option<[Reals; 2]>,
     bin: Buffer<u32>,
     rank: Buffer<u32>,
@@ -48,7 +50,7 @@ impl Reals {
     /// Copies numbers to a device.
     ///
     /// # Errors
-    /// If it has not enough memory.
+    /// If the device has not enough memory.
     pub fn upload(device: &Device, precision: Precision, values: &[f64]) -> Result<Self> {
         Ok(match precision {
             Precision::Mixed => {
@@ -58,7 +60,7 @@ impl Reals {
         })
     }
 
-    /// Room for numbers.
+    /// Allocates memory for numbers.
     ///
     /// # Errors
     /// If the device has not enough memory.
@@ -69,7 +71,7 @@ impl Reals {
         })
     }
 
-    /// Where they are.
+    /// Address in device memory.
     pub fn address(&self) -> u64 {
         match self {
             Reals::Single(buffer) => buffer.address(),
@@ -97,12 +99,12 @@ impl Reals {
 fn position_units(precision: Precision) -> usize {
     match precision {
         Precision::Mixed => 1,
-        Precision::Double => size_of::<PlainPosition>() / size_of::<FixedPosition>(),
+        Precision::Double => size_of::<CartesianPosition>() / size_of::<FixedPosition>(),
     }
 }
 
 impl Arrays {
-    /// Room for the atoms of a system, and what does not change about them.
+    /// Allocates memory for the atoms of a system, and uploads what does not change about them.
     ///
     /// # Errors
     /// If the device has not enough memory.
@@ -121,7 +123,7 @@ impl Arrays {
         let charge = |by_id: Vec<f64>| -> Result<_> {
             Ok([Reals::upload(device, precision, &by_id)?, Reals::alloc(device, precision, n)?])
         };
-        // What kernels want to know, and its square inverted.
+        // Limits as kernels need them, and the inverse of their squares.
         let limits: Vec<f64> = limits.iter().flat_map(|part| [*part, 1.0 / (part * part)]).collect();
         let positions = || device.alloc(n * position_units(precision));
         Ok(Arrays {
@@ -150,7 +152,7 @@ impl Arrays {
         })
     }
 
-    /// Room for so many bins.
+    /// Allocates memory for so many bins.
     ///
     /// # Errors
     /// If the device has not enough memory.
@@ -163,33 +165,25 @@ impl Arrays {
         Ok(())
     }
 
-    /// The addresses, for kernels; what belongs to a pair algorithm is left at 0.
+    /// Addresses, for kernels; those of a pair algorithm are left at 0.
     pub fn data(&self, geometry: BoxGeometry) -> DeviceData {
-        DeviceData {
-            n: self.n as i32,
-            tile_capacity: 0,
-            row_capacity: 0,
-            tile_stride: 0,
-            row_stride: 0,
-            neighbor_capacity: 0,
-            n_excluded: 0,
-            unused: 0,
-            geometry,
-            control: self.control.address(),
+        let charges = self.charge.as_ref().map_or([0; 2], |charge| charge.each_ref().map(Reals::address));
+        let atoms = AtomArrays {
             mass: self.mass.address(),
             inverse_mass: self.inverse_mass.address(),
-            table: self.table.address(),
             displacement_limits: self.displacement_limits.address(),
             position: [self.position[0].address(), self.position[1].address()],
             built: self.position[2].address(),
             displaced: 0,
-            x: [self.x[0].address(), self.x[1].address()],
-            v: [self.v[0].address(), self.v[1].address()],
-            id: [self.id[0].address(), self.id[1].address()],
-            image: [self.image[0].address(), self.image[1].address()],
+            x: self.x.each_ref().map(Buffer::address),
+            v: self.v.each_ref().map(Buffer::address),
+            id: self.id.each_ref().map(Buffer::address),
+            image: self.image.each_ref().map(Buffer::address),
             force: self.force.address(),
-            charge_of: self.charge.as_ref().map_or(0, |charge| charge[0].address()),
-            charge: self.charge.as_ref().map_or(0, |charge| charge[1].address()),
+            charge_by_id: charges[0],
+            charge: charges[1],
+        };
+        let sort = SortArrays {
             bin: self.bin.address(),
             rank: self.rank.address(),
             height: self.height.address(),
@@ -197,31 +191,15 @@ impl Arrays {
             count: self.count.address(),
             start: self.start.address(),
             sums: self.sums.address(),
-            owned: 0,
-            tile_atoms: 0,
-            n_tile_atoms: 0,
-            origin: 0,
-            list: 0,
-            n_rows: 0,
-            own_order: 0,
-            neighbor: 0,
-            n_neighbor: 0,
-            excluded: 0,
-            index_by_id: 0,
-            partner: 0,
-            partner_range: 0,
-            met: 0,
-            center: 0,
-            extent: 0,
-            relative: 0,
-            share: 0,
-            functions: 0,
-            derivative: 0,
-            embedding: 0,
-            thermostat: 0,
-            deviates: 0,
-            partial: 0,
-            total: 0,
+        };
+        DeviceData {
+            n: self.n as i32,
+            geometry,
+            control: self.control.address(),
+            table: self.table.address(),
+            atoms,
+            sort,
+            ..DeviceData::default()
         }
     }
 
@@ -229,7 +207,7 @@ impl Arrays {
     /// follow from the kernel `place_atoms`, which finds the species in `bin`.
     ///
     /// # Errors
-    /// If the device was lost; so with the rest.
+    /// If the device was lost.
     pub fn upload(&self, state: &State) -> Result<()> {
         self.x[0].write(0, state.position.as_flattened())?;
         self.v[0].write(0, state.velocity.as_flattened())?;
@@ -239,12 +217,12 @@ impl Arrays {
         self.clear_bins()
     }
 
-    /// Lets atoms be displaced from where lists have them, as long as somebody looks around those that do.
+    /// Allows atoms to be displaced from where lists have them; pairs around them are searched for then.
     pub fn allow_displaced(&self, data: &mut DeviceData) {
-        data.displaced = self.displaced.address();
+        data.atoms.displaced = self.displaced.address();
     }
 
-    /// Nobody is in any bin, as sorting wants it.
+    /// Empties the bins, as the sort requires.
     pub fn clear_bins(&self) -> Result<()> {
         self.count.clear()
     }
@@ -273,13 +251,13 @@ impl Arrays {
         let positions = self.position[control.slot[0].parity as usize].to_vec()?;
         state.species = match self.precision {
             Precision::Mixed => positions.iter().map(|p| p.species as u16).collect(),
-            // Of the two units of a Cartesian position the second ends with the species.
-            Precision::Double => positions.chunks_exact(2).map(|p| p[1].fraction[2] as u16).collect(),
+            // Cartesian positions have two units, of which the second ends with the species.
+            Precision::Double => positions.chunks_exact(2).map(|p| p[1].z as u16).collect(),
         };
         Ok(())
     }
 
-    /// The positions that the list was built around, as near as the kernels know them.
+    /// Positions for which the list was built, to the precision of the kernels.
     pub fn built(&self, geometry: &BoxGeometry) -> Result<Vec<Vec3>> {
         let units = self.position[2].to_vec()?;
         let word = |low: u32, high: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
@@ -287,8 +265,8 @@ impl Arrays {
             Precision::Mixed => units
                 .iter()
                 .map(|p| {
-                    // The middle of what rounds down to it.
-                    let s = p.fraction.map(|n| (f64::from(n) + 0.5) / 4_294_967_296.0);
+                    // Middle of the interval that rounds down to the stored number.
+                    let s = [p.x, p.y, p.z].map(|n| (f64::from(n) + 0.5) / 4_294_967_296.0);
                     let (l, t) = (geometry.edge, geometry.tilt);
                     [
                         geometry.origin[0] + s[0] * l[0] + s[1] * t[0] + s[2] * t[1],
@@ -300,15 +278,14 @@ impl Arrays {
             Precision::Double => units
                 .chunks_exact(2)
                 .map(|p| {
-                    let ([a, b, c], d) = (p[0].fraction, p[0].species as u32);
-                    let [e, f, _] = p[1].fraction;
-                    [word(a, b), word(c, d), word(e, f)]
+                    let (low, high) = (p[0], p[1]);
+                    [word(low.x, low.y), word(low.z, low.species as u32), word(high.x, high.y)]
                 })
                 .collect(),
         })
     }
 
-    /// Bytes of everything here.
+    /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         let real = match self.precision {
             Precision::Mixed => 4,

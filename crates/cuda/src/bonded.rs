@@ -1,57 +1,69 @@
-//! Bonds, angles, dihedrals, maps (`kernels/bonded.cu`): forces that are added to those of pairs.
+//! Bonds, angles, dihedrals, and maps (`kernels/bonded.cu`): forces that are added to those of pairs.
 
 use crate::arrays::Reals;
 use crate::codegen::{self, bonded_arithmetic};
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
-use crate::step_graph::VIRIAL;
-use crate::sums::Summation;
+use crate::shared::{SharedStructure, shared_structure};
+use crate::sums::{Summation, VIRIAL};
 use jostle_core::{Evaluate, Precision, Result, System};
 use jostle_potentials::Forces;
 use jostle_potentials::bonded::{BondedKind, BondedTerm};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Which of its atoms one is: as in `bonded.cu`.
+/// Number of roles of an atom in a term: as in `bonded.cu`.
 const ROLES: u32 = 8;
 
-/// As many entries of an atom keep a thread busy for about as long as it takes to begin.
+/// Number of entries that occupy a thread for about as long as it takes to begin.
 const ENTRIES_PER_THREAD: usize = 2;
 
-/// More threads than these wait for each other on any device: there fewer share an atom, and have more of its
-/// entries each. The more share one, the more of them have nothing in one kind or another.
+/// Largest number of threads that run at once on any device: beyond, fewer share an atom, and have more of
+/// its entries each. The more share one, the more of them have no entry of one kind or another.
 const MOST_THREADS: usize = 1 << 19;
 
-/// Atoms that are next to each other by id, and so mostly in space, of which those with as much to do are taken one
-/// after the other: the threads of a warp wait for the longest of their lists.
+/// Number of atoms with consecutive ids, which are mostly near each other, among which those with as much
+/// work follow each other: a warp takes as long as the longest of its lists.
 const STRETCH: usize = 1024;
 
-/// What kernels are told of what is bound: as in `bonded.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct BondedData {
-    atoms: u64,
-    first: u64,
-    row: [u64; 4],
-    index: [u64; 4],
-    ids: u64,
-    indices: u64,
-    index_by_id: u64,
-    bond_table: u64,
-    angle_table: u64,
-    dihedral_table: u64,
-    map_table: u64,
-    points: u64,
-    n_others: i64,
-    n_atoms: i64,
+shared_structure! {
+    /// Terms in which atoms are bound. Lists are by number of the atom among those that are bound, each in an order
+    /// of its own: entries (row of the term in its table, times ROLES, plus the role of this atom) and indices of the
+    /// other atoms.
+    struct BondedData {
+        /// Ids by number.
+        atoms: u64 = "const u32*",
+        /// Beginnings of the lists of bonds, angles, dihedrals and maps, by number.
+        first: u64 = "const uint4*",
+        /// Entries of each of the four kinds.
+        row: [u64; 4] = "const u32*",
+        /// Indices of the other atoms, for each of the four kinds.
+        index: [u64; 4] = "const u32*",
+        /// Ids of all these other atoms.
+        ids: u64 = "const u32*",
+        /// Indices of all these other atoms, set by the sort.
+        indices: u64 = "u32*",
+        index_by_id: u64 = "u32*",
+        /// Rows: term, square of the length at which it breaks, coefficients.
+        bond_table: u64 = "const bond_real*",
+        /// Rows: term, coefficients.
+        angle_table: u64 = "const angle_real*",
+        /// Rows: term, coefficients.
+        dihedral_table: u64 = "const dihedral_real*",
+        /// Rows: points per radian, points along an angle, first point.
+        map_table: u64 = "const real*",
+        /// Nodes of the maps.
+        points: u64 = "const real4*",
+        /// Number of entries of `ids`.
+        n_others: i64,
+        /// Number of bound atoms.
+        n_atoms: i64,
+    }
 }
 
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for BondedData {}
-
-/// The kernels, and what is bound to what.
+/// Kernels, and lists of bonded atoms.
 pub struct BondedKernels {
     bound: BondedData,
     indices: Kernel,
@@ -60,28 +72,28 @@ pub struct BondedKernels {
     energies: Kernel,
     sums: Kernel,
     shares: u32,
-    /// Threads that share an atom.
+    /// Number of threads that share an atom.
     team: u32,
-    /// Where a sample has the virial of pairs, and where the first of these energies.
+    /// Index in a sample of the virial of pairs, and of the first of these energies.
     virial: usize,
     first_term: usize,
     n_terms: usize,
-    /// What the addresses in `bound` belong to.
+    /// Memory to which the addresses in `bound` point.
     words: [Buffer<u32>; 5],
     first: Buffer<[u32; 4]>,
     tables: [Reals; 5],
 }
 
-/// What atoms are bound in, of one kind: for one atom after the other what each is and who the others are.
+/// Terms of one kind by atom: for one atom after the other its entries, and the other atoms of each.
 struct Family {
-    /// Where the list of an atom begins, and where the last one ends.
+    /// Beginning of the list of each atom, and end of the last one.
     first: Vec<u32>,
     rows: Vec<u32>,
     others: Vec<u32>,
 }
 
 impl Family {
-    /// Of groups, rows of the table and ids: by id, bound or not.
+    /// Lists of all atoms by id, from rows of the table and ids of the groups.
     fn new<const M: usize>(n: usize, groups: &[(u32, [u32; M])]) -> Self {
         let mut first = vec![0; n + 1];
         for atom in groups.iter().flat_map(|(_, atoms)| atoms) {
@@ -108,7 +120,7 @@ impl Family {
         self.first[atom as usize] as usize..self.first[atom as usize + 1] as usize
     }
 
-    /// The lists of these atoms, in their order.
+    /// Lists of these atoms, in their order.
     fn of(&self, atoms: &[u32]) -> Self {
         let each = self.others.len() / self.rows.len().max(1);
         let (mut first, mut rows, mut others) = (vec![0], Vec::new(), Vec::new());
@@ -121,12 +133,91 @@ impl Family {
     }
 }
 
-/// The order in which bound atoms are taken, by what each has to do: the longest first, in stretches.
+/// Lists of the terms of all bound atoms of a system.
+struct BondedLists {
+    /// Ids of the bound atoms, in the order in which they are taken.
+    atoms: Vec<u32>,
+    which: Which,
+    /// Bonds, angles, dihedrals and maps.
+    families: [Family; 4],
+}
+
+impl BondedLists {
+    fn new(system: &System, forces: &Forces) -> Self {
+        let (n, topology) = (system.state.len(), &system.topology);
+        let bonds = groups(&forces.bonds, topology.bonds.iter().map(|b| (b.kind, b.atoms)));
+        let angles = groups(&forces.angles, topology.angles.iter().map(|a| (a.kind, a.atoms)));
+        let dihedrals = groups(&forces.dihedrals, topology.dihedrals.iter().map(|d| (d.kind, d.atoms)));
+        let maps: Vec<_> = topology.cross_terms.iter().map(|c| (c.kind, c.atoms)).collect();
+        let mut families = [
+            Family::new(n, &bonds),
+            Family::new(n, &angles),
+            Family::new(n, &dihedrals),
+            Family::new(n, &maps),
+        ];
+        let is_bound = |id: &u32| families.iter().any(|family| !family.entries_of(*id).is_empty());
+        let mut atoms: Vec<u32> = (0..n as u32).filter(is_bound).collect();
+        let which = if atoms.len() == n { Which::All } else { Which::Some };
+        if which == Which::Some {
+            // Dihedrals are the most expensive.
+            put_in_order(&mut atoms, |atom| {
+                [2, 3, 1, 0].map(|kind: usize| families[kind].entries_of(atom).len())
+            });
+            families = families.map(|family| family.of(&atoms));
+        }
+        BondedLists { atoms, which, families }
+    }
+
+    fn n_entries(&self) -> usize {
+        self.families.iter().map(|family| family.rows.len()).sum()
+    }
+
+    /// Beginnings of the four lists of each atom, and ends of the last.
+    fn first(&self) -> Vec<[u32; 4]> {
+        let of_atom = |k: usize| std::array::from_fn(|family| self.families[family].first[k]);
+        (0..=self.atoms.len()).map(of_atom).collect()
+    }
+
+    /// A part of all families, one after the other.
+    fn all(&self, part: fn(&Family) -> &Vec<u32>) -> Vec<u32> {
+        self.families.iter().flat_map(part).copied().collect()
+    }
+
+    /// Addresses of a part of each family, where [`BondedLists::all`] of them begins at `start`.
+    fn begins(&self, start: u64, part: fn(&Family) -> &Vec<u32>) -> [u64; 4] {
+        let before = |k: usize| self.families[..k].iter().map(|family| part(family).len()).sum::<usize>();
+        std::array::from_fn(|k| start + 4 * before(k) as u64)
+    }
+}
+
+/// Copies the tables of bonds, angles, dihedrals and maps, and the nodes of the maps, to a device.
+fn upload_tables(device: &Device, forces: &Forces, precision: Precision) -> Result<[Reals; 5]> {
+    let (mut map_table, mut points) = (Vec::new(), Vec::new());
+    for map in &forces.cmaps {
+        map_table.extend([map.per_radian(), map.size() as f64, (points.len() / 4) as f64]);
+        points.extend(map.nodes().iter().flatten());
+    }
+    let numbers = [
+        (
+            bonded_arithmetic(&forces.bonds, precision),
+            table(&forces.bonds, |t, k| Some(t.longest(k).powi(2))),
+        ),
+        (bonded_arithmetic(&forces.angles, precision), table(&forces.angles, |_, _| None)),
+        (bonded_arithmetic(&forces.dihedrals, precision), table(&forces.dihedrals, |_, _| None)),
+        (precision, map_table),
+        (precision, points),
+    ];
+    let [bonds, angles, dihedrals, maps, points] =
+        numbers.map(|(precision, numbers)| Reals::upload(device, precision, &numbers));
+    Ok([bonds?, angles?, dihedrals?, maps?, points?])
+}
+
+/// Sorts bound atoms by their work: the longest first, within sections of [`STRETCH`].
 fn put_in_order<K: Ord>(atoms: &mut [u32], work: impl Fn(u32) -> K) {
     atoms.chunks_mut(STRETCH).for_each(|stretch| stretch.sort_by_key(|atom| Reverse(work(*atom))));
 }
 
-/// Bonds, angles or dihedrals with the rows of their terms: those of one term after each other.
+/// Groups of bound atoms with the rows of their terms: those of one term after each other.
 fn groups<'a, K: BondedKind, const M: usize>(
     terms: &[BondedTerm<K>],
     members: impl Iterator<Item = (u32, [u32; M])> + Clone + 'a,
@@ -139,7 +230,7 @@ fn groups<'a, K: BondedKind, const M: usize>(
     terms.iter().enumerate().flat_map(of).collect()
 }
 
-/// The most coefficients of any of the terms.
+/// Largest number of coefficients of any of the terms.
 fn most_coefficients<K: BondedKind>(terms: &[BondedTerm<K>]) -> usize {
     let one = |term: &BondedTerm<K>| {
         (0..term.n_types()).filter_map(|k| term.coefficients(k)).map(|c| c.len()).max().unwrap_or(0)
@@ -147,7 +238,7 @@ fn most_coefficients<K: BondedKind>(terms: &[BondedTerm<K>]) -> usize {
     terms.iter().map(one).max().unwrap_or(0).max(1)
 }
 
-/// A table with a row for every type of every term: the term, what `front` says of it, and the
+/// Table with a row for every type of every term: the term, the number that `front` gives, and the
 /// coefficients.
 fn table<K: BondedKind>(
     terms: &[BondedTerm<K>],
@@ -167,30 +258,30 @@ fn table<K: BondedKind>(
     table
 }
 
-/// Whether atoms are bound to others: decides in which order they are taken.
+/// Number of bound atoms: decides the order in which atoms are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// All of them.
+    /// All atoms are bound.
     All,
-    /// Not all.
+    /// Some atoms are bound.
     Some,
 }
 
-/// The kernels' source, for so many threads an atom.
+/// Source of the kernels, for so many threads an atom.
 pub fn build(forces: &Forces, which: Which, team: u32, precision: Precision, sums: Summation) -> Build {
     let most = [
         most_coefficients(&forces.bonds),
         most_coefficients(&forces.angles),
         most_coefficients(&forces.dihedrals),
     ];
-    let source = codegen::bonded_source(forces, most, precision);
+    let source = codegen::bonded_source(forces, most, precision) + &BondedData::source();
     let mut build = kernels::module_source(&source, include_str!("../kernels/bonded.cu"), precision, sums);
     build.options.push(format!("-DTEAM={team}"));
     build.options.push(format!("-DALL_BOUND={}", i32::from(which == Which::All)));
     build
 }
 
-/// Threads that share an atom, where so many are bound, with so many entries in all.
+/// Number of threads that share an atom, for so many bound atoms with so many entries in all.
 fn team(atoms: usize, entries: usize) -> u32 {
     let mut team = (entries / atoms.max(1) / ENTRIES_PER_THREAD).next_power_of_two().min(32);
     while team > 1 && team * atoms > MOST_THREADS {
@@ -200,7 +291,7 @@ fn team(atoms: usize, entries: usize) -> u32 {
 }
 
 impl BondedKernels {
-    /// What is bound in a system, for a device; `None` where nothing is.
+    /// Kernels for the bonded terms of a system; `None` without any.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -214,72 +305,26 @@ impl BondedKernels {
         if forces.n_bonded() == 0 {
             return Ok(None);
         }
-        let (n, topology) = (system.state.len(), &system.topology);
-        let bonds = groups(&forces.bonds, topology.bonds.iter().map(|b| (b.kind, b.atoms)));
-        let angles = groups(&forces.angles, topology.angles.iter().map(|a| (a.kind, a.atoms)));
-        let dihedrals = groups(&forces.dihedrals, topology.dihedrals.iter().map(|d| (d.kind, d.atoms)));
-        let maps: Vec<_> = topology.cross_terms.iter().map(|c| (c.kind, c.atoms)).collect();
-        let mut families = [
-            Family::new(n, &bonds),
-            Family::new(n, &angles),
-            Family::new(n, &dihedrals),
-            Family::new(n, &maps),
-        ];
-        let is_bound = |id: &u32| families.iter().any(|family| !family.entries_of(*id).is_empty());
-        let mut atoms: Vec<u32> = (0..n as u32).filter(is_bound).collect();
-        let which = if atoms.len() == n { Which::All } else { Which::Some };
-        if which == Which::Some {
-            // Dihedrals take longest.
-            put_in_order(&mut atoms, |atom| {
-                [2, 3, 1, 0].map(|kind: usize| families[kind].entries_of(atom).len())
-            });
-            families = families.map(|family| family.of(&atoms));
-        }
-        let first: Vec<[u32; 4]> =
-            (0..=atoms.len()).map(|k| std::array::from_fn(|family| families[family].first[k])).collect();
-        let entries: usize = families.iter().map(|family| family.rows.len()).sum();
-        let team = team(atoms.len(), entries);
-        let build = build(forces, which, team, precision, sums);
+        let lists = BondedLists::new(system, forces);
+        let team = team(lists.atoms.len(), lists.n_entries());
+        let build = build(forces, lists.which, team, precision, sums);
         let module = device.compile("bonded.cu", &build.source, &build.options)?;
-        let (mut map_table, mut points) = (Vec::new(), Vec::new());
-        for map in &forces.cmaps {
-            map_table.extend([map.per_radian(), map.size() as f64, (points.len() / 4) as f64]);
-            points.extend(map.nodes().iter().flatten());
-        }
-        let numbers = [
-            (
-                bonded_arithmetic(&forces.bonds, precision),
-                table(&forces.bonds, |t, k| Some(t.longest(k).powi(2))),
-            ),
-            (bonded_arithmetic(&forces.angles, precision), table(&forces.angles, |_, _| None)),
-            (bonded_arithmetic(&forces.dihedrals, precision), table(&forces.dihedrals, |_, _| None)),
-            (precision, map_table),
-            (precision, points),
-        ];
-        let [bonds, angles, dihedrals, maps, points] =
-            numbers.map(|(precision, numbers)| Reals::upload(device, precision, &numbers));
-        let tables = [bonds?, angles?, dihedrals?, maps?, points?];
-        let all =
-            |part: fn(&Family) -> &Vec<u32>| families.iter().flat_map(part).copied().collect::<Vec<_>>();
-        let (rows, ids) = (all(|family| &family.rows), all(|family| &family.others));
+        let tables = upload_tables(device, forces, precision)?;
+        let (rows, ids) = (lists.all(|family| &family.rows), lists.all(|family| &family.others));
         let words = [
             device.upload(&rows)?,
             device.upload(&ids)?,
             device.alloc(ids.len())?,
-            device.alloc(n)?,
-            device.upload(&atoms)?,
+            device.alloc(system.state.len())?,
+            device.upload(&lists.atoms)?,
         ];
-        let first = device.upload(&first)?;
-        let begins = |start: u64, part: fn(&Family) -> &Vec<u32>| {
-            let before = |k: usize| families[..k].iter().map(|family| part(family).len()).sum::<usize>();
-            std::array::from_fn(|k| start + 4 * before(k) as u64)
-        };
+        let first = device.upload(&lists.first())?;
         Ok(Some(BondedKernels {
             bound: BondedData {
                 atoms: words[4].address(),
                 first: first.address(),
-                row: begins(words[0].address(), |family| &family.rows),
-                index: begins(words[2].address(), |family| &family.others),
+                row: lists.begins(words[0].address(), |family| &family.rows),
+                index: lists.begins(words[2].address(), |family| &family.others),
                 ids: words[1].address(),
                 indices: words[2].address(),
                 index_by_id: words[3].address(),
@@ -289,14 +334,14 @@ impl BondedKernels {
                 map_table: tables[3].address(),
                 points: tables[4].address(),
                 n_others: ids.len() as i64,
-                n_atoms: atoms.len() as i64,
+                n_atoms: lists.atoms.len() as i64,
             },
             indices: module.kernel("bonded_indices")?,
             find: module.kernel("bonded_find")?,
             forces: module.kernel("bonded_forces")?,
             energies: module.kernel("bonded_forces_energies")?,
             sums: module.kernel("bonded_sums")?,
-            shares: sums.shares(atoms.len(), ATOM_THREADS / team),
+            shares: sums.shares(lists.atoms.len(), ATOM_THREADS / team),
             team,
             virial: forces.n_searched(),
             first_term: forces.n_searched() + VIRIAL + forces.n_unbounded(),
@@ -307,13 +352,13 @@ impl BondedKernels {
         }))
     }
 
-    /// With a thread for each of so many.
+    /// Launch with at least so many threads.
     fn launch(&self, kernel: &Kernel, data: &DeviceData, threads: usize, slot: i32) -> Launch {
         let blocks = threads.div_ceil(ATOM_THREADS as usize).max(1) as u32;
         Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.bound).with_value(slot)
     }
 
-    /// Where everybody is, after a sort: part of what builds lists.
+    /// Launches that find the atoms after a sort: part of building lists.
     pub fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let n_others = self.bound.n_others as usize;
         vec![
@@ -322,7 +367,7 @@ impl BondedKernels {
         ]
     }
 
-    /// Adds the forces. With energies, sums are to follow.
+    /// Launch that adds the forces. With energies, [`BondedKernels::sums`] follows.
     pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
@@ -332,7 +377,7 @@ impl BondedKernels {
         self.launch(kernel, data, threads, slot).with_value(trigger as i32)
     }
 
-    /// Adds energies and virial up, after those of pairs.
+    /// Launch that adds up energies and virial, after those of pairs.
     pub fn sums(&self, data: &DeviceData, row_length: usize, trigger: Trigger) -> Launch {
         Launch::new(&self.sums, 1, ATOM_THREADS)
             .with_value(*data)
@@ -343,7 +388,7 @@ impl BondedKernels {
             .with_value(trigger as i32)
     }
 
-    /// Numbers that blocks leave as their shares.
+    /// Number of numbers that blocks leave as their shares.
     pub fn partial_length(&self) -> usize {
         self.shares as usize * (self.n_terms + VIRIAL)
     }
@@ -365,7 +410,7 @@ mod tests {
         put_in_order(&mut atoms, |atom| atom % 2);
         assert_eq!(atoms[..3], [1, 3, 5]);
         assert_eq!(atoms[STRETCH - 2..], [1020, 1022, 1025, 1027, 1024, 1026]);
-        // Two bonds of atoms 0, 1 and 2, and how they are listed for atoms 1 and 0.
+        // Lists of atoms 1 and 0, of two bonds between atoms 0, 1 and 2.
         let family = Family::new(3, &[(7, [0, 1]), (9, [1, 2])]).of(&[1, 0]);
         assert_eq!((family.first, family.others), (vec![0, 2, 3], vec![0, 2, 1]));
         assert_eq!(family.rows, [ROLES * 7 + 1, ROLES * 9, ROLES * 7]);

@@ -1,7 +1,7 @@
-//! Compiled kernels on disk, in `$XDG_CACHE_HOME/jostle` or `~/.cache/jostle`. A file is named
-//! after all that went into it and ends in a checksum: a damaged one is made again, and a folder
-//! that cannot be written costs time and nothing else. What nobody has used for 90 days goes when
-//! something new comes.
+//! Compiled kernels on disk, in `$XDG_CACHE_HOME/jostle` or `~/.cache/jostle`. The name of a file is a digest
+//! of all that went into it, and the file ends in a checksum: a damaged one is made again, and a folder that
+//! cannot be written costs time only. Files that were not used for 90 days are removed when a new one is
+//! written.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -10,38 +10,38 @@ use std::{fs, io, io::Write};
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const UNUSED: u32 = 90;
 
-/// The folder, if the environment tells where the user's caches are.
+/// Folder of the cache, if the environment names the user's caches.
 pub fn folder() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
     Some(caches.join("jostle"))
 }
 
-/// Where in a folder a thing made of these parts is kept.
+/// Path in a folder of a file that is made of these parts.
 pub fn path(folder: &Path, parts: &[&str], extension: &str) -> PathBuf {
     folder.join(format!("{:032x}.{extension}", digest(parts)))
 }
 
-/// What `path` holds, if it is there and undamaged.
+/// Content of the file at `path`, if it exists undamaged.
 pub fn read(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = fs::read(path).ok()?;
     let end = bytes.len().checked_sub(TRAILER)?;
     let sound = bytes[end..] == trailer(&bytes[..end]);
     bytes.truncate(end);
     if sound && age(path).is_some_and(|age| age > DAY) {
-        // Best effort: a folder that cannot be written is read all the same.
+        // Failures are ignored: a folder that cannot be written is read all the same.
         let file = fs::File::options().append(true).open(path);
         let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
     }
     sound.then_some(bytes)
 }
 
-/// How long ago a file was written or, to a day, used.
+/// Time since a file was written or, to a day, used.
 fn age(path: &Path) -> Option<Duration> {
     fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
 }
 
-/// Takes files away that nobody has used for long.
+/// Removes files that were not used for long.
 fn prune(folder: &Path) {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let ours = |path: &PathBuf| {
@@ -50,20 +50,20 @@ fn prune(folder: &Path) {
         digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit()) && path.is_file()
     };
     for path in files.filter(ours).filter(|path| age(path).is_some_and(|age| age > UNUSED * DAY)) {
-        // Best effort: what stays costs room and nothing else.
+        // Failures are ignored: a file that stays costs disk space only.
         let _ = fs::remove_file(path);
     }
 }
 
-/// Keeps `bytes`, whole or not at all. The file begins with them; a loader of programs or
-/// libraries does not mind what follows.
+/// Writes `bytes`, whole or not at all. The file begins with them; loaders of programs or libraries ignore
+/// what follows.
 ///
 /// # Errors
-/// If the folder cannot be made or written.
+/// If the folder cannot be created or written.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    // With a name that nobody can foresee, and gone where something fails.
+    // Temporary files have unpredictable names, and are removed after a failure.
     let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
     temporary.write_all(bytes)?;
     temporary.write_all(&trailer(bytes))?;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_damaged_or_missing_is_not_there() {
+    fn damaged_and_missing_files_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new").join("kernel.cubin");
         assert_eq!(read(&file), None);

@@ -1,4 +1,4 @@
-//! Forces straight from the cells of the spatial sort (`kernels/cells.cu`): no list, no memory.
+//! Forces from the cells of the spatial sort (`kernels/cells.cu`): no list, no memory.
 
 use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch, Module};
@@ -9,7 +9,7 @@ use jostle_core::{Evaluate, Result};
 /// Threads of a block, as in `cells.cu`.
 const THREADS: u32 = 128;
 
-/// The kernels.
+/// Kernels of the algorithm.
 pub struct Cells {
     blocks: u32,
     shares: u32,
@@ -19,7 +19,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// For `n` atoms.
+    /// Kernels for `n` atoms.
     ///
     /// # Errors
     /// If the module has no such kernels.
@@ -39,9 +39,9 @@ impl NeighborEngine for Cells {
         "cells"
     }
 
-    fn attach(&self, _world: &mut DeviceData) {}
+    fn attach(&self, _data: &mut DeviceData) {}
 
-    fn build(&self, _world: &DeviceData, _slot: i32) -> Vec<Launch> {
+    fn build(&self, _data: &DeviceData, _slot: i32) -> Vec<Launch> {
         Vec::new()
     }
 

@@ -1,8 +1,10 @@
-//! CUDA source from the formulas: what is written once, generic over [`Real`], becomes device
-//! functions that kernels are compiled with.
+//! CUDA source from the formulas: each is written once, generic over [`Real`], and becomes a device function
+//! with which kernels are compiled.
 
+mod coefficients;
 mod pairs;
 mod recorder;
+mod source_text;
 
 pub use pairs::{PairSource, pair_source};
 pub use recorder::Recorder;
@@ -18,7 +20,7 @@ use jostle_potentials::electrostatics::screened;
 use jostle_potentials::electrostatics::spline::weights_of_order;
 use jostle_potentials::{Forces, LatticeSum, PairFunction, PairVisitor, Spectrum};
 use recorder::{Notation, Tape};
-use std::fmt::Write;
+use source_text::SourceText;
 
 /// Writes a function of scalars, in f64: see [`function`].
 pub fn scalar_function(
@@ -29,7 +31,8 @@ pub fn scalar_function(
     write_function(name, n_inputs, DOUBLE, Rounding::OfSums, formula)
 }
 
-/// The same where the host may do a step instead: it rounds every product, and so does this function.
+/// Writes a function of scalars, in f64, for steps that the host may make instead: like the host, the
+/// function rounds every product.
 pub fn scalar_function_as_on_host(
     name: &str,
     n_inputs: usize,
@@ -40,9 +43,9 @@ pub fn scalar_function_as_on_host(
 
 const DOUBLE: Notation = Notation { number: "double", precision: Precision::Double };
 
-/// What is rounded.
+/// Operations whose results are rounded.
 enum Rounding {
-    /// Not products that go into one sum and nothing else.
+    /// All but products that go into one sum and nothing else.
     OfSums,
     /// Every operation.
     OfAll,
@@ -52,7 +55,7 @@ enum Rounding {
 /// ```text
 /// void name(const real* in, real* out)
 /// ```
-/// with as many inputs and outputs as `formula` takes and gives. The two may be the same array.
+/// with as many inputs and outputs as `formula`. The two may be the same array.
 pub fn function(
     name: &str,
     n_inputs: usize,
@@ -85,7 +88,7 @@ fn write_function(
     text.0
 }
 
-/// Writes what `kernels/excluded.cuh` wants in front of it:
+/// Writes the functions that `kernels/excluded.cuh` needs in front of it:
 /// ```text
 /// real strength_of(const DeviceData& w, const Position* position, u32 i)   charge, or coefficient of dispersion
 /// void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of two of unit strength
@@ -109,7 +112,7 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
     });
     let mut text = SourceText::default();
     let strength = match sum {
-        LatticeSum::Charges(_) => "w.charge[i]",
+        LatticeSum::Charges(_) => "w.atoms.charge[i]",
         LatticeSum::Dispersion(term) => {
             let notation = Notation { number: "real", precision };
             let numbers: Vec<String> = term.coefficients.iter().map(|c| notation.literal(*c)).collect();
@@ -124,7 +127,7 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
     text.0 + &pair
 }
 
-/// Writes what `kernels/mesh.cu` wants in front of it, for splines of an order:
+/// Writes the functions that `kernels/mesh.cu` needs in front of it, for splines of an order:
 /// ```text
 /// void spline(const real* in, real* out)     from how far an atom is beyond a mesh point to the
 ///                                            weights of this one and those after it, then slopes
@@ -132,7 +135,7 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
 ///                                            coordinates} to {weight, virial along it, wave vector}
 /// void wave_virial(const real* in, real* out) from {energy, virial along the wave, wave vector}
 /// ```
-/// The gradients are xx, xy, xz, yy, yz, zz; the others are none.
+/// The gradients are xx, xy, xz, yy, yz, zz; the other three are 0.
 pub fn mesh_source(spectrum: Spectrum, order: usize, precision: Precision) -> String {
     let spline = function("spline", 1, precision, |x| {
         let [weights, slopes] = weights_of_order(order, x[0], Recorder::lit);
@@ -153,15 +156,15 @@ pub fn mesh_source(spectrum: Spectrum, order: usize, precision: Precision) -> St
     [order, spline, wave, virial].concat()
 }
 
-/// The arithmetic in which kernels handle bonds, angles or dihedrals: `double` where the force of one of the terms
-/// is poorly conditioned.
+/// Arithmetic of the kernels for bonds, angles or dihedrals: `double` where the force of one of the terms is
+/// poorly conditioned.
 pub fn bonded_arithmetic<K: BondedKind>(terms: &[BondedTerm<K>], precision: Precision) -> Precision {
     let poor = terms.iter().any(|term| term.kind.conditioning() == Conditioning::Poor);
     if poor { Precision::Double } else { precision }
 }
 
-/// Writes what `kernels/bonded.cu` wants in front of it; `most` is how many coefficients bonds, angles
-/// and dihedrals have at most.
+/// Writes the definitions that `kernels/bonded.cu` needs in front of it; `most` is the largest number of
+/// coefficients of bonds, angles and dihedrals.
 pub fn bonded_source(forces: &Forces, most: [usize; 3], precision: Precision) -> String {
     let Forces { bonds, angles, dihedrals, cmaps, .. } = forces;
     let mut text = SourceText::default();
@@ -182,12 +185,12 @@ pub fn bonded_source(forces: &Forces, most: [usize; 3], precision: Precision) ->
     text.0
 }
 
-/// The first `N` vectors.
+/// First `N` vectors of a list of numbers.
 fn vectors<const N: usize>(x: &[Recorder]) -> [[Recorder; 3]; N] {
     std::array::from_fn(|n| std::array::from_fn(|k| x[3 * n + k]))
 }
 
-/// A bond at a squared length, with coefficients after it: energy and force over length.
+/// Bond at a squared length, with coefficients after it: energy and force over length.
 struct BondAt<'a>(&'a [Recorder]);
 
 impl PairVisitor for BondAt<'_> {
@@ -199,7 +202,7 @@ impl PairVisitor for BondAt<'_> {
     }
 }
 
-/// An angle, from its two arms and the coefficients after them: energy and forces on the ends.
+/// Angle, from its two arms and the coefficients after them: energy and forces on the ends.
 struct AngleAt<'a>(&'a [Recorder]);
 
 impl AngleVisitor for AngleAt<'_> {
@@ -212,7 +215,7 @@ impl AngleVisitor for AngleAt<'_> {
     }
 }
 
-/// A dihedral, from its three vectors and the coefficients after them: energy and forces on their tips.
+/// Dihedral, from its three vectors and the coefficients after them: energy and forces on their tips.
 struct DihedralAt<'a>(&'a [Recorder]);
 
 impl DihedralVisitor for DihedralAt<'_> {
@@ -224,22 +227,10 @@ impl DihedralVisitor for DihedralAt<'_> {
     }
 }
 
-/// Source text in lines.
-#[derive(Default)]
-struct SourceText(String);
-
 impl SourceText {
-    fn line(&mut self, depth: usize, line: impl AsRef<str>) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.0, "{:width$}{}", "", line.as_ref(), width = 4 * depth);
-    }
-
-    fn lines(&mut self, depth: usize, lines: impl Iterator<Item = String>) {
-        lines.for_each(|line| self.line(depth, line));
-    }
-
-    /// Writes the function of each term of bonds, angles or dihedrals, in the arithmetic that its conditioning
-    /// asks for, and one that calls them by number. Inputs are `geometry` numbers, then coefficients.
+    /// Writes the function of each term of bonds, angles or dihedrals, in the arithmetic that its
+    /// conditioning requires, and one that calls them by number. Inputs are `geometry` numbers, then
+    /// coefficients.
     fn family<K: BondedKind>(
         &mut self,
         name: &str,

@@ -1,11 +1,12 @@
-//! Distances that do not change and points that follow atoms (`kernels/constraints.cu`), by what
-//! [`jostle_core::constraints`] says.
+//! Constraints of distances, and virtual sites (`kernels/constraints.cu`), as in
+//! [`jostle_core::constraints`].
 
 use crate::codegen::{Recorder, scalar_function};
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch, Waits};
+use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::constraints::{
     Group, Groups, ImpulseCoupling, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
@@ -14,52 +15,58 @@ use jostle_core::virtual_sites::{follow, spread};
 use jostle_core::{Evaluate, Precision, Real, Result, System};
 use std::collections::HashMap;
 
-/// Threads of a block, and the atoms of one that finds out who moves whom: as in `constraints.cu`.
+/// Number of threads of a block, and number of atoms of a block that assigns groups to threads: as in
+/// `constraints.cu`.
 const BODY_THREADS: u32 = 64;
 const SPAN: u32 = 1024;
 
-/// Blocks that a multiprocessor runs at a time where atoms are moved, or a few more.
+/// Number of blocks that a multiprocessor runs at a time where atoms are moved, or a few more.
 const RESIDENT: u32 = 8;
 
-/// Numbers of a share: arms times impulses.
+/// Number of numbers of a share: arms times impulses.
 const IMPULSES: usize = 6;
 
-/// Has no constraint.
+/// Mark of an atom without constraints.
 const UNCONSTRAINED: u32 = u32::MAX;
 
-/// Is not the first of its group.
+/// Mark of an atom that is not the first of its group.
 const FOLLOWER: u32 = u32::MAX - 1;
 
-/// What kernels are told of groups: as in `constraints.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct ConstraintData {
-    leads: u64,
-    slot: u64,
-    group: u64,
-    numbers: u64,
-    leader: u64,
-    mover: u64,
-    n_warp_groups: u64,
-    index: u64,
-    noise: u64,
+shared_structure! {
+    /// Groups of atoms that constraints hold together.
+    struct ConstraintData {
+        /// Group whose first atom it is, by id; FOLLOWER of the first one, or UNCONSTRAINED.
+        leads: u64 = "const u32*",
+        /// Slot among the atoms of groups, by id.
+        slot: u64 = "const u32*",
+        /// Shape of each group, its first slot, and where its numbers begin.
+        group: u64 = "const uint4*",
+        /// Lengths of the groups, or what replaces them.
+        numbers: u64 = "const double*",
+        /// `leads`, in storage order.
+        leader: u64 = "u32*",
+        /// Atoms that move: 32 for each warp group. An atom that moves itself (UNCONSTRAINED), or the first one of a
+        /// group, or NO_ATOM; and its shape, first slot and numbers.
+        mover: u64 = "uint4*",
+        n_warp_groups: u64 = "int*",
+        /// Index and species of the atom, by slot.
+        index: u64 = "uint2*",
+        /// Noise of the step under way, in storage order: [n][3].
+        noise: u64 = "double*",
+    }
 }
 
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for ConstraintData {}
-
-/// What a kernel that moves atoms does before they are kicked for the first half of a step: as in
-/// `constraints.cu`.
+/// Part of a step that a kernel makes before the first half of the next kick: as in `constraints.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum MoveFrom {
-    /// Nothing: a segment begins.
+    /// None: a segment begins.
     SegmentStart = 0,
-    /// The second half of the step before.
+    /// Second half of the kick of the step before.
     Step = 1,
 }
 
-/// The kernels, and what hangs together.
+/// Kernels, and groups of constrained atoms.
 pub struct Constraints {
     held: ConstraintData,
     disband: Kernel,
@@ -71,25 +78,25 @@ pub struct Constraints {
     trial_kick: Kernel,
     sums: Kernel,
     hold: Kernel,
-    /// Where points follow atoms.
+    /// Kernel of the forces on virtual sites, where there are any.
     spread: Option<Kernel>,
     n_pairs: usize,
     n_atoms: usize,
-    /// Blocks that move atoms.
+    /// Number of blocks that move atoms.
     move_blocks: u32,
     summation: Summation,
-    /// What the addresses in `held` belong to.
+    /// Memory to which the addresses in `held` point.
     words: [Buffer<u32>; 6],
     groups: Buffer<[u32; 4]>,
     numbers: [Buffer<f64>; 2],
 }
 
-/// How many warp groups there may be, see `constraints.cu`.
+/// Largest number of warp groups, see `constraints.cu`.
 fn most_warp_groups(n_atoms: usize, n_shapes: usize) -> usize {
     n_atoms.div_ceil(SPAN as usize) * (SPAN as usize / 32 + n_shapes + 1)
 }
 
-/// What is known of a group, after which come its places.
+/// Constants of a group: lengths, or those of water.
 fn numbers(group: &Group) -> Vec<f64> {
     match group.water {
         Some(Water { to_apex, to_base, half_base, weight }) => vec![to_apex, to_base, half_base, weight],
@@ -97,16 +104,48 @@ fn numbers(group: &Group) -> Vec<f64> {
     }
 }
 
+/// Tables of groups, as kernels read them: see [`ConstraintData`].
+struct GroupTables {
+    leads: Vec<u32>,
+    slots: Vec<u32>,
+    rows: Vec<[u32; 4]>,
+    numbers: Vec<f64>,
+    n_slots: u32,
+}
+
+impl GroupTables {
+    fn new(groups: &[Group], n_atoms: usize) -> Self {
+        let (mut leads, mut slots) = (vec![UNCONSTRAINED; n_atoms], vec![UNCONSTRAINED; n_atoms]);
+        let (mut rows, mut all_numbers, mut n_slots) = (Vec::new(), Vec::new(), 0);
+        // Molecules that are alike share their numbers.
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+        for (number, group) in groups.iter().enumerate() {
+            let numbers = numbers(group);
+            let begin = *known.entry(numbers.iter().map(|x| x.to_bits()).collect()).or_insert_with(|| {
+                all_numbers.extend(&numbers);
+                (all_numbers.len() - numbers.len()) as u32
+            });
+            rows.push([group.shape as u32, n_slots, begin, 0]);
+            for (k, id) in group.atoms.iter().enumerate() {
+                leads[*id as usize] = if k == 0 { number as u32 } else { FOLLOWER };
+                slots[*id as usize] = n_slots;
+                n_slots += 1;
+            }
+        }
+        GroupTables { leads, slots, rows, numbers: all_numbers, n_slots }
+    }
+}
+
 fn vectors(x: &[Recorder]) -> Vec<[Recorder; 3]> {
     x.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect()
 }
 
-/// From those of all atoms but the first one, which are relative to it.
+/// Vectors of all atoms from those of all but the first, which are relative to it.
 fn from_first(x: &[Recorder]) -> Vec<[Recorder; 3]> {
     [vec![[Recorder::lit(0.0); 3]], vectors(x)].concat()
 }
 
-/// What `constraints.cu` wants in front of it.
+/// Definitions that `constraints.cu` needs in front of it.
 fn source(shapes: &[Shape]) -> String {
     let mut text = format!("#define MOST_ROUNDS {MOST_ROUNDS}\n#define TOLERANCE2 {:e}\n", TOLERANCE.powi(2));
     text += &format!("enum {{ N_SHAPES = {} }};\n", shapes.len());
@@ -148,7 +187,7 @@ fn source(shapes: &[Shape]) -> String {
                     let before = from_first(before);
                     let settled = settle(&water, [before[0], before[1], before[2]], [now[0], now[1], now[2]]);
                     now[..3].copy_from_slice(&settled);
-                    // Zero, or not a number where the places are none.
+                    // Error: 0, or not a number where the positions are not.
                     now.iter().flatten().fold(Recorder::lit(0.0), |sum, x| sum + Recorder::lit(0.0) * *x)
                 }
             };
@@ -185,17 +224,22 @@ fn source(shapes: &[Shape]) -> String {
     text + &format!("#define EACH_SHAPE(DO){each}\n")
 }
 
-/// The kernels' source for groups of these shapes.
+/// Source of the kernels for groups of these shapes.
 pub fn build(shapes: &[Shape], precision: Precision, sums: Summation) -> Build {
-    kernels::module_source(&source(shapes), include_str!("../kernels/constraints.cu"), precision, sums)
+    kernels::module_source(
+        &(source(shapes) + &ConstraintData::source()),
+        include_str!("../kernels/constraints.cu"),
+        precision,
+        sums,
+    )
 }
 
 impl Constraints {
-    /// What a system's constraints need on a device; `None` where it has none. Its samples begin with
-    /// so many energies.
+    /// Kernels for a system's constraints; `None` without constraints. Its samples begin with `n_pairs`
+    /// energies.
     ///
     /// # Errors
-    /// If too many hang together, there is no compiler for the device, or not enough memory.
+    /// If too many constraints are coupled, there is no compiler for the device, or not enough memory.
     pub fn new(
         device: &Device,
         system: &System,
@@ -208,23 +252,8 @@ impl Constraints {
             return Ok(None);
         }
         let n_atoms = system.state.len();
-        let (mut leads, mut slots) = (vec![UNCONSTRAINED; n_atoms], vec![UNCONSTRAINED; n_atoms]);
-        let (mut rows, mut all_numbers, mut n_slots) = (Vec::new(), Vec::new(), 0);
-        // Molecules that are alike share what is known of them.
-        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
-        for (number, group) in groups.iter().enumerate() {
-            let numbers = numbers(group);
-            let begin = *known.entry(numbers.iter().map(|x| x.to_bits()).collect()).or_insert_with(|| {
-                all_numbers.extend(&numbers);
-                (all_numbers.len() - numbers.len()) as u32
-            });
-            rows.push([group.shape as u32, n_slots, begin, 0]);
-            for (k, id) in group.atoms.iter().enumerate() {
-                leads[*id as usize] = if k == 0 { number as u32 } else { FOLLOWER };
-                slots[*id as usize] = n_slots;
-                n_slots += 1;
-            }
-        }
+        let GroupTables { leads, slots, rows, numbers: all_numbers, n_slots } =
+            GroupTables::new(&groups, n_atoms);
         let build = build(&shapes, precision, summation);
         let module = device.compile("constraints.cu", &build.source, &build.options)?;
         let words = [
@@ -283,17 +312,17 @@ impl Constraints {
         Launch::new(kernel, blocks, BODY_THREADS).with_value(*data).with_value(self.held)
     }
 
-    /// How many shares blocks leave of a sum.
+    /// Number of shares that blocks leave of a sum.
     pub fn shares(&self) -> u32 {
         self.summation.shares(self.n_atoms, BODY_THREADS)
     }
 
-    /// Numbers that blocks leave as their shares.
+    /// Number of numbers that blocks leave as their shares.
     pub fn partial_length(&self) -> usize {
         self.shares() as usize * IMPULSES
     }
 
-    /// Where everybody is, after a sort: part of what builds lists.
+    /// Launches that find the atoms after a sort: part of building lists.
     pub fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let launch = |kernel, blocks, threads| {
             Launch::new(kernel, blocks, threads).with_value(*data).with_value(self.held).with_value(slot)
@@ -302,8 +331,8 @@ impl Constraints {
         vec![launch(&self.disband, 1, 1), launch(&self.indices, spans, SPAN)]
     }
 
-    /// Gives the forces on points that follow atoms to these, if there are any; with energies, blocks leave
-    /// their shares of what that adds to the virial.
+    /// Launch that transfers the forces on virtual sites to the atoms that define them, if there are any;
+    /// with energies, blocks leave their shares of the change of the virial.
     pub fn spread(
         &self,
         data: &DeviceData,
@@ -316,38 +345,40 @@ impl Constraints {
         Some(launch.with_value(trigger as i32).with_value(energies))
     }
 
-    /// On to where the next forces are evaluated: in place of `begin_segment` and `advance`.
+    /// Launch that moves atoms to where the next forces are evaluated: in place of `begin_segment` and
+    /// `advance`.
     pub fn moves(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
         let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*data);
         launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::BothStreams)
     }
 
-    /// The noise of that, which needs no forces.
+    /// Launch that computes the noise of such a move, for which no forces are needed.
     pub fn noise(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
         let launch = self.launch(&self.noise, data).with_value(slot).with_value(from as i32);
         launch.waits(Waits::SideStream)
     }
 
-    /// The second half of the kick that ends a step.
+    /// Launch of the second half of the kick that ends a step.
     pub fn kick(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
         self.launch(&self.kick, data).with_value(slot).with_value(trigger as i32)
     }
 
-    /// What follows a kick by `time`, as `SubSteps::constrain_velocities` says; `turning` is that of
+    /// Launch that follows a kick by `time`, as in `SubSteps::constrain_velocities`; `turning` is that of
     /// [`jostle_core::ClosingKick`].
     ///
     pub fn brake(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
         self.launch(&self.brake, data).with_value(time).with_value(turning)
     }
 
-    /// The impulses that such a kick would be followed by, see `ForceEvaluation::add_constraint_virial`; likewise.
+    /// Launch that computes the impulses after such a kick, see `ForceEvaluation::add_constraint_virial`, with the
+    /// same arguments.
     ///
     pub fn trial_kick(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
         self.launch(&self.trial_kick, data).with_value(time).with_value(turning)
     }
 
-    /// Adds the virial of what [`Constraints::kick`] has done to a sample's; where velocities were
-    /// corrected by themselves, leaves arms times impulses in the first numbers of the totals.
+    /// Launch that adds the virial of [`Constraints::kick`] to a sample's; where velocities were corrected
+    /// alone, it leaves arms times impulses in the first numbers of the totals.
     pub fn sums(&self, data: &DeviceData, row_length: usize, trigger: Trigger) -> Launch {
         Launch::new(&self.sums, 1, BODY_THREADS)
             .with_value(*data)
@@ -357,7 +388,7 @@ impl Constraints {
             .with_value(trigger as i32)
     }
 
-    /// After a drift by `dt`: moves atoms back to where distances are what they should be.
+    /// Launch that moves atoms back to where distances are as required, after a drift by `dt`.
     pub fn hold(&self, data: &DeviceData, dt: f64) -> Launch {
         self.launch(&self.hold, data).with_value(dt)
     }

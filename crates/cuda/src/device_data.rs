@@ -1,32 +1,346 @@
-//! The structures that host and kernels share: `kernels/prelude.cuh` has the same, field by field.
+//! The structures that every kernel shares with the host. Their CUDA source stands in `kernels/prelude.cuh`, where
+//! `device_data.cuh` is included.
 
-use crate::driver::DeviceCopy;
+use crate::shared::{SharedStructure, shared_bits, shared_structure};
 use jostle_core::{SimBox, State, Vec3};
 
-/// Steps that may follow each other before lists are looked at again.
+/// Largest number of steps that are recorded between two checks of the neighbour list.
 pub const SLOTS: usize = 32;
 
-/// The box as kernels use it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C)]
-pub struct BoxGeometry {
-    pub origin: Vec3,
-    pub edge: Vec3,
-    pub tilt: Vec3,
-    pub inverse: Vec3,
-    pub width: Vec3,
-    pub periodic: [i32; 3],
-    pub triclinic: i32,
-    pub columns: [i32; 2],
-    pub bins: i32,
-    pub unused: i32,
-    pub high: [f32; 6],
-    pub low: [f32; 6],
+/// CUDA source of all structures here.
+pub fn source() -> String {
+    [
+        FixedPosition::source(),
+        CartesianPosition::source(),
+        BoxGeometry::source(),
+        format!("enum {{ SLOTS = {SLOTS} }};\n"),
+        Slot::source(),
+        faults::source(),
+        Motion::source(),
+        Control::source(),
+        AtomArrays::source(),
+        SortArrays::source(),
+        TileLists::source(),
+        AtomLists::source(),
+        ExclusionLists::source(),
+        AtomGroups::source(),
+        EmbeddedArrays::source(),
+        ReductionArrays::source(),
+        DeviceData::source(),
+    ]
+    .join("\n")
+}
+
+shared_structure! {
+    /// Position for the force kernels in mixed precision: fractions of the box in units of 2^-32. Differences of
+    /// such numbers wrap around, which gives the nearest image without further work, and are exact.
+    #[derive(Default)]
+    #[align(16)]
+    pub struct FixedPosition {
+        pub x: u32,
+        pub y: u32,
+        pub z: u32,
+        pub species: i32,
+    }
+
+    /// Position for the force kernels in double precision.
+    #[derive(Default)]
+    #[align(16)]
+    pub struct CartesianPosition {
+        pub x: f64,
+        pub y: f64,
+        pub z: f64,
+        pub species: i64,
+    }
+
+    /// Box. Along an open axis it is a range several times as long as what the atoms occupy, so that nothing
+    /// wraps.
+    #[derive(Default)]
+    pub struct BoxGeometry {
+        /// Lower corner.
+        pub origin: Vec3,
+        /// Lengths: lx, ly, lz.
+        pub edge: Vec3,
+        /// Tilts: xy, xz, yz.
+        pub tilt: Vec3,
+        /// Reciprocal lengths: 1 / edge.
+        pub inverse: Vec3,
+        /// Distances between opposite faces.
+        pub width: Vec3,
+        /// 1 along periodic axes, 0 along open ones.
+        pub periodic: [i32; 3],
+        /// 1 where a tilt is not 0.
+        pub triclinic: i32,
+        /// Columns of atoms along x and y.
+        pub columns: [i32; 2],
+        /// Bins along each column.
+        pub bins: i32,
+        pub unused: i32,
+        /// Edges and tilts in units of 2^-32 of them, in single precision.
+        pub high: [f32; 6],
+        /// Remainder of the rounding of `high`.
+        pub low: [f32; 6],
+    }
+
+    /// State before a step. Each step reads its slot and writes the next one, so that all blocks of a kernel read
+    /// the same.
+    #[derive(Default)]
+    pub struct Slot {
+        /// Not 0 where the list may lack a pair within the cut-off and is to be built before forces are computed.
+        pub stale: i32,
+        /// Index of the current one of the two position arrays.
+        pub parity: i32,
+        /// Not 0 where the list may become stale before long: the forces of this step are kept for then.
+        pub soon: i32,
+        /// Not 0 where forces are those of the step before.
+        pub kept: i32,
+        /// Drifts made since the batch began.
+        pub done: i64,
+        /// Row of the totals for the sample that the step takes; -1 where it takes none.
+        pub row: i64,
+    }
+
+    /// Numbers by which atoms move between two force evaluations.
+    pub struct Motion {
+        pub timestep: f64,
+        /// Time from one slot to the next: half a time step where pairs get noise in the middle of it.
+        pub drift: f64,
+        /// Langevin thermostat: factor of a velocity in a step; 1 without a thermostat.
+        pub decay: f64,
+        /// Langevin thermostat: k T.
+        pub thermal_energy: f64,
+        pub seed: u64,
+        /// Number of the batch's first step, over all stages.
+        pub first_step: u64,
+        /// Interval in steps at which long-range forces act, with as large a weight.
+        pub long_range_every: u64,
+        /// Steps made before the batch, counted from one at which long-range forces act.
+        pub long_range_done: u64,
+    }
+
+    /// Control block of a run. A batch is made in segments, each with two parts. The even part begins a segment:
+    /// half a kick and a drift. The odd part makes the steps between and ends the segment: forces and half a kick.
+    pub struct Control {
+        pub motion: Motion,
+        /// Drifts of this batch after which the segment under way ends.
+        pub target: i64,
+        /// Steps of a segment.
+        pub segment: i64,
+        /// Interval in steps between samples that are taken in passing; 0 without these.
+        pub sample_every: i64,
+        /// Number of parts of the batch: two for each segment.
+        pub parts: i32,
+        /// Number of the part that is due.
+        pub part: i32,
+        /// Lists built so far.
+        pub builds: i64,
+        /// Repetitions, in this batch, of recorded step slots in which anything was done.
+        pub replays: i64,
+        /// First force that was not finite, or first molecule that broke: drifts made, and the atom's id.
+        pub first_bad: u64,
+        /// Bits of the highest speed, squared, while lists are built.
+        pub fastest2: u32,
+        pub unused: i32,
+        /// Distance, in skins of the fastest atom, over which lists predict positions: see `predicted`.
+        pub prediction_distance: f64,
+        pub skin: f64,
+        /// Cut-off and skin.
+        pub reach: f64,
+        /// Square of the distance that the lightest atoms may move from where the list has them: half the skin.
+        pub limit2: f64,
+        /// Square of the distance that they may move where pairs of displaced atoms are searched for.
+        pub farthest2: f64,
+        /// Index of the current one of the two sets of atom arrays.
+        pub sorted: i32,
+        /// Faults since lists were last checked: see `report`.
+        pub reported: i32,
+        /// Faults for which the device has stopped.
+        pub faults: i32,
+        /// Capacity of a tile that is needed.
+        pub need_tile: i32,
+        /// Rows of a list that are needed.
+        pub need_rows: i32,
+        /// Capacity of a tile that this batch needed.
+        pub largest_tile: i32,
+        /// Rows of a list that this batch needed.
+        pub most_rows: i32,
+        /// Blocks that have left their shares of a sample.
+        pub arrived: i32,
+        pub slot: [Slot; SLOTS + 1],
+    }
+
+    /// Arrays over atoms. Those in pairs are two sets: sorting copies from one to the other. Vectors are [n][3].
+    #[derive(Default)]
+    pub struct AtomArrays {
+        /// Mass: see `mass_index`; 0, as is the inverse, of driven atoms.
+        pub mass: u64 = "const double*",
+        pub inverse_mass: u64 = "const double*",
+        /// Limits by species: see `displacement_limit`.
+        pub displacement_limits: u64 = "const real2*",
+        pub position: [u64; 2] = "Position*",
+        /// Positions for which the list was built.
+        pub built: u64 = "Position*",
+        /// Bits of atoms that are displaced from there: see displacement.cu; null where none may be.
+        pub displaced: u64 = "u32*",
+        pub x: [u64; 2] = "double*",
+        pub v: [u64; 2] = "double*",
+        pub id: [u64; 2] = "u32*",
+        pub image: [u64; 2] = "int*",
+        pub force: u64 = "real*",
+        /// Charges by id: see `Atom` in pair.cuh.
+        pub charge_by_id: u64 = "const real*",
+        /// Charges in storage order, set by the sort; null where charges have no forces.
+        pub charge: u64 = "real*",
+    }
+
+    /// Arrays of the spatial sort.
+    #[derive(Default)]
+    pub struct SortArrays {
+        /// Bin of each atom.
+        pub bin: u64 = "u32*",
+        /// Rank of each atom in its bin.
+        pub rank: u64 = "u32*",
+        /// Height of each atom along its column.
+        pub height: u64 = "u32*",
+        /// Heights and indices of atoms.
+        pub order: u64 = "u64*",
+        /// Atoms in each bin.
+        pub count: u64 = "u32*",
+        /// First atom of each bin.
+        pub start: u64 = "u32*",
+        /// Sums over blocks of bins.
+        pub sums: u64 = "u32*",
+    }
+
+    /// Lists of tiles of atoms.
+    #[derive(Default)]
+    pub struct TileLists {
+        /// Largest number of atoms of a tile, dummies and own atoms included.
+        pub capacity: i32,
+        /// Rows of four slots in the list of a warp.
+        pub row_capacity: i32,
+        /// Distance from the atoms of one tile to those of the next in memory.
+        pub stride: i32,
+        /// Distance from the rows of one warp to those of the next.
+        pub row_stride: i32,
+        /// First atom of a block of threads and how many there are, where blocks have parts.
+        pub owned: u64 = "uint2*",
+        pub atoms: u64 = "u32*",
+        pub n_atoms: u64 = "int*",
+        pub origin: u64 = "Position*",
+        pub list: u64 = "uint2*",
+        pub n_rows: u64 = "int*",
+        /// Order of each block's own atoms: see `own_of_thread`.
+        pub own_order: u64 = "u8*",
+    }
+
+    /// Lists of single atoms.
+    #[derive(Default)]
+    pub struct AtomLists {
+        /// Capacity of each list.
+        pub capacity: i32,
+        pub unused: i32,
+        /// Neighbours: [capacity][n].
+        pub neighbor: u64 = "u32*",
+        pub n_neighbor: u64 = "int*",
+    }
+
+    /// Atoms without a pair force, in fours: the k-th of all atoms side by side; NO_ATOM ends them.
+    #[derive(Default)]
+    pub struct ExclusionLists {
+        /// Fours of each atom.
+        pub fours: i32,
+        pub unused: i32,
+        /// Ids by id: [fours][n].
+        pub ids: u64 = "const uint4*",
+        /// Index of each atom in storage order by id, set by the sort.
+        pub index_by_id: u64 = "u32*",
+        /// Indices: [fours][n].
+        pub partner: u64 = "uint4*",
+        /// First and last of these indices: [n]; the first is larger where an atom excludes none.
+        pub partner_range: u64 = "uint2*",
+        /// Indices in the tile of those that are in it: [4 fours][n].
+        pub tile_index: u64 = "u32*",
+    }
+
+    /// Groups of 32 atoms, for the algorithm over all pairs.
+    #[derive(Default)]
+    pub struct AtomGroups {
+        pub center: u64 = "Position*",
+        /// Half of each group's edges, in fractions of the box.
+        pub extent: u64 = "real4*",
+        /// Atoms, from the centre of their group.
+        pub relative: u64 = "real4*",
+        /// Shares of the forces, which are added up: [shares][3][n].
+        pub share: u64 = "real*",
+    }
+
+    /// Embedded atoms: see embedded.cu.
+    #[derive(Default)]
+    pub struct EmbeddedArrays {
+        /// Cubics of the functions.
+        pub functions: u64 = "const real4*",
+        /// Derivative of each atom's embedding energy.
+        pub derivative: u64 = "real*",
+        /// Embedding energy of each atom.
+        pub energy: u64 = "double*",
+    }
+
+    /// Sums over atoms.
+    #[derive(Default)]
+    pub struct ReductionArrays {
+        /// Shares that blocks leave.
+        pub partial: u64 = "double*",
+        /// Totals: a row for each sample.
+        pub total: u64 = "double*",
+    }
+
+    /// Addresses of all arrays in device memory.
+    #[derive(Default)]
+    pub struct DeviceData {
+        /// Number of atoms.
+        pub n: i32,
+        pub unused: i32,
+        pub geometry: BoxGeometry,
+        pub control: u64 = "Control*",
+        /// Pair coefficients; 0 for one species.
+        pub table: u64 = "const real*",
+        pub atoms: AtomArrays,
+        pub sort: SortArrays,
+        pub tiles: TileLists,
+        pub lists: AtomLists,
+        pub exclusions: ExclusionLists,
+        pub groups: AtomGroups,
+        pub embedded: EmbeddedArrays,
+        pub reduction: ReductionArrays,
+        /// State of a thermostat: see thermostat.cu.
+        pub thermostat: u64 = "double*",
+        /// Random deviates of the thermostat: two for each step of the batch.
+        pub deviates: u64 = "const double*",
+    }
+}
+
+shared_bits! {
+    /// Reasons for which the device has stopped: bits of [`Control::faults`].
+    pub mod faults = Fault {
+        /// A tile needs a larger capacity (need_tile).
+        TILE_FULL = 1,
+        /// A list needs more rows (need_rows).
+        ROWS_FULL = 2,
+        /// A block of atoms is too large for the box: tiles cannot be used.
+        UNFIT = 4,
+        /// An atom has come near the end of the range of an open axis.
+        ESCAPED = 8,
+        /// A force is not finite (first_bad).
+        NOT_FINITE = 16,
+        /// Atoms are so far apart that no constraint holds them (first_bad).
+        TORN = 32,
+    }
 }
 
 impl BoxGeometry {
-    /// The geometry of a box. Along an open axis it is four times as long as what the atoms occupy
-    /// and `reach` on either side, so that nothing wraps. Columns and bins are for the caller.
+    /// Geometry of a box. Along an open axis it is four times as long as what the atoms occupy and `reach` on
+    /// either side, so that nothing wraps. Columns and bins are set by the caller.
     pub fn new(simbox: &SimBox, state: &State, reach: f64) -> Self {
         let (mut origin, mut edge, mut width) = (simbox.origin(), simbox.lengths(), simbox.widths());
         for k in 0..3 {
@@ -59,75 +373,8 @@ impl BoxGeometry {
     }
 }
 
-/// The state of affairs before a step.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[repr(C)]
-pub struct Slot {
-    pub stale: i32,
-    pub parity: i32,
-    pub soon: i32,
-    pub kept: i32,
-    pub done: i64,
-    pub row: i64,
-}
-
-/// How atoms move between two force evaluations.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C)]
-pub struct Motion {
-    pub timestep: f64,
-    pub drift: f64,
-    pub decay: f64,
-    pub thermal_energy: f64,
-    pub seed: u64,
-    pub first_step: u64,
-    pub long_range_every: u64,
-    pub long_range_done: u64,
-}
-
-/// Why the device stopped: bits of [`Control::faults`].
-pub mod faults {
-    pub const TILE_FULL: i32 = 1;
-    pub const ROWS_FULL: i32 = 2;
-    pub const UNFIT: i32 = 4;
-    pub const ESCAPED: i32 = 8;
-    pub const NOT_FINITE: i32 = 16;
-    pub const TORN: i32 = 32;
-}
-
-/// What steers a run on the device.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C)]
-pub struct Control {
-    pub motion: Motion,
-    pub target: i64,
-    pub segment: i64,
-    pub sample_every: i64,
-    pub parts: i32,
-    pub part: i32,
-    pub builds: i64,
-    pub replays: i64,
-    pub first_bad: u64,
-    pub fastest2: u32,
-    pub unused: i32,
-    pub prediction_distance: f64,
-    pub skin: f64,
-    pub reach: f64,
-    pub limit2: f64,
-    pub farthest2: f64,
-    pub sorted: i32,
-    pub reported: i32,
-    pub faults: i32,
-    pub need_tile: i32,
-    pub need_rows: i32,
-    pub largest_tile: i32,
-    pub most_rows: i32,
-    pub arrived: i32,
-    pub slot: [Slot; SLOTS + 1],
-}
-
 impl Control {
-    /// Before anything has happened: the list is to be built.
+    /// Control block before anything has happened: the list is to be built.
     pub fn new() -> Self {
         let motion = Motion {
             timestep: 0.0,
@@ -170,90 +417,3 @@ impl Control {
         }
     }
 }
-
-/// Addresses of everything there is in device memory, for kernels.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C)]
-pub struct DeviceData {
-    pub n: i32,
-    pub tile_capacity: i32,
-    pub row_capacity: i32,
-    pub tile_stride: i32,
-    pub row_stride: i32,
-    pub neighbor_capacity: i32,
-    pub n_excluded: i32,
-    pub unused: i32,
-    pub geometry: BoxGeometry,
-    pub control: u64,
-    pub mass: u64,
-    pub inverse_mass: u64,
-    pub table: u64,
-    pub displacement_limits: u64,
-    pub position: [u64; 2],
-    pub built: u64,
-    pub displaced: u64,
-    pub x: [u64; 2],
-    pub v: [u64; 2],
-    pub id: [u64; 2],
-    pub image: [u64; 2],
-    pub force: u64,
-    pub charge_of: u64,
-    pub charge: u64,
-    pub bin: u64,
-    pub rank: u64,
-    pub height: u64,
-    pub order: u64,
-    pub count: u64,
-    pub start: u64,
-    pub sums: u64,
-    pub owned: u64,
-    pub tile_atoms: u64,
-    pub n_tile_atoms: u64,
-    pub origin: u64,
-    pub list: u64,
-    pub n_rows: u64,
-    pub own_order: u64,
-    pub neighbor: u64,
-    pub n_neighbor: u64,
-    pub excluded: u64,
-    pub index_by_id: u64,
-    pub partner: u64,
-    pub partner_range: u64,
-    pub met: u64,
-    pub center: u64,
-    pub extent: u64,
-    pub relative: u64,
-    pub share: u64,
-    pub functions: u64,
-    pub derivative: u64,
-    pub embedding: u64,
-    pub thermostat: u64,
-    pub deviates: u64,
-    pub partial: u64,
-    pub total: u64,
-}
-
-/// A position as kernels see it, in `mixed`: fractions of the box in units of 2^-32.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[repr(C, align(16))]
-pub struct FixedPosition {
-    pub fraction: [u32; 3],
-    pub species: i32,
-}
-
-/// The same in `double`: Cartesian.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[repr(C, align(16))]
-pub struct PlainPosition {
-    pub position: Vec3,
-    pub species: i64,
-}
-
-// SAFETY: numbers only, and no padding between them; so with the others.
-unsafe impl DeviceCopy for Control {}
-// SAFETY: see above.
-unsafe impl DeviceCopy for DeviceData {}
-// SAFETY: see above.
-unsafe impl DeviceCopy for FixedPosition {}
-// SAFETY: see above.
-unsafe impl DeviceCopy for PlainPosition {}

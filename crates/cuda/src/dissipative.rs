@@ -2,48 +2,48 @@
 
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
-use crate::step_graph::MidStepForces;
+use crate::mid_step::MidStepForces;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::thermostat::{Dissipative, pair_impulse};
 use jostle_core::{NoiseKey, Precision, Result};
 
-/// What kernels are told: as in `dissipative.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct DissipationData {
-    cutoff: f64,
-    friction: f64,
-    noise: f64,
-    seed: u64,
-    step: u64,
-    listed: i64,
+shared_structure! {
+    /// Thermostat of dissipative particle dynamics, and the noise of a step.
+    struct DissipationData {
+        cutoff: f64,
+        friction: f64,
+        noise: f64,
+        seed: u64,
+        step: u64,
+        /// 1 where lists of atoms have all pairs.
+        listed: i64,
+    }
 }
 
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for DissipationData {}
-
-/// The kernels, and velocities half-way.
+/// Kernels, and velocities at half a step.
 pub struct PairThermostat {
     apply_dpd_thermostat: Kernel,
     cross: Kernel,
     halfway: Buffer<f64>,
-    /// What batches are recorded for.
+    /// Thermostat of recorded batches.
     pub thermostat: Option<Dissipative>,
-    /// Whether all pairs with friction are in lists of atoms.
+    /// True where all pairs with friction are in lists of atoms.
     pub listed: bool,
 }
 
-/// The kernel's source.
+/// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula =
         codegen::scalar_function("pair_impulse", 5, |x| vec![pair_impulse(x[0], x[1], x[2], x[3], x[4])]);
-    kernels::mid_step_source(&formula, include_str!("../kernels/dissipative.cu"), precision, sums)
+    let physics = formula + &DissipationData::source();
+    kernels::mid_step_source(&physics, include_str!("../kernels/dissipative.cu"), precision, sums)
 }
 
 impl PairThermostat {
-    /// For `n` atoms.
+    /// Kernels for `n` atoms.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -59,12 +59,12 @@ impl PairThermostat {
         })
     }
 
-    /// Friction and noise at once, for a step that is named.
+    /// Launches of friction and noise of a given step.
     pub fn now(&self, data: &DeviceData, thermostat: &Dissipative, key: NoiseKey) -> [Launch; 2] {
         self.impulses(data, thermostat, key, -1)
     }
 
-    /// Half-way first, then all the way with the friction of the velocities half-way.
+    /// Launches to half the step first, then over the whole step with the friction of the velocities at half.
     fn impulses(&self, data: &DeviceData, thermostat: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
         let Dissipative { cutoff, friction, noise } = *thermostat;
         let said = DissipationData {

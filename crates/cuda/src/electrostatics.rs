@@ -1,6 +1,7 @@
-//! What charges, or dispersion over all images, do beyond the pairs in lists: atoms excluded from each
-//! other, and reciprocal space: on a mesh, or wave by wave.
+//! Long-range parts of charges, or of dispersion over all images: atoms excluded from each other, and
+//! reciprocal space, on a mesh or by single wave vectors.
 
+mod box_change;
 pub mod ewald;
 pub mod excluded;
 pub mod mesh;
@@ -10,28 +11,20 @@ use crate::driver::{Device, Launch};
 use crate::exclusions::Exclusions;
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
+pub use box_change::BoxChange;
 use ewald::Ewald;
 use excluded::ExcludedCharges;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::{Forces, LatticeSum};
 use mesh::Mesh;
 
-/// Energy and virial, which each part leaves in shares.
+/// Number of sums of which each part leaves shares: energy and virial.
 pub const SUMS: usize = 7;
 
-/// What became of charges in another box.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BoxChange {
-    /// Everything is where it was.
-    AsItWas,
-    /// Their mesh is another one, or their wave vectors are others.
-    Anew,
-}
-
-/// Charges on a device, or dispersion over all images.
+/// Lattice sum on a device: of charges, or of dispersion.
 pub struct LatticeSumKernel {
     sum: LatticeSum,
-    /// The number of the term.
+    /// Number of the term.
     pub term: usize,
     excluded: Option<ExcludedCharges>,
     mesh: Option<Mesh>,
@@ -39,7 +32,7 @@ pub struct LatticeSumKernel {
 }
 
 impl LatticeSumKernel {
-    /// What the sums of a system need besides lists of pairs.
+    /// Kernels of the lattice sums of a system, besides those of pairs.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -65,17 +58,17 @@ impl LatticeSumKernel {
         numbered.map(one).collect()
     }
 
-    /// Whether there is anything to do besides lists of pairs.
+    /// Returns true where there is anything to compute besides pairs.
     pub fn acts(&self) -> bool {
         self.excluded.is_some() || self.mesh.is_some() || self.ewald.is_some()
     }
 
-    /// Energy of all atoms with themselves, and with what is spread evenly: see [`LatticeSum::constants`].
+    /// Energy of all atoms with themselves, and with the uniform background: see [`LatticeSum::constants`].
     pub fn constants(&self, system: &System) -> [f64; 2] {
         self.sum.constants(system)
     }
 
-    /// Follows a box that has changed.
+    /// Adapts to a box that has changed.
     ///
     /// # Errors
     /// If there is not enough memory for a larger mesh, or its kernels cannot be compiled.
@@ -87,9 +80,9 @@ impl LatticeSumKernel {
         }
     }
 
-    /// The reciprocal-space potential, which needs nobody's forces and is needed by [`LatticeSumKernel::forces`]
-    /// only. What leaves shares of energy and virial is followed by what `add_up` makes of so many of
-    /// them.
+    /// Launches of the reciprocal-space potential, which depends on no forces and is used by
+    /// [`LatticeSumKernel::forces`] only. `add_up` gives the launch that follows one that leaves so many
+    /// shares of energy and virial.
     pub fn reciprocal(
         &self,
         data: &DeviceData,
@@ -105,7 +98,8 @@ impl LatticeSumKernel {
         }
     }
 
-    /// Adds the forces; likewise. `asked`: the weight of long-range forces where it is no step that says so.
+    /// Launches that add the forces, with `add_up` as in [`LatticeSumKernel::reciprocal`]. `asked`: weight of
+    /// long-range forces outside steps.
     pub fn forces(
         &self,
         data: &DeviceData,
@@ -127,7 +121,7 @@ impl LatticeSumKernel {
         launches
     }
 
-    /// The most shares that any part leaves.
+    /// Largest number of shares that any part leaves.
     pub fn most_shares(&self) -> u32 {
         let excluded = self.excluded.as_ref().map_or(0, ExcludedCharges::shares);
         excluded

@@ -2,16 +2,16 @@
 
 use crate::arrays::Reals;
 use crate::codegen;
-use crate::device_data::DeviceData;
+use crate::device_data::{DeviceData, EmbeddedArrays};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
+use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::{NeighborEngine, Trigger};
-use crate::tiles::ListCapacity;
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::embedded::{cubic, pair};
 use jostle_potentials::{Embedded, Forces};
 use std::fmt::Write;
 
-/// The generated part of the source: formulas, grids, and what one term more than those of pairs
+/// Generated part of the source: formulas, grids, and definitions that one more term than those of pairs
 /// changes. Empty without embedded atoms.
 pub fn source(forces: &Forces, precision: Precision) -> String {
     let Some(term) = &forces.embedded else { return String::new() };
@@ -52,7 +52,7 @@ pub fn source(forces: &Forces, precision: Precision) -> String {
         )
 }
 
-/// Where the embedding functions of the species begin, in fours.
+/// Beginnings of the embedding functions of the species, in fours.
 fn embedding_starts(term: &Embedded) -> Vec<usize> {
     let mut next = term.table().len() / 4;
     let mut starts = Vec::new();
@@ -63,7 +63,7 @@ fn embedding_starts(term: &Embedded) -> Vec<usize> {
     starts
 }
 
-/// A pair algorithm, and what embedded atoms do with it.
+/// Pair algorithm, and the kernels of embedded atoms over its lists.
 pub struct EmbeddedEngine {
     pairs: Box<dyn NeighborEngine>,
     densities: Kernel,
@@ -75,7 +75,7 @@ pub struct EmbeddedEngine {
 }
 
 impl EmbeddedEngine {
-    /// Room for `n` atoms.
+    /// Kernels and memory for `n` atoms.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -117,9 +117,11 @@ impl NeighborEngine for EmbeddedEngine {
 
     fn attach(&self, data: &mut DeviceData) {
         self.pairs.attach(data);
-        data.functions = self.functions.address();
-        data.derivative = self.derivative.address();
-        data.embedding = self.embedding.address();
+        data.embedded = EmbeddedArrays {
+            functions: self.functions.address(),
+            derivative: self.derivative.address(),
+            energy: self.embedding.address(),
+        };
     }
 
     fn holds(&self, capacity: ListCapacity) -> bool {
@@ -149,7 +151,7 @@ impl NeighborEngine for EmbeddedEngine {
         launches
     }
 
-    fn step(&self, _world: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, _data: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
         None
     }
 

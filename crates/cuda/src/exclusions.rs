@@ -1,26 +1,26 @@
 //! Atoms without a pair force, in device memory.
 
-use crate::device_data::DeviceData;
+use crate::device_data::{DeviceData, ExclusionLists};
 use crate::driver::{Buffer, Device};
 use jostle_core::Result;
 
-/// Who excludes whom: four of each atom's after the other, then the next four of all of them.
+/// Lists of excluded atoms: four of each atom's after the other, then the next four of all of them.
 #[derive(Clone)]
 pub struct Exclusions {
     fours: usize,
-    /// By id: ids.
+    /// Excluded ids, by id.
     ids: Buffer<u32>,
-    /// Where atoms are, by id.
+    /// Index of an atom, by id.
     index_by_id: Buffer<u32>,
-    /// By index: indices, and those in tiles.
+    /// Excluded indices by index, and those in tiles.
     partner: Buffer<u32>,
-    /// By index: the first and the last index of a partner.
+    /// First and last excluded index, by index.
     range: Buffer<u32>,
-    met: Buffer<u32>,
+    tile_index: Buffer<u32>,
 }
 
 impl Exclusions {
-    /// From the ids that each atom excludes, by id; empty where no atom excludes any.
+    /// Lists of the ids that each atom excludes, by id; empty where no atom excludes any.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -37,22 +37,25 @@ impl Exclusions {
             index_by_id: device.alloc(places)?,
             partner: device.alloc(ids.len())?,
             range: device.alloc(2 * places)?,
-            met: device.alloc(ids.len())?,
+            tile_index: device.alloc(ids.len())?,
             ids: device.upload(&ids)?,
         })
     }
 
-    /// Enters them into the device data.
+    /// Enters the lists into the device data.
     pub fn attach(&self, data: &mut DeviceData) {
-        data.n_excluded = self.fours as i32;
-        data.excluded = self.ids.address();
-        data.index_by_id = self.index_by_id.address();
-        data.partner = self.partner.address();
-        data.partner_range = self.range.address();
-        data.met = self.met.address();
+        data.exclusions = ExclusionLists {
+            fours: self.fours as i32,
+            unused: 0,
+            ids: self.ids.address(),
+            index_by_id: self.index_by_id.address(),
+            partner: self.partner.address(),
+            partner_range: self.range.address(),
+            tile_index: self.tile_index.address(),
+        };
     }
 
-    /// Whether there are none.
+    /// Returns true where no atom excludes any.
     pub fn is_empty(&self) -> bool {
         self.fours == 0
     }

@@ -1,85 +1,79 @@
-//! Fields and walls (`kernels/external.cu`), and restraints with them: forces that are added to those of
-//! other atoms.
+//! Fields and walls (`kernels/external.cu`), and restraints: forces that are added to those of other atoms.
 
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::restraint::RestraintKernels;
-use crate::step_graph::VIRIAL;
-use crate::sums::Summation;
+use crate::shared::{SharedStructure, shared_structure};
+use crate::sums::{Summation, VIRIAL};
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
 use jostle_potentials::external::{Field, Wall};
 
-/// What kernels are told of a field: as in `field.cu`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct FieldData {
-    force: u64,
-    members: u64,
+shared_structure! {
+    /// Field: a force that is the same everywhere.
+    struct FieldData {
+        /// Forces by species: [species][3].
+        force: u64 = "const double*",
+        /// 1 for atoms on which the field acts, by id; null where it acts on all.
+        members: u64 = "const u32*",
+    }
+
+    /// Wall: a plane that acts on atoms.
+    struct WallData {
+        /// Table of the pair force.
+        table: u64 = "const real*",
+        /// Cut-offs by species; 0 without a force.
+        reach: u64 = "const double*",
+        /// Position of the plane along its axis.
+        at: f64,
+        /// 1 or -1: direction from the plane to the atoms.
+        side: f64,
+        axis: i64,
+    }
 }
 
-/// What kernels are told of a wall: as in `wall.cu`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct WallData {
-    table: u64,
-    reach: u64,
-    at: f64,
-    side: f64,
-    axis: i64,
-}
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for FieldData {}
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for WallData {}
-
-/// A field or a wall.
+/// Field or wall.
 #[derive(Debug, Clone, Copy)]
 enum FieldOrWall {
     Field(FieldData),
     Wall(WallData),
 }
 
-/// The kernels of one field or wall.
+/// Kernels of one field or wall.
 struct ExternalTerm {
     data: FieldOrWall,
     forces: Kernel,
     energies: Kernel,
     sums: Kernel,
-    /// What the addresses in `data` belong to.
+    /// Memory to which the addresses in `data` point.
     _numbers: Buffer<f64>,
     _members: Option<Buffer<u32>>,
     _table: Option<Reals>,
 }
 
-/// All fields and walls, and restraints.
+/// Fields, walls, and restraints of a system.
 pub struct ExternalForces {
     terms: Vec<ExternalTerm>,
     restraints: Option<RestraintKernels>,
     shares: u32,
-    /// Where the first of them has its energy in a sample.
+    /// Index in a sample of the energy of the first of them.
     first: usize,
 }
 
-/// The source for a field.
+/// Source of the kernels for a field.
 pub fn field(precision: Precision, sums: Summation) -> Build {
-    kernels::module_source(
-        include_str!("../kernels/field.cu"),
-        include_str!("../kernels/external.cu"),
-        precision,
-        sums,
-    )
+    let physics = FieldData::source() + include_str!("../kernels/field.cu");
+    kernels::module_source(&physics, include_str!("../kernels/external.cu"), precision, sums)
 }
 
-/// The source for a wall.
+/// Source of the kernels for a wall.
 pub fn wall(wall: &Wall, precision: Precision, sums: Summation) -> Build {
     let pair = codegen::pair_source(std::slice::from_ref(&wall.term), &[], precision);
-    let physics = [pair.source.as_str(), include_str!("../kernels/wall.cu")].join("\n");
+    let physics = [&pair.source, &WallData::source(), include_str!("../kernels/wall.cu")].join("\n");
     let build = kernels::module_source(&physics, include_str!("../kernels/external.cu"), precision, sums);
     Build { table: pair.table, ..build }
 }
@@ -139,7 +133,7 @@ impl ExternalTerm {
 }
 
 impl ExternalForces {
-    /// What fields, walls and restraints need on a device; `None` where there are none.
+    /// Kernels of the fields, walls and restraints of a system; `None` without any.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -160,7 +154,7 @@ impl ExternalForces {
         Ok(any.then_some(ExternalForces { terms, restraints, shares, first }))
     }
 
-    /// Follows springs whose stiffness has changed, and the box.
+    /// Updates springs whose stiffness has changed, and the box.
     ///
     /// # Errors
     /// If the device failed.
@@ -169,12 +163,12 @@ impl ExternalForces {
         restraints.map_or(Ok(()), |restraints| restraints.follow(&forces.restraints, simbox))
     }
 
-    /// What is to be found after a sort: part of what builds lists.
+    /// Launch that finds the restrained atoms after a sort: part of building lists.
     pub fn build(&self, data: &DeviceData, slot: i32) -> Option<Launch> {
         self.restraints.as_ref().map(|restraints| restraints.build(data, slot))
     }
 
-    /// Adds the forces; with energies, these go into a sample, too.
+    /// Launches that add the forces; with energies, these go into a sample, too.
     pub fn forces(
         &self,
         data: &DeviceData,

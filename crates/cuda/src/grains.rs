@@ -1,51 +1,63 @@
-//! Damping and friction at the contacts of grains (`kernels/grains.cu`).
+//! Launches of damping and friction over a given time.
 
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
-use crate::step_graph::MidStepForces;
+use crate::mid_step::MidStepForces;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::{Precision, Result, State, System, Vec3};
 use jostle_potentials::Grains;
 use jostle_potentials::external::{Surface, Wall};
 use jostle_potentials::grains::{Contact, friction};
 
-/// What kernels are told: as in `grains.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct ContactData {
-    law: [f64; 4],
-    timestep: f64,
-    longest: f64,
-    radius: u64,
-    inverse_inertia: u64,
-    angular: u64,
-    faces: u64,
-    n_faces: i64,
-    listed: i64,
+shared_structure! {
+    /// Wall with friction on grains.
+    struct Face {
+        axis: f64,
+        at: f64,
+        /// 1 or -1: direction from the wall to the grains.
+        side: f64,
+    }
+
+    /// Grains, and their law of contact.
+    struct ContactData {
+        law: [f64; 4],
+        /// Time step where there is no slot.
+        timestep: f64,
+        /// Distance of the centres of the largest grains that touch.
+        longest: f64,
+        /// Radii by species.
+        radius: u64 = "const double*",
+        /// Inverse moments of inertia by species.
+        inverse_inertia: u64 = "const double*",
+        /// Angular velocities by id and axis.
+        angular: u64 = "double*",
+        faces: u64 = "const Face*",
+        n_faces: i64,
+        /// 1 where lists of atoms have all pairs.
+        listed: i64,
+    }
 }
 
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for ContactData {}
-
-/// The kernels, and how grains turn.
+/// Kernels, and angular velocities of grains.
 pub struct Contacts {
     apply_contact_friction: Kernel,
     cross: Kernel,
     said: ContactData,
-    /// By id and axis.
+    /// Angular velocities by id and axis.
     angular: Buffer<f64>,
-    /// Velocities half-way, and angular ones.
+    /// Velocities and angular velocities at half a step.
     halfway: [Buffer<f64>; 2],
-    /// By id, 0 where a grain does not turn.
+    /// Inverse moments of inertia by id, 0 where a grain does not turn.
     inverse_inertia: Vec<f64>,
-    /// What addresses in `said` belong to.
+    /// Memory to which the addresses in `said` point.
     _numbers: [Buffer<f64>; 2],
-    _faces: Buffer<f64>,
+    _faces: Buffer<Face>,
 }
 
-/// The kernel's source.
+/// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula = codegen::scalar_function("friction", 20, |x| {
         let three = |first: usize| [x[first], x[first + 1], x[first + 2]];
@@ -54,11 +66,12 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         let (force, twist) = friction(law, &contact, three(11), [three(14), three(17)]);
         [force, twist].concat()
     });
-    kernels::mid_step_source(&formula, include_str!("../kernels/grains.cu"), precision, sums)
+    let physics = [formula, Face::source(), ContactData::source()].concat();
+    kernels::mid_step_source(&physics, include_str!("../kernels/grains.cu"), precision, sums)
 }
 
 impl Contacts {
-    /// The grains of a system, and those of its walls that have friction on them.
+    /// Kernels for the grains of a system, and for its walls with friction.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -76,11 +89,11 @@ impl Contacts {
         let inverse_inertia = grains.inverse_inertia(system);
         let numbers = [device.upload(&grains.radius)?, device.upload(inverse_inertia.values())?];
         let walls = walls.iter().filter(|wall| wall.surface == Surface::Grains);
-        let mut faces: Vec<f64> =
-            walls.flat_map(|wall| [wall.axis as f64, wall.at, wall.side.sign()]).collect();
-        let n_faces = faces.len() as i64 / 3;
-        // There is no room for nothing.
-        faces.resize(faces.len().max(3), 0.0);
+        let face = |wall: &Wall| Face { axis: wall.axis as f64, at: wall.at, side: wall.side.sign() };
+        let mut faces: Vec<Face> = walls.map(face).collect();
+        let n_faces = faces.len() as i64;
+        // Buffers are never empty.
+        faces.resize(faces.len().max(1), Face { axis: 0.0, at: 0.0, side: 0.0 });
         let faces = device.upload(&faces)?;
         let angular = device.alloc(3 * n)?;
         let said = ContactData {
@@ -106,12 +119,12 @@ impl Contacts {
         })
     }
 
-    /// Whether all pairs that touch are in lists of atoms.
+    /// Sets if all pairs in contact are in lists of atoms.
     pub fn set_listed(&mut self, listed: bool) {
         self.said.listed = i64::from(listed);
     }
 
-    /// Makes grains turn as those of a state do.
+    /// Uploads the angular velocities of a state.
     ///
     /// # Errors
     /// If the device does not answer.
@@ -123,7 +136,7 @@ impl Contacts {
         self.angular.write(0, angular.as_flattened())
     }
 
-    /// How the grains of a state turn now.
+    /// Downloads the angular velocities into a state.
     ///
     /// # Errors
     /// If the device does not answer.
@@ -133,7 +146,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// The energy of rotation.
+    /// Rotational energy of all grains.
     ///
     /// # Errors
     /// If the device does not answer.
@@ -149,12 +162,12 @@ impl Contacts {
         Ok(self.angular.to_vec()?.as_chunks().0.to_vec())
     }
 
-    /// Damping and friction at once, over so long a time.
+    /// Launches of damping and friction over a given time.
     pub fn now(&self, data: &DeviceData, timestep: f64) -> [Launch; 2] {
         self.impulses(data, timestep, -1)
     }
 
-    /// Half-way first, then all the way with the friction of the velocities half-way.
+    /// Launches to half the step first, then over the whole step with the friction of the velocities at half.
     fn impulses(&self, data: &DeviceData, timestep: f64, slot: i32) -> [Launch; 2] {
         let said = ContactData { timestep, ..self.said };
         let [halfway, turning] = self.halfway.each_ref().map(Buffer::address);

@@ -1,79 +1,73 @@
-//! The kernels' source: physics from [`crate::codegen`], skeletons from `kernels/`.
+//! Source of the kernels: physics from [`crate::codegen`], skeletons from `kernels/`.
 
-use crate::all_pairs::PairShape;
-use crate::bonded;
 use crate::codegen;
-use crate::constraints;
-use crate::device_data::{Control, DeviceData};
+use crate::device_data;
 use crate::driver::{Device, Kernel};
-use crate::electrostatics;
-use crate::embedded;
 use crate::sums::Summation;
-use jostle_core::constraints::Groups;
 use jostle_core::thermostat::noise_amplitude;
-use jostle_core::{Algorithm, Precision, Result, SimBox, System, Thermostat};
-use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{Forces, LatticeSum};
+use jostle_core::{Algorithm, Precision, Result};
+use jostle_potentials::Forces;
 
-/// What a set of kernels is compiled for.
+/// Source and options from which a set of kernels is compiled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Build {
-    /// Their source.
+    /// Source of the kernels.
     pub source: String,
-    /// Numbers that are compiled in, for the compiler's command line.
+    /// Numbers that are compiled in, as options of the compiler.
     pub options: Vec<String>,
     /// Pair coefficients, see [`codegen::PairSource`].
     pub table: Vec<f64>,
 }
 
-/// What all kernels start with, in the order the parts need each other.
-fn prelude() -> [String; 4] {
-    let noise = codegen::scalar_function("noise_amplitude", 3, |x| vec![noise_amplitude(x[0], x[1], x[2])]);
-    [
-        include_str!("../kernels/prelude.cuh").into(),
-        noise,
-        include_str!("../kernels/motion.cuh").into(),
-        include_str!("../kernels/sums.cuh").into(),
-    ]
+/// Beginning of every source: numbers, positions, and the structures that host and kernels share.
+pub fn prelude() -> String {
+    include_str!("../kernels/prelude.cuh").replace("#include \"device_data.cuh\"\n", &device_data::source())
 }
 
-/// What finds atoms in the order in which they are sorted.
-const SEARCH: &str = include_str!("../kernels/search.cuh");
+/// Beginning of all sources of kernels, in the order in which the parts need each other.
+pub(crate) fn common_source() -> String {
+    let noise = codegen::scalar_function("noise_amplitude", 3, |x| vec![noise_amplitude(x[0], x[1], x[2])]);
+    [&prelude(), &noise, include_str!("../kernels/motion.cuh"), include_str!("../kernels/sums.cuh")]
+        .join("\n")
+}
 
-/// How pairs are found.
+/// Search for atoms in the order in which they are sorted.
+pub(crate) const SEARCH: &str = include_str!("../kernels/search.cuh");
+
+/// Algorithm that finds pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairAlgorithm {
     /// Lists of tiles of atoms.
     Tiles,
     /// A list for each atom.
     List,
-    /// No lists: every atom looks into the cells around it.
+    /// Cells around every atom, without lists.
     Cells,
-    /// Every pair.
+    /// All pairs.
     AllPairs,
 }
 
 impl PairAlgorithm {
-    /// All of them.
+    /// All pair algorithms.
     pub const ALL: [PairAlgorithm; 4] =
         [PairAlgorithm::Tiles, PairAlgorithm::List, PairAlgorithm::Cells, PairAlgorithm::AllPairs];
-    /// Those of them that have exact sums.
-    const EXACT: [PairAlgorithm; 2] = [PairAlgorithm::List, PairAlgorithm::Cells];
+    /// Pair algorithms that have exact sums.
+    pub(crate) const EXACT: [PairAlgorithm; 2] = [PairAlgorithm::List, PairAlgorithm::Cells];
 
-    /// Whether it has these forces, with such sums. Embedded atoms need lists; where all pairs are met,
-    /// there are no charges.
+    /// Returns true where the algorithm has these forces, with such sums. Embedded atoms need lists; the
+    /// algorithm over all pairs has no charges.
     pub fn has(self, forces: &Forces, sums: Summation) -> bool {
         let embedded = matches!((self, sums), (PairAlgorithm::Tiles | PairAlgorithm::List, Summation::Fast));
         (forces.embedded.is_none() || embedded)
             && (forces.electrostatics.is_none() || self != PairAlgorithm::AllPairs)
     }
 
-    /// Whether it can leave pairs out.
+    /// Returns true where the algorithm can leave pairs out.
     pub fn excludes(self) -> bool {
         matches!(self, PairAlgorithm::Tiles | PairAlgorithm::List)
     }
 
-    /// Its name in the input file.
+    /// Name in the input file.
     pub fn name(self) -> &'static str {
         let algorithm = match self {
             PairAlgorithm::Tiles => Algorithm::Tiles,
@@ -84,7 +78,7 @@ impl PairAlgorithm {
         algorithm.name()
     }
 
-    /// The kernels' skeletons.
+    /// Skeletons of the kernels.
     pub(crate) fn source(self) -> &'static str {
         match self {
             PairAlgorithm::Tiles => concat!(
@@ -99,39 +93,40 @@ impl PairAlgorithm {
     }
 }
 
-/// Tile kernels are compiled for one shape of tiles.
+/// Shape of tiles, for which tile kernels are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileShape {
-    /// Atoms a block of threads owns: a multiple of `32 / team`.
+    /// Number of atoms that a block of threads owns: a multiple of `32 / team`.
     pub atoms: u32,
-    /// Threads that share an atom: 1, 2, 4 or 8.
+    /// Number of threads that share an atom: 1, 2, 4 or 8.
     pub team: u32,
-    /// Blocks among which so many atoms may be divided where they are not near each other; more than 1
-    /// only for 32 atoms.
+    /// Number of blocks among which so many atoms may be divided where they are not near each other; more
+    /// than 1 only for 32 atoms.
     pub parts: u32,
-    /// How many atoms a tile may gather.
+    /// Limit of the number of atoms that a tile may gather.
     pub size: TileSize,
-    /// Threads that a multiprocessor should be able to hold: what registers are rationed for.
+    /// Number of threads that a multiprocessor should be able to hold: registers are limited accordingly.
     pub resident: u32,
 }
 
-/// How many atoms a tile may gather: as in `tiles.cuh`, which knows how to save memory in small ones.
+/// Limit of the number of atoms that a tile may gather: as in `tiles.cuh`, where small tiles take less
+/// memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 #[repr(i32)]
 pub enum TileSize {
     /// At most [`TileSize::MOST_SMALL`].
     Small = 0,
-    /// As many as 64 KiB hold.
+    /// At most as many as 64 KiB hold.
     Medium = 1,
     /// At most 65,535.
     Large = 2,
 }
 
 impl TileSize {
-    /// Atoms that a small tile may gather: 255 of each class and the dummies.
+    /// Largest number of atoms of a small tile: 255 of each class and the dummies.
     pub const MOST_SMALL: usize = 2040;
 
-    /// What so many atoms need, of so many bytes each.
+    /// Size of tiles of so many atoms, of so many bytes each.
     pub fn of(atoms: usize, bytes: usize) -> Self {
         match atoms {
             0..=Self::MOST_SMALL => TileSize::Small,
@@ -147,9 +142,9 @@ impl TileShape {
         TileShape { atoms, team, parts: 1, size: TileSize::Small, resident: MOST_RESIDENT }
     }
 
-    /// The same where `n` atoms are all there are: with less to hold, threads may have more registers. So they
-    /// may where blocks are many times as many as the device holds and lists are long: what counts is that all
-    /// have a place at once, or else that each is fast.
+    /// Shape where `n` is the number of all atoms: with fewer threads to hold, each may have more registers.
+    /// Registers count more, too, where blocks are many times as many as the device holds and lists are long: either
+    /// all blocks should be resident at once, or each should be fast.
     pub fn for_atoms(self, n: usize, multiprocessors: u32) -> Self {
         let blocks = n.div_ceil(self.atoms as usize).div_ceil(multiprocessors.max(1) as usize);
         let wanted = blocks * self.threads() as usize;
@@ -158,19 +153,19 @@ impl TileShape {
         TileShape { resident: resident.unwrap_or(many), ..self }
     }
 
-    /// Threads of a block.
+    /// Number of threads of a block.
     pub fn threads(&self) -> u32 {
         self.atoms * self.team
     }
 }
 
-/// Beyond this there are too few registers for each.
+/// Limit above which there are too few registers for each thread.
 const MOST_RESIDENT: u32 = 1536;
-/// Where a block is one of many, and eight threads share an atom.
+/// Limit where a block is one of many, and eight threads share an atom.
 const RESIDENT_OF_MANY: u32 = 1280;
 
-/// Puts the source of all that pairs have no part in together: it is the same for all systems.
-fn of_atoms(precision: Precision, sums: Summation) -> Build {
+/// Source of all kernels that do not depend on pairs: it is the same for all systems.
+pub(crate) fn of_atoms(precision: Precision, sums: Summation) -> Build {
     let kernels = concat!(
         include_str!("../kernels/integrate.cu"),
         include_str!("../kernels/reduce.cu"),
@@ -180,165 +175,40 @@ fn of_atoms(precision: Precision, sums: Summation) -> Build {
     module_source(SEARCH, kernels, precision, sums)
 }
 
-/// Puts the source for pairs of atoms together.
-pub fn build(
-    forces: &Forces,
-    precision: Precision,
-    algorithm: PairAlgorithm,
-    shape: TileShape,
-    pairs: PairShape,
-    sums: Summation,
-) -> Build {
-    let pair = codegen::pair_source(&forces.pairs, &Vec::from_iter(forces.sums()), precision);
-    let mut source = prelude().join("\n");
-    let of_metal = embedded::source(forces, precision);
-    let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
-    let physics = [pair.source.as_str(), of_metal.as_str()];
-    let skeleton = [include_str!("../kernels/pair.cuh"), SEARCH, algorithm.source()];
-    for part in physics.iter().chain(&skeleton).chain(&passes) {
-        source.push('\n');
-        source.push_str(part);
-    }
-    let double = precision == Precision::Double;
-    let mut options = common_options(precision, sums);
-    match algorithm {
-        PairAlgorithm::Tiles => {
-            let resident = if double { shape.resident / 2 } else { shape.resident };
-            options.extend([
-                format!("-DTILE_ATOMS={}", shape.atoms),
-                format!("-DTEAM={}", shape.team),
-                format!("-DPARTS={}", shape.parts),
-                format!("-DTILE_SIZE={}", shape.size as i32),
-                format!("-DRESIDENT={}", resident.max(shape.threads())),
-            ]);
-        }
-        PairAlgorithm::AllPairs => options.extend(pairs.options(precision)),
-        PairAlgorithm::List => {
-            let team = crate::list::team(shape.team, forces.embedded.is_some(), sums);
-            options.push(format!("-DLIST_TEAM={team}"));
-        }
-        PairAlgorithm::Cells => {}
-    }
-    Build { source, options, table: pair.table }
-}
-
-/// The source of kernels that act in the middle of a step.
+/// Source of kernels in the middle of a step.
 pub fn mid_step_source(formula: &str, skeleton: &str, precision: Precision, sums: Summation) -> Build {
     let physics = [formula, SEARCH, include_str!("../kernels/mid_step.cuh")].join("\n");
     module_source(&physics, skeleton, precision, sums)
 }
 
-/// Blocks of a kernel in which every one of `n` atoms has a thread.
+/// Number of blocks of a kernel with a thread for each of `n` atoms.
 pub fn blocks_of(n: i32) -> u32 {
     (n as u32).div_ceil(ATOM_THREADS).max(1)
 }
 
-/// What acts in the middle of a step: friction and noise of pairs, and that of grains.
-pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
-    [crate::dissipative::build(precision, Summation::Fast), crate::grains::build(precision, Summation::Fast)]
-}
-
-/// Restraints, and fields.
-pub fn of_external(precision: Precision) -> [Build; 2] {
-    [crate::restraint::build(precision, Summation::Fast), crate::external::field(precision, Summation::Fast)]
-}
-
-/// What is compiled for every run, whatever its forces: with fast sums, and with exact ones for these.
-pub fn of_every_run(forces: &Forces, precision: Precision) -> [Build; 2] {
-    [Summation::Fast, Summation::exact(forces)].map(|sums| of_atoms(precision, sums))
-}
-
-/// All that may be compiled for a run with these forces, with large systems in mind: every pair algorithm.
-pub fn default_builds(forces: &Forces, precision: Precision) -> Vec<Build> {
-    builds(forces, precision, &PairAlgorithm::ALL, Summation::Fast)
-}
-
-/// Tiles as they are where lists are long and densities uneven: several threads an atom, blocks in parts.
-pub fn of_long_lists(forces: &Forces, precision: Precision) -> Build {
-    let shape = TileShape { parts: 2, ..TileShape::new(32, 8) };
-    build(forces, precision, PairAlgorithm::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
-}
-
-/// The default builds with exact sums, as reproducible runs need them, and those of a thermostat.
-pub fn reproducible_builds(forces: &Forces, precision: Precision, scaling: &Thermostat) -> Vec<Build> {
-    let exact = Summation::exact(forces);
-    let mut builds = builds(forces, precision, &PairAlgorithm::EXACT, exact);
-    if let Some(update) = crate::thermostat::source(scaling) {
-        builds.extend([Summation::Fast, exact].map(|sums| thermostat(&update, precision, sums)));
-    }
-    builds
-}
-
-/// What may be compiled for molecules: what they are bound in, for few and for many entries an atom,
-/// constraints, what moves them as they are, and forces in open space.
-///
-/// # Errors
-/// If too many constraints hang together.
-pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
-    let groups = Groups::new(system)?;
-    let sums = [Summation::Fast, Summation::exact(forces)];
-    let shapes = [(bonded::Which::All, 1), (bonded::Which::Some, 8)];
-    let bonded = sums
-        .iter()
-        .flat_map(|sums| shapes.map(|(which, team)| bonded::build(forces, which, team, precision, *sums)));
-    let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
-    let volume = sums.iter().map(|sums| crate::molecules::build(precision, *sums));
-    let vacuum = std::iter::once_with(|| crate::vacuum::build(precision));
-    Ok(bonded.chain(constraints).chain(volume).chain(vacuum).collect())
-}
-
-/// What is compiled besides for a sum over all images: a mesh, which sees to excluded atoms, too, single
-/// reciprocal space, or what sees to excluded atoms alone.
-///
-/// # Errors
-/// If a mesh has more points than a GPU can have.
-pub fn of_sum(sum: &LatticeSum, simbox: &SimBox, precision: Precision) -> Result<Build> {
-    if let Method::Ewald { .. } = sum.method() {
-        return Ok(electrostatics::ewald::build(sum, precision));
-    }
-    let mesh = electrostatics::mesh::source(sum, simbox, precision, Summation::Fast)?;
-    Ok(mesh.unwrap_or_else(|| electrostatics::excluded::build(sum, precision, Summation::Fast)))
-}
-
-fn builds(
-    forces: &Forces,
-    precision: Precision,
-    algorithms: &[PairAlgorithm],
-    sums: Summation,
-) -> Vec<Build> {
-    let shape = TileShape::new(128, 1);
-    let pairs = PairShape::for_atoms(100_000);
-    let algorithms = algorithms.iter().filter(|algorithm| algorithm.has(forces, sums));
-    algorithms.map(|algorithm| build(forces, precision, *algorithm, shape, pairs, sums)).collect()
-}
-
-/// Puts the source for a thermostat together; `update` is what it does, see `kernels/thermostat.cu`.
+/// Source of a thermostat; `update` is its function, see `kernels/thermostat.cu`.
 pub(crate) fn thermostat(update: &str, precision: Precision, sums: Summation) -> Build {
     module_source(update, include_str!("../kernels/thermostat.cu"), precision, sums)
 }
 
-/// Puts the source of kernels together that know nothing of pairs.
+/// Source of kernels that do not depend on pairs.
 pub(crate) fn module_source(physics: &str, kernels: &str, precision: Precision, sums: Summation) -> Build {
-    let source = [&prelude().join("\n"), physics, kernels].join("\n");
+    let source = [&common_source(), physics, kernels].join("\n");
     Build { source, options: common_options(precision, sums), table: Vec::new() }
 }
 
-fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
-    let mut options = vec![
-        format!("-DDOUBLE={}", i32::from(precision == Precision::Double)),
-        format!("-DCONTROL_BYTES={}", size_of::<Control>()),
-        format!("-DDEVICE_DATA_BYTES={}", size_of::<DeviceData>()),
-    ];
+pub(crate) fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
+    let mut options = vec![format!("-DDOUBLE={}", i32::from(precision == Precision::Double))];
     options.extend(sums.options());
     options
 }
 
-/// The kernels that every pair algorithm needs.
+/// Kernels that every pair algorithm needs.
 #[derive(Clone)]
 pub(crate) struct Kernels {
     pub place_atoms: Kernel,
     pub sort: Vec<(Kernel, Work)>,
-    /// Where atoms are that exclude each other: after the sort.
+    /// Kernels that find atoms that exclude each other, after the sort.
     pub exclusions: [Kernel; 2],
     pub find_missing_pairs: Kernel,
     pub settle: Kernel,
@@ -357,7 +227,7 @@ pub(crate) struct Kernels {
     pub add_shares_onto: Kernel,
 }
 
-/// What the threads of a sorting kernel are for.
+/// Work of the threads of a sorting kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// One atom each.
@@ -366,18 +236,18 @@ pub(crate) enum Work {
     Bins,
 }
 
-/// Threads of blocks in which each thread has its atom.
+/// Threads of blocks with a thread for each atom.
 pub(crate) const ATOM_THREADS: u32 = 256;
-/// Atoms of which a block looks around those that are displaced: as in `displacement.cu`.
+/// Number of atoms of which a block searches around those that are displaced: as in `displacement.cu`.
 pub(crate) const DISPLACED_ATOMS: u32 = 2048;
-/// Bins scanned by one block: as in `sort.cu`.
+/// Number of bins scanned by one block: as in `sort.cu`.
 pub(crate) const SCAN_BLOCK: usize = 1024;
 
 impl Kernels {
-    /// Compiles them, or finds them compiled: for any run before.
+    /// Compiles the kernels, or finds them in the cache: they are the same for all runs.
     ///
     /// # Errors
-    /// If there is no compiler for the device, or it refuses the source.
+    /// If there is no compiler for the device, or the compiler refuses the source.
     pub fn new(device: &Device, precision: Precision, sums: Summation) -> Result<Self> {
         let build = of_atoms(precision, sums);
         let module = device.compile("atoms.cu", &build.source, &build.options)?;

@@ -1,9 +1,10 @@
-//! The GPU engine: CUDA kernels, whose physics [`codegen`] writes, compiled at run time and run
-//! through [`driver`], on an NVIDIA GPU or, for tests, on the emulation of one.
+//! GPU engine: CUDA kernels, whose physics [`codegen`] writes, compiled at run time and run through
+//! [`driver`], on an NVIDIA GPU or, for tests, on the emulation of one.
 
 mod all_pairs;
 mod arrays;
 mod bonded;
+pub mod builds;
 mod cache;
 mod cells;
 pub mod codegen;
@@ -19,9 +20,12 @@ mod external;
 mod grains;
 pub mod kernels;
 mod list;
+mod list_capacity;
+mod mid_step;
 mod molecules;
 mod neighbor_engine;
 mod restraint;
+mod shared;
 mod skin;
 mod step_graph;
 mod sums;
@@ -38,12 +42,12 @@ use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_potentials::Forces;
 use jostle_potentials::electrostatics::Method;
 
-/// Whether the GPU engine can do with these forces what the settings ask for.
+/// Returns true where the GPU engine supports these forces with these settings.
 pub fn can(forces: &Forces, settings: &Settings) -> bool {
     (forces.embedded.is_none() || !settings.reproducible) && lacking(forces, settings).is_none()
 }
 
-/// What the GPU engine has not.
+/// Feature that the GPU engine does not have, for an error message.
 fn lacking(forces: &Forces, settings: &Settings) -> Option<&'static str> {
     if forces.vacuum.is_some() && settings.reproducible {
         return Some("reproducible runs in open space, where forces have no cut-off");
@@ -56,7 +60,7 @@ fn lacking(forces: &Forces, settings: &Settings) -> Option<&'static str> {
     reproducible.then_some("reproducible runs with Ewald's sum; kind = \"pme\" gives the same on a mesh")
 }
 
-/// Puts a system on a device.
+/// Puts a system on a device, as a [`Backend`].
 ///
 /// # Errors
 /// If a term and the system do not go together, the algorithm is one of the CPU's, the device has

@@ -1,6 +1,6 @@
 //! One list per atom (`kernels/list.cu`): for boxes and densities that tiles are not made for.
 
-use crate::device_data::{Control, DeviceData, faults};
+use crate::device_data::{AtomLists, Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::sums::Summation;
@@ -9,11 +9,11 @@ use jostle_core::{Evaluate, Result};
 /// Threads of a block, as in `list.cu`.
 const THREADS: u32 = 128;
 
-/// The kernels, the lists and how long each of them may be.
+/// Kernels, lists, and capacity of each list.
 pub struct List {
-    /// Where every atom has a thread.
+    /// Number of blocks with a thread for each atom.
     blocks: u32,
-    /// Where every atom has a team.
+    /// Number of blocks with a team of threads for each atom.
     team_blocks: u32,
     shares: u32,
     rows: usize,
@@ -25,15 +25,14 @@ pub struct List {
     n_neighbor: Buffer<i32>,
 }
 
-/// How long a list should be for a homogeneous system; what is too short is found out by the
-/// kernels.
+/// Estimate of the length of a list in a homogeneous system; kernels report where it is too short.
 pub fn estimate(density: f64, reach: f64, n_atoms: usize) -> usize {
     let mean = 4.0 / 3.0 * std::f64::consts::PI * reach.powi(3) * density;
     ((mean + 5.0 * mean.sqrt() + 8.0) as usize).clamp(1, n_atoms.max(1))
 }
 
-/// How many threads share a list, where so many share an atom of a tile. Exact sums are one thread's, and
-/// embedded atoms are taken over whole lists.
+/// Number of threads that share a list, where `of_tile` share an atom of a tile. Exact sums are made by one
+/// thread, and forces of embedded atoms over whole lists.
 pub fn team(of_tile: u32, embedded: bool, sums: Summation) -> u32 {
     match sums {
         Summation::Fast if !embedded => of_tile,
@@ -41,7 +40,7 @@ pub fn team(of_tile: u32, embedded: bool, sums: Summation) -> u32 {
     }
 }
 
-/// A capacity for what did not fit, with something to spare.
+/// Larger capacity where a list did not fit, with something to spare.
 pub fn grown(rows: usize, control: &Control) -> usize {
     if control.faults & faults::ROWS_FULL == 0 {
         return rows;
@@ -84,9 +83,12 @@ impl NeighborEngine for List {
     }
 
     fn attach(&self, data: &mut DeviceData) {
-        data.neighbor_capacity = self.rows as i32;
-        data.neighbor = self.neighbor.address();
-        data.n_neighbor = self.n_neighbor.address();
+        data.lists = AtomLists {
+            capacity: self.rows as i32,
+            unused: 0,
+            neighbor: self.neighbor.address(),
+            n_neighbor: self.n_neighbor.address(),
+        };
     }
 
     fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {

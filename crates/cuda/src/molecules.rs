@@ -1,56 +1,61 @@
-//! Molecules as points, for a change of the box that moves them as they are (`kernels/molecules.cu`).
+//! Molecules as points, for a change of the box that moves them without deforming them
+//! (`kernels/molecules.cu`).
 
 use crate::device_data::{BoxGeometry, DeviceData};
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build, blocks_of};
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3};
 
-/// Numbers that a molecular virial adds up.
+/// Number of sums of a molecular virial.
 pub const MOLECULAR_SUMS: usize = 2;
 
-/// What kernels are told: as in `molecules.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct MoleculeData {
-    first: u64,
-    atom: u64,
-    shift: u64,
-    share: u64,
-    mass: u64,
-    index_by_id: u64,
-    x: u64,
-    v: u64,
-    image: u64,
-    n: i64,
+shared_structure! {
+    /// Molecules: entries are their atoms, one molecule after the other.
+    struct MoleculeData {
+        /// First entry of each molecule, and the number of entries at the end.
+        first: u64 = "const u32*",
+        /// Ids of the entries.
+        atom: u64 = "const u32*",
+        /// Images by which the atom of an entry is away from the others of its molecule: [3][n].
+        shift: u64 = "const int*",
+        /// Part of the atom in the mass of its molecule, by entry.
+        share: u64 = "const double*",
+        /// Masses of molecules.
+        mass: u64 = "const double*",
+        index_by_id: u64 = "u32*",
+        /// Positions before the last change of the box, by id: [n][3].
+        x: u64 = "double*",
+        /// Velocities before the last change of the box, by id.
+        v: u64 = "double*",
+        /// Images before the last change of the box, by id.
+        image: u64 = "int*",
+        /// Number of molecules.
+        n: i64,
+    }
 }
 
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for MoleculeData {}
-// SAFETY: numbers only; what pads them in C is a field.
-unsafe impl DeviceCopy for BoxGeometry {}
-
-/// The kernels, and who belongs to which molecule.
+/// Kernels, and lists of the atoms of molecules.
 pub struct Bodies {
     table: MoleculeData,
     indices: Kernel,
     molecular_virial: Kernel,
     scale_volume: Kernel,
     undo_scale: Kernel,
-    /// What the addresses in `table` belong to.
+    /// Memory to which the addresses in `table` point.
     _words: [Buffer<u32>; 3],
     _images: [Buffer<i32>; 2],
     _numbers: [Buffer<f64>; 4],
 }
 
-/// The kernels' source.
+/// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
-    kernels::module_source("", include_str!("../kernels/molecules.cu"), precision, sums)
+    kernels::module_source(&MoleculeData::source(), include_str!("../kernels/molecules.cu"), precision, sums)
 }
 
 impl Bodies {
-    /// The molecules of atoms that are in this state now: how far they are from each other in images
-    /// never changes.
+    /// Molecules of atoms in this state: the images by which these atoms are apart never change.
     ///
     /// # Errors
     /// If a molecule is joined to its own image, there is no compiler for the device, or not enough
@@ -111,28 +116,28 @@ impl Bodies {
         Launch::new(kernel, blocks_of(data.n), ATOM_THREADS).with_value(*data).with_value(self.table)
     }
 
-    /// Their virial: blocks leave its shares.
+    /// Launches of the molecular virial, of which blocks leave shares.
     pub fn molecular_virial(&self, data: &DeviceData) -> Vec<Launch> {
         vec![self.launch(&self.indices, data), self.launch(&self.molecular_virial, data)]
     }
 
-    /// Moves them into another box, as they are; their velocities grow by the factor
-    /// 1 + `faster`.
+    /// Launch that moves molecules into another box without deforming them; velocities are multiplied by 1 +
+    /// `faster`.
     pub fn scale_volume(&self, data: &DeviceData, after: BoxGeometry, faster: f64) -> Launch {
         self.launch(&self.scale_volume, data).with_value(after).with_value(faster)
     }
 
-    /// Undoes that.
+    /// Launch that undoes the last change of the box.
     pub fn undo_scale(&self, data: &DeviceData) -> Launch {
         self.launch(&self.undo_scale, data)
     }
 }
 
-/// By id, the images by which atoms are away from where the others of their molecules are.
+/// Images, by id, by which atoms are away from the others of their molecules.
 fn shifts(molecules: &Molecules, simbox: &SimBox, state: &State) -> Result<Vec<[i32; 3]>> {
     let arms = molecules.arms(simbox, state)?;
     let index_by_id = state.index_by_id();
-    // By molecule, the centre that its first atom sees, and the image of that.
+    // Centre of each molecule from its first atom, and the image of that atom.
     let mut seen: Vec<Option<(Vec3, [i32; 3])>> = vec![None; molecules.count()];
     let mut shifts = vec![[0; 3]; state.len()];
     for (id, molecule) in molecules.of_atoms().iter().enumerate() {
@@ -140,7 +145,7 @@ fn shifts(molecules: &Molecules, simbox: &SimBox, state: &State) -> Result<Vec<[
         let (r, image) = (state.position[index], state.image[index]);
         let center: Vec3 = std::array::from_fn(|k| r[k] - arms[index][k]);
         let (first, base) = *seen[*molecule as usize].get_or_insert((center, image));
-        // Centres that atoms of a molecule see are images of each other.
+        // Centres of a molecule from different atoms are images of each other.
         let apart = simbox.to_fractional(std::array::from_fn(|k| simbox.origin()[k] + first[k] - center[k]));
         shifts[id] = std::array::from_fn(|k| base[k] - image[k] + apart[k].round() as i32);
     }

@@ -1,56 +1,56 @@
-//! The pair algorithms, behind one interface.
+//! Pair algorithms, behind one interface.
 
 use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch};
-use crate::tiles::ListCapacity;
+use crate::list_capacity::ListCapacity;
 use jostle_core::{Evaluate, Result};
 
-/// The occasion on which a kernel that serves several purposes acts: as in `prelude.cuh`.
+/// Occasion on which a kernel that serves several purposes acts: as in `prelude.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Trigger {
-    /// The steps in the middle of a segment.
+    /// Steps in the middle of a segment.
     Step = 0,
-    /// The last step of a segment.
+    /// Last step of a segment.
     SegmentEnd = 1,
-    /// Now.
+    /// Evaluation outside steps.
     Immediate = 2,
 }
 
-/// An algorithm that finds the pairs within the cut-off, and the forces that follow. All of it is launches
-/// that the caller makes, so that they can be recorded.
+/// Algorithm that finds the pairs within the cut-off, and the forces that follow. All of it is launches that
+/// the caller makes, so that they can be recorded.
 pub trait NeighborEngine: Send {
-    /// Its name in the input file.
+    /// Name in the input file.
     fn name(&self) -> &'static str;
 
-    /// Enters its memory into the device data.
+    /// Enters the memory of the algorithm into the device data.
     fn attach(&self, data: &mut DeviceData);
 
-    /// Keeps to a smaller capacity than there is memory for; lists stay as they are.
+    /// Reduces the capacity below the memory that there is; lists stay as they are.
     fn tighten(&mut self, _room: ListCapacity) {}
 
-    /// Whether there is memory for such a capacity.
+    /// Returns true where there is memory for such a capacity.
     fn holds(&self, _room: ListCapacity) -> bool {
         true
     }
 
-    /// What follows the spatial sort when the list of a slot is stale.
+    /// Launches that follow the spatial sort when the list of a slot is stale.
     fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch>;
 
-    /// Forces on all atoms into `DeviceData::force`; each block's share of energies and virial into
-    /// `DeviceData::partial`.
+    /// Launches that compute forces on all atoms (`AtomArrays::force`), and each block's share of energies
+    /// and virial (`ReductionArrays::partial`).
     fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch>;
 
-    /// Forces and the move to the next positions at once, where it can do that.
+    /// Launches that compute forces and move atoms to the next positions at once; `None` where the algorithm
+    /// cannot.
     fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>>;
 
-    /// Whether such a step takes samples in passing: see `Control::sample_every`.
+    /// Returns true where such a step takes samples: see `Control::sample_every`.
     fn samples(&self) -> bool {
         false
     }
 
-    /// A launch of another kernel that goes over the same lists in the same blocks; `None` where
-    /// there are no lists.
+    /// Launch of another kernel that uses the same lists in the same blocks; `None` without lists.
     fn pass(&self, _kernel: &Kernel) -> Option<Launch> {
         None
     }
@@ -58,12 +58,12 @@ pub trait NeighborEngine: Send {
     /// Prepares such a kernel for [`NeighborEngine::pass`].
     ///
     /// # Errors
-    /// If a block cannot have the memory it needs.
+    /// If a block cannot have the memory that the kernel needs.
     fn allow(&self, _kernel: &Kernel) -> Result<()> {
         Ok(())
     }
 
-    /// Blocks that leave shares of energies.
+    /// Number of blocks that leave shares of energies.
     fn energy_blocks(&self) -> u32;
 
     /// Bytes occupied.

@@ -2,59 +2,75 @@
 
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
-use crate::step_graph::VIRIAL;
-use crate::sums::Summation;
+use crate::shared::{SharedStructure, shared_structure};
+use crate::sums::{Summation, VIRIAL};
 use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
 use jostle_potentials::Forces;
 use jostle_potentials::restraint::{
     self as potentials, AtomRestraints, GroupMember, Spring, anchor_virial, spring,
 };
 
-/// Numbers of a distance's force: as in `restraint.cu`.
+/// Number of numbers of a distance's force: as in `restraint.cu`.
 const DISTANCE_FORCE: usize = 10;
 
-/// What kernels are told: as in `restraint.cu`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct RestraintData {
-    first: u64,
-    number: u64,
-    share: u64,
-    anchor: u64,
-    spring: u64,
-    springs: u64,
-    members: u64,
-    member: u64,
-    member_share: u64,
-    member_image: u64,
-    range: u64,
-    place_of: u64,
-    distance_force: u64,
-    n_anchors: i64,
-    n_distances: i64,
+shared_structure! {
+    /// Spring that anchors or distances of one restraint share; the host writes springs anew between steps.
+    struct SpringData {
+        stiffness: f64,
+        /// 1 where places are counted from a centre that follows the box.
+        follows: f64,
+        center: Vec3,
+    }
+
+    /// Restraints. Those of an atom are numbered: anchors first, then restraints at a distance.
+    struct RestraintData {
+        /// Beginning of an atom's numbers, by id.
+        first: u64 = "const u32*",
+        /// Numbers of the restraints of atoms.
+        number: u64 = "const u32*",
+        /// Parts of an atom in the force of the centre of its group.
+        share: u64 = "const double*",
+        /// Places of anchors, from the centre of their spring.
+        anchor: u64 = "const double*",
+        /// Spring of each restraint.
+        spring: u64 = "const u32*",
+        springs: u64 = "const SpringData*",
+        /// Beginnings of the members of two groups for each restraint at a distance.
+        members: u64 = "const u32*",
+        /// Ids of members.
+        member: u64 = "const u32*",
+        /// Parts of members in the mass of their group.
+        member_share: u64 = "const double*",
+        /// Images of members: [members][3].
+        member_image: u64 = "const int*",
+        /// Ranges of distances without a force: from, to.
+        range: u64 = "const double*",
+        /// Index of an atom, by id.
+        place_of: u64 = "u32*",
+        /// Force on the second centre, energy and virial.
+        distance_force: u64 = "double*",
+        n_anchors: i64,
+        n_distances: i64,
+    }
 }
 
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for RestraintData {}
-
-/// Numbers of a spring: as in `restraint.cu`.
-const SPRING: usize = 5;
-
-/// The springs as kernels read them.
-fn springs(restraints: &potentials::Restraints, simbox: &SimBox) -> Vec<f64> {
-    let numbers = |(spring, [x, y, z]): (&Spring, Vec3)| -> [f64; SPRING] {
-        [spring.stiffness, f64::from(u8::from(spring.center.is_some())), x, y, z]
+/// Springs in the form that kernels read.
+fn springs(restraints: &potentials::Restraints, simbox: &SimBox) -> Vec<SpringData> {
+    let data = |(spring, center): (&Spring, Vec3)| SpringData {
+        stiffness: spring.stiffness,
+        follows: f64::from(u8::from(spring.center.is_some())),
+        center,
     };
-    restraints.springs.iter().zip(restraints.centers(simbox)).flat_map(numbers).collect()
+    restraints.springs.iter().zip(restraints.centers(simbox)).map(data).collect()
 }
 
-/// The restraints of a system.
+/// Restraints of a system.
 pub struct RestraintKernels {
     data: RestraintData,
-    springs: Buffer<f64>,
+    springs: Buffer<SpringData>,
     places: Kernel,
     distances: Kernel,
     forces: Kernel,
@@ -62,15 +78,15 @@ pub struct RestraintKernels {
     sums: Kernel,
     shares: u32,
     n_pairs: usize,
-    /// Where the energy is in a sample.
+    /// Index of the energy in a sample.
     column: usize,
-    /// What the addresses belong to.
+    /// Memory to which the addresses point.
     _words: [Buffer<u32>; 6],
     _images: Buffer<i32>,
     _numbers: [Buffer<f64>; 5],
 }
 
-/// The source.
+/// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula = codegen::scalar_function("spring", 4, |x| {
         let (energy, force_over_r) = spring(x[0], [x[1], x[2], x[3]]);
@@ -79,12 +95,12 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
     let virial = codegen::scalar_function("anchor_virial", 6, |x| {
         anchor_virial([x[0], x[1], x[2]], [x[3], x[4], x[5]]).to_vec()
     });
-    let formula = [formula, virial].concat();
+    let formula = [formula, virial, SpringData::source(), RestraintData::source()].concat();
     kernels::module_source(&formula, include_str!("../kernels/restraint.cu"), precision, sums)
 }
 
 impl RestraintKernels {
-    /// What restraints need on a device; `None` where there are none.
+    /// Kernels of restraints; `None` without any.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -166,7 +182,7 @@ impl RestraintKernels {
         }))
     }
 
-    /// Follows springs whose stiffness has changed, and the box.
+    /// Updates springs whose stiffness has changed, and the box.
     ///
     /// # Errors
     /// If the device failed.
@@ -178,12 +194,12 @@ impl RestraintKernels {
         Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.data)
     }
 
-    /// Where everybody is, after a sort: part of what builds lists.
+    /// Launch that finds the atoms after a sort: part of building lists.
     pub fn build(&self, data: &DeviceData, slot: i32) -> Launch {
         self.launch(&self.places, kernels::blocks_of(data.n), data).with_value(slot)
     }
 
-    /// Adds the forces; with energies, these go into a sample, too.
+    /// Launches that add the forces; with energies, these go into a sample, too.
     pub fn forces(
         &self,
         data: &DeviceData,

@@ -1,43 +1,44 @@
-//! How far lists reach beyond the cut-off, tuned by what steps cost.
+//! Skin of neighbour lists: the distance by which they reach beyond the cut-off, tuned by the measured cost
+//! of steps.
 
 use jostle_core::Topology;
 use jostle_core::skin_search::{SkinSearch, Trial};
 
-/// A skin that is not far from the best one, where atoms are so far from each other. Lists of rigid molecules
-/// are dear: their hydrogens are fast, their cut-offs long.
+/// Guess of a skin near the best one, for this distance between atoms. Lists of rigid molecules are expensive
+/// to build: their hydrogens are fast, their cut-offs long.
 pub fn guess(spacing: f64, topology: &Topology) -> f64 {
     spacing * if topology.constraints.is_empty() { 0.35 } else { 0.6 }
 }
 
-/// A skin is judged by the median of so many samples: what comes between, such as lists that have to grow,
-/// is forgiven.
+/// Number of samples by whose median a skin is judged: a single slow one, with lists that have to grow, has
+/// no influence.
 const SAMPLES: usize = 3;
-/// Seconds and builds of a sample, at least.
+/// Least seconds and builds of a sample.
 const SAMPLE_SECONDS: f64 = 0.03;
 const SAMPLE_BUILDS: i64 = 10;
-/// Of a skin that was too long.
+/// Factor by which a skin is shortened that was too long.
 const SHORTER: f64 = 0.93;
 
-/// The skin and the search for the best one.
+/// Skin, and the search for the best one.
 #[derive(Debug)]
 pub struct Skin {
     now: f64,
-    /// Whether it is ours to choose.
+    /// True where the user has given no skin.
     free: bool,
     searching: bool,
-    /// Steps, builds and seconds of the sample under way.
+    /// Steps, builds and seconds of the current sample.
     steps: u64,
     builds: i64,
     seconds: f64,
     /// Seconds per step of the samples with this skin.
     samples: Vec<f64>,
-    /// The first batch with a skin still pays for the one before.
+    /// False in the first batch with a skin, whose time includes the change.
     paid: bool,
     search: SkinSearch,
 }
 
 impl Skin {
-    /// The skin given by the user, or a first guess to be tuned unless runs must be reproducible.
+    /// Skin given by the user, or a first guess to be tuned unless runs must be reproducible.
     pub fn new(given: Option<f64>, guess: f64, reproducible: bool) -> Self {
         let free = given.is_none() && !reproducible;
         Skin {
@@ -53,22 +54,22 @@ impl Skin {
         }
     }
 
-    /// The skin now.
+    /// Current skin.
     pub fn now(&self) -> f64 {
         self.now
     }
 
-    /// Whether it stays as it is.
+    /// Returns true where the search is over.
     pub fn settled(&self) -> bool {
         !self.searching
     }
 
-    /// Goes on with the skin of a checkpoint.
+    /// Sets the skin of a checkpoint.
     pub fn set(&mut self, skin: f64) {
         self.now = skin;
     }
 
-    /// Takes note of what some steps cost; true if another skin is to be tried.
+    /// Records the cost of some steps; returns true if another skin is to be tried.
     pub fn judge(&mut self, steps: u64, builds: i64, seconds: f64) -> bool {
         if !self.searching || steps == 0 {
             return false;
@@ -107,9 +108,8 @@ impl Skin {
         self.samples.clear();
     }
 
-    /// Lists that reach so far turned out to need slower kernels: from now on they reach less far, and
-    /// what was found about others says nothing. Whether they do, which is not for us to say of a skin
-    /// that was given.
+    /// Shortens the skin, where lists that reach so far need slower kernels; results for other skins are
+    /// dropped. Returns false for a skin that the user has given, which stays.
     pub fn shorten(&mut self) -> bool {
         if self.free {
             self.now *= SHORTER;
@@ -119,7 +119,7 @@ impl Skin {
         self.free
     }
 
-    /// It was no help: those kernels are needed anyway.
+    /// Lifts the limit, where the slower kernels are needed with a shorter skin, too.
     pub fn lift_limit(&mut self) {
         self.search.lift_limit();
     }
@@ -129,7 +129,7 @@ impl Skin {
 mod tests {
     use super::*;
 
-    /// Searches where a step costs so much, but for some that take longer; all that was tried.
+    /// Skins tried in a search, where steps cost so much, some of them more.
     fn search(skin: &mut Skin, cost: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut tried = vec![skin.now()];
         let hiccup = |k| if k % 7 == 3 { 3.0 } else { 1.0 };
@@ -165,7 +165,7 @@ mod tests {
         let tried = search(&mut skin, around(0.5));
         assert!(longest < 0.4 && tried.len() > 2 && tried.iter().all(|skin| *skin <= longest), "{tried:?}");
         assert_eq!(skin.now(), longest);
-        // After the search, too.
+        // Limits are respected after the search, too.
         assert!(skin.shorten() && skin.now() < longest);
         assert_eq!(search(&mut skin, around(0.5)).len(), 1);
         let mut skin = Skin::new(None, 0.4, false);

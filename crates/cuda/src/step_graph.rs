@@ -1,13 +1,13 @@
 //! Recorded sequences of launches: many steps without the host.
 //!
-//! A batch is made in segments. Each begins with half a kick and a drift, goes on with whole steps,
-//! and ends with forces (and energies, if a sample is taken) and half a kick. Every kernel looks at
-//! the control block to see whether it has anything to do: steps wait where a list is stale until
-//! the kernels that build it come by, and nothing is ever computed twice. So the host may queue as
-//! much as it likes, and looks at the control block once at the end of a batch.
+//! Batches are made in segments. Each begins with half a kick and a drift, continues with whole steps, and
+//! ends with forces (and energies, if a sample is taken) and half a kick. Every kernel reads the control
+//! block to decide if it has anything to do: steps do nothing where a list is stale, until the kernels that
+//! build it follow, and nothing is ever computed twice. So the host may queue any number of steps, and reads
+//! the control block once at the end of a batch.
 //!
-//! A sample is taken at the end of a segment; where a step is one kernel, that kernel takes it, and
-//! a batch is one segment.
+//! Samples are taken at the end of a segment; where a step is one kernel, that kernel takes them, and a batch
+//! is one segment.
 
 use crate::bonded::BondedKernels;
 use crate::constraints::{Constraints, MoveFrom};
@@ -16,18 +16,14 @@ use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{LatticeSumKernel, SUMS};
 use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
+use crate::mid_step::MidStepForces;
 use crate::neighbor_engine::{NeighborEngine, Trigger};
-use crate::sums::Summation;
+use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::thermostat::ScalingThermostat;
 use crate::vacuum::VacuumKernel;
 use jostle_core::{Evaluate, Result};
 
-/// The numbers of a sample after the energies by term: the virial,
-pub const VIRIAL: usize = 6;
-/// then kinetic tensor and momentum.
-pub const KINETIC: usize = 9;
-
-/// All that launches are made of.
+/// Parts from which launches are put together.
 pub struct Launches<'a> {
     pub kernels: &'a Kernels,
     pub neighbor_engine: &'a dyn NeighborEngine,
@@ -37,16 +33,16 @@ pub struct Launches<'a> {
     pub constraints: Option<&'a Constraints>,
     pub external: Option<&'a ExternalForces>,
     pub thermostat: Option<&'a ScalingThermostat>,
-    /// What acts in the middle of steps in this batch.
+    /// Forces in the middle of the steps of this batch.
     pub mid_step: Option<&'a dyn MidStepForces>,
     pub data: DeviceData,
-    /// Terms, and how many of them are pair forces: these come first.
+    /// Number of terms, and of those that are pair forces: these come first.
     pub n_terms: usize,
     pub n_pairs: usize,
     pub sums: Summation,
-    /// Blocks that the device runs at a time.
+    /// Number of blocks that the device runs at a time.
     pub resident_blocks: u32,
-    /// The weight of long-range forces in evaluations that are asked for.
+    /// Weight of long-range forces in evaluations outside steps.
     pub long_range_weight: f64,
 }
 
@@ -55,17 +51,17 @@ impl Launches<'_> {
         self.data.n as u32
     }
 
-    /// Blocks of a kernel in which every thread has its atom.
+    /// Number of blocks of a kernel with a thread for each atom.
     pub fn atom_blocks(&self) -> u32 {
         blocks_of(self.data.n)
     }
 
-    /// How many shares such a kernel leaves of a sum.
+    /// Number of shares that such a kernel leaves of a sum.
     pub fn atom_shares(&self) -> u32 {
         self.sums.shares(self.n_atoms() as usize, ATOM_THREADS)
     }
 
-    /// A kernel in which every thread has its atom.
+    /// Launch of a kernel with a thread for each atom.
     pub fn atoms(&self, kernel: &Kernel) -> Launch {
         Launch::new(kernel, self.atom_blocks(), ATOM_THREADS).with_value(self.data)
     }
@@ -83,7 +79,7 @@ impl Launches<'_> {
             };
             launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.data).with_value(slot));
         }
-        for kernel in self.kernels.exclusions.iter().filter(|_| self.data.n_excluded > 0) {
+        for kernel in self.kernels.exclusions.iter().filter(|_| self.data.exclusions.fours > 0) {
             let launch = Launch::new(kernel, over_atoms, ATOM_THREADS);
             launches.push(launch.with_value(self.data).with_value(slot));
         }
@@ -113,15 +109,15 @@ impl Launches<'_> {
         Launch::new(&self.kernels.next_part, 1, 1).with_value(self.data).with_value(begun)
     }
 
-    /// Looks around displaced atoms once they have arrived in a slot: whether the list lacks something.
+    /// Searches around displaced atoms once they are in a slot for pairs that the list lacks.
     pub fn find_missing_pairs(&self, slot: i32) -> Option<Launch> {
         let blocks = self.n_atoms().div_ceil(DISPLACED_ATOMS);
         let launch = || Launch::new(&self.kernels.find_missing_pairs, blocks, ATOM_THREADS);
-        (self.data.displaced != 0).then(|| launch().with_value(self.data).with_value(slot))
+        (self.data.atoms.displaced != 0).then(|| launch().with_value(self.data).with_value(slot))
     }
 
-    /// How many numbers a sample has: energies of pair forces, virial, energies of other forces,
-    /// kinetic tensor, momentum, and the thermostat.
+    /// Number of numbers in a sample: energies of pair forces, virial, energies of other forces, kinetic
+    /// tensor, momentum, and the thermostat.
     pub fn row_length(&self) -> usize {
         self.n_terms + VIRIAL + KINETIC + self.thermostat.map_or(0, ScalingThermostat::row_length)
     }
@@ -131,7 +127,7 @@ impl Launches<'_> {
         self.sum(&self.kernels.add_shares, blocks, count, offset, trigger)
     }
 
-    /// The same onto what is there: the energy of a term and the virial, or the virial alone.
+    /// Adds shares to the sum that is there: the energy of a term and the virial, or the virial alone.
     fn add_onto(&self, blocks: u32, count: usize, offset: usize, trigger: Trigger) -> Launch {
         let after = self.n_pairs + VIRIAL - count - offset;
         self.sum(&self.kernels.add_shares_onto, blocks, count, offset, trigger).with_value(after as i32)
@@ -148,7 +144,7 @@ impl Launches<'_> {
             .with_value(trigger as i32)
     }
 
-    /// Forces and, if asked for, energies added up.
+    /// Launches of forces and, if asked for, of sums of energies.
     pub fn forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let mut launches = self.neighbor_engine.forces(&self.data, slot, trigger, evaluate);
         let energies = evaluate == Evaluate::ForcesAndEnergies;
@@ -169,7 +165,7 @@ impl Launches<'_> {
             ));
             launches.extend(reciprocal);
         } else {
-            // Nobody's shares are in the way.
+            // Shares of energies, which the reciprocal space would overwrite, do not exist.
             launches.splice(0..0, reciprocal.into_iter().map(|launch| launch.waits(Waits::SideStream)));
         }
         let row = self.row_length();
@@ -198,7 +194,7 @@ impl Launches<'_> {
         launches
     }
 
-    /// Kinetic tensor and momentum.
+    /// Launches of the sums of kinetic tensor and momentum.
     pub fn kinetic(&self, trigger: Trigger) -> Vec<Launch> {
         let offset = if trigger == Trigger::SegmentEnd { self.n_terms + VIRIAL } else { 0 };
         vec![
@@ -228,7 +224,7 @@ impl Launches<'_> {
             thermostat.after_each_drift(&self.data, slot, Trigger::Step, self.row_length())
         });
         let mut launches = thermostat.unwrap_or_default();
-        // A step at once knows of pairs only.
+        // Steps in one kernel include pair forces only.
         let at_once = if self.only_pairs() { self.neighbor_engine.step(&self.data, slot) } else { None };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
@@ -245,7 +241,7 @@ impl Launches<'_> {
         launches
     }
 
-    /// Whether samples are taken in passing, and not at the ends of segments.
+    /// True where samples are taken by steps, and not at the ends of segments.
     pub fn samples_in_passing(&self) -> bool {
         self.neighbor_engine.samples()
             && self.only_pairs()
@@ -253,7 +249,7 @@ impl Launches<'_> {
             && self.mid_step.is_none()
     }
 
-    /// Whether there are no forces but those of pairs that are searched for.
+    /// True where the forces are only those of pairs within a cut-off.
     fn only_pairs(&self) -> bool {
         !self.charges.iter().any(LatticeSumKernel::acts)
             && self.vacuum.is_none()
@@ -262,7 +258,7 @@ impl Launches<'_> {
             && self.external.is_none()
     }
 
-    /// What an idle slot costs, by what a look at the list does: kernels that find nothing to do.
+    /// Cost of an idle slot, whose kernels find nothing to do, relative to a check of the list.
     pub fn idle_share(&self) -> f64 {
         self.step(0).len() as f64 / self.build(0).len().max(1) as f64
     }
@@ -270,7 +266,7 @@ impl Launches<'_> {
     fn steps(&self, slots: i32) -> Vec<Launch> {
         let made = |slot| {
             let mut launches = match self.mid_step {
-                // A segment begins with half a drift.
+                // Segments begin with half a drift.
                 Some(mid_step) if slot % 2 == 0 => mid_step.cross(&self.data, slot),
                 _ => self.step(slot),
             };
@@ -311,24 +307,18 @@ impl Launches<'_> {
     }
 }
 
-/// What acts in the middle of a step, on velocities and by them.
-pub trait MidStepForces {
-    /// The middle of the step of a slot, and the second half of its drift.
-    fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch>;
-}
-
-/// The parts of a batch, recorded.
+/// Parts of a batch, recorded.
 pub struct StepGraphs {
     begin: Graph,
     steps: Graph,
-    /// The end of a segment and the beginning of the next, without and with energies.
+    /// End of a segment and beginning of the next, without and with energies.
     turns: [Graph; 2],
-    /// Steps made by one replay, as seen so far: slots after a list went stale are wasted.
+    /// Number of steps made by one replay, as measured: slots after a list went stale do nothing.
     steps_per_replay: f64,
 }
 
 impl StepGraphs {
-    /// Records the parts, with so many step slots between two looks at the list.
+    /// Records the parts, with so many step slots between two checks of the list.
     ///
     /// # Errors
     /// If the device refuses.
@@ -342,9 +332,9 @@ impl StepGraphs {
         })
     }
 
-    /// Queues so many segments of so many steps, of which so many are left in the first one. What
-    /// turns out to be too little is made up for by what is queued for the next segment or, at the
-    /// end, left for the next call.
+    /// Queues segments of so many steps each, of which `left_in_first` are left in the first one. Steps that
+    /// this does not make are made by what is queued for the next segment or, at the end, left for the next
+    /// call.
     ///
     /// # Errors
     /// If the device refuses.
@@ -362,8 +352,8 @@ impl StepGraphs {
             for _ in 0..(left.saturating_sub(1) as f64 / self.steps_per_replay) as u64 {
                 device.replay(&self.steps)?;
             }
-            // Where a segment is over now, the next one has begun when the last of these replays
-            // comes, and no slot is idle.
+            // Replays after the end of a segment belong to the next one, which has begun by then, so that no
+            // slot is idle.
             self.turn(device, evaluate)?;
             device.replay(&self.steps)?;
             self.turn(device, evaluate)?;
@@ -379,7 +369,7 @@ impl StepGraphs {
         device.replay(&self.begin)
     }
 
-    /// Queues as many steps as are certain to be wanted where so many are left.
+    /// Queues as many steps as are certain to be needed where so many are left.
     ///
     /// # Errors
     /// If the device refuses.
@@ -396,17 +386,17 @@ impl StepGraphs {
         device.replay(&self.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)])
     }
 
-    /// Takes note of how many replays some steps took.
+    /// Learns from the number of replays that some steps took.
     pub fn learn(&mut self, steps: u64, replays: i64) {
         self.steps_per_replay = (steps as f64 / replays.max(1) as f64).max(1.0);
     }
 }
 
-/// How many step slots there should be between two looks at lists that last so many steps, more or
-/// less: a look costs some early exits, and slots after a list went stale are wasted. A list that
-/// outlives the slots by little wastes most of those that follow. `idle` is how many kernels an idle
-/// slot has, by those of a look: where a slot is as dear as a look, none should be idle, but for the few
-/// lists that outlive the others. Kernels of a slot have somewhat more blocks.
+/// Best number of step slots between two checks of lists that last so many steps, more or less: a check costs
+/// some early exits, and slots after a list went stale do nothing. A list that lasts a little longer than the
+/// slots makes most of those that follow useless. `idle` is the number of kernels of an idle slot relative to
+/// those of a check: where a slot is as expensive as a check, none should be idle, but for the few lists that
+/// last longer than the others. Kernels of a slot have somewhat more blocks.
 pub fn slots_per_look(life: f64, idle: f64) -> u32 {
     let spare = spare_for(idle);
     let long = (1.0 + 0.2 * spare) * life + spare - 0.15;
@@ -414,19 +404,19 @@ pub fn slots_per_look(life: f64, idle: f64) -> u32 {
     ((long / looks).ceil() as u32).clamp(3, SLOTS as u32 - 1)
 }
 
-/// Whether so many slots serve lists that last so long. Recording others takes time: where idle ones are
-/// dear, every one counts.
+/// True where so many slots suit lists that last so long. Recording others takes time: where idle slots are
+/// expensive, every one counts.
 pub fn slots_serve(slots: u32, life: f64, idle: f64) -> bool {
     let off = 0.2 * spare_for(idle).max(0.15);
     (slots_per_look((1.0 - off) * life, idle)..=slots_per_look((1.0 + off) * life, idle)).contains(&slots)
 }
 
-/// What idle slots leave of reasons to have some.
+/// Preference for some more slots than needed, smaller where idle slots are expensive.
 fn spare_for(idle: f64) -> f64 {
     (1.0 - 1.25 * idle).max(0.0)
 }
 
-/// Sums that kernels leave for the host.
+/// Buffers of sums that kernels leave for the host.
 pub struct Sums {
     pub partial: Buffer<f64>,
     pub total: Buffer<f64>,
@@ -442,7 +432,7 @@ mod tests {
         assert_eq!(slots, [4, 4, 5, 5]);
         assert!(slots_serve(5, 4.9, 0.8) && slots_serve(4, 4.2, 0.8) && !slots_serve(4, 4.9, 0.8));
         assert!(slots_serve(5, 4.2, 0.8) && !slots_serve(6, 4.9, 0.8));
-        // Where they are cheap there are some more, and it does not matter so much.
+        // Cheap slots are some more, and their number matters less.
         assert!(slots_per_look(9.0, 0.2) > 10 && slots_serve(10, 9.0, 0.2) && slots_serve(12, 9.0, 0.2));
     }
 }

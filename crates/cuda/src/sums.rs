@@ -1,20 +1,24 @@
-//! How forces and energies are added up.
+//! Sums of forces and energies: fast, or exact.
 
 use jostle_potentials::Forces;
 
-/// Whether sums may depend on the order in which atoms are stored.
+/// Numbers of the virial in a sample, which follow the energies by term.
+pub const VIRIAL: usize = 6;
+/// Numbers of the kinetic tensor and the momentum in a sample, which follow the virial.
+pub const KINETIC: usize = 9;
+
+/// Dependence of sums on the order in which atoms are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Summation {
-    /// They may, by rounding.
+    /// Sums that depend on the order, by rounding.
     Fast,
-    /// They do not: pair by pair in whole numbers, of fractions of this unit.
+    /// Sums that do not: pair by pair in whole numbers, of fractions of this unit.
     Exact(f64),
 }
 
 impl Summation {
-    /// Exact sums for these forces. The unit is a power of two near their largest in the outer half
-    /// of their range: sums reach from 2^-60 to 2^42 of it, so that it need not be more than a hint
-    /// at the system of units.
+    /// Exact sums for these forces. The unit is a power of two near their largest in the outer half of their
+    /// range: sums extend from 2^-60 to 2^42 of it, so that it only needs to suit the system of units.
     pub fn exact(forces: &Forces) -> Self {
         let mut largest = 0.0_f64;
         for term in &forces.pairs {
@@ -36,7 +40,7 @@ impl Summation {
         Summation::Exact(exponent.clamp(-100.0, 100.0).exp2())
     }
 
-    /// What the compiler has to know of it.
+    /// Options for the compiler.
     pub fn options(&self) -> Vec<String> {
         match self {
             Summation::Fast => vec!["-DEXACT=0".into(), "-DREPRODUCIBLE=0".into()],
@@ -46,7 +50,7 @@ impl Summation {
         }
     }
 
-    /// How many shares of sums over `n` atoms there are, in blocks of so many threads.
+    /// Number of shares of sums over `n` atoms, in blocks of so many threads.
     pub fn shares(&self, n: usize, threads: u32) -> u32 {
         match self {
             Summation::Fast => n.div_ceil(threads as usize).max(1) as u32,

@@ -1,108 +1,18 @@
-//! Block-local lists in shared memory (`kernels/tiles.cuh`, `tile_lists.cu`, `tiles.cu`): the fast path.
+//! Block-local lists in shared memory (`kernels/tiles.cuh`, `tile_lists.cu`, `tiles.cu`): the fastest
+//! algorithm for most systems.
 
-use crate::device_data::{BoxGeometry, Control, DeviceData, faults};
+use crate::device_data::{BoxGeometry, DeviceData, TileLists};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
+use crate::list_capacity::{CLASSES, ListCapacity};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
 
-/// Bank classes and dummies, as in `tiles.cuh`.
-const CLASSES: usize = 8;
-
-/// The largest capacity of small tiles.
-const MOST_SMALL: usize = TileSize::MOST_SMALL / (2 * CLASSES) * (2 * CLASSES);
-
-/// The capacity of the lists of tiles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListCapacity {
-    /// Atoms in a tile, dummies and own atoms included.
-    pub tile: usize,
-    /// Rows of four slots in a warp's list.
-    pub rows: usize,
-}
-
-impl ListCapacity {
-    /// What should do for a homogeneous system; what does not is found out by the kernels.
-    pub fn estimate(shape: TileShape, density: f64, reach: f64, n_atoms: usize) -> Self {
-        let pi = std::f64::consts::PI;
-        let edge = (f64::from(shape.atoms) / density).cbrt();
-        // A cube of atoms and everything within reach of it; half as much again for blocks that
-        // turn from one column into the next.
-        let around = edge.powi(3)
-            + 6.0 * edge * edge * reach
-            + 3.0 * pi * edge * reach * reach
-            + 4.0 / 3.0 * pi * reach.powi(3);
-        let tile = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
-        // Where as many threads have an atom as there are classes its neighbours are dealt out to them
-        // evenly; else each has those that it has found.
-        let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density;
-        let threads = f64::from(shape.team);
-        let (found, dealt) =
-            if shape.team == CLASSES as u32 { (neighbors, threads) } else { (neighbors / threads, 1.0) };
-        let slots = (1.2 * found + 8.0 * found.sqrt()) / dealt;
-        ListCapacity { tile: tile + CLASSES, rows: slots as usize / 4 + 4 }.rounded()
-    }
-
-    /// The same where tiles are small without what is to spare, so much of all: small ones are made faster,
-    /// and if that was too little kernels find it out.
-    pub fn small_without(self, spare: f64) -> Self {
-        let fits = self.tile as f64 * (1.0 - spare) <= MOST_SMALL as f64;
-        ListCapacity { tile: if fits { self.tile.min(MOST_SMALL) } else { self.tile }, ..self }
-    }
-
-    /// The capacity of lists that reach less far or further than those that were made of late, which needed what
-    /// the device says: so much less or more as estimates of both, with something to spare.
-    pub fn scaled(control: &Control, before: Self, after: Self) -> Self {
-        let scaled = |needed: i32, before: usize, after: usize| {
-            (f64::from(needed) * 1.05 * after as f64 / before.max(1) as f64) as usize
-        };
-        ListCapacity {
-            tile: scaled(control.largest_tile, before.tile, after.tile) + 8,
-            rows: scaled(control.most_rows, before.rows, after.rows) + 2,
-        }
-        .rounded()
-        .small_without(0.05)
-    }
-
-    /// The capacity that lists needed of late, with little to spare: what a tile occupies decides how
-    /// many of them a multiprocessor has at a time. `None` if it is tight enough.
-    pub fn tightened(self, control: &Control) -> Option<Self> {
-        let enough = ListCapacity {
-            tile: control.largest_tile as usize * 102 / 100 + 8,
-            rows: control.most_rows as usize * 105 / 100 + 1,
-        }
-        .rounded();
-        let enough = ListCapacity { tile: enough.tile.min(self.tile), rows: enough.rows.min(self.rows) };
-        let loose = enough.tile * 11 / 10 <= self.tile || enough.rows * 12 / 10 <= self.rows;
-        (control.largest_tile > 0 && loose).then_some(enough)
-    }
-
-    fn rounded(self) -> Self {
-        ListCapacity { tile: self.tile.next_multiple_of(2 * CLASSES), ..self }
-    }
-
-    /// A capacity for what did not fit, with something to spare: but not so much that tiles could not be small, if
-    /// that was not tried yet.
-    pub fn grown(self, control: &Control) -> Self {
-        let more = |flag: i32, wanted: i32, now: usize| match control.faults & flag {
-            0 => now,
-            _ => now.max((f64::from(wanted) * 1.05) as usize + 1),
-        };
-        let tile = more(faults::TILE_FULL, control.need_tile, self.tile);
-        let small = self.tile < MOST_SMALL && control.need_tile as usize + CLASSES <= MOST_SMALL;
-        ListCapacity {
-            tile: if small { tile.min(MOST_SMALL) } else { tile },
-            rows: more(faults::ROWS_FULL, control.need_rows, self.rows),
-        }
-        .rounded()
-    }
-}
-
-/// The kernels, the lists and their capacity.
+/// Kernels, lists and their capacity.
 pub struct Tiles {
     shape: TileShape,
-    /// What there is memory for, and how much of it is used.
+    /// Capacity for which there is memory, and the part of it that is used.
     allocated: ListCapacity,
     capacity: ListCapacity,
     blocks: u32,
@@ -150,7 +60,7 @@ impl Tiles {
             tile_atoms: device.alloc(blocks * capacity.tile)?,
             n_tile_atoms: device.alloc(blocks)?,
             origin: device.alloc(blocks * 4)?,
-            // The forces look two rows ahead.
+            // Forces prefetch two rows ahead.
             list: device.alloc((warps * rows + 2) * 32)?,
             n_rows: device.alloc(warps)?,
             own_order: device.alloc(blocks * shape.atoms as usize)?,
@@ -178,7 +88,7 @@ impl Tiles {
     }
 }
 
-/// Rows of a warp's list, and one to look ahead to.
+/// Rows of a warp's list, and one for the prefetch.
 fn row_stride(capacity: ListCapacity) -> usize {
     capacity.rows + 1
 }
@@ -190,14 +100,13 @@ fn real4_bytes(precision: Precision) -> usize {
     }
 }
 
-/// Bytes that an atom of a tile takes: its place with the species, and its charge if charges have
-/// forces.
+/// Size in bytes of an atom of a tile: its position with the species, and its charge if charges have forces.
 pub fn atom_bytes(precision: Precision, forces: &Forces) -> usize {
     let real4 = real4_bytes(precision);
     real4 + forces.electrostatics.map_or(0, |_| real4 / 4)
 }
 
-/// The tile in half precision, lists of each warp.
+/// Shared memory for building: the tile in half precision, and the lists of each warp.
 fn build_bytes(shape: TileShape, capacity: ListCapacity) -> usize {
     let team = shape.team as usize;
     let sketch = CLASSES * capacity.tile.div_ceil(256 * team) * 16 * team * 16;
@@ -205,10 +114,10 @@ fn build_bytes(shape: TileShape, capacity: ListCapacity) -> usize {
     sketch + shape.threads() as usize / 32 * stage
 }
 
-/// Whether such tiles can be on a device at all.
+/// Checks that a device can have such tiles.
 ///
 /// # Errors
-/// If they need more shared memory than a block can have.
+/// If tiles need more shared memory than a block can have.
 pub fn check(device: &Device, atom_bytes: usize, shape: TileShape, capacity: ListCapacity) -> Result<()> {
     let wanted = build_bytes(shape, capacity).max(capacity.tile * atom_bytes);
     let most = device.shared_memory();
@@ -222,7 +131,7 @@ pub fn check(device: &Device, atom_bytes: usize, shape: TileShape, capacity: Lis
     Ok(())
 }
 
-/// How large tiles of such a capacity are.
+/// Size class of tiles of such a capacity.
 pub fn size(precision: Precision, capacity: ListCapacity) -> TileSize {
     TileSize::of(capacity.tile, real4_bytes(precision))
 }
@@ -246,17 +155,19 @@ impl NeighborEngine for Tiles {
     }
 
     fn attach(&self, data: &mut DeviceData) {
-        data.tile_capacity = self.capacity.tile as i32;
-        data.row_capacity = self.capacity.rows as i32;
-        data.tile_stride = self.allocated.tile as i32;
-        data.row_stride = row_stride(self.allocated) as i32;
-        data.owned = self.owned.address();
-        data.tile_atoms = self.tile_atoms.address();
-        data.n_tile_atoms = self.n_tile_atoms.address();
-        data.origin = self.origin.address();
-        data.list = self.list.address();
-        data.n_rows = self.n_rows.address();
-        data.own_order = self.own_order.address();
+        data.tiles = TileLists {
+            capacity: self.capacity.tile as i32,
+            row_capacity: self.capacity.rows as i32,
+            stride: self.allocated.tile as i32,
+            row_stride: row_stride(self.allocated) as i32,
+            owned: self.owned.address(),
+            atoms: self.tile_atoms.address(),
+            n_atoms: self.n_tile_atoms.address(),
+            origin: self.origin.address(),
+            list: self.list.address(),
+            n_rows: self.n_rows.address(),
+            own_order: self.own_order.address(),
+        };
     }
 
     fn tighten(&mut self, capacity: ListCapacity) {
@@ -306,20 +217,5 @@ impl NeighborEngine for Tiles {
         4 * (self.tile_atoms.len() + self.n_tile_atoms.len() + self.n_rows.len())
             + self.own_order.len()
             + 8 * (self.owned.len() + self.list.len() + self.origin.len())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tiles_grow_beyond_small_ones_only_where_they_must() {
-        let grown = |tile: usize, need_tile: i32| {
-            let control = Control { faults: faults::TILE_FULL, need_tile, ..Control::new() };
-            ListCapacity { tile, rows: 20 }.grown(&control).tile
-        };
-        assert_eq!([grown(1696, 1857), grown(1792, 1987), grown(1904, 2016)], [1952, 2032, 2032]);
-        assert_eq!([grown(1904, 2046), grown(2032, 2020)], [2160, 2128]);
     }
 }

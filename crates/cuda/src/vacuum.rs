@@ -1,4 +1,4 @@
-//! Molecules in open space (`kernels/vacuum.cu`): every atom has a force on every other one.
+//! Molecules in open space (`kernels/vacuum.cu`): forces between all pairs of atoms.
 
 use crate::arrays::Reals;
 use crate::codegen;
@@ -6,29 +6,28 @@ use crate::device_data::DeviceData;
 use crate::driver::{Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
-use crate::step_graph::VIRIAL;
-use crate::sums::Summation;
+use crate::sums::{Summation, VIRIAL};
 use jostle_core::{Evaluate, Precision, Result};
 use jostle_potentials::{Forces, Vacuum};
 
-/// Threads of a warp, which has an atom.
+/// Number of threads of a warp, which computes the force on an atom.
 const WARP: u32 = 32;
 
-/// The kernels, and the coefficients of every pair of species.
+/// Kernels, and coefficients of every pair of species.
 pub struct VacuumKernel {
     forces: Kernel,
     energies: Kernel,
     sums: Kernel,
     table: Reals,
     n_species: usize,
-    /// Blocks, each of which leaves its shares.
+    /// Number of blocks, each of which leaves its shares.
     blocks: u32,
-    /// Where a sample has the virial of pairs, and where the energies of these terms.
+    /// Index in a sample of the virial of pairs, and of the energies of these terms.
     virial: usize,
     first: usize,
 }
 
-/// The kernels' source.
+/// Source of the kernels.
 pub fn build(precision: Precision) -> Build {
     let pair = codegen::function("vacuum_pair", 4, precision, |x| {
         let (energies, force_over_r) = Vacuum::evaluate(x[0], [x[1], x[2]], x[3]);
@@ -38,7 +37,7 @@ pub fn build(precision: Precision) -> Build {
 }
 
 impl VacuumKernel {
-    /// What these forces need on a device, among `n` atoms; `None` where there are none.
+    /// Kernels of these forces, among `n` atoms; `None` without such forces.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -62,7 +61,7 @@ impl VacuumKernel {
         }))
     }
 
-    /// Adds the forces; with energies, these go into a sample, too.
+    /// Launches that add the forces; with energies, these go into a sample, too.
     pub fn forces(
         &self,
         data: &DeviceData,
@@ -94,7 +93,7 @@ impl VacuumKernel {
         }
     }
 
-    /// Numbers that blocks leave as their shares.
+    /// Number of numbers that blocks leave as their shares.
     pub fn partial_length(&self) -> usize {
         self.blocks as usize * (Vacuum::TERMS.len() + VIRIAL)
     }

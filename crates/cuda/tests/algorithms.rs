@@ -1,5 +1,5 @@
-//! Every pair algorithm gives the forces, energies and virial of the plain double loop: in
-//! all kinds of boxes, also those that are hardly larger than the cut-off, in both precisions.
+//! Every pair algorithm gives the forces, energies and virial of the plain double loop: in all kinds of
+//! boxes, also those that are hardly larger than the cut-off, in both precisions.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Rescale, Target};
@@ -26,7 +26,7 @@ fn species(names: &[&str]) -> Vec<Species> {
     names.iter().enumerate().map(one).collect()
 }
 
-/// Atoms at random places, none closer to another one than `apart`.
+/// Atoms at random positions, none closer to another one than `apart`.
 fn scattered(simbox: SimBox, names: &[&str], n: usize, apart: f64) -> System {
     let mut system = System::new(simbox, species(names));
     let mut stream = Stream::new(11, Purpose::Placement, 0, 0);
@@ -105,7 +105,7 @@ fn cases() -> Vec<Case> {
             name: "two atoms",
             system: {
                 let mut system = scattered(boxed([20.0, 20.0, 20.0], straight, all), &["A"], 2, 0.9);
-                // On two sides of a face.
+                // Atoms on two sides of a face.
                 system.state.position = vec![[-0.5, 5.0, 5.0], [18.7, 5.3, 5.0]];
                 system
             },
@@ -119,8 +119,8 @@ fn gpu(case: &Case, algorithm: Algorithm, precision: Precision) -> Cuda {
     Cuda::new(Device::emulated().unwrap(), case.system.clone(), case.terms.clone(), settings).unwrap()
 }
 
-/// The median and the largest deviation from the reference, relative to the typical force, and the
-/// largest of energies and virial.
+/// Median and largest deviation from the reference, relative to the typical force, and largest deviation of
+/// energies and virial.
 fn deviations(backend: &mut dyn Backend, terms: &[PairTerm]) -> [f64; 3] {
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
@@ -165,7 +165,7 @@ fn forces_energies_and_virial_are_those_of_the_double_loop() {
     }
 }
 
-/// Tiles of any shape meet the same pairs, each once.
+/// Tiles of any shape compute the same pairs, each once.
 #[test]
 fn every_shape_of_pair_tiles_gives_the_same() {
     for (warps, rows, parts) in [(2, 1, 2), (1, 8, 2), (2, 4, 1)] {
@@ -179,8 +179,7 @@ fn every_shape_of_pair_tiles_gives_the_same() {
     }
 }
 
-/// What was measured to be fastest is found again by the next run of the same kind, and forces are
-/// the same after it.
+/// Fastest tiles of a measurement, which the next run of the same kind finds; forces stay the same.
 #[test]
 fn the_fastest_pair_tiles_are_remembered() {
     let (case, folder) = (&cases()[5], tempfile::tempdir().unwrap());
@@ -196,9 +195,9 @@ fn the_fastest_pair_tiles_are_remembered() {
     assert_eq!(other.remembered_shape(folder.path()), None);
 }
 
-/// So it is with the pair algorithm, where it is left open.
+/// Fastest pair algorithm of a measurement, which the next run finds, where the settings leave it open.
 #[test]
-fn the_fastest_way_is_remembered() {
+fn the_fastest_pair_algorithm_is_remembered() {
     let (case, folder) = (&cases()[0], tempfile::tempdir().unwrap());
     let mut first = gpu(case, Algorithm::Auto, Precision::Double);
     assert_eq!(first.remembered_algorithm(folder.path()), None);
@@ -213,7 +212,7 @@ fn the_fastest_way_is_remembered() {
     assert_eq!(other.remembered_algorithm(folder.path()), None);
 }
 
-/// Lists that are far too small at first grow, and lose nothing.
+/// Lists that are far too small at first grow, and lack no pair.
 #[test]
 fn lists_grow_by_themselves() {
     let case = &cases()[0];
@@ -230,10 +229,10 @@ fn lists_grow_by_themselves() {
     assert!(largest < 1e-11 && sums < 1e-12, "{largest:e} {sums:e}");
 }
 
-/// Lists are rebuilt in time, and positions go on from where they were: after some steps forces are
-/// still those of the double loop.
+/// Lists are rebuilt in time, and positions continue: after some steps forces are still those of the double
+/// loop.
 #[test]
-fn nothing_is_lost_on_the_way() {
+fn no_pair_is_missed_in_a_run() {
     let batch = StepBatch {
         first_step: 1,
         steps: 60,
@@ -257,7 +256,7 @@ fn nothing_is_lost_on_the_way() {
             assert!(largest < 1e-11, "{what}: largest {largest:e}");
             assert!(sums < 1e-12, "{what}: sums {sums:e}");
         }
-        // The same trajectory, but for rounding.
+        // Trajectories are equal but for rounding.
         assert!(
             ends.iter().all(|e| (e - ends[0]).abs() < 1e-7 * ends[0].abs().max(1.0)),
             "{}: {ends:?}",
@@ -266,10 +265,10 @@ fn nothing_is_lost_on_the_way() {
     }
 }
 
-/// Heavy atoms are listed less far, because they are slow: nothing is missed as light and heavy ones go
-/// about, nor where the heavy ones are the fast ones.
+/// Lists of heavy atoms are shorter, because these are slow: no pair is missed as light and heavy atoms move,
+/// nor where the heavy ones are the fast ones.
 #[test]
-fn nothing_is_lost_among_light_and_heavy_atoms() {
+fn no_pair_is_missed_among_light_and_heavy_atoms() {
     let batch = StepBatch {
         first_step: 1,
         steps: 3,
@@ -286,7 +285,8 @@ fn nothing_is_lost_among_light_and_heavy_atoms() {
     let systems = [([1.0, 16.0], [2.0, 0.5]), ([50.0, 0.5], [3.0, 0.5])];
     for ((masses, speeds), (algorithm, precision)) in systems.into_iter().flat_map(|s| ways.map(|w| (s, w))) {
         if masses[0] > masses[1] && precision == single {
-            // They meet so hard that what single precision rounds is more than a pair at its cut-off.
+            // Collisions are so hard that the rounding in single precision is larger than the force of a pair
+            // at its cut-off.
             continue;
         }
         let mut system = start.clone();
@@ -310,10 +310,11 @@ fn nothing_is_lost_among_light_and_heavy_atoms() {
     }
 }
 
-/// A list goes on when atoms have left it, but not without a pair: a few fast atoms among some that are nearly as
-/// fast, and most that are slow, light ones and heavy ones, meet whom they were not listed with.
+/// Lists stay valid when atoms are displaced from them, but not without a pair: a few fast atoms among some
+/// that are nearly as fast, and most that are slow, light ones and heavy ones, come near atoms that are not
+/// in their lists.
 #[test]
-fn lists_go_on_until_they_lack_a_pair() {
+fn lists_last_until_they_lack_a_pair() {
     let batch = StepBatch {
         first_step: 1,
         steps: 2,
@@ -354,7 +355,7 @@ fn lists_go_on_until_they_lack_a_pair() {
         for batches in 1..=40 {
             backend.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
             let [_, largest, _] = deviations(&mut backend, &terms);
-            // A pair at the cut-off has 1e-3 of the typical force.
+            // Force of a pair at the cut-off: 1e-3 of the typical force.
             let limit = if precision == single { 5e-4 } else { 1e-11 };
             assert!(
                 largest < limit,
@@ -363,11 +364,11 @@ fn lists_go_on_until_they_lack_a_pair() {
         }
         builds.push(backend.neighbor_facts().builds);
     }
-    // If lists ended where the fastest atoms are half the skin from where these have them, there would be 4.
+    // Builds would be 4 if lists ended where the fastest atoms have moved by half the skin.
     assert_eq!(builds, [3; 6]);
 }
 
-/// A thermostat that acts now and then leaves the steps between alone: the same as step by step.
+/// Thermostats that act now and then do not change the steps between: results are those of single steps.
 #[test]
 fn velocities_are_rescaled_when_it_is_due() {
     let case = &cases()[0];

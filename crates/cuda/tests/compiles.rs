@@ -1,12 +1,13 @@
-//! Kernels compile for every architecture we support; it takes NVRTC but no GPU.
+//! Kernels compile for every supported architecture; it takes NVRTC but no GPU.
 
 use jostle_core::thermostat::{Bussi, NoseHoover, Rescale, Target};
 use jostle_core::{
     Arms, Constraint, LocalFrame, Precision, SimBox, SiteRule, Species, System, Thermostat, Topology,
     VirtualSite, WaterShape,
 };
+use jostle_cuda::builds;
 use jostle_cuda::driver::facts;
-use jostle_cuda::kernels::{self, Build};
+use jostle_cuda::kernels::Build;
 use jostle_cuda::nvrtc;
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
@@ -16,10 +17,10 @@ use jostle_potentials::{
 };
 use std::path::Path;
 
-/// The oldest and the newest that NVRTC 13.0 knows, and what lies between.
+/// Oldest and newest architecture that NVRTC 13.0 knows, and some between.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
 
-/// Whether there is NVRTC. Where the variable names it, it must be there.
+/// Returns true where there is NVRTC. Where the environment names it, it must be there.
 fn compiler() -> bool {
     match facts().compiler {
         Ok(_) => true,
@@ -46,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(SIZE) scaled(float* x) { x[threadId
     assert!(nvrtc::check(source, &["-DSIZE=64".into()], "sm_1").is_err());
 }
 
-/// A term of a kind for two species.
+/// Term of a kind for two species.
 fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
     let mut term = PairTerm::new(kind, truncation, 2);
     for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
@@ -57,13 +58,13 @@ fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
     term
 }
 
-/// All the way to machine code, though not to the best there is: that takes two fifths of the time.
+/// Compiles to machine code, without optimisation, which would take two fifths of the time.
 fn check(build: &Build, architecture: &str) {
     let options = [&build.options[..], &["--ptxas-options=-O0".into()]].concat();
     nvrtc::check(&build.source, &options, architecture).unwrap();
 }
 
-/// A kernel that does not wait for those before it may find half of what they write.
+/// Kernels that do not wait for those before them may read incomplete data.
 #[test]
 fn every_kernel_begins_by_waiting() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
@@ -79,8 +80,8 @@ fn every_kernel_begins_by_waiting() {
     assert!(kernels > 80, "{kernels}");
 }
 
-/// Every potential under every truncation, each with one of the pair algorithms: these know of a
-/// potential no more than the name of a function.
+/// Every potential under every truncation, each with one of the pair algorithms: kernels of these depend on a
+/// potential only by a function that they call.
 #[test]
 fn every_kernel_compiles_for_every_potential() {
     if !compiler() {
@@ -94,7 +95,7 @@ fn every_kernel_compiles_for_every_potential() {
     ];
     for (number, kind) in PairKind::ALL.iter().enumerate() {
         let terms = truncations.map(|truncation| term(*kind, truncation)).to_vec();
-        let builds = kernels::default_builds(&terms.into(), Precision::Mixed);
+        let builds = builds::default_builds(&terms.into(), Precision::Mixed);
         check(&builds[number % builds.len()], "sm_90");
     }
 }
@@ -111,11 +112,11 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_thermosta
         Thermostat::NoseHoover(NoseHoover::new(target, 1.0, 3)),
         Thermostat::Bussi(Bussi::new(target, 1.0, 0.01)),
     ] {
-        let exact = kernels::reproducible_builds(&forces, Precision::Double, &thermostat);
+        let exact = builds::reproducible_builds(&forces, Precision::Double, &thermostat);
         exact.iter().for_each(|build| check(build, "sm_90"));
     }
-    let every_run = kernels::of_every_run(&forces, Precision::Double);
-    let builds = kernels::default_builds(&forces, Precision::Double);
+    let every_run = builds::of_every_run(&forces, Precision::Double);
+    let builds = builds::default_builds(&forces, Precision::Double);
     builds.iter().chain(&every_run).for_each(|build| check(build, "sm_90"));
 }
 
@@ -126,34 +127,34 @@ fn every_kernel_compiles_for_the_middle_of_a_step_and_for_external_forces() {
         return;
     }
     for precision in [Precision::Mixed, Precision::Double] {
-        kernels::of_mid_steps(precision).iter().for_each(|build| check(build, "sm_90"));
-        kernels::of_external(precision).iter().for_each(|build| check(build, "sm_90"));
+        builds::of_mid_steps(precision).iter().for_each(|build| check(build, "sm_90"));
+        builds::of_external(precision).iter().for_each(|build| check(build, "sm_90"));
     }
 }
 
-/// Where masses are looked up by id, and where displacement limits of species differ.
+/// Options with which masses are looked up by id, and displacement limits by species.
 #[test]
 fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_heavy_ones() {
     if !compiler() {
         return;
     }
     let forces = term(PairKind::LennardJones, Truncation::Shifted).into();
-    let thermostats = kernels::reproducible_builds(
+    let thermostats = builds::reproducible_builds(
         &forces,
         Precision::Mixed,
         &Thermostat::Bussi(Bussi::new(Target { thermal_energy: 1.0, degrees_of_freedom: 9 }, 1.0, 0.01)),
     );
-    let others = kernels::of_mid_steps(Precision::Mixed).into_iter();
-    let others = others.chain(kernels::of_every_run(&forces, Precision::Mixed));
+    let others = builds::of_mid_steps(Precision::Mixed).into_iter();
+    let others = others.chain(builds::of_every_run(&forces, Precision::Mixed));
     for mut build in
-        kernels::default_builds(&forces, Precision::Mixed).into_iter().chain(thermostats).chain(others)
+        builds::default_builds(&forces, Precision::Mixed).into_iter().chain(thermostats).chain(others)
     {
         build.options.extend(["-DMASSES_BY_ID=1".into(), "-DLIMITS_BY_SPECIES=1".into()]);
         check(&build, "sm_90");
     }
 }
 
-/// Over tiles and lists, of one metal and of two.
+/// Embedded atoms over tiles and lists, of one metal and of two.
 #[test]
 fn every_kernel_compiles_for_embedded_atoms() {
     if !compiler() {
@@ -162,14 +163,14 @@ fn every_kernel_compiles_for_embedded_atoms() {
     let metals = ["Cu", "Ni"].map(|symbol| SuttonChen::metal(symbol).unwrap());
     for (count, precision) in [(1, Precision::Mixed), (2, Precision::Double)] {
         let metal = SuttonChen::embedded(&metals[..count], 5.5, 1.0, 1.0).unwrap();
-        let builds = kernels::default_builds(&metal.into(), precision);
+        let builds = builds::default_builds(&metal.into(), precision);
         assert_eq!(builds.len(), 2);
         builds.iter().for_each(|build| check(build, "sm_90"));
     }
 }
 
-/// Bonds, angles, dihedrals and maps of every kind; groups from a pair to as many constraints as may
-/// hang together.
+/// Bonds, angles, dihedrals and maps of every kind; groups from one constraint to the largest number that may
+/// be coupled.
 #[test]
 fn every_kernel_compiles_for_molecules() {
     if !compiler() {
@@ -201,7 +202,7 @@ fn every_kernel_compiles_for_molecules() {
         system.topology.constraints.extend((1..=n).map(hold));
         first += n + 1;
     }
-    // A point that follows the last of them, one out of their plane, and one in axes of theirs.
+    // Virtual sites: one that follows the last atoms, one out of their plane, and one in axes of theirs.
     let frame = LocalFrame {
         arms: Arms::Directions,
         origin: [0.5, 0.0],
@@ -219,12 +220,12 @@ fn every_kernel_compiles_for_molecules() {
         system.topology.virtual_sites.push(VirtualSite { site, atoms, rule });
     }
     for (precision, architecture) in [(Precision::Mixed, "sm_75"), (Precision::Double, "sm_90")] {
-        let builds = kernels::of_molecules(&system, &forces, precision).unwrap();
+        let builds = builds::of_molecules(&system, &forces, precision).unwrap();
         builds.iter().for_each(|build| check(build, architecture));
     }
 }
 
-/// With meshes of all orders, and of lengths with all factors.
+/// Charges with meshes of all orders, and of lengths with all factors.
 #[test]
 fn every_kernel_compiles_for_charges() {
     if !compiler() {
@@ -234,32 +235,32 @@ fn every_kernel_compiles_for_charges() {
     for precision in [Precision::Mixed, Precision::Double] {
         for order in Method::ORDERS {
             let pme = Electrostatics::new(Method::Pme { alpha: 3.0, order, spacing: 0.1 }, 138.9, 0.9);
-            check(&kernels::of_sum(&LatticeSum::Charges(pme), &simbox, precision).unwrap(), "sm_90");
+            check(&builds::of_sum(&LatticeSum::Charges(pme), &simbox, precision).unwrap(), "sm_90");
         }
         let core = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 0.3], 0.9);
         let dispersion = Dispersion::new(&core, Method::Pme { alpha: 3.0, order: 4, spacing: 0.1 }).unwrap();
         let sum = LatticeSum::Dispersion(dispersion.clone());
-        check(&kernels::of_sum(&sum, &simbox, precision).unwrap(), "sm_90");
+        check(&builds::of_sum(&sum, &simbox, precision).unwrap(), "sm_90");
         let forces = Forces { dispersion: Some(dispersion), ..core.into() };
-        kernels::default_builds(&forces, precision).iter().for_each(|build| check(build, "sm_75"));
+        builds::default_builds(&forces, precision).iter().for_each(|build| check(build, "sm_75"));
         let ewald = Electrostatics::new(Method::ewald(0.9, 1e-5), 138.9, 0.9);
-        check(&kernels::of_sum(&LatticeSum::Charges(ewald), &simbox, precision).unwrap(), "sm_75");
+        check(&builds::of_sum(&LatticeSum::Charges(ewald), &simbox, precision).unwrap(), "sm_75");
         let field = Electrostatics::new(Method::ReactionField { dielectric: 78.5 }, 138.9, 0.9);
-        check(&kernels::of_sum(&LatticeSum::Charges(field), &simbox, precision).unwrap(), "sm_75");
+        check(&builds::of_sum(&LatticeSum::Charges(field), &simbox, precision).unwrap(), "sm_75");
         let pairs = vec![term(PairKind::LennardJones, Truncation::Shifted)];
         let forces = Forces { pairs, ..field.into() };
-        check(&kernels::of_long_lists(&forces, precision), "sm_90");
-        check(&kernels::of_long_lists(&forces, precision), "sm_75");
-        let builds = kernels::default_builds(&forces, precision);
+        check(&builds::of_long_lists(&forces, precision), "sm_90");
+        check(&builds::of_long_lists(&forces, precision), "sm_75");
+        let builds = builds::default_builds(&forces, precision);
         assert_eq!(builds.len(), 3);
         builds.iter().for_each(|build| check(build, "sm_90"));
     }
     let many = Electrostatics::new(Method::Pme { alpha: 3.0, order: 4, spacing: 1e-3 }, 138.9, 0.9);
-    let error = kernels::of_sum(&LatticeSum::Charges(many), &simbox, Precision::Mixed).unwrap_err();
+    let error = builds::of_sum(&LatticeSum::Charges(many), &simbox, Precision::Mixed).unwrap_err();
     assert!(error.message().contains("points along an edge"), "{error}");
 }
 
-/// As users have it.
+/// Optimised code, as users have it.
 #[test]
 fn every_kernel_compiles_for_every_architecture() {
     if !compiler() {
@@ -267,14 +268,14 @@ fn every_kernel_compiles_for_every_architecture() {
     }
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
     let forces = term.into();
-    let [every_run, _] = kernels::of_every_run(&forces, Precision::Mixed);
-    for build in kernels::default_builds(&forces, Precision::Mixed).into_iter().chain([every_run]) {
+    let [every_run, _] = builds::of_every_run(&forces, Precision::Mixed);
+    for build in builds::default_builds(&forces, Precision::Mixed).into_iter().chain([every_run]) {
         let check = |architecture: &&str| nvrtc::check(&build.source, &build.options, architecture).unwrap();
         ARCHITECTURES.iter().for_each(check);
     }
 }
 
-/// The emulation has no function that CUDA has not.
+/// Functions of the emulation, all of which CUDA has.
 #[test]
 fn the_functions_of_the_emulation_exist() {
     if compiler() {

@@ -1,4 +1,4 @@
-//! The driver does what CUDA promises: on the emulation, and on a GPU where there is one.
+//! Promises of CUDA that the driver keeps: on the emulation, and on a GPU where there is one.
 
 use jostle_core::Result;
 use jostle_cuda::driver::{Device, DeviceCopy, Kernel, Launch, Waits};
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(64) test(unsigned* out) {
     out[8 * t + 4] = __ballot_sync(0xffffffffu, lane % 3 == 0);
     out[8 * t + 5] = __match_any_sync(0xffffffffu, lane % 4);
     out[8 * t + 6] = __reduce_max_sync(0xffffffffu, lane ^ 21u);
-    // Half of a warp alone, and a collective after the other half has gone.
+    // Shuffles of half of a warp, and a collective operation after the other half has returned.
     if (lane >= 16) return;
     double d = __shfl_sync(0x0000ffffu, (double)lane, 15);
     out[8 * t + 7] = (unsigned)d + __popc(__ballot_sync(0x0000ffffu, 1));
@@ -99,7 +99,7 @@ extern "C" __global__ void test(int* out, double* total, unsigned long long* mos
     Ok(())
 }
 
-/// What our kernels take from CUDA, with values that the programming guide promises.
+/// Functions of CUDA that the kernels use, with values that the programming guide promises.
 #[test]
 fn intrinsic_functions() -> Result<()> {
     const SOURCE: &str = include_str!("intrinsics.cu");
@@ -188,9 +188,10 @@ fn graphs_values_and_copies() -> Result<()> {
     Ok(())
 }
 
-/// On the side stream, numbers go back and forth many times; what waits for all then overwrites what they began with.
+/// Numbers are copied back and forth many times on the side stream; a launch that waits for both streams then
+/// overwrites the first of them.
 #[test]
-fn what_runs_aside_is_waited_for() -> Result<()> {
+fn sequences_wait_for_the_side_stream() -> Result<()> {
     for device in devices() {
         let x = Vec::from_iter((0..1000).map(f64::from));
         let (a, d) = (device.upload(&x)?, device.alloc::<f64>(1000)?);
@@ -207,7 +208,7 @@ fn what_runs_aside_is_waited_for() -> Result<()> {
             }));
         }
         launches.extend([launch(&a, &d), launch(&b, &a).waits(Waits::BothStreams)]);
-        // The end of a sequence is waited for, too.
+        // Sequences end after the side stream, too.
         launches.push(launch(&a, &b).waits(Waits::SideStream));
         let graph = device.record(launches)?;
         let next = |x: f64, i: usize| 2.0 * x + f64::from(numbers.shift[i % 3]) + 7.0;
@@ -225,7 +226,7 @@ fn what_runs_aside_is_waited_for() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_launched_is_refused() -> Result<()> {
+fn impossible_launches_are_refused() -> Result<()> {
     for device in devices() {
         let kernel = kernel(&device, AFFINE);
         let x = device.alloc::<f64>(4)?;
@@ -274,7 +275,7 @@ fn devices_do_not_mix() -> Result<()> {
     Ok(())
 }
 
-/// Mistakes that a GPU lets pass or hangs on.
+/// Mistakes that a GPU does not report, or that stop it.
 #[test]
 fn the_emulation_finds_mistakes() -> Result<()> {
     let device = Device::emulated()?;

@@ -1,7 +1,7 @@
-//! Device functions made from the formulas compute what the formulas do, against the same formulas
-//! in f64: every potential of the registry under every truncation, also as the formula of its documentation, for one species and for two, in
-//! both precisions, and what thermostats do. A new potential is tested here by the line that
-//! registers it. On a GPU where the environment says `JOSTLE_TEST_DEVICE=cuda`.
+//! Device functions generated from the formulas against the same formulas in f64: every potential of the
+//! registry under every truncation, also as the formula of its documentation, for one species and for two, in
+//! both precisions, and the functions of thermostats. The line that registers a new potential adds it to
+//! these tests. They run on a GPU where the environment has `JOSTLE_TEST_DEVICE=cuda`.
 
 #[path = "parity/device.rs"]
 mod device;
@@ -11,20 +11,19 @@ use jostle_core::thermostat::{Chain, bussi_factor, heat_of_scaling, noise_amplit
 use jostle_core::{Dual, Precision, Real};
 use jostle_cuda::codegen::{PairSource, pair_source, scalar_function_as_on_host};
 use jostle_cuda::driver::{Buffer, Device, DeviceCopy, Launch};
+use jostle_cuda::kernels::prelude;
 use jostle_potentials::table::{Curve, ROW, Tables};
 use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
 use std::fmt::Write;
 
-const PRELUDE: &str = include_str!("../kernels/prelude.cuh");
-
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
 
-/// Terms that are compiled together, and what they are called.
+/// Terms that are compiled together, with a name.
 struct Case {
     name: String,
     terms: Vec<PairTerm>,
-    /// What they should be the same as.
+    /// Terms that should give the same.
     expected: Vec<PairTerm>,
 }
 
@@ -33,14 +32,14 @@ impl Case {
         Case { name, expected: terms.clone(), terms }
     }
 
-    /// The formula of a built-in term, which should be the same as that.
+    /// Formula of a built-in term, which should give the same as that.
     fn formula(name: &str, built_in: PairTerm) -> Self {
         let name = format!("{} species, formula of {name}", built_in.n_species());
         Case { name, terms: vec![built_in.as_formula().unwrap()], expected: vec![built_in] }
     }
 }
 
-/// The example parameters times a factor for every pair of species that interacts.
+/// Example parameters times a factor for every pair of species that interacts.
 fn term(
     kind: PairKind,
     truncation: Truncation,
@@ -56,7 +55,7 @@ fn term(
     term
 }
 
-/// The same term for two species, with the cut-off of 0-0 for 0-1.
+/// Term for two species, with the cut-off of 0-0 for 0-1.
 fn with_one_cutoff(mut term: PairTerm) -> PairTerm {
     if let (Some(of_both), Some(mixed)) = (term.get(0, 0).cloned(), term.get(0, 1).cloned()) {
         term.set(0, 1, PairEntry { cutoff: of_both.cutoff, ..mixed });
@@ -114,7 +113,7 @@ fn squares() -> Vec<f64> {
 
 /// Source of all cases, each in a namespace of its own, with a kernel that runs over distances.
 fn source(sources: &[PairSource]) -> String {
-    let mut text = PRELUDE.to_string();
+    let mut text = prelude();
     for (k, PairSource { source, .. }) in sources.iter().enumerate() {
         let _ = write!(
             text,
@@ -143,11 +142,11 @@ extern \"C\" __global__ void evaluate_{k}(const real* r2, int n, int a, int b, c
     text
 }
 
-/// A number of the device's arithmetic.
+/// Number of the device's arithmetic.
 trait Scalar: DeviceCopy {
     const PRECISION: Precision;
     const DOUBLE: &str;
-    /// How far results may be off, relative to what rounding the distance may do.
+    /// Tolerance of results, relative to the effect of rounding the distance.
     const TOLERANCE: f64;
     fn from_f64(x: f64) -> Self;
     fn to_f64(self) -> f64;
@@ -177,14 +176,14 @@ impl Scalar for f64 {
     }
 }
 
-/// Energy and force over distance of one pair, and by how much each may be off for a relative error
-/// of one in the distance and in every coefficient, with and without the truncation.
+/// Energy and force over distance of one pair, and the tolerance of each for a relative error of one in the
+/// distance and in every coefficient, with and without the truncation.
 struct Exact {
     values: [f64; 2],
     scales: [f64; 2],
 }
 
-/// A row does not depend on the distance, the place in it does.
+/// Rows do not depend on the distance, the place in them does.
 fn look_up(tables: &Tables, r2: Dual<f64>, c: &[Dual<f64>]) -> (Dual<f64>, [Dual<f64>; ROW]) {
     let values: Vec<f64> = c.iter().map(|x| x.value).collect();
     let (beyond, row) = tables.look_up(r2.value, &values);
@@ -192,7 +191,7 @@ fn look_up(tables: &Tables, r2: Dual<f64>, c: &[Dual<f64>]) -> (Dual<f64>, [Dual
     (place - Dual::constant(place.value - beyond), row.map(Dual::constant))
 }
 
-/// At a distance, with the coefficients of a term.
+/// Evaluation at a distance, with the coefficients of a term.
 fn at(term: &PairTerm, r: f64, coefficients: &[f64]) -> Exact {
     let numbers: Vec<f64> = [r].iter().chain(coefficients).copied().collect();
     // Values and slopes, with one of the numbers as the variable.
@@ -261,13 +260,12 @@ fn check_pairs<S: Scalar>(device: &Device) {
     }
 }
 
-/// Compares what was computed for one pair of atoms: the force, the same without energies, and the
-/// energies.
+/// Compares the results for one pair of atoms: the force, the force without energies, and the energies.
 fn check_pair(case: &Case, (a, b): (usize, usize), r2: f64, found: &[f64], tolerance: f64) {
     let what = || format!("{}, species {a} and {b}, r2 = {r2:?}", case.name);
     let (mut force, mut scale) = (0.0, 0.0);
     for (k, term) in case.expected.iter().enumerate() {
-        // Squared cut-offs are rounded, too.
+        // Rounding of squared cut-offs counts, too.
         let cutoff2 = term.get(a, b).map_or(0.0, |entry| entry.cutoff * entry.cutoff);
         if (r2 / cutoff2 - 1.0).abs() < tolerance {
             return;
@@ -290,12 +288,12 @@ fn generated_pair_forces_equal_the_formulas() {
     check_pairs::<f64>(&device);
 }
 
-/// What a thermostat does with a few numbers.
+/// Function of a thermostat, of a few numbers.
 trait Update {
     const NAME: &str;
     const INPUTS: usize;
-    /// Relative; none where no function is called that machines round differently: whether the host or
-    /// the device has made a step of a reproducible run must not show.
+    /// Relative tolerance; none where no function is called that machines round differently: results must be
+    /// the same if the host or the device makes a step of a reproducible run.
     const TOLERANCE: f64;
 
     fn of<R: Real>(x: &[R]) -> Vec<R>;
@@ -364,7 +362,7 @@ impl Update for Langevin {
 fn check_update<U: Update>(device: &Device) {
     let function = scalar_function_as_on_host(U::NAME, U::INPUTS, U::of);
     let kernel = format!("extern \"C\" __global__ void update(double* x) {{ {}(x, x); }}", U::NAME);
-    let source = [PRELUDE, &function, &kernel].concat();
+    let source = [prelude(), function, kernel].concat();
     let kernel =
         device.compile(U::NAME, &source, &["-DDOUBLE=0".to_string()]).unwrap().kernel("update").unwrap();
     for trial in 0..20 {

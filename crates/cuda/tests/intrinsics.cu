@@ -1,4 +1,4 @@
-// What our kernels take from CUDA; driver.rs has the numbers that must come out.
+// Functions of CUDA that the kernels use; driver.rs has the numbers that must come out.
 extern "C" __global__ void test(double* out, const int* __restrict__ in) {
     int n = 0;
     out[n++] = __popc(0xf0f0u) + 100 * __popcll(~0ull);
@@ -11,7 +11,7 @@ extern "C" __global__ void test(double* out, const int* __restrict__ in) {
     out[n++] = __float_as_int(1.0f) == 0x3f800000 && __int_as_float(0x40000000) == 2.0f
         && __uint_as_float(__float_as_uint(7.5f)) == 7.5f
         && __longlong_as_double(__double_as_longlong(-0.1)) == -0.1;
-    // Rounded once: the product is 1 + 2^-11 + 2^-24.
+    // Single rounding: the product is 1 + 2^-11 + 2^-24.
     out[n++] = __fmaf_rn(1.000244140625f, 1.000244140625f, -1.0f);
     out[n++] = __fmul_rn(1.000244140625f, 1.000244140625f) - 1.0f;
     out[n++] = fabsf(rsqrtf(4.0f) - 0.5f) < 1e-6f && fabs(rsqrt(16.0) - 0.25) < 1e-15;

@@ -1,5 +1,5 @@
-//! With `reproducible = true` bits depend neither on the order of storage, nor on the algorithm, nor
-//! on how often somebody looks.
+//! Bits with `reproducible = true`: they depend neither on the order of storage, nor on the algorithm, nor on
+//! how often results are read.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
@@ -14,7 +14,7 @@ use jostle_potentials::{Electrostatics, Forces, PairKind, PairTerm, Truncation};
 
 const TIMESTEP: f64 = 0.004;
 
-/// A liquid of two kinds of atoms in a tilted box: a lattice, shaken.
+/// Liquid of two kinds of atoms in a tilted box: a distorted lattice.
 fn liquid() -> System {
     let simbox = SimBox::new([0.0; 3], [7.0, 7.2, 7.4], [1.0, -0.5, 0.7], [true; 3]).unwrap();
     let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
@@ -32,7 +32,7 @@ fn liquid() -> System {
     system
 }
 
-/// The same atoms in another order.
+/// Atoms of a state in another order.
 fn shuffled(mut system: System) -> System {
     let mut order: Vec<u32> = (0..216).collect();
     let mut stream = Stream::new(3, Purpose::Composition, 0, 0);
@@ -67,7 +67,7 @@ fn thermostats() -> [Thermostat; 3] {
     ]
 }
 
-/// Positions, velocities and forces by number, and the energies of the end.
+/// Positions, velocities and forces by id, and the energies of the end.
 type Outcome = (Vec<[Vec3; 3]>, Vec<f64>);
 
 fn run(
@@ -147,13 +147,13 @@ fn forces_cancel_to_the_last_bit_that_counts() {
     let largest = forces.iter().flatten().fold(0.0, |m: f64, f| m.max(f.abs()));
     for k in 0..3 {
         let sum: f64 = forces.iter().map(|f| f[k]).sum();
-        // What is left is the rounding of each sum to an f64, and that of this one.
+        // Remainder: the rounding of each sum to an f64, and that of this one.
         assert!(sum.abs() < 216.0 * largest * f64::EPSILON, "{sum:e}");
     }
 }
 
 #[test]
-fn what_exact_sums_cannot_hold_is_an_error() {
+fn overflow_of_exact_sums_is_an_error() {
     let mut system = liquid();
     let close = system.state.position[0].map(|x| x + 1e-3);
     system.state.position[1] = close;

@@ -1,30 +1,31 @@
-//! A number that is written down instead of computed.
+//! Number that is recorded instead of computed. One file of over 500 lines, as the tape and the numbers on it
+//! share their operations.
 
 use jostle_core::{Precision, Real};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// A number that is not known yet: every operation on it is written down on the tape of this
-/// thread, to become source code. What is known already is computed at once, in f64; what has been
-/// written down before is not written again.
+/// Unknown number: every operation on it is recorded on the tape of this thread, to become source code.
+/// Operations on known numbers are computed at once, in f64; operations that are on the tape already are not
+/// recorded again.
 ///
-/// Only numbers of one recording go together.
+/// Operations combine numbers of one recording only.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorder(OperationIndex);
 
-/// The outcome of a comparison that is not known yet.
+/// Unknown result of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Mask(OperationIndex);
 
-/// Where on the tape an operation is.
+/// Index of an operation on the tape.
 type OperationIndex = u32;
 
-/// One operation; its operands are before it on the tape.
+/// Operation; its operands are before it on the tape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Operation {
     Input(usize),
-    /// The bits of an f64.
+    /// Bits of an f64.
     Literal(u64),
     Add(OperationIndex, OperationIndex),
     Subtract(OperationIndex, OperationIndex),
@@ -37,7 +38,7 @@ enum Operation {
     Select(OperationIndex, OperationIndex, OperationIndex),
 }
 
-/// Functions of one number. The kernels' prelude has them under the same names.
+/// Functions of one number, which have the same names in the kernels' prelude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Function {
     Reciprocal,
@@ -101,19 +102,19 @@ impl Operation {
         operands.into_iter().flatten()
     }
 
-    /// Whether it is written where it is used, and not as a statement: constants, and signs, which
-    /// processors change on the way into an operation.
+    /// Returns true for operations that are written where they are used, and not as a statement: constants,
+    /// and signs, which processors change on the way into an operation.
     fn is_written_in_place(self) -> bool {
         matches!(self, Operation::Literal(_) | Operation::Negate(_))
     }
 }
 
-/// A formula, one operation after the other.
+/// Formula, one operation after the other.
 #[derive(Debug, Default)]
 pub struct Tape {
     operations: Vec<Operation>,
     places: HashMap<Operation, OperationIndex>,
-    /// Products that are written as part of the one sum they go into, see [`Tape::fuse`].
+    /// Products that are written as part of the one sum to which they belong, see [`Tape::fuse`].
     fused: HashSet<OperationIndex>,
 }
 
@@ -121,17 +122,17 @@ thread_local! {
     static TAPE: RefCell<Tape> = RefCell::default();
 }
 
-/// How numbers are written.
+/// Notation of numbers in the source.
 #[derive(Debug, Clone, Copy)]
 pub struct Notation {
-    /// The type of a number.
+    /// Type of a number.
     pub number: &'static str,
-    /// What a literal is rounded to.
+    /// Precision to which literals are rounded.
     pub precision: Precision,
 }
 
 impl Notation {
-    /// A literal that is read back as the number nearest to `value`.
+    /// Literal that is read back as the number nearest to `value`.
     pub fn literal(self, value: f64) -> String {
         let (digits, suffix) = match self.precision {
             Precision::Mixed => (format!("{:?}", value as f32), "f"),
@@ -147,7 +148,7 @@ impl Notation {
 }
 
 impl Tape {
-    /// Writes down what `formula` does with its inputs.
+    /// Records the operations of `formula` on its inputs.
     pub fn record<T>(n_inputs: usize, formula: impl FnOnce(&[Recorder]) -> T) -> (Tape, T) {
         TAPE.take();
         let inputs: Vec<Recorder> =
@@ -156,7 +157,7 @@ impl Tape {
         (TAPE.take(), output)
     }
 
-    /// For every operation, whether any of the numbers depends on it.
+    /// Flags of all operations on which any of the numbers depends.
     pub fn needed_for(&self, numbers: &[Recorder]) -> Vec<bool> {
         let mut needed = vec![false; self.operations.len()];
         for number in numbers {
@@ -170,9 +171,9 @@ impl Tape {
         needed
     }
 
-    /// Decides which products are added without being rounded first, of what is needed for some
-    /// numbers: those that go into one sum and nothing else. It is not left to compilers, which
-    /// would decide differently for the same formula in different kernels, and give other bits.
+    /// Selects the products that are added without being rounded first, of those needed for some numbers:
+    /// those that go into one sum and nothing else. Compilers would select differently for the same formula
+    /// in different kernels, and give other bits.
     pub fn fuse(&mut self, numbers: &[Recorder]) {
         let needed = self.needed_for(numbers);
         let operations = self.operations.iter().zip(needed).filter(|(_, needed)| *needed);
@@ -192,7 +193,7 @@ impl Tape {
         }
     }
 
-    /// The factors of a product that is part of a sum.
+    /// Factors of a product that is part of a sum.
     fn factors(&self, place: OperationIndex) -> Option<(OperationIndex, OperationIndex)> {
         match self.operations[place as usize] {
             Operation::Multiply(a, b) if self.fused.contains(&place) => Some((a, b)),
@@ -200,8 +201,7 @@ impl Tape {
         }
     }
 
-    /// One statement for each of the operations that are asked for, in order. `input` says how an
-    /// input is written.
+    /// Statements of the selected operations, in order. `input` writes an input.
     pub fn statements(
         &self,
         wanted: impl Fn(usize) -> bool,
@@ -218,7 +218,7 @@ impl Tape {
         })
     }
 
-    /// How many arithmetic operations there are among those that are asked for.
+    /// Number of arithmetic operations among those selected.
     pub fn count(&self, wanted: impl Fn(usize) -> bool) -> usize {
         let counts = |k: usize, operation: &Operation| {
             let is_input = matches!(operation, Operation::Input(_));
@@ -267,7 +267,7 @@ impl Tape {
         }
     }
 
-    /// A number, as it is written in an expression.
+    /// Number as it is written in an expression.
     pub fn number(&self, number: Recorder, notation: Notation) -> String {
         self.operand(number.0, notation)
     }
@@ -280,7 +280,7 @@ impl Tape {
         }
     }
 
-    /// Where an operation is written down already.
+    /// Index of an operation that is recorded already.
     fn find(&self, operation: Operation) -> Option<OperationIndex> {
         self.places.get(&operation).copied()
     }
@@ -303,7 +303,7 @@ impl Tape {
         }
     }
 
-    /// The number that this one is the opposite of.
+    /// Number whose negative this one is.
     fn negated(&self, place: OperationIndex) -> Option<OperationIndex> {
         match self.operations[place as usize] {
             Operation::Negate(a) => Some(a),
@@ -311,7 +311,7 @@ impl Tape {
         }
     }
 
-    /// When this number is another one, where it is 0 otherwise.
+    /// Mask and number of a choice between this number and 0.
     fn chosen(&self, place: OperationIndex) -> Option<(OperationIndex, OperationIndex)> {
         match self.operations[place as usize] {
             Operation::Select(mask, a, b) if self.known(b) == Some(0.0) => Some((mask, a)),
@@ -371,7 +371,7 @@ impl Tape {
         }
     }
 
-    /// A known number times an unknown one.
+    /// Product of a known number and an unknown one.
     fn scale(&mut self, x: f64, a: OperationIndex) -> OperationIndex {
         if x == 1.0 {
             return a;
@@ -481,7 +481,7 @@ impl Real for Recorder {
     }
     fn recip(self) -> Self {
         Recorder(on_tape(|tape| {
-            // The square of what is there already costs a quarter of what another such function does.
+            // Squares of a root that is there cost a quarter of another such function.
             match tape.find(Operation::Call(Function::ReciprocalSquareRoot, self.0)) {
                 Some(root) => tape.multiply(root, root),
                 None => tape.call(Function::Reciprocal, self.0),
@@ -495,7 +495,7 @@ impl Real for Recorder {
         Recorder(on_tape(|tape| tape.call(Function::ReciprocalSquareRoot, self.0)))
     }
     fn exp(self) -> Self {
-        // Processors know powers of two; the factor goes into whatever the argument is a multiple of.
+        // Processors compute powers of two; the factor goes into any product in the argument.
         Recorder(on_tape(|tape| {
             let power = tape.scale(std::f64::consts::LOG2_E, self.0);
             tape.call(Function::ExponentialOfTwo, power)

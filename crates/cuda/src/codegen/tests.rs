@@ -6,7 +6,7 @@ fn lennard_jones(truncation: Truncation) -> PairTerm {
     PairTerm::uniform(PairKind::LennardJones, truncation, &[1.0, 1.0], 2.5)
 }
 
-/// Statements of the forces and of the energies alone, inputs not counted.
+/// Number of statements of the forces and of the energies alone, inputs not counted.
 fn statements(source: &str) -> [usize; 2] {
     let (forces, energies) = source.split_once("if (ENERGY)").unwrap();
     [forces, energies].map(|part| {
@@ -17,13 +17,13 @@ fn statements(source: &str) -> [usize; 2] {
     })
 }
 
-/// By hand: the reciprocal, two products for its third power, one fused product and difference with
-/// the coefficients, two products for the rest; a comparison and a choice for the cut-off.
+/// Operations counted by hand: the reciprocal, two products for its third power, one fused product and
+/// difference with the coefficients, two products for the rest; a comparison and a choice for the cut-off.
 #[test]
 fn lennard_jones_takes_eight_operations() {
     let source = pair_source(&[lennard_jones(Truncation::Plain)], &[], Precision::Mixed).source;
     assert_eq!(statements(&source), [8, 3], "{source}");
-    // A shift concerns the energy alone.
+    // Shifts change the energy alone.
     let source = pair_source(&[lennard_jones(Truncation::Shifted)], &[], Precision::Mixed).source;
     assert_eq!(statements(&source), [8, 3], "{source}");
     let source = pair_source(&[lennard_jones(Truncation::ForceShifted)], &[], Precision::Mixed).source;
@@ -43,7 +43,7 @@ fn terms_share_what_they_have_in_common() {
     assert_eq!(statements(&source)[0], 9, "{source}");
 }
 
-/// Where charges want a root, its square serves the powers of the distance.
+/// Squares of the root that charges need serve the powers of the distance.
 #[test]
 fn a_root_that_is_there_saves_a_reciprocal() {
     let charges = Electrostatics::new(Method::ReactionField { dielectric: 78.0 }, 1.0, 2.5);
@@ -68,7 +68,7 @@ fn literals_are_read_back_as_they_were() {
 }
 
 #[test]
-fn what_is_known_is_computed_at_once() {
+fn known_numbers_are_computed_at_once() {
     let source = scalar_function("known", 1, |x| {
         let [zero, one, two] = [0.0, 1.0, 2.0].map(Recorder::lit);
         let root = (two * two + two.mul_add(two, one)).sqrt();
@@ -93,13 +93,13 @@ fn what_is_known_is_computed_at_once() {
 }
 
 #[test]
-fn what_is_within_one_cutoff_is_chosen_once() {
+fn terms_with_one_cutoff_are_selected_once() {
     let source = scalar_function("chosen", 3, |x| {
         let (near, zero) = (x[0].lt(x[1]), Recorder::lit(0.0));
         let [product, other] = [x[0] * x[2], x[2]].map(|part| Recorder::select(near, part, zero));
         vec![zero + product + other, product + Recorder::select(x[1].lt(x[0]), x[2], zero)]
     });
-    // The product is asked for by itself, too: it is rounded.
+    // Products that are outputs, too, are rounded.
     assert_eq!(source.matches(" ? ").count(), 3, "{source}");
     let source = scalar_function("chosen", 3, |x| {
         let (near, zero) = (x[0].lt(x[1]), Recorder::lit(0.0));
@@ -115,14 +115,14 @@ fn species_that_have_a_number_in_common_do_not_look_it_up() {
     term.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });
     term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.4 });
     let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), &[], Precision::Double);
-    // 1-1 is silent: only its cut-off says so. Rows are read at once.
+    // Row 1-1 is silent by its cut-off alone. Rows are read at once.
     assert_eq!(table[12..], [0.0, 48.0, 24.0, 0.0]);
     assert_eq!(table[..8], [6.25, 48.0, 24.0, 0.0, 2.4 * 2.4, 24.0, 12.0, 0.0]);
     for definition in ["N_SPECIES 2", "N_COEFFICIENTS 4", "TABLE_SIZE 16", "LONGEST_CUTOFF2 6.25"] {
         assert!(source.contains(&format!("#define {definition}\n")), "{source}");
     }
     assert!(source.contains("const real4 c0 = ") && source.contains("c0.z"), "{source}");
-    // With one cut-off nothing has to be said: coefficients of 0 keep 1-1 silent.
+    // Coefficients of 0 keep 1-1 silent where there is one cut-off.
     term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
     let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), &[], Precision::Double);
     assert_eq!(table, [48.0, 24.0, 24.0, 12.0, 24.0, 12.0, 0.0, 0.0]);
@@ -148,7 +148,7 @@ fn a_product_for_one_sum_is_not_rounded_first() {
 }
 
 #[test]
-fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
+fn products_of_charges_are_not_looked_up_by_pairs() {
     let mut term = PairTerm::new(PairKind::Yukawa, Truncation::ForceShifted, 3);
     let charges = [6.0, 8.0, -1.5];
     let set = |term: &mut PairTerm, a: usize, b: usize, length| {
@@ -161,13 +161,14 @@ fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
     let ratios = [table[1] / table[0] * 6.0, table[2] / table[0] * 6.0];
     assert!(table.len() == 3 && (ratios[0] - 8.0).abs() < 1e-14 && (ratios[1] + 1.5).abs() < 1e-14);
     assert!(source.contains("table[species_i] * table[species_j]") && !source.contains("c0"), "{source}");
-    // Another length for one pair, and charges are not all that differs.
+    // Pairs with another length differ by more than charges.
     set(&mut term, 0, 2, 2.5);
     let PairSource { source, table, .. } = pair_source(&[term], &[], Precision::Mixed);
     assert!(table.len() % 9 == 0 && source.contains("c0."), "{source}");
 }
 
-/// Water: its hydrogens feel nothing but charges. With forces of their own, or without charges, nobody does.
+/// Hydrogens of water have charges and no other force. With forces of their own, or without charges, there is
+/// no such species.
 #[test]
 fn species_with_charges_alone_are_found() {
     let entry = || PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 };

@@ -1,5 +1,5 @@
-//! CUDA on the CPU: the C++ compiler makes a library of the same kernels, behind
-//! `kernels/emulation.h`, which runs their threads as fibres.
+//! CUDA on the CPU: the C++ compiler makes a library of the same kernels, behind `kernels/emulation.h`, which
+//! runs their threads as fibres.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use crate::cache;
 
 const HEADER: &str = include_str!("../../kernels/emulation.h");
 
-/// What it has in place of a GPU's.
+/// Name of the architecture, in place of a GPU's.
 pub const ARCHITECTURE: &str = "emulated";
 
-/// As on Hopper, so that what fits here fits there.
+/// Shared memory of a block, as on Hopper, so that kernels that fit here fit there.
 const SHARED: usize = 227 * 1024;
 
 pub struct EmulatedProcessor {
@@ -51,7 +51,7 @@ impl EmulatedProcessor {
         Ok(EmulatedProcessor { compiler, memory: Arc::default() })
     }
 
-    /// Finds the library among those kept, or builds it.
+    /// Finds the library in the cache, or builds it.
     fn build(&self, name: &str, source: &str, options: &[String]) -> Result<Built> {
         let flags = flags(options);
         let parts = [HEADER, source, &flags.join("\0"), &self.compiler.version];
@@ -72,22 +72,21 @@ impl EmulatedProcessor {
     }
 }
 
-/// Where libraries are kept: in the build folder of the program, which is a test. The cache of the
-/// user is for a GPU's kernels.
+/// Folder of libraries: in the build folder of the program, which is a test. The cache of the user is for a
+/// GPU's kernels.
 fn folder() -> Option<PathBuf> {
     Some(std::env::current_exe().ok()?.parent()?.parent()?.join("emulated"))
 }
 
 struct Built {
     library: PathBuf,
-    /// Where it is not kept: gone with the last of us.
+    /// Temporary folder of a library that is not in the cache.
     _scratch: Option<TempDir>,
 }
 
-/// The compiler's options: those for NVRTC that mean something to it, and its own. Products are
-/// added without being rounded first where the source says so, and nowhere else, as on a GPU. Kernels
-/// are run for moments only: compiling them is what takes time, and a quarter of it goes into passes
-/// that make them no faster.
+/// Options of the compiler: those for NVRTC that it knows, and its own. Products are added without being
+/// rounded first where the source says so, and nowhere else, as on a GPU. Kernels run for moments only:
+/// compiling them takes most of the time, and a quarter of that goes into passes that make them no faster.
 fn flags(options: &[String]) -> Vec<String> {
     let ours = "-std=c++17 -O1 -shared -fPIC -Wl,-z,nodelete -fvisibility=hidden \
                 -fno-strict-aliasing -ffp-contract=off -fno-math-errno -w \
@@ -105,14 +104,14 @@ fn flags(options: &[String]) -> Vec<String> {
 }
 
 impl Compiler {
-    /// Two rounds: macros first, so that the kernels' names and shared variables can be seen.
+    /// Compiles in two rounds: macros first, so that the names of kernels and shared variables can be found.
     fn compile(&self, name: &str, source: &str, flags: &[String], folder: &Path) -> Result<PathBuf> {
         let write = |file: &str, text: &str| {
             let path = folder.join(file);
             fs::write(&path, text).map_err(|e| Error::io("write", &path, &e)).map(|()| path)
         };
         write("emulation.h", HEADER)?;
-        // Nothing of it has a name outside: kernels of different libraries may share names.
+        // Names have no linkage: kernels of different libraries may share them.
         let whole = format!("#include \"emulation.h\"\nnamespace {{\n#line 1 \"{name}\"\n{source}\n}}\n");
         let plain = write("kernel.cpp", &whole)?;
         let text = self.run(name, flags, &["-E"], &plain, None)?;
@@ -145,7 +144,7 @@ impl Compiler {
     }
 }
 
-/// Turns `__global__` and `__shared__` into C++, and adds what launches each kernel.
+/// Turns `__global__` and `__shared__` into C++, and adds a function that launches each kernel.
 fn rewrite(text: &str) -> String {
     let mut kernels = Vec::new();
     let mut output = String::with_capacity(text.len() + 4096);
@@ -153,7 +152,7 @@ fn rewrite(text: &str) -> String {
     output.push_str(pieces.next().unwrap_or_default());
     for piece in pieces {
         let head = piece.split('(').next().unwrap_or_default();
-        // A declaration before the definition names a kernel twice.
+        // Kernels that are declared before their definition occur twice.
         let name = head.split_whitespace().last().unwrap_or_default().to_owned();
         if !kernels.contains(&name) {
             kernels.push(name);
@@ -173,8 +172,8 @@ fn rewrite(text: &str) -> String {
     output
 }
 
-/// Static shared variables go to a section of their own, where they can be found and overwritten
-/// between blocks; the dynamic one, `extern`, becomes a pointer.
+/// Rewrites shared variables: static ones go to a section of their own, where they can be found and
+/// overwritten between blocks; the dynamic one, `extern`, becomes a pointer.
 fn rewrite_shared(text: &str) -> String {
     let mut output = String::with_capacity(text.len());
     let mut rest = text;
@@ -206,7 +205,7 @@ fn rewrite_shared(text: &str) -> String {
     output
 }
 
-/// A type without `alignas(16)` and `__attribute__((aligned(16)))`.
+/// Type without `alignas(16)` and `__attribute__((aligned(16)))`.
 fn without_attributes(kind: &str) -> String {
     let mut kind = kind.to_owned();
     for word in ["alignas", "__attribute__"] {
@@ -222,7 +221,7 @@ fn without_attributes(kind: &str) -> String {
     kind.trim().to_owned()
 }
 
-/// Every allocation has a margin on both sides that nobody may write to.
+/// Allocations, each with a margin on both sides that no kernel may write to.
 #[derive(Default)]
 struct Allocations(Mutex<BTreeMap<u64, usize>>);
 
@@ -266,7 +265,7 @@ impl Hardware for EmulatedProcessor {
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        // Linux lends more than it has.
+        // Linux allocates more than it has.
         let free = self.memory_free().unwrap_or(usize::MAX);
         let layout = layout(bytes).filter(|_| bytes <= free);
         // SAFETY: the size is not zero.
@@ -413,7 +412,7 @@ impl Function for LoadedLibrary {
     }
 
     fn blocks_per_multiprocessor(&self, block: u32, shared: usize) -> Result<u32> {
-        // As on Hopper: 2048 threads, 32 blocks, 228 KiB of which each block takes one itself.
+        // Limits of Hopper: 2048 threads, 32 blocks, 228 KiB of which each block takes one itself.
         let by_shared = (SHARED + 1024) / (shared + 1024);
         Ok((2048 / block.max(1)).min(32).min(by_shared as u32))
     }

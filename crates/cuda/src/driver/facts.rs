@@ -1,4 +1,4 @@
-//! What a machine has for running on a GPU, for `jostle doctor`.
+//! Description of a machine's GPUs and compiler, for `jostle doctor`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,42 +9,42 @@ use super::nvidia;
 use super::nvrtc::{Nvrtc, Version};
 use crate::cache;
 
-/// What there is, or a plain message about what is missing.
+/// Driver, compiler and cache of a machine, or messages about what is missing.
 pub struct Facts {
-    /// The driver and its GPUs.
+    /// Driver and its GPUs.
     pub driver: Result<DriverFacts>,
     /// NVRTC, of a version that the driver can use.
     pub compiler: Result<CompilerFacts>,
-    /// Where compiled kernels are kept.
+    /// Folder of compiled kernels.
     pub cache: Result<CacheFacts>,
 }
 
-/// The driver.
+/// NVIDIA's driver.
 pub struct DriverFacts {
-    /// Its release, such as 580.65.06, where the system tells.
+    /// Release, such as 580.65.06, where the system tells.
     pub release: Option<String>,
-    /// The newest CUDA that it can run.
+    /// Newest CUDA that the driver can run.
     pub cuda: Version,
-    /// Its GPUs, in the order of their indices.
+    /// GPUs, in the order of their indices.
     pub gpus: Vec<GpuFacts>,
 }
 
-/// A GPU.
+/// Properties of a GPU.
 pub struct GpuFacts {
-    /// What the maker calls it.
+    /// Name by the maker.
     pub name: String,
-    /// What kernels are compiled for: `sm_90`.
+    /// Architecture for which kernels are compiled: `sm_90`.
     pub architecture: String,
-    /// All its memory, in bytes.
+    /// Total memory, in bytes.
     pub memory: usize,
-    /// How many multiprocessors it has.
+    /// Number of multiprocessors.
     pub multiprocessors: u32,
     /// Operations in single precision, a fused multiply-add one of them, of all lanes at the
     /// highest clock.
     pub operations_per_second: f64,
 }
 
-/// What can be said of a GPU without using it.
+/// Properties of a GPU that can be found without using it.
 ///
 /// # Errors
 /// If there is no driver or no such GPU.
@@ -53,25 +53,25 @@ pub fn describe(index: usize) -> Result<GpuFacts> {
     nvidia::describe(index)
 }
 
-/// NVRTC.
+/// Compiler NVRTC.
 pub struct CompilerFacts {
-    /// Its version.
+    /// Version of NVRTC.
     pub version: Version,
-    /// Where it is.
+    /// Path of the library.
     pub path: PathBuf,
 }
 
-/// The folder of compiled kernels.
+/// Folder of compiled kernels.
 pub struct CacheFacts {
-    /// Where it is; made when first needed.
+    /// Path, created when first needed.
     pub folder: PathBuf,
-    /// How many compiled sources it holds.
+    /// Number of compiled sources.
     pub files: usize,
-    /// Their size together, in bytes.
+    /// Total size, in bytes.
     pub bytes: u64,
 }
 
-/// Looks what there is.
+/// Examines the machine.
 pub fn facts() -> Facts {
     let driver = driver_facts();
     let newest = driver.as_ref().ok().map(|driver| driver.cuda);
@@ -95,7 +95,7 @@ fn driver_facts() -> Result<DriverFacts> {
     Ok(DriverFacts { release: release(), cuda, gpus })
 }
 
-/// The number in "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul ...".
+/// Number in "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul ...".
 fn release() -> Option<String> {
     let text = fs::read_to_string("/proc/driver/nvidia/version").ok()?;
     let number = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');

@@ -6,28 +6,30 @@ use jostle_core::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a kernel may use of shared memory without `allow_shared`, in bytes.
+/// Shared memory that a kernel may use without `allow_shared`, in bytes.
 const SHARED_UNASKED: usize = 48 * 1024;
 
-/// A compiled source.
+/// Compiled source.
 #[derive(Clone)]
 pub struct Module {
     device: Device,
     code: Arc<dyn Code>,
-    /// Whether its kernels wait themselves for what they need: see `wait_for_previous_kernel` in prelude.cuh.
+    /// True where the kernels themselves wait for the previous kernel: see `wait_for_previous_kernel` in
+    /// prelude.cuh.
     awaits: bool,
 }
 
 impl Module {
-    /// What a device has compiled; whether its kernels wait themselves.
+    /// Module of code that a device has compiled; `awaits` if its kernels wait for the previous kernel
+    /// themselves.
     pub(super) fn new(device: Device, code: Arc<dyn Code>, awaits: bool) -> Self {
         Module { device, code, awaits }
     }
 
-    /// The kernel `extern "C" __global__ void name(...)`.
+    /// Kernel `extern "C" __global__ void name(...)`.
     ///
     /// # Errors
-    /// If there is none of this name.
+    /// If there is no kernel of this name.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let function = self.code.function(name)?;
         let allowed = AtomicUsize::new(SHARED_UNASKED.min(self.device.shared_memory()));
@@ -38,30 +40,30 @@ impl Module {
     }
 }
 
-/// A kernel. Clones are the same one.
+/// Kernel. Clones are the same one.
 #[derive(Clone)]
 pub struct Kernel(pub(super) Arc<Entry>);
 
-/// What clones of a kernel share.
+/// Data that clones of a kernel share.
 pub(super) struct Entry {
     pub(super) name: Arc<str>,
     device: Device,
     pub(super) function: Box<dyn Function>,
     pub(super) awaits: bool,
-    /// The dynamic shared memory that it may have, in bytes.
+    /// Dynamic shared memory that the kernel may have, in bytes.
     allowed: AtomicUsize,
-    /// Dropped after the function that lies in it.
+    /// Code, dropped after the function that lies in it.
     _code: Arc<dyn Code>,
 }
 
 impl Kernel {
-    /// Its name in the source.
+    /// Name in the source.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Lets it have so much dynamic shared memory, in bytes, and asks for as much of the first-level
-    /// cache to be shared memory as there is.
+    /// Allows so much dynamic shared memory, in bytes, and asks for the largest part of the first-level cache
+    /// as shared memory.
     ///
     /// # Errors
     /// If a block cannot have so much.
@@ -71,17 +73,17 @@ impl Kernel {
         Ok(())
     }
 
-    /// Registers a thread; 0 when emulated.
+    /// Registers of a thread; 0 when emulated.
     pub fn registers(&self) -> u32 {
         self.0.function.registers()
     }
 
-    /// Bytes a thread that did not fit into registers; 0 when emulated.
+    /// Bytes of a thread that did not fit into registers; 0 when emulated.
     pub fn local_bytes(&self) -> u32 {
         self.0.function.local_bytes()
     }
 
-    /// How many blocks of so many threads, with so many bytes of dynamic shared memory, a
+    /// Number of blocks of so many threads, with so many bytes of dynamic shared memory, that a
     /// multiprocessor runs at a time.
     ///
     /// # Errors
@@ -91,20 +93,20 @@ impl Kernel {
     }
 }
 
-/// What a launch in a recorded sequence waits for.
+/// Launches that end before a launch in a recorded sequence begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waits {
-    /// For all launches before it but those of the side stream.
+    /// All launches before it but those of the side stream.
     #[default]
     MainStream,
-    /// For those of the side stream before it, and for what the first of these has found done: it runs beside the
-    /// launches that follow, until one waits for all.
+    /// Those of the side stream before it, and those that ended before the first of these: it runs beside the
+    /// launches that follow, until one waits for both streams.
     SideStream,
-    /// For all launches before it.
+    /// All launches before it.
     BothStreams,
 }
 
-/// A kernel, how many blocks and threads are to run it, and with what.
+/// Kernel, with numbers of blocks and threads, and arguments.
 #[derive(Clone)]
 pub struct Launch {
     pub(super) kernel: Kernel,
@@ -117,39 +119,39 @@ pub struct Launch {
 
 #[derive(Clone)]
 struct Argument {
-    /// The value, as aligned as any value is.
+    /// Value, aligned as any value needs.
     value: Arc<[u128]>,
     bytes: usize,
-    /// Keeps what the value points to.
+    /// Memory to which the value points, kept alive.
     memory: Option<Arc<Memory>>,
 }
 
 impl Launch {
-    /// `grid` blocks of `block` threads, so far without arguments.
+    /// Launch of `grid` blocks of `block` threads, so far without arguments.
     pub fn new(kernel: &Kernel, grid: u32, block: u32) -> Self {
         let kernel = kernel.clone();
         let waits = Waits::default();
         Launch { kernel, grid: [grid, 1, 1], block, shared: 0, waits, arguments: Vec::new() }
     }
 
-    /// What it waits for where it is recorded. Otherwise launches come one after the other.
+    /// Sets which launches precede it where it is recorded. Otherwise launches follow one after the other.
     pub fn waits(mut self, waits: Waits) -> Self {
         self.waits = waits;
         self
     }
 
-    /// With so many bytes of dynamic shared memory a block.
+    /// Sets the dynamic shared memory of a block, in bytes.
     pub fn shared(mut self, bytes: usize) -> Self {
         self.shared = bytes;
         self
     }
 
-    /// The next argument: a pointer to a buffer.
+    /// Appends an argument: a pointer to a buffer.
     pub fn with<T: DeviceCopy>(self, buffer: &Buffer<T>) -> Self {
         self.argument(buffer.address(), Some(buffer.memory.clone()))
     }
 
-    /// The next argument: a value.
+    /// Appends an argument: a value.
     pub fn with_value(self, value: impl DeviceCopy) -> Self {
         self.argument(value, None)
     }
@@ -164,12 +166,12 @@ impl Launch {
         self
     }
 
-    /// Pointers to the arguments, as launches want them.
+    /// Pointers to the arguments, for the driver.
     pub(super) fn pointers(&self) -> Vec<*mut std::ffi::c_void> {
         self.arguments.iter().map(|a| a.value.as_ptr().cast_mut().cast()).collect()
     }
 
-    /// Whether a device can make it.
+    /// Checks that a device can make the launch.
     pub(super) fn check(&self, device: &Device) -> Result<()> {
         let name = self.kernel.name();
         let wrong = |what: String| Err(Error::device(format!("kernel {name}: {what}")));

@@ -1,11 +1,11 @@
-//! Memory of a device, and what may be in it.
+//! Memory of a device, and types of its values.
 
 use super::Device;
 use jostle_core::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A plain old value that may be copied to a device and back as its bytes.
+/// Plain value that may be copied to a device and back as its bytes.
 ///
 /// # Safety
 /// The type has no padding and no references, and all bytes zero, or any other bytes that a kernel
@@ -24,7 +24,7 @@ words!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 // SAFETY: arrays add no padding to their elements.
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 
-/// Memory of a device, given back by its last owner.
+/// Memory of a device, freed by its last owner.
 pub(super) struct Memory {
     pub(super) device: Device,
     address: u64,
@@ -32,7 +32,7 @@ pub(super) struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the last owner goes, so nobody uses it any more.
+        // SAFETY: the last owner goes, so it is not used any more.
         unsafe { self.device.0.free(self.address) }
     }
 }
@@ -52,30 +52,30 @@ impl<T> Clone for Buffer<T> {
 
 impl<T: DeviceCopy> Buffer<T> {
     /// # Safety
-    /// The device has allocated `address` for so many values, and nobody else frees it.
+    /// The device has allocated `address` for so many values, and it is not freed elsewhere.
     pub(super) unsafe fn new(device: Device, address: u64, len: usize) -> Self {
         Buffer { memory: Arc::new(Memory { device, address }), len, values: PhantomData }
     }
 
-    /// How many values it holds.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it holds none.
+    /// Returns true without values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Where it is in the device's memory.
+    /// Address in the device's memory.
     pub fn address(&self) -> u64 {
         self.memory.address
     }
 
-    /// Copies `values` to the places from `offset` on. They may be changed as soon as it returns.
+    /// Copies `values` to the places from `offset` on. They may be changed after the call.
     ///
     /// # Errors
-    /// If they do not fit, or the device was lost.
+    /// If the values do not fit, or the device was lost.
     pub fn write(&self, offset: usize, values: &[T]) -> Result<()> {
         let to = self.place(offset, values.len())?;
         // SAFETY: a `DeviceCopy` has no padding.
@@ -84,10 +84,10 @@ impl<T: DeviceCopy> Buffer<T> {
         unsafe { self.memory.device.0.write(to, bytes) }
     }
 
-    /// Waits for earlier work and copies the values from `offset` on to `values`.
+    /// Waits for earlier work, then copies the values from `offset` on to `values`.
     ///
     /// # Errors
-    /// If there are not so many, or earlier work failed.
+    /// If the buffer has not so many, or earlier work failed.
     pub fn read(&self, offset: usize, values: &mut [T]) -> Result<()> {
         let from = self.place(offset, values.len())?;
         // SAFETY: any bytes that a kernel leaves are a valid `DeviceCopy`.
@@ -97,7 +97,7 @@ impl<T: DeviceCopy> Buffer<T> {
         unsafe { self.memory.device.0.read(from, bytes) }
     }
 
-    /// All values, after earlier work.
+    /// Values of the whole buffer, after earlier work.
     ///
     /// # Errors
     /// If earlier work failed.
@@ -120,7 +120,7 @@ impl<T: DeviceCopy> Buffer<T> {
     /// Copies the first `count` values of another buffer to the start of this one.
     ///
     /// # Errors
-    /// If one of them has not so many, or the two are the same.
+    /// If one of the buffers has not so many, or the two are the same.
     pub fn copy_from(&self, other: &Buffer<T>, count: usize) -> Result<()> {
         let (from, to) = (other.place(0, count)?, self.place(0, count)?);
         let device = &self.memory.device;

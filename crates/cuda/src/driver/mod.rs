@@ -1,6 +1,6 @@
-//! One way to use a device, whether an NVIDIA GPU (`nvidia.rs`) or its emulation on the CPU
-//! (`emulated.rs`): memory, compiled kernels, launches in the order of one stream, recorded
-//! sequences of launches, and times. All `unsafe` of the GPU engine is in this folder.
+//! Interface to a device, either an NVIDIA GPU (`nvidia.rs`) or its emulation on the CPU (`emulated.rs`):
+//! memory, compiled kernels, launches in the order of one stream, recorded sequences of launches, and times.
+//! All `unsafe` of the GPU engine is in this folder.
 
 mod emulated;
 mod facts;
@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use jostle_core::{Error, Result};
 
-/// What a kind of device must be able to do. Addresses and handles are those it gave out itself.
+/// Operations of a kind of device. Addresses and handles are those it returned itself.
 trait Hardware: Send + Sync {
     fn name(&self) -> &str;
     fn architecture(&self) -> &str;
@@ -26,10 +26,10 @@ trait Hardware: Send + Sync {
     fn shared_memory(&self) -> usize;
     fn memory_free(&self) -> Result<usize>;
 
-    /// Zeroed memory.
+    /// Allocates zeroed memory.
     fn allocate(&self, bytes: usize) -> Result<u64>;
     /// # Safety
-    /// `address` is from `allocate`, and nobody uses it any more.
+    /// `address` is from `allocate`, and it is not used any more.
     unsafe fn free(&self, address: u64);
     /// # Safety
     /// `bytes` bytes at `to` are inside one allocation; so with the next three.
@@ -55,16 +55,16 @@ trait Hardware: Send + Sync {
     fn now(&self) -> Result<Box<dyn Timestamp>>;
 }
 
-/// A compiled and loaded source.
+/// Compiled and loaded source.
 trait Code: Send + Sync {
     fn function(&self, name: &str) -> Result<Box<dyn Function>>;
 }
 
-/// A kernel of a loaded source.
+/// Kernel of a loaded source.
 trait Function: Send + Sync {
-    /// What identifies it to a launch.
+    /// Handle that identifies the kernel in a launch.
     fn handle(&self) -> u64;
-    /// The sizes of its parameters in bytes, where the device can tell.
+    /// Sizes of the parameters in bytes, where the device can tell.
     fn parameters(&self) -> Option<&[usize]>;
     fn allow_shared(&self, bytes: usize) -> Result<()>;
     fn registers(&self) -> u32;
@@ -79,18 +79,18 @@ trait Recording: Send + Sync {
     unsafe fn replay(&self, launches: &[Launch]) -> Result<()>;
 }
 
-/// A moment on the device's stream.
+/// Time of an event on the device's stream.
 trait Timestamp: Send + Sync {
     fn milliseconds_until(&self, end: &dyn Timestamp) -> Result<f64>;
-    /// Nanoseconds of the host's clock, or the handle of the device's event.
+    /// Time in nanoseconds of the host's clock, or the handle of the device's event.
     fn stamp(&self) -> u64;
 }
 
-/// Who wants to know that kernels are being compiled.
+/// Listener for the beginning of a compilation.
 static ON_COMPILING: OnceLock<fn(&str)> = OnceLock::new();
 
-/// From now on `listener` is called with the name of a GPU when a source is about to be compiled for
-/// it, which takes seconds, rather than found in the cache. Only the first listener is taken.
+/// Sets a listener that is called with the name of a GPU when a source is about to be compiled for it, which
+/// takes seconds, rather than found in the cache. Only the first listener is used.
 pub fn on_compiling(listener: fn(&str)) {
     let _ = ON_COMPILING.set(listener);
 }
@@ -101,41 +101,39 @@ fn announce_compiling(name: &str) {
     }
 }
 
-/// A GPU, or the emulation of one. Work is done in the order it is asked for; clones are the same
-/// device.
+/// GPU, or the emulation of one. Work is done in the order of the calls; clones are the same device.
 #[derive(Clone)]
 pub struct Device(Arc<dyn Hardware>, Arc<[String]>, DevicePurpose);
 
-/// What a device is for.
+/// Purpose of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DevicePurpose {
-    /// For results, as soon as possible.
+    /// Results, as soon as possible.
     Results,
-    /// For tests: small systems take what pays in large ones only.
+    /// Tests: small systems use methods that pay in large ones only.
     Tests,
 }
 
 impl Device {
-    /// An NVIDIA GPU, counted from 0.
+    /// Opens an NVIDIA GPU, counted from 0.
     ///
     /// # Errors
-    /// If there is no driver or no such GPU; what to install.
+    /// If there is no driver or no such GPU; the hint says what to install.
     pub fn open(index: usize) -> Result<Self> {
         Ok(Device(Arc::new(nvidia::Gpu::open(index)?), Arc::default(), DevicePurpose::Results))
     }
 
-    /// The same, for who would rather do without it than with half of it: only if kernels can be
-    /// compiled, too.
+    /// Opens an NVIDIA GPU for which kernels can be compiled.
     ///
     /// # Errors
-    /// If there is no such GPU, no driver or no compiler; what to install.
+    /// If there is no such GPU, no driver or no compiler; the hint says what to install.
     pub fn ready(index: usize) -> Result<Self> {
         let device = Self::open(index)?;
         device.compile("nothing", "extern \"C\" __global__ void nothing() {}", &[])?;
         Ok(device)
     }
 
-    /// CUDA emulated on the CPU: slow, for tests without a GPU.
+    /// Opens the emulation of CUDA on the CPU: slow, for tests without a GPU.
     ///
     /// # Errors
     /// If there is no C++ compiler.
@@ -143,52 +141,53 @@ impl Device {
         Ok(Device(Arc::new(emulated::EmulatedProcessor::new()?), Arc::default(), DevicePurpose::Tests))
     }
 
-    /// The same device for tests, as an emulated one is: small systems take what pays in large ones only.
+    /// Makes this a device for tests, like the emulated one: small systems use methods that pay in large ones
+    /// only.
     #[must_use]
     pub fn for_tests(self) -> Device {
         Device(self.0, self.1, DevicePurpose::Tests)
     }
 
-    /// Whether it is.
+    /// Returns true for a device for tests.
     pub fn is_for_tests(&self) -> bool {
         self.2 == DevicePurpose::Tests
     }
 
-    /// What the maker calls it.
+    /// Name by the maker.
     pub fn name(&self) -> String {
         self.0.name().to_owned()
     }
 
-    /// What kernels are compiled for: `sm_90`, or `emulated`.
+    /// Architecture for which kernels are compiled: `sm_90`, or `emulated`.
     pub fn architecture(&self) -> String {
         self.0.architecture().to_owned()
     }
 
-    /// Whether it is the CPU in disguise.
+    /// Returns true for the emulation on the CPU.
     pub fn is_emulated(&self) -> bool {
         self.architecture() == emulated::ARCHITECTURE
     }
 
-    /// How many multiprocessors it has.
+    /// Number of multiprocessors.
     pub fn multiprocessors(&self) -> u32 {
         self.0.multiprocessors()
     }
 
-    /// The most shared memory that a block may have, in bytes.
+    /// Largest shared memory of a block, in bytes.
     pub fn shared_memory(&self) -> usize {
         self.0.shared_memory()
     }
 
-    /// Memory that nobody uses, in bytes.
+    /// Free memory, in bytes.
     ///
     /// # Errors
-    /// If the device was lost; so with everything below.
+    /// If the device was lost.
     pub fn memory_free(&self) -> Result<usize> {
         self.0.memory_free()
     }
 
-    /// Compiles a source, or finds it compiled in the cache. `name` stands in error messages;
-    /// `options` such as `-DBLOCK=128` or `--use_fast_math` are those of NVRTC.
+    /// Compiles a source, or finds it in the cache. `name` stands in error messages; `options` such as
+    /// `-DBLOCK=128` or `--use_fast_math` are those of NVRTC.
     ///
     /// # Errors
     /// If the source is wrong or there is no compiler.
@@ -198,14 +197,14 @@ impl Device {
         Ok(Module::new(self.clone(), code, source.contains("wait_for_previous_kernel")))
     }
 
-    /// The same device; all that is compiled for it from now on has this option, too.
+    /// Device whose sources are all compiled with one more option.
     #[must_use]
     pub fn with_option(&self, option: &str) -> Device {
         let options = self.1.iter().cloned().chain([option.to_string()]).collect();
         Device(self.0.clone(), options, self.2)
     }
 
-    /// Memory for `len` values, all zero.
+    /// Allocates memory for `len` values, all zero.
     ///
     /// # Errors
     /// If there is not so much memory.
@@ -218,7 +217,7 @@ impl Device {
         Ok(unsafe { Buffer::new(self.clone(), address, len) })
     }
 
-    /// Memory holding `values`.
+    /// Allocates memory that holds `values`.
     ///
     /// # Errors
     /// If there is not so much memory.
@@ -228,7 +227,7 @@ impl Device {
         Ok(buffer)
     }
 
-    /// Starts a kernel and does not wait for it.
+    /// Starts a kernel, without waiting for its end.
     ///
     /// # Errors
     /// If the launch is impossible: too much shared memory, wrong arguments.
@@ -239,10 +238,10 @@ impl Device {
         unsafe { self.0.launch(launch) }
     }
 
-    /// Prepares a sequence of launches that is to be repeated.
+    /// Records a sequence of launches that is to be repeated.
     ///
     /// # Errors
-    /// As for `run`.
+    /// As for [`Device::run`].
     pub fn record(&self, launches: Vec<Launch>) -> Result<Graph> {
         launches.iter().try_for_each(|launch| launch.check(self))?;
         // SAFETY: as in `run`; the graph keeps the launches, and they their buffers.
@@ -250,7 +249,7 @@ impl Device {
         Ok(Graph { recording, launches })
     }
 
-    /// Starts a recorded sequence and does not wait for it.
+    /// Starts a recorded sequence, without waiting for its end.
     ///
     /// # Errors
     /// If the device refuses.
@@ -262,12 +261,12 @@ impl Device {
     /// Waits until all work is done.
     ///
     /// # Errors
-    /// Also for what earlier launches did wrong.
+    /// If earlier launches failed.
     pub fn synchronize(&self) -> Result<()> {
         self.0.synchronize()
     }
 
-    /// The moment at which the work asked for so far will be done.
+    /// Event at which the work queued so far will be done.
     ///
     /// # Errors
     /// If the device refuses.
@@ -275,10 +274,10 @@ impl Device {
         Ok(Event { device: self.clone(), moment: self.0.now()? })
     }
 
-    /// The time from one moment to another, waiting for both.
+    /// Time from one event to another, after waiting for both.
     ///
     /// # Errors
-    /// If work before them failed, or they are of another device.
+    /// If work before them failed, or the events are of another device.
     pub fn milliseconds(&self, start: &Event, end: &Event) -> Result<f64> {
         if !(self.is(&start.device) && self.is(&end.device)) {
             return Err(Error::device("a time between moments of different devices"));
@@ -297,13 +296,13 @@ impl fmt::Debug for Device {
     }
 }
 
-/// A moment on a device.
+/// Event on a device.
 pub struct Event {
     device: Device,
     moment: Box<dyn Timestamp>,
 }
 
-/// A recorded sequence of launches.
+/// Recorded sequence of launches.
 pub struct Graph {
     recording: Box<dyn Recording>,
     launches: Vec<Launch>,

@@ -1,5 +1,5 @@
-//! NVIDIA GPUs through the driver's own interface, which is loaded at run time: the program starts
-//! without it.
+//! NVIDIA GPUs through the driver's own interface, which is loaded at run time: the program starts without
+//! it. One file of over 500 lines, as it holds all calls of the driver.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_void};
@@ -17,23 +17,23 @@ use super::memory::out_of_memory;
 use super::nvrtc::{Nvrtc, Version};
 use super::{Code, Function, Hardware, Launch, Recording, Timestamp, Waits, announce_compiling};
 
-/// Read-backs up to so many bytes land in memory that the GPU reaches directly.
+/// Largest size in bytes of a download into memory that the GPU writes to directly.
 const LANDING: usize = 64 * 1024;
 
 pub struct Gpu(Arc<Shared>);
 
-/// What modules and graphs need of the GPU, too.
+/// GPU, as modules and graphs share it.
 struct Shared {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    /// Beside it, for launches that are recorded on the side stream.
+    /// Second stream, for launches that are recorded on the side stream.
     side_stream: Arc<CudaStream>,
     name: String,
     architecture: String,
     multiprocessors: u32,
     shared_memory: usize,
     driver: Version,
-    /// Whether blocks of recorded kernels may take their places early: see [`Start`].
+    /// True where blocks of recorded kernels may start early: see [`Start`].
     starts_early: AtomicBool,
     nvrtc: OnceLock<Nvrtc>,
     landing: Mutex<Landing>,
@@ -41,12 +41,13 @@ struct Shared {
     started: Mutex<Vec<Arc<str>>>,
 }
 
-/// When the blocks of a kernel may take their places.
+/// Time at which the blocks of a kernel may start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
-    /// When all that it depends on has ended.
+    /// After the end of everything that it depends on.
     Alone,
-    /// When those of the kernel before it have ended; it waits itself until what they wrote is in memory.
+    /// After the last blocks of the kernel before it have started to end; the kernel itself waits until its
+    /// data are in memory.
     Early,
 }
 
@@ -60,7 +61,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Loads the driver.
+/// Loads the driver and returns its version of CUDA.
 pub fn init() -> Result<Version> {
     // SAFETY: loading the driver's library runs nothing but its own preparations.
     if !unsafe { sys::is_culib_present() } {
@@ -90,13 +91,13 @@ pub fn init() -> Result<Version> {
     Ok(version)
 }
 
-/// How many GPUs there are, after `init`.
+/// Number of GPUs, after `init`.
 pub fn count() -> Result<usize> {
     let count = result::device::get_count().map_err(|e| failed("no list of GPUs", e))?;
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// What can be said of a GPU without using it, after `init`.
+/// Properties of a GPU that can be found without using it, after `init`.
 pub fn describe(index: usize) -> Result<GpuFacts> {
     let describe = || {
         let device = result::device::get(index as i32)?;
@@ -106,7 +107,7 @@ pub fn describe(index: usize) -> Result<GpuFacts> {
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let kilohertz = attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?;
-        // CUDA programming guide, arithmetic throughput of single precision by compute capability.
+        // Source: CUDA programming guide, arithmetic throughput of single precision by compute capability.
         let lanes = if matches!((major, minor), (7, _) | (8, 0)) { 64 } else { 128 };
         Ok(GpuFacts {
             name: result::device::get_name(device)?,
@@ -135,12 +136,12 @@ impl Gpu {
             // SAFETY: there is one stream, and everything is used on it.
             unsafe { context.disable_event_tracking() };
             let stream = context.new_stream()?;
-            // Many small kernels beside a large one: they are not to wait until that has room for them.
+            // Small kernels beside a large one should not wait for its blocks.
             let (_, first) = result::stream::get_priority_range()?;
             let side_stream = context.new_stream_with_priority(first)?;
             let shared_memory =
                 context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-            // From Hopper on, and in recordings from CUDA 12.3 on.
+            // Early starts exist from Hopper on, and in recordings from CUDA 12.3 on.
             let hopper = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? >= 9;
             let starts_early = hopper && driver >= Version { major: 12, minor: 3 };
             // SAFETY: it is written before it is read.
@@ -174,7 +175,7 @@ impl Drop for Shared {
     }
 }
 
-/// An error of the driver in words.
+/// Error of the driver in words.
 fn failed(what: &str, error: DriverError) -> Error {
     use sys::CUresult::*;
     let (message, hint) = match error.0 {
@@ -241,7 +242,7 @@ impl Shared {
         self.context.bind_to_thread().map_err(|e| failed("the GPU does not answer", e))
     }
 
-    /// An error of work that was started before, with the kernels it may be of.
+    /// Error of work that was started before, with the kernels it may be of.
     fn failed_before(&self, error: DriverError) -> Error {
         let started = lock(&self.started);
         let names = BTreeSet::from_iter(started.iter().flat_map(|names| names.split(", ")));
@@ -272,7 +273,7 @@ impl Shared {
     unsafe fn start_recorded(&self, launches: &[Launch]) -> std::result::Result<(), DriverError> {
         let starts_early = self.starts_early.load(Ordering::Relaxed);
         let mut side_in_use = false;
-        // Whether what a kernel has to wait for is just the one before it on its stream.
+        // True where a kernel depends on just the one before it on its stream.
         let (mut follows, mut follows_on_side) = (false, false);
         for launch in launches {
             match launch.waits {
@@ -383,23 +384,23 @@ impl Hardware for Gpu {
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
         self.0.bind()?;
-        // SAFETY: it is zeroed before anybody sees it.
+        // SAFETY: it is zeroed before its first use.
         let address = unsafe { result::malloc_sync(bytes) }.map_err(|e| match e.0 {
             sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => out_of_memory(bytes, self.memory_free().ok()),
             _ => self.0.failed_before(e),
         })?;
         // SAFETY: it is ours.
         unsafe { self.clear(address, bytes) }.map(|()| address).inspect_err(|_| {
-            // SAFETY: nobody knows it yet.
+            // SAFETY: it is not in use yet.
             unsafe { self.free(address) }
         })
     }
 
     unsafe fn free(&self, address: u64) {
-        // The driver waits for all work before it frees. Where that fails the GPU is lost, and the
-        // next call says so.
+        // Work ends before memory is freed. A failure means that the GPU is lost, which the next call
+        // reports.
         if self.0.bind().is_ok() {
-            // SAFETY: the caller vouches that nobody uses it any more.
+            // SAFETY: the caller vouches that it is not used any more.
             let _ = unsafe { result::free_sync(address) };
         }
     }
@@ -490,7 +491,7 @@ impl Hardware for Gpu {
         names.dedup();
         let names = Arc::from(names.join(", "));
         let record = || {
-            // Only what this thread does is recorded.
+            // Capture is limited to the launches of this thread.
             let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
             gpu.stream.begin_capture(mode)?;
             // SAFETY: the caller vouches for the arguments.
@@ -503,7 +504,7 @@ impl Hardware for Gpu {
             Ok(graph)
         };
         let graph = match record() {
-            // What a driver promises need not be what it does.
+            // Drivers may refuse early starts although their version has them.
             Err(_) if gpu.starts_early.swap(false, Ordering::Relaxed) => record(),
             recorded => recorded,
         };
@@ -524,7 +525,7 @@ impl Hardware for Gpu {
     }
 }
 
-/// Code on the GPU.
+/// Module loaded on the GPU.
 struct LoadedModule {
     gpu: Arc<Shared>,
     name: String,
@@ -538,7 +539,7 @@ unsafe impl Sync for LoadedModule {}
 
 impl Drop for LoadedModule {
     fn drop(&mut self) {
-        // Its kernels may still be running.
+        // Kernels of the module may still be running.
         if self.gpu.wait().is_ok() {
             // SAFETY: nothing runs, and the last user of the module goes.
             let _ = unsafe { result::module::unload(self.module) };
@@ -561,7 +562,7 @@ impl Code for LoadedModule {
     }
 }
 
-/// The sizes of a kernel's parameters, which drivers tell from CUDA 12.4 on.
+/// Sizes of a kernel's parameters, which drivers report from CUDA 12.4 on.
 fn parameters(function: sys::CUfunction) -> Option<Vec<usize>> {
     type Info = unsafe extern "C" fn(sys::CUfunction, usize, *mut usize, *mut usize) -> i32;
     // SAFETY: the driver is loaded, and this is the function's type.
@@ -577,7 +578,7 @@ fn parameters(function: sys::CUfunction) -> Option<Vec<usize>> {
     }
 }
 
-/// A kernel on the GPU.
+/// Kernel on the GPU.
 struct Entry {
     gpu: Arc<Shared>,
     function: sys::CUfunction,
@@ -652,7 +653,7 @@ struct Captured {
     graph: Mutex<Graph>,
 }
 
-/// `None` where nothing was recorded.
+/// Recorded graph; `None` where nothing was recorded.
 struct Graph(Option<CudaGraph>);
 
 // SAFETY: a graph may be used by one thread at a time; it is behind a lock.
@@ -675,7 +676,7 @@ struct RecordedEvent {
 impl Timestamp for RecordedEvent {
     fn milliseconds_until(&self, end: &dyn Timestamp) -> Result<f64> {
         self.gpu.wait()?;
-        // cudarc's own way wants a driver of CUDA 12.8.
+        // Function of the driver itself, as that of cudarc needs a driver of CUDA 12.8.
         type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> i32;
         let mut milliseconds = 0.0;
         // SAFETY: the driver is loaded, this is the function's type, and the other event is of the

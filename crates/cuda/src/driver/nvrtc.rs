@@ -1,5 +1,5 @@
-//! NVRTC, NVIDIA's compiler as a library: finding it, compiling with it, and keeping what it made.
-//! It needs neither a GPU nor its driver, so kernels can be checked anywhere.
+//! NVRTC, NVIDIA's compiler as a library: finding it, compiling with it, and caching the code. It needs
+//! neither a GPU nor its driver, so kernels can be checked anywhere.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -11,12 +11,12 @@ use libloading::Library;
 
 use crate::cache;
 
-/// A version of CUDA.
+/// Version of CUDA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// 13 of 13.0.
+    /// Major version: 13 of 13.0.
     pub major: i32,
-    /// 0 of 13.0.
+    /// Minor version: 0 of 13.0.
     pub minor: i32,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Version {
 /// Compiles a source as it would be for a GPU of this architecture (`sm_90`).
 ///
 /// # Errors
-/// What the compiler has to say about the source; or that there is no compiler.
+/// If the source is wrong, with the compiler's messages, or there is no compiler.
 pub fn check(source: &str, options: &[String], architecture: &str) -> Result<()> {
     Nvrtc::find(None)?.compile("source", source, options, architecture).map(drop)
 }
@@ -37,7 +37,7 @@ pub fn check(source: &str, options: &[String], architecture: &str) -> Result<()>
 type Program = *mut c_void;
 type Status = c_int;
 
-/// The library, loaded. It is never unloaded: it has threads of its own.
+/// Loaded library. It is never unloaded, as it has threads of its own.
 pub struct Nvrtc {
     version: Version,
     path: PathBuf,
@@ -59,14 +59,14 @@ pub struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// The first one found that is not newer than a driver of version `newest` can use: the one
-    /// named by `JOSTLE_NVRTC` (file or folder), the system's, those of Python packages.
+    /// First NVRTC found that is not newer than a driver of version `newest` can use: the one named by
+    /// `JOSTLE_NVRTC` (file or folder), the system's, those of Python packages.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such NVRTC.
     pub fn find(newest: Option<Version>) -> Result<Self> {
         let usable = |found: &Nvrtc| newest.is_none_or(|newest| found.version <= newest);
-        // The packages' names and versions on PyPI.
+        // Names and versions of the packages on PyPI.
         let package = match newest {
             Some(Version { major: ..=12, minor }) => format!("nvidia-cuda-nvrtc-cu12<=12.{minor}.999"),
             Some(Version { major: 13, minor }) => format!("nvidia-cuda-nvrtc<=13.{minor}.999"),
@@ -105,7 +105,7 @@ impl Nvrtc {
     }
 
     fn load(path: &Path) -> Option<Self> {
-        // Python's packages have it in a folder where it does not find its other half by itself.
+        // Packages of Python have NVRTC in a folder where it does not find its second library by itself.
         if let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) {
             for builtins in files_starting(folder, "libnvrtc-builtins.so") {
                 // SAFETY: it is NVIDIA's and only holds data.
@@ -138,21 +138,20 @@ impl Nvrtc {
         }
     }
 
-    /// Its version.
+    /// Version of NVRTC.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Where it was found.
+    /// Path of the library.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Machine code for an architecture, from the cache if it was made before; if not, `before` is
-    /// called first.
+    /// Machine code for an architecture, from the cache if it is there; if not, `before` is called first.
     ///
     /// # Errors
-    /// What the compiler has to say about the source.
+    /// If the source is wrong, with the compiler's messages.
     pub fn compile_cached(
         &self,
         name: &str,
@@ -172,7 +171,7 @@ impl Nvrtc {
         before();
         let code = self.compile(name, source, options, architecture)?;
         if let Some(path) = kept {
-            // A cache that cannot be written costs time and nothing else.
+            // Failures to write the cache cost time only.
             let _ = cache::write(&path, &code);
         }
         Ok(code)
@@ -251,7 +250,7 @@ fn all_options(options: &[String], architecture: &str) -> Vec<String> {
     [architecture].into_iter().chain(ours).chain(options.iter().cloned()).collect()
 }
 
-/// The file that a library came from, where the system was left to find it.
+/// File from which a library was loaded, where the system found it.
 #[cfg(target_os = "linux")]
 fn loaded_from(library: &Library) -> Option<PathBuf> {
     // SAFETY: only the address is used.
@@ -273,7 +272,7 @@ fn loaded_from(_: &Library) -> Option<PathBuf> {
 
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
 
-/// Where it may be: names that the system resolves first, then files.
+/// Places of NVRTC: names that the system resolves first, then files.
 fn places() -> Vec<PathBuf> {
     let mut places = Vec::from(NAMES.map(PathBuf::from));
     let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -281,7 +280,7 @@ fn places() -> Vec<PathBuf> {
     for toolkit in toolkits.chain([PathBuf::from("/usr/local/cuda")]) {
         places.extend(files_of(&toolkit.join("lib64")));
     }
-    // Python's environments: the active ones, and those of a user and of the system.
+    // Environments of Python: the active ones, and those of a user and of the system.
     let mut prefixes = Vec::from_iter(["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable));
     prefixes.extend(variable("HOME").map(|home| home.join(".local")));
     if let Some(path) = std::env::var_os("PATH") {
@@ -304,7 +303,7 @@ fn places() -> Vec<PathBuf> {
     places
 }
 
-/// The library itself, or where it would be in a folder.
+/// Library itself, or its files in a folder.
 fn files_of(place: &Path) -> Vec<PathBuf> {
     if place.is_dir() {
         let place = fs::canonicalize(place).unwrap_or_else(|_| place.to_path_buf());

@@ -1,61 +1,61 @@
-//! Ewald's sum, wave by wave (`kernels/ewald.cu`).
+//! Ewald's sum over single wave vectors (`kernels/ewald.cu`).
 
-use super::BoxChange;
+use super::box_change::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
-use jostle_core::{Evaluate, Precision, Result, SimBox};
+use jostle_core::{Evaluate, Precision, Result, SimBox, Vec3};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::electrostatics::reciprocal_space::Wave;
 use jostle_potentials::{LatticeSum, Spectrum};
 
-/// Threads of a block, which adds up a wave, and those of an atom, on which all waves act: as in `ewald.cu`.
+/// Number of threads of a block, which adds up the amplitude of a wave, and of a warp, which adds up the
+/// forces on an atom: as in `ewald.cu`.
 const THREADS: u32 = 256;
 const WARP: u32 = 32;
 
-/// A wave, as in `ewald.cu`, field by field.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct WaveData {
-    weight: f64,
-    vector: [f64; 3],
-    virial: [f64; 6],
-    numbers: [i32; 4],
+shared_structure! {
+    /// Wave and its opposite.
+    struct WaveData {
+        /// Twice the energy of an amplitude whose square is 1.
+        weight: f64,
+        vector: Vec3,
+        /// Virial of the energy 1.
+        virial: [f64; 6],
+        /// Multiples of the reciprocal edges.
+        numbers: [i32; 4],
+    }
+
+    /// Waves of a box.
+    struct EwaldSum {
+        waves: u64 = "const WaveData*",
+        /// Amplitude of each wave, times its weight.
+        amplitude: u64 = "real2*",
+        /// Number of waves.
+        n: i64,
+    }
 }
 
-/// What kernels are told of all waves: as in `ewald.cu`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct EwaldSum {
-    waves: u64,
-    amplitude: u64,
-    n: i64,
-}
-
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for WaveData {}
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for EwaldSum {}
-
-/// The waves of a box, and the kernels.
+/// Waves of a box, and kernels.
 pub struct Ewald {
     spectrum: Spectrum,
     longest: f64,
     precision: Precision,
     sum: EwaldSum,
     kernels: [Kernel; 3],
-    /// What the addresses in `sum` belong to.
+    /// Memory to which the addresses in `sum` point.
     rows: Buffer<WaveData>,
     amplitude: Reals,
 }
 
-/// The kernels' source.
+/// Source of the kernels.
 pub fn build(sum: &LatticeSum, precision: Precision) -> Build {
-    let source = codegen::excluded_source(sum, precision);
+    let source = codegen::excluded_source(sum, precision) + &WaveData::source() + &EwaldSum::source();
     kernels::module_source(&source, include_str!("../../kernels/ewald.cu"), precision, Summation::Fast)
 }
 
@@ -68,7 +68,7 @@ fn rows(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> Vec<WaveData> {
 }
 
 impl Ewald {
-    /// The waves of a sum; `None` if it is none of Ewald's.
+    /// Waves of a sum; `None` for other methods than Ewald's.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -95,7 +95,7 @@ impl Ewald {
         Ok(Some(Ewald { spectrum, longest, precision, sum, kernels, rows, amplitude }))
     }
 
-    /// Follows a box that has changed, which has other waves, and more or fewer of them.
+    /// Adapts to a box that has changed, which has other waves, and more or fewer of them.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -120,8 +120,8 @@ impl Ewald {
         launch.with_value(slot).with_value(trigger as i32)
     }
 
-    /// The amplitudes of all waves; with energies, shares of energy and virial are left, which `add_up` makes
-    /// something of.
+    /// Launches that compute the amplitudes of all waves; with energies, they leave shares of energy and
+    /// virial, which `add_up` sums.
     pub fn reciprocal(
         &self,
         data: &DeviceData,
@@ -141,13 +141,13 @@ impl Ewald {
         }
     }
 
-    /// From there to forces. `asked`: the weight of long-range forces where it is no step that says so.
+    /// Launch that computes forces from the amplitudes. `asked`: weight of long-range forces outside steps.
     pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, asked: f64) -> Launch {
         let blocks = (data.n as u32).div_ceil(THREADS / WARP);
         self.launch(&self.kernels[2], blocks, data, slot, trigger).with_value(asked)
     }
 
-    /// How many shares are left.
+    /// Number of shares that are left.
     pub fn shares(&self) -> u32 {
         self.sum.n as u32
     }

@@ -10,23 +10,23 @@ use jostle_core::{Evaluate, Precision, Result};
 use jostle_potentials::LatticeSum;
 use jostle_potentials::electrostatics::Method;
 
-/// The kernels, and how far the forces reach.
+/// Kernels, and range of the forces.
 pub struct ExcludedCharges {
-    /// The square of that.
+    /// Square of the cut-off.
     cutoff2: f64,
     shares: u32,
     forces: Kernel,
     energies: Kernel,
 }
 
-/// The kernels' source.
+/// Source of the kernels.
 pub fn build(sum: &LatticeSum, precision: Precision, sums: Summation) -> Build {
     let source = codegen::excluded_source(sum, precision) + include_str!("../../kernels/excluded.cuh");
     kernels::module_source(&source, include_str!("../../kernels/excluded.cu"), precision, sums)
 }
 
 impl ExcludedCharges {
-    /// Among `n` atoms; `None` if they feel nothing, or the mesh sees to it.
+    /// Kernels for `n` atoms; `None` if excluded charges do not interact, or the mesh includes them.
     ///
     /// # Errors
     /// If there is no compiler for the device.
@@ -52,7 +52,7 @@ impl ExcludedCharges {
         }))
     }
 
-    /// Adds the forces; with energies, leaves shares of energy and virial.
+    /// Launch that adds the forces; with energies, it leaves shares of energy and virial.
     pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
@@ -63,7 +63,7 @@ impl ExcludedCharges {
         launch.with_value(slot).with_value(trigger as i32)
     }
 
-    /// How many shares there are.
+    /// Number of shares.
     pub fn shares(&self) -> u32 {
         self.shares
     }

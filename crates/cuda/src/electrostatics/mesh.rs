@@ -1,13 +1,14 @@
 //! Smooth particle-mesh Ewald (`kernels/mesh.cu`).
 
-use super::BoxChange;
+use super::box_change::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
+use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::{Error, Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::electrostatics::reciprocal_space::reciprocal;
@@ -16,37 +17,41 @@ use jostle_potentials::electrostatics::{Method, mesh};
 use jostle_potentials::{LatticeSum, Spectrum};
 use std::f64::consts::PI;
 
-/// Threads of a block that transforms lines: as in `mesh.cu`, like all of these.
+/// Number of threads of a block that transforms lines: as in `mesh.cu`, like all of these.
 const THREADS: u32 = 128;
-/// Threads of a block that spreads charges or gathers forces,
+/// Number of threads of a block that spreads charges or gathers forces.
 const SPREAD_THREADS: u32 = 256;
-/// and its atoms.
+/// Number of atoms of such a block.
 const SPREAD_ATOMS: u32 = 64;
-/// The weights of a point are less than this together, at every order.
+/// Upper limit of the sum of the weights of a point, at every order.
 const LARGEST_WEIGHT: f64 = 0.3;
-/// Shared memory that a block can have without asking, less what sums of energies take.
+/// Shared memory that a block can have without `allow_shared`, less that of sums of energies.
 const SHARED: usize = 47 * 1024;
-/// Lines that a block transforms at a time, if it has room for them.
+/// Most lines that a block transforms at a time.
 const MOST_LINES: usize = 8;
 
-/// What kernels are told: as in `mesh.cu`, field by field.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct Points {
-    volume: f64,
-    reciprocal: [f64; 6],
-    unit: f64,
-    charge: u64,
-    potential: u64,
-    modes: u64,
-    moduli: u64,
-    turns: u64,
+shared_structure! {
+    /// Mesh of charges and the modes of their potential.
+    struct MeshArrays {
+        volume: f64,
+        /// Gradients of the fractional coordinates: xx, xy, xz, yy, yz, zz.
+        reciprocal: [f64; 6],
+        /// Unit of the charges on the mesh: a power of two, so large that sums of whole numbers do not overflow.
+        unit: f64,
+        /// Charges by x, y, z; always 0 before charges are spread.
+        charge: u64 = "i64*",
+        /// Potential by x, y, z.
+        potential: u64 = "real*",
+        /// Amplitudes of modes.
+        modes: u64 = "Complex*",
+        /// Moduli of the splines along x, then y, then z.
+        moduli: u64 = "const real*",
+        /// Roots of unity along x, then y, then z.
+        turns: u64 = "const Complex*",
+    }
 }
 
-// SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for Points {}
-
-/// The splitting and the mesh, as asked for.
+/// Splitting and mesh of a method.
 #[derive(Debug, Clone, Copy)]
 struct Splitting {
     spectrum: Spectrum,
@@ -55,7 +60,7 @@ struct Splitting {
 }
 
 impl Splitting {
-    /// That of a method; `None` if it has no mesh.
+    /// Splitting of a method; `None` without a mesh.
     fn of(sum: &LatticeSum) -> Option<Self> {
         match sum.method() {
             Method::Pme { order, spacing, .. } => {
@@ -70,25 +75,25 @@ impl Splitting {
     }
 }
 
-/// What a mesh is like in whatever box.
+/// Properties of a mesh that do not depend on the box.
 #[derive(Debug, Clone)]
 struct MeshShape {
     sum: LatticeSum,
     splitting: Splitting,
     unit: f64,
-    /// Shares of the energies of what atoms exclude; 0 where they exclude nobody.
+    /// Number of shares of the energies of excluded atoms; 0 without excluded atoms.
     excluded_shares: u32,
     precision: Precision,
     sums: Summation,
 }
 
-/// The mesh of a box, and the kernels for it.
+/// Mesh of a box, and its kernels.
 pub struct Mesh {
     form: MeshShape,
     n: [usize; 3],
-    points: Points,
+    points: MeshArrays,
     kernels: MeshKernels,
-    /// What the addresses in `points` belong to.
+    /// Memory to which the addresses in `points` point.
     charge: Buffer<i64>,
     reals: [Reals; 4],
 }
@@ -103,10 +108,10 @@ struct MeshKernels {
     gather_energies: Kernel,
 }
 
-/// The kernels' source for a mesh of `n` points.
+/// Source of the kernels for a mesh of `n` points.
 ///
 /// # Errors
-/// If there are too many of them along an edge.
+/// If there are too many points along an edge.
 fn build(
     sum: &LatticeSum,
     splitting: Splitting,
@@ -119,6 +124,7 @@ fn build(
         &codegen::excluded_source(sum, precision),
         include_str!("../../kernels/excluded.cuh"),
         include_str!("../../kernels/fourier.cuh"),
+        &MeshArrays::source(),
     ];
     let mut build =
         kernels::module_source(&source.concat(), include_str!("../../kernels/mesh.cu"), precision, sums);
@@ -133,7 +139,7 @@ fn build(
     Ok(build)
 }
 
-/// The kernels' source for a method; `None` if it has no mesh.
+/// Source of the kernels for a method; `None` without a mesh.
 ///
 /// # Errors
 /// If there are too many points along an edge.
@@ -147,8 +153,8 @@ pub fn source(
     build(sum, splitting, splitting.mesh(simbox), precision, sums).map(Some)
 }
 
-/// The unit of strengths on the mesh. In single precision the atoms of a block add up in 32 bits what a
-/// point gets; in double precision all atoms do so in 64.
+/// Unit of strengths on the mesh. In single precision the atoms of a block are added up in 32 bits at each
+/// point; in double precision all atoms are, in 64.
 fn unit(strengths: &[f64], precision: Precision) -> f64 {
     let sizes = strengths.iter().map(|q| q.abs());
     let (most, bits) = match precision {
@@ -158,7 +164,7 @@ fn unit(strengths: &[f64], precision: Precision) -> f64 {
     (LARGEST_WEIGHT * most).log2().ceil().max(-60.0).exp2() * f64::exp2(-bits)
 }
 
-/// How many lines of so many points a block has room for, twice.
+/// Number of lines of so many points for which a block has memory, twice.
 fn lines(n: usize, precision: Precision) -> Result<usize> {
     let complex = match precision {
         Precision::Mixed => 8,
@@ -176,7 +182,7 @@ fn too_many(points: &str) -> Error {
 }
 
 impl Mesh {
-    /// The mesh of a sum; `None` if it needs none.
+    /// Mesh of a sum; `None` where the method has none.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -223,7 +229,7 @@ impl Mesh {
         let mut found = Mesh {
             form,
             n,
-            points: Points {
+            points: MeshArrays {
                 volume: 0.0,
                 reciprocal: [0.0; 6],
                 unit,
@@ -249,14 +255,14 @@ impl Mesh {
         Ok(found)
     }
 
-    /// Takes note of the box.
+    /// Stores the volume and the reciprocal vectors of the box.
     fn measure(&mut self, simbox: &SimBox) {
         let [a, b, c] = reciprocal(simbox);
         self.points.volume = simbox.volume();
         self.points.reciprocal = [a[0], a[1], a[2], b[1], b[2], c[2]];
     }
 
-    /// Follows a box that has changed; the mesh gets other points where it has to.
+    /// Adapts to a box that has changed; the mesh gets other points where necessary.
     ///
     /// # Errors
     /// If there is not enough memory for more points, or the kernels cannot be compiled.
@@ -280,14 +286,14 @@ impl Mesh {
         launch.with_value(slot).with_value(trigger as i32)
     }
 
-    /// How many blocks transform so many lines of `n` points.
+    /// Number of blocks that transform so many lines of `n` points.
     fn blocks(&self, count: usize, n: usize) -> u32 {
-        // There is room for one at least, or there would be no kernels.
+        // Kernels exist only if there is memory for one line at least.
         count.div_ceil(lines(n, self.form.precision).unwrap_or(1)) as u32
     }
 
-    /// From charges to the reciprocal-space potential; with energies, shares of energy and virial are left
-    /// on the way, which `add_up` makes something of.
+    /// Launches from charges to the reciprocal-space potential; with energies, shares of energy and virial
+    /// are left, which `add_up` sums.
     pub fn reciprocal(
         &self,
         data: &DeviceData,
@@ -315,8 +321,8 @@ impl Mesh {
         launches
     }
 
-    /// From there to forces, and those of charges that exclude each other; likewise. `asked`: the
-    /// weight of long-range forces where it is no step that says so.
+    /// Launches from the potential to forces, including those of excluded charges, with `add_up` as in
+    /// [`Mesh::reciprocal`]. `asked`: weight of long-range forces outside steps.
     pub fn forces(
         &self,
         data: &DeviceData,
@@ -333,7 +339,7 @@ impl Mesh {
         vec![over_atoms(&self.kernels.gather_energies), add_up(self.form.excluded_shares)]
     }
 
-    /// The most shares that are left at a time.
+    /// Largest number of shares that are left at a time.
     pub fn shares(&self) -> u32 {
         let [x, y, z] = self.n;
         self.blocks(y * (z / 2 + 1), x).max(self.form.excluded_shares)

@@ -8,7 +8,7 @@ use crate::electrostatics::LatticeSumKernel;
 use crate::grains::Contacts;
 use crate::molecules::{Bodies, MOLECULAR_SUMS};
 use crate::neighbor_engine::Trigger;
-use crate::step_graph::{KINETIC, VIRIAL};
+use crate::sums::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;

@@ -1,5 +1,5 @@
-//! What the device cannot see to alone: lists that must grow, atoms that leave, forces that are not
-//! finite.
+//! Faults that the device cannot repair alone: full lists, atoms that leave the range of an open axis, forces
+//! that are not finite.
 
 use super::plan::Extent;
 use super::{Cuda, Placing};
@@ -9,7 +9,7 @@ use jostle_core::{Error, Precision, Result};
 use jostle_potentials::diagnose;
 
 impl Cuda {
-    /// Sees to what the device cannot do alone.
+    /// Repairs what the device cannot repair alone.
     pub(super) fn settle_faults(&mut self) -> Result<()> {
         let what = self.control.faults;
         if what & faults::NOT_FINITE != 0 {
@@ -27,7 +27,8 @@ impl Cuda {
         if escaped {
             self.download()?;
             self.geometry = BoxGeometry::new(&self.system.simbox, &self.system.state, self.control.reach);
-            // Of molecules in open space, whose forces have no cut-off, the skin tells how far atoms are apart.
+            // Forces of molecules in open space have no cut-off: the skin is a measure of how far their atoms
+            // are apart.
             let finest = 1e-6 * self.control.reach * f64::from(u32::MAX);
             if self.precision == Precision::Mixed && self.geometry.edge.iter().any(|l| *l > finest) {
                 return Err(Error::simulation("the atoms of an open box have gone too far apart")
@@ -42,8 +43,8 @@ impl Cuda {
         if escaped { self.place(Placing::Listed) } else { Ok(()) }
     }
 
-    /// Takes away capacity that tiles turned out not to need. Lists stay, or runs would depend on how
-    /// they are cut into batches.
+    /// Reduces the capacity that tiles do not need. Lists stay, or runs would depend on how they are cut into
+    /// batches.
     pub(super) fn tighten(&mut self) {
         if let Some(capacity) = self.plan.tighten(&self.control) {
             self.neighbor_engine.tighten(capacity);
@@ -52,7 +53,7 @@ impl Cuda {
         }
     }
 
-    /// The capacity of lists with another skin.
+    /// Adapts the capacity of lists to another skin.
     pub(super) fn resize(&mut self, before: Extent) -> Result<()> {
         let extent = self.extent();
         let Some(capacity) = self.plan.resize(&self.control, before, extent) else { return Ok(()) };
@@ -83,7 +84,7 @@ impl Cuda {
         self.at_step(error)
     }
 
-    /// Says at which step it happened, where that is known.
+    /// Adds the step of the fault, where it is known.
     fn at_step(&self, error: Error) -> Error {
         let (motion, drifts) = (self.control.motion, self.control.first_bad >> 32);
         let steps = if motion.drift < motion.timestep { drifts / 2 } else { drifts };

@@ -1,77 +1,71 @@
-//! A GPU as a [`jostle_core::Backend`]: what it holds, and where everything is.
+//! GPU as a [`jostle_core::Backend`]: everything that it holds, and the order in which it is set up.
 
 mod backend;
 mod cost;
 mod faults;
+mod layout;
+mod measure;
+mod open;
 mod plan;
 mod run;
 mod tuning;
 
-use plan::{Extent, Plan};
+pub use layout::Layout;
+
+use layout::LONG_LIST;
+use open::{contacts, first_plan, with_lookups};
+use plan::{Extent, Plan, narrowest};
 use tuning::Tuning;
 
 use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
-use crate::device_data::{BoxGeometry, Control, DeviceData};
+use crate::device_data::{BoxGeometry, Control, DeviceData, ReductionArrays};
 use crate::dissipative::PairThermostat;
 use crate::driver::{Device, Module};
 use crate::electrostatics::{BoxChange, LatticeSumKernel};
-use crate::exclusions::Exclusions;
 use crate::external::ExternalForces;
 use crate::grains::Contacts;
 use crate::kernels::{Kernels, PairAlgorithm, TileShape};
+use crate::list_capacity::ListCapacity;
+use crate::mid_step::MidStepForces;
 use crate::molecules::Bodies;
 use crate::neighbor_engine::NeighborEngine;
 use crate::skin::{self, Skin};
-use crate::step_graph::{KINETIC, Launches, MidStepForces, StepGraphs, Sums, VIRIAL};
-use crate::sums::Summation;
+use crate::step_graph::{Launches, StepGraphs, Sums};
+use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::thermostat::ScalingThermostat;
-use crate::tiles::{self, ListCapacity};
+use crate::tiles;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::Timings;
 use jostle_core::prediction;
 use jostle_core::virtual_sites::follow_atoms;
-use jostle_core::{
-    Driven, Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3,
-};
+use jostle_core::{Energies, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3};
 use jostle_potentials::{Forces, Tail, check};
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// How the work is laid out on the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// The tiles.
-    pub shape: TileShape,
-    /// Step slots between two looks at the list, to begin with.
-    pub slots_per_look: u32,
-}
-
-/// What is known of atoms whose positions are set: as in `integrate.cu`.
+/// Knowledge of atoms whose positions are set: as in `integrate.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 enum Placing {
-    /// Their list is right.
+    /// Valid list.
     Listed = 0,
-    /// Nothing: they come from the host.
+    /// Nothing known: the atoms come from the host.
     Fresh = 1,
-    /// Their species; they need a new list.
+    /// Known species, without a list.
     Anew = 2,
 }
 
-/// Neighbours of an atom from which on a list is long.
-const LONG_LIST: f64 = 150.0;
-
-/// Atoms from which on a step takes long enough for a kernel more, which looks around those that are displaced: if
-/// lists are long, and dear.
+/// Number of atoms above which a step is long enough for one more kernel, which searches around displaced
+/// atoms, if lists are long, and so expensive to build.
 const MANY_ATOMS: usize = 65_536;
 
-/// Attempts at growing lists before something must be wrong.
+/// Most attempts at growing lists before the run stops with an error.
 const MOST_ATTEMPTS: usize = 40;
 
-/// The GPU engine: the atoms in device memory, and everything that is done to them there.
+/// GPU engine: the atoms in device memory, and everything that is done to them there.
 pub struct Cuda {
     device: Device,
     system: System,
@@ -83,9 +77,9 @@ pub struct Cuda {
     plan: Plan,
     arrays: Arrays,
     kernels: Kernels,
-    /// Those of the pair algorithm.
+    /// Kernels of the pair algorithm.
     pair_kernels: Module,
-    /// What these were compiled for, see [`Plan::compiled`].
+    /// Parameters for which these were compiled, see [`Plan::compiled`].
     compiled: (PairAlgorithm, TileShape, PairShape),
     neighbor_engine: Box<dyn NeighborEngine>,
     charges: Vec<LatticeSumKernel>,
@@ -96,31 +90,32 @@ pub struct Cuda {
     thermostat: Option<ScalingThermostat>,
     pair_thermostat: Option<PairThermostat>,
     grains: Option<Contacts>,
-    /// Molecules, since a barostat first asked for them.
+    /// Molecules, created when a barostat first needs them.
     bodies: Option<Bodies>,
     sums: Sums,
     data: DeviceData,
     graphs: Option<StepGraphs>,
-    /// What was recorded before the box changed, and for what: a trial of a volume may be taken back.
+    /// Graphs recorded before the box changed, and the device data they hold: a trial change of the volume
+    /// may be undone.
     saved_graphs: Option<(DeviceData, StepGraphs)>,
-    /// As the last batch took.
+    /// Seconds per slot of the last batch.
     seconds_per_slot: f64,
     tuning: Tuning,
-    /// The control block as it was when the host last looked.
+    /// Control block as the host last read it.
     control: Control,
-    /// Whether atoms have been sorted since the host last gave them their places.
+    /// True where atoms have been sorted since the host last gave them their places.
     sorted: bool,
     list_positions: Vec<Vec3>,
     /// Energy and virial of each term beyond its cut-off, times volume.
     tails: Vec<Tail>,
-    /// Of each of the charges, see [`LatticeSumKernel::constants`].
+    /// Constant energies of each lattice sum, see [`LatticeSumKernel::constants`].
     constants: Vec<[f64; 2]>,
     energies: Energies,
-    /// What the last evaluation produced.
+    /// Result of the last evaluation: forces, or energies too.
     evaluated: Evaluate,
-    /// Whether the host has moved atoms since it last asked which atoms are displaced from the list.
+    /// True where the host has moved atoms since displaced atoms were last determined.
     drifted: bool,
-    /// The weight of long-range forces.
+    /// Weight of long-range forces.
     long_range_weight: f64,
     timings: Timings,
 }
@@ -143,7 +138,7 @@ impl Cuda {
         Self::with_layout(device, system, forces, settings, layout)
     }
 
-    /// The same with a layout of one's choice.
+    /// Puts a system on a device, with a given layout.
     ///
     /// # Errors
     /// As for [`Cuda::new`].
@@ -159,31 +154,15 @@ impl Cuda {
         let cutoff = check::forces(&system, &forces, precision)?;
         follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
         let summation = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
-        // Kernels look masses up by species unless some atoms of one are driven and others are not.
-        let device = match system.driven {
-            Driven::BySpecies(_) => device,
-            Driven::ById(_) => device.with_option("-DMASSES_BY_ID=1"),
-        };
         let limits = prediction::displacement_limits(&system);
-        let alike = limits.iter().all(|part| *part == 1.0);
-        let device = if alike { device } else { device.with_option("-DLIMITS_BY_SPECIES=1") };
+        let device = with_lookups(device, &system, &limits);
         let n = system.state.len();
-        if n > i32::MAX as usize / 4 {
-            return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
-        }
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
         let skin = Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible);
         let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now());
-        let extent = Extent {
-            density: density(&geometry, &system, cutoff),
-            reach: cutoff + skin.now(),
-            width: narrowest(&geometry),
-        };
-        let excluded = Exclusions::new(&device, &system.topology.exclusions(n, forces.exclude))?;
-        let on = (extent, device.multiprocessors());
-        let mut plan = Plan::new(settings, summation, &forces, layout, on, excluded, n)?;
-        let algorithm_settled = plan.take_remembered_algorithm(&device, &forces, extent);
-        plan.fit(&device, extent)?;
+        let extent = Extent::new(&geometry, &system, cutoff, cutoff + skin.now());
+        let (plan, algorithm_settled) =
+            first_plan(&device, &system, &forces, settings, summation, layout, extent)?;
         let kernels = Kernels::new(&device, precision, summation)?;
         let build = plan.build(&forces);
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
@@ -194,13 +173,7 @@ impl Cuda {
         let bonded = BondedKernels::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
         let external = ExternalForces::new(&device, &system, &forces, precision, summation)?;
-        let mut grains = None;
-        if let Some(material) = &forces.grains {
-            let mut contacts =
-                Contacts::new(&device, &system, material, &forces.walls, precision, summation)?;
-            contacts.set_listed(plan.lists_all_pairs());
-            grains = Some(contacts);
-        }
+        let grains = contacts(&device, &system, &forces, &plan)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let data = arrays.data(geometry);
         let mut cuda = Cuda {
@@ -248,8 +221,8 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// The same with lists that are far too small at first: what grows by itself must give
-    /// the same answer.
+    /// Puts a system on a device, with lists that are far too small at first: grown lists must give the same
+    /// answer.
     ///
     /// # Errors
     /// As for [`Cuda::new`].
@@ -266,7 +239,7 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// Meets all pairs in tiles of another shape from now on, where all pairs are met.
+    /// Sets the shape of the tiles of all pairs.
     ///
     /// # Errors
     /// If kernels cannot be compiled for it, or the device has too little memory.
@@ -279,7 +252,7 @@ impl Cuda {
         self.arrange()
     }
 
-    /// Follows a plan that has changed: kernels, lists and their capacity.
+    /// Adopts a plan that has changed: kernels, lists and their capacity.
     fn arrange(&mut self) -> Result<()> {
         let extent = self.extent();
         self.plan.fit(&self.device, extent)?;
@@ -291,8 +264,7 @@ impl Cuda {
         self.lay_out()
     }
 
-    /// Gives everything its place in memory: also when the box that positions are fractions of has
-    /// changed.
+    /// Assigns memory to everything: also when the box that positions are fractions of has changed.
     fn lay_out(&mut self) -> Result<()> {
         self.graphs = None;
         let density = self.extent().density;
@@ -317,11 +289,7 @@ impl Cuda {
     }
 
     fn extent(&self) -> Extent {
-        Extent {
-            density: density(&self.geometry, &self.system, self.cutoff),
-            reach: self.cutoff + self.skin.now(),
-            width: narrowest(&self.geometry),
-        }
+        Extent::new(&self.geometry, &self.system, self.cutoff, self.cutoff + self.skin.now())
     }
 
     fn attach(&mut self) {
@@ -334,8 +302,8 @@ impl Cuda {
         if let Some(thermostat) = &self.thermostat {
             thermostat.attach(&mut self.data);
         }
-        self.data.partial = self.sums.partial.address();
-        self.data.total = self.sums.total.address();
+        self.data.reduction =
+            ReductionArrays { partial: self.sums.partial.address(), total: self.sums.total.address() };
     }
 
     /// Copies the host's atoms to the device; the list is stale then.
@@ -350,7 +318,7 @@ impl Cuda {
         self.place(Placing::Fresh)
     }
 
-    /// Goes on without a list.
+    /// Continues without a list.
     fn begin_anew(&mut self, control: Control) -> Result<()> {
         self.sorted = false;
         self.constants = self.charges.iter().map(|charges| charges.constants(&self.system)).collect();
@@ -359,7 +327,7 @@ impl Cuda {
         self.write_control()
     }
 
-    /// Another box: what follows from its shape.
+    /// Adopts another box, and everything that depends on its shape.
     fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
         self.system.simbox = simbox;
         self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
@@ -372,13 +340,13 @@ impl Cuda {
         self.lay_out()
     }
 
-    /// Tells kernels of springs whose stiffness has changed, or whose centres have with the box.
+    /// Updates springs whose stiffness has changed, or whose centres have with the box.
     fn follow_springs(&mut self) -> Result<()> {
         let (forces, simbox) = (&self.forces, &self.system.simbox);
         self.external.as_mut().map_or(Ok(()), |external| external.follow(forces, simbox))
     }
 
-    /// Another box, in which the atoms on the device are already.
+    /// Adopts another box, in which the atoms on the device are already.
     fn enter(&mut self, simbox: SimBox) -> Result<()> {
         self.fit_box(simbox)?;
         let Control { builds, sorted, slot, .. } = self.control;
@@ -389,20 +357,21 @@ impl Cuda {
         self.place(Placing::Anew)
     }
 
-    /// Positions for the forces from those of the atoms.
+    /// Computes positions for the forces from those of the atoms.
     fn place(&mut self, placing: Placing) -> Result<()> {
         let launches = self.launches();
         let launch = launches.atoms(&self.kernels.place_atoms).with_value(placing as i32);
         self.device.run(&launch)
     }
 
-    /// The same where the list goes on: which atoms are displaced from it.
+    /// Computes positions for the forces where the list stays, and finds the atoms that are displaced from
+    /// it.
     fn place_listed(&mut self) -> Result<()> {
         self.place(Placing::Listed)?;
         self.run_all(self.launches().find_missing_pairs(0).into_iter().collect())
     }
 
-    /// Whether lists go on when atoms are displaced, as long as they lack no pair.
+    /// True where lists stay valid when atoms are displaced, as long as they lack no pair.
     fn looks_around(&self) -> bool {
         let neighbors = 4.0 / 3.0 * PI * self.cutoff.powi(3) * self.extent().density;
         let pays = self.plan.n >= MANY_ATOMS && neighbors >= LONG_LIST;
@@ -429,7 +398,7 @@ impl Cuda {
         }
     }
 
-    /// What acts in the middle of steps.
+    /// Forces in the middle of steps.
     fn mid_step(&self) -> Option<&dyn MidStepForces> {
         match (&self.pair_thermostat, &self.grains) {
             (Some(pairs), _) if pairs.thermostat.is_some() => Some(pairs),
@@ -447,9 +416,9 @@ impl Cuda {
         self.control.skin = skin;
         self.control.prediction_distance = prediction::prediction_distance(&self.system.topology);
         self.control.reach = self.cutoff + skin;
-        // Rounding must not make the list a little too short.
+        // Rounding down would make the list a little too short.
         self.control.limit2 = (0.5 * skin * (1.0 - 1e-5)).powi(2);
-        // Looking around those that are displaced takes images that can be told apart.
+        // Searching around displaced atoms requires images that can be told apart.
         let roomy = 2.0 * (self.control.reach + skin) < narrowest(&self.geometry) && skin < self.cutoff;
         self.control.farthest2 = if roomy { 4.0 * self.control.limit2 } else { self.control.limit2 };
         self.control.slot[0].stale = 1;
@@ -472,7 +441,7 @@ impl Cuda {
         self.grains.as_ref().map_or(Ok(()), |grains| grains.download(&mut self.system.state))
     }
 
-    /// Energies from a row of sums, long-range corrections included.
+    /// Energies from a row of totals, long-range corrections included.
     fn energies_from(&self, row: &[f64]) -> Energies {
         let volume = self.system.simbox.volume();
         let (sums, rest) = row.split_at(self.forces.n_searched());
@@ -494,51 +463,16 @@ impl Cuda {
         energies
     }
 
-    /// Sums of the first row.
+    /// Totals of the first row.
     fn totals(&mut self, count: usize) -> Result<Vec<f64>> {
         self.rows(0..1, count)
     }
 
-    /// Sums of some rows.
+    /// Totals of some rows.
     fn rows(&mut self, rows: Range<usize>, length: usize) -> Result<Vec<f64>> {
         let mut values = vec![0.0; rows.len() * length];
         self.sums.total.read(rows.start * length, &mut values)?;
         Ok(values)
-    }
-}
-
-/// Atoms per volume, in what they occupy.
-fn density(geometry: &BoxGeometry, system: &System, cutoff: f64) -> f64 {
-    let mut volume = 1.0;
-    for k in 0..3 {
-        volume *= if geometry.periodic[k] == 1 {
-            geometry.edge[k]
-        } else {
-            (0.25 * geometry.edge[k] - 2.0 * cutoff).max(cutoff)
-        };
-    }
-    system.state.len().max(1) as f64 / volume
-}
-
-fn narrowest(geometry: &BoxGeometry) -> f64 {
-    geometry.width.into_iter().fold(f64::INFINITY, f64::min)
-}
-
-impl Layout {
-    /// What suits so many atoms, each with so many others within the cut-off: large tiles where there
-    /// are enough to fill the device, several threads an atom where there are not, and where lists are
-    /// long: the lists that few threads are making would fill a block's memory.
-    fn for_atoms(n: usize, neighbors: f64, multiprocessors: u32) -> Self {
-        let per_multiprocessor = n / multiprocessors.max(1) as usize;
-        let (atoms, team) = match per_multiprocessor {
-            0..48 => (32, 8),
-            48..128 => (64, 4),
-            128..512 => (128, 2),
-            _ => (128, 1),
-        };
-        let (atoms, team) = if neighbors < LONG_LIST { (atoms, team) } else { (32, 8) };
-        let shape = TileShape::new(atoms, team).for_atoms(n, multiprocessors);
-        Layout { shape, slots_per_look: 8 }
     }
 }
 

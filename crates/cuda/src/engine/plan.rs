@@ -1,87 +1,112 @@
-//! How pairs are found, and with how large lists: decided at the start, and again where it turns out
-//! not to fit.
+//! Choice of the pair algorithm and of the capacity of its lists: made at the start, and again where they do
+//! not fit.
 
-use super::Layout;
 use super::cost::{self, Size};
+use super::layout::Layout;
 use crate::all_pairs::{self, AllPairs, PairShape};
+use crate::builds;
 use crate::cells::Cells;
-use crate::device_data::{Control, faults};
+use crate::device_data::{BoxGeometry, Control, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedEngine;
 use crate::exclusions::Exclusions;
-use crate::kernels::{self, Build, PairAlgorithm, TileShape};
+use crate::kernels::{Build, PairAlgorithm, TileShape};
 use crate::list::{self, List};
+use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::NeighborEngine;
 use crate::sums::Summation;
-use crate::tiles::{self, ListCapacity, Tiles};
-use jostle_core::{Algorithm, Error, Precision, Result, Settings};
+use crate::tiles::{self, Tiles};
+use jostle_core::{Algorithm, Error, Precision, Result, Settings, System};
 use jostle_potentials::{Embedded, Forces};
 
-/// Atoms per volume, and how far lists reach.
+/// Density of a system and reach of its lists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Extent {
     /// Atoms per volume, in what they occupy.
     pub density: f64,
-    /// The longest cut-off and the skin.
+    /// Longest cut-off and skin.
     pub reach: f64,
-    /// The shortest way through the box.
+    /// Shortest distance between opposite faces of the box.
     pub width: f64,
 }
 
 impl Extent {
-    /// Others within reach of an atom.
+    /// Extent of a system whose lists reach so far.
+    pub fn new(geometry: &BoxGeometry, system: &System, cutoff: f64, reach: f64) -> Self {
+        Extent { density: density(geometry, system, cutoff), reach, width: narrowest(geometry) }
+    }
+
+    /// Number of other atoms within reach of an atom.
     fn neighbors(&self) -> f64 {
         self.density * 4.0 / 3.0 * std::f64::consts::PI * self.reach.powi(3)
     }
 
-    /// Whether half the box holds as many atoms as a block has, near each other, and their surroundings.
+    /// True where half the box holds as many atoms as a block has, near each other, and their surroundings.
     fn has_room_for(&self, atoms: u32) -> bool {
         (f64::from(atoms) / self.density).cbrt() + 2.0 * self.reach < self.width
     }
 }
 
-/// Blocks among which atoms of one may be divided at most.
+/// Atoms per volume, in what they occupy.
+fn density(geometry: &BoxGeometry, system: &System, cutoff: f64) -> f64 {
+    let mut volume = 1.0;
+    for k in 0..3 {
+        volume *= if geometry.periodic[k] == 1 {
+            geometry.edge[k]
+        } else {
+            (0.25 * geometry.edge[k] - 2.0 * cutoff).max(cutoff)
+        };
+    }
+    system.state.len().max(1) as f64 / volume
+}
+
+/// Shortest distance between opposite faces of the box.
+pub fn narrowest(geometry: &BoxGeometry) -> f64 {
+    geometry.width.into_iter().fold(f64::INFINITY, f64::min)
+}
+
+/// Most blocks among which the atoms of one may be divided.
 const MOST_PARTS: u32 = 16;
 
-/// What estimates of a tile have to spare and hardly any tile needs.
+/// Part of the estimates of a tile that hardly any tile needs.
 const SPARE: f64 = 0.2;
 
-/// Estimated time of a step, in that of the fastest algorithm, from which on an algorithm is not measured.
+/// Estimated time of a step, in that of the fastest algorithm, above which an algorithm is not measured.
 const OUT_OF_THE_RACE: f64 = 8.0;
 
-/// How well the capacity is known that tiles need.
+/// Quality of the capacity of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tightness {
-    /// It was estimated, or grown from what was.
+    /// Estimated, or grown from an estimate.
     Estimated,
-    /// It is what tiles needed of late.
+    /// Taken from the needs of recent tiles.
     Tight,
-    /// That turned out to be too little once: lists grow and do not shrink again.
+    /// Found too small once after it was taken from recent tiles: lists grow and do not shrink again.
     Learnt,
 }
 
-/// How pairs are found.
+/// Pair algorithm, and parameters of its kernels and lists.
 pub struct Plan {
-    /// The pair algorithm, now.
+    /// Current pair algorithm.
     pub algorithm: PairAlgorithm,
-    /// Whether it may be given up for another one that fits, or is faster.
+    /// True where it may be replaced by another one that fits, or is faster.
     pub free: bool,
-    /// The tiles, and how steps are queued.
+    /// Tiles, and number of steps that are recorded at a time.
     pub layout: Layout,
-    /// The capacity of the lists of tiles.
+    /// Capacity of the lists of tiles.
     pub capacity: ListCapacity,
-    /// How that came about.
+    /// Origin of this capacity.
     tightness: Tightness,
-    /// The capacity of the list of an atom.
+    /// Capacity of the list of an atom.
     pub rows: usize,
-    /// How sums are made.
+    /// Kind of sums.
     pub summation: Summation,
     embedded: Option<Embedded>,
-    /// The pair algorithms that have these forces.
+    /// Pair algorithms that support these forces.
     pub algorithms: Vec<PairAlgorithm>,
-    /// Bytes that an atom of a tile takes.
+    /// Size of an atom of a tile, in bytes.
     atom_bytes: usize,
-    /// The tiles where all pairs are met.
+    /// Tiles of the algorithm over all pairs.
     pub pairs: PairShape,
     /// Atoms without a pair force.
     pub excluded: Exclusions,
@@ -91,10 +116,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the settings ask for.
+    /// Plan for given settings.
     ///
     /// # Errors
-    /// If a GPU has no such algorithm, or it cannot be reproducible.
+    /// If a GPU has no such algorithm, or the algorithm cannot be reproducible.
     pub fn new(
         settings: Settings,
         summation: Summation,
@@ -124,13 +149,13 @@ impl Plan {
                     "its sums depend on the order of the atoms; leave it out, or set \"list\" or \"cells\"",
                 ));
             }
-            // What acts in the middle of a step goes over lists of atoms.
+            // Forces in the middle of a step use lists of atoms.
             Algorithm::Auto if settings.reproducible || forces.grains.is_some() => {
                 (PairAlgorithm::List, false)
             }
             Algorithm::Auto => {
                 let size = Size { atoms: n, neighbors: extent.neighbors(), multiprocessors };
-                // A tile that holds every atom is all pairs, with places that are less exact.
+                // Tiles that hold every atom are all pairs, with less exact positions.
                 let tile =
                     ListCapacity::estimate(layout.shape, extent.density, extent.reach, usize::MAX).tile;
                 let room_for_tiles = extent.has_room_for(layout.shape.atoms.min(32)) && tile < n;
@@ -176,18 +201,18 @@ impl Plan {
         })
     }
 
-    /// Whether pairs are in lists that last for some steps.
+    /// True where pairs are in lists that last for some steps.
     pub fn has_lists(&self) -> bool {
         matches!(self.algorithm, PairAlgorithm::Tiles | PairAlgorithm::List)
     }
 
-    /// Whether each atom has a list of all others within reach.
+    /// True where each atom has a list of all others within reach.
     pub fn lists_all_pairs(&self) -> bool {
         self.algorithm == PairAlgorithm::List && self.excluded.is_empty()
     }
 
-    /// The pair algorithms that are worth measuring, in systems that leave it open: all pairs not where they
-    /// are many times as many as ever felt a force.
+    /// Pair algorithms that are worth measuring, where the settings leave them open: all pairs not where they
+    /// are many times as many as those within the cut-off.
     pub fn open_algorithms(&self, extent: Extent) -> Vec<PairAlgorithm> {
         let size = self.size(extent);
         let least = self
@@ -207,10 +232,10 @@ impl Plan {
         Size { atoms: self.n, neighbors: extent.neighbors(), multiprocessors: self.multiprocessors }
     }
 
-    /// Gives tiles up where a block has not enough memory for them.
+    /// Replaces tiles by another algorithm where a block has not enough memory for them.
     ///
     /// # Errors
-    /// If it has not, and tiles were asked for.
+    /// If a block has too little memory, and the settings ask for tiles.
     pub fn fit(&mut self, device: &Device, extent: Extent) -> Result<()> {
         if self.algorithm == PairAlgorithm::Tiles {
             match tiles::check(device, self.atom_bytes, self.layout.shape, self.capacity) {
@@ -225,7 +250,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether tiles turned out to need a larger capacity than they should.
+    /// True where tiles turned out to need a larger capacity than estimated.
     fn has_grown(&self, extent: Extent) -> bool {
         self.capacity.tile > self.estimate(extent).tile
     }
@@ -234,8 +259,8 @@ impl Plan {
         ListCapacity::estimate(self.layout.shape, extent.density, extent.reach, self.n)
     }
 
-    /// Lets blocks that do not fit into tiles be smaller, or in more parts: where it is the box that is
-    /// too small that is no help, and neither are more than a few parts.
+    /// Makes blocks that do not fit into tiles smaller, or divides them into more parts; returns false where
+    /// that is no remedy: where the box is too small, or there are more than a few parts.
     fn divide_blocks(&mut self, extent: Extent) -> bool {
         let shape = &mut self.layout.shape;
         if shape.atoms > 32 {
@@ -255,25 +280,32 @@ impl Plan {
         self.algorithm = cost::cheapest(others, self.size(extent)).unwrap_or(PairAlgorithm::List);
     }
 
-    /// What kernels depend on: they are compiled again when it changes.
+    /// Parameters of the kernels: they are compiled again when these change.
     pub fn compiled(&self) -> (PairAlgorithm, TileShape, PairShape) {
         (self.algorithm, self.layout.shape, self.pairs)
     }
 
-    /// The source of the kernels.
+    /// Source of the kernels.
     pub fn build(&self, forces: &Forces) -> Build {
-        kernels::build(forces, self.precision, self.algorithm, self.layout.shape, self.pairs, self.summation)
+        builds::of_pairs(
+            forces,
+            self.precision,
+            self.algorithm,
+            self.layout.shape,
+            self.pairs,
+            self.summation,
+        )
     }
 
-    /// Compiles it, or finds it compiled.
+    /// Compiles the kernels, or finds them in the cache.
     ///
     /// # Errors
-    /// If there is no compiler for the device, or it refuses the source.
+    /// If there is no compiler for the device, or the compiler refuses the source.
     pub fn compile(&self, device: &Device, build: &Build) -> Result<Module> {
         device.compile("pairs.cu", &build.source, &build.options)
     }
 
-    /// Kernels and memory.
+    /// Kernels and memory of the pair algorithm.
     ///
     /// # Errors
     /// If the device has too little memory.
@@ -296,11 +328,11 @@ impl Plan {
         })
     }
 
-    /// Atoms in a stretch of a column as long as it is wide.
+    /// Number of atoms in a piece of a column that is as long as wide.
     pub fn atoms_in_cube(&self, density: f64, cutoff: f64) -> u32 {
         match self.algorithm {
             PairAlgorithm::Tiles => self.layout.shape.atoms,
-            // Columns half as wide as the reach leave little to be looked at in vain.
+            // Columns half as wide as the reach contain few atoms beyond it.
             PairAlgorithm::List | PairAlgorithm::Cells => {
                 (density * (0.5 * cutoff).powi(3)).clamp(2.0, 1e6) as u32
             }
@@ -308,8 +340,8 @@ impl Plan {
         }
     }
 
-    /// Takes away capacity that tiles turned out not to need: what a tile occupies decides how many of
-    /// them a multiprocessor has at a time. `None` if there is nothing to gain.
+    /// Reduces the capacity that tiles do not need: the memory of a tile decides how many of them a
+    /// multiprocessor has at a time. `None` if there is nothing to gain.
     pub fn tighten(&mut self, control: &Control) -> Option<ListCapacity> {
         if self.algorithm != PairAlgorithm::Tiles || self.tightness == Tightness::Learnt {
             return None;
@@ -319,8 +351,8 @@ impl Plan {
         Some(self.capacity)
     }
 
-    /// Another capacity where lists reach less far or further from now on, by what those before needed: what was
-    /// learnt about these says nothing about the next. `None` where there are no tiles.
+    /// Adapts the capacity to another reach of the lists, by the needs of those before; experience with these
+    /// does not apply to the next. `None` without tiles.
     pub fn resize(&mut self, control: &Control, before: Extent, after: Extent) -> Option<ListCapacity> {
         if self.algorithm != PairAlgorithm::Tiles || control.largest_tile == 0 {
             return None;
@@ -333,7 +365,7 @@ impl Plan {
     /// Grows the lists that were full.
     ///
     /// # Errors
-    /// If the box is too small for tiles, and they were asked for.
+    /// If the box is too small for tiles, and the settings ask for them.
     pub fn grow_lists(&mut self, control: &Control, extent: Extent) -> Result<()> {
         if control.faults & faults::UNFIT != 0 {
             let divided = self.divide_blocks(extent);

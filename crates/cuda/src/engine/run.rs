@@ -1,10 +1,11 @@
-//! Many steps in a row without the host: batches.
+//! Batches: many steps in a row without the host.
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::device_data::Motion;
 use crate::dissipative::PairThermostat;
-use crate::kernels::PairAlgorithm;
-use crate::step_graph::{KINETIC, StepGraphs, VIRIAL, slots_per_look, slots_serve};
+use crate::kernels::{PairAlgorithm, TileSize};
+use crate::step_graph::{StepGraphs, slots_per_look, slots_serve};
+use crate::sums::{KINETIC, VIRIAL};
 use crate::thermostat::{self, Acts, ScalingThermostat};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -12,11 +13,47 @@ use jostle_core::{
 };
 use std::time::Instant;
 
-/// Segments that take longer, in seconds, are worth a few looks at the device.
+/// Length of a segment, in seconds, above which it is worth some checks of the control block.
 const LONG_SEGMENT: f64 = 3e-3;
 
+/// Division of a batch into segments.
+struct Segments {
+    /// Number of segments.
+    count: u64,
+    /// Steps of a segment.
+    steps: u64,
+    slots_per_step: u64,
+    /// Steps between samples; all of the batch where none are asked for.
+    between: u64,
+    /// True where samples are taken by steps, and not at the ends of segments.
+    in_passing: bool,
+    /// Steps from one row of totals to the next.
+    steps_per_row: u64,
+    n_rows: u64,
+    evaluate: Evaluate,
+}
+
+impl Segments {
+    /// Slots of a segment.
+    fn slots(&self) -> u64 {
+        self.steps * self.slots_per_step
+    }
+}
+
+/// Cost of a batch.
+struct BatchCost {
+    steps: u64,
+    slots: u64,
+    builds: i64,
+    seconds: f64,
+    /// True where steps were recorded before the batch, so that its time is that of steps alone.
+    had_graphs: bool,
+    /// Size of the tiles before the batch.
+    size: TileSize,
+}
+
 impl Cuda {
-    /// Makes the steps of a batch; the samples that were taken.
+    /// Makes the steps of a batch; returns the samples that were taken.
     pub(super) fn make_batch(
         &mut self,
         batch: &StepBatch,
@@ -35,13 +72,45 @@ impl Cuda {
         }
         self.tune(batch.steps)?;
         let start = Instant::now();
-        let graphs_before = self.graphs.is_some();
+        let had_graphs = self.graphs.is_some();
         let between = if batch.sample_every > 0 { batch.sample_every } else { batch.steps };
         let acts = Acts::of(thermostat, batch, between);
-        let evaluate = if batch.sample_every > 0 { Evaluate::ForcesAndEnergies } else { batch.evaluate };
         self.prepare_thermostat(batch, thermostat, acts)?;
         self.prepare_pair_thermostat(thermostat)?;
-        // In the middle of a step all atoms have to wait for each other.
+        let segments = self.divide_batch(batch, acts, between);
+        self.grow_sample_rows(segments.n_rows)?;
+        self.read_control()?;
+        self.begin_batch(batch, &segments, [decay, thermal_energy])?;
+        let (builds, size) = (self.control.builds, self.plan.layout.shape.size);
+        self.make_segments(segments.count, segments.slots(), segments.evaluate)?;
+        self.long_range_weight = batch.long_range.after(batch.steps);
+        let mut samples = self.read_samples(&segments, thermostat)?;
+        if let Some(last) = samples.last() {
+            self.energies = last.energies.clone();
+        }
+        if batch.sample_every == 0 {
+            samples.clear();
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        self.timings.pair += seconds;
+        let slots = batch.steps * segments.slots_per_step;
+        self.seconds_per_slot = seconds / slots as f64;
+        let cost = BatchCost {
+            steps: batch.steps,
+            slots,
+            builds: self.control.builds - builds,
+            seconds,
+            had_graphs,
+            size,
+        };
+        self.learn_from(&cost)?;
+        Ok(samples)
+    }
+
+    /// Division of a batch into segments, for samples that are `between` steps apart.
+    fn divide_batch(&self, batch: &StepBatch, acts: Acts, between: u64) -> Segments {
+        let evaluate = if batch.sample_every > 0 { Evaluate::ForcesAndEnergies } else { batch.evaluate };
+        // Forces in the middle of a step need the positions and velocities of all atoms there.
         let slots_per_step = if self.mid_step().is_some() { 2 } else { 1 };
         let in_passing = batch.sample_every > 0 && self.launches().samples_in_passing();
         let steps = match acts {
@@ -49,14 +118,29 @@ impl Cuda {
             Acts::AroundDrifts => between,
             Acts::AtEnds(steps) => steps,
         };
-        let segments = batch.steps / steps;
         let steps_per_row = if in_passing { between } else { steps };
-        let n_rows = batch.steps / steps_per_row;
-        self.grow_sample_rows(n_rows)?;
-        self.read_control()?;
+        Segments {
+            count: batch.steps / steps,
+            steps,
+            slots_per_step,
+            between,
+            in_passing,
+            steps_per_row,
+            n_rows: batch.steps / steps_per_row,
+            evaluate,
+        }
+    }
+
+    /// Writes the control block for a batch.
+    fn begin_batch(
+        &mut self,
+        batch: &StepBatch,
+        segments: &Segments,
+        [decay, thermal_energy]: [f64; 2],
+    ) -> Result<()> {
         let StepBatch { first_step, timestep, seed, .. } = *batch;
-        let drift = timestep / slots_per_step as f64;
-        // Only the rest matters, and kernels count with 32 bits.
+        let drift = timestep / segments.slots_per_step as f64;
+        // The remainder suffices, and kernels count with 32 bits.
         let (long_range_every, long_range_done) =
             (batch.long_range.every, batch.long_range.done % batch.long_range.every);
         self.control.motion = Motion {
@@ -69,23 +153,22 @@ impl Cuda {
             long_range_every,
             long_range_done,
         };
-        self.control.segment = (steps * slots_per_step) as i64;
-        self.control.sample_every = if in_passing { between as i64 } else { 0 };
+        self.control.segment = segments.slots() as i64;
+        self.control.sample_every = if segments.in_passing { segments.between as i64 } else { 0 };
         self.control.slot[0].row = -1;
-        self.control.parts = 2 * segments as i32;
+        self.control.parts = 2 * segments.count as i32;
         self.control.part = 0;
         self.control.target = 0;
         self.control.slot[0].done = 0;
         self.control.replays = 0;
         self.control.largest_tile = 0;
         self.control.most_rows = 0;
-        self.write_control()?;
-        let builds = self.control.builds;
-        let size = self.plan.layout.shape.size;
-        self.make_segments(segments, steps * slots_per_step, evaluate)?;
-        let builds = self.control.builds - builds;
-        self.long_range_weight = batch.long_range.after(batch.steps);
+        self.write_control()
+    }
 
+    /// Reads the samples of a batch, and takes over the state of the thermostat.
+    fn read_samples(&mut self, segments: &Segments, thermostat: &mut Thermostat) -> Result<Vec<Sample>> {
+        let Segments { between, steps_per_row, n_rows, evaluate, .. } = *segments;
         let length = self.launches().row_length();
         let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { n_rows as usize - 1 };
         let rows = self.rows(wanted..n_rows as usize, length)?;
@@ -110,16 +193,12 @@ impl Cuda {
                 });
             }
         }
-        if let Some(last) = samples.last() {
-            self.energies = last.energies.clone();
-        }
-        if batch.sample_every == 0 {
-            samples.clear();
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        self.timings.pair += seconds;
-        let slots = batch.steps * slots_per_step;
-        self.seconds_per_slot = seconds / slots as f64;
+        Ok(samples)
+    }
+
+    /// Adapts skin, capacity and recorded slots to what a batch cost.
+    fn learn_from(&mut self, cost: &BatchCost) -> Result<()> {
+        let BatchCost { steps, slots, builds, seconds, had_graphs, size } = *cost;
         let life = slots as f64 / builds.max(1) as f64;
         self.tuning.life = life;
         if let Some(graphs) = &mut self.graphs {
@@ -128,7 +207,7 @@ impl Cuda {
         let extent = self.extent();
         // Recording takes time, too, and says nothing about the skin.
         let too_far = self.plan.layout.shape.size > size && self.skin.shorten();
-        if too_far || (graphs_before && self.skin.judge(batch.steps, builds, seconds)) {
+        if too_far || (had_graphs && self.skin.judge(steps, builds, seconds)) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.resize(extent)?;
@@ -144,11 +223,11 @@ impl Cuda {
             self.plan.layout.slots_per_look = slots_per_look(life, idle);
             self.graphs = None;
         }
-        Ok(samples)
+        Ok(())
     }
 
-    /// The same, a batch from one sample to the next: those of grains have more than kernels add up on the
-    /// way.
+    /// Makes the steps of a batch and evaluates energies at each sample: samples of grains have more than
+    /// kernels add up in a batch.
     pub(super) fn make_batch_in_parts(
         &mut self,
         batch: &StepBatch,
@@ -169,7 +248,7 @@ impl Cuda {
         Ok(samples)
     }
 
-    /// Room for so many samples.
+    /// Allocates rows for so many samples.
     fn grow_sample_rows(&mut self, rows: u64) -> Result<()> {
         let wanted = rows as usize * self.launches().row_length();
         if self.sums.total.len() < wanted {
@@ -199,12 +278,12 @@ impl Cuda {
         Ok(())
     }
 
-    /// Prepares friction and noise of pairs, or sees to it that there are none.
+    /// Prepares friction and noise of pairs, or removes them.
     fn prepare_pair_thermostat(&mut self, thermostat: &Thermostat) -> Result<()> {
         let wanted = if let Thermostat::Dissipative(pairs) = thermostat { Some(pairs) } else { None };
         if self.pair_thermostat.as_ref().and_then(|pairs| pairs.thermostat.as_ref()) != wanted {
             self.graphs = None;
-            // Friction and noise go over lists of atoms, too.
+            // Friction and noise use lists of atoms, too.
             if self.plan.free && wanted.is_some_and(|pairs| pairs.cutoff <= self.cutoff) {
                 self.set_algorithm(PairAlgorithm::List)?;
                 self.compute_forces(Evaluate::Forces)?;
@@ -218,7 +297,7 @@ impl Cuda {
         Ok(())
     }
 
-    /// The kernels of such a thermostat; refuses one that the box, which may have changed, is too small for.
+    /// Kernels of such a thermostat; an error where its cut-off is more than half of the box, which may have changed.
     pub(super) fn pair_thermostat(&mut self, thermostat: &Dissipative) -> Result<&mut PairThermostat> {
         let cutoff = thermostat.cutoff;
         if cutoff > self.system.simbox.largest_cutoff() {
@@ -236,10 +315,10 @@ impl Cuda {
         Ok(pair_thermostat)
     }
 
-    /// The steps of a batch, in segments of so many slots.
+    /// Makes the steps of a batch, in segments of so many slots.
     fn make_segments(&mut self, segments: u64, slots: u64, evaluate: Evaluate) -> Result<()> {
-        // A look at the device costs some 20 microseconds; queueing ahead without one costs steps
-        // that find nothing to do where a segment ends.
+        // Reading the control block costs some 20 microseconds; queueing without reading it costs steps that
+        // do nothing where a segment ends.
         let look = segments > 1 && self.seconds_per_slot * slots as f64 > LONG_SEGMENT;
         let mut attempts = 0;
         loop {

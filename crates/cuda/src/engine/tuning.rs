@@ -1,50 +1,39 @@
-//! The pair algorithm, and the tiles in which all pairs are met: measured where a run is long
-//! enough for it to pay, and remembered beside the compiled kernels.
+//! State of the tuning, and the pair algorithms that earlier runs found fastest, which are remembered beside the
+//! compiled kernels.
 
-use super::Cuda;
 use super::plan::{Extent, Plan};
-use crate::all_pairs::PairShape;
 use crate::cache;
 use crate::codegen;
 use crate::driver::Device;
 use crate::kernels::PairAlgorithm;
-use crate::neighbor_engine::Trigger;
-use jostle_core::{Evaluate, ForceEvaluation, Result};
 use jostle_potentials::Forces;
 use std::path::{Path, PathBuf};
 
-/// Pairs that a run has met before shapes are measured: seconds on a fast GPU, which is what it
-/// takes to compile them all.
-const WORTH_MEASURING: f64 = 1e13;
-/// Seconds of steps before the pair algorithms are measured: what it takes to compile them, and more.
-const LONG_RUN: f64 = 20.0;
-/// Evaluations that a shape is judged by, after one that is not counted.
-const EVALUATIONS: usize = 5;
-
-/// How far the search for what is fastest has come.
+/// Progress of the search for the fastest pair algorithm and tiles.
 #[derive(Debug, Default)]
-pub(super) struct Tuning {
-    /// Whether the pair algorithm is the best known.
-    algorithm_settled: bool,
+pub struct Tuning {
+    /// True where the pair algorithm is the best known.
+    pub algorithm_settled: bool,
     /// Steps that a list lasts.
     pub life: f64,
-    /// Pairs met so far.
-    met: f64,
-    /// Whether the shape is the best known, or not to be changed any more.
+    /// Pairs computed so far.
+    pub pairs_computed: f64,
+    /// True where the shape is the best known, or fixed.
     pub shape_settled: bool,
-    /// Whether it has been looked up among those of earlier runs.
-    looked_up: bool,
+    /// True once the shape has been looked up among those of earlier runs.
+    pub looked_up: bool,
 }
 
 impl Tuning {
-    /// At the start of a run, with a pair algorithm that is known to be the best, or not.
+    /// State at the start of a run, with a pair algorithm that is known to be the best, or not.
     pub fn new(algorithm_settled: bool) -> Self {
         Tuning { algorithm_settled, ..Tuning::default() }
     }
 }
 
 impl Plan {
-    /// Takes the pair algorithm that earlier runs found fastest, where it is open; whether there is one.
+    /// Takes the pair algorithm that earlier runs found fastest, where the settings leave it open; returns
+    /// true where there is one.
     pub fn take_remembered_algorithm(&mut self, device: &Device, forces: &Forces, extent: Extent) -> bool {
         if !self.free || device.is_emulated() {
             return false;
@@ -56,13 +45,13 @@ impl Plan {
         algorithm.is_some()
     }
 
-    fn algorithm_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
+    pub fn algorithm_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
         let sums = Vec::from_iter(forces.sums());
         let pairs = codegen::pair_source(&forces.pairs, &sums, self.precision).source;
         let (embedded, excluded) = (forces.embedded.is_some(), !self.excluded.is_empty());
         let others = format!("{:?} {embedded} {excluded}", self.precision);
         let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));
-        // What was measured holds for these kernels.
+        // Measurements are valid for these kernels only.
         let kernels = PairAlgorithm::ALL.map(PairAlgorithm::source).concat();
         let parts = [
             &kernels,
@@ -77,155 +66,12 @@ impl Plan {
     }
 }
 
-/// What is much the same.
-fn half_octave(x: f64) -> String {
+/// Class of numbers within half an octave, for names of files.
+pub fn half_octave(x: f64) -> String {
     (2.0 * x.max(1e-9).log2()).round().to_string()
 }
 
-fn remembered(file: &Path) -> Option<PairAlgorithm> {
+pub fn remembered(file: &Path) -> Option<PairAlgorithm> {
     let name = cache::read(file)?;
     PairAlgorithm::ALL.into_iter().find(|algorithm| algorithm.name().as_bytes() == name)
-}
-
-impl Cuda {
-    /// Before so many steps: takes what earlier runs found fastest, or measures what is.
-    pub(super) fn tune(&mut self, steps: u64) -> Result<()> {
-        if self.device.is_emulated() {
-            return Ok(());
-        }
-        let Some(folder) = cache::folder() else { return Ok(()) };
-        let free = self.plan.free && self.pair_thermostat.is_none();
-        if free && !self.tuning.algorithm_settled && self.timings.pair > LONG_RUN {
-            self.measure_algorithms(&folder)?;
-        }
-        self.tune_pairs(&folder, steps)
-    }
-
-    fn tune_pairs(&mut self, folder: &Path, steps: u64) -> Result<()> {
-        if self.plan.algorithm != PairAlgorithm::AllPairs || self.tuning.shape_settled {
-            return Ok(());
-        }
-        if !std::mem::replace(&mut self.tuning.looked_up, true)
-            && let Some(shape) = self.remembered_shape(folder)
-        {
-            return self.set_pair_shape(shape);
-        }
-        self.tuning.met += steps as f64 * (self.system.state.len() as f64).powi(2);
-        if self.tuning.met > WORTH_MEASURING {
-            self.measure_pair_shapes(folder)?;
-        }
-        Ok(())
-    }
-
-    /// Measures the pair algorithms, goes on with the fastest and remembers it in a folder, for
-    /// this device, these forces, and about so many atoms with about so many neighbours.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub fn measure_algorithms(&mut self, folder: &Path) -> Result<PairAlgorithm> {
-        let (mut best, mut least) = (self.plan.algorithm, f64::INFINITY);
-        for algorithm in self.plan.open_algorithms(self.extent()) {
-            // Some need more memory than there is, or more room than the box has.
-            if !self.set_algorithm(algorithm).is_ok_and(|set| set) {
-                continue;
-            }
-            let milliseconds = self.time_of_forces()? + self.time_of_build()? / self.tuning.life.max(1.0);
-            if self.plan.algorithm == algorithm && milliseconds < least {
-                (best, least) = (algorithm, milliseconds);
-            }
-        }
-        self.set_algorithm(best)?;
-        self.compute_forces(Evaluate::Forces)?;
-        self.tuning.algorithm_settled = true;
-        let file = self.algorithm_file(folder);
-        // A cache that cannot be written costs time and nothing else.
-        let _ = cache::write(&file, best.name().as_bytes());
-        Ok(best)
-    }
-
-    /// The pair algorithm that was fastest before, if a folder holds it.
-    pub fn remembered_algorithm(&self, folder: &Path) -> Option<PairAlgorithm> {
-        remembered(&self.algorithm_file(folder))
-    }
-
-    fn algorithm_file(&self, folder: &Path) -> PathBuf {
-        self.plan.algorithm_file(folder, &self.device, &self.forces, self.extent())
-    }
-
-    /// Goes on with another pair algorithm, unless it turns out not to be one for this system.
-    pub(super) fn set_algorithm(&mut self, algorithm: PairAlgorithm) -> Result<bool> {
-        if self.plan.algorithm != algorithm {
-            self.plan.algorithm = algorithm;
-            self.arrange()?;
-            self.read_control()?;
-            self.control.slot[0].stale = 1;
-            self.write_control()?;
-        }
-        self.update_neighbors()?;
-        Ok(self.plan.algorithm == algorithm)
-    }
-
-    /// Measures tiles of different shapes, goes on with the fastest and remembers it in a folder,
-    /// for this device, these forces and about so many atoms.
-    ///
-    /// # Errors
-    /// If a shape cannot be compiled or run.
-    pub fn measure_pair_shapes(&mut self, folder: &Path) -> Result<PairShape> {
-        let usual = PairShape::for_atoms(self.system.state.len());
-        let (mut best, mut least) = (usual, f64::INFINITY);
-        for shape in PairShape::near(usual) {
-            self.set_pair_shape(shape)?;
-            let milliseconds = self.time_of_forces()?;
-            if milliseconds < least {
-                (best, least) = (shape, milliseconds);
-            }
-        }
-        self.set_pair_shape(best)?;
-        self.compute_forces(Evaluate::Forces)?;
-        // A cache that cannot be written costs time and nothing else.
-        let _ = cache::write(&self.shape_file(folder), best.to_string().as_bytes());
-        Ok(best)
-    }
-
-    /// The shape that was fastest before, if a folder holds it.
-    pub fn remembered_shape(&self, folder: &Path) -> Option<PairShape> {
-        let text = cache::read(&self.shape_file(folder))?;
-        std::str::from_utf8(&text).ok()?.parse().ok()
-    }
-
-    fn shape_file(&self, folder: &Path) -> PathBuf {
-        let build = self.plan.build(&self.forces);
-        let class = half_octave(self.system.state.len() as f64);
-        let (name, precision) = (self.device.name(), format!("{:?}", self.precision));
-        let parts = [&build.source, &name, &self.device.architecture(), &precision, &class];
-        cache::path(folder, &parts.map(String::as_str), "tiles")
-    }
-
-    /// The shortest time of one evaluation.
-    fn time_of_forces(&mut self) -> Result<f64> {
-        self.compute_forces(Evaluate::Forces)?;
-        self.shortest_time(|cuda| {
-            cuda.run_all(cuda.launches().forces(0, Trigger::Immediate, Evaluate::Forces))
-        })
-    }
-
-    /// The shortest time of building lists, and all that belongs to it.
-    fn time_of_build(&mut self) -> Result<f64> {
-        self.shortest_time(|cuda| {
-            cuda.read_control()?;
-            cuda.control.slot[0].stale = 1;
-            cuda.write_control()?;
-            cuda.update_neighbors()
-        })
-    }
-
-    fn shortest_time(&mut self, mut work: impl FnMut(&mut Self) -> Result<()>) -> Result<f64> {
-        let mut least = f64::INFINITY;
-        for _ in 0..EVALUATIONS {
-            let start = self.device.now()?;
-            work(self)?;
-            least = least.min(self.device.milliseconds(&start, &self.device.now()?)?);
-        }
-        Ok(least)
-    }
 }

@@ -1,6 +1,5 @@
-//! Energies, virials and forces, and then the paths of the atoms, for every potential, truncation,
-//! box, thermostat, algorithm and precision. A new potential is tested here by the line that
-//! registers it.
+//! Energies, virials and forces, and then the paths of the atoms, for every potential, truncation, box,
+//! thermostat, algorithm and precision. The line that registers a new potential adds it to these tests.
 
 use super::device::device;
 use super::fluid::{SHAPES, SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
@@ -16,7 +15,7 @@ use jostle_potentials::{PairKind, PairTerm, Truncation};
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
 
-/// The thermostat of a case.
+/// Thermostat of a case.
 #[derive(Debug, Clone, Copy)]
 enum ThermostatCase {
     None,
@@ -34,7 +33,7 @@ const THERMOSTATS: [ThermostatCase; 5] = [
     ThermostatCase::Bussi,
 ];
 
-/// What is computed, and how.
+/// Forces, box, settings and thermostat of a case.
 struct Case {
     shape: Shape,
     n_species: usize,
@@ -44,27 +43,26 @@ struct Case {
     thermostat: ThermostatCase,
 }
 
-/// The reference and the device.
+/// Reference and device.
 type Both = [Box<dyn Backend>; 2];
 
 const TIMESTEP: f64 = 0.001;
 
-/// How much of a force goes into velocities at once in a descent, and how far these go then.
+/// Factor of a force in the change of velocities in a descent, and longest displacement of its steps.
 const ALONG: f64 = 0.01;
 const DRIFT: f64 = 0.01;
 
-/// How near the device has to come. Over so few steps chaos has no time to make the rounding of
-/// forces grow.
+/// Tolerances of the device. The steps are so few that rounding errors of forces do not grow by chaos.
 struct Tolerance {
-    /// Of energies, relative to energy and virial.
+    /// Tolerance of energies, relative to energy and virial.
     energy: f64,
-    /// Of each force relative to itself, the median.
+    /// Tolerance of the median of forces, each relative to itself.
     force: f64,
-    /// Of energies along a run, of what they are sums of.
+    /// Tolerance of energies along a run, relative to their parts.
     run: f64,
-    /// Of positions after a run.
+    /// Tolerance of positions after a run.
     position: f64,
-    /// Of velocities after a run.
+    /// Tolerance of velocities after a run.
     velocity: f64,
 }
 
@@ -90,8 +88,7 @@ impl Case {
         }
     }
 
-    /// By how much forces jump where a pair crosses the cut-offs: it may be on either side of them
-    /// where it is no further away than rounding.
+    /// Jump of forces where a pair crosses the cut-offs: rounding decides on which side of them it is.
     fn jump(&self) -> f64 {
         let jumps = self.terms.iter().map(|term| {
             let entry = term.get(0, 0).unwrap();
@@ -137,8 +134,8 @@ impl Case {
         }
     }
 
-    /// Whether it is worth computing: tiles need some room around them, and where they have it they
-    /// are what is meant by `auto`.
+    /// Returns true for cases that are computed: tiles need some space around them, and where they have it
+    /// `auto` means tiles.
     fn is_worthwhile(&self) -> bool {
         match self.algorithm {
             Algorithm::Auto => matches!(self.shape, Shape::Narrow),
@@ -158,7 +155,7 @@ impl Case {
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
         }
         let with_energies = self.check_forces("at first", &mut both);
-        // Sums over pairs of either sign are as exact as their parts.
+        // Relative precision of sums over pairs of either sign is that of their parts.
         let parts: f64 = with_energies.iter().map(|f| norm(*f)).sum();
         self.check_energies(parts, both[0].energies(), both[1].energies());
         both[1].compute_forces(Evaluate::Forces).unwrap();
@@ -183,7 +180,7 @@ impl Case {
         }
         self.check_paths("after a batch", &mut both, &thermostats);
 
-        // The verbs one by one, and a batch without samples after them.
+        // Single methods of the backend, and a batch without samples after them.
         let next = StepBatch { first_step: 131, steps: 4, sample_every: 0, ..batch };
         for (backend, thermostat) in both.iter_mut().zip(&mut thermostats) {
             advance(&mut **backend, &next, thermostat);
@@ -246,7 +243,7 @@ impl Case {
         let kinetic = apart(&exact.kinetic.tensor, &found.kinetic.tensor);
         assert!(virial < tolerance * scale, "{}, {when}: virial is wrong by {virial}", self.name());
         assert!(kinetic < tolerance * scale, "{}, {when}: kinetic tensor is wrong by {kinetic}", self.name());
-        // No thermostat but Langevin's moves the centre of mass.
+        // Langevin's thermostat alone moves the centre of mass.
         let momentum = distance(exact.kinetic.momentum, found.kinetic.momentum);
         let total = (self.n_atoms() as f64).sqrt();
         assert!(momentum < tolerance * total, "{}, {when}: momentum is wrong by {momentum:e}", self.name());
@@ -265,8 +262,8 @@ impl Case {
         self.check_sample(when, &sample(a, &thermostats[0]), &sample(b, &thermostats[1]));
     }
 
-    /// Compares what follows from forces; `fresh` is what the last forces may have done to velocities
-    /// on top, and drifts since then.
+    /// Compares the results of a run; `fresh` is the change of velocities by the last forces, with the drifts
+    /// since then.
     fn check_states(&self, when: &str, a: &State, b: &State, fresh: f64) {
         let Tolerance { position, velocity, .. } = self.tolerance();
         for (what, a, b, tolerance) in [
@@ -278,7 +275,7 @@ impl Case {
         }
     }
 
-    /// The verbs that minimisers and the beginnings of stages use.
+    /// Methods of the backend that minimisers and the beginnings of stages use.
     fn check_descent(&self, both: &mut Both) {
         let [a, b] = both.each_mut().map(|backend| {
             backend.mix_velocities(0.7, ALONG).unwrap();
@@ -301,13 +298,12 @@ impl Case {
     }
 }
 
-/// The next of a list, again and again.
+/// Cyclic sequence of the elements of a list.
 fn cycle<T: Copy>(list: &[T], k: usize) -> T {
     list[k % list.len()]
 }
 
-/// Every potential; its truncations act together, because each set of forces compiles kernels of
-/// its own.
+/// Every potential; its truncations act together, because each set of forces compiles kernels of its own.
 #[test]
 fn every_potential_and_truncation() {
     let mut k = 0;
@@ -342,7 +338,7 @@ fn every_algorithm_in_every_box() {
     }
 }
 
-/// A box that changes its shape in the middle of a run.
+/// Box that changes its shape in the middle of a run.
 #[test]
 fn every_algorithm_in_a_box_that_changes() {
     for (k, algorithm) in ALGORITHMS.into_iter().enumerate() {
@@ -376,7 +372,7 @@ fn every_algorithm_in_a_box_that_changes() {
     }
 }
 
-/// A force that is written down beside one that is built in.
+/// Formulas and tables beside a built-in potential.
 #[test]
 fn every_algorithm_with_formulas_and_tables() {
     for (k, algorithm) in ALGORITHMS.into_iter().enumerate() {
@@ -391,7 +387,7 @@ fn every_algorithm_with_formulas_and_tables() {
     }
 }
 
-/// In a mixture with two forces of different reach.
+/// Thermostats in a mixture with two forces of different range.
 #[test]
 fn every_algorithm_with_every_thermostat() {
     let mut k = 0;

@@ -17,7 +17,7 @@ fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
 
 #[test]
 fn bonds_and_angles_agree() {
-    // How pairs are found is the business of other tests.
+    // Pair algorithms are tested elsewhere.
     for (algorithm, exclude, precision) in [
         (Algorithm::Auto, Exclude::None, Precision::Mixed),
         (Algorithm::List, Exclude::None, Precision::Double),
@@ -128,7 +128,7 @@ fn friction_and_noise_of_pairs_agree() {
             backend.compute_forces(Evaluate::Forces).unwrap();
             let mut thermostat = Thermostat::Dissipative(Dissipative::new(1.5, 4.5, 1.2, batch.timestep));
             let samples = run(&mut **backend, &batch, &mut thermostat);
-            // The verbs one by one, and a batch after them.
+            // Single methods of the backend first, then a batch.
             advance(&mut **backend, &StepBatch { first_step: 26, steps: 3, ..batch }, &mut thermostat);
             run(
                 &mut **backend,

@@ -1,5 +1,5 @@
-//! Coulomb's forces: the GPU engine against the CPU engine in double precision, against other engines,
-//! and against itself.
+//! Coulomb forces: the GPU engine against the CPU engine in double precision, against other engines, and
+//! against itself.
 
 use super::device::device;
 use super::fluid::{advance, by_id, largest, run};
@@ -34,12 +34,12 @@ fn forces(method: Method, core: PairTerm) -> Forces {
     Forces { pairs: vec![core], ..term.into() }
 }
 
-/// More charge than is neutral, and some atoms without any.
+/// System with a net charge, and some atoms without charge.
 pub(super) fn charged(excluded: bool) -> (System, PairTerm) {
     let (mut system, core) = ions(300, excluded);
     system.charges = (0..300).map(|id| f64::from(id % 7 - 3) * 0.4 + 0.01).collect();
     system.charges[5] = 0.0;
-    // Further apart it is nobody's business which image of an atom is excluded.
+    // Distances are short enough that the image of an excluded atom is unique.
     let (at, simbox) = (system.state.position.clone(), system.simbox);
     system.topology.excluded.retain(|[a, b]| {
         let (a, b) = (at[*a as usize], at[*b as usize]);
@@ -84,7 +84,7 @@ pub(super) fn tolerance(precision: Precision) -> f64 {
     if precision == Precision::Double { 1e-11 } else { 5e-6 }
 }
 
-/// Every case compiles kernels of its own, so that each is computed in one way and precision.
+/// Comparison of each case in one algorithm and precision, as every case compiles kernels of its own.
 #[test]
 fn charges_agree() {
     for (method, excluded, algorithm, precision) in [
@@ -108,7 +108,7 @@ fn charges_agree() {
     }
 }
 
-/// Screened charges need not be neutral; where a background is asked for there is one.
+/// Screened charges need not be neutral; a background exists only where it is asked for.
 #[test]
 fn screened_charges_agree() {
     for (length, background, excluded, algorithm, precision) in [
@@ -127,12 +127,12 @@ fn screened_charges_agree() {
     }
 }
 
-/// Rock salt that has begun to melt: unit cells along each edge.
+/// Rock salt that has begun to melt, with so many unit cells along each edge.
 fn salt(cells: u32) -> System {
     planes_of_salt([cells; 3], |_| true)
 }
 
-/// The same with only some planes of ions, two to a unit cell.
+/// Rock salt with only some planes of ions, two to a unit cell.
 fn planes_of_salt(cells: [u32; 3], exists: impl Fn(u32) -> bool) -> System {
     let simbox = SimBox::orthorhombic(cells.map(f64::from)).unwrap();
     let mut system = System::new(simbox, vec![ion("Na", 1.0), ion("Cl", -1.0)]);
@@ -153,7 +153,7 @@ fn planes_of_salt(cells: [u32; 3], exists: impl Fn(u32) -> bool) -> System {
     system
 }
 
-/// With a soft core, so that ions may run for a while.
+/// Forces with a soft core, so that ions may run for a while.
 fn salt_forces(method: Method, cutoff: f64) -> Forces {
     let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
     for (a, b) in [(0, 0), (0, 1), (1, 1)] {
@@ -169,7 +169,7 @@ fn charges_agree_in_tiles() {
         (Method::pme(1.2, 1e-4, 4), Precision::Mixed),
     ] {
         let (mut system, forces) = (salt(6), salt_forces(method, 1.2));
-        // Neighbours, in a tile or not, and some that are far apart.
+        // Excluded neighbours, in a tile or not, and some that are far apart.
         system.topology.excluded = (0..1700).step_by(3).map(|a| [a, a + 1 + a % 13]).collect();
         let mut exact = cpu(&system, &forces);
         let settings = Settings { skin: Some(0.1), ..settings(Algorithm::Tiles, precision) };
@@ -179,7 +179,7 @@ fn charges_agree_in_tiles() {
     }
 }
 
-/// Warps of such atoms alone leave everything else out, if eight threads share an atom.
+/// Warps of such atoms alone omit all other forces, if eight threads share an atom.
 #[test]
 fn species_with_charges_alone_agree_in_tiles() {
     let method = Method::ReactionField { dielectric: f64::INFINITY };
@@ -192,7 +192,7 @@ fn species_with_charges_alone_agree_in_tiles() {
         let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
         core.set(1 - alone, 1 - alone, PairEntry { parameters: vec![1.0, 0.4], cutoff: 0.9 });
         let forces = Forces { pairs: vec![core], ..Electrostatics::new(method, 1.0, 1.2).into() };
-        // The last block is not full.
+        // Number of atoms with which the last block is not full.
         let mut system = planes_of_salt([6, 6, 6], |plane| plane != 3);
         system.topology.excluded = (0..1500).step_by(3).map(|a| [a, a + 1 + a % 13]).collect();
         let mut exact = cpu(&system, &forces);
@@ -209,7 +209,7 @@ fn species_with_charges_alone_agree_in_tiles() {
     }
 }
 
-/// Tiles were asked for, and there is no other way then.
+/// Setting that allows no other algorithm than tiles.
 #[test]
 fn atoms_around_cavities_fit_into_tiles() {
     let charged = salt_forces(Method::pme(1.5, 1e-4, 4), 1.5);
@@ -224,8 +224,8 @@ fn atoms_around_cavities_fit_into_tiles() {
         (neutral, Precision::Mixed, (64, 1)),
     ] {
         let what = format!("{} forces, {precision:?}, {team} threads an atom", forces.n_terms());
-        // Two layers with nothing between them either way: atoms that follow each other in memory are on
-        // both sides of that, and what is around them does not fit into half the box.
+        // Two layers with a gap on either side: atoms that follow each other in memory are in both layers,
+        // and their surroundings do not fit into half the box.
         let mut system = planes_of_salt([10, 10, 6], |plane| plane % 6 < 2);
         if forces.electrostatics.is_some() {
             let last = system.state.len() as u32 - 14;
@@ -260,7 +260,7 @@ pub(super) fn batch(first_step: u64, steps: u64, sample_every: u64) -> StepBatch
     }
 }
 
-/// Ions on their way, while lists are built and samples taken.
+/// Paths of ions, while lists are built and samples taken.
 #[test]
 fn paths_of_charges_agree() {
     let (mut system, forces) = (salt(2), salt_forces(Method::pme(0.95, 1e-4, 5), 0.95));
@@ -289,7 +289,7 @@ fn paths_of_charges_agree() {
 
 /// Long-range forces that act at some steps only, also where a step takes two slots.
 #[test]
-fn paths_under_impulses_agree() {
+fn paths_with_multiple_time_steps_agree() {
     let mut system = salt(2);
     let excluded = vec![[0, 1], [17, 40], [3, 60]];
     for (method, every, excluded, thermostat) in [
@@ -304,7 +304,7 @@ fn paths_under_impulses_agree() {
     ] {
         let forces = salt_forces(method, 0.95);
         system.topology.excluded = excluded;
-        // As many steps as end where long-range forces act.
+        // Numbers of steps that end where long-range forces act.
         let long_range = RespaSchedule { every, done: 5 };
         let batch = StepBatch { evaluate: Evaluate::Forces, long_range, ..batch(1, 7 * every - 5, 0) };
         let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, Precision::Double) };
@@ -352,7 +352,7 @@ fn a_resumed_run_with_charges_is_the_same_to_the_last_bit() {
         let mut resumed = open();
         resumed.restore(state, list_positions, skin).unwrap();
         begin(&mut resumed, Evaluate::Forces);
-        // Cut in another place, and looked at.
+        // Run cut in another place, and read in between.
         run(&mut resumed, &batch(16, 8, 4), &mut Thermostat::Isolated);
         run(&mut resumed, &batch(24, 12, 0), &mut Thermostat::Isolated);
         assert_same(whole.state().unwrap(), resumed.state().unwrap(), &format!("{precision:?}"));
@@ -382,8 +382,8 @@ fn a_mesh_follows_the_box() {
     }
 }
 
-/// Water with Ewald's sum by LAMMPS, whose error functions are good to 8e-7, and by OpenMM; to the
-/// accuracy that was asked for.
+/// Energies of water with Ewald's sum from LAMMPS, whose error functions are good to 8e-7, and from OpenMM;
+/// to the requested accuracy.
 #[test]
 fn water_has_the_energies_of_other_engines() {
     for (case, coulomb, cutoff, method, precision, tolerance) in [
@@ -437,13 +437,13 @@ fn rock_salt_has_its_madelung_constant() {
         let mut gpu = gpu(&system, &term.into(), Algorithm::List, precision);
         begin(&mut gpu, Evaluate::ForcesAndEnergies);
         let constant = -gpu.energies().potential() / 108.0 * 0.5;
-        // Sakamoto, J. Chem. Phys. 28 (1958) 164.
+        // Source: Sakamoto, J. Chem. Phys. 28 (1958) 164.
         assert!((constant / 1.747_564_594_633_182 - 1.0).abs() < tolerance, "{constant}");
     }
 }
 
 #[test]
-fn what_charges_cannot_have_is_named() {
+fn unsupported_settings_of_charges_are_refused() {
     let (system, core) = charged(false);
     let open = |method, algorithm| {
         let reproducible = matches!(method, Method::Ewald { .. });

@@ -1,4 +1,4 @@
-//! Distances that do not change and points that follow atoms: the GPU engine against the CPU engine in double precision, and against
+//! Constraints and virtual sites: the GPU engine against the CPU engine in double precision, and against
 //! itself.
 
 use super::PRECISIONS;
@@ -16,25 +16,25 @@ use jostle_cuda::Cuda;
 use jostle_potentials::{BondKind, BondTerm, Forces, PairEntry, PairKind, PairTerm, Truncation};
 
 const TIMESTEP: f64 = 0.002;
-/// Molecules along an edge.
+/// Number of molecules along an edge.
 const EDGE: usize = 4;
 const SPACING: f64 = 1.6;
 
-/// Points of a molecule that follow others.
+/// Virtual sites of a molecule.
 type Sites = &'static [(u32, [u32; 3], SiteRule)];
 
-/// In the plane of water, and out of that of the three hydrogens, and of atoms that are free.
+/// Sites in the plane of water, out of the plane of the three hydrogens, and out of that of free atoms.
 const IN_WATER: Sites = &[(3, [0, 1, 2], SiteRule::Average([0.7, 0.15, 0.15]))];
 const ON_CENTER: Sites = &[(4, [0, 2, 1], SiteRule::OutOfPlane([-0.4, -0.3, 1.5]))];
 const ON_FREE: Sites = &[
     (3, [1, 0, 2], SiteRule::OutOfPlane([0.4, -0.3, -0.2])),
     (4, [0, 2, 2], SiteRule::Average([0.5, 0.5, 0.0])),
 ];
-/// On the line of two atoms, and in axes of three that hold them to a triangle.
+/// Sites on the line of two atoms, and in axes of three that form a triangle.
 const ON_PAIR: Sites = &[(2, [0, 1, 1], SiteRule::Frame(LocalFrame { x: [-1.0, 0.0], ..BEYOND }))];
 const ON_TRIANGLE: Sites =
     &[(3, [0, 1, 2], SiteRule::Frame(LocalFrame { place: [0.2, 0.1, -0.2], ..BEYOND }))];
-/// On the other side of the first atom than the others.
+/// Site on the other side of the first atom.
 const BEYOND: LocalFrame = LocalFrame {
     arms: Arms::Directions,
     origin: [0.1, 0.0],
@@ -43,18 +43,13 @@ const BEYOND: LocalFrame = LocalFrame {
     place: [0.15, 0.0, 0.0],
 };
 
-/// Water, with its oxygen first or last and with a fourth site in it; a centre with three hydrogens and
-/// a point; pairs with a point on their line; a ring with a tail; an atom alone; a triangle of three
-/// different sides with a point; and atoms that nothing but points and springs join. All of it in a tilted box.
-pub fn molecules() -> System {
-    let length = SPACING * EDGE as f64;
-    let simbox = SimBox::new([-1.0, 0.5, 0.0], [length; 3], [1.2, -0.8, 1.0], [true; 3]).unwrap();
-    let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
-    let kinds = vec![species("O", 16.0), species("H", 1.0), species("C", 12.0), species("M", 0.0)];
-    let mut system = System::new(simbox, kinds);
-    type Molecule = (Vec<(u16, Vec3)>, Vec<[u32; 2]>, Sites);
+/// Molecule: species and places of its atoms, pairs at a constant distance, virtual sites.
+type Molecule = (Vec<(u16, Vec3)>, Vec<[u32; 2]>, Sites);
+
+/// Molecules of every shape of constraints and every kind of virtual site.
+fn kinds_of_molecules() -> [Molecule; 8] {
     let site = (3, [0.0; 3]);
-    let kinds: [Molecule; 8] = [
+    [
         (
             vec![(0, [0.0; 3]), (1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0]), site],
             vec![[0, 1], [0, 2], [1, 2]],
@@ -89,7 +84,19 @@ pub fn molecules() -> System {
             ON_TRIANGLE,
         ),
         (vec![(2, [0.0; 3]), (2, [0.6, 0.1, 0.0]), (2, [-0.1, 0.6, 0.1]), site, site], vec![], ON_FREE),
-    ];
+    ]
+}
+
+/// Molecules in a tilted box: water, with its oxygen first or last and with a fourth site; a centre with
+/// three hydrogens and a site; pairs with a site on their line; a ring with a tail; a single atom; a triangle
+/// of three different sides with a site; and atoms that only sites and springs join.
+pub fn molecules() -> System {
+    let length = SPACING * EDGE as f64;
+    let simbox = SimBox::new([-1.0, 0.5, 0.0], [length; 3], [1.2, -0.8, 1.0], [true; 3]).unwrap();
+    let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
+    let kinds = vec![species("O", 16.0), species("H", 1.0), species("C", 12.0), species("M", 0.0)];
+    let mut system = System::new(simbox, kinds);
+    let kinds = kinds_of_molecules();
     system.topology.bond_types = vec!["spring".into()];
     let mut random = Stream::new(11, Purpose::Placement, 0, 0);
     for number in 0..EDGE.pow(3) {
@@ -97,7 +104,7 @@ pub fn molecules() -> System {
         let cell = [number / EDGE / EDGE, number / EDGE % EDGE, number % EDGE];
         let center = simbox.to_cartesian(cell.map(|c| (c as f64 + 0.5) / EDGE as f64));
         let first = system.state.len() as u32;
-        // Turned by swapping axes.
+        // Molecules are turned by swapping axes.
         let turn = number / 3 % 3;
         for (species, place) in atoms {
             system.state.push(*species, [0, 1, 2].map(|k| center[k] + place[(k + turn) % 3]));
@@ -178,7 +185,7 @@ fn thermostats() -> [Thermostat; 4] {
     ]
 }
 
-/// The largest relative error of a distance, and of a speed along one.
+/// Largest relative error of a distance, and of a speed along one.
 fn errors(backend: &mut dyn Backend) -> [f64; 2] {
     let (simbox, state) = (*backend.simbox(), by_id(backend));
     let mut worst = [0.0f64; 2];
@@ -236,11 +243,11 @@ fn constraints_agree() {
     }
 }
 
-/// Molecules may be frozen, all of one or a part of it.
+/// Molecules are frozen, all of one or a part of it.
 #[test]
 fn frozen_atoms_of_molecules_stay() {
     let mut system = molecules();
-    // Two waters, a bond of a third one's neighbour, a corner of the ring.
+    // Frozen are two waters, a bond of a third molecule, a corner of the ring.
     let group: Vec<u32> = (0..7).chain([8, 15]).collect();
     system.driven = system.driven.with(&system.state, &group, [0.0; 3]);
     group.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
@@ -260,7 +267,7 @@ fn frozen_atoms_of_molecules_stay() {
         for (id, start) in system.state.position.iter().enumerate() {
             let stays = group.contains(&(id as u32));
             if system.mass(id) == 0.0 {
-                // A point follows frozen atoms up to rounding.
+                // Sites follow frozen atoms up to rounding.
                 let speed = norm(right.velocity[id]);
                 assert!(!stays || speed < 1e-12, "{thermostat:?}: point {id} at {speed:e}");
                 continue;
@@ -270,7 +277,7 @@ fn frozen_atoms_of_molecules_stay() {
     }
 }
 
-/// The virial of constraints is there when the verbs are called one by one, too.
+/// Single methods of the backend give the virial of constraints, too.
 #[test]
 fn a_batch_is_its_steps() {
     for precision in PRECISIONS {
@@ -323,7 +330,7 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
     }
 }
 
-/// The error of energy goes down with the square of the time step, and momentum stays.
+/// Errors of the energy decrease with the square of the time step, and momentum is constant.
 #[test]
 fn energy_and_momentum_are_conserved() {
     let mut gpu = open(settings(Algorithm::Auto, Precision::Mixed));
@@ -335,7 +342,7 @@ fn energy_and_momentum_are_conserved() {
         step += steps;
         run(gpu, &batch, thermostat)
     };
-    // Molecules find their neighbours.
+    // Equilibration of the molecules.
     make(&mut gpu, 400, 1e-3, &mut Thermostat::Bussi(Bussi::new(target, 0.02, 1e-3)));
     let before = gpu.kinetic().unwrap().momentum;
     let mut spread = |timestep| {
@@ -356,7 +363,7 @@ fn energy_and_momentum_are_conserved() {
 }
 
 #[test]
-fn a_molecule_that_flies_apart_is_named() {
+fn the_error_names_a_molecule_that_breaks() {
     let mut system = molecules();
     let atom = system.topology.constraints[0].atoms[1] as usize;
     system.state.velocity[atom] = [3000.0, 2000.0, -2500.0];

@@ -1,4 +1,4 @@
-//! What does not depend on when a run is cut, resumed or looked at, nor on how large lists were.
+//! Independence of results from when a run is cut, resumed or read, and from how large lists were.
 
 use super::device::device;
 use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
@@ -41,7 +41,7 @@ fn thermostats(n_atoms: usize) -> [Thermostat; 4] {
 }
 
 /// Every algorithm in every precision.
-fn ways() -> impl Iterator<Item = (Algorithm, Precision)> {
+fn algorithms_and_precisions() -> impl Iterator<Item = (Algorithm, Precision)> {
     let algorithms = ALGORITHMS.into_iter().filter(|algorithm| *algorithm != Algorithm::Auto);
     algorithms.flat_map(|algorithm| PRECISIONS.map(|precision| (algorithm, precision)))
 }
@@ -63,7 +63,7 @@ fn batch(first_step: u64, steps: u64, sample_every: u64) -> StepBatch {
     }
 }
 
-/// The steps after `from`, in batches of these lengths.
+/// Steps after `from`, in batches of these lengths.
 fn batches(backend: &mut dyn Backend, thermostat: &mut Thermostat, from: u64, lengths: &[u64]) {
     let mut first_step = from + 1;
     for &steps in lengths {
@@ -82,7 +82,7 @@ fn assert_same(a: &State, b: &State, what: &str) {
 
 #[test]
 fn a_resumed_run_is_the_same_to_the_last_bit() {
-    for (algorithm, precision) in ways() {
+    for (algorithm, precision) in algorithms_and_precisions() {
         let settings = settings(algorithm, precision);
         for thermostat in thermostats(fluid(algorithm).state.len()) {
             let what = format!("{algorithm:?} {precision:?} {thermostat:?}");
@@ -106,7 +106,7 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
 
 #[test]
 fn a_run_is_the_same_however_it_is_cut_into_batches() {
-    for (algorithm, precision) in ways() {
+    for (algorithm, precision) in algorithms_and_precisions() {
         let settings = settings(algorithm, precision);
         for thermostat in thermostats(fluid(algorithm).state.len()) {
             let what = format!("{algorithm:?} {precision:?} {thermostat:?}");
@@ -122,10 +122,10 @@ fn a_run_is_the_same_however_it_is_cut_into_batches() {
     }
 }
 
-/// The list of too small a capacity is built again and again until everything fits.
+/// Lists of too small a capacity are built again until everything fits.
 #[test]
 fn too_small_a_capacity_changes_nothing() {
-    for (algorithm, precision) in ways() {
+    for (algorithm, precision) in algorithms_and_precisions() {
         let settings = settings(algorithm, precision);
         let roomy = open(settings);
         let narrow = Cuda::with_small_capacity(device(), fluid(algorithm), terms(), settings).unwrap();
@@ -136,7 +136,7 @@ fn too_small_a_capacity_changes_nothing() {
             (by_id(&mut cuda), cuda.energies().clone(), cuda.neighbor_facts().builds)
         });
         let what = format!("{algorithm:?} {precision:?}");
-        // Pairs may be summed in another order.
+        // Sums over pairs may have another order.
         let tolerance = if precision == Precision::Double { 1e-11 } else { 1e-5 };
         let worst = largest(a.0.position.iter().zip(&b.0.position).map(|(a, b)| distance(*a, *b)));
         assert!(worst < tolerance, "{what}: an atom is off by {worst:e}");
@@ -146,10 +146,10 @@ fn too_small_a_capacity_changes_nothing() {
     }
 }
 
-/// Atoms in another storage order, as a structure file may have them.
+/// Storage order of the atoms, as a structure file may have it, changes nothing.
 #[test]
 fn storage_order_changes_nothing() {
-    for (algorithm, precision) in ways() {
+    for (algorithm, precision) in algorithms_and_precisions() {
         let mut cuda = open(settings(algorithm, precision));
         begin(&mut cuda);
         let before = by_id(&mut cuda);
@@ -171,10 +171,10 @@ fn storage_order_changes_nothing() {
 
 #[test]
 fn energy_and_momentum_are_conserved() {
-    for (algorithm, precision) in ways() {
+    for (algorithm, precision) in algorithms_and_precisions() {
         let mut cuda = open(settings(algorithm, precision));
         begin(&mut cuda);
-        // Kinetic and potential energy come to terms first.
+        // Equilibration of kinetic and potential energy.
         advance(&mut cuda, &batch(1, 20, 0), &mut Thermostat::Isolated);
         let samples = run(&mut cuda, &batch(21, 60, 5), &mut Thermostat::Isolated);
         let totals: Vec<f64> = samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()).collect();
@@ -182,7 +182,7 @@ fn energy_and_momentum_are_conserved() {
         let kinetic = samples[0].kinetic.energy();
         let spread = largest(totals.iter().map(|e| e - mean));
         let what = format!("{algorithm:?} {precision:?}");
-        // Velocity Verlet's own error, of second order in the time step.
+        // Limit from velocity Verlet's own error, of second order in the time step.
         assert!(spread < 1e-3 * kinetic, "{what}: energy wanders by {spread} of {kinetic}");
         let tolerance = if precision == Precision::Double { 1e-10 } else { 1e-3 };
         for sample in &samples {

@@ -1,9 +1,9 @@
-//! The device that tests run on: a GPU where the environment says `JOSTLE_TEST_DEVICE=cuda`, and
-//! else the emulation of one.
+//! Device that tests run on: a GPU where the environment has `JOSTLE_TEST_DEVICE=cuda`, and else the
+//! emulation of one.
 
 use jostle_cuda::driver::Device;
 
-/// How large systems may be.
+/// Size of the systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     Small,

@@ -17,7 +17,7 @@ fn pme(order: usize, spacing: f64) -> Method {
     Method::Pme { alpha: 0.9, order, spacing }
 }
 
-/// Three species, one of which does not disperse; what mixes within the cut-off is no geometric mean.
+/// Three species, one of which has no dispersion; the combining rule within the cut-off is no geometric mean.
 fn core(truncation: Truncation) -> PairTerm {
     let mut core = PairTerm::new(PairKind::LennardJones, truncation, 3);
     let kinds: [(f64, f64); 3] = [(0.4, 0.7), (1.0, 0.9), (0.0, 0.5)];
@@ -44,7 +44,7 @@ fn system(excluded: bool) -> System {
     charged(excluded).0
 }
 
-/// Every case compiles kernels of its own, so that each is computed in one way and precision.
+/// Comparison of each case in one algorithm and precision, as every case compiles kernels of its own.
 #[test]
 fn dispersion_agrees() {
     let field = Method::ReactionField { dielectric: 78.5 };
@@ -68,9 +68,9 @@ fn dispersion_agrees() {
     }
 }
 
-/// Of the shortest waves of a fine mesh nothing is left in single precision.
+/// Amplitudes of the shortest waves of a fine mesh are 0 in single precision.
 #[test]
-fn waves_too_short_to_count_are_nothing() {
+fn amplitudes_of_the_shortest_waves_vanish() {
     let forces = forces(Method::Pme { alpha: 0.5, order: 4, spacing: 0.25 }, Truncation::Plain, None);
     let system = system(false);
     let mut gpu = gpu(&system, &forces, Algorithm::List, Precision::Mixed);
@@ -84,7 +84,7 @@ fn both_meshes_follow_the_box() {
     assert_follows_the_box(&system(true), &forces);
 }
 
-/// Samples taken in passing have the energies of all sums in their places.
+/// Samples taken by steps have the energies of all sums in their places.
 #[test]
 fn paths_under_dispersion_agree() {
     let (mut system, forces) = (system(false), forces(pme(5, 0.6), Truncation::Shifted, Some(pme(5, 0.6))));

@@ -1,4 +1,4 @@
-//! Embedded atoms: against the plain reference and the CPU engine.
+//! Embedded atoms: the GPU engine against the plain reference and the CPU engine.
 
 use crate::device::device;
 use jostle_core::{
@@ -94,7 +94,7 @@ fn forces_energies_and_virial_are_those_of_the_reference() {
     }
 }
 
-/// Steps that the device makes alone are those of the CPU.
+/// Steps of the device's own loop are those of the CPU.
 #[test]
 fn a_batch_is_the_same_path() {
     let (steps, timestep) = (12, 0.002);
@@ -136,7 +136,7 @@ fn a_batch_is_the_same_path() {
 }
 
 #[test]
-fn what_the_gpu_does_not_have_is_refused() {
+fn unsupported_settings_are_refused() {
     let (system, forces) = cases().into_iter().next().unwrap();
     let refused =
         |settings: Settings| Cuda::new(device(), system.clone(), forces.clone(), settings).err().unwrap();

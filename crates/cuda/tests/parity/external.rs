@@ -13,7 +13,7 @@ use jostle_potentials::external::{Field, Side, Wall, on_atom};
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncation};
 
-/// A slab of two species between two walls, some of the atoms in other images.
+/// Slab of two species between two walls, some of the atoms in other images.
 fn system() -> System {
     let (cells, spacing) = ([18, 17, 9], 1.15);
     let lengths = cells.map(|n| f64::from(n) * spacing);
@@ -36,8 +36,8 @@ fn system() -> System {
     system
 }
 
-/// Some atoms held near where they are, in whatever image; two groups at a distance, one of them across an
-/// edge; two atoms not too near and not too far, from three.
+/// Restraints of some atoms near their positions, in whatever image; of two groups at a distance, one of them
+/// across an edge; and of two atoms, of three, within a range.
 fn restraints() -> Restraints {
     let system = system();
     let index_by_id = system.state.index_by_id();
@@ -49,7 +49,7 @@ fn restraints() -> Restraints {
     let center = |atoms: &[u32]| Center::new(&system, atoms, &places);
     let near = [center(&(0..25).collect::<Vec<_>>()), center(&[300, 301, 9, 453])];
     let distance = |centers: [Center; 2], range| Distance { centers, range, spring: 1 };
-    // Others around a centre that follows the box.
+    // Other anchors have a centre that follows the box.
     let fraction = [0.2, 0.7, 0.4];
     let from = system.simbox.to_cartesian(fraction);
     let scaled = |atom: u32| {
@@ -69,7 +69,8 @@ fn restraints() -> Restraints {
     }
 }
 
-/// Of forces, by the reference: minus their slopes; of the virial, those of a box that is stretched.
+/// Forces and virial of restraints by the reference: minus the slopes of the energy, along positions and
+/// along edges of the box.
 #[test]
 fn restraints_are_the_slopes_of_their_energy() {
     let system = system();
@@ -90,7 +91,7 @@ fn restraints_are_the_slopes_of_their_energy() {
         assert!((slope + force).abs() < 1e-6, "atom {place}: {slope} {force}");
         assert_eq!(force == 0.0, place == 2000, "atom {place}: {force}");
     }
-    // Places that stay where they are have no part in the virial.
+    // Fixed places have no part in the virial.
     let mut following = restraints();
     following.anchors.retain(|anchor| anchor.spring == 2);
     let springs = Forces { restraints: following, ..Forces::default() };
@@ -154,7 +155,7 @@ fn forces() -> Forces {
     for (a, b, sigma) in [(0, 0, 1.0), (0, 1, 0.95), (1, 1, 0.9)] {
         pairs.set(a, b, PairEntry { parameters: vec![1.0, sigma], cutoff: 2.5 * sigma });
     }
-    // One wall for both species, one for the second only.
+    // Walls: one for both species, one for the second only.
     let mut soft = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 3);
     soft.set(0, 2, PairEntry { parameters: vec![1.2, 0.9], cutoff: 2.2 });
     soft.set(1, 2, PairEntry { parameters: vec![0.7, 0.8], cutoff: 1.9 });
@@ -162,7 +163,7 @@ fn forces() -> Forces {
     let mut other = PairTerm::new(plane, Truncation::Shifted, 3);
     other.set(1, 2, PairEntry { parameters: vec![0.9], cutoff: 2.5 });
     let (low, high) = (1.8, 2.0 + 9.0 * 1.15 + 0.4);
-    // One on some of the atoms only.
+    // Field on some of the atoms only.
     let mut partial = Field::new(vec![[0.0, 0.7, 0.0], [0.2, 0.0, 0.3]]);
     partial.only(&(40..90).collect::<Vec<_>>(), 18 * 17 * 9);
     Forces {
@@ -234,8 +235,8 @@ fn forces_and_energies_are_those_of_the_reference() {
     }
 }
 
-/// Energy is conserved, that of the field included, though atoms cross the periodic boundaries; and
-/// steps that the device makes alone are those of the CPU.
+/// Energy is conserved, that of the field included, though atoms cross the periodic boundaries; and steps of
+/// the device's own loop are those of the CPU.
 #[test]
 fn a_batch_is_the_same_path_and_conserves_energy() {
     let (steps, timestep) = (400, 0.0005);
@@ -279,7 +280,7 @@ fn a_batch_is_the_same_path_and_conserves_energy() {
 }
 
 #[test]
-fn what_comes_from_behind_a_wall_is_named() {
+fn the_error_names_an_atom_behind_a_wall() {
     for device in [0, 1] {
         let mut system = system();
         system.state.position[17][2] = 1.7;
@@ -302,13 +303,13 @@ fn what_comes_from_behind_a_wall_is_named() {
 
 const DRIVEN: Vec3 = [0.25, -0.5, 0.125];
 
-/// Whatever acts on them, and whichever thermostat: driven atoms keep their velocity.
+/// Driven atoms keep their velocity under all forces and thermostats.
 #[test]
 fn driven_species_keep_their_velocity() {
     keep_their_velocity(Driven::BySpecies(vec![None, Some(DRIVEN)]), &forces());
 }
 
-/// So do single atoms, also where a step is one kernel, as it is with pair forces alone.
+/// Single driven atoms keep their velocity, also where a step is one kernel, as it is with pair forces alone.
 #[test]
 fn driven_atoms_keep_their_velocity() {
     let third: Vec<u32> = (0..system().state.len() as u32).filter(|id| id % 3 == 0).collect();
@@ -342,7 +343,7 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
         backend.shift_velocities([0.1, 0.2, 0.3]).unwrap();
         backend.mix_velocities(0.8, 0.001).unwrap();
         backend.ornstein_uhlenbeck(0.5, 1.0, NoiseKey { seed: 3, step: 1 }).unwrap();
-        // Others are as good as those that it has.
+        // Other atoms serve as well.
         let velocities = backend.state().unwrap().velocity.clone();
         backend.scale_velocities(0.0).unwrap();
         backend.set_velocities(&velocities).unwrap();

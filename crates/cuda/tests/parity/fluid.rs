@@ -1,4 +1,4 @@
-//! The fluids that are computed, and how they are moved and looked at.
+//! Fluids of the tests, and how they are moved and compared.
 
 use super::device::{self, Size};
 use jostle_core::random::{Purpose, Stream};
@@ -8,7 +8,7 @@ use jostle_core::{
 use jostle_engine::step::{StepContext, step};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
-/// The box, and what of it is open.
+/// Box of a fluid, and its open axes.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     Orthorhombic,
@@ -17,21 +17,21 @@ pub enum Shape {
     Slab,
     /// Open along all axes.
     Droplet,
-    /// Hardly wider than two cut-offs, and narrower than two reaches of a list.
+    /// Periodic, hardly wider than two cut-offs, and narrower than two reaches of a list.
     Narrow,
 }
 
 pub const SHAPES: [Shape; 5] =
     [Shape::Orthorhombic, Shape::Triclinic, Shape::Slab, Shape::Droplet, Shape::Narrow];
 
-/// The longest cut-off of any pair of species in [`terms`].
+/// Longest cut-off of any pair of species in [`terms`].
 pub const LONGEST_CUTOFF: f64 = 2.64;
 
-/// So short that a path of some steps sees more than one list.
+/// Skin that is so short that lists are rebuilt within some steps.
 pub const SKIN: f64 = 0.08;
 
-/// A shaken lattice of atoms on their way, their centre of mass at rest; as small as the algorithm
-/// likes it where computing is slow.
+/// Distorted lattice of moving atoms, with their centre of mass at rest; as small as the algorithm allows
+/// where computing is slow.
 pub fn system(shape: Shape, algorithm: Algorithm, n_species: usize) -> System {
     let spacing = 1.08;
     let cells: [u32; 3] = match (shape, device::size(), algorithm) {
@@ -77,7 +77,7 @@ pub fn system(shape: Shape, algorithm: Algorithm, n_species: usize) -> System {
     system
 }
 
-/// The example parameters, a little different for each pair of species.
+/// Example parameters, a little different for each pair of species.
 pub fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTerm {
     let mut term = PairTerm::new(kind, truncation, n_species);
     for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
@@ -90,7 +90,7 @@ pub fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTer
     term
 }
 
-/// Makes the steps of a batch by the verbs.
+/// Makes the steps of a batch by single methods of the backend.
 pub fn advance(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Thermostat) -> Vec<Sample> {
     let mut samples = Vec::new();
     for k in 1..=batch.steps {
@@ -112,13 +112,13 @@ pub fn advance(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Th
     samples
 }
 
-/// Makes the steps of a batch as the device likes to make them.
+/// Makes the steps of a batch by the device's own loop.
 pub fn run(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Thermostat) -> Vec<Sample> {
     let samples = backend.run_steps(batch, thermostat).unwrap();
     samples.unwrap_or_else(|| advance(backend, batch, thermostat))
 }
 
-/// The atoms in the order of ids, positions unwrapped.
+/// Atoms in the order of ids, with unwrapped positions.
 pub fn by_id(backend: &mut dyn Backend) -> State {
     let mut state = backend.state().unwrap().clone();
     let order: Vec<u32> = state.index_by_id().iter().map(|&index| index as u32).collect();

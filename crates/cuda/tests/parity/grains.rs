@@ -14,8 +14,8 @@ use jostle_potentials::{Forces, Grains};
 
 const HEIGHT: u32 = 6;
 
-/// Two sizes of grains between a floor and a lid, most of them touching, on their way and turning; and
-/// some that are driven, and do not turn.
+/// Two sizes of grains between a floor and a lid, most of them in contact, moving and turning; and some that
+/// are driven, and do not turn.
 fn packing() -> (System, Forces) {
     let across = if device::size() == Size::Large { 40 } else { 6 };
     let cells = [across, across, HEIGHT];
@@ -63,7 +63,7 @@ fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
     Settings { algorithm, precision, skin: Some(0.1), ..Settings::default() }
 }
 
-/// Twenty steps: where the grains are then, and what was seen on the way.
+/// Positions after twenty steps, and samples in between.
 fn go(
     backend: &mut dyn Backend,
     go: fn(&mut dyn Backend, &StepBatch, &mut Thermostat) -> Vec<Sample>,
@@ -111,7 +111,7 @@ fn grains_agree() {
         let what = format!("{algorithm:?} {precision:?}");
         let mut system = system.clone();
         if number == 1 {
-            // The same atoms, named one by one.
+            // Driven atoms given one by one.
             system.driven = system.driven.with(&system.state, &[], [0.0; 3]);
         }
         let mut gpu = Cuda::new(device(), system, forces.clone(), settings(algorithm, precision)).unwrap();
@@ -139,9 +139,9 @@ fn grains_agree() {
     }
 }
 
-/// Their steps take two slots of a batch, in one of which a thermostat that scales velocities acts.
+/// Steps of grains take two slots of a batch, in one of which a thermostat that scales velocities acts.
 #[test]
-fn grains_agree_about_thermostats() {
+fn grains_with_thermostats_agree() {
     let (system, forces) = packing();
     let settings = settings(Algorithm::Auto, Precision::Double);
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * system.n_free() };

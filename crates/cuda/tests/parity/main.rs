@@ -1,5 +1,5 @@
-//! The GPU engine against the CPU engine in double precision, against other engines, and against
-//! itself. On the emulated device; on a GPU and with larger systems where the environment says
+//! GPU engine against the CPU engine in double precision, against other engines, and against itself. Tests
+//! run on the emulated device; on a GPU and with larger systems where the environment has
 //! `JOSTLE_TEST_DEVICE=cuda`.
 
 mod agreement;

@@ -1,5 +1,5 @@
-//! The promise of `mixed`: half of all forces are right to 3e-6, for every potential of the registry with
-//! typical parameters.
+//! Documented precision of `mixed`: half of all forces have errors below 3e-6, for every potential of the
+//! registry with typical parameters.
 
 use super::device::device;
 use super::fluid::{LONGEST_CUTOFF, Shape, by_id, system};

@@ -1,5 +1,5 @@
-//! All that may be bound: every kind of bond, angle and dihedral there is, and maps; the GPU engine
-//! against the CPU engine in double precision.
+//! Bonded terms: every kind of bond, angle and dihedral, and maps; the GPU engine against the CPU engine in
+//! double precision.
 
 use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
@@ -19,7 +19,7 @@ use jostle_potentials::{
 const BEADS: u32 = 9;
 const CHAINS: u32 = 24;
 
-/// Winding chains across the faces of a tilted box, with atoms between them that are not bound.
+/// Winding chains across the faces of a tilted box, with single atoms between them.
 fn molecules() -> System {
     let simbox = SimBox::new([1.0, -2.0, 0.5], [9.0, 8.0, 10.0], [1.5, -1.0, 0.8], [true; 3]).unwrap();
     let mut system = System::new(simbox, vec![bead("A")]);
@@ -42,7 +42,7 @@ fn molecules() -> System {
             system.state.push(0, simbox.to_cartesian([random.uniform(), random.uniform(), random.uniform()]));
         }
     }
-    // How many kinds there are follows from the registries.
+    // Numbers of kinds follow from the registries.
     let names = |n: usize| (0..n).map(|k| k.to_string()).collect::<Vec<_>>();
     let topology = &mut system.topology;
     topology.bond_types = names(BondKind::ALL.len());
@@ -105,7 +105,7 @@ fn settings(algorithm: Algorithm, precision: Precision, reproducible: bool) -> S
 }
 
 #[test]
-fn what_is_bound_agrees() {
+fn bonded_terms_agree() {
     for (algorithm, precision, reproducible) in [
         (Algorithm::Auto, Precision::Mixed, false),
         (Algorithm::List, Precision::Double, false),
@@ -115,7 +115,7 @@ fn what_is_bound_agrees() {
     }
 }
 
-/// The same molecules in open space, where all feel each other, and a field.
+/// Molecules in open space, with forces between all pairs, and a field.
 #[test]
 fn molecules_in_open_space_agree() {
     for precision in [Precision::Mixed, Precision::Double] {
@@ -123,7 +123,7 @@ fn molecules_in_open_space_agree() {
         system.simbox = SimBox::new([1.0, -2.0, 0.5], [9.0, 8.0, 10.0], [0.0; 3], [false; 3]).unwrap();
         let n = system.state.len() as u32;
         system.charges = (0..n).map(|k| f64::from(k % 5) - 2.0).collect();
-        // Neighbours, and one that half of all leave out, more than a warp has lanes.
+        // Excluded neighbours, and one atom that half of all exclude: more than a warp has lanes.
         system.topology.excluded = (1..n).flat_map(|k| [[k - 1, k], [0, k / 2 * 2]]).collect();
         system.topology.excluded.retain(|[a, b]| a != b);
         let vacuum = Vacuum::new(1, 10.0, |_, _| [1.0, 0.2]);

@@ -1,6 +1,6 @@
-//! A large molecule in open space, in `mixed` against the CPU engine in `double`: all charges feel each other,
-//! and the springs of its bonds and angles are as stiff as those of a protein, which hold still where forces a
-//! hundred times as large as the sum nearly cancel.
+//! Large molecule in open space, in `mixed` against the CPU engine in `double`: all charges interact, and the
+//! springs of its bonds and angles are as stiff as those of a protein, where forces a hundred times as large
+//! as the sum nearly cancel.
 
 use super::device::device;
 use super::fluid::{by_id, distance, norm};
@@ -14,7 +14,7 @@ use jostle_potentials::{AngleKind, AngleTerm, BondKind, BondTerm, Forces, Vacuum
 const SIDE: usize = 13;
 const ATOMS: usize = SIDE * SIDE * SIDE;
 
-/// nm, kJ/mol: a chain of carbons that winds through a cube, layer by layer and row by row.
+/// Chain of carbons that winds through a cube, layer by layer and row by row, in nm and kJ/mol.
 const LENGTH: f64 = 0.153;
 const BOND: [f64; 2] = [265_000.0, LENGTH];
 const ANGLE: f64 = 520.0;
@@ -36,7 +36,7 @@ fn molecule() -> (System, Forces) {
     let place = |k: usize| -> Vec3 {
         let noise = Stream::new(5, Purpose::Placement, k as u32, 0).normal3();
         let [x, y, z] = walk(k).map(|n| n as f64);
-        // Zigzags, whose rows are too far apart for atoms to touch.
+        // Rows are zigzags, too far apart for atoms to touch.
         let zig = if walk(k)[0].is_multiple_of(2) { 0.5 } else { -0.5 };
         let at = [0.126 * x, 0.45 * y + 0.087 * zig, 0.45 * z];
         std::array::from_fn(|axis| at[axis] + 0.003 * noise[axis])
@@ -65,7 +65,8 @@ fn molecule() -> (System, Forces) {
     (system, forces)
 }
 
-/// The errors of all forces as parts of the force itself, sorted, and the largest as a part of the root mean square.
+/// Errors of all forces as parts of the force itself, sorted, and the largest as a part of the root mean
+/// square.
 fn errors(system: &System, forces: &Forces) -> (Vec<f64>, f64) {
     let settings = |precision| Settings { precision, algorithm: Algorithm::Auto, ..Settings::default() };
     let exact = settings(Precision::Double);
@@ -85,9 +86,9 @@ fn errors(system: &System, forces: &Forces) -> (Vec<f64>, f64) {
     (relative, off.into_iter().fold(0.0, f64::max) / rms)
 }
 
-/// What single precision makes of pair forces and of the sum of all forces: some 1e-7 of the largest of them.
+/// Error of pair forces and of the sum of all forces in single precision: some 1e-7 of the largest of them.
 #[test]
-fn forces_of_a_large_molecule_are_right_to_single_precision() {
+fn forces_of_a_large_molecule_have_single_precision() {
     let (system, forces) = molecule();
     let (relative, largest) = errors(&system, &forces);
     let median = relative[relative.len() / 2];
@@ -98,9 +99,10 @@ fn forces_of_a_large_molecule_are_right_to_single_precision() {
     );
 }
 
-/// However far its parts are apart: positions of bonds are not parts of what all atoms occupy.
+/// Distant atoms do not change the precision of the others: positions of bonds are not parts of the range of
+/// all atoms.
 #[test]
-fn an_atom_far_away_costs_the_others_no_digits() {
+fn a_distant_atom_does_not_change_the_precision_of_others() {
     let (mut system, forces) = molecule();
     system.state.push(0, [400.0, -300.0, 500.0]);
     system.charges.push(0.0);

@@ -1,5 +1,5 @@
-//! Every pair algorithm finds exactly those that a brute-force search finds: in random boxes,
-//! sheared or not, periodic or open, at any density, also after atoms have moved.
+//! Every pair algorithm finds exactly the pairs of a brute-force search: in random boxes, sheared or not,
+//! periodic or open, at any density, also after atoms have moved.
 //!
 //! Pairs are counted with a Gaussian so wide that every pair inside the cut-off has energy one. The
 //! cut-offs are always the same, so that kernels are compiled once.
@@ -16,18 +16,18 @@ use jostle_fixtures::pairs::count_pairs;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use proptest::prelude::*;
 
-/// Of species 0-0, 0-1 and 1-1.
+/// Cut-offs of species 0-0, 0-1 and 1-1.
 const CUTOFFS: [(usize, usize, f64); 3] = [(0, 0, 1.0), (0, 1, 0.8), (1, 1, 0.45)];
 
-/// What is searched, and how.
+/// Box, atoms and algorithm of a case.
 #[derive(Debug, Clone)]
 struct Case {
     lengths: Vec3,
-    /// As parts of the edges.
+    /// Tilts, as parts of the edges.
     tilts: Vec3,
     periodic: [bool; 3],
     atoms: usize,
-    /// How many of ten atoms sit in a small corner.
+    /// Number of atoms out of ten that are in a small corner.
     crowd: usize,
     skin: f64,
     algorithm: Algorithm,
@@ -49,7 +49,7 @@ fn cases() -> impl Strategy<Value = Case> {
         let (lengths, tilts, periodic, sheared) = boxes;
         let both = [(0, 1), (0, 2), (1, 2)].map(|(a, b): (usize, usize)| periodic[a] && periodic[b]);
         let tilts = std::array::from_fn(|k| if sheared && both[k] { tilts[k] } else { 0.0 });
-        // As many as the smallest boxes hold without being packed beyond all reason.
+        // Number of atoms that the smallest boxes hold without extreme density.
         let atoms = atoms.min((8.0 * lengths.iter().product::<f64>()) as usize);
         Case { lengths, tilts, periodic, atoms, crowd, skin, algorithm, precision, seed }
     })
@@ -97,7 +97,7 @@ impl Case {
             let found = cuda.energies().terms.clone();
             let state = cuda.state().unwrap();
             for ((a, b, cutoff), found) in CUTOFFS.into_iter().zip(found) {
-                // In single precision pairs at the very edge may fall on either side.
+                // Pairs at the very cut-off may be on either side of it in single precision.
                 let edge = if precision == Precision::Mixed { 1e-5 } else { 1e-13 };
                 let count = |cutoff| count_pairs(&self.simbox(), state, (a, b), cutoff) as f64;
                 let (least, most) = (count(cutoff * (1.0 - edge)), count(cutoff * (1.0 + edge)));
@@ -106,7 +106,7 @@ impl Case {
                     "step {step}, species {a}-{b}: {found} pairs are not {least} to {most}"
                 );
             }
-            // Far enough that some lists are kept and some are not.
+            // Displacements so large that some lists are kept and some are not.
             cuda.drift(0.1 * skin).unwrap();
         }
     }
@@ -121,8 +121,8 @@ proptest! {
     }
 }
 
-/// Blocks of atoms that are spread over half a sheared box, found at random: what is around their middle
-/// is nearer to it, as the box is counted, in another image than the one that is nearest along x.
+/// Blocks of atoms that extend over half a sheared box, found at random: the image by which an atom around
+/// their middle is nearest in fractions of the box is not the nearest along x.
 #[test]
 fn images_in_sheared_boxes_are_told_apart() {
     let lengths = [4.5718499493551965, 4.489144681355987, 7.5462335067033885];

@@ -1,5 +1,5 @@
-//! Energies, virials and forces against other engines. Every case compiles kernels of its own, so
-//! that each is computed in one precision, one after the other.
+//! Energies, virials and forces against other engines. Every case compiles kernels of its own, so that each
+//! is computed in one precision.
 
 use super::device::device;
 use super::{ALGORITHMS, PRECISIONS};
@@ -10,7 +10,7 @@ use jostle_fixtures::reference::{self, Case};
 fn check(cases: Vec<Case>) {
     for (k, case) in cases.into_iter().enumerate() {
         let precision = PRECISIONS[k % 2];
-        // The boxes are too narrow for tiles.
+        // Boxes that are too narrow for tiles.
         for algorithm in ALGORITHMS.into_iter().filter(|algorithm| *algorithm != Algorithm::Tiles) {
             let settings = Settings { algorithm, precision, ..Settings::default() };
             let terms = vec![case.term.clone()];

@@ -1,5 +1,5 @@
-//! A change of the box that moves molecules as they are: what the GPU does by itself against what the host
-//! does for the CPU engine.
+//! Change of the box that moves molecules without deforming them: the GPU's own against that of the host, as
+//! for the CPU engine.
 
 use super::constraints::{forces, molecules, settings};
 use super::device::device;
@@ -15,7 +15,7 @@ fn evaluate(backend: &mut dyn Backend) -> f64 {
     backend.energies().potential()
 }
 
-/// The largest distance of an atom from where another state has it, in the nearest image.
+/// Largest distance of an atom from its position in another state, in the nearest image.
 fn apart(simbox: &SimBox, a: &State, b: &State) -> f64 {
     let pairs = a.position.iter().zip(&b.position);
     largest(pairs.map(|(a, b)| {
@@ -25,7 +25,7 @@ fn apart(simbox: &SimBox, a: &State, b: &State) -> f64 {
 }
 
 #[test]
-fn molecules_follow_the_box_as_they_are() {
+fn molecules_follow_the_box_undeformed() {
     let cases = [(Algorithm::Auto, Precision::Mixed, false), (Algorithm::List, Precision::Double, true)];
     for (algorithm, precision, reproducible) in cases {
         let what = format!("{algorithm:?} {precision:?}");
@@ -37,7 +37,7 @@ fn molecules_follow_the_box_as_they_are() {
         settings.reproducible = reproducible;
         let mut gpu = Cuda::new(device(), system.clone(), forces(), settings).unwrap();
         let tolerance = if precision == Precision::Double { 1e-9 } else { 2e-5 };
-        // Some steps, so that atoms leave the box and are sorted.
+        // Some steps let atoms leave the box and be sorted.
         for backend in [&mut *cpu as &mut dyn Backend, &mut gpu] {
             evaluate(backend);
             for _ in 0..60 {
@@ -48,7 +48,7 @@ fn molecules_follow_the_box_as_they_are() {
                 backend.constrain_velocities(None).unwrap();
             }
         }
-        // From the same state on.
+        // Both continue from the same state.
         let state = cpu.state().unwrap().clone();
         gpu.set_state(state).unwrap();
         evaluate(&mut *cpu);

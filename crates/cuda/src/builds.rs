@@ -1,0 +1,147 @@
+//! Sources of all kernels of a run, put together: what is compiled for given forces.
+
+use crate::all_pairs::PairShape;
+use crate::bonded;
+use crate::codegen;
+use crate::constraints;
+use crate::dissipative;
+use crate::electrostatics;
+use crate::embedded;
+use crate::external;
+use crate::grains;
+use crate::kernels::{
+    self, Build, PairAlgorithm, SEARCH, TileShape, common_options, common_source, of_atoms,
+};
+use crate::list;
+use crate::molecules;
+use crate::restraint;
+use crate::sums::Summation;
+use crate::thermostat;
+use crate::vacuum;
+use jostle_core::constraints::Groups;
+use jostle_core::{Precision, Result, SimBox, System, Thermostat};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::{Forces, LatticeSum};
+
+/// Source for pairs of atoms.
+pub fn of_pairs(
+    forces: &Forces,
+    precision: Precision,
+    algorithm: PairAlgorithm,
+    shape: TileShape,
+    pairs: PairShape,
+    sums: Summation,
+) -> Build {
+    let pair = codegen::pair_source(&forces.pairs, &Vec::from_iter(forces.sums()), precision);
+    let mut source = common_source();
+    let of_metal = embedded::source(forces, precision);
+    let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
+    let physics = [pair.source.as_str(), of_metal.as_str()];
+    let skeleton = [include_str!("../kernels/pair.cuh"), SEARCH, algorithm.source()];
+    for part in physics.iter().chain(&skeleton).chain(&passes) {
+        source.push('\n');
+        source.push_str(part);
+    }
+    let double = precision == Precision::Double;
+    let mut options = common_options(precision, sums);
+    match algorithm {
+        PairAlgorithm::Tiles => {
+            let resident = if double { shape.resident / 2 } else { shape.resident };
+            options.extend([
+                format!("-DTILE_ATOMS={}", shape.atoms),
+                format!("-DTEAM={}", shape.team),
+                format!("-DPARTS={}", shape.parts),
+                format!("-DTILE_SIZE={}", shape.size as i32),
+                format!("-DRESIDENT={}", resident.max(shape.threads())),
+            ]);
+        }
+        PairAlgorithm::AllPairs => options.extend(pairs.options(precision)),
+        PairAlgorithm::List => {
+            let team = list::team(shape.team, forces.embedded.is_some(), sums);
+            options.push(format!("-DLIST_TEAM={team}"));
+        }
+        PairAlgorithm::Cells => {}
+    }
+    Build { source, options, table: pair.table }
+}
+
+/// Sources of forces in the middle of a step: friction and noise of pairs, and friction of grains.
+pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
+    [dissipative::build(precision, Summation::Fast), grains::build(precision, Summation::Fast)]
+}
+
+/// Sources of restraints and of fields.
+pub fn of_external(precision: Precision) -> [Build; 2] {
+    [restraint::build(precision, Summation::Fast), external::field(precision, Summation::Fast)]
+}
+
+/// Sources that are compiled for every run, whatever its forces: with fast sums, and with exact ones for
+/// these forces.
+pub fn of_every_run(forces: &Forces, precision: Precision) -> [Build; 2] {
+    [Summation::Fast, Summation::exact(forces)].map(|sums| of_atoms(precision, sums))
+}
+
+/// Sources that may be compiled for a run with these forces, with large systems in mind: every pair
+/// algorithm.
+pub fn default_builds(forces: &Forces, precision: Precision) -> Vec<Build> {
+    builds(forces, precision, &PairAlgorithm::ALL, Summation::Fast)
+}
+
+/// Source of tiles where lists are long and densities uneven: several threads an atom, blocks in parts.
+pub fn of_long_lists(forces: &Forces, precision: Precision) -> Build {
+    let shape = TileShape { parts: 2, ..TileShape::new(32, 8) };
+    of_pairs(forces, precision, PairAlgorithm::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
+}
+
+/// Default builds with exact sums, as reproducible runs need them, and those of a thermostat.
+pub fn reproducible_builds(forces: &Forces, precision: Precision, scaling: &Thermostat) -> Vec<Build> {
+    let exact = Summation::exact(forces);
+    let mut builds = builds(forces, precision, &PairAlgorithm::EXACT, exact);
+    if let Some(update) = thermostat::source(scaling) {
+        builds.extend([Summation::Fast, exact].map(|sums| kernels::thermostat(&update, precision, sums)));
+    }
+    builds
+}
+
+/// Sources that may be compiled for molecules: bonded terms, for few and for many entries an atom,
+/// constraints, changes of the box, and forces in open space.
+///
+/// # Errors
+/// If too many constraints are coupled.
+pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
+    let groups = Groups::new(system)?;
+    let sums = [Summation::Fast, Summation::exact(forces)];
+    let shapes = [(bonded::Which::All, 1), (bonded::Which::Some, 8)];
+    let bonded = sums
+        .iter()
+        .flat_map(|sums| shapes.map(|(which, team)| bonded::build(forces, which, team, precision, *sums)));
+    let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
+    let volume = sums.iter().map(|sums| molecules::build(precision, *sums));
+    let vacuum = std::iter::once_with(|| vacuum::build(precision));
+    Ok(bonded.chain(constraints).chain(volume).chain(vacuum).collect())
+}
+
+/// Source that a sum over all images needs besides pairs: a mesh, which includes excluded atoms, Ewald's sum
+/// in reciprocal space, or excluded atoms alone.
+///
+/// # Errors
+/// If a mesh has more points than a GPU can have.
+pub fn of_sum(sum: &LatticeSum, simbox: &SimBox, precision: Precision) -> Result<Build> {
+    if let Method::Ewald { .. } = sum.method() {
+        return Ok(electrostatics::ewald::build(sum, precision));
+    }
+    let mesh = electrostatics::mesh::source(sum, simbox, precision, Summation::Fast)?;
+    Ok(mesh.unwrap_or_else(|| electrostatics::excluded::build(sum, precision, Summation::Fast)))
+}
+
+fn builds(
+    forces: &Forces,
+    precision: Precision,
+    algorithms: &[PairAlgorithm],
+    sums: Summation,
+) -> Vec<Build> {
+    let shape = TileShape::new(128, 1);
+    let pairs = PairShape::for_atoms(100_000);
+    let algorithms = algorithms.iter().filter(|algorithm| algorithm.has(forces, sums));
+    algorithms.map(|algorithm| of_pairs(forces, precision, *algorithm, shape, pairs, sums)).collect()
+}

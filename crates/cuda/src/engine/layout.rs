@@ -1,0 +1,33 @@
+//! Layout of the work on the device: tiles, and the number of steps that are recorded at a time.
+
+use crate::kernels::TileShape;
+
+/// Number of neighbours of an atom above which a list is long.
+pub const LONG_LIST: f64 = 150.0;
+
+/// Layout of the work on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Shape of the tiles.
+    pub shape: TileShape,
+    /// Step slots between two checks of the list, to begin with.
+    pub slots_per_look: u32,
+}
+
+impl Layout {
+    /// Layout for so many atoms, each with so many others within the cut-off: large tiles where there are
+    /// enough to fill the device, several threads an atom where there are not, and where lists are long: the
+    /// lists that few threads are making would fill a block's memory.
+    pub(super) fn for_atoms(n: usize, neighbors: f64, multiprocessors: u32) -> Self {
+        let per_multiprocessor = n / multiprocessors.max(1) as usize;
+        let (atoms, team) = match per_multiprocessor {
+            0..48 => (32, 8),
+            48..128 => (64, 4),
+            128..512 => (128, 2),
+            _ => (128, 1),
+        };
+        let (atoms, team) = if neighbors < LONG_LIST { (atoms, team) } else { (32, 8) };
+        let shape = TileShape::new(atoms, team).for_atoms(n, multiprocessors);
+        Layout { shape, slots_per_look: 8 }
+    }
+}

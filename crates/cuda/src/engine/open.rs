@@ -1,0 +1,52 @@
+//! Parts of opening a device: options of its kernels, the first plan, contacts of grains.
+
+use super::layout::Layout;
+use super::plan::{Extent, Plan};
+use crate::driver::Device;
+use crate::exclusions::Exclusions;
+use crate::grains::Contacts;
+use crate::sums::Summation;
+use jostle_core::{Driven, Error, Result, Settings, System};
+use jostle_potentials::Forces;
+
+/// Device whose kernels look up masses by id where some atoms of a species are driven and others are not, and
+/// displacement limits by species where they differ.
+pub fn with_lookups(device: Device, system: &System, limits: &[f64]) -> Device {
+    let device = match system.driven {
+        Driven::BySpecies(_) => device,
+        Driven::ById(_) => device.with_option("-DMASSES_BY_ID=1"),
+    };
+    let alike = limits.iter().all(|part| *part == 1.0);
+    if alike { device } else { device.with_option("-DLIMITS_BY_SPECIES=1") }
+}
+
+/// Plan at the start of a run, and whether its pair algorithm is known to be the fastest.
+pub fn first_plan(
+    device: &Device,
+    system: &System,
+    forces: &Forces,
+    settings: Settings,
+    summation: Summation,
+    layout: Layout,
+    extent: Extent,
+) -> Result<(Plan, bool)> {
+    let n = system.state.len();
+    if n > i32::MAX as usize / 4 {
+        return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
+    }
+    let excluded = Exclusions::new(device, &system.topology.exclusions(n, forces.exclude))?;
+    let on = (extent, device.multiprocessors());
+    let mut plan = Plan::new(settings, summation, forces, layout, on, excluded, n)?;
+    let algorithm_settled = plan.take_remembered_algorithm(device, forces, extent);
+    plan.fit(device, extent)?;
+    Ok((plan, algorithm_settled))
+}
+
+/// Friction at the contacts of grains; `None` without grains.
+pub fn contacts(device: &Device, system: &System, forces: &Forces, plan: &Plan) -> Result<Option<Contacts>> {
+    let Some(material) = &forces.grains else { return Ok(None) };
+    let mut contacts =
+        Contacts::new(device, system, material, &forces.walls, plan.precision, plan.summation)?;
+    contacts.set_listed(plan.lists_all_pairs());
+    Ok(Some(contacts))
+}
