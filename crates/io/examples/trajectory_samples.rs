@@ -2,7 +2,6 @@
 //! them, for `tests/external/check_trajectories.py` to open with other programs.
 
 use jostle_core::{Names, SimBox, UnitSystem, Vec3};
-use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, TrajectoryHeader, TrajectoryWriter};
 use serde_json::json;

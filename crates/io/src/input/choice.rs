@@ -17,7 +17,7 @@ pub trait NamedChoice: Copy + 'static {
     /// The word.
     fn name(self) -> &'static str;
 
-    /// One line for people.
+    /// Explanation in one line.
     fn about(self) -> &'static str;
 
     /// The choice with this name.
@@ -105,17 +105,6 @@ choices! {
         Xz = "xz": "along x, by z",
         Yz = "yz": "along y, by z",
     }
-    TrajectoryFormat {
-        Xtc = "xtc": "GROMACS XTC: positions to 0.001 nm (0.001 in lj), compressed",
-        Dcd = "dcd": "CHARMM/NAMD DCD: positions in single precision",
-        Trr = "trr": "GROMACS TRR: positions and velocities in single precision",
-        Xyz = "xyz": "extended XYZ: text, positions and velocities in full",
-        Dump = "lammpstrj": "LAMMPS dump: text, positions and velocities in full",
-        Gsd = "gsd": "GSD as of HOOMD: positions and velocities in single precision",
-        H5md = "h5md": "H5MD, as HDF5: positions and velocities in single precision",
-        Pdb = "pdb": "PDB: text, positions to 0.001 A (0.001 in lj), names and residues",
-        Cif = "cif": "mmCIF: text, positions to 0.00001 A (0.00001 in lj), names and residues",
-    }
     DeviceInput {
         Auto = "auto": "a GPU where there is one and the system is large enough, else the CPU",
         Cpu = "cpu": "the CPU",
@@ -139,7 +128,7 @@ impl NamedChoice for Algorithm {
     }
 }
 
-/// What a `[[force]]` is.
+/// Kind of a `[[force]]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForceKind {
     /// A potential of the registry.
@@ -190,6 +179,18 @@ impl NamedChoice for PairKind {
 
     fn about(self) -> &'static str {
         PairKind::about(self)
+    }
+}
+
+impl NamedChoice for TrajectoryFormat {
+    const ALL: &'static [Self] = TrajectoryFormat::ALL;
+
+    fn name(self) -> &'static str {
+        TrajectoryFormat::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        TrajectoryFormat::about(self)
     }
 }
 

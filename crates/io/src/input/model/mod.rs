@@ -1,10 +1,11 @@
-//! What an input file says, typed: every quantity already in the units of the file, every default
-//! filled in. What needs the atoms (which species a structure file has) is resolved later, with
-//! errors that still point into the file.
+//! Contents of an input file, typed: every quantity is in the units of the file, every default filled in.
+//! Facts that need the atoms (which species a structure file has) are resolved later, with errors that still
+//! point into the file.
 
 mod stage;
 
 pub use super::barostat::{Barostat, Coupling};
+pub use crate::trajectory::TrajectoryFormat;
 pub use stage::*;
 
 use super::choice::NamedChoice;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// Its byte range in the text of the input.
+    /// Byte range of the value in the text of the input.
     pub span: Range<usize>,
 }
 
@@ -34,7 +35,7 @@ pub struct Located<T> {
 pub struct Source {
     /// Path of the file; relative paths in the input start at its folder.
     pub path: PathBuf,
-    /// Its contents.
+    /// Contents of the file.
     pub text: Arc<str>,
 }
 
@@ -53,7 +54,7 @@ impl Source {
 /// A whole input file.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// Where it came from.
+    /// File and text that the input was read from.
     pub source: Source,
     /// A line about the run.
     pub title: String,
@@ -106,11 +107,11 @@ pub struct SpeciesInput {
     pub radius: Option<f64>,
     /// Numbers for formulas.
     pub constants: Vec<(String, f64)>,
-    /// How many atoms of the built system are of this species.
+    /// Number or fraction of the atoms of a built system that are of this species.
     pub amount: Option<Amount>,
 }
 
-/// How much of a species there is.
+/// Amount of a species in a built system.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
     /// `count = 800`
@@ -122,9 +123,9 @@ pub enum Amount {
 /// `[system]`
 #[derive(Debug, Clone)]
 pub struct SystemInput {
-    /// Where the atoms come from.
+    /// Origin of the atoms.
     pub atoms: Located<AtomsInput>,
-    /// How many copies of them stand side by side along each edge.
+    /// Number of copies of them side by side along each edge.
     pub replicate: Located<[usize; 3]>,
     /// Periodic axes; `None` takes those of the file (all, for a built system).
     pub periodic: Option<[bool; 3]>,
@@ -134,21 +135,21 @@ pub struct SystemInput {
     pub seed: u64,
 }
 
-/// Where the atoms come from.
+/// Origin of the atoms of a system.
 #[derive(Debug, Clone)]
 pub enum AtomsInput {
     /// `lattice = "fcc"`
     Lattice {
         /// The Bravais lattice.
         lattice: Lattice,
-        /// How large it is.
+        /// Size of the lattice.
         extent: LatticeExtent,
         /// Atoms per volume.
         density: DensityInput,
     },
     /// `place = "random"`: non-overlapping random positions (Hoang et al. 2011).
     Random {
-        /// How many atoms.
+        /// Number of atoms.
         atoms: usize,
         /// The box.
         region: RegionInput,
@@ -157,7 +158,7 @@ pub enum AtomsInput {
     },
     /// `place = "chains"`: bead-spring chains, random walks pushed apart.
     Chains {
-        /// How many.
+        /// Number of chains.
         chains: usize,
         /// Atoms of each.
         beads: usize,
@@ -168,7 +169,7 @@ pub enum AtomsInput {
     },
     /// `place = "water"`: rigid molecules on a grid, turned at random.
     Water {
-        /// How many.
+        /// Number of molecules.
         molecules: usize,
         /// The box.
         region: RegionInput,
@@ -190,7 +191,7 @@ pub enum AtomsInput {
 /// Files of molecules; paths joined with the input's folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MoleculesInput {
-    /// What binds the atoms, with the force field.
+    /// File of the topology, with the force field.
     pub topology: PathBuf,
     /// The parameters of a topology that has none of its own.
     pub parameters: Vec<PathBuf>,
@@ -198,15 +199,15 @@ pub struct MoleculesInput {
     pub define: Vec<String>,
     /// Folders of files that it includes.
     pub include: Vec<PathBuf>,
-    /// Where the atoms are.
+    /// File of the positions.
     pub coordinates: PathBuf,
-    /// Which distances do not change, besides those that the files say.
+    /// Distances that do not change, besides those of the files.
     pub rigid: Rigid,
-    /// What hydrogens weigh, at the expense of the atoms they are bound to; `None`: what the files say.
+    /// Mass of hydrogens, at the expense of the atoms they are bound to; `None`: that of the files.
     pub hydrogen_mass: Option<f64>,
 }
 
-/// Which bonds of molecules are made rigid.
+/// Bonds of molecules that are made rigid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rigid {
     /// None.
@@ -240,7 +241,7 @@ impl Lattice {
     }
 }
 
-/// How atoms are placed without a lattice.
+/// Arrangement of atoms without a lattice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// Random positions that do not overlap.
@@ -251,7 +252,7 @@ pub enum Placement {
     Water,
 }
 
-/// How large a lattice is.
+/// Size of a lattice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LatticeExtent {
     /// `atoms = 864`: the cube of cells that holds so many (an error names the nearest numbers).
@@ -260,7 +261,7 @@ pub enum LatticeExtent {
     Cells([usize; 3]),
 }
 
-/// How dense a built system is.
+/// Density of a built system.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DensityInput {
     /// Atoms per volume.
@@ -290,16 +291,16 @@ pub enum RegionInput {
 pub struct VelocityInput {
     /// Temperature.
     pub temperature: f64,
-    /// How speeds are distributed.
+    /// Distribution of speeds.
     pub distribution: Distribution,
 }
 
-/// How speeds are distributed.
+/// Distribution of initial speeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distribution {
     /// Maxwell-Boltzmann, scaled to the exact temperature.
     Maxwell,
-    /// The same speed for all atoms of a mass, directions random (Rapaport).
+    /// One speed for all atoms of a mass, directions random (Rapaport).
     Constant,
 }
 
@@ -310,7 +311,7 @@ pub struct ForceInput {
     pub potential: PotentialInput,
     /// Cut-off of all pairs that give none; `None` only where the potential ends by itself.
     pub cutoff: Option<f64>,
-    /// What happens there.
+    /// Form of the potential near the cut-off.
     pub truncation: Truncation,
     /// Energy and pressure corrected for the tail.
     pub tail_correction: bool,
@@ -318,7 +319,7 @@ pub struct ForceInput {
     pub dispersion: Option<Located<ElectrostaticsKind>>,
     /// Looked up in tables instead of computed.
     pub tabulate: bool,
-    /// How unlike pairs come from like ones.
+    /// Rule by which parameters of unlike pairs come from those of like ones.
     pub mixing: Option<Located<Mixing>>,
     /// A published set of parameters.
     pub preset: Option<Located<Preset>>,
@@ -337,38 +338,38 @@ pub struct GroupInput {
     pub atoms: Located<Selection>,
     /// The velocity that its atoms keep whatever acts on them; `None` where forces move them.
     pub driven: Option<Vec3>,
-    /// Whether its temperature, kinetic energy and centre of mass are columns of `thermo.csv`.
+    /// True where temperature, kinetic energy and centre of mass of the group are columns of `thermo.csv`.
     pub reported: bool,
 }
 
 /// `[[restraint]]`: a spring.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestraintInput {
-    /// What stages call it.
+    /// Name of the restraint in stages.
     pub name: Option<String>,
     /// k of the energy k d^2 / 2, where a stage gives no other.
     pub stiffness: f64,
-    /// What it holds.
+    /// Places or distances that the restraint holds.
     pub holds: Holds,
 }
 
-/// How reference positions follow a box that changes.
+/// Behaviour of reference positions in a box that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scaling {
-    /// They stay where they are.
+    /// Reference positions stay where they are.
     None,
     /// Their centre of mass keeps its place relative to the edges, and they theirs around it.
     Center,
 }
 
-/// What a restraint holds.
+/// Places or distances that a restraint holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Holds {
     /// Each of these atoms where it was when the run began.
     Places {
         /// The atoms.
         atoms: Located<Selection>,
-        /// How their reference positions follow the box.
+        /// Behaviour of the reference positions in a box that changes.
         scaling: Scaling,
     },
     /// The centres of mass of two groups at a distance.
@@ -383,7 +384,7 @@ pub enum Holds {
 /// `[[field]]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldInput {
-    /// What is the same everywhere.
+    /// Strength of the field.
     pub strength: FieldStrength,
     /// The species it acts on; `None`: all.
     pub species: Option<Located<Vec<String>>>,
@@ -391,7 +392,7 @@ pub struct FieldInput {
     pub atoms: Option<Located<Selection>>,
 }
 
-/// What is the same everywhere.
+/// Strength of a field, which is the same everywhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FieldStrength {
     /// `force = [0, 0, 1]`
@@ -407,15 +408,15 @@ pub enum FieldStrength {
 pub struct WallInput {
     /// The axis it is perpendicular to.
     pub axis: Axis,
-    /// Where on this axis.
+    /// Position of the wall on this axis.
     pub at: f64,
-    /// Where the atoms are.
+    /// Side of the wall on which the atoms are.
     pub atoms: Side,
-    /// What it does to atoms.
+    /// Force of the wall on atoms.
     pub force: WallForce,
 }
 
-/// What a wall does to atoms.
+/// Force of a wall on atoms.
 #[derive(Debug, Clone)]
 pub enum WallForce {
     /// `force = { ... }`; the wall is the species `wall` of its pairs.
@@ -444,9 +445,9 @@ pub enum ScreeningInput {
     Length(f64),
     /// `screening = { kind = "relativistic" }`
     Electrons {
-        /// What electrons they are.
+        /// Theory of the electrons.
         kind: Screening,
-        /// How many per volume; `None`: as many as the atoms have charges.
+        /// Number of electrons per volume; `None`: one for each charge of the atoms.
         density: Option<f64>,
     },
 }
@@ -454,7 +455,7 @@ pub enum ScreeningInput {
 /// The potential of a force.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PotentialInput {
-    /// One of the registry.
+    /// Potential of the registry.
     BuiltIn(PairKind),
     /// `energy = "..."`
     Formula {
@@ -476,11 +477,11 @@ pub struct TableInput {
     pub section: Option<String>,
     /// The pair's own cut-off.
     pub cutoff: Option<f64>,
-    /// Where the input names the file.
+    /// Place in the input where the file is named.
     pub span: Range<usize>,
 }
 
-/// One pair of species in a force.
+/// Pair of species in a force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairInput {
     /// The two names.
@@ -494,17 +495,17 @@ pub struct PairInput {
 /// `[electrostatics]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct ElectrostaticsInput {
-    /// What becomes of the long range.
+    /// Treatment of the long range.
     pub kind: ElectrostaticsKind,
-    /// Where direct interactions end; `None`: where the pair forces do.
+    /// Cut-off of direct interactions; `None`: that of the pair forces.
     pub cutoff: Option<f64>,
-    /// What a charge of the whole system means.
+    /// Treatment of a charge of the whole system.
     pub net_charge: NetCharge,
     /// The length over which charges are screened, if they are.
     pub screening: Option<Located<ScreeningInput>>,
 }
 
-/// What becomes of the long range of Coulomb's forces.
+/// Treatment of the long range of Coulomb's forces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ElectrostaticsKind {
     /// `kind = "pme"`
@@ -531,20 +532,20 @@ pub enum ElectrostaticsKind {
 /// `[metal]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetalInput {
-    /// Where its functions come from.
+    /// Origin of the functions.
     pub functions: MetalFunctions,
     /// The chemical symbol of each species; empty: their names.
     pub elements: Vec<String>,
 }
 
-/// Where the functions of a metal come from.
+/// Origin of the functions of a metal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MetalFunctions {
     /// `kind = "embedded-atom"`: DYNAMO files; paths joined with the input's folder.
     Files(Vec<PathBuf>),
     /// `kind = "sutton-chen"`
     SuttonChen {
-        /// Where it ends; `None`: at twice the largest lattice constant.
+        /// Cut-off; `None`: twice the largest lattice constant.
         cutoff: Option<f64>,
     },
 }
@@ -561,9 +562,9 @@ pub struct BondedInput<K> {
 /// A type of bonds or angles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypeInput {
-    /// Its name.
+    /// Name of the type.
     pub name: String,
-    /// In the order of the kind's parameters.
+    /// Parameters, in the order of the kind's.
     pub parameters: Vec<f64>,
 }
 
@@ -576,21 +577,21 @@ pub struct RunInput {
     pub settings: jostle_core::Settings,
     /// `output = "..."`: the run folder; `None`: the input's name without its extension.
     pub output: Option<PathBuf>,
-    /// What becomes of warnings.
+    /// Treatment of warnings.
     pub strictness: Strictness,
 }
 
-/// What becomes of reasons to doubt a run.
+/// Treatment of reasons to doubt a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Strictness {
-    /// They are told.
+    /// Warnings are printed and logged.
     #[default]
     Lenient,
-    /// They are errors.
+    /// Warnings are errors.
     Strict,
 }
 
-/// Which device runs it.
+/// Device of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceInput {
     /// The best there is.
@@ -600,12 +601,12 @@ pub enum DeviceInput {
     Cpu,
     /// An NVIDIA GPU.
     Cuda {
-        /// Which, from 0.
+        /// Number of the GPU, from 0.
         index: usize,
     },
 }
 
-/// By its name in an input file; `"cuda:1"` is the second GPU.
+/// Device by its name in an input file; `"cuda:1"` is the second GPU.
 impl FromStr for DeviceInput {
     type Err = Error;
 

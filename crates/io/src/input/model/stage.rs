@@ -1,13 +1,13 @@
-//! What a stage of a run does.
+//! Stages of a run.
 
 use super::*;
 
 /// `[[stage]]`
 #[derive(Debug, Clone)]
 pub struct StageInput {
-    /// Its name, unique in the file.
+    /// Name of the stage, unique in the file.
     pub name: String,
-    /// What happens.
+    /// Action of the stage.
     pub action: Action,
     /// `thermo = { every = 100 }`: rows of thermo.csv. 0: none.
     pub thermo_every: u64,
@@ -147,40 +147,40 @@ impl StageInput {
     }
 }
 
-/// What a stage does.
+/// Action of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Time steps.
     Dynamics {
-        /// How many.
+        /// Number of steps.
         steps: u64,
-        /// How long each is.
+        /// Length of a step.
         timestep: f64,
         /// `None`: constant energy.
         thermostat: Option<ThermostatInput>,
     },
     /// `minimize = { ... }`: until the largest force is below `force_tolerance`.
     Minimize {
-        /// At most so many iterations.
+        /// Largest number of iterations.
         steps: u64,
         /// Largest force on an atom at which it stops.
         force_tolerance: f64,
         /// The first time step of FIRE, which adapts it.
         timestep: f64,
-        /// How.
+        /// Method.
         minimizer: Minimizer,
     },
 }
 
-/// How a minimum is looked for.
+/// Method of minimization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Minimizer {
-    /// By atoms with inertia that slide downhill.
+    /// Atoms with inertia that slide downhill.
     #[default]
     Fire,
-    /// By quasi-Newton steps.
+    /// Quasi-Newton steps.
     Lbfgs,
-    /// By conjugate gradients.
+    /// Conjugate gradients.
     ConjugateGradient,
 }
 
@@ -207,7 +207,7 @@ pub enum ThermostatInput {
         temperature: f64,
         /// Friction, force / velocity.
         friction: f64,
-        /// Where it ends.
+        /// Cut-off.
         cutoff: f64,
     },
     /// Nose-Hoover chain.
@@ -245,7 +245,7 @@ impl ThermostatInput {
 /// relative to the edges when it does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deformation {
-    /// How.
+    /// Mode of the strain.
     pub mode: Strain,
     /// Strain per time.
     pub rate: f64,
@@ -253,13 +253,13 @@ pub struct Deformation {
     pub every: u64,
 }
 
-/// How a box changes its shape.
+/// Change of the shape of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strain {
-    /// It gets longer along one axis by the factor 1 + strain, and thinner by its square root
-    /// along the others.
+    /// Extension along one axis by the factor 1 + strain, and contraction by the square root of that along the
+    /// others.
     Tension(Axis),
-    /// What lies higher along the second axis of the plane moves along the first.
+    /// Shift along the first axis of the plane in proportion to the position along the second.
     Shear(Plane),
 }
 
@@ -299,33 +299,10 @@ pub struct TrajectoryInput {
 pub struct MeasureInput {
     /// Steps between looks.
     pub every: u64,
-    /// What is measured.
+    /// Kind of measurement.
     pub kind: &'static jostle_analysis::Kind,
-    /// How.
+    /// Settings of the measurement.
     pub settings: jostle_analysis::MeasureSettings,
     /// The atoms it looks at; `None`: all.
     pub atoms: Option<Located<Selection>>,
-}
-
-/// The trajectory formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrajectoryFormat {
-    /// CHARMM / NAMD DCD with unit cell.
-    Dcd,
-    /// GROMACS XTC, compressed.
-    Xtc,
-    /// Extended XYZ, text.
-    Xyz,
-    /// GROMACS TRR, with velocities.
-    Trr,
-    /// A LAMMPS dump, text.
-    Dump,
-    /// GSD with HOOMD's schema, with velocities.
-    Gsd,
-    /// H5MD, with velocities.
-    H5md,
-    /// PDB, text, a model for each frame.
-    Pdb,
-    /// mmCIF, text, a data block for each frame.
-    Cif,
 }

@@ -1,23 +1,80 @@
-//! GROMACS TRR: positions, velocities and boxes in single or double precision, as GROMACS' `trrio`
-//! writes them. Forces and virials are passed over.
+//! GROMACS TRR, as GROMACS' `trrio` lays it out: positions and velocities, which are written in single
+//! precision and read in single or double. Forces and virials are passed over.
 
-use super::binary::{Binary, Width};
-use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, simbox_of};
-use jostle_core::Result;
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision};
+use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
+use crate::trajectory::source::{
+    Binary, ByteOrder, Evidence, FileUnits, FrameSource, Width, damaged, simbox_of,
+};
+use crate::trajectory::units::{length_factor, picoseconds};
+use jostle_core::{Error, Result};
 
-pub(super) const MAGIC: i32 = 1993;
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "trr",
+    title: "TRR",
+    about: "GROMACS TRR: positions and velocities in single precision",
+    contents: &[Content::Velocities, Content::RequiredTimes],
+    precision: Precision::SINGLE,
+    access: Access::Stream,
+    writer: || Box::new(Writer),
+    recognize: |start| start.bytes.starts_with(&MAGIC.to_be_bytes()).then_some(Evidence::Signature),
+    open: |stream, _| Ok(Box::new(Source::new(Binary::new(stream, ByteOrder::Big)))),
+};
 
-pub(super) struct Trr {
-    binary: Binary,
-}
+/// Number at the beginning of each frame.
+const MAGIC: i32 = 1993;
 
-impl Trr {
-    pub fn new(binary: Binary) -> Self {
-        Trr { binary }
+struct Writer;
+
+impl FormatWriter for Writer {
+    fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
+        let (nm, ps) = (length_factor(header.units, "nm"), picoseconds(header.units));
+        let n = frame.positions.len();
+        let bytes =
+            i32::try_from(12 * n).map_err(|_| Error::simulation("a TRR file cannot hold so many atoms"))?;
+        let mut int = |x: i32| out.extend(x.to_be_bytes());
+        let periodic = frame.simbox.periodic() != [false; 3];
+        int(MAGIC);
+        int(13);
+        int(12);
+        out.extend(b"GMX_trn_file");
+        // Bytes of: input record, energies, box, virial, pressure, topology, symbols, positions,
+        // velocities, forces; then atoms, step and a counter that is no longer used.
+        let of_v = if frame.velocities.is_some() { bytes } else { 0 };
+        let step = frame.step.min(i32::MAX as u64) as i32;
+        for x in [0, 0, if periodic { 36 } else { 0 }, 0, 0, 0, 0, bytes, of_v, 0, n as i32, step, 0] {
+            out.extend(x.to_be_bytes());
+        }
+        let mut single = |x: f64| -> Result<()> {
+            let x = x as f32;
+            if !x.is_finite() {
+                return Err(Error::simulation("a number is too large for a TRR file"));
+            }
+            out.extend(x.to_be_bytes());
+            Ok(())
+        };
+        single(frame.time_or_step() * ps)?;
+        single(0.0)?;
+        if periodic {
+            frame.simbox.edges().as_flattened().iter().try_for_each(|x| single(x * nm))?;
+        }
+        frame.positions.as_flattened().iter().try_for_each(|x| single(x * nm))?;
+        let velocities = frame.velocities.unwrap_or_default();
+        velocities.as_flattened().iter().try_for_each(|v| single(v * nm / ps))
     }
 }
 
-impl FrameSource for Trr {
+struct Source {
+    binary: Binary,
+}
+
+impl Source {
+    fn new(binary: Binary) -> Self {
+        Source { binary }
+    }
+}
+
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let b = &mut self.binary;
         if b.at_end()? {
@@ -92,9 +149,5 @@ impl FrameSource for Trr {
 
     fn units(&self) -> FileUnits {
         FileUnits::Fixed("nm")
-    }
-
-    fn cast(&self) -> Option<&Cast> {
-        None
     }
 }

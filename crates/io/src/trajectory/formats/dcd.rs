@@ -4,15 +4,32 @@
 //! The format has no specification; this follows what NAMD and LAMMPS write and what the readers
 //! of VMD and MDAnalysis expect.
 
-use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
+mod read;
+
+use crate::trajectory::format::{Access, FormatDefinition, FormatWriter, Precision};
+use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
+use crate::trajectory::source::Evidence;
+use crate::trajectory::units::{length_factor, picoseconds};
 use jostle_core::{Error, Result, SimBox};
 
-/// One AKMA unit of time, sqrt(u A^2 / (kcal/mol)), in ps; DCD measures the time step in it.
-pub(super) const AKMA: f64 = 0.04888821;
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "dcd",
+    title: "DCD",
+    about: "CHARMM/NAMD DCD: positions in single precision",
+    contents: &[],
+    precision: Precision::SINGLE,
+    access: Access::Stream,
+    writer: || Box::new(Writer),
+    recognize: |start| read::FileLayout::of(start.bytes).map(|_| Evidence::Signature),
+    open: |stream, _| Ok(Box::new(read::Source::open(stream)?)),
+};
 
-pub(super) struct Dcd;
+/// AKMA unit of time, sqrt(u A^2 / (kcal/mol)), in ps; DCD measures the time step in it.
+const AKMA: f64 = 0.04888821;
 
-impl FormatWriter for Dcd {
+struct Writer;
+
+impl FormatWriter for Writer {
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
         let count = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
         let last = header.every.saturating_mul(written.frames);

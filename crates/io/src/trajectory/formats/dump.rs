@@ -1,18 +1,77 @@
-//! LAMMPS dumps of style atom and custom, in text (<https://docs.lammps.org/dump.html>).
+//! LAMMPS dumps in text (<https://docs.lammps.org/dump.html>): written in full precision, read of style atom
+//! and custom.
 
-use super::stream::ByteStream;
-use super::text::TextStream;
-use super::{Cast, FileUnits, FrameSource, Snapshot};
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
+use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
+use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
+use std::io::Write;
 use std::path::Path;
 
-/// Said of dumps without the column id.
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "lammpstrj",
+    title: "LAMMPS dumps",
+    about: "LAMMPS dump: text, positions and velocities in full",
+    contents: &[Content::Velocities, Content::Images, Content::Names],
+    precision: Precision::EXACT,
+    access: Access::Stream,
+    writer: || Box::new(Writer),
+    recognize: |start| start.first_line(|line| line.starts_with("ITEM:")),
+    open: |stream, path| Ok(Box::new(Source::new(stream, path))),
+};
+
+struct Writer;
+
+impl FormatWriter for Writer {
+    fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
+        write(header, frame, out).map_err(unwritable)
+    }
+}
+
+fn write(header: &TrajectoryHeader, frame: &Frame, out: &mut dyn Write) -> std::io::Result<()> {
+    let simbox = frame.simbox;
+    let (origin, lengths, [xy, xz, yz]) = (simbox.origin(), simbox.lengths(), simbox.tilts());
+    let periodic = simbox.periodic().map(|p| if p { "pp" } else { "ff" }).join(" ");
+    writeln!(out, "ITEM: TIMESTEP\n{}\nITEM: NUMBER OF ATOMS\n{}", frame.step, frame.positions.len())?;
+    // Bounds are those of what surrounds a tilted box.
+    let low = [0.0f64.min(xy).min(xz).min(xy + xz), 0.0f64.min(yz), 0.0];
+    let high = [0.0f64.max(xy).max(xz).max(xy + xz), 0.0f64.max(yz), 0.0];
+    let tilted = !simbox.is_orthorhombic();
+    writeln!(out, "ITEM: BOX BOUNDS {}{periodic}", if tilted { "xy xz yz " } else { "" })?;
+    for (k, tilt) in [xy, xz, yz].into_iter().enumerate() {
+        write!(out, "{} {}", origin[k] + low[k], origin[k] + lengths[k] + high[k])?;
+        if tilted {
+            write!(out, " {tilt}")?;
+        }
+        writeln!(out)?;
+    }
+    let velocities = if frame.velocities.is_some() { " vx vy vz" } else { "" };
+    let images = if frame.images.is_some() { " ix iy iz" } else { "" };
+    writeln!(out, "ITEM: ATOMS id type element x y z{velocities}{images}")?;
+    for (id, [x, y, z]) in frame.positions.iter().enumerate() {
+        let species = usize::from(header.species[id]);
+        let name = header.names.get(species).map_or("X", String::as_str);
+        write!(out, "{} {} {name} {x} {y} {z}", id + 1, species + 1)?;
+        if let Some(velocities) = frame.velocities {
+            let [u, v, w] = velocities[id];
+            write!(out, " {u} {v} {w}")?;
+        }
+        if let Some(images) = frame.images {
+            let [l, m, n] = images[id];
+            write!(out, " {l} {m} {n}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Note about dumps without the column id.
 const NO_IDS: &str = "the dump has no column id: atoms are taken to stand in the same order in all frames, which LAMMPS \
     does not promise; what follows atoms in time (msd, vacf, van-hove) may be wrong";
 
-pub(super) struct Dump {
+struct Source {
     text: TextStream,
-    cast: Cast,
+    labels: AtomLabels,
     /// The ids of the first frame, in ascending order.
     ids: Vec<u64>,
     units: FileUnits,
@@ -20,12 +79,12 @@ pub(super) struct Dump {
     notes: Vec<String>,
 }
 
-impl Dump {
-    pub fn new(stream: ByteStream, path: &Path) -> Self {
-        let (cast, ids) = (Cast::default(), Vec::new());
-        Dump {
+impl Source {
+    fn new(stream: ByteStream, path: &Path) -> Self {
+        let (labels, ids) = (AtomLabels::default(), Vec::new());
+        Source {
             text: TextStream::new(stream, path),
-            cast,
+            labels,
             ids,
             units: FileUnits::Unknown,
             frames: 0,
@@ -74,7 +133,7 @@ impl Dump {
     fn atoms(&mut self, columns: &[String], count: u64, simbox: &SimBox, frame: &mut Snapshot) -> Result<()> {
         let place = |name: &str| columns.iter().position(|c| c == name);
         let triple = |names: [&str; 3]| Some([place(names[0])?, place(names[1])?, place(names[2])?]);
-        // On unbroken paths before wrapped, and plain before scaled.
+        // Preference: unbroken paths before wrapped positions, and plain before scaled ones.
         let known = [
             (["xu", "yu", "zu"], false, true),
             (["xsu", "ysu", "zsu"], true, true),
@@ -92,7 +151,7 @@ impl Dump {
         };
         let id = place("id");
         let (at, scaled, unbroken) = position.ok_or_else(|| missing("columns of positions"))?;
-        // What is on an unbroken path has no crossings to be added.
+        // Positions on unbroken paths have no crossings to be added.
         let image = triple(["ix", "iy", "iz"]).filter(|_| !unbroken);
         let velocity = triple(["vx", "vy", "vz"]);
         let kind = place("element").or(place("type"));
@@ -117,7 +176,7 @@ impl Dump {
             let velocity = velocity.map_or(Ok([0.0; 3]), vector)?;
             let image = image.map_or(Ok([0.0; 3]), vector)?.map(|n| n as i32);
             let name = kind.and_then(|kind| words.get(kind)).copied().unwrap_or("X");
-            let species = self.cast.number(name)?;
+            let species = self.labels.species_number(name)?;
             let id = match id {
                 Some(id) => here.parse(words.get(id).copied(), "the id")?,
                 None => k + 1,
@@ -139,11 +198,11 @@ impl Dump {
                 |c: &String| format!("the column {c} is not read: velocities would have to be vx vy vz");
             self.notes.extend(columns.iter().filter(like).map(note));
             self.ids = atoms.iter().map(|a| a.0).collect();
-            self.cast.species = atoms.iter().map(|a| a.1).collect();
+            self.labels.species = atoms.iter().map(|a| a.1).collect();
         } else if atoms.len() == self.ids.len()
             && atoms
                 .iter()
-                .zip(self.ids.iter().zip(&self.cast.species))
+                .zip(self.ids.iter().zip(&self.labels.species))
                 .any(|(a, (id, s))| (a.0, a.1) != (*id, *s))
         {
             return Err(here
@@ -157,7 +216,7 @@ impl Dump {
     }
 }
 
-impl FrameSource for Dump {
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let empty = SimBox::new([0.0; 3], [1.0; 3], [0.0; 3], [false; 3])?;
         let mut frame = Snapshot {
@@ -222,8 +281,8 @@ impl FrameSource for Dump {
         self.units
     }
 
-    fn cast(&self) -> Option<&Cast> {
-        Some(&self.cast)
+    fn labels(&self) -> Option<&AtomLabels> {
+        Some(&self.labels)
     }
 
     fn notes(&self) -> &[String] {

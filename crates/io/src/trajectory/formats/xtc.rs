@@ -1,30 +1,46 @@
 //! GROMACS XTC: positions to 0.001 nm, compressed (the encoder is the `molly` crate's).
 
-use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
+mod read;
+
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision};
+use crate::trajectory::frame::{Frame, TrajectoryHeader};
+use crate::trajectory::source::{Binary, ByteOrder, Evidence};
+use crate::trajectory::units::{length_factor, picoseconds};
 use jostle_core::{Error, Result};
 use molly::XTCWriter;
+
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "xtc",
+    title: "XTC",
+    about: "GROMACS XTC: positions to 0.001 nm (0.001 in lj), compressed",
+    contents: &[Content::RequiredTimes],
+    precision: Precision { position: 0.5 / PRECISION, unit: Some("nm"), ..Precision::SINGLE },
+    access: Access::Stream,
+    writer: || Box::new(Writer),
+    recognize: |start| {
+        let magic = start.bytes.first_chunk().map(|bytes| i32::from_be_bytes(*bytes));
+        matches!(magic, Some(read::MAGIC | read::MAGIC_LARGE)).then_some(Evidence::Signature)
+    },
+    open: |stream, _| Ok(Box::new(read::Source::new(Binary::new(stream, ByteOrder::Big)))),
+};
 
 /// Positions are kept to 1 / PRECISION nm, unless the atoms are spread too far for that.
 const PRECISION: f64 = 1000.0;
 
-/// Beyond this many steps of 1 / precision from the origin, the sum of the differences of two
-/// positions along the three axes would not fit into 32 bits with a sign, as the encoder needs it.
+/// Number of steps of 1 / precision from the origin beyond which the sum of the differences of two positions
+/// along the three axes would not fit into 32 bits with a sign, as the encoder needs it.
 const FARTHEST: f64 = (1 << 28) as f64;
 
-/// If no two atoms that follow each other are nearer than this many steps, the encoder may number
+/// Number of steps below which two atoms that follow each other must come once: else the encoder may number
 /// differences by more than 64 bits.
 const NEAREST: f64 = 400_000.0;
 
 /// Frames of so few atoms are stored as they are.
 const UNCOMPRESSED: usize = 9;
 
-pub(super) struct Xtc;
+struct Writer;
 
-impl FormatWriter for Xtc {
-    fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
-        Vec::new()
-    }
-
+impl FormatWriter for Writer {
     fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
         let nm = length_factor(header.units, "nm");
         let positions: Vec<[f32; 3]> = frame.positions.iter().map(|r| r.map(|x| (x * nm) as f32)).collect();

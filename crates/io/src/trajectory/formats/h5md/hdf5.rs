@@ -1,14 +1,14 @@
-//! As much of HDF5 as a trajectory that grows needs
+//! HDF5, as far as a trajectory that grows needs it
 //! (<https://support.hdfgroup.org/documentation/hdf5/latest/_f_m_t3.html>): groups, datasets of
-//! numbers, attributes, and the trees that say where the chunks of a dataset are. All of it is what
-//! the oldest versions of the library read.
+//! numbers, attributes, and the trees that say where the chunks of a dataset are. The oldest versions
+//! of the library read all of it.
 
 /// No address, no limit.
 const NONE: u64 = u64::MAX;
-/// Where the strings of attributes are, behind the superblock; the smallest that the library takes.
+/// Place of the strings of attributes, behind the superblock; the smallest that the library takes.
 const HEAP: u64 = 96;
 const HEAP_BYTES: usize = 4096;
-/// Where objects begin.
+/// Place where objects begin.
 const OBJECTS: u64 = HEAP + HEAP_BYTES as u64;
 /// Children of a node of a tree, which follows from what the superblock does not say.
 pub(super) const FAN: u64 = 64;
@@ -60,7 +60,7 @@ impl NumberType<'_> {
     }
 }
 
-/// What an attribute says.
+/// Value of an attribute.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AttributeValue<'a> {
     Int(i32),
@@ -69,10 +69,10 @@ pub(super) enum AttributeValue<'a> {
     Texts(&'a [&'a str]),
 }
 
-/// Where the numbers of a dataset are.
+/// Place of the numbers of a dataset.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DataPlace {
-    /// In one piece, so many bytes from here on.
+    /// One piece of `bytes` bytes from `at` on.
     Piece { at: u64, bytes: u64 },
     /// A chunk for each frame, found by a tree; `None`: there is no frame.
     Chunks { root: Option<u64> },
@@ -139,7 +139,7 @@ impl Objects {
             out.extend(u64::to_le_bytes(word));
         }
         out.extend(bytes(&[b"GCOL\x01\0\0\0", &(HEAP_BYTES as u64).to_le_bytes(), &self.heap]));
-        // What is left of the heap is an object, too.
+        // The rest of the heap is an object, too.
         let left = OBJECTS - out.len() as u64;
         out.extend(bytes(&[&[0; 8], &left.to_le_bytes()]));
         out.resize(OBJECTS as usize, 0);
@@ -233,7 +233,7 @@ pub(super) fn node(
     }
 }
 
-/// Where in a node two bytes say how many children it has.
+/// Place in a node of the two bytes with the number of its children.
 pub(super) const COUNT: u64 = 6;
 
 fn key_bytes(edges: usize) -> u64 {

@@ -14,12 +14,12 @@ const BUFFER: usize = 1 << 16;
 
 /// Bytes that one byte of what deflate has packed (gzip, HDF5) can stand for, at most (RFC 1951: 258 for two
 /// bits).
-pub(super) const FROM_DEFLATE: u64 = 1032;
-/// Likewise of Zstandard: a block of 128 KiB takes four bytes (RFC 8878).
+pub(in crate::trajectory) const FROM_DEFLATE: u64 = 1032;
+/// Bytes that one byte of Zstandard can stand for, at most: a block of 128 KiB takes four (RFC 8878).
 const FROM_ZSTANDARD: u64 = 1 << 15;
 
 /// Bytes, one after the other.
-pub(super) struct ByteStream {
+pub(in crate::trajectory) struct ByteStream {
     bytes: Box<dyn BufRead + Send>,
     /// The file that they come from, and how many of them one byte of it stands for, at most.
     origin: Option<(File, u64)>,
@@ -59,12 +59,12 @@ impl ByteStream {
         ByteStream { bytes: Box::new(Cursor::new(text.as_bytes().to_vec())), origin: None, taken: 0 }
     }
 
-    /// Whether the bytes are unpacked on the way.
+    /// Returns true where the bytes are unpacked on the way.
     pub fn is_packed(&self) -> bool {
         self.origin.as_ref().is_some_and(|(_, most)| *most > 1)
     }
 
-    /// How many bytes can still come at most; `None` where nothing tells, as of a pipe. Files that are
+    /// Largest number of bytes that can still come; `None` where nothing tells, as of a pipe. Files that are
     /// still being written grow.
     pub fn left(&self) -> Option<u64> {
         let (file, most) = self.origin.as_ref()?;
@@ -72,7 +72,7 @@ impl ByteStream {
         Some(now.len().saturating_mul(*most).saturating_sub(self.taken))
     }
 
-    /// That so many atoms can follow, which take so many bytes at least.
+    /// Checks that the file has room for these atoms, which take this number of bytes at least.
     ///
     /// # Errors
     /// If the file has no room for them.
@@ -81,11 +81,11 @@ impl ByteStream {
     }
 }
 
-/// That so many atoms, which take so many bytes at least, are in what is left of a file.
+/// Checks that the rest of a file has room for these atoms, which take this number of bytes at least.
 ///
 /// # Errors
 /// If there is no room for them.
-pub(super) fn check_claim(atoms: u64, bytes: u64, left: Option<u64>) -> Result<()> {
+pub(in crate::trajectory) fn check_claim(atoms: u64, bytes: u64, left: Option<u64>) -> Result<()> {
     match left {
         Some(left) if bytes > left => Err(damaged(format!(
             "it says that it has {atoms} atoms, which take {bytes} bytes at least; {left} are left in the file"

@@ -1,11 +1,10 @@
 //! PDB, a frame for each model; what stands outside of models is one frame, too.
 
-use super::stream::ByteStream;
-use super::text::TextStream;
-use super::{Cast, FileUnits, FrameSource, Snapshot, damaged};
 use crate::forcefield::coordinates::cell;
 use crate::pdb::{Collector, PdbLine};
 use crate::structure::around;
+use crate::trajectory::frame::Snapshot;
+use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream, damaged};
 use jostle_core::{Result, SimBox, UnitSystem};
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,27 +14,27 @@ const WIDEST: u32 = 99_999;
 const NO_BONDS: &str =
     "atoms have numbers of more than five digits, for which CONECT has no columns: its bonds are not read";
 
-pub(super) struct Pdb {
+pub(super) struct Source {
     text: TextStream,
-    cast: Cast,
+    labels: AtomLabels,
     /// Ids by the numbers that CONECT speaks of, of the first model.
     serials: HashMap<u32, u32>,
     frames: u64,
-    /// Whether the line at hand is still to be looked at.
+    /// True where the line at hand is still to be read.
     ahead: bool,
     units: FileUnits,
     /// The latest there was: it holds for the models that follow.
     simbox: Option<SimBox>,
-    /// Whether an atom has a number for which CONECT has no columns.
+    /// True where an atom has a number for which CONECT has no columns.
     wide: bool,
     notes: Vec<String>,
 }
 
-impl Pdb {
+impl Source {
     pub fn new(stream: ByteStream, path: &Path) -> Self {
-        Pdb {
+        Source {
             text: TextStream::new(stream, path),
-            cast: Cast::default(),
+            labels: AtomLabels::default(),
             serials: HashMap::new(),
             frames: 0,
             ahead: false,
@@ -46,7 +45,7 @@ impl Pdb {
         }
     }
 
-    /// Takes the title of a frame: time and step, where it has them.
+    /// Time and step from the title of a frame, where it has them.
     fn title(&mut self, text: &str) -> (Option<f64>, Option<u64>) {
         let behind = |key: &str| {
             let rest = text.split_once(key)?.1.trim_start();
@@ -61,8 +60,8 @@ impl Pdb {
         (time, behind("step= ").and_then(|step| step.parse().ok()))
     }
 
-    /// Who the atom is, the first time; that it is the same later.
-    fn meet(&mut self, line: PdbLine, id: usize, collector: &mut Collector) -> Result<()> {
+    /// Takes the labels of an atom in the first frame, and compares them in later ones.
+    fn label_atom(&mut self, line: PdbLine, id: usize, collector: &mut Collector) -> Result<()> {
         if self.frames == 0 {
             collector.add_line(line);
             if let Some(serial) = line.serial() {
@@ -70,19 +69,19 @@ impl Pdb {
                 // Numbers that begin anew speak of the first.
                 self.serials.entry(serial).or_insert(id as u32);
             }
-            let species = self.cast.number(Cast::species_of(line.name(), line.element()))?;
-            self.cast.species.push(species);
+            let species = self.labels.species_number(AtomLabels::species_of(line.name(), line.element()))?;
+            self.labels.species.push(species);
             return Ok(());
         }
-        self.cast.check_name(&self.text.here(), id, line.name())
+        self.labels.check_name(&self.text.here(), id, line.name())
     }
 
-    /// Goes to the next line; whether there is one.
+    /// Advances to the next line; returns false at the end of the file.
     fn advance(&mut self) -> Result<bool> {
         if std::mem::take(&mut self.ahead) { Ok(true) } else { self.text.advance() }
     }
 
-    /// Goes to the end of the bonds that stand behind the first model.
+    /// Reads to the end of the bonds behind the first model.
     fn pass_bonds(&mut self) -> Result<()> {
         while self.advance()? {
             let text = self.text.line().to_string();
@@ -95,8 +94,8 @@ impl Pdb {
                 }
             }
         }
-        self.cast.bonds.sort_unstable();
-        self.cast.bonds.dedup();
+        self.labels.bonds.sort_unstable();
+        self.labels.bonds.dedup();
         Ok(())
     }
 
@@ -109,11 +108,11 @@ impl Pdb {
         }
         let id = |serial| self.serials.get(&serial).copied();
         let pairs = line.bound().filter_map(|[a, b]| Some([id(a)?.min(id(b)?), id(a)?.max(id(b)?)]));
-        self.cast.bonds.extend(pairs.filter(|[a, b]| a != b));
+        self.labels.bonds.extend(pairs.filter(|[a, b]| a != b));
     }
 }
 
-impl FrameSource for Pdb {
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let (mut positions, mut collector, mut in_model) = (Vec::new(), Collector::default(), false);
         let (mut time, mut step) = (None, None);
@@ -142,7 +141,7 @@ impl FrameSource for Pdb {
                 "CONECT" if self.frames == 0 => self.bind(line),
                 "ENDMDL" | "END" if in_model || !positions.is_empty() => break,
                 _ if line.is_atom() => {
-                    self.meet(line, positions.len(), &mut collector)?;
+                    self.label_atom(line, positions.len(), &mut collector)?;
                     positions.push(line.position(&self.text.here())?);
                 }
                 _ => {}
@@ -155,8 +154,8 @@ impl FrameSource for Pdb {
             };
         }
         if self.frames == 0 {
-            self.cast.alternatives = collector.alternatives();
-            self.cast.atoms = collector.names;
+            self.labels.alternatives = collector.alternatives();
+            self.labels.atoms = collector.names;
             self.pass_bonds()?;
         }
         let simbox = self.simbox.map_or_else(|| around(&positions), Ok)?;
@@ -169,8 +168,8 @@ impl FrameSource for Pdb {
         self.units
     }
 
-    fn cast(&self) -> Option<&Cast> {
-        Some(&self.cast)
+    fn labels(&self) -> Option<&AtomLabels> {
+        Some(&self.labels)
     }
 
     fn notes(&self) -> &[String] {

@@ -8,9 +8,34 @@
 //! The index of a file is in one piece. Where it is full, the next frame brings one of twice the
 //! size along; what is where follows from the number of frames alone.
 
-use super::{FormatWriter, Frame, Patch, TrajectoryHeader, WrittenSoFar};
-use crate::trajectory::read::{GSD_MAGIC, GSD_TIME as TIME};
+mod read;
+
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision};
+use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
+use crate::trajectory::source::Evidence;
 use jostle_core::{Error, Result};
+use std::fs::File;
+
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "gsd",
+    title: "GSD",
+    about: "GSD as of HOOMD: positions and velocities in single precision",
+    contents: &[Content::Velocities, Content::Images, Content::Names],
+    precision: Precision::SINGLE,
+    access: Access::Random,
+    writer: || Box::new(Writer::new()),
+    recognize: |start| start.bytes.starts_with(&MAGIC.to_le_bytes()).then_some(Evidence::Signature),
+    open: |_, path| {
+        let file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
+        Ok(Box::new(read::Source::open(file)?))
+    },
+};
+
+/// First bytes of a file.
+const MAGIC: u64 = 0x65DF_65DF_65DF_65DF;
+
+/// Name of the chunk with the time of a frame, where it has one.
+const TIME: &str = "log/time";
 
 /// Names of the chunks, in the order of the index; the first frame has all of them, others only
 /// [`EVERY`].
@@ -36,8 +61,8 @@ const ENTRY: u64 = 32;
 const FIRST: u64 = 256;
 
 /// The format, with what is the same for all frames of a file.
-pub(super) struct Gsd {
-    /// Whether frames have velocities; known with the first. Those of a run do.
+struct Writer {
+    /// True where frames have velocities; known with the first. Those of a run do.
     velocities: bool,
 }
 
@@ -57,9 +82,9 @@ impl Chunk {
     }
 }
 
-impl Gsd {
-    pub(super) fn new() -> Self {
-        Gsd { velocities: true }
+impl Writer {
+    fn new() -> Self {
+        Writer { velocities: true }
     }
 
     /// The chunks of a frame.
@@ -107,7 +132,7 @@ impl Gsd {
         if number > 0 && after > before { after * ENTRY } else { 0 }
     }
 
-    /// Where a frame begins, with its index if it brings one.
+    /// Place where a frame begins, with its index if it brings one.
     fn begin(&self, header: &TrajectoryHeader, number: u64) -> u64 {
         let bytes = |k: u64| self.chunks(header, k).map(Chunk::bytes).sum::<u64>();
         let (mut indices, mut room) = (0, FIRST);
@@ -119,7 +144,7 @@ impl Gsd {
         HEADER + 64 * NAME_PIECES + FIRST * ENTRY + indices + frames
     }
 
-    /// Where the index of a file with so many frames is.
+    /// Place of the index of a file with this number of frames.
     fn index(&self, header: &TrajectoryHeader, frames: u64) -> u64 {
         let room = self.room(header, frames);
         if room == FIRST {
@@ -149,11 +174,11 @@ impl Gsd {
     }
 }
 
-impl FormatWriter for Gsd {
+impl FormatWriter for Writer {
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
         let (index, room) = (self.index(header, written.frames), self.room(header, written.frames));
         let mut out = Vec::new();
-        for word in [GSD_MAGIC, index, room, HEADER, NAME_PIECES] {
+        for word in [MAGIC, index, room, HEADER, NAME_PIECES] {
             out.extend(word.to_le_bytes());
         }
         let version = |major: u32, minor: u32| (major << 16 | minor).to_le_bytes();
@@ -169,7 +194,7 @@ impl FormatWriter for Gsd {
         padded(String::new(), 80);
         padded(NAMES.join("\0"), 64 * NAME_PIECES as usize);
         if written.frames == 0 {
-            // What stands there later is not to be written over.
+            // Names and entries that are there later must not be written over.
             out.resize(out.len() + (FIRST * ENTRY) as usize, 0);
         }
         out

@@ -1,14 +1,38 @@
 //! mmCIF (PDBx; <https://mmcif.wwpdb.org>) with a data block for each frame, which has its own box;
 //! angstrom. Time, step and units are in a category of our own, as CIF allows.
 
+mod read;
+
 use super::dcd::unit_cell;
 use super::pdb::called;
-use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
-use jostle_core::{Error, Result};
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
+use crate::trajectory::frame::{Frame, TrajectoryHeader};
+use crate::trajectory::units::{length_factor, picoseconds};
+use jostle_core::Result;
 use std::borrow::Cow;
 use std::io::Write;
 
-/// What a row says of an atom.
+pub(crate) use read::first_of_mmcif;
+
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "cif",
+    title: "mmCIF",
+    about: "mmCIF: text, positions to 0.00001 A (0.00001 in lj), names and residues",
+    contents: &[Content::Names],
+    precision: Precision { position: 0.5e-5, angle: 0.5e-6, unit: Some("A"), ..Precision::EXACT },
+    access: Access::Stream,
+    writer: || Box::new(Writer),
+    recognize: |start| start.any_line(is_item).or_else(|| start.named(&[".cif", ".mmcif"])),
+    open: |stream, path| Ok(Box::new(read::Source::new(stream, path))),
+};
+
+/// Returns true for a line that begins a data block, or has one of the items that files begin with.
+fn is_item(line: &str) -> bool {
+    let begins = |word: &str| line.get(..word.len()).is_some_and(|s| s.eq_ignore_ascii_case(word));
+    ["data_", "_atom_site.", "_entry.", "_cell."].into_iter().any(begins)
+}
+
+/// Columns of the loop over atoms.
 const COLUMNS: [&str; 14] = [
     "group_PDB",
     "id",
@@ -26,13 +50,9 @@ const COLUMNS: [&str; 14] = [
     "pdbx_PDB_model_num",
 ];
 
-pub(super) struct Cif;
+struct Writer;
 
-impl FormatWriter for Cif {
-    fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
-        Vec::new()
-    }
-
+impl FormatWriter for Writer {
     fn frame(
         &mut self,
         header: &TrajectoryHeader,
@@ -40,8 +60,7 @@ impl FormatWriter for Cif {
         number: u64,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        write(header, frame, number, out)
-            .map_err(|e| Error::simulation(format!("a frame cannot be written as text: {e}")))
+        write(header, frame, number, out).map_err(unwritable)
     }
 }
 
@@ -95,5 +114,24 @@ fn word(text: &str) -> Cow<'_, str> {
         format!("{quote}{text}{quote}").into()
     } else {
         text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trajectory::source::{Evidence, FileStart};
+    use std::path::Path;
+
+    #[test]
+    fn files_are_recognized_behind_comments() {
+        let evidence =
+            |text: &str, name| (FORMAT.recognize)(&FileStart::new(text.as_bytes(), Path::new(name)));
+        for first in ["#\\#CIF_1.1", "", "# Jostle", "\u{feff}"] {
+            let text = format!("{first}\ndata_1ABC\nloop_\n");
+            assert_eq!(evidence(&text, "a"), Some(Evidence::Line(1)), "{first}");
+        }
+        assert_eq!(evidence("something\nelse\n", "a.mmcif"), Some(Evidence::Name));
+        assert_eq!(evidence("something\nelse\n", "a.txt"), None);
     }
 }

@@ -1,25 +1,81 @@
-//! Extended XYZ, see [`crate::structure`] for what of it is read.
+//! Extended XYZ: text in full precision, in the units of the run.
+//!
+//! <https://github.com/libAtoms/extxyz>; `Origin` is OVITO's, `units` names the unit system. See
+//! [`crate::structure`] for what of a file is read.
 
-use super::stream::ByteStream;
-use super::text::TextStream;
-use super::{Cast, FileUnits, FrameSource, Snapshot};
 use crate::structure::xyz::{FrameHeader, number_of_atoms};
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
+use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
+use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream};
 use jostle_core::{Result, UnitSystem};
+use std::io::Write;
 use std::path::Path;
 
-pub(super) struct Xyz {
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "xyz",
+    title: "extended XYZ",
+    about: "extended XYZ: text, positions and velocities in full",
+    contents: &[Content::Velocities, Content::Names],
+    precision: Precision::EXACT,
+    access: Access::Stream,
+    writer: || Box::new(Writer),
+    recognize: |start| start.first_line(|line| line.trim().parse::<u64>().is_ok()),
+    open: |stream, path| Ok(Box::new(Source::new(stream, path))),
+};
+
+struct Writer;
+
+impl FormatWriter for Writer {
+    fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
+        write_xyz_frame(header, frame, out).map_err(unwritable)
+    }
+}
+
+/// Writes one frame.
+pub(crate) fn write_xyz_frame(
+    header: &TrajectoryHeader,
+    frame: &Frame,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let numbers = |v: &[f64]| v.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+    let pbc = frame.simbox.periodic().map(|p| if p { "T" } else { "F" }).join(" ");
+    writeln!(out, "{}", frame.positions.len())?;
+    writeln!(
+        out,
+        "Lattice=\"{}\" Origin=\"{}\" Properties=species:S:1:pos:R:3{} pbc=\"{pbc}\"{} Step={} units={}",
+        numbers(frame.simbox.edges().as_flattened()),
+        numbers(&frame.simbox.origin()),
+        if frame.velocities.is_some() { ":velo:R:3" } else { "" },
+        frame.time.map(|time| format!(" Time={time}")).unwrap_or_default(),
+        frame.step,
+        header.units,
+    )?;
+    for (id, [x, y, z]) in frame.positions.iter().enumerate() {
+        let species = usize::from(header.species[id]);
+        let name = header.names.get(species).map_or("X", String::as_str);
+        write!(out, "{name} {x} {y} {z}")?;
+        if let Some(velocities) = frame.velocities {
+            let [u, v, w] = velocities[id];
+            write!(out, " {u} {v} {w}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+struct Source {
     text: TextStream,
-    cast: Cast,
+    labels: AtomLabels,
     frames: u64,
     units: FileUnits,
     notes: Vec<String>,
 }
 
-impl Xyz {
-    pub fn new(stream: ByteStream, path: &Path) -> Self {
-        Xyz {
+impl Source {
+    fn new(stream: ByteStream, path: &Path) -> Self {
+        Source {
             text: TextStream::new(stream, path),
-            cast: Cast::default(),
+            labels: AtomLabels::default(),
             frames: 0,
             units: FileUnits::Unknown,
             notes: Vec::new(),
@@ -27,7 +83,7 @@ impl Xyz {
     }
 }
 
-impl FrameSource for Xyz {
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         loop {
             if !self.text.advance()? {
@@ -58,9 +114,10 @@ impl FrameSource for Xyz {
             }
             let name = columns.name(&here, &words)?;
             if self.frames == 0 {
-                let number = self.cast.number(name)?;
-                self.cast.species.push(number);
-            } else if let Some(before) = self.cast.species.get(id).map(|s| &self.cast.names[usize::from(*s)])
+                let number = self.labels.species_number(name)?;
+                self.labels.species.push(number);
+            } else if let Some(before) =
+                self.labels.species.get(id).map(|s| &self.labels.names[usize::from(*s)])
                 && before != name
             {
                 return Err(here
@@ -89,8 +146,8 @@ impl FrameSource for Xyz {
         self.units
     }
 
-    fn cast(&self) -> Option<&Cast> {
-        Some(&self.cast)
+    fn labels(&self) -> Option<&AtomLabels> {
+        Some(&self.labels)
     }
 
     fn notes(&self) -> &[String] {

@@ -6,14 +6,48 @@
 //! version 25, the lower triangle of the symmetric matrix of its edges, in whose frame positions are. As
 //! MDAnalysis does, that is also taken for what makes no sense as angles.
 
-use super::binary::{Binary, Width};
-use super::detect::RecordMarks;
-use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, reserved, simbox_of};
-use crate::trajectory::dcd::AKMA;
+use super::AKMA;
+use crate::trajectory::frame::Snapshot;
+use crate::trajectory::source::{
+    Binary, ByteOrder, ByteStream, FileUnits, FrameSource, Width, damaged, reserved, simbox_of, unreadable,
+};
 use jostle_core::{Result, Vec3};
+use std::io::BufRead;
 
 /// The first version of CHARMM whose cells are symmetric matrices.
 const SYMMETRIC_CELLS: i32 = 25;
+
+/// Order of bytes and marks of records in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileLayout {
+    order: ByteOrder,
+    marks: RecordMarks,
+}
+
+/// Number of bits in the marks on both sides of a Fortran record, which are its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RecordMarks {
+    Bits32,
+    Bits64,
+}
+
+impl FileLayout {
+    /// Layout of a file that begins with these bytes: the first record of a DCD file has 84 bytes and begins
+    /// with a word of four letters.
+    pub(super) fn of(start: &[u8]) -> Option<FileLayout> {
+        let is = |mark: &[u8]| {
+            start.starts_with(mark) && [b"CORD", b"VELD"].iter().any(|w| start[mark.len()..].starts_with(*w))
+        };
+        let layout = |order, marks| Some(FileLayout { order, marks });
+        match () {
+            () if is(&84i32.to_le_bytes()) => layout(ByteOrder::Little, RecordMarks::Bits32),
+            () if is(&84i32.to_be_bytes()) => layout(ByteOrder::Big, RecordMarks::Bits32),
+            () if is(&84i64.to_le_bytes()) => layout(ByteOrder::Little, RecordMarks::Bits64),
+            () if is(&84i64.to_be_bytes()) => layout(ByteOrder::Big, RecordMarks::Bits64),
+            () => None,
+        }
+    }
+}
 
 /// Numbers in records, each of which stands between two marks of its length.
 struct Records {
@@ -64,7 +98,7 @@ impl Records {
     }
 }
 
-pub(super) struct Dcd {
+pub(super) struct Source {
     records: Records,
     atoms: usize,
     /// The atoms that move, where others are fixed.
@@ -73,18 +107,21 @@ pub(super) struct Dcd {
     first: Vec<Vec3>,
     first_step: u64,
     every: u64,
-    /// In ps; 0 where the file does not say.
+    /// Time step in ps; 0 where the file does not tell.
     timestep: f64,
-    /// As which version of CHARMM the file was written; 0: not as one.
+    /// Version of CHARMM whose format the file has; 0: none.
     version: i32,
     unit_cell: bool,
     fourth: bool,
     frames: u64,
 }
 
-impl Dcd {
-    pub fn open(binary: Binary, marks: RecordMarks) -> Result<Self> {
-        let mut records = Records { binary, marks };
+impl Source {
+    pub fn open(mut stream: ByteStream) -> Result<Self> {
+        let start = stream.fill_buf().map_err(|e| unreadable(&e))?;
+        let no_layout = || damaged("this is no DCD file: its first record has not 84 bytes");
+        let FileLayout { order, marks } = FileLayout::of(start).ok_or_else(no_layout)?;
+        let mut records = Records { binary: Binary::new(stream, order), marks };
         let r = &mut records;
         r.expect(84)?;
         match r.binary.bytes(4)? {
@@ -108,7 +145,7 @@ impl Dcd {
         };
         let (version, first) = (control[19], Vec::new());
         let count = |word: i32| u64::try_from(word).unwrap_or(0);
-        Ok(Dcd {
+        Ok(Source {
             records,
             atoms,
             free,
@@ -159,7 +196,7 @@ fn free_atoms(records: &mut Records, atoms: usize, fixed: i32) -> Result<Vec<usi
     records.whole(free)?.into_iter().map(id).collect()
 }
 
-impl FrameSource for Dcd {
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         if self.records.binary.at_end()? {
             return Ok(None);
@@ -191,16 +228,12 @@ impl FrameSource for Dcd {
     fn units(&self) -> FileUnits {
         FileUnits::Fixed("A")
     }
-
-    fn cast(&self) -> Option<&Cast> {
-        None
-    }
 }
 
 /// The edges of a cell, where these are the lower triangle of their symmetric matrix.
 fn symmetric(cell: [f64; 6], version: i32) -> Option<[Vec3; 3]> {
     let [xx, xy, yy, xz, yz, zz] = cell;
-    // Where one is a right angle, they are angles in degrees.
+    // Numbers are angles in degrees where one of them is a right angle.
     let angles = |range: std::ops::RangeInclusive<f64>| [xy, xz, yz].iter().all(|x| range.contains(x));
     let in_degrees = angles(0.0..=180.0) && [xy, xz, yz].contains(&90.0);
     let possible = version >= SYMMETRIC_CELLS && !in_degrees
@@ -250,5 +283,29 @@ fn edges([a, gamma, b, beta, alpha, c]: [f64; 6]) -> Result<[Vec3; 3]> {
     match edges.as_flattened().iter().all(|x| x.is_finite()) {
         true => Ok(edges),
         false => Err(damaged(format!("its unit cell makes no sense: edges {a} {b} {c}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_may_be_marked_in_four_ways() {
+        let starts = [
+            84i32.to_le_bytes().to_vec(),
+            84i32.to_be_bytes().to_vec(),
+            84i64.to_le_bytes().to_vec(),
+            84i64.to_be_bytes().to_vec(),
+        ];
+        let found = starts.map(|mark| FileLayout::of(&[&mark[..], b"CORD"].concat()));
+        let layouts = [
+            (ByteOrder::Little, RecordMarks::Bits32),
+            (ByteOrder::Big, RecordMarks::Bits32),
+            (ByteOrder::Little, RecordMarks::Bits64),
+            (ByteOrder::Big, RecordMarks::Bits64),
+        ];
+        assert_eq!(found, layouts.map(|(order, marks)| Some(FileLayout { order, marks })));
+        assert_eq!(FileLayout::of(&84i32.to_le_bytes()), None);
     }
 }

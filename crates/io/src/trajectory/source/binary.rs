@@ -1,22 +1,28 @@
 //! Numbers from a binary stream. No count in a file makes anyone reserve memory for more than the
 //! file has.
 
-use super::detect::ByteOrder;
 use super::stream::ByteStream;
 use super::{reserved, unreadable};
 use jostle_core::{Result, Vec3};
 use std::io::{BufRead, Read};
 
 /// A stream of numbers in one byte order.
-pub(super) struct Binary {
+pub(in crate::trajectory) struct Binary {
     stream: ByteStream,
     order: ByteOrder,
     block: Vec<u8>,
 }
 
-/// How many bytes a floating-point number has.
+/// Order of the bytes of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Width {
+pub(in crate::trajectory) enum ByteOrder {
+    Little,
+    Big,
+}
+
+/// Size of a floating-point number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::trajectory) enum Width {
     Single,
     Double,
 }
@@ -48,7 +54,7 @@ impl Binary {
         Binary { stream, order, block: Vec::new() }
     }
 
-    /// Whether there is nothing left.
+    /// Returns true at the end of the stream.
     pub fn at_end(&mut self) -> Result<bool> {
         self.stream.fill_buf().map(<[u8]>::is_empty).map_err(|e| unreadable(&e))
     }
@@ -59,7 +65,7 @@ impl Binary {
         f32 f32;
     }
 
-    /// That so many atoms can follow, which take so many bytes at least.
+    /// Checks that the file has room for these atoms, which take this number of bytes at least.
     ///
     /// # Errors
     /// If the file has no room for them.
@@ -67,7 +73,7 @@ impl Binary {
         self.stream.check_claim(atoms, bytes)
     }
 
-    /// So many bytes.
+    /// The next `count` bytes.
     pub fn bytes(&mut self, count: u64) -> Result<&[u8]> {
         self.block.clear();
         let limited = Read::take(&mut self.stream, count);
@@ -78,7 +84,7 @@ impl Binary {
         Ok(&self.block)
     }
 
-    /// So many floating-point numbers, handed over one by one.
+    /// The next `count` floating-point numbers, handed over one by one.
     pub fn floats(&mut self, count: usize, width: Width, mut each: impl FnMut(usize, f64)) -> Result<()> {
         let order = self.order;
         let bytes = self.bytes(count as u64 * width.bytes() as u64)?;
@@ -107,7 +113,7 @@ impl Binary {
         Ok(())
     }
 
-    /// So many vectors.
+    /// The next `count` vectors.
     pub fn vectors(&mut self, count: usize, width: Width) -> Result<Vec<Vec3>> {
         self.check_claim(count, 3 * count as u64 * width.bytes() as u64)?;
         // Reserved memory is not there before something is written to it: of a pipe, whose end nothing tells,

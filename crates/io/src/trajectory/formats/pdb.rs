@@ -3,17 +3,40 @@
 //! with the bonds (CONECT) of all but water, proteins and nucleic acids, which readers know; VMD reads no
 //! further.
 
+mod read;
+
 use super::dcd::unit_cell;
-use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use crate::forcefield::elements;
+use crate::pdb::{self, PdbLine};
 use crate::select::keywords::is_standard;
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
+use crate::trajectory::frame::{Frame, TrajectoryHeader};
+use crate::trajectory::units::{length_factor, picoseconds};
 use jostle_core::{AtomName, Error, Residue, Result};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-pub(super) struct Pdb;
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "pdb",
+    title: "PDB",
+    about: "PDB: text, positions to 0.001 A (0.001 in lj), names and residues",
+    contents: &[Content::Names],
+    precision: Precision { position: 0.0005, angle: 0.005, unit: Some("A"), ..Precision::EXACT },
+    access: Access::Stream,
+    writer: || Box::new(Writer),
+    recognize: |start| start.any_line(is_record).or_else(|| start.named(&[".pdb", ".ent"])),
+    open: |stream, path| Ok(Box::new(read::Source::new(stream, path))),
+};
 
-impl FormatWriter for Pdb {
+/// Returns true for a line that begins with the name of a record in capitals.
+fn is_record(line: &str) -> bool {
+    let record = PdbLine(line).record();
+    record == line.get(..6).unwrap_or(line).trim_end() && pdb::RECORDS.contains(&record)
+}
+
+struct Writer;
+
+impl FormatWriter for Writer {
     fn check(&self, header: &TrajectoryHeader) -> Result<()> {
         let too_long = |what: &str, name: &str| {
             Error::simulation(format!("the name \"{name}\" of {what} has more than four letters"))
@@ -31,10 +54,6 @@ impl FormatWriter for Pdb {
         }
     }
 
-    fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
-        Vec::new()
-    }
-
     fn frame(
         &mut self,
         header: &TrajectoryHeader,
@@ -43,7 +62,7 @@ impl FormatWriter for Pdb {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let angstrom = length_factor(header.units, "A");
-        // What a column of eight characters with three decimals holds.
+        // Range of a column of eight characters with three decimals.
         let fits = |x: f64| (-999.9995 < x) && (x < 9999.9995);
         let far = |r: &[f64; 3]| r.iter().any(|x| !fits(x * angstrom));
         if let Some(id) = frame.positions.iter().position(far) {
@@ -52,8 +71,7 @@ impl FormatWriter for Pdb {
             ))
             .hint("take another format, as xyz or xtc"));
         }
-        write(header, frame, number, angstrom, out)
-            .map_err(|e| Error::simulation(format!("a frame cannot be written as text: {e}")))
+        write(header, frame, number, angstrom, out).map_err(unwritable)
     }
 }
 
@@ -121,7 +139,7 @@ fn write_bonds(header: &TrajectoryHeader, out: &mut dyn Write) -> std::io::Resul
     Ok(())
 }
 
-/// What an atom is called: by its molecule, else by its species.
+/// Name and residue of an atom: those of its molecule, else those of its species.
 pub(super) fn called(header: &TrajectoryHeader, id: usize) -> (AtomName, Residue) {
     match header.atoms.atoms.get(id) {
         Some(atom) => {
@@ -132,9 +150,53 @@ pub(super) fn called(header: &TrajectoryHeader, id: usize) -> (AtomName, Residue
             let species = usize::from(header.species[id]);
             let name = header.names.get(species).map_or("X", String::as_str).to_string();
             let element = if elements::is_symbol(&name) { name.clone() } else { String::new() };
-            // What PDB calls residues that nobody knows.
+            // UNK is the name of unknown residues in PDB.
             let residue = Residue { name: "UNK".into(), number: 1, chain: String::new() };
             (AtomName { name, element, residue: 0 }, residue)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trajectory::source::{Evidence, FileStart};
+    use std::path::Path;
+
+    fn evidence(text: &str, name: &str) -> Option<Evidence> {
+        (FORMAT.recognize)(&FileStart::new(text.as_bytes(), Path::new(name)))
+    }
+
+    #[test]
+    fn files_are_recognized_by_any_of_their_first_lines() {
+        let atom = "ATOM      1  CB  ALA A   1       2.000   1.000   1.000  1.00  0.00";
+        for first in [
+            "",
+            "   ",
+            "SSBOND   1 CYS A    6    CYS A   11",
+            "HELIX    1  HA GLY A   86",
+            "SHEET    1   A 5",
+            "LINK         O   GLY A  49",
+            "DBREF  2JHQ A    1   226",
+            "SCALE1      0.033333",
+            "ORIGX1      1.0",
+            "MTRIX1   1  1.0",
+            "TER",
+            "USER  MOD",
+            "# a comment",
+            "! a comment",
+            "REMARK",
+            "END",
+        ] {
+            for mark in ["", "\u{feff}"] {
+                let found = evidence(&format!("{mark}{first}\n{atom}\n"), "a.dat");
+                assert!(matches!(found, Some(Evidence::Line(_))), "{first}");
+            }
+        }
+        assert_eq!(evidence("something\nelse\n", "a.pdb.gz"), Some(Evidence::Name));
+        for text in ["something\nelse\n", "ATOMS\n", "atoms 1 2 3\n", "", "\n"] {
+            assert_eq!(evidence(text, "a.txt"), None, "{text}");
+        }
+        assert_eq!(evidence("\n", "a.pdb"), None);
     }
 }

@@ -2,23 +2,19 @@
 //! (<https://gsd.readthedocs.io/en/stable/file-layer.html>, <https://gsd.readthedocs.io/en/stable/schema-hoomd.html>).
 //! The index is read along with the frames.
 
-use super::stream::check_claim;
-use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, unreadable};
+use super::TIME;
+use crate::trajectory::frame::Snapshot;
+use crate::trajectory::source::{AtomLabels, FileUnits, FrameSource, check_claim, damaged, unreadable};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-pub(in crate::trajectory) const MAGIC: u64 = 0x65DF_65DF_65DF_65DF;
-
-/// Where a frame has its time, if it says one.
-pub(in crate::trajectory) const TIME: &str = "log/time";
-
 /// Bytes of an entry of the index, and of the list of names.
 const ENTRY: usize = 32;
 const NAME: u64 = 64;
 
-/// Where an array is.
+/// Place and shape of an array.
 #[derive(Debug, Clone, Copy)]
 struct Chunk {
     frame: u64,
@@ -29,19 +25,19 @@ struct Chunk {
     kind: u8,
 }
 
-pub(super) struct Gsd {
+pub(super) struct Source {
     file: File,
     /// Entries of the index ahead, the next last.
     ahead: Vec<Chunk>,
-    /// Where the next entries are, and how many places are left for them.
+    /// Place of the next entries, and number of places left for them.
     index: (u64, u64),
-    /// How many frames there can be: as many as there are places for entries.
+    /// Largest number of frames: that of places for entries.
     most_frames: u64,
     names: HashMap<u16, String>,
     /// The chunks of frame 0, which hold in all frames that have no other.
     first: HashMap<String, Chunk>,
     atoms: usize,
-    cast: Cast,
+    labels: AtomLabels,
     frames: u64,
     /// Known of files of our own.
     units: Option<UnitSystem>,
@@ -52,7 +48,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     eight.map_or(0, u64::from_le_bytes)
 }
 
-impl Gsd {
+impl Source {
     pub fn open(mut file: File) -> Result<Self> {
         let header = read_at(&mut file, 0, 256)?;
         let version = (u64_at(&header, 40) >> 32) as u32;
@@ -71,13 +67,13 @@ impl Gsd {
         };
         let names = (0..).zip(names).collect();
         let index = (u64_at(&header, 8), u64_at(&header, 16));
-        let (ahead, first, cast) = (Vec::new(), HashMap::new(), Cast::default());
+        let (ahead, first, labels) = (Vec::new(), HashMap::new(), AtomLabels::default());
         let writer = text(header.get(48..112).unwrap_or_default());
         let units = writer.strip_prefix("jostle ").and_then(|w| w.split_once(" units "));
         let units = units.and_then(|(_, name)| UnitSystem::ALL.into_iter().find(|u| u.name() == name));
         let size = file.metadata().map_err(|e| unreadable(&e))?.len();
         let most_frames = index.1.min(size / ENTRY as u64);
-        Ok(Gsd { file, ahead, index, most_frames, names, first, atoms: 0, cast, frames: 0, units })
+        Ok(Source { file, ahead, index, most_frames, names, first, atoms: 0, labels, frames: 0, units })
     }
 
     /// The next entry of the index, which stays where it is.
@@ -137,8 +133,8 @@ impl Gsd {
         Ok(self.numbers(chunk, self.atoms, 3)?.as_chunks::<3>().0.to_vec())
     }
 
-    fn read_cast(&mut self, types: Option<Chunk>, ids: Option<Chunk>) -> Result<()> {
-        self.cast.names = match types {
+    fn read_labels(&mut self, types: Option<Chunk>, ids: Option<Chunk>) -> Result<()> {
+        self.labels.names = match types {
             Some(chunk) => {
                 let bytes = read_at(&mut self.file, chunk.at, chunk.rows.saturating_mul(chunk.columns))?;
                 bytes.chunks(chunk.columns.max(1) as usize).map(text).collect()
@@ -149,15 +145,15 @@ impl Gsd {
             Some(chunk) => self.numbers(chunk, self.atoms, 1)?,
             None => vec![0.0; self.atoms],
         };
-        if species.iter().any(|s| *s as usize >= self.cast.names.len()) {
+        if species.iter().any(|s| *s as usize >= self.labels.names.len()) {
             return Err(damaged("an atom has a type without a name"));
         }
-        self.cast.species = species.into_iter().map(|s| s as u16).collect();
+        self.labels.species = species.into_iter().map(|s| s as u16).collect();
         Ok(())
     }
 }
 
-impl FrameSource for Gsd {
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let frame = self.frames;
         let mut chunks = HashMap::new();
@@ -172,11 +168,11 @@ impl FrameSource for Gsd {
         if frame == 0 {
             self.first = chunks.clone();
         }
-        // What a frame does not have is as in the first.
-        let chunk = |gsd: &Gsd, name: &str| chunks.get(name).or(gsd.first.get(name)).copied();
-        let number = |gsd: &mut Gsd, name: &str| -> Result<Option<f64>> {
-            let Some(chunk) = chunk(gsd, name) else { return Ok(None) };
-            Ok(gsd.numbers(chunk, 1, 1)?.first().copied())
+        // Chunks that a frame does not have are as in the first.
+        let chunk = |source: &Source, name: &str| chunks.get(name).or(source.first.get(name)).copied();
+        let number = |source: &mut Source, name: &str| -> Result<Option<f64>> {
+            let Some(chunk) = chunk(source, name) else { return Ok(None) };
+            Ok(source.numbers(chunk, 1, 1)?.first().copied())
         };
         let atoms = number(self, "particles/N")?.ok_or_else(|| damaged("it has no particles"))?;
         let changed =
@@ -187,9 +183,9 @@ impl FrameSource for Gsd {
         let bytes = (self.atoms as u64).saturating_mul(12);
         check_claim(self.atoms as u64, bytes, Some(self.size()?.saturating_sub(at.at)))?;
         if frame == 0 || changed {
-            let before = std::mem::take(&mut self.cast);
-            self.read_cast(chunk(self, "particles/types"), chunk(self, "particles/typeid"))?;
-            if frame > 0 && before != self.cast {
+            let before = std::mem::take(&mut self.labels);
+            self.read_labels(chunk(self, "particles/types"), chunk(self, "particles/typeid"))?;
+            if frame > 0 && before != self.labels {
                 return Err(damaged("types of the atoms are others than in the first frame"));
             }
         }
@@ -207,7 +203,7 @@ impl FrameSource for Gsd {
         let velocities = chunk(self, "particles/velocity").map(|c| self.vectors(c)).transpose()?;
         let images = chunk(self, "particles/image").map(|c| self.vectors(c)).transpose()?;
         let images = images.map(|all| all.into_iter().map(|n| n.map(|x| x as i32)).collect());
-        // What is logged holds for its own frame alone.
+        // Logged values hold for their own frame alone.
         let time = chunks.get(TIME).copied().filter(|c| c.kind == 10).map(|c| self.numbers(c, 1, 1));
         let time = time.transpose()?.and_then(|t| t.first().copied()).filter(|t| t.is_finite());
         self.frames += 1;
@@ -218,12 +214,12 @@ impl FrameSource for Gsd {
         self.units.map_or(FileUnits::Unknown, FileUnits::Of)
     }
 
-    fn cast(&self) -> Option<&Cast> {
-        Some(&self.cast)
+    fn labels(&self) -> Option<&AtomLabels> {
+        Some(&self.labels)
     }
 
     fn refresh(&mut self) -> Result<()> {
-        let mut now = Gsd::open(self.file.try_clone().map_err(|e| unreadable(&e))?)?;
+        let mut now = Source::open(self.file.try_clone().map_err(|e| unreadable(&e))?)?;
         while now.peek()?.is_some_and(|chunk| chunk.frame < self.frames) {
             now.ahead.pop();
         }
@@ -233,7 +229,7 @@ impl FrameSource for Gsd {
     }
 }
 
-/// So many bytes from a place; no more memory is taken than the file has.
+/// `count` bytes from a place; no more memory is taken than the file has.
 fn read_at(file: &mut File, at: u64, count: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(at)).map_err(|e| unreadable(&e))?;

@@ -1,9 +1,11 @@
 //! H5MD (<https://h5md.nongnu.org/h5md.html>), as of MDAnalysis, LAMMPS, pyh5md and others: the first group of
 //! particles that has positions. Datasets may be of one piece or in chunks, packed by deflate or LZF.
 
-use super::stream::FROM_DEFLATE;
-use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, reserved, simbox_of};
 use crate::structure::around;
+use crate::trajectory::frame::Snapshot;
+use crate::trajectory::source::{
+    AtomLabels, FROM_DEFLATE, FileUnits, FrameSource, damaged, reserved, simbox_of,
+};
 use hdf5_pure::{AttrValue, Dataset, Datatype, File, FormatError, Group};
 use jostle_core::quantity::parse_quantity;
 use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
@@ -27,14 +29,16 @@ struct DatasetRows {
     data: Dataset,
     rows: u64,
     width: usize,
-    /// How many are read at once.
+    /// Number of rows that are read at once.
     band: u64,
     first: u64,
     ahead: Vec<f64>,
 }
 
-/// How many numbers these edges have; no more than what a file of so many bytes can hold when it is packed
-/// by deflate.
+/// Number of values with these edges.
+///
+/// # Errors
+/// If a file of `size` bytes cannot hold them even when it is packed by deflate.
 fn count(edges: &[u64], size: u64) -> Result<u64> {
     let all = edges.iter().fold(1u64, |all, n| all.saturating_mul(*n));
     if all / FROM_DEFLATE <= size {
@@ -62,7 +66,7 @@ impl DatasetRows {
         let held = (self.ahead.len() / self.width.max(1)) as u64;
         if !(self.first..self.first + held).contains(&row) {
             self.first = row / self.band * self.band;
-            // Of a file that was cut short, what is there is read.
+            // Rows that are there are read from a file that was cut short.
             let band = self.data.read_f64_rows(self.first, self.band).or_else(|_| {
                 self.first = row;
                 self.data.read_f64_rows(row, 1)
@@ -102,12 +106,12 @@ impl RowMarks {
     }
 }
 
-/// What is known of the particles at some steps, or, without steps, at all.
+/// Values of the particles at some steps, or, without steps, for all steps.
 struct Element {
     values: DatasetRows,
     steps: Option<RowMarks>,
     times: Option<RowMarks>,
-    /// One unit of its numbers in angstrom and picoseconds, and one of its times in picoseconds.
+    /// Unit of the values in angstrom and picoseconds, and unit of the times in picoseconds.
     scale: [Option<f64>; 2],
     /// The row that comes next.
     next: u64,
@@ -144,7 +148,7 @@ impl Element {
         element(value, Some(RowMarks::open(steps, size)?), member("time")?)
     }
 
-    /// Its numbers at a step, if it has any then.
+    /// Values at a step, if there are any.
     fn at(&mut self, step: f64) -> Result<Option<&[f64]>> {
         let Some(steps) = &mut self.steps else { return self.values.row(0).map(Some) };
         while self.next < self.values.rows {
@@ -164,7 +168,7 @@ impl Element {
     }
 }
 
-pub(super) struct H5md {
+pub(super) struct Source {
     path: PathBuf,
     /// Bytes of the file.
     size: u64,
@@ -174,15 +178,15 @@ pub(super) struct H5md {
     id: Option<Element>,
     edges: Option<Element>,
     periodic: [bool; 3],
-    /// By place in the file.
-    cast: Option<Cast>,
+    /// Labels of the atoms in the order of the file.
+    labels: Option<AtomLabels>,
     /// The ids of the atoms in the order of the latest frame.
     order: Vec<usize>,
     units: FileUnits,
     frame: u64,
 }
 
-impl H5md {
+impl Source {
     pub fn open(path: &Path) -> Result<Self> {
         let size = std::fs::metadata(path).map_or(0, |m| m.len());
         let file = File::open_streaming(path).map_err(failed)?;
@@ -224,7 +228,7 @@ impl H5md {
             (None, Some(_)) => FileUnits::Fixed("A"),
             (None, None) => FileUnits::Unknown,
         };
-        let mut h5md = H5md {
+        let mut h5md = Source {
             path: path.to_path_buf(),
             size,
             position,
@@ -233,13 +237,13 @@ impl H5md {
             id,
             edges,
             periodic,
-            cast: cast(&group, size)?,
+            labels: labels(&group, size)?,
             order: Vec::new(),
             units,
             frame: 0,
         };
         if let FileUnits::Of(_) = units {
-            // As they are.
+            // Numbers without units are taken as they are.
             let elements = [&mut h5md.velocity, &mut h5md.edges].into_iter().flatten();
             elements.chain([&mut h5md.position]).for_each(|element| element.scale = [None; 2]);
         }
@@ -274,7 +278,7 @@ impl H5md {
     }
 }
 
-impl FrameSource for H5md {
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         if self.frame >= self.position.values.rows {
             return Ok(None);
@@ -294,13 +298,13 @@ impl FrameSource for H5md {
         let n = positions.len();
         let ids = self.id.as_mut().map(|id| id.at(step)).transpose()?.flatten().map(<[f64]>::to_vec);
         if let Some(ids) = ids {
-            // What stands for atoms that are not there has a negative id.
+            // Places without an atom have a negative id.
             let mut order: Vec<usize> = (0..ids.len().min(n)).filter(|k| ids[*k] >= 0.0).collect();
             order.sort_by(|a, b| ids[*a].total_cmp(&ids[*b]));
             self.order = order;
         }
-        if let Some(cast) = self.cast.as_mut().filter(|_| frame == 0 && !self.order.is_empty()) {
-            cast.species = self.order.iter().filter_map(|k| cast.species.get(*k)).copied().collect();
+        if let Some(labels) = self.labels.as_mut().filter(|_| frame == 0 && !self.order.is_empty()) {
+            labels.species = self.order.iter().filter_map(|k| labels.species.get(*k)).copied().collect();
         }
         let positions = self.sort(positions);
         let vectors = |element: &mut Option<Element>| -> Result<Option<Vec<Vec3>>> {
@@ -324,17 +328,17 @@ impl FrameSource for H5md {
         self.units
     }
 
-    fn cast(&self) -> Option<&Cast> {
-        self.cast.as_ref()
+    fn labels(&self) -> Option<&AtomLabels> {
+        self.labels.as_ref()
     }
 
     fn refresh(&mut self) -> Result<()> {
         if std::fs::metadata(&self.path).is_ok_and(|now| now.len() == self.size) {
             return Ok(());
         }
-        let now = H5md::open(&self.path)?;
-        let (cast, order) = (std::mem::take(&mut self.cast), std::mem::take(&mut self.order));
-        *self = H5md { cast, order, frame: self.frame, ..now };
+        let now = Source::open(&self.path)?;
+        let (labels, order) = (std::mem::take(&mut self.labels), std::mem::take(&mut self.order));
+        *self = Source { labels, order, frame: self.frame, ..now };
         Ok(())
     }
 
@@ -352,8 +356,8 @@ fn ours(root: &Group) -> Result<Option<UnitSystem>> {
     Ok(says("units").filter(|_| says("name").as_deref() == Some("Jostle")).and_then(named))
 }
 
-/// Who the atoms are, where the file says: numbers with or without names, or names.
-fn cast(group: &Group, size: u64) -> Result<Option<Cast>> {
+/// Labels of the atoms, where the file has them: numbers with or without names, or names.
+fn labels(group: &Group, size: u64) -> Result<Option<AtomLabels>> {
     let is = |all: std::result::Result<Vec<String>, hdf5_pure::Error>| {
         all.is_ok_and(|all| all.iter().any(|n| n == "species"))
     };
@@ -363,7 +367,7 @@ fn cast(group: &Group, size: u64) -> Result<Option<Cast>> {
         _ => return Ok(None),
     };
     let data = data.map_err(failed)?;
-    // Those that change from frame to frame have those of the first.
+    // Labels that change from frame to frame are taken from the first.
     let rows = if data.shape().map_err(failed)?.len() > 1 { 1 } else { u64::MAX };
     count(&data.shape().map_err(failed)?[usize::from(rows == 1)..], size)?;
     let named: Vec<String> = match data.datatype().map_err(failed)? {
@@ -384,15 +388,15 @@ fn cast(group: &Group, size: u64) -> Result<Option<Cast>> {
             numbers.iter().map(ToString::to_string).collect()
         }
     };
-    let mut cast = Cast::default();
+    let mut labels = AtomLabels::default();
     for name in named {
-        let species = cast.number(&name)?;
-        cast.species.push(species);
+        let species = labels.species_number(&name)?;
+        labels.species.push(species);
     }
-    Ok(Some(cast))
+    Ok(Some(labels))
 }
 
-/// One unit of a dataset's numbers in angstrom and picoseconds, where it says which.
+/// Unit of a dataset's values in angstrom and picoseconds, where the dataset has one.
 fn unit(data: &Dataset, dimension: Dimension) -> Result<Option<f64>> {
     if dimension == Dimension::NUMBER {
         return Ok(None);

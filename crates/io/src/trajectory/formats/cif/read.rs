@@ -1,14 +1,13 @@
 //! mmCIF: a frame for each data block, and for each model of one. Only what is said of the cell and in
 //! the loop over `_atom_site` is looked at.
 
-use super::stream::ByteStream;
-use super::text::TextStream;
-use super::{Cast, FileUnits, FrameSource, Snapshot, damaged};
 use crate::forcefield::coordinates::cell;
 use crate::lines::LONGEST_LINE;
 use crate::pdb::Collector;
 use crate::structure::around;
-use jostle_core::{Error, Residue, Result, SimBox, UnitSystem, Vec3};
+use crate::trajectory::frame::Snapshot;
+use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream, damaged};
+use jostle_core::{Error, Names, Residue, Result, SimBox, UnitSystem, Vec3};
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -24,7 +23,7 @@ enum CifToken {
     Loop,
     /// `_category.item`, in small letters.
     Item(String),
-    /// Anything else; empty where the file does not say, by a point or a question mark.
+    /// Value; empty where the file has a point or a question mark.
     Value(String),
 }
 
@@ -68,7 +67,7 @@ fn words(line: &str) -> VecDeque<CifToken> {
     found
 }
 
-/// Where in a row of `_atom_site` there is what.
+/// Columns of `_atom_site`.
 #[derive(Debug, Clone, Default)]
 struct AtomSiteColumns {
     count: usize,
@@ -111,7 +110,7 @@ impl AtomSiteColumns {
 struct AtomSiteRow(Vec<String>);
 
 impl AtomSiteRow {
-    /// What is in a column; nothing where the file does not say.
+    /// Value in a column; empty where the file has none.
     fn at(&self, column: Option<usize>) -> &str {
         column.map_or("", |k| self.0[k].as_str())
     }
@@ -138,29 +137,29 @@ impl Said {
     }
 }
 
-pub(super) struct Cif {
+pub(super) struct Source {
     text: TextStream,
-    /// What is left of the line.
+    /// Rest of the line.
     words: VecDeque<CifToken>,
     said: Said,
-    /// Of the loop under way, if it is that over atoms.
+    /// Columns of the loop under way, if it is that over atoms.
     columns: Option<AtomSiteColumns>,
     /// An atom of the next model.
     waiting: Option<AtomSiteRow>,
-    cast: Cast,
+    labels: AtomLabels,
     frames: u64,
     units: FileUnits,
 }
 
-impl Cif {
+impl Source {
     pub fn new(stream: ByteStream, path: &Path) -> Self {
-        Cif {
+        Source {
             text: TextStream::new(stream, path),
             words: VecDeque::new(),
             said: Said::default(),
             columns: None,
             waiting: None,
-            cast: Cast::default(),
+            labels: AtomLabels::default(),
             frames: 0,
             units: FileUnits::Fixed("A"),
         }
@@ -204,7 +203,7 @@ impl Cif {
         }
     }
 
-    /// Takes a single item and its value.
+    /// Reads the value of a single item.
     fn item(&mut self, name: &str) -> Result<()> {
         let Some(CifToken::Value(value)) = self.peek()?.cloned() else {
             return Err(self.text.here().error(format!("{name} has no value")));
@@ -282,8 +281,8 @@ impl Cif {
             .hint("the file is truncated: still being written, or a run or a copy was cut short")
     }
 
-    /// Who an atom is, the first time; that it is the same later; where it is.
-    fn meet(
+    /// Position of an atom; its labels are taken in the first frame and compared in later ones.
+    fn read_atom(
         &mut self,
         row: &AtomSiteRow,
         columns: &AtomSiteColumns,
@@ -300,27 +299,27 @@ impl Cif {
         ]
         .map(|column| row.at(column));
         if self.frames == 0 {
-            let species = Cast::species_of(name, element);
+            let species = AtomLabels::species_of(name, element);
             collector.add_place(row.at(columns.alternative));
             collector.add([residue, chain, number, insertion], (name, element), || Residue {
                 name: residue.to_string(),
                 number: number.parse().unwrap_or(0),
                 chain: chain.to_string(),
             });
-            let species = self.cast.number(species)?;
-            self.cast.species.push(species);
+            let species = self.labels.species_number(species)?;
+            self.labels.species.push(species);
         } else {
-            self.cast.check_name(&self.text.here(), id, name)?;
+            self.labels.check_name(&self.text.here(), id, name)?;
         }
         let [x, y, z] = columns.position.map(|column| row.at(Some(column)));
         self.text.here().vector(&mut [x, y, z].into_iter(), ["x", "y", "z"])
     }
 }
 
-impl FrameSource for Cif {
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let (mut positions, mut collector, mut model) = (Vec::new(), Collector::default(), None);
-        // What is said of a block may come after its atoms.
+        // Items of a block may come after its atoms.
         loop {
             if let Some(columns) = self.columns.take() {
                 let Some(row) = self.row(&columns)? else { continue };
@@ -330,7 +329,7 @@ impl FrameSource for Cif {
                     break;
                 }
                 model = Some(of);
-                positions.push(self.meet(&row, &columns, positions.len(), &mut collector)?);
+                positions.push(self.read_atom(&row, &columns, positions.len(), &mut collector)?);
                 self.columns = Some(columns);
                 continue;
             }
@@ -355,8 +354,8 @@ impl FrameSource for Cif {
             };
         }
         if self.frames == 0 {
-            self.cast.alternatives = collector.alternatives();
-            self.cast.atoms = collector.names;
+            self.labels.alternatives = collector.alternatives();
+            self.labels.atoms = collector.names;
         }
         let simbox = self.said.cell()?.map_or_else(|| around(&positions), Ok)?;
         let (step, time) = (self.said.step.unwrap_or(self.frames), self.said.time);
@@ -368,9 +367,22 @@ impl FrameSource for Cif {
         self.units
     }
 
-    fn cast(&self) -> Option<&Cast> {
-        Some(&self.cast)
+    fn labels(&self) -> Option<&AtomLabels> {
+        Some(&self.labels)
     }
+}
+
+/// First frame of an mmCIF file, in its angstrom, names of the atoms, and which of them have alternative
+/// places.
+///
+/// # Errors
+/// If it has none, or is damaged.
+pub(crate) fn first_of_mmcif(path: &Path, text: &str) -> Result<(Snapshot, Names, Option<String>)> {
+    let mut source = Source::new(ByteStream::of_text(text), path);
+    let frame = source.next().map_err(|e| e.blame_file(path))?;
+    let frame = frame.ok_or_else(|| Error::file(path, "there are no atoms"))?;
+    let labels = source.labels().cloned().unwrap_or_default();
+    Ok((frame, labels.atoms, labels.alternatives))
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! whose encoder we use, trusts every count it reads. The compression has no specification; this
 //! follows `xdr3dfcoord` of GROMACS (F. van Hoesel) as `molly` documents it.
 
-use super::binary::{Binary, Width};
-use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, reserved, simbox_of};
+use crate::trajectory::frame::Snapshot;
+use crate::trajectory::source::{Binary, FileUnits, FrameSource, Width, damaged, reserved, simbox_of};
 use jostle_core::{Result, Vec3};
 
 pub(super) const MAGIC: i32 = 1995;
@@ -24,17 +24,17 @@ const SIZES: [u32; 73] = [
 /// The first index of a number of values that is not zero.
 const FIRST: usize = 9;
 
-pub(super) struct Xtc {
+pub(super) struct Source {
     binary: Binary,
 }
 
-impl Xtc {
+impl Source {
     pub fn new(binary: Binary) -> Self {
-        Xtc { binary }
+        Source { binary }
     }
 }
 
-impl FrameSource for Xtc {
+impl FrameSource for Source {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let b = &mut self.binary;
         if b.at_end()? {
@@ -68,10 +68,6 @@ impl FrameSource for Xtc {
 
     fn units(&self) -> FileUnits {
         FileUnits::Fixed("nm")
-    }
-
-    fn cast(&self) -> Option<&Cast> {
-        None
     }
 }
 
@@ -155,7 +151,7 @@ impl<'a> Bits<'a> {
         Bits { bytes, at: 0 }
     }
 
-    /// Whether more was read than there is.
+    /// Returns true where more was read than there is.
     fn overrun(&self) -> bool {
         self.at > 8 * self.bytes.len()
     }

@@ -6,9 +6,39 @@
 //! comes only how many of its children are there. So a file is readable after every frame, and is
 //! cut back by its length, as any other.
 
-use super::hdf5::{self, AttributeValue, DataPlace, FAN, NumberType, Objects};
-use super::{FormatWriter, Frame, Patch, TrajectoryHeader, WrittenSoFar};
+mod hdf5;
+#[cfg(feature = "h5md")]
+mod read;
+
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision};
+use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
+use crate::trajectory::source::{Evidence, FrameSource};
+use hdf5::{AttributeValue, DataPlace, FAN, NumberType, Objects};
 use jostle_core::{Error, Result, UnitSystem, Vec3};
+use std::path::Path;
+
+pub(super) const FORMAT: FormatDefinition = FormatDefinition {
+    name: "h5md",
+    title: "H5MD",
+    about: "H5MD, as HDF5: positions and velocities in single precision",
+    contents: &[Content::Velocities, Content::Images, Content::Names],
+    precision: Precision::SINGLE,
+    access: Access::Random,
+    writer: || Box::new(Writer::new()),
+    recognize: |start| start.bytes.starts_with(b"\x89HDF\r\n\x1a\n").then_some(Evidence::Signature),
+    open: |_, path| open(path),
+};
+
+#[cfg(feature = "h5md")]
+fn open(path: &Path) -> Result<Box<dyn FrameSource>> {
+    Ok(Box::new(read::Source::open(path)?))
+}
+
+#[cfg(not(feature = "h5md"))]
+fn open(_: &Path) -> Result<Box<dyn FrameSource>> {
+    Err(crate::trajectory::source::damaged("this is HDF5, which this program was built without")
+        .hint("build it with the feature h5md"))
+}
 
 /// Levels of the trees; level 0 are the nodes whose children are chunks.
 const LEVELS: u32 = 4;
@@ -16,14 +46,14 @@ const LEVELS: u32 = 4;
 const MOST: u64 = FAN.pow(LEVELS);
 
 /// The format, with what is the same for all frames of a file.
-pub(super) struct H5md {
-    /// Whether frames have velocities; known with the first. Those of a run do.
+struct Writer {
+    /// True where frames have velocities; known with the first. Those of a run do.
     velocities: bool,
 }
 
-impl H5md {
-    pub(super) fn new() -> Self {
-        H5md { velocities: true }
+impl Writer {
+    fn new() -> Self {
+        Writer { velocities: true }
     }
 }
 
@@ -42,13 +72,13 @@ impl FrameSeries {
         self.kind.width() * self.shape.iter().product::<u64>()
     }
 
-    /// Its bytes in a frame.
+    /// Bytes of the dataset in a frame.
     fn room(&self) -> u64 {
         self.chunk().next_multiple_of(8)
     }
 }
 
-/// Where everything is.
+/// Places of everything in a file.
 struct FileLayout<'a> {
     header: &'a TrajectoryHeader,
     /// Step, time, box, positions, then images and velocities where there are any.
@@ -70,7 +100,7 @@ impl<'a> FileLayout<'a> {
         series.push((NumberType::F32, atoms));
         let series: Vec<_> = series.into_iter().map(|(kind, shape)| FrameSeries { kind, shape }).collect();
         let mut layout = FileLayout { header, series, objects: 0 };
-        // As long with other numbers in it, and as long as with velocities.
+        // The length does not depend on the number of frames, nor on velocities.
         layout.objects = layout.describe(0).len() as u64;
         if !velocities {
             layout.series.pop();
@@ -78,7 +108,7 @@ impl<'a> FileLayout<'a> {
         layout
     }
 
-    /// What stands in front of so many frames.
+    /// Objects in front of the frames of a file with this number of them.
     fn describe(&self, frames: u64) -> Vec<u8> {
         let header = self.header;
         let [length, time, velocity] = match header.units {
@@ -139,7 +169,7 @@ impl<'a> FileLayout<'a> {
         out
     }
 
-    /// Where a frame begins, with the nodes that it brings along.
+    /// Place where a frame begins, with the nodes that it brings along.
     fn begin(&self, number: u64) -> u64 {
         let species = (4 * self.header.species.len() as u64).next_multiple_of(8);
         let frame: u64 = self.series.iter().map(FrameSeries::room).sum();
@@ -157,14 +187,14 @@ impl<'a> FileLayout<'a> {
         self.series[..series].iter().map(|s| hdf5::node_bytes(s.edges())).sum()
     }
 
-    /// Where a node is, which has so many of its level and tree before it.
+    /// Place of a node that has `index` nodes of its level and tree before it.
     fn node(&self, level: u32, index: u64, series: usize) -> u64 {
         let number = index * FAN.pow(level + 1);
         let above = Self::brought(number).take_while(|l| *l > level).count() as u64;
         self.begin(number) + above * self.before_node(self.series.len()) + self.before_node(series)
     }
 
-    /// Where a chunk is.
+    /// Place of a chunk.
     fn chunk(&self, number: u64, series: usize) -> u64 {
         let nodes = Self::brought(number).count() as u64 * self.before_node(self.series.len());
         self.begin(number) + nodes + self.series[..series].iter().map(FrameSeries::room).sum::<u64>()
@@ -187,7 +217,7 @@ impl<'a> FileLayout<'a> {
     }
 }
 
-impl FormatWriter for H5md {
+impl FormatWriter for Writer {
     fn check(&self, header: &TrajectoryHeader) -> Result<()> {
         let longest = header.names.iter().map(String::len).sum::<usize>() + 16 * header.names.len();
         if longest > usize::from(u16::MAX) || header.species.len() as u64 * 12 > u64::from(u32::MAX) {

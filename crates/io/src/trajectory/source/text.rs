@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The lines of a stream.
-pub(super) struct TextStream {
+pub(in crate::trajectory) struct TextStream {
     stream: ByteStream,
     path: PathBuf,
     line: String,
@@ -21,7 +21,7 @@ impl TextStream {
         TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0 }
     }
 
-    /// Goes to the next line; whether there is one.
+    /// Advances to the next line; returns false at the end of the file.
     ///
     /// # Errors
     /// If it cannot be read, is no text or has no end.
@@ -43,7 +43,7 @@ impl TextStream {
         Ok(more)
     }
 
-    /// Goes to the next line, which there must be.
+    /// Advances to the next line, which there must be.
     pub fn must_advance(&mut self, what: &str) -> Result<()> {
         if self.advance()? {
             return Ok(());
@@ -64,15 +64,15 @@ impl TextStream {
         &self.line
     }
 
-    /// For errors at the line, and numbers from it.
+    /// Line at hand, for errors and for numbers from it.
     pub fn here(&self) -> Lines<'_> {
         Lines::at_number(&self.path, self.number)
     }
 
-    /// That so many lines of atoms with so many columns can follow.
+    /// Checks that the file has room for this number of atoms' lines with this number of columns.
     ///
     /// # Errors
-    /// If the file has no room for them: a column takes a character and what parts it from the next.
+    /// If the file has no room for them: a column takes a character and a separator.
     pub fn check_claim(&self, atoms: u64, columns: usize) -> Result<()> {
         // The last line may lack its end.
         let left = self.stream.left().map(|left| left + 1);
