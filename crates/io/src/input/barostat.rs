@@ -14,7 +14,7 @@ pub enum Barostat {
     MonteCarlo {
         /// Target, energy / volume.
         pressure: f64,
-        /// Which edges change together.
+        /// Edges that change together.
         coupling: Coupling,
         /// Time steps between trials.
         every: u64,
@@ -53,7 +53,7 @@ impl Barostat {
     }
 }
 
-/// Which edges of the box change together.
+/// Edges of the box that change together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coupling {
     /// All of them: the box keeps its shape.

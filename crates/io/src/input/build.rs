@@ -1,4 +1,4 @@
-//! From checked values to the typed [`Input`]: what the values mean together.
+//! The typed [`Input`] from checked values, with the checks of values against each other.
 
 use super::barostat::refuse_changing_screening;
 use super::choice::NamedChoice;
@@ -80,7 +80,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     Ok(input)
 }
 
-/// What values are read with.
+/// Context in which values are read.
 pub(super) struct Builder<'a> {
     pub source: &'a Source,
     pub units: UnitSystem,

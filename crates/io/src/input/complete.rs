@@ -114,7 +114,7 @@ impl Printer<'_> {
         let _ = writeln!(out, "{} = {}{comment}", key.name, self.value(key, entry));
     }
 
-    /// What a quantity with a unit is in the units of the file.
+    /// Value of a quantity with a unit in the units of the file.
     fn converted(&self, entry: &Entry) -> String {
         match entry.value {
             Value::Quantity(x, dimension) if self.text(entry).starts_with(['"', '\'']) => {

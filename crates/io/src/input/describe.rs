@@ -158,7 +158,7 @@ fn rule(group: &Alternatives) -> String {
     }
 }
 
-/// What stands behind a key, briefly.
+/// Values of a key, briefly.
 fn shape(kind: Kind) -> String {
     match kind {
         Kind::Text => "text".into(),
@@ -326,7 +326,7 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Types(types) => types_json(types),
         Kind::Numbers => json!({ "type": "object", "additionalProperties": any_number() }),
         Kind::Pairs => {
-            // Which of these applies follows from the kind of the force.
+            // One of these applies, by the kind of the force.
             let kinds = PairKind::ALL.iter().map(|kind| {
                 let mut table = keys_json(&pair_keys(*kind), &[]);
                 if let Value::Object(map) = &mut table {
@@ -347,7 +347,7 @@ fn kind_json(kind: Kind) -> Value {
     }
 }
 
-/// Which of these applies follows from the kind of the bond or angle.
+/// Alternatives of which one applies, by the kind of the bond or angle.
 fn types_json(types: &Types) -> Value {
     let kinds = (types.kinds)().into_iter().map(|(kind, formula)| {
         let mut table = keys_json(&(types.keys)(kind), &[]);

@@ -125,7 +125,7 @@ impl Builder<'_> {
         Ok(Some(Located { value, span }))
     }
 
-    /// That of a pair force, which must have one.
+    /// Screening of a pair force whose kind needs it.
     fn pair_screening(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
         let given = self.screening(fields)?;
         if let Some(given) = &given
@@ -181,7 +181,7 @@ impl Builder<'_> {
         Ok(Located { value: MetalInput { functions, elements }, span })
     }
 
-    /// What becomes of forces beyond their cut-off.
+    /// Treatment of forces beyond their cut-off.
     fn long_range(&self, fields: &Fields) -> Result<ElectrostaticsKind> {
         Ok(match fields.need::<String>("kind")?.as_str() {
             "pme" => {

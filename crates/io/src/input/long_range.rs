@@ -70,7 +70,7 @@ impl StageInput {
     }
 }
 
-/// The same for a stage of an input.
+/// Checks the interval of long-range forces of a stage in an input.
 pub(super) fn check_long_range(
     source: &Source,
     fields: &Fields,

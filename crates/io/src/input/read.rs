@@ -1,5 +1,5 @@
-//! From TOML to values, checked against the schema: names, types, units, ranges, and which keys
-//! go together. What the values mean is none of its business.
+//! Values from TOML, checked against the schema: names, types, units, ranges, and which keys go together.
+//! The meaning of the values is left to `build`.
 
 use super::choice::{ForceKind, NamedChoice};
 use super::fields::{Entry, Fields, Origin, Value};
@@ -20,9 +20,9 @@ pub(super) struct Reader<'a> {
     units: UnitSystem,
 }
 
-/// What may be said about a pair of species.
+/// Keys of a pair of species.
 enum PairKeys {
-    /// These keys.
+    /// Keys that are known beforehand.
     Fixed(Vec<Key>),
     /// Numbers of any name, besides the cut-off.
     Free(Key),
@@ -31,7 +31,7 @@ enum PairKeys {
 type Item<'i> = Spanned<DeValue<'i>>;
 type Name<'i> = Spanned<DeString<'i>>;
 
-/// What messages call the top of the file.
+/// Name of the top of the file in messages.
 const TOP: &str = "the input";
 
 /// An entry that stands in the file.
@@ -45,7 +45,7 @@ pub(super) fn read(source: &Source, root: &Section) -> Result<(UnitSystem, Field
     let text: &str = &source.text;
     let document = DeTable::parse(text).map_err(|e| {
         let span = e.span().unwrap_or(0..0);
-        // What the parser would have expected instead rarely helps.
+        // The parser's list of expected characters rarely helps.
         let message = e.message().lines().next().unwrap_or("").split(", expected").next().unwrap_or("");
         source.error(&span, format!("this is not valid TOML: {message}")).hint(
             "text and quantities with a unit stand in quotes, bare numbers without, lists in [ ]; \
@@ -113,7 +113,7 @@ impl Reader<'_> {
 
     fn refuse_unknown(&self, table: &DeTable, keys: &[Key], label: &str) -> Result<()> {
         let unknown = table.keys().filter(|name| !keys.iter().any(|k| k.name == name.get_ref().as_ref()));
-        // In the order of the file.
+        // The first in the file is reported.
         let Some(name) = unknown.min_by_key(|name| name.span().start) else { return Ok(()) };
         let error = self.source.error(&name.span(), format!("unknown key \"{}\" in {label}", name.get_ref()));
         Err(match nearest(name.get_ref(), keys.iter().map(|k| k.name)) {
@@ -198,7 +198,7 @@ impl Reader<'_> {
         error.hint(format!("add {}", self.usage(key, label)))
     }
 
-    /// How a key is written.
+    /// Key as it is written in a file.
     fn usage(&self, key: &Key, label: &str) -> String {
         match key.kind {
             Kind::Table(_) if label == TOP => format!("a section [{}]", key.name),
@@ -512,7 +512,7 @@ impl Reader<'_> {
         Err(self.source.error(span, format!("\"{name}\" is {x}, but must be {}", range.about())))
     }
 
-    /// What could stand behind a key.
+    /// Example of a value.
     fn example(&self, kind: Kind) -> String {
         match kind {
             Kind::Text => "\"text\"".into(),
@@ -600,7 +600,7 @@ fn triple<T: Copy>(item: &Item, read: impl Fn(&Item) -> Result<Option<T>>) -> Re
     })
 }
 
-/// What a value of this kind is, in words.
+/// Kind of a value in words.
 pub(super) fn what(kind: Kind) -> &'static str {
     match kind {
         Kind::Text | Kind::Choice(_) | Kind::Device => "a string in quotes",

@@ -231,7 +231,7 @@ impl Builder<'_> {
                     .hint("add atoms = 1000, or give every species a count"));
             }
         };
-        // Where they are not given, the counts of species add up to them.
+        // The counts of species add up to the number of atoms where that is not given.
         let of_species = species.last().map_or(fields.span.clone(), |s| s.span.clone());
         self.room_for(atoms, &fields.get::<u64>("atoms").map_or(of_species, |atoms| atoms.span))?;
         let region = region(fields)?;

@@ -19,7 +19,7 @@ pub(super) enum TokenKind {
     Compare(NumberComparison),
 }
 
-/// How a number compares with another.
+/// Comparison of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberComparison {
     Less,
@@ -40,7 +40,7 @@ const COMPARISONS: [(&str, NumberComparison); 7] = [
     ("=", NumberComparison::Equal),
 ];
 
-/// Takes a text apart.
+/// Tokens of a text.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     let mut tokens = Vec::new();
     let mut at = 0;

@@ -4,11 +4,11 @@ use jostle_core::{Error, Result};
 use std::path::Path;
 use std::str::FromStr;
 
-/// Goes through the lines of a file.
+/// Iterator over the lines of a file.
 #[derive(Clone)]
 pub(crate) struct Lines<'a> {
     path: &'a Path,
-    /// What is left of the text.
+    /// Rest of the text.
     rest: &'a str,
     number: usize,
 }
@@ -20,7 +20,7 @@ impl<'a> Lines<'a> {
         Lines { path, rest: text, number: 0 }
     }
 
-    /// For errors at a line of a file that is read elsewhere, and numbers from it.
+    /// Lines for errors at a line of a file that is read elsewhere, and for numbers from it.
     pub fn at_number(path: &'a Path, number: usize) -> Self {
         Lines { path, rest: "", number }
     }

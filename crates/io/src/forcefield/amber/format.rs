@@ -6,7 +6,7 @@ const MOST_FIELDS: usize = 1000;
 /// The fields of lines of one format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FieldFormat {
-    /// Of these widths, over and over.
+    /// Columns of these widths, over and over.
     Columns(Vec<usize>),
     /// `(a)`: a line.
     Whole,

@@ -17,8 +17,7 @@ use std::path::Path;
 /// AMBER's charges have the square root of its Coulomb constant in them.
 const CHARGE: f64 = 18.2223;
 
-/// What scales 1-4 pairs where the file does not say (ff94 and later): electrostatics, then
-/// Lennard-Jones.
+/// Divisors of 1-4 pairs where the file has none (ff94 and later): electrostatics, then Lennard-Jones.
 const SCALE: [f64; 2] = [1.2, 2.0];
 
 /// A section: the text of its format, the line of its first field, and the lines themselves.
@@ -33,7 +32,7 @@ struct PrmtopFile<'a> {
     sections: HashMap<&'a str, PrmtopSection<'a>>,
 }
 
-/// Whether the file begins as these do.
+/// Returns true where a file begins as a prmtop does.
 pub(super) fn is_one(text: &str) -> bool {
     text.starts_with("%VERSION") || text.starts_with("%FLAG")
 }
@@ -130,7 +129,7 @@ impl<'a> PrmtopFile<'a> {
         self.optional(name)
     }
 
-    /// So many numbers of a section.
+    /// Numbers of a section, of which there must be `n`.
     fn exactly<T: std::str::FromStr>(&self, name: &str, n: usize) -> Result<Vec<T>> {
         let numbers = self.numbers(name)?;
         match numbers.len() {
@@ -216,7 +215,7 @@ impl PrmtopReader<'_> {
                 ];
                 let kind = BondKind::HarmonicBond;
                 let atoms = [a, b].map(by_three);
-                // What binds an extra point is its distance, and no spring.
+                // Bonds of an extra point are fixed distances, and no springs.
                 if let Some(k) = atoms.iter().position(|atom| self.assembly.is_massless(*atom)) {
                     bound.add_point(atoms[k], atoms[1 - k], parameters[1]);
                     of_points = name;

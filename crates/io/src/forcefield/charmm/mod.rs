@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path, text: &str, files: &[PathBuf], units: UnitSystem
 struct CharmmReader {
     psf: Psf,
     parameters: Parameters,
-    /// By atom, the name of its type.
+    /// Name of the type of each atom.
     types: Vec<String>,
     assembly: Assembly,
 }
@@ -142,7 +142,7 @@ impl CharmmReader {
     }
 
     fn dihedrals(&mut self) -> Result<()> {
-        // Some programs name a dihedral once for each of its terms.
+        // Dihedrals are named once for each of their terms by some programs.
         let mut seen = HashSet::new();
         for atoms in std::mem::take(&mut self.psf.dihedrals) {
             let [a, b, c, d] = atoms;
@@ -288,7 +288,7 @@ impl CharmmReader {
     }
 }
 
-/// How far apart along bonds two atoms are.
+/// Number of bonds between two atoms.
 #[derive(Clone, Copy)]
 enum Apart {
     Any,

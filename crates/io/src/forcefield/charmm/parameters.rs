@@ -12,7 +12,7 @@ const ANY: &str = "X";
 /// Rows of numbers by types of atoms; those of bonds, angles, dihedrals and pairs by [`one_way`].
 pub(super) type ParameterRows<const N: usize> = HashMap<[String; N], Vec<Vec<f64>>>;
 
-/// What all files say together; what stands in a later one replaces what stood before.
+/// Parameters of all files together; those of later files replace those of earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     /// The names of types by their numbers in topology files.
@@ -25,12 +25,12 @@ pub(super) struct Parameters {
     pub nonbonded: ParameterRows<1>,
     /// Pairs of types with parameters of their own.
     pub pairs: ParameterRows<2>,
-    /// What scales the charges of 1-4 pairs.
+    /// Factor of charges of 1-4 pairs.
     pub scale_14: Option<f64>,
     pub sizes: Sizes,
 }
 
-/// How sizes of two types make that of their pair.
+/// Rule by which the sizes of two types make that of their pair.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Sizes {
     #[default]

@@ -6,7 +6,7 @@ use crate::forcefield::edges_to_box;
 use crate::structure::Lines;
 use jostle_core::{AtomName, Dimension, Names, Residue, Result, UnitSystem, Vec3};
 
-/// Where the numbers begin.
+/// Column at which the numbers begin.
 const FIRST: usize = 20;
 
 pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use types::{Defaults, ParameterRow, Types, find, number, whole};
 
-/// Whether a file is one of these, by what its first line with a word is.
+/// Returns true for a topology of GROMACS, by its first line with a word.
 pub(super) fn is_one(text: &str) -> bool {
     let mut lines = text.lines().map(|line| line.split(';').next().unwrap_or("").trim());
     lines
@@ -59,7 +59,7 @@ fn heading(line: &SourceLine) -> Option<String> {
 /// A kind of molecule, with its atoms from 0.
 struct MoleculeKind {
     name: String,
-    /// So many bonds apart atoms have no pair force.
+    /// Number of bonds up to which atoms have no pair force.
     excluded: usize,
     atoms: Vec<TopologyAtom>,
     rows: Vec<(String, SourceLine)>,
@@ -74,7 +74,7 @@ struct TopologyAtom {
     mass: f64,
 }
 
-/// What binds the atoms of one molecule.
+/// Bonded term between atoms of one molecule.
 enum MoleculeTerm {
     Bond(BondKind, &'static str, Vec<f64>, [u32; 2]),
     Angle(Vec<f64>, [u32; 3]),
@@ -90,7 +90,7 @@ struct TopologyFile {
     defaults: Option<Defaults>,
     types: Types,
     kinds: Vec<MoleculeKind>,
-    /// Which kinds there are, and how many of each, in their order, with the lines that say so.
+    /// Kinds and numbers of molecules, in their order, with their lines.
     molecules: Vec<(usize, usize, SourceLine)>,
 }
 
@@ -272,7 +272,7 @@ fn add(assembly: &mut Assembly, term: &MoleculeTerm, first: u32) -> Result<()> {
 type Maps = HashMap<usize, u32>;
 
 impl MoleculeKind {
-    /// What binds the atoms, with the lines that say so.
+    /// Bonded terms between the atoms, with their lines.
     fn terms(
         &self,
         types: &Types,
@@ -411,7 +411,7 @@ impl MoleculeKind {
         self.atoms.get(word.parse::<usize>().ok()?.checked_sub(1)?)
     }
 
-    /// What bonds and angles call the types of a row's atoms.
+    /// Names of the types of a row's atoms in bonds and angles.
     fn types_of(&self, row: &ParameterRow, types: &Types) -> Vec<String> {
         let of = |word: &String| types.atoms.get(&self.atom(word)?.of_type).map(|t| t.bonded.clone());
         row.types.iter().map(|word| of(word).unwrap_or_default()).collect()
@@ -430,7 +430,7 @@ impl MoleculeKind {
         if !functions.contains(&row.function) {
             return Err(line.error(format!("the {what} function {} is not read", row.function)));
         }
-        // How many parameters these functions have.
+        // Number of parameters of these functions.
         let least = match (what, row.function) {
             ("constraint", _) => 1,
             ("dihedral", 1 | 4 | 9) => 3,

@@ -379,7 +379,7 @@ static FIELDS: Section = Section {
     ],
 };
 
-/// What is told which atoms are meant.
+/// Selection of atoms.
 pub(super) const ATOMS: Key =
     Key::new("atoms", Kind::Text, Absent("all"), "the atoms, in words: jostle help select lists them");
 pub(super) const GROUP: Key =

@@ -1,5 +1,4 @@
-//! What an input file may say, as one table of sections and keys (`keys.rs`, and `stage.rs` for
-//! stages). The reader, its messages about what is wrong, `jostle schema` and the input that
+//! Contents of an input file, as one table of sections and keys (`keys.rs`, and `stage.rs` for stages). The reader, its messages about what is wrong, `jostle schema` and the input that
 //! `jostle check` prints all follow from it; the parameters of pairs come from the registry of
 //! potentials.
 
@@ -16,7 +15,7 @@ use std::sync::LazyLock;
 /// A table of the input file.
 #[derive(Debug)]
 pub struct Section {
-    /// Its keys, in the order of the documentation.
+    /// Keys of the section, in the order of the documentation.
     pub keys: &'static [Key],
     /// Keys of which at most one may be given.
     pub alternatives: &'static [Alternatives],
@@ -27,51 +26,50 @@ pub struct Section {
 pub struct Alternatives {
     /// The keys.
     pub keys: &'static [&'static str],
-    /// Whether one of them must be given.
+    /// Need to give one of them.
     pub needed: Needed,
 }
 
-/// When one of several alternatives must be given.
+/// Need to give one of several alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needed {
     /// Always.
     Always,
     /// Never.
     Never,
-    /// If this key is given.
+    /// Needed where this key is given.
     With(&'static str),
 }
 
 /// A key of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// Its name.
+    /// Name of the key.
     pub name: &'static str,
-    /// What may stand behind it.
+    /// Kind of its values.
     pub kind: Kind,
-    /// What happens when it is not given.
+    /// Value of a key that is not given.
     pub default: Fallback,
-    /// One line for people.
+    /// Explanation in one line.
     pub about: &'static str,
     /// The key makes sense only beside one of these; empty: always.
     pub with: &'static [&'static str],
 }
 
-/// What happens when a key is not given.
+/// Value of a key that is not given.
 #[derive(Debug, Clone, Copy)]
 pub enum Fallback {
     /// The file is refused.
     Required,
-    /// As if this TOML value had been given.
+    /// This TOML value.
     Value(&'static str),
-    /// As if one of these had been given, depending on the unit system (in the order of
-    /// [`UnitSystem::ALL`]).
+    /// One of these TOML values, by the unit system (in the order of [`UnitSystem::ALL`]).
     ByUnits([&'static str; 6]),
-    /// What is done then, in words; empty where the key is one of several [`Alternatives`].
+    /// No value: what is done then, in words; empty where the key is one of several [`Alternatives`].
     Absent(&'static str),
 }
 
-/// What may stand behind a key.
+/// Kind of the values of a key.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// A string.
@@ -86,11 +84,11 @@ pub enum Kind {
     Number(NumberRange),
     /// A number in the units of the file, or a string with a unit, of one of these dimensions.
     Quantity(&'static [Dimension], NumberRange),
-    /// Such a quantity, or two, at the beginning and at the end of a stage.
+    /// Quantity, or two of them, at the beginning and at the end of a stage.
     Ramp(&'static [Dimension], NumberRange),
     /// Names of what stands elsewhere in the file, or a table with such a ramp for each of them.
     Ramps(&'static [Dimension], NumberRange),
-    /// One of a few words.
+    /// Word out of a few.
     Choice(fn() -> Vec<(&'static str, &'static str)>),
     /// A device: one of a few words, or one with a number.
     Device,
@@ -121,10 +119,10 @@ pub enum Kind {
     Types(&'static Types),
 }
 
-/// What types of bonds or angles may have, by the `kind` beside them.
+/// Parameters of types of bonds or angles, by the `kind` beside them.
 #[derive(Debug)]
 pub struct Types {
-    /// What they are types of.
+    /// Bond or angle, in words.
     pub what: &'static str,
     /// The kinds, with their formulas.
     pub kinds: fn() -> Vec<(&'static str, &'static str)>,
@@ -151,14 +149,14 @@ fn bonded_keys<K: BondedKind>(kind: K) -> Vec<Key> {
     kind.parameters().iter().map(key).collect()
 }
 
-/// One kind of a [`Kind::Variants`] table.
+/// Kind of a [`Kind::Variants`] table.
 #[derive(Debug)]
 pub struct Variant {
     /// `kind = "..."`
     pub name: &'static str,
-    /// One line for people.
+    /// Explanation in one line.
     pub about: &'static str,
-    /// Its keys besides `kind`.
+    /// Keys besides `kind`.
     pub section: Section,
 }
 
@@ -180,7 +178,7 @@ pub enum NumberRange {
 }
 
 impl NumberRange {
-    /// Whether a number is one of them.
+    /// Returns true for numbers in the range.
     pub fn contains(self, x: f64) -> bool {
         x.is_finite()
             && match self {
@@ -195,7 +193,7 @@ impl NumberRange {
             }
     }
 
-    /// What the numbers are, in words.
+    /// Range in words.
     pub fn about(self) -> &'static str {
         match self {
             NumberRange::Any => "a finite number",
@@ -302,7 +300,7 @@ fn measures() -> &'static [Variant] {
         };
         let variant = |kind: &'static jostle_analysis::Kind| {
             let every = Key::new("every", Kind::Count(1), Required, "steps between looks");
-            // What looks at the system as a whole cannot look at a part of it.
+            // Measurements of the system as a whole cannot be restricted to a part of it.
             let whole = matches!(
                 kind.observable,
                 jostle_analysis::Observable::Whole | jostle_analysis::Observable::Dipole
