@@ -4,10 +4,11 @@ use super::model::{
     Axis, Coupling, DeviceInput, Distribution, Lattice, Minimizer, Placement, Plane, Rigid, Scaling,
     TrajectoryFormat,
 };
-use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
+use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::Side;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Mixing, PairKind, Truncation};
+use std::str::FromStr;
 
 /// A choice that an input file names by a word.
 pub trait NamedChoice: Copy + 'static {
@@ -263,5 +264,22 @@ impl NamedChoice for Mixing {
 
     fn about(self) -> &'static str {
         Mixing::about(self)
+    }
+}
+
+/// Device by its name in an input file; `"cuda:1"` is the second GPU.
+impl FromStr for DeviceInput {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let numbered = || {
+            let index = name.strip_prefix("cuda:")?.parse().ok()?;
+            Some(DeviceInput::Cuda { index })
+        };
+        Self::from_name(name).or_else(numbered).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|device| device.name()).collect();
+            Error::input(format!("there is no device \"{name}\""))
+                .hint(format!("it may be {} or cuda:1, cuda:2, ...", names.join(", ")))
+        })
     }
 }

@@ -2,9 +2,10 @@
 
 use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Origin, Value};
+use super::keys::INPUT;
 use super::model::{Input, Source};
 use super::read::read;
-use super::schema::{Fallback, INPUT, Key, Kind, Section, Variant, pair_keys, table_keys};
+use super::schema::{Fallback, Key, Kind, Section, Variant, pair_keys, table_keys};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, UnitSystem};
 use std::fmt::Write;

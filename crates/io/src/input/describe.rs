@@ -1,10 +1,11 @@
 //! The schema for people ([`schema_text`]) and for programs ([`schema_json`]).
 
 use super::choice::choices;
+use super::keys::{ANGLE_TYPES, BOND_TYPES, INPUT};
 use super::model::DeviceInput;
 use super::schema::{
-    ANGLE_TYPES, Alternatives, BOND_TYPES, Fallback, INPUT, Key, Kind, Needed, NumberRange, Section, Types,
-    Variant, pair_cutoff, pair_keys, table_keys,
+    Alternatives, Fallback, Key, Kind, Needed, NumberRange, Section, Types, Variant, pair_cutoff, pair_keys,
+    table_keys,
 };
 use jostle_core::quantity::{UNITS, describe};
 use jostle_core::{Dimension, UnitSystem};

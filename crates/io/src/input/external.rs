@@ -1,7 +1,6 @@
 //! Forces from outside, `[[field]]` and `[[wall]]`, and `[grains]`, which rub against walls.
 
-use super::build::entry_span;
-use super::fields::Fields;
+use super::fields::{Fields, entry_span};
 use super::group;
 use super::model::{
     Axis, FieldInput, FieldStrength, ForceInput, GrainsInput, Input, Located, PairInput, Source, WallForce,

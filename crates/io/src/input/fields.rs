@@ -127,3 +127,8 @@ from_value! {
     Vec<Fields>: Value::Tables(tables) => tables.clone();
     Vec<Entry>: Value::Named(entries) => entries.clone();
 }
+
+/// Place of a key's value; that of the table where the key is not there.
+pub(super) fn entry_span(fields: &Fields, name: &str) -> ops::Range<usize> {
+    fields.entry(name).map_or(fields.span.clone(), |e| e.span.clone())
+}

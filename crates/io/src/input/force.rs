@@ -1,8 +1,8 @@
 //! `[[force]]`, `[metal]` and `[electrostatics]`: what acts between atoms.
 
-use super::build::{Builder, entry_span};
+use super::build::Builder;
 use super::choice::ForceKind;
-use super::fields::{Entry, Fields, Value};
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::formula;
 use super::model::*;
 use super::table;

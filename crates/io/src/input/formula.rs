@@ -1,7 +1,7 @@
 //! Forces that are written down: `kind = "formula"`.
 
 use super::choice::ForceKind;
-use super::fields::{Entry, Fields, Value};
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::model::{ForceInput, Input, PotentialInput, Source};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, Species};
@@ -66,7 +66,7 @@ pub(super) fn potential(source: &Source, fields: &Fields) -> Result<PotentialInp
     let parameters = numbers(fields, "parameters");
     for (name, _) in &parameters {
         if !formula.parameters().contains(name) {
-            return Err(unknown(source, &formula, name, &super::build::entry_span(fields, "parameters")));
+            return Err(unknown(source, &formula, name, &entry_span(fields, "parameters")));
         }
     }
     Ok(PotentialInput::Formula { formula: formula.into(), parameters })

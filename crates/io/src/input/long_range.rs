@@ -1,7 +1,6 @@
 //! `long_range_every = 2` of a stage: long-range forces that act at some steps only.
 
-use super::build::entry_span;
-use super::fields::Fields;
+use super::fields::{Fields, entry_span};
 use super::model::{Action, Source, StageInput};
 use jostle_core::{Error, Result};
 

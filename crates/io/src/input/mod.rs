@@ -1,6 +1,6 @@
 //! The input file: TOML, typed, checked against one schema.
 //!
-//! The contents of a file are defined in [`schema`]; everything else follows from it: reading with exact
+//! The contents of a file are defined by [`INPUT`]; everything else follows from it: reading with exact
 //! places in errors ([`Input::parse`]), the text and JSON forms of the schema, and the input with
 //! every default filled in.
 
@@ -15,6 +15,7 @@ mod fields;
 mod force;
 mod formula;
 mod group;
+mod keys;
 mod long_range;
 pub mod model;
 mod read;
@@ -25,6 +26,7 @@ mod table;
 
 pub use choice::NamedChoice;
 pub use describe::{schema_json, schema_text};
+pub use keys::INPUT;
 pub use model::Input;
 pub use table::TableFacts;
 
@@ -77,7 +79,7 @@ impl Input {
     /// sense, or contradicts itself. The error has the line, the reason and what would do.
     pub fn parse(path: &Path, text: &str) -> Result<Input> {
         let source = Source { path: path.to_path_buf(), text: text.into() };
-        let (units, fields) = read::read(&source, &schema::INPUT)?;
+        let (units, fields) = read::read(&source, &INPUT)?;
         build::build(source, units, &fields)
     }
 

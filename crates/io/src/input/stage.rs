@@ -1,8 +1,7 @@
 //! `[[stage]]`: what is done one after the other.
 
 use super::barostat::barostat;
-use super::build::entry_span;
-use super::fields::{Entry, Fields, Value};
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::group;
 use super::long_range::check_long_range;
 use super::model::*;

@@ -1,7 +1,7 @@
 //! `[system]` and `[species]`: which atoms there are, and where.
 
-use super::build::{Builder, entry_span};
-use super::fields::{Entry, Fields, Value};
+use super::build::Builder;
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::formula;
 use super::model::*;
 use crate::memory;

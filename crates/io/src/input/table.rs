@@ -1,7 +1,6 @@
 //! Forces from files: `kind = "table"`.
 
-use super::build::entry_span;
-use super::fields::Fields;
+use super::fields::{Fields, entry_span};
 use super::model::{ForceInput, Input, Located, PairInput, Source, TableInput};
 use crate::table::PairTable;
 use jostle_core::{Error, Result, Species};

@@ -3,7 +3,7 @@
 use jostle_core::{Dimension, Precision, Topology, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::*;
-use jostle_io::input::{schema, schema_json, schema_text};
+use jostle_io::input::{INPUT, schema_json, schema_text};
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{PairChoice, PairKind, Screening, Truncation};
 use std::path::Path;
@@ -259,7 +259,7 @@ fn the_schema_names_every_key() {
     let text = schema_text();
     let json = schema_json();
     let json_text = json.to_string();
-    for key in schema::INPUT.keys {
+    for key in INPUT.keys {
         assert!(text.contains(key.name) && json["properties"][key.name].is_object(), "{}", key.name);
     }
     for kind in PairKind::ALL {

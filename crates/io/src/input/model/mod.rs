@@ -2,15 +2,15 @@
 //! Facts that need the atoms (which species a structure file has) are resolved later, with errors that still
 //! point into the file.
 
+mod barostat;
 mod stage;
 
-pub use super::barostat::{Barostat, Coupling};
 pub use crate::trajectory::TrajectoryFormat;
+pub use barostat::{Barostat, Coupling};
 pub use stage::*;
 
-use super::choice::NamedChoice;
 use crate::Selection;
-use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3, WaterShape};
+use jostle_core::{Error, Exclude, UnitSystem, Vec3, WaterShape};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::Side;
 use jostle_potentials::{
@@ -18,7 +18,6 @@ use jostle_potentials::{
 };
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// A value and where in the input it stands.
@@ -604,21 +603,4 @@ pub enum DeviceInput {
         /// Number of the GPU, from 0.
         index: usize,
     },
-}
-
-/// Device by its name in an input file; `"cuda:1"` is the second GPU.
-impl FromStr for DeviceInput {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let numbered = || {
-            let index = name.strip_prefix("cuda:")?.parse().ok()?;
-            Some(DeviceInput::Cuda { index })
-        };
-        Self::from_name(name).or_else(numbered).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|device| device.name()).collect();
-            Error::input(format!("there is no device \"{name}\""))
-                .hint(format!("it may be {} or cuda:1, cuda:2, ...", names.join(", ")))
-        })
-    }
 }

@@ -1,16 +1,9 @@
-//! Contents of an input file, as one table of sections and keys (`keys.rs`, and `stage.rs` for stages). The reader, its messages about what is wrong, `jostle schema` and the input that
-//! `jostle check` prints all follow from it; the parameters of pairs come from the registry of
-//! potentials.
+//! Vocabulary of the definition of an input file: sections, keys, kinds of values, defaults. The definition itself
+//! is in `keys`. The reader, its messages about what is wrong, `jostle schema` and the input that `jostle check`
+//! prints all follow from it; the parameters of pairs come from the registry of potentials.
 
-mod keys;
-mod stage;
-
-pub use keys::{ANGLE_TYPES, BOND_TYPES, INPUT};
-
-use jostle_core::{Dimension, UnitSystem};
+use jostle_core::Dimension;
 use jostle_potentials::{BondedKind, PairKind};
-use keys::{ATOMS, GROUP};
-use std::sync::LazyLock;
 
 /// A table of the input file.
 #[derive(Debug)]
@@ -63,7 +56,7 @@ pub enum Fallback {
     Required,
     /// This TOML value.
     Value(&'static str),
-    /// One of these TOML values, by the unit system (in the order of [`UnitSystem::ALL`]).
+    /// One of these TOML values, by the unit system (in the order of [`jostle_core::UnitSystem::ALL`]).
     ByUnits([&'static str; 6]),
     /// No value: what is done then, in words; empty where the key is one of several [`Alternatives`].
     Absent(&'static str),
@@ -131,7 +124,7 @@ pub struct Types {
 }
 
 impl Types {
-    const fn of<K: BondedKind>() -> Types {
+    pub(super) const fn of<K: BondedKind>() -> Types {
         Types {
             what: K::WHAT,
             kinds: || K::ALL.iter().map(|k| (k.name(), k.formula())).collect(),
@@ -222,7 +215,7 @@ impl Key {
         Key { name, kind, default, about, with: &[] }
     }
 
-    const fn with(mut self, keys: &'static [&'static str]) -> Self {
+    pub(super) const fn with(mut self, keys: &'static [&'static str]) -> Self {
         self.with = keys;
         self
     }
@@ -276,67 +269,21 @@ pub fn pair_keys(kind: PairKind) -> Vec<Key> {
     parameters.chain(cutoff).collect()
 }
 
-/// The published sets of parameters of all potentials.
-fn presets() -> Vec<(&'static str, &'static str)> {
-    let mut names: Vec<(&str, &str)> = Vec::new();
-    for preset in PairKind::ALL.iter().flat_map(|kind| kind.presets()) {
-        if names.iter().all(|(name, _)| *name != preset.name) {
-            names.push((preset.name, preset.about));
-        }
-    }
-    names
-}
-
-/// The kinds of analysis, each with `every` and its own settings.
-fn measures() -> &'static [Variant] {
-    static MEASURES: LazyLock<Vec<Variant>> = LazyLock::new(|| {
-        let setting = |s: &'static jostle_analysis::Setting| {
-            let kind = match s.dimension {
-                Dimension::NUMBER => Kind::Number(NumberRange::Any),
-                _ => Kind::Quantity(std::slice::from_ref(&s.dimension), NumberRange::Any),
-            };
-            let default = s.default.map_or(Absent(""), |x| Value(format!("{x}").leak()));
-            Key::new(s.name, kind, default, s.about)
-        };
-        let variant = |kind: &'static jostle_analysis::Kind| {
-            let every = Key::new("every", Kind::Count(1), Required, "steps between looks");
-            // Measurements of the system as a whole cannot be restricted to a part of it.
-            let whole = matches!(
-                kind.observable,
-                jostle_analysis::Observable::Whole | jostle_analysis::Observable::Dipole
-            );
-            let atoms = [ATOMS, GROUP].into_iter().filter(|_| !whole);
-            let keys = std::iter::once(every).chain(atoms).chain(kind.settings.iter().map(setting));
-            let alternatives = match whole {
-                true => &[][..],
-                false => &[Alternatives { keys: &["atoms", "group"], needed: Needed::Never }],
-            };
-            // Made once, for the life of the program, like the tables that stand in this file.
-            let section = Section { keys: keys.collect::<Vec<Key>>().leak(), alternatives };
-            Variant { name: kind.name, about: kind.about, section }
-        };
-        jostle_analysis::kinds::ALL.iter().map(variant).collect()
-    });
-    &MEASURES
-}
-
-use Fallback::{Absent, ByUnits, Required, Value};
-use NumberRange::{Fraction, Inside, NonNegative, Positive};
-
-const LENGTH: &[Dimension] = &[Dimension::LENGTH];
-const TIME: &[Dimension] = &[Dimension::TIME];
-const RATE: &[Dimension] = &[Dimension::RATE];
-const MASS: &[Dimension] = &[Dimension::MASS];
-const CHARGE: &[Dimension] = &[Dimension::CHARGE];
-const FORCE: &[Dimension] = &[Dimension::FORCE];
-const VELOCITY: &[Dimension] = &[Dimension { length: 1, time: -1, ..Dimension::NUMBER }];
-const ACCELERATION: &[Dimension] = &[Dimension { length: 1, time: -2, ..Dimension::NUMBER }];
+pub(super) const LENGTH: &[Dimension] = &[Dimension::LENGTH];
+pub(super) const TIME: &[Dimension] = &[Dimension::TIME];
+pub(super) const RATE: &[Dimension] = &[Dimension::RATE];
+pub(super) const MASS: &[Dimension] = &[Dimension::MASS];
+pub(super) const CHARGE: &[Dimension] = &[Dimension::CHARGE];
+pub(super) const FORCE: &[Dimension] = &[Dimension::FORCE];
+pub(super) const VELOCITY: &[Dimension] = &[Dimension { length: 1, time: -1, ..Dimension::NUMBER }];
+pub(super) const ACCELERATION: &[Dimension] = &[Dimension { length: 1, time: -2, ..Dimension::NUMBER }];
 /// Force per charge.
-const ELECTRIC: &[Dimension] = &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
+pub(super) const ELECTRIC: &[Dimension] =
+    &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
 /// Force per length.
 pub(super) const STIFFNESS: &[Dimension] = &[Dimension { length: -2, energy: 1, ..Dimension::NUMBER }];
 /// Force per velocity.
-const DRAG: &[Dimension] = &[Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }];
-const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];
+pub(super) const DRAG: &[Dimension] = &[Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }];
+pub(super) const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];
 /// A bare number is the first.
-const DENSITY: &[Dimension] = &[Dimension::NUMBER_DENSITY, Dimension::MASS_DENSITY];
+pub(super) const DENSITY: &[Dimension] = &[Dimension::NUMBER_DENSITY, Dimension::MASS_DENSITY];

@@ -1,13 +1,18 @@
-//! All keys of an input file but those of stages.
+//! All keys of an input file, as one table of sections; those of stages are in `stage.rs`. The file is long because
+//! the table is.
 
-use super::stage::STAGE;
-use super::*;
-use crate::input::choice::{ForceKind, choices};
-use crate::input::model::{Axis, Distribution, Lattice, Placement, Rigid, Scaling};
-use jostle_core::{Algorithm, Exclude, Precision};
+mod stage;
+
+use super::choice::{ForceKind, choices};
+use super::model::{Axis, Distribution, Lattice, Placement, Rigid, Scaling};
+use super::schema::Fallback::{Absent, Required, Value};
+use super::schema::NumberRange::{Fraction, Inside, NonNegative, Positive};
+use super::schema::*;
+use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::Side;
-use jostle_potentials::{AngleKind, BondKind, EmbeddedKind, Mixing, Screening, Truncation};
+use jostle_potentials::{AngleKind, BondKind, EmbeddedKind, Mixing, PairKind, Screening, Truncation};
+use stage::STAGE;
 
 /// The whole file.
 pub static INPUT: Section = Section {
@@ -741,3 +746,14 @@ static RUN: Section = Section {
     ],
     alternatives: &[],
 };
+
+/// Published sets of parameters of all potentials.
+fn presets() -> Vec<(&'static str, &'static str)> {
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for preset in PairKind::ALL.iter().flat_map(|kind| kind.presets()) {
+        if names.iter().all(|(name, _)| *name != preset.name) {
+            names.push((preset.name, preset.about));
+        }
+    }
+    names
+}

@@ -1,9 +1,14 @@
 //! The keys of `[[stage]]`.
 
-use super::*;
+use super::{ATOMS, GROUP};
 use crate::input::barostat::BAROSTATS;
 use crate::input::choice::choices;
 use crate::input::model::{Axis, Minimizer, Plane, TrajectoryFormat};
+use crate::input::schema::Fallback::{Absent, ByUnits, Required, Value};
+use crate::input::schema::NumberRange::{NonNegative, Positive};
+use crate::input::schema::*;
+use jostle_core::Dimension;
+use std::sync::LazyLock;
 
 pub(super) static STAGE: Section = Section {
     keys: &[
@@ -210,3 +215,36 @@ static CHECKPOINT: Section = Section {
     keys: &[Key::new("every", Kind::Count(0), Value("0"), "steps between checkpoints; 0: none of these")],
     alternatives: &[],
 };
+
+/// Kinds of analysis, each with `every` and its own settings.
+fn measures() -> &'static [Variant] {
+    static MEASURES: LazyLock<Vec<Variant>> = LazyLock::new(|| {
+        let setting = |s: &'static jostle_analysis::Setting| {
+            let kind = match s.dimension {
+                Dimension::NUMBER => Kind::Number(NumberRange::Any),
+                _ => Kind::Quantity(std::slice::from_ref(&s.dimension), NumberRange::Any),
+            };
+            let default = s.default.map_or(Absent(""), |x| Value(format!("{x}").leak()));
+            Key::new(s.name, kind, default, s.about)
+        };
+        let variant = |kind: &'static jostle_analysis::Kind| {
+            let every = Key::new("every", Kind::Count(1), Required, "steps between looks");
+            // Measurements of the system as a whole cannot be restricted to a part of it.
+            let whole = matches!(
+                kind.observable,
+                jostle_analysis::Observable::Whole | jostle_analysis::Observable::Dipole
+            );
+            let atoms = [ATOMS, GROUP].into_iter().filter(|_| !whole);
+            let keys = std::iter::once(every).chain(atoms).chain(kind.settings.iter().map(setting));
+            let alternatives = match whole {
+                true => &[][..],
+                false => &[Alternatives { keys: &["atoms", "group"], needed: Needed::Never }],
+            };
+            // Made once, for the life of the program, like the tables that stand in this file.
+            let section = Section { keys: keys.collect::<Vec<Key>>().leak(), alternatives };
+            Variant { name: kind.name, about: kind.about, section }
+        };
+        jostle_analysis::kinds::ALL.iter().map(variant).collect()
+    });
+    &MEASURES
+}
