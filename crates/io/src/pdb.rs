@@ -57,14 +57,7 @@ impl<'a> PdbLine<'a> {
     /// none of those whose names in proteins, nucleic acids and water begin with it.
     pub fn element(self) -> &'a str {
         let said = self.field(76, 78);
-        if !said.is_empty() || !is_standard(self.field(17, 21)) {
-            return said;
-        }
-        let name = self.name().trim_start_matches(|c: char| c.is_ascii_digit());
-        match name.get(..1) {
-            Some(symbol) if "HCNOP".contains(symbol) || ["SG", "SD"].contains(&name) => symbol,
-            _ => "",
-        }
+        if said.is_empty() { element_of(self.name(), self.field(17, 21)) } else { said }
     }
 
     /// The number of the atom, as the bonds of CONECT have it.
@@ -104,6 +97,16 @@ impl<'a> PdbLine<'a> {
 
     fn field(self, from: usize, to: usize) -> &'a str {
         self.0.get(from..to.min(self.0.len())).unwrap_or("").trim()
+    }
+}
+
+/// Chemical symbol of an atom in a residue of proteins, nucleic acids and water whose name begins with it; else
+/// empty.
+pub(crate) fn element_of<'a>(name: &'a str, residue: &str) -> &'a str {
+    let name = name.trim_start_matches(|c: char| c.is_ascii_digit());
+    match name.get(..1).filter(|_| is_standard(residue)) {
+        Some(symbol) if "HCNOP".contains(symbol) || ["SG", "SD"].contains(&name) => symbol,
+        _ => "",
     }
 }
 

@@ -11,7 +11,8 @@ use crate::pdb::{self, PdbLine};
 use crate::select::keywords::is_standard;
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
 use crate::trajectory::frame::{Frame, TrajectoryHeader};
-use crate::trajectory::units::{length_factor, picoseconds};
+use crate::trajectory::title::FrameTitle;
+use crate::trajectory::units::length_factor;
 use jostle_core::{AtomName, Error, Residue, Result};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -82,9 +83,7 @@ fn write(
     angstrom: f64,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    let time = frame.time.map(|time| format!("t= {} ", time * picoseconds(header.units)));
-    let time = time.unwrap_or_default();
-    writeln!(out, "TITLE     by Jostle, units = {}, {time}step= {}", header.units, frame.step)?;
+    writeln!(out, "TITLE     {}", FrameTitle::of(header, frame))?;
     let [a, gamma, b, beta, alpha, c] = unit_cell(frame.simbox, angstrom);
     if a > 0.0 {
         let [alpha, beta, gamma] = [alpha, beta, gamma].map(|cosine| cosine.acos().to_degrees());

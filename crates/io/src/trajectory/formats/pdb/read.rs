@@ -5,7 +5,8 @@ use crate::pdb::{Collector, PdbLine};
 use crate::structure::around;
 use crate::trajectory::frame::Snapshot;
 use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream, damaged};
-use jostle_core::{Result, SimBox, UnitSystem};
+use crate::trajectory::title::FrameTitle;
+use jostle_core::{Result, SimBox};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -43,21 +44,6 @@ impl Source {
             wide: false,
             notes: Vec::new(),
         }
-    }
-
-    /// Time and step from the title of a frame, where it has them.
-    fn title(&mut self, text: &str) -> (Option<f64>, Option<u64>) {
-        let behind = |key: &str| {
-            let rest = text.split_once(key)?.1.trim_start();
-            Some(rest.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or(rest))
-        };
-        // Reduced numbers are written as they are.
-        let named = |name: &str| UnitSystem::ALL.into_iter().find(|u| u.name() == name && u.is_reduced());
-        if let Some(units) = behind("units = ").and_then(named) {
-            self.units = FileUnits::Of(units);
-        }
-        let time = behind("t= ").and_then(|t| t.parse().ok()).filter(|t: &f64| t.is_finite());
-        (time, behind("step= ").and_then(|step| step.parse().ok()))
     }
 
     /// Takes the labels of an atom in the first frame, and compares them in later ones.
@@ -130,8 +116,9 @@ impl FrameSource for Source {
             match line.record() {
                 "MODEL" => in_model = true,
                 "TITLE" => {
-                    let (t, s) = self.title(&text);
-                    (time, step) = (t.or(time), s.or(step));
+                    let title = FrameTitle::read(&text);
+                    (time, step) = (title.time.or(time), title.step.or(step));
+                    self.units = title.reduced.map_or(self.units, FileUnits::Of);
                 }
                 "CRYST1" => {
                     let here = self.text.here();
