@@ -1,5 +1,5 @@
 //! Embedded-atom files of DYNAMO, as LAMMPS reads them: `funcfl` (one metal), `setfl` (alloys) and
-//! its Finnis-Sinclair variant. Which of them a file is follows from what is in it.
+//! its Finnis-Sinclair variant. The kind of a file follows from its contents.
 //!
 //! Energies are in eV and distances in angstrom.
 
@@ -21,7 +21,7 @@ pub struct Dynamo {
     pub cutoff: f64,
     /// F(rho) of each element.
     embedding: Vec<UniformTable>,
-    /// f(r), by the element that feels it, then by the element it comes from.
+    /// f(r), by the element at which the density is, then by the element it comes from.
     density: Vec<Vec<UniformTable>>,
     /// r phi(r).
     pair: Vec<Vec<UniformTable>>,

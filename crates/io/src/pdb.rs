@@ -128,7 +128,7 @@ impl Collector {
     /// Adds the atom of a line.
     pub fn add_line(&mut self, line: PdbLine) {
         self.add_place(line.field(16, 17));
-        // Insertion codes and what follows the last number tell residues apart, too.
+        // Insertion codes and segments tell residues apart, too.
         let marks = [line.field(17, 21), line.field(21, 27), line.field(72, 76), ""];
         let chain = if line.field(21, 22).is_empty() { marks[2] } else { line.field(21, 22) };
         self.add(marks, (line.name(), line.element()), || Residue {

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 pub(super) const TOWARDS: LocalFrame =
     LocalFrame { arms: Arms::AsLong, origin: [0.0; 2], x: [1.0, 0.0], y: [-1.0, 1.0], place: [0.0; 3] };
 
-/// Bonds, angles or dihedrals: what there is of them, by type.
+/// Bonds, angles or dihedrals, by type.
 struct TermGroup<K, const N: usize> {
     /// The kinds, with the names of their energies.
     terms: Vec<(K, &'static str)>,
@@ -251,7 +251,7 @@ impl Assembly {
     }
 
     /// Gives a pair a force of its own instead of the pair forces: epsilon, sigma, and the product of
-    /// both charges with what scales it.
+    /// both charges with their factor.
     ///
     /// # Errors
     /// If a parameter makes no sense, or an atom is not there.

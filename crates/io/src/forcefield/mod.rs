@@ -41,7 +41,7 @@ pub struct Molecules {
     pub names: Names,
     /// Bonded terms between the atoms.
     pub topology: Topology,
-    /// The forces of what binds them.
+    /// Forces of the bonded terms.
     pub forces: Forces,
     /// Epsilon and sigma of every two species, a square by rows.
     pub lennard_jones: Vec<[f64; 2]>,
@@ -63,7 +63,7 @@ pub enum Boundary {
 }
 
 impl Molecules {
-    /// Reads a topology by what is in it, with the files that it needs.
+    /// Reads a topology, whose format follows from its contents, with the files that it needs.
     ///
     /// # Errors
     /// If a file cannot be read, is of no known format, is damaged, has a force that Jostle has not, or
@@ -101,7 +101,7 @@ impl Molecules {
         ))
     }
 
-    /// The system with these coordinates, and the forces of what binds its atoms; `periodic` as the
+    /// System with these coordinates, and the forces of its bonded terms; `periodic` as the
     /// input says.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ impl LennardJonesParameters {
 
 impl Input {
     /// All forces of molecules: `bound` are those of their files along bonds. Without `[[force]]` and
-    /// `[electrostatics]` all atoms meet each other in open space.
+    /// `[electrostatics]` all pairs of atoms interact in open space.
     ///
     /// # Errors
     /// If the input leaves out how far forces reach, or has others than a force field.

@@ -116,7 +116,7 @@ impl OpenmmReader<'_, '_> {
         let particles: Vec<Node> = items(root, "Particles").collect();
         let forces: Vec<Node> = items(root, "Forces").collect();
         let kind = |force: &Node| force.attribute("type").unwrap_or_default().to_string();
-        // First what says which Lennard-Jones type an atom is of.
+        // Forces that tell the Lennard-Jones types of atoms come first.
         for force in &forces {
             match kind(force).as_str() {
                 "NonbondedForce" => self.nonbonded(*force)?,

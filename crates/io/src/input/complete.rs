@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 impl Input {
     /// The input with every default filled in: TOML that reads back as the same input. Quantities
-    /// with units are followed by what they are in the units of the file; keys that are absent and
+    /// with units are followed by their values in the units of the file; keys that are absent and
     /// have no value of their own are named in comments.
     ///
     /// # Errors

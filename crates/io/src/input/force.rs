@@ -26,18 +26,7 @@ impl Builder<'_> {
         };
         formula::refuse_keys(self.source, kind, fields)?;
         let cutoff = fields.get::<f64>("cutoff").map(|c| c.value);
-        let mut truncation: Truncation = fields.need_choice("truncation")?;
-        if let Some(given) = fields.get::<f64>("switch_from") {
-            let Truncation::Switched { from } = &mut truncation else {
-                let message =
-                    format!("\"switch_from\" means nothing with truncation = \"{}\"", truncation.name());
-                return Err(self
-                    .source
-                    .error(&given.span, message)
-                    .hint("leave it out, or choose truncation = \"switched\""));
-            };
-            *from = given.value;
-        }
+        let truncation = self.truncation(fields)?;
         let names: Vec<&str> = species.iter().map(|s| s.value.name.as_str()).collect();
         let entries: Vec<Entry> = fields.need("pairs")?;
         let mut seen: HashMap<[String; 2], String> = HashMap::new();
@@ -93,6 +82,22 @@ impl Builder<'_> {
             pairs,
         };
         Ok(Located { value, span: fields.span.clone() })
+    }
+
+    fn truncation(&self, fields: &Fields) -> Result<Truncation> {
+        let mut truncation: Truncation = fields.need_choice("truncation")?;
+        if let Some(given) = fields.get::<f64>("switch_from") {
+            let Truncation::Switched { from } = &mut truncation else {
+                let message =
+                    format!("\"switch_from\" means nothing with truncation = \"{}\"", truncation.name());
+                return Err(self
+                    .source
+                    .error(&given.span, message)
+                    .hint("leave it out, or choose truncation = \"switched\""));
+            };
+            *from = given.value;
+        }
+        Ok(truncation)
     }
 
     fn preset(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<Preset>>> {

@@ -122,7 +122,7 @@ fn restraint(source: &Source, fields: &Fields) -> Result<Located<RestraintInput>
 }
 
 impl RestraintInput {
-    /// The atoms that it speaks of.
+    /// Selections of the restraint.
     fn selections(&self) -> &[Located<Selection>] {
         match &self.holds {
             Holds::Places { atoms, .. } => std::slice::from_ref(atoms),
@@ -145,10 +145,10 @@ fn reference_center(system: &System, atoms: &[u32]) -> Option<Vec3> {
 }
 
 impl Input {
-    /// Chooses all atoms that the input speaks of by words, among those of a system as it begins.
+    /// Chooses the atoms of all selections of the input, among those of a system as it begins.
     ///
     /// # Errors
-    /// If a selection has no atoms, or speaks of what is not there; the error points at the word.
+    /// If a selection has no atoms, or names something that is not there; the error points at the word.
     pub fn choose(&self, system: &mut System) -> Result<()> {
         system.groups.clear();
         (system.reference_positions, system.reference_box) = (Vec::new(), None);

@@ -13,8 +13,8 @@ struct Misfit {
 }
 
 impl StageInput {
-    /// Refuses long-range forces that act at some steps only where there are none, or where somebody would look at
-    /// other steps: velocities there are not those of the forces at that time.
+    /// Refuses long-range forces that act at some steps only where there are none, or where a stage
+    /// samples other steps: velocities there are not those of the forces at that time.
     ///
     /// # Errors
     /// Names the keys that do not go together.

@@ -5,7 +5,7 @@ use super::fields::{Entry, Fields, Value, entry_span};
 use super::group;
 use super::long_range::check_long_range;
 use super::model::*;
-use super::read::join;
+use super::read::words::join;
 use jostle_core::quantity::nearest;
 use jostle_core::thermostat::NoseHoover;
 use jostle_core::{Error, Result};

@@ -148,7 +148,7 @@ impl<'a> AtomProperties<'a> {
         }
     }
 
-    /// Refuses names of what is not there at all.
+    /// Refuses names that are not there at all.
     fn check(&self, text: TextProperty, value: &NameValue) -> Result<(), Fault> {
         match text {
             TextProperty::ResidueName | TextProperty::Chain => self.needs_residues(&value.span),
@@ -311,7 +311,7 @@ impl<'a> AtomProperties<'a> {
         if centers.is_empty() {
             return Ok(vec![false; of.len()]);
         }
-        // No two atoms are further apart than this, so that nobody looks at images beyond.
+        // No two atoms are further apart than this, so that images beyond need no search.
         let extent = |k: usize| {
             let along = || state.position.iter().map(|r| r[k]);
             let edge = simbox.edges()[k].iter().map(|x| x * x).sum::<f64>().sqrt();

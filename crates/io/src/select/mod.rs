@@ -14,7 +14,7 @@ use parse::Expression;
 use std::ops::Range;
 use std::path::Path;
 
-/// A choice of atoms by what they are called and where they are.
+/// Choice of atoms by their names and positions.
 ///
 /// ```
 /// use jostle_core::{SimBox, Species, System, UnitSystem};
@@ -55,7 +55,7 @@ impl Fault {
     }
 }
 
-/// A message that names what was meant, if anything is near.
+/// Message with the name that may have been meant, if one is similar.
 fn meant<'a>(word: &str, candidates: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
     nearest(word, candidates).map_or(otherwise.to_string(), |near| format!("did you mean \"{near}\"?"))
 }

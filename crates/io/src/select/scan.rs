@@ -62,7 +62,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
             _ => match COMPARISONS.iter().find(|(sign, _)| rest.starts_with(sign)) {
                 Some((sign, comparison)) => (TokenKind::Compare(*comparison), sign.len()),
                 None => {
-                    // A "!" by itself is no sign: it ends as a word that nobody knows.
+                    // A "!" by itself is no sign: it becomes an unknown word.
                     let ends = |(k, c): &(usize, char)| {
                         c.is_whitespace()
                             || matches!(c, '(' | ')' | '"' | '<' | '>' | '=')

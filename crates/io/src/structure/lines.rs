@@ -62,7 +62,7 @@ impl<'a> Lines<'a> {
         Error::file_line(self.path, line.max(1), message)
     }
 
-    /// A word as a number or whatever is wanted there.
+    /// Word as a value of another type.
     pub fn parse<T: FromStr>(&self, word: Option<&str>, what: &str) -> Result<T> {
         let word = word.ok_or_else(|| self.error(format!("the line ends before {what}")))?;
         word.parse().map_err(|_| self.error(format!("{what} cannot be read from \"{word}\"")))

@@ -88,7 +88,7 @@ impl FrameHeader {
 }
 
 impl FrameHeader {
-    /// Along which axes the box repeats: as somebody asked for, else as the file says, else along all
+    /// Axes along which the box repeats: those asked for, else those of the file, else all
     /// where there is a box.
     pub(crate) fn periodic(&self, asked: Option<[bool; 3]>) -> [bool; 3] {
         asked.or(self.periodic).unwrap_or([self.lattice.is_some(); 3])

@@ -84,8 +84,8 @@ pub struct TrajectoryHeader {
     pub images: bool,
 }
 
-/// Extent of a trajectory; a checkpoint keeps it, so that a resumed run cuts off what the interrupted one
-/// wrote later.
+/// Extent of a trajectory; a checkpoint keeps it, so that a resumed run cuts off the frames that the
+/// interrupted one wrote later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WrittenSoFar {
     /// Frames in the file.

@@ -1,5 +1,5 @@
 //! Extra points of AMBER: points without mass that follow atoms. What the file does not say of them
-//! (`VIRTUAL_SITE_FRAMES`) follows from what is bound to the atom that they are bound to, by the rules of
+//! (`VIRTUAL_SITE_FRAMES`) follows from the bonds of the atom that they are bound to, by the rules of
 //! sander and pmemd (`define_frames` of both, with the axes of Stone and Alderton, Mol. Phys. 56 (1985) 1047).
 
 use super::super::assembly::TOWARDS;
@@ -80,7 +80,7 @@ impl PrmtopReader<'_> {
     /// Finds out how points follow atoms.
     ///
     /// # Errors
-    /// If that cannot be told from the file, or an atom has no mass and no place either.
+    /// If that does not follow from the file, or an atom has no mass and no place either.
     pub(super) fn extra_points(&mut self, section: &str, bound: &BondGraph) -> Result<()> {
         let mut found = self.stated_frames()?;
         let types = self.file.names("AMBER_ATOM_TYPE", self.assembly.n_atoms())?;
@@ -128,7 +128,7 @@ impl PrmtopReader<'_> {
         }
     }
 
-    /// The atoms and the axes of points on an atom, as what is bound to it has them.
+    /// Atoms and axes of points on an atom, by the atoms that are bound to it.
     fn frames(
         &self,
         (atom, lie): (u32, Lie),

@@ -40,7 +40,7 @@ pub(super) fn is_one(text: &str) -> bool {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// If a section is missing or damaged, or has what Jostle has not; the error has the line.
+/// If a section is missing or damaged, or has terms that Jostle has not; the error has the line.
 pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecules> {
     let file = PrmtopFile::new(path, text)?;
     let pointers: Vec<i64> = file.numbers("POINTERS")?;
@@ -185,7 +185,7 @@ impl PrmtopReader<'_> {
         Ok(())
     }
 
-    /// The rows of a list, which are so many numbers wide.
+    /// Rows of a list, which are `N` numbers wide.
     fn rows<const N: usize>(&self, name: &str) -> Result<Vec<[i64; N]>> {
         let numbers: Vec<i64> = self.file.optional(name)?;
         match numbers.as_chunks::<N>() {
@@ -415,7 +415,7 @@ impl PairCoefficients {
     fn get(&self, file: &PrmtopFile, a: usize, b: usize) -> Result<[f64; 2]> {
         let place = (a >= 1 && b >= 1 && a <= self.size && b <= self.size)
             .then(|| self.index[self.size * (a - 1) + b - 1]);
-        // Types that make hydrogen bonds in old force fields; what is left of it is nothing.
+        // Types that make hydrogen bonds in old force fields have no such term today.
         if let Some(bridge) = place.filter(|place| *place < 0).map(|place| place.unsigned_abs() as usize - 1)
             && self.bridges.iter().all(|values| values.get(bridge) == Some(&0.0))
         {

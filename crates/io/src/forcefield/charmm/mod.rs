@@ -245,7 +245,7 @@ impl CharmmReader {
         let bound = topology.partners(n);
         let near = topology.exclusions(n, jostle_core::Exclude::SecondBonded);
         let scale = self.parameters.scale_14.unwrap_or(1.0);
-        // Lone pairs feel what their first hosts feel; 1-4 pairs are those of atoms.
+        // Lone pairs have the exclusions of their first hosts; 1-4 pairs are those of atoms.
         let mut with_lone_pairs: Vec<Vec<u32>> = (0..n as u32).map(|atom| vec![atom]).collect();
         for pair in &self.psf.lone_pairs {
             with_lone_pairs[pair.hosts[0] as usize].push(pair.site);

@@ -73,7 +73,7 @@ impl ParameterSection {
 }
 
 impl Parameters {
-    /// Adds what a file says.
+    /// Adds the parameters of a file.
     ///
     /// # Errors
     /// If a row is damaged; the error has the line.
@@ -154,7 +154,7 @@ impl Parameters {
             let word = words.get(place + 1).map(String::as_str);
             self.scale_14 = Some(lines.number(word, "e14fac")?);
         }
-        // Options stay as they are until a file says otherwise.
+        // Options stay as they are until a file changes them.
         for word in &words {
             match word.get(..4) {
                 Some("GEOM") => self.sizes = Sizes::Geometric,
@@ -205,7 +205,7 @@ fn bare(line: &str) -> &str {
     line.split('!').next().unwrap_or("")
 }
 
-/// The types that a row begins with, and its numbers, of which there are at least so many.
+/// Types that a row begins with, and its numbers, of which there are at least `least`.
 fn split<const N: usize>(lines: &Lines, words: &[&str], least: usize) -> Result<([String; N], Vec<f64>)> {
     let Some((types, rest)) = words.split_first_chunk::<N>().filter(|(_, rest)| rest.len() >= least) else {
         return Err(lines.error(format!(

@@ -1,4 +1,4 @@
-//! Protein structure files (PSF): atoms and what is bound to what, in CHARMM's format, X-PLOR's, and
+//! Protein structure files (PSF): atoms and bonded terms, in CHARMM's format, X-PLOR's, and
 //! the extended ones of both.
 
 use crate::structure::Lines;
@@ -27,7 +27,7 @@ pub(super) struct LonePair {
     pub hosts: Vec<u32>,
     /// Weight of hosts in an average of them.
     pub weight: Weight,
-    /// Distance, angle and dihedral, or what stands for them.
+    /// Distance, angle and dihedral, or the numbers in their place.
     pub values: [f64; 3],
     /// Line in the file.
     pub line: usize,

@@ -194,7 +194,7 @@ pub struct MoleculesInput {
     pub topology: PathBuf,
     /// The parameters of a topology that has none of its own.
     pub parameters: Vec<PathBuf>,
-    /// Macros that GROMACS' preprocessor knows.
+    /// Macros that are defined for GROMACS' preprocessor.
     pub define: Vec<String>,
     /// Folders of files that it includes.
     pub include: Vec<PathBuf>,
@@ -254,7 +254,7 @@ pub enum Placement {
 /// Size of a lattice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LatticeExtent {
-    /// `atoms = 864`: the cube of cells that holds so many (an error names the nearest numbers).
+    /// `atoms = 864`: the cube of cells that holds this number (an error names the nearest numbers).
     Atoms(usize),
     /// `cells = [6, 6, 6]`
     Cells([usize; 3]),
@@ -357,7 +357,8 @@ pub struct RestraintInput {
 pub enum Scaling {
     /// Reference positions stay where they are.
     None,
-    /// Their centre of mass keeps its place relative to the edges, and they theirs around it.
+    /// The centre of mass of the reference positions keeps its place relative to the edges, and the positions
+    /// theirs around it.
     Center,
 }
 
@@ -420,7 +421,7 @@ pub struct WallInput {
 pub enum WallForce {
     /// `force = { ... }`; the wall is the species `wall` of its pairs.
     Pairs(Box<Located<ForceInput>>),
-    /// `material = "grains"`: what grains do to each other.
+    /// `material = "grains"`: the forces between grains.
     Grains,
 }
 
@@ -521,7 +522,7 @@ pub enum ElectrostaticsKind {
     },
     /// `kind = "reaction-field"`
     ReactionField {
-        /// Relative permittivity of what is beyond the cut-off; `None`: a conductor.
+        /// Relative permittivity beyond the cut-off; `None`: a conductor.
         dielectric: Option<f64>,
     },
     /// `kind = "cutoff"`

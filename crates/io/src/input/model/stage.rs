@@ -20,14 +20,14 @@ pub struct StageInput {
     /// at the beginning and at the end of the stage, between which it changes linearly. `None`: as they are
     /// defined.
     pub restraints: Option<Vec<[f64; 2]>>,
-    /// `long_range_every = 2`: long-range forces act at every so many steps, so many times as strongly; 1:
+    /// `long_range_every = 2`: long-range forces act at every n-th step, n times as strongly; 1:
     /// always.
     pub long_range_every: u64,
     /// `deform = { kind = "shear", plane = "xy", rate = 1e-4 }`: the box changes its shape.
     pub deformation: Option<Deformation>,
     /// `trajectory = { every = 500, format = "xtc" }`
     pub trajectory: Option<TrajectoryInput>,
-    /// `measure = [{ kind = "rdf", every = 50 }]`: what is analyzed while it runs.
+    /// `measure = [{ kind = "rdf", every = 50 }]`: analyses while the stage runs.
     pub measures: Vec<Located<MeasureInput>>,
     /// `checkpoint = { every = 10_000 }`; 0: only at the end of the stage. (One is also written
     /// about every ten minutes of wall time and when the run is interrupted.)
@@ -40,7 +40,7 @@ impl StageInput {
         Self::quiet(name, Action::Dynamics { steps, timestep, thermostat: None })
     }
 
-    /// A minimisation of at most so many iterations that writes nothing but a checkpoint at its
+    /// A minimisation of at most `steps` iterations that writes nothing but a checkpoint at its
     /// end.
     pub fn minimize(name: impl Into<String>, steps: u64, force_tolerance: f64, timestep: f64) -> Self {
         let minimizer = Minimizer::default();
@@ -104,13 +104,13 @@ impl StageInput {
         self
     }
 
-    /// The stage with long-range forces that act at every so many steps, so many times as strongly.
+    /// The stage with long-range forces that act at multiples of `every` steps, `every` times as strongly.
     pub fn long_range(mut self, every: u64) -> Self {
         self.long_range_every = every;
         self
     }
 
-    /// The stage with a row of measurements every so many steps.
+    /// The stage with a row of measurements every `every` steps.
     pub fn thermo(mut self, every: u64) -> Self {
         self.thermo_every = every;
         self
@@ -128,7 +128,7 @@ impl StageInput {
         self
     }
 
-    /// The stage with an analysis that looks every so many steps.
+    /// The stage with an analysis every `every` steps.
     pub fn measure(
         mut self,
         every: u64,
@@ -140,7 +140,7 @@ impl StageInput {
         self
     }
 
-    /// The stage with a checkpoint every so many steps.
+    /// The stage with a checkpoint every `every` steps.
     pub fn checkpoint(mut self, every: u64) -> Self {
         self.checkpoint_every = every;
         self
@@ -187,7 +187,7 @@ pub enum Minimizer {
 /// Temperature control.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ThermostatInput {
-    /// Velocities scaled to the temperature every so many steps (Rapaport's equilibration).
+    /// Velocities scaled to the temperature at intervals (Rapaport's equilibration).
     Rescale {
         /// Target.
         temperature: f64,

@@ -56,7 +56,7 @@ pub(super) enum Hint {
     Read(Style),
     /// Style of LAMMPS that is not read.
     Other,
-    /// Nothing, or a comment of somebody's.
+    /// Nothing, or a comment.
     None,
 }
 

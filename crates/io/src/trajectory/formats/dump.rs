@@ -1,6 +1,7 @@
 //! LAMMPS dumps in text (<https://docs.lammps.org/dump.html>): written in full precision, read of style atom
 //! and custom.
 
+use crate::structure::Lines;
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
 use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
 use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream};
@@ -33,7 +34,7 @@ fn write(header: &TrajectoryHeader, frame: &Frame, out: &mut dyn Write) -> std::
     let (origin, lengths, [xy, xz, yz]) = (simbox.origin(), simbox.lengths(), simbox.tilts());
     let periodic = simbox.periodic().map(|p| if p { "pp" } else { "ff" }).join(" ");
     writeln!(out, "ITEM: TIMESTEP\n{}\nITEM: NUMBER OF ATOMS\n{}", frame.step, frame.positions.len())?;
-    // Bounds are those of what surrounds a tilted box.
+    // Bounds are those of the cuboid around a tilted box.
     let low = [0.0f64.min(xy).min(xz).min(xy + xz), 0.0f64.min(yz), 0.0];
     let high = [0.0f64.max(xy).max(xz).max(xy + xz), 0.0f64.max(yz), 0.0];
     let tilted = !simbox.is_orthorhombic();
@@ -98,7 +99,7 @@ impl Source {
         Ok(self.text.line().split_whitespace().collect())
     }
 
-    /// The box by its bounds: those of what surrounds it, where it is tilted.
+    /// Box by its bounds: those of the cuboid around it, where it is tilted.
     fn simbox(&mut self, flags: &[String]) -> Result<SimBox> {
         let tilted = flags.first().is_some_and(|f| f == "xy");
         if flags.first().is_some_and(|f| f == "abc") {
@@ -130,8 +131,109 @@ impl Source {
         SimBox::new(origin, lengths, tilts, periodic).map_err(|e| here.error(e.message()))
     }
 
-    fn atoms(&mut self, columns: &[String], count: u64, simbox: &SimBox, frame: &mut Snapshot) -> Result<()> {
-        let place = |name: &str| columns.iter().position(|c| c == name);
+    /// Reads the atoms of a frame, in any order.
+    fn atoms(&mut self, names: &[String], count: u64, simbox: &SimBox, frame: &mut Snapshot) -> Result<()> {
+        let columns = AtomColumns::of(names, &self.text.here())?;
+        self.text.check_claim(count, names.len())?;
+        let mut atoms = Vec::new();
+        for k in 0..count {
+            self.text.must_advance(&format!("atom {} of {count}", k + 1))?;
+            let here = self.text.here();
+            let words: Vec<&str> = self.text.line().split_whitespace().collect();
+            if words.len() != names.len() {
+                return Err(here
+                    .error(format!("the atom has {} columns instead of {}", words.len(), names.len()))
+                    .hint("the file is truncated or damaged"));
+            }
+            let number = |at: usize| here.number(words.get(at).copied(), &names[at]);
+            let vector =
+                |at: [usize; 3]| -> Result<Vec3> { Ok([number(at[0])?, number(at[1])?, number(at[2])?]) };
+            let mut position = vector(columns.position)?;
+            if columns.scaled {
+                position = simbox.to_cartesian(position);
+            }
+            let velocity = columns.velocity.map_or(Ok([0.0; 3]), vector)?;
+            let image = columns.image.map_or(Ok([0.0; 3]), vector)?.map(|n| n as i32);
+            let name = columns.species.and_then(|at| words.get(at)).copied().unwrap_or("X");
+            let species = self.labels.species_number(name)?;
+            let id = match columns.id {
+                Some(at) => here.parse(words.get(at).copied(), "the id")?,
+                None => k + 1,
+            };
+            atoms.push(DumpAtom { id, species, position, velocity, image });
+        }
+        atoms.sort_unstable_by_key(|a| a.id);
+        self.compare_with_first(names, &columns, &atoms)?;
+        frame.positions = atoms.iter().map(|a| a.position).collect();
+        frame.velocities = columns.velocity.map(|_| atoms.iter().map(|a| a.velocity).collect());
+        let images = columns.image.is_some() || columns.unbroken;
+        frame.images = images.then(|| atoms.iter().map(|a| a.image).collect());
+        Ok(())
+    }
+
+    /// Takes ids and species of the first frame, and compares those of later ones with them.
+    fn compare_with_first(
+        &mut self,
+        names: &[String],
+        columns: &AtomColumns,
+        atoms: &[DumpAtom],
+    ) -> Result<()> {
+        let here = self.text.here();
+        if atoms.windows(2).any(|w| w[0].id == w[1].id) {
+            return Err(here.error("two atoms of the frame have the same id"));
+        }
+        if self.frames == 0 {
+            if columns.id.is_none() {
+                self.notes.push(NO_IDS.to_string());
+            }
+            let like = |c: &&String| {
+                columns.velocity.is_none() && ["vel", "vx", "vy", "vz"].iter().any(|v| c.contains(v))
+            };
+            let note =
+                |c: &String| format!("the column {c} is not read: velocities would have to be vx vy vz");
+            self.notes.extend(names.iter().filter(like).map(note));
+            self.ids = atoms.iter().map(|a| a.id).collect();
+            self.labels.species = atoms.iter().map(|a| a.species).collect();
+            return Ok(());
+        }
+        let first = self.ids.iter().zip(&self.labels.species);
+        let differs = atoms.iter().zip(first).any(|(a, (id, species))| (a.id, a.species) != (*id, *species));
+        if atoms.len() == self.ids.len() && differs {
+            return Err(here
+                .error("ids or types of the atoms are others than in the first frame")
+                .hint("dump the same group of atoms at all steps"));
+        }
+        Ok(())
+    }
+}
+
+/// Atom of a frame.
+struct DumpAtom {
+    id: u64,
+    species: u16,
+    position: Vec3,
+    velocity: Vec3,
+    image: [i32; 3],
+}
+
+/// Columns of the atoms that are read.
+struct AtomColumns {
+    id: Option<usize>,
+    species: Option<usize>,
+    position: [usize; 3],
+    /// True where positions are in units of the edges of the box.
+    scaled: bool,
+    /// True where positions are on unbroken paths.
+    unbroken: bool,
+    image: Option<[usize; 3]>,
+    velocity: Option<[usize; 3]>,
+}
+
+impl AtomColumns {
+    /// # Errors
+    /// If there are no positions.
+    fn of(names: &[String], header: &Lines) -> Result<Self> {
+        let place = |name: &str| names.iter().position(|c| c == name);
         let triple = |names: [&str; 3]| Some([place(names[0])?, place(names[1])?, place(names[2])?]);
         // Preference: unbroken paths before wrapped positions, and plain before scaled ones.
         let known = [
@@ -143,76 +245,22 @@ impl Source {
         let position = known
             .into_iter()
             .find_map(|(names, scaled, unbroken)| triple(names).map(|at| (at, scaled, unbroken)));
-        let header = self.text.here();
-        let missing = |what: &str| {
+        let missing = || {
             header
-                .error(format!("the dump has no {what}"))
+                .error("the dump has no columns of positions")
                 .hint("dump id type x y z, and vx vy vz where velocities are wanted")
         };
-        let id = place("id");
-        let (at, scaled, unbroken) = position.ok_or_else(|| missing("columns of positions"))?;
-        // Positions on unbroken paths have no crossings to be added.
-        let image = triple(["ix", "iy", "iz"]).filter(|_| !unbroken);
-        let velocity = triple(["vx", "vy", "vz"]);
-        let kind = place("element").or(place("type"));
-        self.text.check_claim(count, columns.len())?;
-        let mut atoms = Vec::new();
-        for k in 0..count {
-            self.text.must_advance(&format!("atom {} of {count}", k + 1))?;
-            let here = self.text.here();
-            let words: Vec<&str> = self.text.line().split_whitespace().collect();
-            if words.len() != columns.len() {
-                return Err(here
-                    .error(format!("the atom has {} columns instead of {}", words.len(), columns.len()))
-                    .hint("the file is truncated or damaged"));
-            }
-            let number = |at: usize| here.number(words.get(at).copied(), &columns[at]);
-            let vector =
-                |at: [usize; 3]| -> Result<Vec3> { Ok([number(at[0])?, number(at[1])?, number(at[2])?]) };
-            let mut position = vector(at)?;
-            if scaled {
-                position = simbox.to_cartesian(position);
-            }
-            let velocity = velocity.map_or(Ok([0.0; 3]), vector)?;
-            let image = image.map_or(Ok([0.0; 3]), vector)?.map(|n| n as i32);
-            let name = kind.and_then(|kind| words.get(kind)).copied().unwrap_or("X");
-            let species = self.labels.species_number(name)?;
-            let id = match id {
-                Some(id) => here.parse(words.get(id).copied(), "the id")?,
-                None => k + 1,
-            };
-            atoms.push((id, species, position, velocity, image));
-        }
-        atoms.sort_unstable_by_key(|a| a.0);
-        let here = self.text.here();
-        if atoms.windows(2).any(|w| w[0].0 == w[1].0) {
-            return Err(here.error("two atoms of the frame have the same id"));
-        }
-        if self.frames == 0 {
-            if id.is_none() {
-                self.notes.push(NO_IDS.to_string());
-            }
-            let like =
-                |c: &&String| velocity.is_none() && ["vel", "vx", "vy", "vz"].iter().any(|v| c.contains(v));
-            let note =
-                |c: &String| format!("the column {c} is not read: velocities would have to be vx vy vz");
-            self.notes.extend(columns.iter().filter(like).map(note));
-            self.ids = atoms.iter().map(|a| a.0).collect();
-            self.labels.species = atoms.iter().map(|a| a.1).collect();
-        } else if atoms.len() == self.ids.len()
-            && atoms
-                .iter()
-                .zip(self.ids.iter().zip(&self.labels.species))
-                .any(|(a, (id, s))| (a.0, a.1) != (*id, *s))
-        {
-            return Err(here
-                .error("ids or types of the atoms are others than in the first frame")
-                .hint("dump the same group of atoms at all steps"));
-        }
-        frame.positions = atoms.iter().map(|a| a.2).collect();
-        frame.velocities = velocity.map(|_| atoms.iter().map(|a| a.3).collect());
-        frame.images = (image.is_some() || unbroken).then(|| atoms.iter().map(|a| a.4).collect());
-        Ok(())
+        let (position, scaled, unbroken) = position.ok_or_else(missing)?;
+        Ok(AtomColumns {
+            id: place("id"),
+            species: place("element").or(place("type")),
+            position,
+            scaled,
+            unbroken,
+            // Positions on unbroken paths have no crossings to be added.
+            image: triple(["ix", "iy", "iz"]).filter(|_| !unbroken),
+            velocity: triple(["vx", "vy", "vz"]),
+        })
     }
 }
 

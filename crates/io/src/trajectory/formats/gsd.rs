@@ -3,10 +3,10 @@
 //! positions, velocities and images, in single precision, in the units of the run, which the name of the
 //! application that wrote the file tells.
 //!
-//! The schema has steps, but no times; among what it allows to be logged, `log/time` is the time.
+//! The schema has steps, but no times; of the logged quantities, `log/time` is the time.
 //!
 //! The index of a file is in one piece. Where it is full, the next frame brings one of twice the
-//! size along; what is where follows from the number of frames alone.
+//! size along; all places follow from the number of frames alone.
 
 mod read;
 
@@ -60,7 +60,7 @@ const NAME_PIECES: u64 = 4;
 const ENTRY: u64 = 32;
 const FIRST: u64 = 256;
 
-/// The format, with what is the same for all frames of a file.
+/// Writer, with the facts that are the same for all frames of a file.
 struct Writer {
     /// True where frames have velocities; known with the first. Those of a run do.
     velocities: bool,
@@ -117,7 +117,7 @@ impl Writer {
         }
     }
 
-    /// The size of the index that has room for so many frames.
+    /// Capacity of the index of a file with this number of frames.
     fn room(&self, header: &TrajectoryHeader, frames: u64) -> u64 {
         let mut room = FIRST;
         while room < self.entries(header, frames) {

@@ -2,8 +2,8 @@
 //! single precision, images, box, time and step of every frame, and the species of the atoms.
 //!
 //! A frame is a chunk of each dataset. Where chunks are, and the nodes of the trees that find them,
-//! follows from the numbers of frames, so that a node says so when it is written. With a new frame
-//! comes only how many of its children are there. So a file is readable after every frame, and is
+//! follows from the numbers of frames, so that a node has them when it is written. With a new frame
+//! comes only the number of its children that are there. So a file is readable after every frame, and is
 //! cut back by its length, as any other.
 
 mod hdf5;
@@ -42,10 +42,10 @@ fn open(_: &Path) -> Result<Box<dyn FrameSource>> {
 
 /// Levels of the trees; level 0 are the nodes whose children are chunks.
 const LEVELS: u32 = 4;
-/// Frames that they have room for.
+/// Capacity of the trees in frames.
 const MOST: u64 = FAN.pow(LEVELS);
 
-/// The format, with what is the same for all frames of a file.
+/// Writer, with the facts that are the same for all frames of a file.
 struct Writer {
     /// True where frames have velocities; known with the first. Those of a run do.
     velocities: bool,
@@ -83,7 +83,7 @@ struct FileLayout<'a> {
     header: &'a TrajectoryHeader,
     /// Step, time, box, positions, then images and velocities where there are any.
     series: Vec<FrameSeries>,
-    /// Bytes of what describes the file.
+    /// Bytes of the objects that describe the file.
     objects: u64,
 }
 

@@ -117,7 +117,7 @@ fn write(
     writeln!(out, "ENDMDL")
 }
 
-/// Atoms with numbers that begin anew have no bonds that could be told.
+/// Writes the bonds; those of atoms with numbers that begin anew are left out, as they would be ambiguous.
 fn write_bonds(header: &TrajectoryHeader, out: &mut dyn Write) -> std::io::Result<()> {
     let names = &header.atoms;
     let residue = |id: u32| names.residues.get(names.atoms.get(id as usize)?.residue as usize);

@@ -35,7 +35,7 @@ const FARTHEST: f64 = (1 << 28) as f64;
 /// differences by more than 64 bits.
 const NEAREST: f64 = 400_000.0;
 
-/// Frames of so few atoms are stored as they are.
+/// Largest number of atoms of frames that are not compressed.
 const UNCOMPRESSED: usize = 9;
 
 struct Writer;

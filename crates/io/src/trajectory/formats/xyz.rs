@@ -1,7 +1,7 @@
 //! Extended XYZ: text in full precision, in the units of the run.
 //!
 //! <https://github.com/libAtoms/extxyz>; `Origin` is OVITO's, `units` names the unit system. See
-//! [`crate::structure`] for what of a file is read.
+//! [`crate::structure`] for the columns that are read.
 
 use crate::structure::xyz::{FrameHeader, number_of_atoms};
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};

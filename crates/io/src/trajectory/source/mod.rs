@@ -90,7 +90,7 @@ pub(super) trait FrameSource: Send {
         &[]
     }
 
-    /// Looks for what was written since the file was opened; a stream just goes on.
+    /// Looks for frames that were written since the file was opened; a stream just goes on.
     fn refresh(&mut self) -> Result<()> {
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! The bytes of a file that is read from beginning to end, unpacked on the way, and how many of them there
-//! can still be: what a frame claims to hold is compared with that before anything is done about it.
+//! can still be: the size that a frame claims is compared with that before memory is reserved.
 
 use super::{damaged, unreadable};
 use flate2::bufread::MultiGzDecoder;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const BUFFER: usize = 1 << 16;
 
-/// Bytes that one byte of what deflate has packed (gzip, HDF5) can stand for, at most (RFC 1951: 258 for two
+/// Bytes that one byte packed by deflate (gzip, HDF5) can stand for, at most (RFC 1951: 258 for two
 /// bits).
 pub(in crate::trajectory) const FROM_DEFLATE: u64 = 1032;
 /// Bytes that one byte of Zstandard can stand for, at most: a block of 128 KiB takes four (RFC 8878).
@@ -21,7 +21,7 @@ const FROM_ZSTANDARD: u64 = 1 << 15;
 /// Bytes, one after the other.
 pub(in crate::trajectory) struct ByteStream {
     bytes: Box<dyn BufRead + Send>,
-    /// The file that they come from, and how many of them one byte of it stands for, at most.
+    /// File that the bytes come from, and the largest number of them that one byte of it stands for.
     origin: Option<(File, u64)>,
     taken: u64,
 }

@@ -4,7 +4,7 @@
 //! The six numbers of a unit cell are lengths and cosines of angles (as programs write that call themselves
 //! CHARMM of version 24), or lengths and angles in degrees (NAMD before 2.6); or, in CHARMM's own files since
 //! version 25, the lower triangle of the symmetric matrix of its edges, in whose frame positions are. As
-//! MDAnalysis does, that is also taken for what makes no sense as angles.
+//! MDAnalysis does, numbers that make no sense as angles are taken for such a matrix, too.
 
 use super::AKMA;
 use crate::trajectory::frame::Snapshot;
@@ -64,7 +64,7 @@ impl Records {
         u64::try_from(length).map_err(|_| damaged(format!("a record has {length} bytes")))
     }
 
-    /// The mark of a record that must have so many bytes.
+    /// Reads the mark of a record, which must have `wanted` bytes.
     fn expect(&mut self, wanted: usize) -> Result<()> {
         let length = self.mark()?;
         if length == wanted as u64 {
@@ -74,14 +74,14 @@ impl Records {
             .hint("the file is damaged from here on"))
     }
 
-    /// A record of so many floating-point numbers, handed over one by one.
+    /// Record of `count` floating-point numbers, handed over one by one.
     fn floats(&mut self, count: usize, width: Width, each: impl FnMut(usize, f64)) -> Result<()> {
         self.expect(count * width.bytes())?;
         self.binary.floats(count, width, each)?;
         self.expect(count * width.bytes())
     }
 
-    /// A record of so many whole numbers.
+    /// Record of `count` whole numbers.
     fn whole(&mut self, count: usize) -> Result<Vec<i32>> {
         self.expect(4 * count)?;
         self.binary.check_claim(count, 4 * count as u64)?;
@@ -185,7 +185,7 @@ impl Source {
     }
 }
 
-/// The atoms that move, where so many are fixed.
+/// Atoms that move, where `fixed` of them are fixed.
 fn free_atoms(records: &mut Records, atoms: usize, fixed: i32) -> Result<Vec<usize>> {
     let free = usize::try_from(fixed).ok().and_then(|fixed| atoms.checked_sub(fixed));
     let free = free.ok_or_else(|| damaged(format!("{fixed} of its {atoms} atoms are fixed")))?;

@@ -103,7 +103,7 @@ impl Source {
         Ok(self.ahead.last().copied())
     }
 
-    /// The numbers of a chunk, which must be so many rows of so many columns.
+    /// Numbers of a chunk, which must have this number of rows and columns.
     fn numbers(&mut self, chunk: Chunk, rows: usize, columns: usize) -> Result<Vec<f64>> {
         let (width, read): (u64, fn(&[u8]) -> f64) = match chunk.kind {
             1 => (1, |b| f64::from(b[0])),

@@ -10,7 +10,7 @@ const HEAP: u64 = 96;
 const HEAP_BYTES: usize = 4096;
 /// Place where objects begin.
 const OBJECTS: u64 = HEAP + HEAP_BYTES as u64;
-/// Children of a node of a tree, which follows from what the superblock does not say.
+/// Children of a node of a tree; the default for superblocks without that number.
 pub(super) const FAN: u64 = 64;
 
 /// The type of a number.
@@ -100,7 +100,7 @@ impl Objects {
         self.object(messages, attributes, 1)
     }
 
-    /// Adds a dataset to which so many names lead; gives its address. The first edge of one in
+    /// Adds a dataset to which `names` names lead; returns its address. The first edge of one in
     /// chunks has no limit, and a chunk is all that one index of it has.
     pub fn dataset(
         &mut self,
@@ -132,7 +132,7 @@ impl Objects {
         self.object(messages, attributes, names)
     }
 
-    /// All of it behind a superblock, for a file of so many bytes.
+    /// All objects behind a superblock, for a file of this number of bytes.
     pub fn finish(self, root: u64, end: u64) -> Vec<u8> {
         let mut out = bytes(&[b"\x89HDF\r\n\x1a\n", &[0, 0, 0, 0, 0, 8, 8, 0], &[4, 0, 16, 0, 0, 0, 0, 0]]);
         for word in [0, NONE, end, NONE, 0, root, 0, 0, 0] {
@@ -194,7 +194,7 @@ impl Objects {
         out
     }
 
-    /// Puts a text on the heap; gives what refers to it.
+    /// Puts a text on the heap; returns the reference to it.
     fn text(&mut self, text: &str) -> Vec<u8> {
         self.texts += 1;
         let index = self.texts.to_le_bytes();
@@ -206,12 +206,12 @@ impl Objects {
     }
 }
 
-/// Bytes of a node in the tree of a dataset with so many edges.
+/// Bytes of a node in the tree of a dataset with this number of edges.
 pub(super) fn node_bytes(edges: usize) -> u64 {
     24 + (FAN + 1) * key_bytes(edges) + FAN * 8
 }
 
-/// A node of the tree of a dataset with so many edges: of its `FAN` children, which begin at these
+/// Node of the tree of a dataset with this number of edges: of its `FAN` children, which begin at these
 /// frames (with one more, where the last ends) and are at these places, it has the first. How many
 /// it has stands at [`COUNT`].
 pub(super) fn node(

@@ -1,4 +1,4 @@
-//! PDB, a frame for each model; what stands outside of models is one frame, too.
+//! PDB, a frame for each model; atoms outside of models are one frame, too.
 
 use crate::forcefield::coordinates::cell;
 use crate::pdb::{Collector, PdbLine};
@@ -18,7 +18,7 @@ const NO_BONDS: &str =
 pub(super) struct Source {
     text: TextStream,
     labels: AtomLabels,
-    /// Ids by the numbers that CONECT speaks of, of the first model.
+    /// Ids by the numbers of atoms in CONECT, of the first model.
     serials: HashMap<u32, u32>,
     frames: u64,
     /// True where the line at hand is still to be read.
@@ -52,7 +52,7 @@ impl Source {
             collector.add_line(line);
             if let Some(serial) = line.serial() {
                 self.wide |= serial > WIDEST;
-                // Numbers that begin anew speak of the first.
+                // Numbers that begin anew mean the first atom that has them.
                 self.serials.entry(serial).or_insert(id as u32);
             }
             let species = self.labels.species_number(AtomLabels::species_of(line.name(), line.element()))?;

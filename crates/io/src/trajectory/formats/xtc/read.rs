@@ -10,7 +10,7 @@ pub(super) const MAGIC: i32 = 1995;
 /// Files with more than 298,261,617 atoms, which count bytes in 64 bits.
 pub(super) const MAGIC_LARGE: i32 = 2023;
 
-/// Frames of so few atoms are stored as they are.
+/// Largest number of atoms of frames that are not compressed.
 const UNCOMPRESSED: usize = 9;
 
 /// Numbers of values that a difference may take, by an index into this table: 2^(k/3).
@@ -172,8 +172,8 @@ impl<'a> Bits<'a> {
         number
     }
 
-    /// A number of at most 56 bits whose bytes are in the opposite order; what does not fill a
-    /// byte comes last.
+    /// Number of at most 56 bits whose bytes are in the opposite order; bits that do not fill a byte come
+    /// last.
     #[inline]
     fn reversed(&mut self, count: u32) -> u64 {
         let (full, rest) = (count & !7, count & 7);
