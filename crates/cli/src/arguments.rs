@@ -100,12 +100,13 @@ pub enum Command {
     View(ViewOptions),
 
     /// Write a trajectory in another format
-    #[command(after_help = "Examples:\n  \
+    #[command(after_help = format!("Examples:\n  \
         jostle convert sample.xtc sample.dcd\n  \
         jostle convert dump.lammpstrj.gz sample.trr --units metal --timestep 0.001\n\n\
-        Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD, H5MD, PDB,\n\
-        mmCIF.\n\
-        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB, mmCIF.")]
+        Read and written: {}.\n\
+        All but {} may be packed (gzip, Zstandard) where they are read.",
+        TrajectoryFormat::titles("", |_| true),
+        TrajectoryFormat::titles("and", |format| !format.reads_packed())))]
     Convert(ConvertOptions),
 
     /// Write a commented input file to start from
@@ -250,8 +251,10 @@ pub struct AnalyzeOptions {
     /// What to measure
     #[arg(value_parser = kind_name())]
     pub kind: String,
-    /// The folder of a run, or a trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump, GSD, H5MD, PDB, mmCIF
-    #[arg(value_name = "RUN|FILE")]
+    #[arg(
+        value_name = "RUN|FILE",
+        help = format!("The folder of a run, or a trajectory: {}", TrajectoryFormat::titles("", |_| true))
+    )]
     pub trajectory: PathBuf,
     /// What is set, see below
     #[arg(value_name = "NAME=VALUE")]

@@ -38,9 +38,9 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     }
     if first.images.is_some() && !format.has_images() {
         say!(
-            "how many times atoms have crossed the box is left out: {} files have no place for it; \
-             GSD, H5MD and LAMMPS dumps have",
-            format.name()
+            "how many times atoms have crossed the box is left out: {} files have no place for it; {} have",
+            format.name(),
+            TrajectoryFormat::titles("and", TrajectoryFormat::has_images)
         );
     }
     let header = TrajectoryHeader { images: first.images.is_some() && format.has_images(), ..header };

@@ -2,7 +2,6 @@
 //! them, for `tests/external/check_trajectories.py` to open with other programs.
 
 use jostle_core::{Names, SimBox, UnitSystem, Vec3};
-use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, TrajectoryHeader, TrajectoryWriter};
 use serde_json::json;
@@ -58,7 +57,7 @@ fn sample(
         let step = 40 + every * k;
         let time = timestep * step as f64;
         let positions: Vec<Vec3> = (0..n).map(|id| place(id, k, &simbox)).collect();
-        let velocities: Vec<Vec3> = positions.iter().map(|r| r.map(|x| (x * 7.0).sin())).collect();
+        let velocities: Vec<Vec3> = positions.iter().map(|r| r.map(|x| 0.5 * (x * 7.0).sin())).collect();
         let velocities = Some(&velocities[..]);
         writer.write(&Frame {
             step,

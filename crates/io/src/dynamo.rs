@@ -1,5 +1,5 @@
 //! Embedded-atom files of DYNAMO, as LAMMPS reads them: `funcfl` (one metal), `setfl` (alloys) and
-//! its Finnis-Sinclair variant. Which of them a file is follows from what is in it.
+//! its Finnis-Sinclair variant. The kind of a file follows from its contents.
 //!
 //! Energies are in eV and distances in angstrom.
 
@@ -17,11 +17,11 @@ const HARTREE_BOHR: f64 = 27.2 * 0.529;
 pub struct Dynamo {
     /// Chemical symbols.
     pub elements: Vec<String>,
-    /// Beyond this distance atoms do not interact.
+    /// Distance beyond which atoms do not interact.
     pub cutoff: f64,
     /// F(rho) of each element.
     embedding: Vec<UniformTable>,
-    /// f(r), by the element that feels it, then by the element it comes from.
+    /// f(r), by the element at which the density is, then by the element it comes from.
     density: Vec<Vec<UniformTable>>,
     /// r phi(r).
     pair: Vec<Vec<UniformTable>>,
@@ -224,7 +224,7 @@ fn setfl(lines: &mut DynamoLines) -> Result<Dynamo> {
         let densities = (0..kinds).map(|_| distances(lines, &format!("rho(r) of {element}")));
         made.push(densities.collect::<Result<Vec<UniformTable>>>()?);
     }
-    // What an element feels of another; without Finnis and Sinclair all feel the same.
+    // Density of an element at another; without Finnis and Sinclair it is the same at all.
     let felt = |a: usize, b: usize| made[b][if finnis_sinclair { a } else { 0 }].clone();
     let density = (0..n).map(|a| (0..n).map(|b| felt(a, b)).collect()).collect();
     let mut lower: Vec<Vec<UniformTable>> = Vec::new();
@@ -241,7 +241,7 @@ fn setfl(lines: &mut DynamoLines) -> Result<Dynamo> {
 struct DynamoLines<'a> {
     path: &'a Path,
     text: Vec<&'a str>,
-    /// How many have been read.
+    /// Number of values that have been read.
     read: usize,
 }
 
@@ -286,7 +286,7 @@ impl<'a> DynamoLines<'a> {
         })
     }
 
-    /// So many numbers, from the beginning of a line to the end of one.
+    /// The next `count` numbers, from the beginning of a line to the end of one.
     fn numbers(&mut self, count: usize, what: &str) -> Result<Vec<f64>> {
         let mut values = Vec::with_capacity(count.min(1 << 20));
         while values.len() < count {

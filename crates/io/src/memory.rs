@@ -16,7 +16,7 @@ pub fn room_for(what: &str, bytes: u64) -> Result<()> {
     room_within(what, bytes, available())
 }
 
-/// The same for a run of so many atoms.
+/// Refuses a run of so many atoms if their memory cannot be had.
 ///
 /// # Errors
 /// As for [`room_for`].
@@ -31,7 +31,7 @@ fn room_within(what: &str, bytes: u64, available: Option<u64>) -> Result<()> {
     if let Some(available) = available.filter(|available| bytes > *available) {
         return Err(Error::input(format!("{needed}, but only {} are free", in_units(available))));
     }
-    // Other limits than those known here hold, too.
+    // Limits that are not known here hold, too.
     let mut probe: Vec<u8> = Vec::new();
     let reserved = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());
     // Lest the compiler leave it out.
@@ -74,8 +74,8 @@ fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// What there is of each group that this process is in, by its folder and the names of the files there that
-/// have its limit and what is used.
+/// Free memory of each group that this process is in, by its folder and the names of the files there that have
+/// its limit and usage.
 fn of_groups(read_limit: impl Fn(&Path, [&str; 2]) -> Option<u64>) -> Vec<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut found = Vec::new();
@@ -98,7 +98,7 @@ fn of_groups(read_limit: impl Fn(&Path, [&str; 2]) -> Option<u64>) -> Vec<u64> {
     found
 }
 
-/// What is left of the limit of one group. Pages of files, which give way, are not counted as used.
+/// Free memory below the limit of one group. Pages of files, which can be dropped, are not counted as used.
 fn left_in(folder: &Path, [limit, usage]: [&str; 2]) -> Option<u64> {
     let limit = number(&folder.join(limit))?;
     let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
@@ -151,7 +151,7 @@ mod tests {
         let refused = |bytes, available| room_within("1,000 atoms", bytes, available).unwrap_err();
         let message = refused(500 << 30, Some(20 << 30)).message().to_string();
         assert_eq!(message, "1,000 atoms would take at least 500 GiB of memory, but only 20.0 GiB are free");
-        // Where nothing is known, the system itself refuses what nobody can have.
+        // The system itself refuses impossible sizes where no limit is known.
         let message = refused(u64::MAX, None).message().to_string();
         assert_eq!(message, "1,000 atoms would take at least 16.0 EiB of memory, which are not to be had");
         room_within("little", 1 << 20, Some(20 << 30)).unwrap();

@@ -22,19 +22,19 @@ pub(crate) const RECORDS: [&str; 60] = [
 pub(crate) struct PdbLine<'a>(pub &'a str);
 
 impl<'a> PdbLine<'a> {
-    /// What kind of line it is: "ATOM", "CRYST1".
+    /// Kind of the line: "ATOM", "CRYST1".
     pub fn record(self) -> &'a str {
         // Numbers of atoms with more than five digits begin in the columns of the record.
         let wide = self.0.starts_with("ATOM") && is_number(self.field(4, 11));
         if wide { "ATOM" } else { self.field(0, 6) }
     }
 
-    /// Whether it is an atom's.
+    /// Returns true for the line of an atom.
     pub fn is_atom(self) -> bool {
         matches!(self.record(), "ATOM" | "HETATM")
     }
 
-    /// Where the atom is.
+    /// Position of the atom.
     ///
     /// # Errors
     /// If there are no numbers.
@@ -48,7 +48,7 @@ impl<'a> PdbLine<'a> {
         Ok([number(30, "x")?, number(38, "y")?, number(46, "z")?])
     }
 
-    /// What the atom is called.
+    /// Name of the atom.
     pub fn name(self) -> &'a str {
         self.field(12, 16)
     }
@@ -57,14 +57,7 @@ impl<'a> PdbLine<'a> {
     /// none of those whose names in proteins, nucleic acids and water begin with it.
     pub fn element(self) -> &'a str {
         let said = self.field(76, 78);
-        if !said.is_empty() || !is_standard(self.field(17, 21)) {
-            return said;
-        }
-        let name = self.name().trim_start_matches(|c: char| c.is_ascii_digit());
-        match name.get(..1) {
-            Some(symbol) if "HCNOP".contains(symbol) || ["SG", "SD"].contains(&name) => symbol,
-            _ => "",
-        }
+        if said.is_empty() { element_of(self.name(), self.field(17, 21)) } else { said }
     }
 
     /// The number of the atom, as the bonds of CONECT have it.
@@ -88,7 +81,7 @@ impl<'a> PdbLine<'a> {
     pub fn cell(self, lines: &Lines) -> Result<Option<(Vec3, Vec3)>> {
         let number = |from, to, what| lines.number(Some(self.field(from, to)), what);
         let lengths = [number(6, 15, "a")?, number(15, 24, "b")?, number(24, 33, "c")?];
-        // Some programs leave right angles out.
+        // Right angles are left out by some programs.
         let angles = match self.field(33, 54) {
             "" => [90.0; 3],
             _ => [number(33, 40, "alpha")?, number(40, 47, "beta")?, number(47, 54, "gamma")?],
@@ -107,6 +100,16 @@ impl<'a> PdbLine<'a> {
     }
 }
 
+/// Chemical symbol of an atom in a residue of proteins, nucleic acids and water whose name begins with it; else
+/// empty.
+pub(crate) fn element_of<'a>(name: &'a str, residue: &str) -> &'a str {
+    let name = name.trim_start_matches(|c: char| c.is_ascii_digit());
+    match name.get(..1).filter(|_| is_standard(residue)) {
+        Some(symbol) if "HCNOP".contains(symbol) || ["SG", "SD"].contains(&name) => symbol,
+        _ => "",
+    }
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
@@ -117,15 +120,15 @@ pub(crate) struct Collector {
     pub names: Names,
     /// Marks of alternative places, and how many atoms have each.
     marked: BTreeMap<String, usize>,
-    /// What tells the latest residue from the next.
+    /// Marks of the latest residue, which tell it from the next.
     last: Option<[String; 4]>,
 }
 
 impl Collector {
-    /// Takes the atom of a line.
+    /// Adds the atom of a line.
     pub fn add_line(&mut self, line: PdbLine) {
         self.add_place(line.field(16, 17));
-        // Insertion codes and what follows the last number tell residues apart, too.
+        // Insertion codes and segments tell residues apart, too.
         let marks = [line.field(17, 21), line.field(21, 27), line.field(72, 76), ""];
         let chain = if line.field(21, 22).is_empty() { marks[2] } else { line.field(21, 22) };
         self.add(marks, (line.name(), line.element()), || Residue {
@@ -142,7 +145,7 @@ impl Collector {
         }
     }
 
-    /// Which atoms have alternative places, and what to do about it.
+    /// Atoms with alternative places in words, and what to do about them.
     pub fn alternatives(&self) -> Option<String> {
         let places = self.marked.iter().map(|(mark, count)| format!("{count} in place {mark}"));
         let places = places.collect::<Vec<_>>().join(", ");
@@ -154,7 +157,7 @@ impl Collector {
         })
     }
 
-    /// Takes an atom, its name and element, of the residue with these marks.
+    /// Adds an atom, its name and element, of the residue with these marks.
     pub fn add(&mut self, marks: [&str; 4], (name, element): (&str, &str), residue: impl Fn() -> Residue) {
         if self.last.as_ref().is_none_or(|last| *last != marks) {
             self.last = Some(marks.map(String::from));

@@ -95,7 +95,7 @@ fn columns(path: &Path, lines: &[(usize, &str)], section: Option<&str>) -> Resul
     lines.iter().map(point).collect()
 }
 
-/// Where LAMMPS puts the distances.
+/// Spacing of distances in a table of LAMMPS.
 #[derive(Debug, Clone, Copy)]
 enum DistanceGrid {
     AsWritten,
@@ -114,7 +114,7 @@ impl DistanceGrid {
     }
 }
 
-/// One section of a file of LAMMPS.
+/// Points of one section of a file of LAMMPS.
 fn sections(path: &Path, lines: &[(usize, &str)], wanted: Option<&str>) -> Result<Vec<TablePoint>> {
     let (mut names, mut found, mut k) = (Vec::new(), None, 0);
     while let Some(&(line, text)) = lines.get(k) {
@@ -236,7 +236,7 @@ fn check(path: &Path, points: &[TablePoint]) -> Result<()> {
         let [a, b] = [pair[0], pair[1]];
         let width = b.r - a.r;
         let (fall, expected) = (a.energy - b.energy, 0.5 * width * (a.force + b.force));
-        // How the force bends is not known better than from its neighbours.
+        // The curvature of the force is known from its neighbours alone.
         let near = &points[k.saturating_sub(1)..(k + 3).min(points.len())];
         let bend: f64 = near.windows(2).map(|p| (p[1].force - p[0].force).abs()).sum();
         let digits = 1e-4 * (a.energy.abs() + b.energy.abs() + width * (a.force.abs() + b.force.abs()));

@@ -377,8 +377,8 @@ impl Simulation {
         self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(frame))
     }
 
-    /// The atoms as they are at the start: a DCD, XTC or TRR file alone does not say what they are,
-    /// and some viewers open it only beside one that does.
+    /// Writes the atoms as they are at the start, where a trajectory has no names of atoms: some viewers open
+    /// such a file only beside one that has.
     pub(super) fn write_start(&mut self) -> Result<()> {
         let nameless = |s: &&StageInput| s.trajectory.is_some_and(|t| !t.format.has_names());
         let Some(stage) = self.stages.iter().find(nameless).cloned() else { return Ok(()) };

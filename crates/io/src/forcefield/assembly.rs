@@ -1,4 +1,4 @@
-//! What readers of force fields put together: atoms, what binds them, and the forces that follow.
+//! Assembly of molecules by the readers of force fields: atoms, bonded terms, and forces.
 //! Parameters come in the file's units and leave in those of the input; equal ones become one type.
 
 use super::{Boundary, Molecules};
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 pub(super) const TOWARDS: LocalFrame =
     LocalFrame { arms: Arms::AsLong, origin: [0.0; 2], x: [1.0, 0.0], y: [-1.0, 1.0], place: [0.0; 3] };
 
-/// Bonds, angles or dihedrals: what there is of them, by type.
+/// Bonds, angles or dihedrals, by type.
 struct TermGroup<K, const N: usize> {
     /// The kinds, with the names of their energies.
     terms: Vec<(K, &'static str)>,
@@ -75,7 +75,7 @@ type AtomKind = (usize, u64, String);
 pub(super) struct Assembly {
     /// The units of the file.
     from: UnitSystem,
-    /// Those of the input.
+    /// Units of the input.
     pub units: UnitSystem,
     kinds: Vec<AtomKind>,
     known: HashMap<AtomKind, u16>,
@@ -117,12 +117,12 @@ impl Assembly {
         })
     }
 
-    /// How many units of the input one of the file is.
+    /// One unit of the file in units of the input.
     pub fn factor(&self, dimension: Dimension) -> f64 {
         factor(self.from, self.units, dimension)
     }
 
-    /// How many atoms there are so far.
+    /// Number of atoms so far.
     pub fn n_atoms(&self) -> usize {
         self.atoms.len()
     }
@@ -240,7 +240,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Takes a pair out of the pair forces.
+    /// Excludes a pair from the pair forces.
     ///
     /// # Errors
     /// If an atom is not there.
@@ -251,7 +251,7 @@ impl Assembly {
     }
 
     /// Gives a pair a force of its own instead of the pair forces: epsilon, sigma, and the product of
-    /// both charges with what scales it.
+    /// both charges with their factor.
     ///
     /// # Errors
     /// If a parameter makes no sense, or an atom is not there.
@@ -260,7 +260,7 @@ impl Assembly {
         self.pair_of_its_own([epsilon, sigma], charges, atoms)
     }
 
-    /// The same for a pair that is taken out elsewhere.
+    /// Adds a pair with parameters of its own, which is excluded elsewhere.
     ///
     /// # Errors
     /// Those of [`Assembly::scaled_pair`].
@@ -343,7 +343,7 @@ impl Assembly {
             .hint(format!("its frame is made of {atoms}")))
     }
 
-    /// Whether an atom has no mass.
+    /// Returns true for an atom without mass.
     pub fn is_massless(&self, atom: u32) -> bool {
         let species = self.atoms.get(atom as usize).and_then(|species| self.kinds.get(usize::from(*species)));
         species.is_some_and(|(_, mass, _)| f64::from_bits(*mass) == 0.0)
@@ -354,7 +354,7 @@ impl Assembly {
         self.charges.get(atom as usize).copied().unwrap_or(0.0)
     }
 
-    /// What was put together. `lennard_jones` gives epsilon and sigma, in the file's units, of two
+    /// Assembled molecules. `lennard_jones` gives epsilon and sigma, in the file's units, of two
     /// Lennard-Jones types.
     ///
     /// # Errors
@@ -413,7 +413,7 @@ impl Assembly {
     }
 }
 
-/// How many units of one system one of another is, for a dimension.
+/// One unit of `from` in units of `to`, for a dimension.
 pub(super) fn factor(from: UnitSystem, to: UnitSystem, dimension: Dimension) -> f64 {
     if from == to {
         return 1.0;

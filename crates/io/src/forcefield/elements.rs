@@ -62,7 +62,7 @@ pub(crate) fn symbol(number: u64) -> Option<&'static str> {
     }
 }
 
-/// Whether this is the symbol of an element.
+/// Returns true for the symbol of an element.
 pub(crate) fn is_symbol(name: &str) -> bool {
     SYMBOLS.split(' ').any(|symbol| symbol == name)
 }

@@ -128,7 +128,7 @@ mod tests {
             assert_eq!(masses(&now), [[6.0, 3.0, 3.0], [3.0, 14.0, 3.0], water].concat(), "{rigid:?}");
             let names: HashSet<&str> = now.species.iter().map(|s| s.name.as_str()).collect();
             assert_eq!(names.len(), now.species.len());
-            // Forces stay what they were.
+            // Forces do not change.
             let well = |m: &Molecules, a: usize, b: usize| {
                 let [a, b] = [a, b].map(|k| usize::from(m.atoms[k]));
                 m.lennard_jones[a * m.species.len() + b]

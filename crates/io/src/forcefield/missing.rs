@@ -1,4 +1,4 @@
-//! Errors for what a force field has no parameters of.
+//! Errors for terms without parameters in a force field.
 
 use jostle_core::Error;
 

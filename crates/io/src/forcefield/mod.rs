@@ -33,26 +33,26 @@ pub struct Molecules {
     pub units: UnitSystem,
     /// The kinds of atoms: types of Lennard-Jones forces with their masses.
     pub species: Vec<Species>,
-    /// By atom, an index into `species`.
+    /// Index of each atom into `species`.
     pub atoms: Vec<u16>,
-    /// By atom.
+    /// Charge of each atom.
     pub charges: Vec<f64>,
-    /// What they are called; empty where the file does not say.
+    /// Names of the atoms; empty where the file has none.
     pub names: Names,
-    /// What binds them.
+    /// Bonded terms between the atoms.
     pub topology: Topology,
-    /// The forces of what binds them.
+    /// Forces of the bonded terms.
     pub forces: Forces,
     /// Epsilon and sigma of every two species, a square by rows.
     pub lennard_jones: Vec<[f64; 2]>,
-    /// What is around them.
+    /// Boundary of the system.
     pub boundary: Boundary,
 }
 
-/// What is around molecules, as far as their topology says.
+/// Boundary of a system of molecules, as far as their topology tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Boundary {
-    /// It does not.
+    /// Not told by the topology.
     Unsaid,
     /// Images of a periodic box, and its size when the topology was made, where that is known.
     Periodic(Option<SimBox>),
@@ -63,7 +63,7 @@ pub enum Boundary {
 }
 
 impl Molecules {
-    /// Reads a topology by what is in it, with the files that it needs.
+    /// Reads a topology, whose format follows from its contents, with the files that it needs.
     ///
     /// # Errors
     /// If a file cannot be read, is of no known format, is damaged, has a force that Jostle has not, or
@@ -101,7 +101,7 @@ impl Molecules {
         ))
     }
 
-    /// The system with these coordinates, and the forces of what binds its atoms; `periodic` as the
+    /// System with these coordinates, and the forces of its bonded terms; `periodic` as the
     /// input says.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Molecules {
                 return Err(Error::input("the topology is that of a periodic system, but no file has a box")
                     .hint("give coordinates with a box, or write periodic = false in [system]: open space"));
             }
-            // That box is as old as the topology, and the coordinates may be those of another one.
+            // The box of the topology is as old as the topology; coordinates may be those of another box.
             (None, Boundary::Periodic(Some(own)), None) => {
                 let [a, b, c] = own.lengths();
                 let message =

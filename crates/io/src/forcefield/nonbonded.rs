@@ -7,7 +7,7 @@ use crate::input::model::{FieldInput, FieldStrength, ForceInput, Located, PairIn
 use jostle_core::{Result, Species, System};
 use jostle_potentials::{Forces, PairChoice, PairKind, PairTerm, Vacuum};
 
-/// What an input says about forces between atoms of molecules.
+/// Hint about the sections of an input that forces between atoms of molecules need.
 const SECTIONS: &str = "add [[force]] with kind = \"lennard-jones\" and a cutoff, and [electrostatics] \
                         with kind = \"pme\"";
 
@@ -19,7 +19,7 @@ pub struct LennardJonesParameters {
 }
 
 impl LennardJonesParameters {
-    /// Those of molecules.
+    /// Parameters of nonbonded forces of molecules.
     pub fn of(molecules: &Molecules) -> Self {
         LennardJonesParameters {
             n_species: molecules.species.len(),
@@ -35,7 +35,7 @@ impl LennardJonesParameters {
         self.of_pairs.iter().any(|[epsilon, _]| *epsilon != 0.0)
     }
 
-    /// As an input would give them.
+    /// Parameters of pairs, as an input would give them.
     fn pairs(&self, species: &[Species], span: &std::ops::Range<usize>) -> Vec<Located<PairInput>> {
         let all = (0..self.n_species).flat_map(|a| (a..self.n_species).map(move |b| (a, b)));
         let pair = |(a, b): (usize, usize)| {
@@ -52,7 +52,7 @@ impl LennardJonesParameters {
 
 impl Input {
     /// All forces of molecules: `bound` are those of their files along bonds. Without `[[force]]` and
-    /// `[electrostatics]` all atoms meet each other in open space.
+    /// `[electrostatics]` all pairs of atoms interact in open space.
     ///
     /// # Errors
     /// If the input leaves out how far forces reach, or has others than a force field.

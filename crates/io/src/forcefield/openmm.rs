@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::str::FromStr;
 
-/// What stands in `method` of a force between pairs.
+/// Value of `method` of a force between pairs without a cut-off.
 const NO_CUTOFF: u32 = 0;
 
 /// Reads the text of a file.
@@ -82,10 +82,10 @@ fn items<'a, 'i>(node: Node<'a, 'i>, list: &'static str) -> impl Iterator<Item =
     lists.flat_map(|list| list.children()).filter(|child| child.is_element())
 }
 
-/// What the file says about forces between pairs.
+/// Forces between pairs in the file.
 #[derive(Default)]
 struct Pairs {
-    /// By atom: charge, sigma, epsilon.
+    /// Charge, sigma and epsilon of each atom.
     particles: Vec<[f64; 3]>,
     /// Epsilon and sigma by Lennard-Jones type, where there is no table.
     wells: Vec<[f64; 2]>,
@@ -116,7 +116,7 @@ impl OpenmmReader<'_, '_> {
         let particles: Vec<Node> = items(root, "Particles").collect();
         let forces: Vec<Node> = items(root, "Forces").collect();
         let kind = |force: &Node| force.attribute("type").unwrap_or_default().to_string();
-        // First what says which Lennard-Jones type an atom is of.
+        // Forces that tell the Lennard-Jones types of atoms come first.
         for force in &forces {
             match kind(force).as_str() {
                 "NonbondedForce" => self.nonbonded(*force)?,
@@ -220,7 +220,7 @@ impl OpenmmReader<'_, '_> {
                 return Err(file.error(node, message).hint("two and three are read"));
             }
         };
-        // What the weights, one an atom, leave of the arms from the first to the others.
+        // Arms from the first atom to the others, as far as the weights, one for each atom, leave them.
         let three = node.has_attribute("p3");
         let weights = |name: &str, wanted: f64| {
             let of = |k: usize| file.number(node, &format!("{name}{k}"));
@@ -396,7 +396,7 @@ impl OpenmmReader<'_, '_> {
         self.method(force)
     }
 
-    /// How pairs far apart are treated; the same for all forces.
+    /// Treatment of pairs far apart, which is the same for all forces.
     fn method(&mut self, force: Node) -> Result<()> {
         let method: u32 = self.file.get(force, "method")?;
         match self.pairs.method.replace(method) {

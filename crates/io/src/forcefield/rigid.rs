@@ -112,7 +112,7 @@ impl Molecules {
         })
     }
 
-    /// Takes away forces between atoms whose distances are fixed.
+    /// Removes forces between atoms whose distances are fixed.
     fn leave_out_what_is(&mut self, fixed: &Lengths) {
         let is_fixed = |a: u32, b: u32| fixed.contains_key(&ascending([a, b]));
         let mut bonds = std::mem::take(&mut self.topology.bonds);

@@ -1,68 +1,10 @@
 //! `barostat = { kind = "monte-carlo", pressure = "1 atm" }` of a stage: its keys, and what they mean.
 
-use super::build::entry_span;
 use super::choice::choices;
-use super::fields::Fields;
-use super::model::{Action, Input, Located, ScreeningInput, Source};
+use super::fields::{Fields, entry_span};
+use super::model::{Action, Barostat, Coupling, Input, Located, ScreeningInput, Source};
 use super::schema::{Fallback, Key, Kind, NumberRange, Section, Variant};
 use jostle_core::{Dimension, Result};
-
-/// Pressure control: the volume of the box changes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Barostat {
-    /// Volumes are tried, and taken or not.
-    MonteCarlo {
-        /// Target, energy / volume.
-        pressure: f64,
-        /// Which edges change together.
-        coupling: Coupling,
-        /// Time steps between trials.
-        every: u64,
-    },
-    /// Stochastic cell rescaling.
-    CellRescaling {
-        /// Target, energy / volume.
-        pressure: f64,
-        /// Relaxation time of the volume.
-        time: f64,
-        /// A guess at the compressibility, volume / energy: how fast the volume changes, and not the
-        /// ensemble, depends on it.
-        compressibility: f64,
-        /// Time steps between changes.
-        every: u64,
-    },
-    /// Martyna, Tobias and Klein's: the box has a mass, and moves.
-    MartynaTobiasKlein {
-        /// Target, energy / volume.
-        pressure: f64,
-        /// The mass is (n + 3) k_B T time^2 for n momenta of molecules.
-        time: f64,
-        /// Time steps between changes.
-        every: u64,
-    },
-}
-
-impl Barostat {
-    /// Time steps between two times that it acts.
-    pub fn every(&self) -> u64 {
-        match *self {
-            Barostat::MonteCarlo { every, .. }
-            | Barostat::CellRescaling { every, .. }
-            | Barostat::MartynaTobiasKlein { every, .. } => every,
-        }
-    }
-}
-
-/// Which edges of the box change together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coupling {
-    /// All of them: the box keeps its shape.
-    Isotropic,
-    /// The first two, and the third by itself: a membrane or a film across z.
-    SemiIsotropic,
-    /// Each by itself.
-    Anisotropic,
-}
 
 const PRESSURE: Key = Key::new(
     "pressure",

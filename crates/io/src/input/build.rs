@@ -1,15 +1,14 @@
-//! From checked values to the typed [`Input`]: what the values mean together.
+//! The typed [`Input`] from checked values, with the checks of values against each other.
 
 use super::barostat::refuse_changing_screening;
 use super::choice::NamedChoice;
 use super::external;
-use super::fields::{Entry, Fields, Value};
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::group;
 use super::model::*;
 use super::stage::stages;
 use jostle_core::{Result, Settings, UnitSystem};
 use jostle_potentials::BondedKind;
-use std::ops::Range;
 
 pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<Input> {
     let builder = Builder { source: &source, units };
@@ -80,7 +79,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     Ok(input)
 }
 
-/// What values are read with.
+/// Context in which values are read.
 pub(super) struct Builder<'a> {
     pub source: &'a Source,
     pub units: UnitSystem,
@@ -149,8 +148,4 @@ impl Builder<'_> {
             strictness: if fields.need("strict")? { Strictness::Strict } else { Strictness::Lenient },
         })
     }
-}
-
-pub(super) fn entry_span(fields: &Fields, name: &str) -> Range<usize> {
-    fields.entry(name).map_or(fields.span.clone(), |e| e.span.clone())
 }

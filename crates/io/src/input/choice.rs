@@ -4,10 +4,11 @@ use super::model::{
     Axis, Coupling, DeviceInput, Distribution, Lattice, Minimizer, Placement, Plane, Rigid, Scaling,
     TrajectoryFormat,
 };
-use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
+use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::Side;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Mixing, PairKind, Truncation};
+use std::str::FromStr;
 
 /// A choice that an input file names by a word.
 pub trait NamedChoice: Copy + 'static {
@@ -17,7 +18,7 @@ pub trait NamedChoice: Copy + 'static {
     /// The word.
     fn name(self) -> &'static str;
 
-    /// One line for people.
+    /// Explanation in one line.
     fn about(self) -> &'static str;
 
     /// The choice with this name.
@@ -105,17 +106,6 @@ choices! {
         Xz = "xz": "along x, by z",
         Yz = "yz": "along y, by z",
     }
-    TrajectoryFormat {
-        Xtc = "xtc": "GROMACS XTC: positions to 0.001 nm (0.001 in lj), compressed",
-        Dcd = "dcd": "CHARMM/NAMD DCD: positions in single precision",
-        Trr = "trr": "GROMACS TRR: positions and velocities in single precision",
-        Xyz = "xyz": "extended XYZ: text, positions and velocities in full",
-        Dump = "lammpstrj": "LAMMPS dump: text, positions and velocities in full",
-        Gsd = "gsd": "GSD as of HOOMD: positions and velocities in single precision",
-        H5md = "h5md": "H5MD, as HDF5: positions and velocities in single precision",
-        Pdb = "pdb": "PDB: text, positions to 0.001 A (0.001 in lj), names and residues",
-        Cif = "cif": "mmCIF: text, positions to 0.00001 A (0.00001 in lj), names and residues",
-    }
     DeviceInput {
         Auto = "auto": "a GPU where there is one and the system is large enough, else the CPU",
         Cpu = "cpu": "the CPU",
@@ -139,7 +129,7 @@ impl NamedChoice for Algorithm {
     }
 }
 
-/// What a `[[force]]` is.
+/// Kind of a `[[force]]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForceKind {
     /// A potential of the registry.
@@ -190,6 +180,18 @@ impl NamedChoice for PairKind {
 
     fn about(self) -> &'static str {
         PairKind::about(self)
+    }
+}
+
+impl NamedChoice for TrajectoryFormat {
+    const ALL: &'static [Self] = TrajectoryFormat::ALL;
+
+    fn name(self) -> &'static str {
+        TrajectoryFormat::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        TrajectoryFormat::about(self)
     }
 }
 
@@ -262,5 +264,22 @@ impl NamedChoice for Mixing {
 
     fn about(self) -> &'static str {
         Mixing::about(self)
+    }
+}
+
+/// Device by its name in an input file; `"cuda:1"` is the second GPU.
+impl FromStr for DeviceInput {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let numbered = || {
+            let index = name.strip_prefix("cuda:")?.parse().ok()?;
+            Some(DeviceInput::Cuda { index })
+        };
+        Self::from_name(name).or_else(numbered).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|device| device.name()).collect();
+            Error::input(format!("there is no device \"{name}\""))
+                .hint(format!("it may be {} or cuda:1, cuda:2, ...", names.join(", ")))
+        })
     }
 }

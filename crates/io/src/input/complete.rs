@@ -2,16 +2,17 @@
 
 use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Origin, Value};
+use super::keys::INPUT;
 use super::model::{Input, Source};
 use super::read::read;
-use super::schema::{Fallback, INPUT, Key, Kind, Section, Variant, pair_keys, table_keys};
+use super::schema::{Fallback, Key, Kind, Section, Variant, pair_keys, table_keys};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, UnitSystem};
 use std::fmt::Write;
 
 impl Input {
     /// The input with every default filled in: TOML that reads back as the same input. Quantities
-    /// with units are followed by what they are in the units of the file; keys that are absent and
+    /// with units are followed by their values in the units of the file; keys that are absent and
     /// have no value of their own are named in comments.
     ///
     /// # Errors
@@ -114,7 +115,7 @@ impl Printer<'_> {
         let _ = writeln!(out, "{} = {}{comment}", key.name, self.value(key, entry));
     }
 
-    /// What a quantity with a unit is in the units of the file.
+    /// Value of a quantity with a unit in the units of the file.
     fn converted(&self, entry: &Entry) -> String {
         match entry.value {
             Value::Quantity(x, dimension) if self.text(entry).starts_with(['"', '\'']) => {

@@ -6,8 +6,8 @@ use jostle_core::Dimension;
 use jostle_core::quantity::unit_name;
 
 impl Input {
-    /// Of each stage, its temperatures where they change, and the restraints that act in it: empty without
-    /// restraints and where nothing changes.
+    /// Temperatures of each stage where they change, and restraints that act in it: empty without restraints
+    /// and where nothing changes.
     pub fn courses(&self) -> Vec<(&str, String)> {
         let describe = |stage: &StageInput| -> String {
             let temperatures = stage.temperatures().filter(|[first, last]| first != last);

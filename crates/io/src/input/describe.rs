@@ -1,10 +1,11 @@
 //! The schema for people ([`schema_text`]) and for programs ([`schema_json`]).
 
 use super::choice::choices;
+use super::keys::{ANGLE_TYPES, BOND_TYPES, INPUT};
 use super::model::DeviceInput;
 use super::schema::{
-    ANGLE_TYPES, Alternatives, BOND_TYPES, Fallback, INPUT, Key, Kind, Needed, NumberRange, Section, Types,
-    Variant, pair_cutoff, pair_keys, table_keys,
+    Alternatives, Fallback, Key, Kind, Needed, NumberRange, Section, Types, Variant, pair_cutoff, pair_keys,
+    table_keys,
 };
 use jostle_core::quantity::{UNITS, describe};
 use jostle_core::{Dimension, UnitSystem};
@@ -158,7 +159,7 @@ fn rule(group: &Alternatives) -> String {
     }
 }
 
-/// What stands behind a key, briefly.
+/// Values of a key, briefly.
 fn shape(kind: Kind) -> String {
     match kind {
         Kind::Text => "text".into(),
@@ -326,7 +327,7 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Types(types) => types_json(types),
         Kind::Numbers => json!({ "type": "object", "additionalProperties": any_number() }),
         Kind::Pairs => {
-            // Which of these applies follows from the kind of the force.
+            // One of these applies, by the kind of the force.
             let kinds = PairKind::ALL.iter().map(|kind| {
                 let mut table = keys_json(&pair_keys(*kind), &[]);
                 if let Value::Object(map) = &mut table {
@@ -347,7 +348,7 @@ fn kind_json(kind: Kind) -> Value {
     }
 }
 
-/// Which of these applies follows from the kind of the bond or angle.
+/// Alternatives of which one applies, by the kind of the bond or angle.
 fn types_json(types: &Types) -> Value {
     let kinds = (types.kinds)().into_iter().map(|(kind, formula)| {
         let mut table = keys_json(&(types.keys)(kind), &[]);

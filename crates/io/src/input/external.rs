@@ -1,7 +1,6 @@
 //! Forces from outside, `[[field]]` and `[[wall]]`, and `[grains]`, which rub against walls.
 
-use super::build::entry_span;
-use super::fields::Fields;
+use super::fields::{Fields, entry_span};
 use super::group;
 use super::model::{
     Axis, FieldInput, FieldStrength, ForceInput, GrainsInput, Input, Located, PairInput, Source, WallForce,
@@ -12,7 +11,7 @@ use jostle_core::{Driven, Error, Result, Species, Vec3};
 use jostle_potentials::external::{Field, Surface, Wall};
 use jostle_potentials::{Grains, PairChoice, PairTerm};
 
-/// What walls are called among species.
+/// Name of walls among species.
 pub(super) const WALL: &str = "wall";
 
 /// `[[field]]`
@@ -178,7 +177,7 @@ impl Input {
                     return Err(self.source.error(&wall.span, message).hint(hint));
                 }
             };
-            // Of the wall's force nothing acts between atoms.
+            // The wall's force does not act between atoms.
             let names = all.iter().map(|s| &s.name);
             let others = species.iter().flat_map(|a| names.clone().map(move |b| [a.name.clone(), b.clone()]));
             let others = others.filter(|[_, b]| b != WALL).chain([[WALL.to_string(), WALL.to_string()]]);

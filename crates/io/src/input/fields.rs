@@ -9,11 +9,11 @@ use std::ops;
 /// A table, read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fields {
-    /// What messages call it: `[system]`.
+    /// Name of the table in messages: `[system]`.
     pub label: String,
-    /// Where it stands.
+    /// Place of the table in the file.
     pub span: ops::Range<usize>,
-    /// Its keys, defaults included.
+    /// Keys with their values, defaults included.
     pub entries: Vec<Entry>,
 }
 
@@ -21,20 +21,20 @@ pub(super) struct Fields {
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub name: String,
-    /// Where the key stands; the whole table if the value is a default.
+    /// Place of the key; the whole table if the value is a default.
     pub key_span: ops::Range<usize>,
     pub value: Value,
-    /// Where the value stands; the whole table if it is a default.
+    /// Place of the value; the whole table if it is a default.
     pub span: ops::Range<usize>,
     pub origin: Origin,
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It stands in the file.
+    /// The file.
     Given,
-    /// It is the default.
+    /// The default of the schema.
     Default(&'static str),
 }
 
@@ -63,7 +63,7 @@ impl Fields {
         self.entries.iter().find(|e| e.name == name)
     }
 
-    /// Whether the file gives the key.
+    /// Returns true where the file gives the key.
     pub fn has_key(&self, name: &str) -> bool {
         self.entry(name).is_some_and(|e| e.origin == Origin::Given)
     }
@@ -126,4 +126,9 @@ from_value! {
     Fields: Value::Table(fields) => fields.clone();
     Vec<Fields>: Value::Tables(tables) => tables.clone();
     Vec<Entry>: Value::Named(entries) => entries.clone();
+}
+
+/// Place of a key's value; that of the table where the key is not there.
+pub(super) fn entry_span(fields: &Fields, name: &str) -> ops::Range<usize> {
+    fields.entry(name).map_or(fields.span.clone(), |e| e.span.clone())
 }

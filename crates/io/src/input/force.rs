@@ -1,8 +1,8 @@
 //! `[[force]]`, `[metal]` and `[electrostatics]`: what acts between atoms.
 
-use super::build::{Builder, entry_span};
+use super::build::Builder;
 use super::choice::ForceKind;
-use super::fields::{Entry, Fields, Value};
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::formula;
 use super::model::*;
 use super::table;
@@ -26,18 +26,7 @@ impl Builder<'_> {
         };
         formula::refuse_keys(self.source, kind, fields)?;
         let cutoff = fields.get::<f64>("cutoff").map(|c| c.value);
-        let mut truncation: Truncation = fields.need_choice("truncation")?;
-        if let Some(given) = fields.get::<f64>("switch_from") {
-            let Truncation::Switched { from } = &mut truncation else {
-                let message =
-                    format!("\"switch_from\" means nothing with truncation = \"{}\"", truncation.name());
-                return Err(self
-                    .source
-                    .error(&given.span, message)
-                    .hint("leave it out, or choose truncation = \"switched\""));
-            };
-            *from = given.value;
-        }
+        let truncation = self.truncation(fields)?;
         let names: Vec<&str> = species.iter().map(|s| s.value.name.as_str()).collect();
         let entries: Vec<Entry> = fields.need("pairs")?;
         let mut seen: HashMap<[String; 2], String> = HashMap::new();
@@ -95,6 +84,22 @@ impl Builder<'_> {
         Ok(Located { value, span: fields.span.clone() })
     }
 
+    fn truncation(&self, fields: &Fields) -> Result<Truncation> {
+        let mut truncation: Truncation = fields.need_choice("truncation")?;
+        if let Some(given) = fields.get::<f64>("switch_from") {
+            let Truncation::Switched { from } = &mut truncation else {
+                let message =
+                    format!("\"switch_from\" means nothing with truncation = \"{}\"", truncation.name());
+                return Err(self
+                    .source
+                    .error(&given.span, message)
+                    .hint("leave it out, or choose truncation = \"switched\""));
+            };
+            *from = given.value;
+        }
+        Ok(truncation)
+    }
+
     fn preset(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<Preset>>> {
         let Some(name) = fields.get::<String>("preset") else { return Ok(None) };
         if let Some(preset) = kind.presets().iter().find(|p| p.name == name.value) {
@@ -125,7 +130,7 @@ impl Builder<'_> {
         Ok(Some(Located { value, span }))
     }
 
-    /// That of a pair force, which must have one.
+    /// Screening of a pair force whose kind needs it.
     fn pair_screening(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
         let given = self.screening(fields)?;
         if let Some(given) = &given
@@ -181,7 +186,7 @@ impl Builder<'_> {
         Ok(Located { value: MetalInput { functions, elements }, span })
     }
 
-    /// What becomes of forces beyond their cut-off.
+    /// Treatment of forces beyond their cut-off.
     fn long_range(&self, fields: &Fields) -> Result<ElectrostaticsKind> {
         Ok(match fields.need::<String>("kind")?.as_str() {
             "pme" => {

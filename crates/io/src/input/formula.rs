@@ -1,7 +1,7 @@
 //! Forces that are written down: `kind = "formula"`.
 
 use super::choice::ForceKind;
-use super::fields::{Entry, Fields, Value};
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::model::{ForceInput, Input, PotentialInput, Source};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, Species};
@@ -66,14 +66,13 @@ pub(super) fn potential(source: &Source, fields: &Fields) -> Result<PotentialInp
     let parameters = numbers(fields, "parameters");
     for (name, _) in &parameters {
         if !formula.parameters().contains(name) {
-            return Err(unknown(source, &formula, name, &super::build::entry_span(fields, "parameters")));
+            return Err(unknown(source, &formula, name, &entry_span(fields, "parameters")));
         }
     }
     Ok(PotentialInput::Formula { formula: formula.into(), parameters })
 }
 
-/// Where some bytes of a text are in the file that it stands in. The whole of it where it is
-/// written with escapes.
+/// Place in the file of some bytes of a text; that of the whole text where it is written with escapes.
 fn place(source: &Source, text: &str, span: &Range<usize>, at: &Range<usize>) -> Range<usize> {
     let written = source.text.get(span.clone()).unwrap_or("");
     match written.find(text) {
@@ -91,7 +90,7 @@ fn unknown(source: &Source, formula: &Formula, name: &str, span: &Range<usize>) 
     }
 }
 
-/// What is said about a pair.
+/// Parameters of a pair.
 pub(super) fn choice(source: &Source, formula: &Formula, given: &Fields) -> Result<PairChoice> {
     let names = formula.parameters();
     let known = |e: &&Entry| e.name != "cutoff" && !names.contains(&e.name);

@@ -17,9 +17,9 @@ fn selection(source: &Source, text: Located<String>) -> Result<Located<Selection
     Ok(Located { value: parsed, span })
 }
 
-/// What is wrong with a selection, where it stands in an input.
+/// Error for a fault of a selection, at its place in the input.
 fn point_at(source: &Source, span: &Range<usize>, selection: &str, fault: Fault) -> Error {
-    // Where a string has escapes in it, places in it are others than in the file.
+    // Escapes in a string shift the places in it from those in the file.
     let written = source.text.get(span.clone()).and_then(|raw| raw.find(selection));
     let here = match written {
         Some(begin) if !fault.span.is_empty() => {
@@ -122,7 +122,7 @@ fn restraint(source: &Source, fields: &Fields) -> Result<Located<RestraintInput>
 }
 
 impl RestraintInput {
-    /// The atoms that it speaks of.
+    /// Selections of the restraint.
     fn selections(&self) -> &[Located<Selection>] {
         match &self.holds {
             Holds::Places { atoms, .. } => std::slice::from_ref(atoms),
@@ -145,10 +145,10 @@ fn reference_center(system: &System, atoms: &[u32]) -> Option<Vec3> {
 }
 
 impl Input {
-    /// Chooses all atoms that the input speaks of by words, among those of a system as it begins.
+    /// Chooses the atoms of all selections of the input, among those of a system as it begins.
     ///
     /// # Errors
-    /// If a selection has no atoms, or speaks of what is not there; the error points at the word.
+    /// If a selection has no atoms, or names something that is not there; the error points at the word.
     pub fn choose(&self, system: &mut System) -> Result<()> {
         system.groups.clear();
         (system.reference_positions, system.reference_box) = (Vec::new(), None);
@@ -174,8 +174,8 @@ impl Input {
         Ok(())
     }
 
-    /// By id, where atoms are, on unbroken paths. Where the centre of some of them matters, molecules are
-    /// whole: the place of an atom is then that of the first one of its molecule, and the way from there.
+    /// Positions of atoms by id, on unbroken paths. Where the centre of some atoms matters, molecules are whole:
+    /// the position of an atom is then that of the first one of its molecule, and the way from there.
     fn reference_positions(&self, system: &System) -> Vec<Vec3> {
         let System { simbox, state, topology, species, .. } = system;
         let index_by_id = state.index_by_id();
@@ -238,7 +238,7 @@ impl Input {
         Ok(())
     }
 
-    /// Who was chosen by a selection of this input.
+    /// Atoms chosen by a selection of this input.
     fn chosen<'a>(&self, system: &'a System, atoms: &Located<Selection>) -> Result<&'a [u32]> {
         chosen(&system.groups, atoms.value.text()).ok_or_else(|| {
             let message = "these atoms are not among those that were chosen when the run began";

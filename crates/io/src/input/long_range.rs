@@ -1,7 +1,6 @@
 //! `long_range_every = 2` of a stage: long-range forces that act at some steps only.
 
-use super::build::entry_span;
-use super::fields::Fields;
+use super::fields::{Fields, entry_span};
 use super::model::{Action, Source, StageInput};
 use jostle_core::{Error, Result};
 
@@ -14,8 +13,8 @@ struct Misfit {
 }
 
 impl StageInput {
-    /// Refuses long-range forces that act at some steps only where there are none, or where somebody would look at
-    /// other steps: velocities there are not those of the forces at that time.
+    /// Refuses long-range forces that act at some steps only where there are none, or where a stage
+    /// samples other steps: velocities there are not those of the forces at that time.
     ///
     /// # Errors
     /// Names the keys that do not go together.
@@ -70,7 +69,7 @@ impl StageInput {
     }
 }
 
-/// The same for a stage of an input.
+/// Checks the interval of long-range forces of a stage in an input.
 pub(super) fn check_long_range(
     source: &Source,
     fields: &Fields,

@@ -1,6 +1,6 @@
 //! The input file: TOML, typed, checked against one schema.
 //!
-//! [`schema`] says what a file may contain; everything else follows from it: reading with exact
+//! The contents of a file are defined by [`INPUT`]; everything else follows from it: reading with exact
 //! places in errors ([`Input::parse`]), the text and JSON forms of the schema, and the input with
 //! every default filled in.
 
@@ -15,6 +15,7 @@ mod fields;
 mod force;
 mod formula;
 mod group;
+mod keys;
 mod long_range;
 pub mod model;
 mod read;
@@ -25,6 +26,7 @@ mod table;
 
 pub use choice::NamedChoice;
 pub use describe::{schema_json, schema_text};
+pub use keys::INPUT;
 pub use model::Input;
 pub use table::TableFacts;
 
@@ -43,7 +45,7 @@ use model::{
 };
 use std::path::Path;
 
-/// What bonds and angles of `place = "chains"` are called.
+/// Name of the type of bonds and of angles of `place = "chains"`.
 const CHAIN: &str = "chain";
 
 impl Input {
@@ -77,7 +79,7 @@ impl Input {
     /// sense, or contradicts itself. The error has the line, the reason and what would do.
     pub fn parse(path: &Path, text: &str) -> Result<Input> {
         let source = Source { path: path.to_path_buf(), text: text.into() };
-        let (units, fields) = read::read(&source, &schema::INPUT)?;
+        let (units, fields) = read::read(&source, &INPUT)?;
         build::build(source, units, &fields)
     }
 
@@ -135,7 +137,7 @@ impl Input {
         if force.value.tabulate { term.tabulated().map_err(at) } else { Ok(term) }
     }
 
-    /// The same before it is tabulated.
+    /// Force between pairs of these species, before it is tabulated.
     fn computed_term(
         &self,
         force: &Located<ForceInput>,
@@ -319,8 +321,7 @@ impl Input {
         Ok(terms)
     }
 
-    /// What binds the atoms of a system that is built; angles only where the input has a force for
-    /// them.
+    /// Bonds and angles of a system that is built; angles only where the input has a force for them.
     pub fn built_topology(&self) -> Topology {
         let (chains, beads) = match self.system.atoms.value {
             AtomsInput::Chains { chains, beads, .. } => (chains, beads),
@@ -336,7 +337,7 @@ impl Input {
         topology
     }
 
-    /// As many copies of what was read or built as the input wants side by side.
+    /// System that was read or built, with the copies of it that the input wants side by side.
     ///
     /// # Errors
     /// Those of [`System::replicate`], at the line of the input.
@@ -366,7 +367,7 @@ impl Input {
     }
 }
 
-/// What becomes of forces that reach further than a cut-off.
+/// Treatment of forces that reach further than a cut-off.
 fn method(kind: ElectrostaticsKind, cutoff: f64) -> Method {
     match kind {
         ElectrostaticsKind::Pme { accuracy, order } => Method::pme(cutoff, accuracy, order),

@@ -1,5 +1,8 @@
-//! From TOML to values, checked against the schema: names, types, units, ranges, and which keys
-//! go together. What the values mean is none of its business.
+//! Values from TOML, checked against the schema: names, types, units, ranges, and which keys go together.
+//! The meaning of the values is left to `build`. The file is one recursion over tables and kinds of values, which is
+//! why it is long.
+
+pub(super) mod words;
 
 use super::choice::{ForceKind, NamedChoice};
 use super::fields::{Entry, Fields, Origin, Value};
@@ -8,11 +11,12 @@ use super::schema::{
     Alternatives, Fallback, Key, Kind, Needed, NumberRange, Section, Variant, pair_cutoff, pair_keys,
     table_keys,
 };
-use jostle_core::quantity::{nearest, parse_any_quantity, parse_quantity, unit_name};
+use jostle_core::quantity::{nearest, parse_any_quantity, parse_quantity};
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use std::ops;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
+use words::{article, join, what};
 
 /// Reads tables of one file.
 pub(super) struct Reader<'a> {
@@ -20,18 +24,29 @@ pub(super) struct Reader<'a> {
     units: UnitSystem,
 }
 
-/// What may be said about a pair of species.
+/// Keys of a pair of species.
 enum PairKeys {
-    /// These keys.
+    /// Keys that are known beforehand.
     Fixed(Vec<Key>),
     /// Numbers of any name, besides the cut-off.
     Free(Key),
 }
 
+impl PairKeys {
+    /// Keys of the pairs of a force with this `kind`.
+    fn of(force: &Fields) -> PairKeys {
+        match force.choice::<ForceKind>("kind").map(|k| k.value) {
+            Some(ForceKind::BuiltIn(kind)) => PairKeys::Fixed(pair_keys(kind)),
+            Some(ForceKind::Table) => PairKeys::Fixed(table_keys()),
+            _ => PairKeys::Free(pair_cutoff()),
+        }
+    }
+}
+
 type Item<'i> = Spanned<DeValue<'i>>;
 type Name<'i> = Spanned<DeString<'i>>;
 
-/// What messages call the top of the file.
+/// Name of the top of the file in messages.
 const TOP: &str = "the input";
 
 /// An entry that stands in the file.
@@ -45,7 +60,7 @@ pub(super) fn read(source: &Source, root: &Section) -> Result<(UnitSystem, Field
     let text: &str = &source.text;
     let document = DeTable::parse(text).map_err(|e| {
         let span = e.span().unwrap_or(0..0);
-        // What the parser would have expected instead rarely helps.
+        // The parser's list of expected characters rarely helps.
         let message = e.message().lines().next().unwrap_or("").split(", expected").next().unwrap_or("");
         source.error(&span, format!("this is not valid TOML: {message}")).hint(
             "text and quantities with a unit stand in quotes, bare numbers without, lists in [ ]; \
@@ -113,7 +128,7 @@ impl Reader<'_> {
 
     fn refuse_unknown(&self, table: &DeTable, keys: &[Key], label: &str) -> Result<()> {
         let unknown = table.keys().filter(|name| !keys.iter().any(|k| k.name == name.get_ref().as_ref()));
-        // In the order of the file.
+        // The first in the file is reported.
         let Some(name) = unknown.min_by_key(|name| name.span().start) else { return Ok(()) };
         let error = self.source.error(&name.span(), format!("unknown key \"{}\" in {label}", name.get_ref()));
         Err(match nearest(name.get_ref(), keys.iter().map(|k| k.name)) {
@@ -198,16 +213,6 @@ impl Reader<'_> {
         error.hint(format!("add {}", self.usage(key, label)))
     }
 
-    /// How a key is written.
-    fn usage(&self, key: &Key, label: &str) -> String {
-        match key.kind {
-            Kind::Table(_) if label == TOP => format!("a section [{}]", key.name),
-            Kind::Tables(_) => format!("a section [[{}]]", key.name),
-            Kind::Named(_) => format!("a section [{}.NAME]", key.name),
-            kind => format!("{} = {}", key.name, self.example(kind)),
-        }
-    }
-
     fn value(&self, key: &Key, item: &Item, fields: &Fields, label: &str) -> Result<Value> {
         let span = item.span();
         let wrong = || {
@@ -216,9 +221,11 @@ impl Reader<'_> {
                 .error(&span, format!("\"{}\" must be {}, not {}", key.name, what(key.kind), article(found)))
                 .hint(format!("write {}", self.usage(key, label)))
         };
+        let text = || item.get_ref().as_str().ok_or_else(wrong);
+        let table = || item.get_ref().as_table().ok_or_else(wrong);
         Ok(match key.kind {
             Kind::Text | Kind::Path => {
-                let text = item.get_ref().as_str().ok_or_else(wrong)?;
+                let text = text()?;
                 if text.is_empty() && matches!(key.kind, Kind::Path) {
                     return Err(self.source.error(&span, format!("\"{}\" is empty", key.name)));
                 }
@@ -238,99 +245,92 @@ impl Reader<'_> {
             Kind::Ramp(dimensions, range) => {
                 self.ramp(key.name, item, dimensions, range)?.ok_or_else(wrong)?
             }
-            Kind::Ramps(dimensions, range) => match item.get_ref() {
-                DeValue::Array(items) => Value::Named(chosen(items).ok_or_else(wrong)?),
-                DeValue::Table(table) => Value::Named(named(table, |name, item| {
-                    self.ramp(name, item, dimensions, range)?.ok_or_else(|| {
-                        let found = article(item.get_ref().type_str());
-                        let message = format!(
-                            "\"{name}\" must be {}, not {found}",
-                            what(Kind::Ramp(dimensions, range))
-                        );
-                        let hint = format!("write {name} = {}", self.example(Kind::Ramp(dimensions, range)));
-                        self.source.error(&item.span(), message).hint(hint)
-                    })
-                })?),
-                _ => return Err(wrong()),
-            },
+            Kind::Ramps(dimensions, range) => {
+                Value::Named(self.ramps(item, dimensions, range)?.ok_or_else(wrong)?)
+            }
             Kind::Choice(words) => {
-                let word = item.get_ref().as_str().ok_or_else(wrong)?;
                 let names: Vec<&str> = words().iter().map(|w| w.0).collect();
-                self.one_of(key.name, word, &names, &span)?;
-                Value::Text(word.to_string())
+                self.one_of(key.name, text()?, &names, &span)?;
+                Value::Text(text()?.to_string())
             }
-            Kind::Device => {
-                let word = item.get_ref().as_str().ok_or_else(wrong)?;
-                let names: Vec<&str> = DeviceInput::ALL.iter().map(|d| d.name()).collect();
-                let unknown = |_| self.not_one_of(key.name, word, &names, &span);
-                Value::Device(word.parse().map_err(unknown)?)
-            }
+            Kind::Device => Value::Device(self.device(key, text()?, &span)?),
             Kind::Axes => match item.get_ref() {
                 DeValue::Boolean(all) => Value::Axes([*all; 3]),
                 _ => Value::Axes(triple(item, |axis| Ok(axis.get_ref().as_bool()))?.ok_or_else(wrong)?),
             },
             Kind::Counts => Value::Counts(triple(item, |n| self.count(key, n, 1))?.ok_or_else(wrong)?),
             Kind::Vector(dimensions, range) => {
-                let component = |x: &Item| {
-                    let Some((value, _)) = self.quantity(x, dimensions)? else { return Ok(None) };
-                    self.in_range(key.name, value, range, &x.span()).map(Some)
-                };
-                Value::Vector(triple(item, component)?.ok_or_else(wrong)?)
+                Value::Vector(self.vector(key, item, dimensions, range)?.ok_or_else(wrong)?)
             }
-            Kind::Names => {
-                let items = item.get_ref().as_array().ok_or_else(wrong)?;
-                let names = items.iter().map(|n| n.get_ref().as_str().map(str::to_string));
-                Value::Names(names.collect::<Option<_>>().ok_or_else(wrong)?)
-            }
+            Kind::Names => Value::Names(names(item).ok_or_else(wrong)?),
             Kind::Table(section) => {
-                let table = item.get_ref().as_table().ok_or_else(wrong)?;
                 let label = if label == TOP { format!("[{}]", key.name) } else { key.name.to_string() };
-                Value::Table(self.table(table, span, section, &label)?)
+                Value::Table(self.table(table()?, span, section, &label)?)
             }
-            Kind::Variants(variants) => {
-                let table = item.get_ref().as_table().ok_or_else(wrong)?;
-                Value::Table(self.variant(key, table, span, variants)?)
-            }
+            Kind::Variants(variants) => Value::Table(self.variant(key, table()?, span, variants)?),
             Kind::Several(variants) => {
-                let items = item.get_ref().as_array().ok_or_else(wrong)?;
-                let tables = items.iter().map(|t| match t.get_ref().as_table() {
-                    Some(table) => self.variant(key, table, t.span(), variants()),
-                    None => Err(wrong()),
-                });
-                Value::Tables(tables.collect::<Result<_>>()?)
+                let variants = variants();
+                Value::Tables(tables(item, wrong, |table, span| self.variant(key, table, span, variants))?)
             }
             Kind::Tables(section) => {
-                let items = item.get_ref().as_array().ok_or_else(wrong)?;
                 let label = format!("[[{}]]", key.name);
-                let tables = items.iter().map(|t| match t.get_ref().as_table() {
-                    Some(table) => self.table(table, t.span(), section, &label),
-                    None => Err(wrong()),
-                });
-                Value::Tables(tables.collect::<Result<_>>()?)
+                Value::Tables(tables(item, wrong, |table, span| self.table(table, span, section, &label))?)
             }
             Kind::Named(section) => {
-                let table = item.get_ref().as_table().ok_or_else(wrong)?;
-                Value::Named(named(table, |name, item| self.named_table(key, section, name, item))?)
+                Value::Named(named(table()?, |name, item| self.named_table(key, section, name, item))?)
             }
             Kind::Pairs => {
-                let table = item.get_ref().as_table().ok_or_else(wrong)?;
-                let keys = match fields.choice::<ForceKind>("kind").map(|k| k.value) {
-                    Some(ForceKind::BuiltIn(kind)) => PairKeys::Fixed(pair_keys(kind)),
-                    Some(ForceKind::Table) => PairKeys::Fixed(table_keys()),
-                    _ => PairKeys::Free(pair_cutoff()),
-                };
-                Value::Named(named(table, |name, item| self.pair(&keys, name, item))?)
+                let keys = PairKeys::of(fields);
+                Value::Named(named(table()?, |name, item| self.pair(&keys, name, item))?)
             }
             Kind::Types(types) => {
-                let table = item.get_ref().as_table().ok_or_else(wrong)?;
                 let kind = fields.get::<String>("kind").map(|k| k.value).unwrap_or_default();
                 let keys = (types.keys)(&kind);
-                Value::Named(named(table, |name, item| self.typed(&keys, name, item))?)
+                Value::Named(named(table()?, |name, item| self.typed(&keys, name, item))?)
             }
-            Kind::Numbers => {
-                let table = item.get_ref().as_table().ok_or_else(wrong)?;
-                Value::Named(named(table, |name, item| self.any_number(name, item))?)
-            }
+            Kind::Numbers => Value::Named(named(table()?, |name, item| self.any_number(name, item))?),
+        })
+    }
+
+    fn device(&self, key: &Key, word: &str, span: &ops::Range<usize>) -> Result<DeviceInput> {
+        let names: Vec<&str> = DeviceInput::ALL.iter().map(|d| d.name()).collect();
+        word.parse().map_err(|_| self.not_one_of(key.name, word, &names, span))
+    }
+
+    /// Values that may change in a stage, by name; `None` where the item is neither a list of names nor a table.
+    fn ramps(
+        &self,
+        item: &Item,
+        dimensions: &'static [Dimension],
+        range: NumberRange,
+    ) -> Result<Option<Vec<Entry>>> {
+        let kind = Kind::Ramp(dimensions, range);
+        match item.get_ref() {
+            DeValue::Array(items) => Ok(chosen(items)),
+            DeValue::Table(table) => named(table, |name, item| {
+                self.ramp(name, item, dimensions, range)?.ok_or_else(|| {
+                    let found = article(item.get_ref().type_str());
+                    let message = format!("\"{name}\" must be {}, not {found}", what(kind));
+                    let hint = format!("write {name} = {}", self.example(kind));
+                    self.source.error(&item.span(), message).hint(hint)
+                })
+            })
+            .map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Three quantities; `None` where the item is something else.
+    fn vector(
+        &self,
+        key: &Key,
+        item: &Item,
+        dimensions: &[Dimension],
+        range: NumberRange,
+    ) -> Result<Option<[f64; 3]>> {
+        triple(item, |x: &Item| {
+            let Some((value, _)) = self.quantity(x, dimensions)? else { return Ok(None) };
+            self.in_range(key.name, value, range, &x.span()).map(Some)
         })
     }
 
@@ -511,54 +511,6 @@ impl Reader<'_> {
         }
         Err(self.source.error(span, format!("\"{name}\" is {x}, but must be {}", range.about())))
     }
-
-    /// What could stand behind a key.
-    fn example(&self, kind: Kind) -> String {
-        match kind {
-            Kind::Text => "\"text\"".into(),
-            Kind::Path => "\"file.data\"".into(),
-            Kind::Flag => "true".into(),
-            Kind::Count(_) => "1000".into(),
-            Kind::Number(_) => "0.5".into(),
-            Kind::Quantity(dimensions, _) => {
-                let unit = dimensions.first().map(|d| unit_name(self.units, *d)).unwrap_or_default();
-                if unit.is_empty() { "1.5".into() } else { format!("1.5, or \"1.5 {unit}\"") }
-            }
-            Kind::Ramp(dimensions, _) => {
-                let unit = dimensions.first().map(|d| unit_name(self.units, *d)).unwrap_or_default();
-                if unit.is_empty() {
-                    "1.5, or [1.5, 3.0]".into()
-                } else {
-                    format!("\"1.5 {unit}\", or [\"1.5 {unit}\", \"3 {unit}\"]")
-                }
-            }
-            Kind::Ramps(..) => "[\"NAME\"], or { NAME = 1.5 }".into(),
-            Kind::Choice(words) => {
-                let words: Vec<String> = words().iter().map(|w| format!("\"{}\"", w.0)).collect();
-                words.join(" | ")
-            }
-            Kind::Device => "\"auto\"".into(),
-            Kind::Axes => "[true, true, false]".into(),
-            Kind::Counts => "[6, 6, 6]".into(),
-            Kind::Vector(..) => "[10.0, 10.0, 10.0]".into(),
-            Kind::Names => "[\"A\", \"B\"]".into(),
-            Kind::Table(section) => self.example_table(section.keys),
-            Kind::Variants(variants) => match variants.first() {
-                Some(v) => format!("{{ kind = \"{}\", ... }}", v.name),
-                None => "{ }".into(),
-            },
-            Kind::Several(variants) => format!("[{}]", self.example(Kind::Variants(variants()))),
-            Kind::Tables(_) | Kind::Named(_) => "{ ... }".into(),
-            Kind::Numbers => "{ kappa = 0.5 }".into(),
-            Kind::Pairs => "{ \"A-A\" = { ... } }".into(),
-            Kind::Types(_) => "{ chain = { ... } }".into(),
-        }
-    }
-
-    fn example_table(&self, keys: &[Key]) -> String {
-        let one = |k: &Key| format!("{} = ...", k.name);
-        format!("{{ {} }}", keys.iter().map(one).collect::<Vec<_>>().join(", "))
-    }
 }
 
 /// Entries of a table with free names, in the order of the file.
@@ -590,6 +542,24 @@ fn number(value: &DeValue) -> Option<f64> {
     }
 }
 
+/// Strings of an array; `None` if it is none, or has other items.
+fn names(item: &Item) -> Option<Vec<String>> {
+    item.get_ref().as_array()?.iter().map(|name| name.get_ref().as_str().map(str::to_string)).collect()
+}
+
+/// Tables of an array, in order.
+///
+/// # Errors
+/// That of `wrong` where the item is no array of tables, and those of `read`.
+fn tables(
+    item: &Item,
+    wrong: impl Fn() -> Error,
+    read: impl Fn(&DeTable, ops::Range<usize>) -> Result<Fields>,
+) -> Result<Vec<Fields>> {
+    let items = item.get_ref().as_array().ok_or_else(&wrong)?;
+    items.iter().map(|t| read(t.get_ref().as_table().ok_or_else(&wrong)?, t.span())).collect()
+}
+
 /// Three items of a list; `None` if it is no list of three or an item is of the wrong type.
 fn triple<T: Copy>(item: &Item, read: impl Fn(&Item) -> Result<Option<T>>) -> Result<Option<[T; 3]>> {
     let Some([a, b, c]) = item.get_ref().as_array().map(|a| &a[..]) else { return Ok(None) };
@@ -598,47 +568,4 @@ fn triple<T: Copy>(item: &Item, read: impl Fn(&Item) -> Result<Option<T>>) -> Re
         [Some(a), Some(b), Some(c)] => Some([a, b, c]),
         _ => None,
     })
-}
-
-/// What a value of this kind is, in words.
-pub(super) fn what(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Text | Kind::Choice(_) | Kind::Device => "a string in quotes",
-        Kind::Path => "a path in quotes",
-        Kind::Flag => "true or false",
-        Kind::Count(_) => "a whole number",
-        Kind::Number(_) => "a number",
-        Kind::Quantity(..) => "a number, or a string with a unit",
-        Kind::Ramp(..) => "a number or a string with a unit, or a list of two of them",
-        Kind::Ramps(..) => "a list of names, or a table with a number or two for each",
-        Kind::Axes => "true, false or a list of three of them",
-        Kind::Counts => "a list of three whole numbers",
-        Kind::Vector(..) => "a list of three numbers",
-        Kind::Names => "a list of names in quotes",
-        Kind::Table(_)
-        | Kind::Variants(_)
-        | Kind::Named(_)
-        | Kind::Pairs
-        | Kind::Types(_)
-        | Kind::Numbers => "a table",
-        Kind::Several(_) => "a list of tables",
-        Kind::Tables(_) => "a list of tables, [[...]]",
-    }
-}
-
-fn article(kind: &str) -> String {
-    match kind {
-        "integer" | "array" => format!("an {kind}"),
-        _ => format!("a {kind}"),
-    }
-}
-
-/// `"a", "b" or "c"`
-pub(super) fn join<'a>(words: impl Iterator<Item = &'a str>, last: &str) -> String {
-    let words: Vec<String> = words.map(|w| format!("\"{w}\"")).collect();
-    match words.split_last() {
-        Some((end, [])) => end.clone(),
-        Some((end, rest)) => format!("{} {last} {end}", rest.join(", ")),
-        None => String::new(),
-    }
 }

@@ -1,12 +1,11 @@
 //! `[[stage]]`: what is done one after the other.
 
 use super::barostat::barostat;
-use super::build::entry_span;
-use super::fields::{Entry, Fields, Value};
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::group;
 use super::long_range::check_long_range;
 use super::model::*;
-use super::read::join;
+use super::read::words::join;
 use jostle_core::quantity::nearest;
 use jostle_core::thermostat::NoseHoover;
 use jostle_core::{Error, Result};

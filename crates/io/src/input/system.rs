@@ -1,7 +1,7 @@
 //! `[system]` and `[species]`: which atoms there are, and where.
 
-use super::build::{Builder, entry_span};
-use super::fields::{Entry, Fields, Value};
+use super::build::Builder;
+use super::fields::{Entry, Fields, Value, entry_span};
 use super::formula;
 use super::model::*;
 use crate::memory;
@@ -231,7 +231,7 @@ impl Builder<'_> {
                     .hint("add atoms = 1000, or give every species a count"));
             }
         };
-        // Where they are not given, the counts of species add up to them.
+        // The counts of species add up to the number of atoms where that is not given.
         let of_species = species.last().map_or(fields.span.clone(), |s| s.span.clone());
         self.room_for(atoms, &fields.get::<u64>("atoms").map_or(of_species, |atoms| atoms.span))?;
         let region = region(fields)?;

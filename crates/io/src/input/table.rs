@@ -1,19 +1,18 @@
 //! Forces from files: `kind = "table"`.
 
-use super::build::entry_span;
-use super::fields::Fields;
+use super::fields::{Fields, entry_span};
 use super::model::{ForceInput, Input, Located, PairInput, Source, TableInput};
 use crate::table::PairTable;
 use jostle_core::{Error, Result, Species};
 use jostle_potentials::table::{Curve, Tables, truncated};
 use jostle_potentials::{PairEntry, PairTerm, Truncation};
 
-/// How a table was made, for a pair of species.
+/// Facts about the table of a pair of species.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableFacts {
     /// The two species.
     pub species: [String; 2],
-    /// How many cubics there are.
+    /// Number of cubics.
     pub intervals: usize,
     /// The first distance and the cut-off.
     pub range: [f64; 2],
@@ -21,7 +20,7 @@ pub struct TableFacts {
     pub error: f64,
 }
 
-/// What is said about a pair.
+/// File and section of the table of a pair.
 pub(super) fn choice(source: &Source, given: &Fields) -> Result<TableInput> {
     let file: String = given.need("file")?;
     Ok(TableInput {
@@ -91,7 +90,7 @@ impl Input {
         Ok((term, facts))
     }
 
-    /// How the tables of the input's forces were made, for these species.
+    /// Facts about the tables of the input's forces, for these species.
     ///
     /// # Errors
     /// If a file cannot be read or understood.

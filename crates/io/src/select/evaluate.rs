@@ -1,4 +1,4 @@
-//! Which atoms of a system an expression chooses.
+//! Atoms of a system that an expression chooses.
 
 use super::keywords::{
     AMINO_ACIDS, Class, NUCLEIC_BACKBONE, NUCLEOTIDES, Number, PROTEIN_BACKBONE, TextProperty, WATERS, among,
@@ -16,7 +16,7 @@ use std::ops::Range;
 /// Numbers that differ by less than this, relatively, are the same: masses have been converted.
 const SAME: f64 = 1e-12;
 
-/// By id, which atoms are chosen.
+/// Choice of atoms by id.
 pub(super) fn evaluate(of: &Expression, system: &System, units: UnitSystem) -> Result<Vec<bool>, Fault> {
     AtomProperties::new(system, units).choose(of)
 }
@@ -42,14 +42,14 @@ pub(super) fn stray_value(of: &Expression, system: &System, units: UnitSystem) -
 struct AtomProperties<'a> {
     system: &'a System,
     units: UnitSystem,
-    /// Where each atom is stored.
+    /// Index of each atom in storage.
     index_by_id: Vec<usize>,
     molecules: OnceCell<Molecules>,
-    /// By residue, what it is.
+    /// Kind of each residue.
     residues: OnceCell<Vec<Polymer>>,
 }
 
-/// What a residue is a part of.
+/// Polymer that a residue is a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Polymer {
     Protein,
@@ -148,7 +148,7 @@ impl<'a> AtomProperties<'a> {
         }
     }
 
-    /// Refuses names of what is not there at all.
+    /// Refuses names that are not there at all.
     fn check(&self, text: TextProperty, value: &NameValue) -> Result<(), Fault> {
         match text {
             TextProperty::ResidueName | TextProperty::Chain => self.needs_residues(&value.span),
@@ -274,7 +274,7 @@ impl<'a> AtomProperties<'a> {
         }
     }
 
-    /// By molecule, the sum of something over its atoms.
+    /// Sum over the atoms of each molecule.
     fn tally(&self, of: impl Fn(usize) -> u64) -> Vec<u64> {
         let mut sums = vec![0; self.molecules().count()];
         for (id, molecule) in self.molecules().of_atoms().iter().enumerate() {
@@ -286,7 +286,7 @@ impl<'a> AtomProperties<'a> {
     fn polymers(&self) -> &[Polymer] {
         self.residues.get_or_init(|| {
             let names = &self.system.names;
-            // By residue, which of these atoms it has.
+            // Atoms of this list that each residue has.
             const MARKS: [&str; 6] = ["N", "CA", "C", "O", "C1'", "O4'"];
             let mut has = vec![0u8; names.residues.len()];
             for atom in &names.atoms {
@@ -311,7 +311,7 @@ impl<'a> AtomProperties<'a> {
         if centers.is_empty() {
             return Ok(vec![false; of.len()]);
         }
-        // No two atoms are further apart than this, so that nobody looks at images beyond.
+        // No two atoms are further apart than this, so that images beyond need no search.
         let extent = |k: usize| {
             let along = || state.position.iter().map(|r| r[k]);
             let edge = simbox.edges()[k].iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -373,7 +373,7 @@ impl NumberComparison {
 }
 
 impl NameValue {
-    /// Whether a name is meant by this.
+    /// Returns true for a name that the pattern means.
     fn fits(&self, name: &str) -> bool {
         match self.spelling {
             Spelling::Literal => self.name == name,
@@ -382,10 +382,10 @@ impl NameValue {
     }
 }
 
-/// Whether a name is like a pattern, in time that grows with the product of their lengths at most.
+/// Returns true for a name that is like a pattern, in time that grows with the product of their lengths at most.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
-    // Where to go on if what follows the last star does not fit.
+    // Place to go on from if the part behind the last star does not fit.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {

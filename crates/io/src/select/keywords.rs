@@ -7,16 +7,16 @@ use std::fmt::Write as _;
 pub struct Keyword {
     /// The word, and others that mean the same.
     pub names: &'static [&'static str],
-    /// What it means.
+    /// Meaning of the word.
     pub meaning: Meaning,
-    /// One line for people.
+    /// Explanation in one line.
     pub about: &'static str,
 }
 
-/// What a word means.
+/// Meaning of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// It chooses atoms by itself.
+    /// Class of atoms, chosen by the word itself.
     Class(Class),
     /// Names follow it: `name CA CB "O5'" H*`.
     Text(TextProperty),
@@ -37,7 +37,7 @@ pub enum Class {
     Protein,
     /// Atoms of nucleic acids.
     Nucleic,
-    /// What holds the residues of proteins and nucleic acids together.
+    /// Backbone of proteins and nucleic acids.
     Backbone,
     /// The rest of these residues.
     Sidechain,
@@ -49,7 +49,7 @@ pub enum Class {
     Hydrogen,
 }
 
-/// What atoms are called.
+/// Kind of name that atoms have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextProperty {
     /// The name of the atom.
@@ -172,7 +172,7 @@ pub static KEYWORDS: &[Keyword] = &[
     Keyword { names: &["charge"], meaning: M::Number(Number::Charge), about: "charges" },
 ];
 
-/// What puts selections together: the words, how they are used, and what that chooses.
+/// Operators of selections: the words, their usage, and the atoms that they choose.
 pub static OPERATORS: &[(&[&str], &str, &str)] = &[
     (&["and"], "A and B", "atoms that are both"),
     (&["or"], "A or B", "atoms that are either; after \"and\""),
@@ -187,7 +187,7 @@ pub fn find(name: &str) -> Option<&'static Keyword> {
     KEYWORDS.iter().find(|word| word.names.contains(&name))
 }
 
-/// Whether a word puts selections together, so that names end before it.
+/// Returns true for an operator, before which names end.
 pub fn is_operator(name: &str) -> bool {
     OPERATORS.iter().any(|(words, ..)| words.contains(&name))
 }
@@ -242,17 +242,17 @@ pub(super) const PROTEIN_BACKBONE: &str = "N CA C O OXT OT1 OT2";
 /// The backbone of a nucleic acid.
 pub(super) const NUCLEIC_BACKBONE: &str = "P OP1 OP2 OP3 O1P O2P O3P O5' C5' C4' C3' O3' O5* C5* C4* C3* O3*";
 
-/// Whether this is a residue of water.
+/// Returns true for a residue of water.
 pub fn is_water(residue: &str) -> bool {
     among(WATERS, residue)
 }
 
-/// Whether programs know the bonds of such residues by themselves.
+/// Returns true for residues whose bonds programs know by themselves.
 pub(crate) fn is_standard(residue: &str) -> bool {
     [AMINO_ACIDS, NUCLEOTIDES, WATERS].iter().any(|list| among(list, residue))
 }
 
-/// Whether one of the words in a list is this one.
+/// Returns true where one of the words in a list is this one.
 pub(super) fn among(list: &str, name: &str) -> bool {
     list.split_ascii_whitespace().any(|word| word == name)
 }

@@ -14,7 +14,7 @@ use parse::Expression;
 use std::ops::Range;
 use std::path::Path;
 
-/// A choice of atoms by what they are called and where they are.
+/// Choice of atoms by their names and positions.
 ///
 /// ```
 /// use jostle_core::{SimBox, Species, System, UnitSystem};
@@ -33,12 +33,12 @@ pub struct Selection {
     expression: Expression,
 }
 
-/// What is wrong with a selection, and where in its text.
+/// Fault of a selection, and its place in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// Description of the fault.
     pub message: String,
-    /// What would mend it.
+    /// Advice that would mend the fault.
     pub hint: String,
     /// The bytes at fault.
     pub span: Range<usize>,
@@ -49,13 +49,13 @@ impl Fault {
         Fault { message: message.into(), hint: hint.into(), span }
     }
 
-    /// As an error that points into the text of the selection by itself.
+    /// Error that points into the text of the selection by itself.
     pub fn alone(self, text: &str) -> Error {
         Error::input(self.message).hint(self.hint).at_span(Path::new("selection"), &text.into(), self.span)
     }
 }
 
-/// A message that names what was meant, if anything is near.
+/// Message with the name that may have been meant, if one is similar.
 fn meant<'a>(word: &str, candidates: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
     nearest(word, candidates).map_or(otherwise.to_string(), |near| format!("did you mean \"{near}\"?"))
 }
@@ -69,15 +69,15 @@ impl Selection {
         Ok(Selection { text: text.to_string(), expression: parse::parse(text)? })
     }
 
-    /// Its text.
+    /// Text of the selection.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// By id, whether an atom of a system as it is now is chosen; lengths and masses are in these units.
+    /// Choice of atoms by id in a system as it is now; lengths and masses are in these units.
     ///
     /// # Errors
-    /// If it speaks of a species that is not there, or of residues where nobody knows them.
+    /// If the selection names a species that is not there, or residues where the system has none.
     pub fn mask(&self, system: &System, units: UnitSystem) -> Result<Vec<bool>, Fault> {
         evaluate::evaluate(&self.expression, system, units)
     }
@@ -91,11 +91,11 @@ impl Selection {
         Ok((0..).zip(mask).filter_map(|(id, chosen)| chosen.then_some(id)).collect())
     }
 
-    /// The same for those who need at least one.
+    /// Ids of the chosen atoms, of which there must be at least one.
     ///
     /// # Errors
-    /// Those of [`Selection::mask`], and if there is none: with the name that no atom has, if that is
-    /// why.
+    /// Those of [`Selection::mask`], and if there is none: with the name that no atom has, if that is the
+    /// reason.
     pub fn some_ids(&self, system: &System, units: UnitSystem) -> Result<Vec<u32>, Fault> {
         let ids = self.ids(system, units)?;
         if ids.is_empty() {

@@ -1,12 +1,12 @@
-//! From text to an expression: "or" joins what "and" joins, and "not", "within 5 of", "same residue as"
-//! belong to what comes right after them.
+//! Expressions from text: "and" binds stronger than "or", and "not", "within 5 of", "same residue as" belong to
+//! the part right after them.
 
 use super::keywords::{self, Class, Meaning, Number, TextProperty};
 use super::scan::{NumberComparison, Token, TokenKind, tokens};
 use super::{Fault, meant};
 use std::ops::Range;
 
-/// How deep parentheses may be.
+/// Largest depth of parentheses.
 const DEEPEST: usize = 100;
 
 /// A selection, read.
@@ -25,7 +25,7 @@ pub(super) enum Expression {
     Same(SharedProperty, Box<Expression>, Range<usize>),
 }
 
-/// What atoms may have in common.
+/// Property that atoms may have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum SharedProperty {
     Text(TextProperty),
@@ -40,12 +40,12 @@ pub(super) struct NameValue {
     pub span: Range<usize>,
 }
 
-/// How a name is meant.
+/// Form of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
     /// `*` stands for any characters and `?` for one.
     Pattern,
-    /// As it stands there.
+    /// Name without wildcards.
     Literal,
 }
 
@@ -80,7 +80,7 @@ impl Parser<'_> {
         self.tokens.get(self.next)
     }
 
-    /// Takes this word, if it comes next.
+    /// Consumes this word, if it comes next.
     fn takes(&mut self, word: &str) -> bool {
         let here = matches!(self.peek(), Some(Token { kind: TokenKind::Word(next), .. }) if next == word);
         self.next += usize::from(here);
@@ -94,7 +94,7 @@ impl Parser<'_> {
         Err(Fault::new(self.here(), format!("here should be \"{word}\""), format!("write {example}")))
     }
 
-    /// Where the next token is, or the end of the text.
+    /// Place of the next token, or the end of the text.
     fn here(&self) -> Range<usize> {
         self.peek().map_or(self.text.len()..self.text.len(), |token| token.span.clone())
     }

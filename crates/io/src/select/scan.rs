@@ -19,7 +19,7 @@ pub(super) enum TokenKind {
     Compare(NumberComparison),
 }
 
-/// How a number compares with another.
+/// Comparison of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberComparison {
     Less,
@@ -40,7 +40,7 @@ const COMPARISONS: [(&str, NumberComparison); 7] = [
     ("=", NumberComparison::Equal),
 ];
 
-/// Takes a text apart.
+/// Tokens of a text.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -62,7 +62,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
             _ => match COMPARISONS.iter().find(|(sign, _)| rest.starts_with(sign)) {
                 Some((sign, comparison)) => (TokenKind::Compare(*comparison), sign.len()),
                 None => {
-                    // A "!" by itself is no sign: it ends as a word that nobody knows.
+                    // A "!" by itself is no sign: it becomes an unknown word.
                     let ends = |(k, c): &(usize, char)| {
                         c.is_whitespace()
                             || matches!(c, '(' | ')' | '"' | '<' | '>' | '=')

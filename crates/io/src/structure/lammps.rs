@@ -68,7 +68,7 @@ pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structu
     file.read(first_section)
 }
 
-/// What the lines before the first section say.
+/// Header: the lines before the first section.
 #[derive(Default)]
 struct DataHeader {
     atoms: Option<u64>,
@@ -83,9 +83,9 @@ struct DataFile<'a> {
     lines: Lines<'a>,
     reading: Reading<'a>,
     header: DataHeader,
-    /// By type, from 0.
+    /// Masses by type, from 0.
     masses: Vec<Option<f64>>,
-    /// By type, from 0: from the section of labels, or from comments behind masses.
+    /// Labels by type, from 0: from the section of labels, or from comments behind masses.
     labels: Vec<Option<String>>,
     /// Bonds and angles.
     bound: [Members; 2],
@@ -326,7 +326,7 @@ impl<'a> DataFile<'a> {
         }
     }
 
-    /// Goes to the next section.
+    /// Advances to the next section.
     fn pass_over(&mut self) -> Option<&'a str> {
         std::iter::from_fn(|| self.lines.next_filled()).find(|l| is_section(l))
     }
@@ -491,7 +491,7 @@ impl<'a> DataFile<'a> {
                 return Err(self.lines.error(format!("the velocity of the atom {id} is given twice")));
             }
         }
-        // As many lines as atoms and none twice: all are there.
+        // All atoms are there: there are as many lines as atoms, and none twice.
         Ok(velocities.into_iter().flatten().collect())
     }
 

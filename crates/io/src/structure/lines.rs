@@ -4,11 +4,11 @@ use jostle_core::{Error, Result};
 use std::path::Path;
 use std::str::FromStr;
 
-/// Goes through the lines of a file.
+/// Iterator over the lines of a file.
 #[derive(Clone)]
 pub(crate) struct Lines<'a> {
     path: &'a Path,
-    /// What is left of the text.
+    /// Rest of the text.
     rest: &'a str,
     number: usize,
 }
@@ -20,7 +20,7 @@ impl<'a> Lines<'a> {
         Lines { path, rest: text, number: 0 }
     }
 
-    /// For errors at a line of a file that is read elsewhere, and numbers from it.
+    /// Lines for errors at a line of a file that is read elsewhere, and for numbers from it.
     pub fn at_number(path: &'a Path, number: usize) -> Self {
         Lines { path, rest: "", number }
     }
@@ -62,7 +62,7 @@ impl<'a> Lines<'a> {
         Error::file_line(self.path, line.max(1), message)
     }
 
-    /// A word as a number or whatever is wanted there.
+    /// Word as a value of another type.
     pub fn parse<T: FromStr>(&self, word: Option<&str>, what: &str) -> Result<T> {
         let word = word.ok_or_else(|| self.error(format!("the line ends before {what}")))?;
         word.parse().map_err(|_| self.error(format!("{what} cannot be read from \"{word}\"")))

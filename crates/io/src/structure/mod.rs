@@ -30,13 +30,13 @@ pub struct Structure {
     pub species: Vec<FileSpecies>,
     /// The atoms in the order of the file, inside the box along its periodic axes.
     pub state: State,
-    /// What binds them.
+    /// Bonds and angles between the atoms.
     pub topology: Topology,
-    /// By id, the charge of every atom, where those of the species do not hold.
+    /// Charge of every atom by id, where those of the species do not hold.
     pub charges: Vec<f64>,
-    /// What they are called, where more than a species is known.
+    /// Names of the atoms, where more than a species is known.
     pub names: Names,
-    /// Whether the file has velocities; without them all are zero.
+    /// True where the file has velocities; without them all are zero.
     pub has_velocities: bool,
     /// Coefficients of forces in a LAMMPS data file, which those of the input must not contradict.
     pub coefficients: Vec<CoefficientRow>,
@@ -45,10 +45,10 @@ pub struct Structure {
     pub momenta: Vec<Vec3>,
 }
 
-/// What a file says about a species.
+/// Species of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileSpecies {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Mass as users write it.
     pub mass: Option<f64>,
@@ -56,14 +56,14 @@ pub struct FileSpecies {
     pub charge: Option<f64>,
 }
 
-/// How a structure file is to be read.
+/// Context in which a structure file is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading<'a> {
     /// The unit system its numbers are in.
     pub units: UnitSystem,
     /// Names for the numeric types of a LAMMPS data file; empty: those of the file.
     pub types: &'a [String],
-    /// Which axes are periodic; `None`: as the file says (all, in a LAMMPS data file).
+    /// Periodic axes; `None`: those of the file (all, in a LAMMPS data file).
     pub periodic: Option<[bool; 3]>,
 }
 
@@ -148,7 +148,7 @@ impl Structure {
     }
 }
 
-/// Whether two charges of a file are meant to be the same.
+/// Returns true for two charges of a file that are meant to be the same.
 fn same_charge(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(1.0)
 }

@@ -44,7 +44,7 @@ pub(crate) fn number_of_atoms(lines: &Lines, first: &str) -> Result<u64> {
     Ok(count)
 }
 
-/// What the second line of a frame says.
+/// Contents of the second line of a frame.
 pub(crate) struct FrameHeader {
     pub units: Option<String>,
     pub columns: XyzColumns,
@@ -88,7 +88,7 @@ impl FrameHeader {
 }
 
 impl FrameHeader {
-    /// Along which axes the box repeats: as somebody asked for, else as the file says, else along all
+    /// Axes along which the box repeats: those asked for, else those of the file, else all
     /// where there is a box.
     pub(crate) fn periodic(&self, asked: Option<[bool; 3]>) -> [bool; 3] {
         asked.or(self.periodic).unwrap_or([self.lattice.is_some(); 3])
@@ -289,11 +289,11 @@ pub(crate) fn around(positions: &[Vec3]) -> Result<SimBox> {
     SimBox::new(low, lengths, [0.0; 3], [false; 3])
 }
 
-/// Where in a line things stand.
+/// Columns of a line of an atom.
 pub(crate) struct XyzColumns {
     pub total: usize,
     species: usize,
-    /// Whether elements are numbered there.
+    /// True where the column of names has atomic numbers.
     numbered: bool,
     pub position: usize,
     pub velocity: Option<usize>,
@@ -305,7 +305,7 @@ pub(crate) struct XyzColumns {
 }
 
 impl XyzColumns {
-    /// From `species:S:1:pos:R:3`.
+    /// Columns from `species:S:1:pos:R:3`.
     fn new(properties: &str) -> std::result::Result<XyzColumns, String> {
         let words: Vec<&str> = properties.split(':').collect();
         let (mut total, mut found) = (0usize, HashMap::new());
@@ -375,7 +375,7 @@ impl XyzColumns {
             .ok_or_else(|| lines.error(format!("there is no element with the number {number}")))
     }
 
-    /// Whether the line of an atom has as many words as there are columns.
+    /// Checks that the line of an atom has as many words as there are columns.
     ///
     /// # Errors
     /// If it has not.
@@ -398,7 +398,7 @@ struct XyzAtoms {
     charges: Vec<f64>,
     /// Atoms of one species have the same charge.
     uniform: bool,
-    /// In ASE's unit.
+    /// Momenta in ASE's unit.
     momenta: Vec<Vec3>,
 }
 

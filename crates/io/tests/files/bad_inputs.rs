@@ -39,7 +39,7 @@ precision = "mixed"
 "#;
 
 struct Bad {
-    /// What is replaced in the good input (all occurrences), by what.
+    /// Text to be replaced in the good input (all occurrences), and its replacement.
     change: (&'static str, &'static str),
     /// The line that the error must name.
     line: usize,
@@ -118,7 +118,7 @@ const TABLE: &[Bad] = &[
         "compressibility",
         "",
     ),
-    // Not TOML.
+    // A text that is not TOML.
     bad(("title = \"argon\"", "title = argon"), 1, "not valid TOML", "quotes"),
     bad(("[species.Ar]", "[species.Ar"), 10, "not valid TOML", "quotes"),
     bad(("atoms = 864", "atoms = 864\natoms = 900"), 7, "duplicate key", "quotes"),

@@ -180,7 +180,7 @@ fn truncated_files() {
     for end in 0..last_needed {
         let read = Structure::parse(Path::new("a.data"), &DATA.as_bytes()[..end], reading);
         if let Ok(read) = read {
-            // Only the velocities are optional.
+            // The velocities alone are optional.
             assert!(DATA[..end].trim_end().ends_with("4 5 6"), "accepted up to {end}");
             assert!(!read.has_velocities);
         }
@@ -211,7 +211,7 @@ fn files_that_are_no_structures() {
     assert!(missing.contains("no/such.data") && missing.contains("check the path"), "{missing}");
 }
 
-/// What input and file must agree on.
+/// Contradictions between input and file are refused.
 #[test]
 fn species_of_input_and_file() {
     let folder = tempfile::tempdir().unwrap();

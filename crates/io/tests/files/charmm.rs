@@ -86,7 +86,7 @@ fn dihedrals_count_from_both_ends() {
     let both = PARAMETERS.replace("A B C D 1.0 3 0\n", "A B C D 1.0 3 0\nD C B A 0.4 2 180\n");
     let read_both = read(PSF, &[&both]).unwrap();
     assert_eq!(dihedrals(&read_both), [[1.0, 3.0, 0.0], [0.4, 2.0, 180.0]]);
-    // As with any at the ends, and from whichever end a later file begins.
+    // Dihedrals with any types at the ends, from either end in a later file.
     let any = PARAMETERS.replace("A B C D 1.0 3 0\n", "X B C X 1.0 3 0\nX C B X 0.4 2 180\n");
     assert_eq!(dihedrals(&read(PSF, &[&any]).unwrap()), dihedrals(&read_both));
     let later = read(PSF, &[&both, "DIHEDRALS\nD C B A 0.7 1 0\n"]).unwrap();
@@ -95,7 +95,7 @@ fn dihedrals_count_from_both_ends() {
     assert_eq!(bonds.forces.bonds[0].parameters(0), Some(&[400.0, 1.4][..]));
 }
 
-/// Where nothing is left out some programs leave out the list, too.
+/// The list of exclusions is left out by some programs where it is empty.
 #[test]
 fn exclusions_may_be_an_empty_section() {
     let list = "       0 !NNB\n\n       0       0       0       0\n\n       1       0 !NGRP NST2\n       0       0       0\n";

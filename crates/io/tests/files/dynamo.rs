@@ -76,7 +76,7 @@ fn each_function_is_where_it_belongs() {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
         near(force.embedding(0, 2.0).0, -4.0);
         near(force.embedding(1, 2.0).0, -2.0);
-        // What copper, the first element, makes at nickel, the second.
+        // Density of copper, the first element, at nickel, the second.
         near(force.density(0, 1, r).0, 10.0 + felt + r);
         near(force.density(1, 0, r).0, 20.0 + r);
         near(force.density(0, 0, r).0, 20.0 + felt + r);
@@ -89,7 +89,7 @@ fn each_function_is_where_it_belongs() {
     let (pair, _) = force.pair([0, 1], r * r, [0.0; 2]);
     assert!((pair - 27.2 * 0.529 * 6.0 * (1.0 - r / 8.0).powi(2) / r).abs() < 1e-9, "{pair}");
     assert!((force.density(1, 0, r).0 - 1.0 - r).abs() < 1e-12);
-    // In nm and kJ/mol, say.
+    // Other units, such as nm and kJ/mol, scale the result.
     let scaled = Dynamo::read(&files).unwrap().embedded(&["Cu", "Ni"], 96.0, 0.1).unwrap();
     assert!((scaled.pair([0, 1], r * r * 0.01, [0.0; 2]).0 / pair - 96.0).abs() < 1e-9);
 }

@@ -135,7 +135,7 @@ fn systems_and_their_forces_follow_from_both_files() {
     }
 }
 
-/// How far forces reach is said by the input; pairs that it gives come before those of the files.
+/// Cut-offs come from the input; pairs of the input come before those of the files.
 #[test]
 fn molecules_in_a_periodic_box() {
     let folder = tempfile::tempdir().unwrap();
@@ -182,7 +182,7 @@ fn damaged_files_are_errors() {
         assert!(read(&text).is_ok(), "{}: {}", file.display(), read(&text).unwrap_err());
         for k in 1..40 {
             let cut = text.len() * k / 40;
-            // Nobody looks at the last sections of a prmtop.
+            // The last sections of a prmtop are not read.
             assert!(k > 32 || read(&text[..cut]).is_err(), "{} cut at {cut}", file.display());
             for with in ["9", "-", " ", "x"] {
                 let mut other = text.clone();
@@ -195,7 +195,7 @@ fn damaged_files_are_errors() {
     }
 }
 
-/// What a PSF needs and no file has is named, with what is near.
+/// Types that a PSF needs and no file has are named, with the most similar ones.
 #[test]
 fn missing_parameters_name_atoms_and_types() {
     let folder = Path::new(concat!(
@@ -412,7 +412,7 @@ SOL 2
         assert!(error.message().contains(message) && error.place().is_some(), "{error}");
     }
 
-    // At a distance: with the second atom along x, and the third one along y from that.
+    // Sites at a distance: the second atom is along x, and the third one along y from that.
     let arms = [[2.0, 0.0, 0.0], [2.0, 2.0, 0.0]];
     let slope = 0.5f64.atan();
     for (row, place) in [

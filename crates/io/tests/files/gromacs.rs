@@ -213,7 +213,7 @@ fn numbers_of_molecules_are_whole_and_have_room() {
     let empty = text.replace("[ system ]", "[ moleculetype ]\nNONE 3\n[ system ]");
     let error = read(&empty.replace("CHAIN 1\n", "NONE 9999999999999999\n")).unwrap_err();
     assert!(error.message().contains("NONE has no atoms"), "{error}");
-    // As many bonds apart as there are numbers: everything in the molecule.
+    // The largest number of bonds excludes everything in the molecule.
     let far = read(&text.replace("CHAIN 3", "CHAIN 18446744073709551615")).unwrap();
     assert_eq!(far.topology.excluded.len(), 6);
 }
@@ -230,7 +230,7 @@ fn files_that_include_each_other_come_to_an_end() {
     fs::write(&top, "#include \"f0.itp\"\n").unwrap();
     let error = read_at(&top).unwrap_err();
     assert!(error.message().contains("10000 files are included") && error.place().is_some(), "{error}");
-    // The same file often is no fault.
+    // Including one file many times is no fault.
     fs::write(&top, "#include \"f25.itp\"\n".repeat(3000) + &chain("1 2 yes 1 1", WELLS, "")).unwrap();
     assert_eq!(read_at(&top).unwrap().atoms.len(), 4);
 }

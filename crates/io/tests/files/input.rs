@@ -3,7 +3,7 @@
 use jostle_core::{Dimension, Precision, Topology, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::*;
-use jostle_io::input::{schema, schema_json, schema_text};
+use jostle_io::input::{INPUT, schema_json, schema_text};
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{PairChoice, PairKind, Screening, Truncation};
 use std::path::Path;
@@ -126,7 +126,7 @@ fn the_completed_input_means_the_same() {
     }
 }
 
-/// Everything but the places in the text.
+/// The input without the places in the text.
 fn meaning(input: &Input) -> String {
     let text = format!("{input:?}");
     let text = &text[text.find("title:").unwrap()..];
@@ -253,13 +253,13 @@ fn defaults_are_good_in_all_units() {
     }
 }
 
-/// What both forms of the schema are made from, both forms contain.
+/// Text and JSON of the schema contain all sections and keys.
 #[test]
 fn the_schema_names_every_key() {
     let text = schema_text();
     let json = schema_json();
     let json_text = json.to_string();
-    for key in schema::INPUT.keys {
+    for key in INPUT.keys {
         assert!(text.contains(key.name) && json["properties"][key.name].is_object(), "{}", key.name);
     }
     for kind in PairKind::ALL {
@@ -330,7 +330,7 @@ fn nuclear_matter() {
         let u = (4.0 * c[2]).exp() * (c[0] * (4.0 * c[2]).exp() + c[1]);
         assert!((u - energy).abs() < 1e-6, "{a}-{b}: {u}");
     }
-    // In metal units the same forces, in eV and angstrom.
+    // Forces in metal units are those in nuclear ones, in eV and angstrom.
     let metal = PASTA.replace("\"nuclear\"\n[system]", "\"metal\"\n[system]");
     let metal = parse(&metal).unwrap();
     let nuclear = metal
@@ -360,7 +360,7 @@ fn screening_by_electrons() {
     assert!((length(&dense, 0.02) / expected(1e-3) - 1.0).abs() < 1e-12);
     assert_eq!(length(&with("screening_length = 12"), 0.02), 12.0);
     assert_eq!(length(&with("preset = \"horowitz-2004\""), 0.02), 10.0);
-    // With every default filled in it still says the same.
+    // The completed input has the meaning of the original.
     let completed = parse(PASTA).unwrap().completed().unwrap();
     assert_eq!(length(&completed, 0.02), expected(0.02));
     // A pair's own wins.
@@ -528,7 +528,7 @@ fn electrostatics() {
     assert_eq!(conductor.method, Method::ReactionField { dielectric: f64::INFINITY });
     assert_eq!(pme.kappa(), None);
     assert_eq!(with("kind = \"pme\"\nscreening_length = 4").kappa(), Some(0.25));
-    // With every default filled in it still says the same.
+    // The completed input has the meaning of the original.
     assert_eq!(term(&parse(SALT).unwrap().completed().unwrap()), pme);
     for (keys, cause) in [
         ("kind = \"pme\"\norder = 7", "order = 7"),

@@ -94,10 +94,10 @@ fn atoms_have_charges_of_their_own() {
     let all = format!("{FORCES}[species.A]\ncharge = 0.5\n[species.B]\ncharge = -0.25\n");
     let all = system(DATA, &all).unwrap();
     assert_eq!((charges(&all), all.charges.len()), (vec![0.5, -0.25, 0.5, -0.25], 0));
-    // As long as they are the same they are those of the species.
+    // Charges that are equal for all atoms of a species are those of the species.
     let same = system(&DATA.replace("1 1 1 0.75", "1 1 1 0.25"), FORCES).unwrap();
     assert_eq!((same.species[0].charge, same.charges.len()), (0.25, 0));
-    // What is written is read.
+    // A written file is read back.
     let mut out = Vec::new();
     write_lammps(&own, UnitSystem::Real, &mut out).unwrap();
     let reading = Reading { units: UnitSystem::Real, types: &[], periodic: None };
@@ -154,7 +154,7 @@ fn coefficients_must_not_contradict_the_input() {
     system(&DATA.replace("2 0.2 4.4", "2 0.2 4.3"), &other).unwrap();
 }
 
-/// What stands behind the name of a section may be a comment.
+/// Words behind the name of a section may be a comment.
 #[test]
 fn comments_behind_sections_are_no_styles() {
     let read = |hint: &str| {

@@ -1,5 +1,5 @@
-//! What is read and written, right and wrong.
-//! One program, so that it is linked once and no core waits for the slowest test of each file.
+//! Files read and written, right and wrong.
+//! All tests are one program, which is linked once and keeps all cores busy to its end.
 
 mod amber;
 mod bad_inputs;

@@ -1,5 +1,5 @@
-//! Whatever stands in the files of a force field and of coordinates, reading them gives a value or an error
-//! with its place, never a panic.
+//! Reading files of a force field and of coordinates gives a value or an error with its place, never a panic,
+//! for any contents.
 
 use super::never_panics::mutated;
 use super::{amber, charmm, gromacs};
@@ -40,7 +40,7 @@ X Y Y Z 9 180 2 2
     text.replace("[ system ]", "[ dihedrals ]\n1 2 3 4 9\n1 2 3 4 1\n[ exclusions ]\n1 2 3\n[ system ]")
 }
 
-/// Whether there are more molecules than a test has time for.
+/// Returns true for more molecules than a test has time for.
 fn is_large(top: &str) -> bool {
     let counts = top.rsplit_once("molecules").map_or("", |(_, counts)| counts);
     counts.split_whitespace().any(|word| word.parse::<u64>().is_ok_and(|n| n > 1000 && n < 1 << 30))

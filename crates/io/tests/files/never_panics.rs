@@ -1,4 +1,4 @@
-//! Whatever a file contains, reading it gives a value or an error, never a panic.
+//! Reading a file of any contents gives a value or an error, never a panic.
 
 use jostle_core::quantity::parse_quantity;
 use jostle_core::{Dimension, UnitSystem};

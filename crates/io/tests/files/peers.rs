@@ -1,7 +1,6 @@
 //! Trajectories as other programs write them: what they mean is read, and what is not read is said.
 
 use jostle_core::{Error, Names, SimBox, UnitSystem, Vec3};
-use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::structure::{Reading, Structure};
 use jostle_io::{Frame, Input, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
@@ -17,7 +16,7 @@ fn read_file(path: &Path, names: Option<PathBuf>) -> Result<(TrajectoryReader, V
     Ok((reader, frames))
 }
 
-/// What is read of a file with these contents.
+/// Reader and frames of a file with these contents.
 fn read(name: &str, bytes: &[u8]) -> Result<(TrajectoryReader, Vec<Snapshot>), Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -104,7 +103,7 @@ fn cells_of_charmm_are_symmetric_matrices() {
         let got: Vec<Vec3> = frame.positions.iter().map(|r| frame.simbox.to_fractional(*r)).collect();
         close(&got, &fractions, 1e-6);
     }
-    // What others write under a lower number, and angles in degrees under any, stay what they were.
+    // Cells under lower numbers, and angles in degrees under any number, keep their meaning.
     for (version, cell, volume) in [
         (24, [20.0, 0.5, 20.0, 0.0, 0.0, 20.0], 8000.0 * 0.75f64.sqrt()),
         (24, [20.0, 60.0, 20.0, 90.0, 90.0, 20.0], 8000.0 * 0.75f64.sqrt()),
@@ -138,7 +137,7 @@ fn fixed_atoms_of_dcd_stay_and_records_may_have_long_marks() {
 
 const HEAD: &str = "ITEM: NUMBER OF ATOMS\n2\nITEM: BOX BOUNDS pp pp pp\n0 10\n0 10\n0 10\nITEM: ATOMS";
 
-/// The same paths, unwrapped by name and wrapped with images.
+/// Unwrapped columns give the paths of wrapped ones with images.
 #[test]
 fn unwrapped_dumps_say_so() {
     let unwrapped = format!("ITEM: TIMESTEP\n0\n{HEAD} id type xu yu zu\n1 1 23 4 -5\n2 1 1 2 3\n");
@@ -231,7 +230,7 @@ fn images_come_back() {
     }
 }
 
-/// Of a thousand million atoms there is nothing in the file.
+/// The files hold 20 atoms and claim a thousand million.
 #[test]
 fn atoms_that_are_not_there_are_refused_with_their_number() {
     let folder = tempfile::tempdir().unwrap();
@@ -355,7 +354,7 @@ fn momenta_of_ase_become_velocities() {
     // 1 eV = 96.48533212331 kJ/mol (CODATA 2018), 1 kcal = 4.184 kJ.
     let kcal = expected * 96.485_332_123_31 / 4.184;
     assert!((kinetic("real") / kcal - 1.0).abs() < 1e-9, "{} {kcal}", kinetic("real"));
-    // Of a trajectory nobody knows the masses.
+    // Masses are unknown in a trajectory, so momenta are not read.
     let (reader, frames) = read("a.xyz", text.as_bytes()).unwrap();
     assert!(frames[0].velocities.is_none() && reader.notes()[0].contains("momenta"), "{:?}", reader.notes());
     let reading = Reading { units: UnitSystem::Metal, types: &[], periodic: None };
@@ -382,7 +381,7 @@ fn numbers_of_pdb_may_run_into_the_column_before() {
     assert_eq!(x, [1.0, 2.0, 3.0, 4.0, 5.0]);
     let residues = reader.header(&frames[0], None).atoms.residues;
     assert_eq!(residues.iter().map(|r| r.number).collect::<Vec<_>>(), [1, 2, 3, 10_000, 10_001]);
-    // Where numbers have six digits, columns of five tell no bonds.
+    // Columns of five digits tell no bonds between numbers of six.
     assert!(reader.bonds().is_empty() && reader.notes()[0].contains("CONECT"));
 }
 
@@ -428,7 +427,7 @@ ATOM      3  CB  ALA A   1       2.000   1.000   1.000  1.00  0.00
     assert!(hint.contains("1 in place A, 1 in place B"), "{hint}");
 }
 
-/// Only XTC and TRR cannot do without.
+/// Times are made up for formats alone that cannot do without.
 #[test]
 fn numbers_of_frames_are_no_times() {
     let folder = tempfile::tempdir().unwrap();

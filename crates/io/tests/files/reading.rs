@@ -2,7 +2,6 @@
 //! is damaged is an error that names file, frame and cause.
 
 use jostle_core::{AtomName, Error, Names, Residue, SimBox, UnitSystem, Vec3};
-use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;
@@ -95,16 +94,11 @@ fn what_is_written_comes_back() {
             let (reader, got) = read(&path, &open).unwrap();
             assert_eq!(reader.units(), units);
             assert_eq!(got.len(), 4, "{}", format.name());
-            // XTC rounds to 0.001 nm, PDB to 0.001 A and 0.01 degrees, mmCIF to 0.00001 A, DCD and TRR to single precision.
-            let tolerance = match (format, units) {
-                (TrajectoryFormat::Xtc, UnitSystem::Real) => 0.00501,
-                (TrajectoryFormat::Xtc, _) => 0.000501,
-                (TrajectoryFormat::Xyz | TrajectoryFormat::Dump, _) => 0.0,
-                (TrajectoryFormat::Pdb, UnitSystem::Nano) => 0.0000501,
-                (TrajectoryFormat::Pdb, _) => 0.000501,
-                (TrajectoryFormat::Cif, _) => 0.00000501,
-                _ => 2e-6,
-            };
+            // Positions are below 32 and velocities below 0.125; edges of the box are below 25.
+            let precision = format.precision(units);
+            let of_positions = 1.002 * precision.position + 32.0 * precision.relative;
+            let of_velocities = 1.002 * precision.velocity + 0.125 * precision.relative;
+            let of_edges = 1e-5 + 25.0 * precision.angle.to_radians();
             for (got, want) in got.iter().zip(frames()) {
                 assert_eq!(got.step, want.step);
                 assert!((got.time.unwrap() / want.time.unwrap() - 1.0).abs() < 1e-6, "{}", format.name());
@@ -115,12 +109,11 @@ fn what_is_written_comes_back() {
                 let back =
                     |r: &Vec3| [0, 1, 2].map(|k| if moved { r[k] - middle[k] + there[k] } else { r[k] });
                 let positions: Vec<Vec3> = got.positions.iter().map(back).collect();
-                close(&positions, &want.positions, tolerance);
-                let of_edges = if *format == TrajectoryFormat::Pdb { 3e-3 } else { 1e-5 };
+                close(&positions, &want.positions, of_positions);
                 close(&got.simbox.edges(), &want.simbox.edges(), of_edges);
                 assert_eq!(got.velocities.is_some(), format.has_velocities());
                 if let Some(velocities) = &got.velocities {
-                    close(velocities, want.velocities.as_ref().unwrap(), 1e-8);
+                    close(velocities, want.velocities.as_ref().unwrap(), of_velocities);
                 }
             }
             let names = if format.has_names() { vec!["Ar", "Kr"] } else { vec!["X"] };
@@ -132,9 +125,7 @@ fn what_is_written_comes_back() {
 #[test]
 fn compressed_files_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    // GSD and H5MD are read here and there.
-    let streams = |f: &&TrajectoryFormat| !matches!(f, TrajectoryFormat::Gsd | TrajectoryFormat::H5md);
-    for format in TrajectoryFormat::ALL.iter().filter(streams) {
+    for format in TrajectoryFormat::ALL.iter().filter(|format| format.reads_packed()) {
         let plain = write(folder.path(), *format, UnitSystem::Real);
         let open = Open { units: Some(UnitSystem::Real), ..Open::default() };
         let want = read(&plain, &open).unwrap().1;
@@ -252,7 +243,7 @@ fn molecules_keep_their_names_in_mmcif() {
         close(&got.simbox.edges(), &simbox.edges(), 1e-9);
         close(&got.positions, &positions, 1e-9);
     }
-    // As the Protein Data Bank has it: one block, several models, one cell.
+    // Files of the Protein Data Bank have one block, several models, one cell.
     let row = |x: f64, model: u32| format!("ATOM A {x} 0 0 {model}\n");
     let head = "data_x\n_cell.length_a 9\n_cell.length_b 9\n_cell.length_c 9\nloop_\n_atom_site.group_PDB\n\
         _atom_site.label_atom_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n\
@@ -313,7 +304,7 @@ fn molecules_keep_their_names_in_pdb() {
     assert_eq!(reader.header(&got[0], None).atoms.residues, names.residues);
     let capitals: Vec<_> = reader.header(&got[0], None).atoms.atoms;
     assert_eq!(capitals, names.atoms);
-    // By their elements; calcium is not carbon.
+    // Species are elements; calcium is not carbon.
     assert_eq!(reader.names(), ["N", "H", "C", "CA", "O"]);
     let long = TrajectoryHeader { names: vec!["Argon".into()], atoms: Names::default(), ..header };
     let refused = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, long).map(drop).unwrap_err();
@@ -337,7 +328,7 @@ fn molecules_keep_their_names_in_pdb() {
     assert_eq!(refused.place().unwrap().line, Some(6));
 }
 
-/// What a run has written since its trajectory was opened is found.
+/// Frames that a run has written since its trajectory was opened are found.
 #[test]
 fn files_that_grow_are_followed() {
     let folder = tempfile::tempdir().unwrap();
@@ -368,8 +359,13 @@ fn files_that_grow_are_followed() {
             let all: Vec<_> = std::iter::from_fn(|| reader.next_frame().unwrap()).collect();
             assert_eq!(all.len() as u64, to - from, "{}", format.name());
             let last = &few[(to - 1) as usize % few.len()];
-            let velocity = |s: &Snapshot| s.velocities.as_ref().map(|v| v[7][1] as f32);
-            assert!(!format.has_velocities() || velocity(&all[all.len() - 1]) == velocity(last));
+            let velocity = |s: &Snapshot| s.velocities.as_ref().map(|v| v[7][1]);
+            let precision = format.precision(UnitSystem::Lj);
+            if let Some(got) = velocity(&all[all.len() - 1]) {
+                let wanted = velocity(last).unwrap();
+                let tolerance = 1.002 * precision.velocity + wanted.abs() * precision.relative;
+                assert!((got - wanted).abs() <= tolerance, "{}: {got} is not {wanted}", format.name());
+            }
         };
         rest(0, 2);
         write(2..5);
@@ -379,7 +375,7 @@ fn files_that_grow_are_followed() {
     }
 }
 
-/// Those of what is neither water nor protein stand in the file, and come back from there.
+/// Bonds of all but water and proteins are in the file, and come back.
 #[test]
 fn bonds_stand_in_pdb() {
     let folder = tempfile::tempdir().unwrap();
@@ -418,14 +414,14 @@ fn bonds_stand_in_pdb() {
     assert_eq!(lines[..6], all.map(|line| format!("CONECT{line}")));
     let (reader, got) = read(&path, &Open::default()).unwrap();
     assert_eq!((got.len(), reader.bonds()), (2, &[[1, 2], [2, 3], [2, 4], [2, 5], [2, 6], [6, 7]][..]));
-    // Where others have them: behind the only model.
+    // Other programs have bonds behind the only model.
     let (model, _) = text.split_once("TITLE").map(|(_, rest)| rest.split_once("CONECT").unwrap()).unwrap();
     std::fs::write(&path, format!("TITLE{model}ENDMDL\nCONECT    9    1\nCONECT    1    9\nEND\n")).unwrap();
     let (reader, got) = read(&path, &Open::default()).unwrap();
     assert_eq!((got.len(), reader.bonds()), (1, &[[0, 8]][..]));
 }
 
-/// As programs write it that put atoms in any order and do not repeat what never changes.
+/// Files of programs that put atoms in any order and do not repeat constant values.
 #[test]
 fn h5md_of_other_programs_is_read() {
     use hdf5_pure::{AttrValue, FileBuilder};
@@ -506,7 +502,7 @@ fn h5md_of_other_programs_is_read() {
 }
 
 proptest! {
-    /// Whatever is damaged: an answer or an error, never a panic.
+    /// A damaged file gives an answer or an error, never a panic.
     #[test]
     fn damage_never_panics(which in 0..TrajectoryFormat::ALL.len(), at in 0.0f64..1.0, value in any::<u8>(), cut in 0.1f64..1.0) {
         let folder = tempfile::tempdir().unwrap();

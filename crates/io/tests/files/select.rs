@@ -113,7 +113,7 @@ fn words_are_joined_in_their_order() {
     assert_eq!(ids("(index 1 or index 2) and index 2"), [2]);
     assert_eq!(ids("not index 0 to 12 and not index 14"), [13]);
     assert_eq!(ids("not (index 0 to 12 or index 14)"), [13]);
-    // What stands right behind belongs to it, and no more.
+    // The operand right behind an operator belongs to it, and no more.
     assert_eq!(ids("within 2.1 of name CA and element O"), [3]);
     assert_eq!(ids("within 1.1 of (name CA and element O)"), [] as [u32; 0]);
     assert_eq!(ids("same residue as name CA and element C"), [1, 2, 4]);
@@ -130,7 +130,7 @@ fn nearness_knows_the_nearest_image_and_any_reach() {
     assert_eq!(ids("within 3 of none"), [] as [u32; 0]);
 }
 
-/// In a system of species alone, names are those of species and elements follow from them.
+/// Names in a system of species alone are those of the species, and elements follow from them.
 #[test]
 fn species_do_for_names() {
     let mut system = sample();

@@ -53,7 +53,7 @@ fn lammps_data() {
     assert_eq!(salt.species, [species("Na", 22.99, 1.0), species("Cl", 35.453, -1.0)]);
     let simbox = SimBox::new([0.0, -1.0, 0.0], [10.0, 10.0, 12.0], [1.0, -2.0, 0.5], [true; 3]).unwrap();
     assert_eq!(salt.simbox, simbox);
-    // In the order of the file; velocities belong by id.
+    // Atoms are in the order of the file; velocities belong by id.
     assert_eq!(salt.state.id, [0, 1, 2, 3]);
     assert_eq!(salt.state.species, [0, 1, 0, 1]);
     assert!(salt.has_velocities);
@@ -78,7 +78,7 @@ fn names_of_lammps_types() {
     let labelled = parse("a.data", &labelled).unwrap();
     assert_eq!([&labelled.species[0].name, &labelled.species[1].name], ["K", "Br"]);
     assert_eq!(labelled.state.species, [0, 1, 0, 1]);
-    // As `write_data ... types labels` writes: labels instead of numbers everywhere.
+    // Files of `write_data ... types labels` have labels instead of numbers everywhere.
     let text = SALT
         .replace("Masses", labels)
         .replace("1 22.99  # Na", "K 22.99")
@@ -154,7 +154,7 @@ fn system(units: UnitSystem) -> System {
     System { state, ..System::new(simbox, species) }
 }
 
-/// The same system with atoms in the order of their ids.
+/// System with its atoms in the order of their ids.
 fn sorted(mut system: System) -> System {
     let order: Vec<u32> = system.state.index_by_id().into_iter().map(|k| k as u32).collect();
     system.state.permute(&order);

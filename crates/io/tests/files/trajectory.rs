@@ -2,7 +2,6 @@
 //! `tests/external/check_trajectories.py` opens them with other programs.
 
 use jostle_core::{Names, Result, SimBox, UnitSystem, Vec3};
-use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Open, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;
@@ -134,6 +133,17 @@ fn a_resumed_file_equals_an_uninterrupted_one() {
     }
 }
 
+/// Lists of formats in the documentation are those of the registry; `jostle convert --help` and messages are made
+/// from it.
+#[test]
+fn documentation_lists_all_formats() {
+    let titles = TrajectoryFormat::titles("", |_| true);
+    for file in ["README.md", "ARCHITECTURE.md", "docs/features.md"] {
+        let text = std::fs::read_to_string(Path::new("../..").join(file)).unwrap();
+        assert!(text.contains(&titles), "{file} does not list {titles}");
+    }
+}
+
 #[test]
 fn what_cannot_be_written_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -199,7 +209,7 @@ fn a_full_disk_is_named() {
 }
 
 proptest! {
-    /// Whatever the positions, XTC keeps them to its precision or refuses them.
+    /// Positions of any size are kept to the precision of XTC or refused.
     #[test]
     fn xtc_keeps_any_positions_or_refuses_them(
         n in 1usize..40,
@@ -210,7 +220,7 @@ proptest! {
     ) {
         let random = |k: usize| (f64::from(seed) * 1e-9 + k as f64 * 0.618_033_988_749_895).fract();
         let place = |id: usize| -> Vec3 {
-            // Some atoms near each other, some far apart, as molecules are.
+            // Distances are small between some atoms and large between others, as of molecules.
             let near = 10f64.powi(-clump) * random(5 * id);
             std::array::from_fn(|k| 10f64.powi(scales[k]) * (signs[k] + random(id / 3 + k) + near))
         };

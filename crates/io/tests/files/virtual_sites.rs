@@ -6,7 +6,7 @@ use jostle_io::input::model::{MoleculesInput, Rigid};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Of `tests/external/make_sites_reference.py`.
+/// Folder of the results of `tests/external/make_sites_reference.py`.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/data/sites");
 
 /// A topology of the reference with something in place of something else.
@@ -54,7 +54,7 @@ const FIRST: &str = "       2       1   F          1.64             0           
 const SECOND: &str = "       3       4   F         -0.15             0             0";
 const NO_HOSTS: &str = "       0       1   F             0             0             0";
 
-/// What distances of zero stand for: on an atom, and in the middle of others, by mass or not.
+/// Distances of zero mean on an atom, or in the middle of others, by mass or not.
 #[test]
 fn lone_pairs_may_be_averages() {
     let put = |line: &str| read("lone_pairs.psf", &[(FIRST, line)]).map(|m| rule(&m, 8)).unwrap();
@@ -65,7 +65,7 @@ fn lone_pairs_may_be_averages() {
     let (_, by_mass) = put("2 1 T 0.0 0.0 0.0");
     let SiteRule::Average([a, b, c]) = by_mass else { panic!("{by_mass:?}") };
     assert!((a - share).abs() < 1e-12 && (a + b - 1.0).abs() < 1e-12 && c == 0.0, "{by_mass:?}");
-    // So much of the distance of both, beyond the first.
+    // The site is this part of the distance of both atoms beyond the first.
     assert_eq!(put("2 1 F 0.0 0.5 0.0"), ([2, 0, 0], SiteRule::Average([1.5, -0.5, 0.0])));
     let (_, both) = put("2 1 F 1.64 0.5 0.0");
     let SiteRule::Frame(frame) = both else { panic!("{both:?}") };

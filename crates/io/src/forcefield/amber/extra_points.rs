@@ -1,5 +1,5 @@
 //! Extra points of AMBER: points without mass that follow atoms. What the file does not say of them
-//! (`VIRTUAL_SITE_FRAMES`) follows from what is bound to the atom that they are bound to, by the rules of
+//! (`VIRTUAL_SITE_FRAMES`) follows from the bonds of the atom that they are bound to, by the rules of
 //! sander and pmemd (`define_frames` of both, with the axes of Stone and Alderton, Mol. Phys. 56 (1985) 1047).
 
 use super::super::assembly::TOWARDS;
@@ -18,7 +18,7 @@ const HALF_ANGLE: f64 = 54.735;
 const AWAY: LocalFrame =
     LocalFrame { arms: Arms::Directions, origin: [0.0; 2], x: [-1.0, -1.0], y: [-1.0, 1.0], place: [0.0; 3] };
 
-/// How two points on an atom lie: with its neighbours at the corners of a tetrahedron, or, on what AMBER takes
+/// Arrangement of two points on an atom: with its neighbours at the corners of a tetrahedron, or, on what AMBER takes
 /// for sulfur by its type, opposite to each other.
 #[derive(Clone, Copy)]
 enum Lie {
@@ -26,7 +26,7 @@ enum Lie {
     Opposite,
 }
 
-/// What is bound to an atom, with the lengths of the bonds.
+/// Atoms bound to an atom, with the lengths of the bonds.
 #[derive(Default)]
 struct BondedAtoms {
     hydrogens: Vec<(u32, f64)>,
@@ -34,7 +34,7 @@ struct BondedAtoms {
     points: Vec<(u32, f64)>,
 }
 
-/// What is bound to what.
+/// Partners of all atoms.
 #[derive(Default)]
 pub(super) struct BondGraph(BTreeMap<u32, BondedAtoms>);
 
@@ -80,7 +80,7 @@ impl PrmtopReader<'_> {
     /// Finds out how points follow atoms.
     ///
     /// # Errors
-    /// If that cannot be told from the file, or an atom has no mass and no place either.
+    /// If that does not follow from the file, or an atom has no mass and no place either.
     pub(super) fn extra_points(&mut self, section: &str, bound: &BondGraph) -> Result<()> {
         let mut found = self.stated_frames()?;
         let types = self.file.names("AMBER_ATOM_TYPE", self.assembly.n_atoms())?;
@@ -128,7 +128,7 @@ impl PrmtopReader<'_> {
         }
     }
 
-    /// The atoms and the axes of points on an atom, as what is bound to it has them.
+    /// Atoms and axes of points on an atom, by the atoms that are bound to it.
     fn frames(
         &self,
         (atom, lie): (u32, Lie),
@@ -182,8 +182,8 @@ impl PrmtopReader<'_> {
         Ok(rules.into_iter().map(|rule| (atoms, rule)).collect())
     }
 
-    /// What the file says of its points: each with up to four atoms and what kind of frame they make (of
-    /// mdgx; pmemd's `local_to_global` has the formulas).
+    /// Frames of points that the file gives: each point has up to four atoms and the kind of frame that these
+    /// make (of mdgx; pmemd's `local_to_global` has the formulas).
     fn stated_frames(&mut self) -> Result<ExtraPoints> {
         let mut found = ExtraPoints::default();
         let (frames, details) = (self.rows::<6>(FRAMES)?, self.file.optional::<f64>(DETAILS)?);
@@ -230,7 +230,8 @@ impl RigidAngle {
         (one == other && base > 0.0 && height > 0.0).then_some(RigidAngle { base, height })
     }
 
-    /// So far from the apex and away from the base, and so far along minus the product of the bonds.
+    /// Rule of a point at the distance `away` from the apex, away from the base, and `across` along minus the
+    /// product of the bonds.
     fn out_of_plane(&self, away: f64, across: f64) -> SiteRule {
         let weight = -0.5 * away / self.height;
         SiteRule::OutOfPlane([weight, weight, -across / (self.base * self.height)])

@@ -1,19 +1,19 @@
 //! Fortran's formats: `(10I8)`, `(20a4)`, `(8(F9.5))`, `(i2,a78)`.
 
-/// No more fields in a line are wanted than this.
+/// Largest number of fields in a line.
 const MOST_FIELDS: usize = 1000;
 
 /// The fields of lines of one format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FieldFormat {
-    /// Of these widths, over and over.
+    /// Columns of these widths, over and over.
     Columns(Vec<usize>),
     /// `(a)`: a line.
     Whole,
 }
 
 impl FieldFormat {
-    /// Reads what stands behind `%FORMAT`; `None` if it is no format of fields one behind the other.
+    /// Reads the text behind `%FORMAT`; `None` if it is no format of fields one behind the other.
     pub fn new(text: &str) -> Option<FieldFormat> {
         let text = text.trim().to_ascii_lowercase();
         if text == "(a)" {
@@ -23,7 +23,7 @@ impl FieldFormat {
         (rest.is_empty() && !widths.is_empty()).then_some(FieldFormat::Columns(widths))
     }
 
-    /// The fields of a line; what is no text in columns ends it.
+    /// Fields of a line, up to characters that are not ASCII.
     pub fn fields<'a>(&self, line: &'a str) -> Vec<&'a str> {
         let FieldFormat::Columns(widths) = self else { return vec![line] };
         let mut rest = line;
@@ -40,7 +40,7 @@ impl FieldFormat {
     }
 }
 
-/// Widths up to the bracket that ends them, and what is behind it.
+/// Widths up to the bracket that ends them, and the rest behind it.
 fn group(mut text: &str) -> Option<(Vec<usize>, &str)> {
     let mut widths = Vec::new();
     loop {
@@ -63,7 +63,7 @@ fn group(mut text: &str) -> Option<(Vec<usize>, &str)> {
     }
 }
 
-/// A field such as `e16.8`, and what is behind it.
+/// Field such as `e16.8`, and the rest behind it.
 fn field(text: &str) -> Option<(Vec<usize>, &str)> {
     let rest = text.strip_prefix(['i', 'a', 'e', 'f', 'g', 'd'])?;
     let (width, rest) = number(rest);
@@ -71,7 +71,7 @@ fn field(text: &str) -> Option<(Vec<usize>, &str)> {
     Some((vec![width.filter(|width| *width > 0)?], rest))
 }
 
-/// A whole number at the start, and what is behind it.
+/// Whole number at the start, and the rest behind it.
 fn number(text: &str) -> (Option<usize>, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (text[..end].parse().ok(), &text[end..])

@@ -17,8 +17,7 @@ use std::path::Path;
 /// AMBER's charges have the square root of its Coulomb constant in them.
 const CHARGE: f64 = 18.2223;
 
-/// What scales 1-4 pairs where the file does not say (ff94 and later): electrostatics, then
-/// Lennard-Jones.
+/// Divisors of 1-4 pairs where the file has none (ff94 and later): electrostatics, then Lennard-Jones.
 const SCALE: [f64; 2] = [1.2, 2.0];
 
 /// A section: the text of its format, the line of its first field, and the lines themselves.
@@ -33,7 +32,7 @@ struct PrmtopFile<'a> {
     sections: HashMap<&'a str, PrmtopSection<'a>>,
 }
 
-/// Whether the file begins as these do.
+/// Returns true where a file begins as a prmtop does.
 pub(super) fn is_one(text: &str) -> bool {
     text.starts_with("%VERSION") || text.starts_with("%FLAG")
 }
@@ -41,7 +40,7 @@ pub(super) fn is_one(text: &str) -> bool {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// If a section is missing or damaged, or has what Jostle has not; the error has the line.
+/// If a section is missing or damaged, or has terms that Jostle has not; the error has the line.
 pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecules> {
     let file = PrmtopFile::new(path, text)?;
     let pointers: Vec<i64> = file.numbers("POINTERS")?;
@@ -130,7 +129,7 @@ impl<'a> PrmtopFile<'a> {
         self.optional(name)
     }
 
-    /// So many numbers of a section.
+    /// Numbers of a section, of which there must be `n`.
     fn exactly<T: std::str::FromStr>(&self, name: &str, n: usize) -> Result<Vec<T>> {
         let numbers = self.numbers(name)?;
         match numbers.len() {
@@ -186,7 +185,7 @@ impl PrmtopReader<'_> {
         Ok(())
     }
 
-    /// The rows of a list, which are so many numbers wide.
+    /// Rows of a list, which are `N` numbers wide.
     fn rows<const N: usize>(&self, name: &str) -> Result<Vec<[i64; N]>> {
         let numbers: Vec<i64> = self.file.optional(name)?;
         match numbers.as_chunks::<N>() {
@@ -216,7 +215,7 @@ impl PrmtopReader<'_> {
                 ];
                 let kind = BondKind::HarmonicBond;
                 let atoms = [a, b].map(by_three);
-                // What binds an extra point is its distance, and no spring.
+                // Bonds of an extra point are fixed distances, and no springs.
                 if let Some(k) = atoms.iter().position(|atom| self.assembly.is_massless(*atom)) {
                     bound.add_point(atoms[k], atoms[1 - k], parameters[1]);
                     of_points = name;
@@ -416,7 +415,7 @@ impl PairCoefficients {
     fn get(&self, file: &PrmtopFile, a: usize, b: usize) -> Result<[f64; 2]> {
         let place = (a >= 1 && b >= 1 && a <= self.size && b <= self.size)
             .then(|| self.index[self.size * (a - 1) + b - 1]);
-        // Types that make hydrogen bonds in old force fields; what is left of it is nothing.
+        // Types that make hydrogen bonds in old force fields have no such term today.
         if let Some(bridge) = place.filter(|place| *place < 0).map(|place| place.unsigned_abs() as usize - 1)
             && self.bridges.iter().all(|values| values.get(bridge) == Some(&0.0))
         {

@@ -37,7 +37,7 @@ impl LonePair {
                 let x = if distance > 0.0 { RELATIVE.x } else { [0.5, 0.5] };
                 let (sin, cos) = angle.to_radians().sin_cos();
                 let (out, across) = (180.0 - dihedral).to_radians().sin_cos();
-                // What is nothing but rounding would need a plane where the atoms may have none.
+                // Angles that are only rounding would need a plane where the atoms may have none.
                 let place =
                     [cos, sin * across, sin * out].map(|part| if part.abs() < 1e-10 { 0.0 } else { part });
                 let place = place.map(|part| distance.abs() * part);

@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path, text: &str, files: &[PathBuf], units: UnitSystem
 struct CharmmReader {
     psf: Psf,
     parameters: Parameters,
-    /// By atom, the name of its type.
+    /// Name of the type of each atom.
     types: Vec<String>,
     assembly: Assembly,
 }
@@ -142,7 +142,7 @@ impl CharmmReader {
     }
 
     fn dihedrals(&mut self) -> Result<()> {
-        // Some programs name a dihedral once for each of its terms.
+        // Dihedrals are named once for each of their terms by some programs.
         let mut seen = HashSet::new();
         for atoms in std::mem::take(&mut self.psf.dihedrals) {
             let [a, b, c, d] = atoms;
@@ -245,7 +245,7 @@ impl CharmmReader {
         let bound = topology.partners(n);
         let near = topology.exclusions(n, jostle_core::Exclude::SecondBonded);
         let scale = self.parameters.scale_14.unwrap_or(1.0);
-        // Lone pairs feel what their first hosts feel; 1-4 pairs are those of atoms.
+        // Lone pairs have the exclusions of their first hosts; 1-4 pairs are those of atoms.
         let mut with_lone_pairs: Vec<Vec<u32>> = (0..n as u32).map(|atom| vec![atom]).collect();
         for pair in &self.psf.lone_pairs {
             with_lone_pairs[pair.hosts[0] as usize].push(pair.site);
@@ -288,7 +288,7 @@ impl CharmmReader {
     }
 }
 
-/// How far apart along bonds two atoms are.
+/// Number of bonds between two atoms.
 #[derive(Clone, Copy)]
 enum Apart {
     Any,

@@ -12,7 +12,7 @@ const ANY: &str = "X";
 /// Rows of numbers by types of atoms; those of bonds, angles, dihedrals and pairs by [`one_way`].
 pub(super) type ParameterRows<const N: usize> = HashMap<[String; N], Vec<Vec<f64>>>;
 
-/// What all files say together; what stands in a later one replaces what stood before.
+/// Parameters of all files together; those of later files replace those of earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     /// The names of types by their numbers in topology files.
@@ -25,12 +25,12 @@ pub(super) struct Parameters {
     pub nonbonded: ParameterRows<1>,
     /// Pairs of types with parameters of their own.
     pub pairs: ParameterRows<2>,
-    /// What scales the charges of 1-4 pairs.
+    /// Factor of charges of 1-4 pairs.
     pub scale_14: Option<f64>,
     pub sizes: Sizes,
 }
 
-/// How sizes of two types make that of their pair.
+/// Rule by which the sizes of two types make that of their pair.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Sizes {
     #[default]
@@ -73,7 +73,7 @@ impl ParameterSection {
 }
 
 impl Parameters {
-    /// Adds what a file says.
+    /// Adds the parameters of a file.
     ///
     /// # Errors
     /// If a row is damaged; the error has the line.
@@ -154,7 +154,7 @@ impl Parameters {
             let word = words.get(place + 1).map(String::as_str);
             self.scale_14 = Some(lines.number(word, "e14fac")?);
         }
-        // Options stay as they are until a file says otherwise.
+        // Options stay as they are until a file changes them.
         for word in &words {
             match word.get(..4) {
                 Some("GEOM") => self.sizes = Sizes::Geometric,
@@ -205,7 +205,7 @@ fn bare(line: &str) -> &str {
     line.split('!').next().unwrap_or("")
 }
 
-/// The types that a row begins with, and its numbers, of which there are at least so many.
+/// Types that a row begins with, and its numbers, of which there are at least `least`.
 fn split<const N: usize>(lines: &Lines, words: &[&str], least: usize) -> Result<([String; N], Vec<f64>)> {
     let Some((types, rest)) = words.split_first_chunk::<N>().filter(|(_, rest)| rest.len() >= least) else {
         return Err(lines.error(format!(

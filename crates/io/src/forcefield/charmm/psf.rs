@@ -1,11 +1,11 @@
-//! Protein structure files (PSF): atoms and what is bound to what, in CHARMM's format, X-PLOR's, and
+//! Protein structure files (PSF): atoms and bonded terms, in CHARMM's format, X-PLOR's, and
 //! the extended ones of both.
 
 use crate::structure::Lines;
 use jostle_core::{Error, Result};
 use std::path::Path;
 
-/// What a file says; atoms by numbers from 0.
+/// Contents of a file; atoms by numbers from 0.
 #[derive(Debug, Default)]
 pub(super) struct Psf {
     pub atoms: Vec<PsfAtom>,
@@ -23,17 +23,17 @@ pub(super) struct Psf {
 #[derive(Debug)]
 pub(super) struct LonePair {
     pub site: u32,
-    /// What it follows.
+    /// Atoms that the lone pair follows.
     pub hosts: Vec<u32>,
-    /// What counts of hosts in an average of them.
+    /// Weight of hosts in an average of them.
     pub weight: Weight,
-    /// Distance, angle and dihedral, or what stands for them.
+    /// Distance, angle and dihedral, or the numbers in their place.
     pub values: [f64; 3],
-    /// Its line in the file.
+    /// Line in the file.
     pub line: usize,
 }
 
-/// What counts of atoms in an average.
+/// Weight of atoms in an average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
     Alike,
@@ -56,7 +56,7 @@ pub(super) struct PsfAtom {
 /// Columns of an atom, at least.
 const COLUMNS: usize = 8;
 
-/// Whether a file begins as these do.
+/// Returns true where a file begins as a PSF does.
 pub(in crate::forcefield) fn is_one(text: &str) -> bool {
     text.starts_with("PSF")
 }
@@ -148,7 +148,7 @@ impl PsfFile<'_> {
         Ok(atoms)
     }
 
-    /// So many whole numbers.
+    /// The next `n` whole numbers.
     fn numbers(&mut self, n: usize, what: &str) -> Result<Vec<i64>> {
         let mut numbers = Vec::with_capacity(n.min(self.lines.at_most_left()));
         while numbers.len() < n {
@@ -169,7 +169,8 @@ impl PsfFile<'_> {
         Ok(numbers.as_chunks::<N>().0.iter().map(|group| group.map(atom)).collect())
     }
 
-    /// How lone pairs follow their hosts, then all of these in one list, each lone pair before its own.
+    /// Lone pairs with their hosts: the file has their rules first, then all hosts in one list, each lone pair
+    /// before its own.
     fn lone_pairs(&mut self, n: usize, places: usize) -> Result<Vec<LonePair>> {
         let mut rows = Vec::with_capacity(n.min(self.lines.at_most_left()));
         for k in 0..n {
@@ -204,7 +205,7 @@ impl PsfFile<'_> {
 
     /// A list of atoms, and of every atom where its own end in there.
     fn excluded(&mut self, n: usize, atoms: usize) -> Result<Vec<[u32; 2]>> {
-        // Some programs leave out the ends where there is nothing to end.
+        // The list is left out by some programs where there are no atoms in it.
         if n == 0 {
             return Ok(Vec::new());
         }

@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Coordin
 mod tests {
     use super::*;
 
-    /// As the Protein Data Bank writes them.
+    /// Atoms as the Protein Data Bank writes them.
     const TEXT: &str = "\
 data_1ABC
 #

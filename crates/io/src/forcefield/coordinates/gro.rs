@@ -1,13 +1,11 @@
-//! GROMACS' coordinates (gro): a title, the number of atoms, atoms in columns, the box; nm.
+//! GROMACS' coordinates (gro).
 
 use super::Coordinates;
 use crate::forcefield::assembly::factor;
 use crate::forcefield::edges_to_box;
+use crate::gro::{GroAtom, box_edges};
 use crate::structure::Lines;
-use jostle_core::{AtomName, Dimension, Names, Residue, Result, UnitSystem, Vec3};
-
-/// Where the numbers begin.
-const FIRST: usize = 20;
+use jostle_core::{AtomName, Dimension, Names, Residue, Result, UnitSystem};
 
 pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
     let _title = lines.next();
@@ -21,44 +19,23 @@ pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
         let Some(line) = lines.next() else {
             return Err(lines.error(format!("the file ends after {k} of {n} atoms")));
         };
-        let field = |from: usize, to: usize| line.get(from..to.min(line.len())).unwrap_or("").trim();
-        // Numbers are as wide as their points are apart.
-        let numbers = line.get(FIRST..).unwrap_or("");
-        let mut points = numbers.match_indices('.').map(|(at, _)| at);
-        let width = points.next().zip(points.next()).map(|(a, b)| b - a);
-        let width = width.ok_or_else(|| lines.error("an atom has no coordinates"))?;
-        let number = |k: usize, what: &str| {
-            let from = FIRST + k * width;
-            lines.number(Some(field(from, from + width)), what)
-        };
-        let position: Vec3 = [number(0, "x")?, number(1, "y")?, number(2, "z")?];
-        found.positions.push(position.map(|x| x * length));
-        // Velocities have one digit more behind the point, and the same width.
-        if line.trim_end().len() > FIRST + 3 * width {
-            let v: Vec3 = [number(3, "vx")?, number(4, "vy")?, number(5, "vz")?];
-            velocities.push(v.map(|x| x * velocity));
-        }
-        let residue = (field(0, 5), field(5, 10));
-        if last != Some(residue) {
-            last = Some(residue);
+        let atom = GroAtom::read(&lines, line)?;
+        found.positions.push(atom.position.map(|x| x * length));
+        velocities.extend(atom.velocity.map(|v| v.map(|x| x * velocity)));
+        if last != Some(atom.residue) {
+            last = Some(atom.residue);
+            let [number, name] = atom.residue;
             names.residues.push(Residue {
-                name: residue.1.to_string(),
-                number: residue.0.parse().unwrap_or(0),
+                name: name.to_string(),
+                number: number.parse().unwrap_or(0),
                 chain: String::new(),
             });
         }
         let residue = names.residues.len() as u32 - 1;
-        names.atoms.push(AtomName { name: field(10, 15).to_string(), element: String::new(), residue });
+        names.atoms.push(AtomName { name: atom.name.to_string(), element: String::new(), residue });
     }
     let line = lines.next().ok_or_else(|| lines.error("the file ends before the box"))?;
-    let edges: Vec<f64> =
-        line.split_whitespace().map(|word| lines.number(Some(word), "the box")).collect::<Result<_>>()?;
-    let edges = match edges[..] {
-        [a, b, c] => [[a, 0.0, 0.0], [0.0, b, 0.0], [0.0, 0.0, c]],
-        [xx, yy, zz, xy, xz, yx, yz, zx, zy] => [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]],
-        _ => return Err(lines.error("the box has neither three nor nine numbers")),
-    };
-    // A box of nothing stands where there is none.
+    let edges = box_edges(&lines, line)?;
     if edges.as_flattened().iter().any(|x| *x != 0.0) {
         let simbox = edges_to_box(edges.map(|edge| edge.map(|x| x * length)));
         found.simbox = Some(simbox.map_err(|e| lines.error(e.message()))?);

@@ -1,4 +1,4 @@
-//! Where the atoms of molecules are: PDB, mmCIF, AMBER restart files, GROMACS gro, extended XYZ.
+//! Positions of the atoms of molecules: PDB, mmCIF, AMBER restart files, GROMACS gro, extended XYZ.
 
 mod amber;
 mod cif;
@@ -10,7 +10,7 @@ use crate::text;
 use jostle_core::{Error, Names, Result, SimBox, UnitSystem, Vec3};
 use std::path::Path;
 
-/// Where atoms are, in the units of the input and the order of the file.
+/// Positions of atoms, in the units of the input and the order of the file.
 #[derive(Debug, Clone, Default)]
 pub struct Coordinates {
     /// The atoms; not wrapped into a box.
@@ -21,7 +21,7 @@ pub struct Coordinates {
     pub momenta: Vec<Vec3>,
     /// The box, where the file has one.
     pub simbox: Option<SimBox>,
-    /// What the atoms are called, where the file says.
+    /// Names of the atoms, where the file has them.
     pub names: Option<Names>,
     /// Atoms that the file has in more than one place, in words: they may be the reason for a number of
     /// atoms that is not that of the topology.

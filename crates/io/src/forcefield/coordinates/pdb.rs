@@ -57,7 +57,7 @@ ATOM      3  N   ALA A   1       2.876   0.867   2.169  1.00  0.00           N
         assert_eq!((names.atoms[1].name.as_str(), names.atoms[1].element.as_str()), ("NA", "NA"));
     }
 
-    /// Where the columns of the symbol are empty, names in proteins and water tell; no others do.
+    /// Elements where the columns of the symbol are empty: names in proteins and water tell, no others do.
     #[test]
     fn elements_follow_from_usual_names() {
         let text = |name: &str, residue: &str| {

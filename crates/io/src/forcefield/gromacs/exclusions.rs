@@ -4,7 +4,7 @@ use crate::memory;
 use jostle_core::{Bond, Exclude, Result, Topology};
 use std::collections::HashSet;
 
-/// Pairs of a molecule's atoms that are at most so many bonds apart.
+/// Pairs of a molecule's atoms that are at most this number of bonds apart.
 ///
 /// # Errors
 /// If there are more of them than memory holds.

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use types::{Defaults, ParameterRow, Types, find, number, whole};
 
-/// Whether a file is one of these, by what its first line with a word is.
+/// Returns true for a topology of GROMACS, by its first line with a word.
 pub(super) fn is_one(text: &str) -> bool {
     let mut lines = text.lines().map(|line| line.split(';').next().unwrap_or("").trim());
     lines
@@ -59,7 +59,7 @@ fn heading(line: &SourceLine) -> Option<String> {
 /// A kind of molecule, with its atoms from 0.
 struct MoleculeKind {
     name: String,
-    /// So many bonds apart atoms have no pair force.
+    /// Number of bonds up to which atoms have no pair force.
     excluded: usize,
     atoms: Vec<TopologyAtom>,
     rows: Vec<(String, SourceLine)>,
@@ -74,7 +74,7 @@ struct TopologyAtom {
     mass: f64,
 }
 
-/// What binds the atoms of one molecule.
+/// Bonded term between atoms of one molecule.
 enum MoleculeTerm {
     Bond(BondKind, &'static str, Vec<f64>, [u32; 2]),
     Angle(Vec<f64>, [u32; 3]),
@@ -90,11 +90,11 @@ struct TopologyFile {
     defaults: Option<Defaults>,
     types: Types,
     kinds: Vec<MoleculeKind>,
-    /// Which kinds there are, and how many of each, in their order, with the lines that say so.
+    /// Kinds and numbers of molecules, in their order, with their lines.
     molecules: Vec<(usize, usize, SourceLine)>,
 }
 
-/// Bytes that an atom of a molecule takes, and a row of what binds it, at least: of a million atoms in chains
+/// Bytes that an atom of a molecule takes, and a row of its bonded terms, at least: of a million atoms in chains
 /// of four that were read with their coordinates, each took 930.
 const BYTES: [usize; 2] = [400, 200];
 
@@ -272,7 +272,7 @@ fn add(assembly: &mut Assembly, term: &MoleculeTerm, first: u32) -> Result<()> {
 type Maps = HashMap<usize, u32>;
 
 impl MoleculeKind {
-    /// What binds the atoms, with the lines that say so.
+    /// Bonded terms between the atoms, with their lines.
     fn terms(
         &self,
         types: &Types,
@@ -295,22 +295,7 @@ impl MoleculeKind {
                         push(MoleculeTerm::Bond(kind, kind.term(), vec![p[0][1], p[0][0]], atoms));
                     }
                 }
-                "angles" => {
-                    let (atoms, row) = self.given::<3>(line)?;
-                    let p = self.known(line, &row, &types.angles, "angle", types, &[1, 5])?;
-                    push(MoleculeTerm::Angle(vec![p[0][1], p[0][0]], atoms));
-                    if let (5, &[_, _, length, stiffness, ..]) = (row.function, &p[0][..])
-                        && stiffness != 0.0
-                    {
-                        let ends = [atoms[0], atoms[2]];
-                        push(MoleculeTerm::Bond(
-                            BondKind::HarmonicBond,
-                            UREY_BRADLEY,
-                            vec![stiffness, length],
-                            ends,
-                        ));
-                    }
-                }
+                "angles" => self.angle(line, types, &mut push)?,
                 "dihedrals" => {
                     let (atoms, row) = self.given::<4>(line)?;
                     for p in
@@ -320,20 +305,7 @@ impl MoleculeKind {
                     }
                 }
                 "cmap" => {
-                    let (atoms, row) = self.given::<5>(line)?;
-                    let names = self.types_of(&row, types);
-                    let place = types.maps.iter().position(|(map, _)| map.types == names);
-                    let place = place.ok_or_else(|| self.lacks(line, "map", &row, types, &[]))?;
-                    let map = match maps.get(&place) {
-                        Some(map) => *map,
-                        None => {
-                            let (row, size) = &types.maps[place];
-                            let energies = second_faster(*size, &row.parameters);
-                            let map = assembly.cmap(*size, &energies).map_err(|e| line.at(e))?;
-                            maps.insert(place, map);
-                            map
-                        }
-                    };
+                    let (map, atoms) = self.map(line, types, assembly, maps)?;
                     push(MoleculeTerm::Map(map, atoms));
                 }
                 "pairs" => {
@@ -348,19 +320,7 @@ impl MoleculeKind {
                         push(MoleculeTerm::Exclude([numbers[0], *other]));
                     }
                 }
-                "settles" => {
-                    let (first, row) = self.given::<1>(line)?;
-                    let &[to_hydrogen, between, ..] = &row.parameters[..] else {
-                        return Err(line.error("[ settles ] needs two distances"));
-                    };
-                    let o = first[0];
-                    for (length, atoms) in
-                        [(to_hydrogen, [o, o + 1]), (to_hydrogen, [o, o + 2]), (between, [o + 1, o + 2])]
-                    {
-                        push(MoleculeTerm::Constraint(length, atoms));
-                    }
-                    bound.extend([[o, o + 1], [o, o + 2]]);
-                }
+                "settles" => bound.extend(self.rigid_water(line, &mut push)?),
                 "constraints" => {
                     let (atoms, row) = self.given::<2>(line)?;
                     let p = self.known(line, &row, &types.constraints, "constraint", types, &[1, 2])?;
@@ -390,6 +350,54 @@ impl MoleculeKind {
         Ok(terms)
     }
 
+    /// An angle, and for function 5 the spring between its ends.
+    fn angle(&self, line: &SourceLine, types: &Types, push: &mut impl FnMut(MoleculeTerm)) -> Result<()> {
+        let (atoms, row) = self.given::<3>(line)?;
+        let p = self.known(line, &row, &types.angles, "angle", types, &[1, 5])?;
+        push(MoleculeTerm::Angle(vec![p[0][1], p[0][0]], atoms));
+        if let (5, &[_, _, length, stiffness, ..]) = (row.function, &p[0][..])
+            && stiffness != 0.0
+        {
+            let (kind, ends) = (BondKind::HarmonicBond, [atoms[0], atoms[2]]);
+            push(MoleculeTerm::Bond(kind, UREY_BRADLEY, vec![stiffness, length], ends));
+        }
+        Ok(())
+    }
+
+    /// Number of a map in the assembly, which is added if it is new, and the atoms of the term.
+    fn map(
+        &self,
+        line: &SourceLine,
+        types: &Types,
+        assembly: &mut Assembly,
+        maps: &mut Maps,
+    ) -> Result<(u32, [u32; 5])> {
+        let (atoms, row) = self.given::<5>(line)?;
+        let names = self.types_of(&row, types);
+        let place = types.maps.iter().position(|(map, _)| map.types == names);
+        let place = place.ok_or_else(|| self.lacks(line, "map", &row, types, &[]))?;
+        if let Some(map) = maps.get(&place) {
+            return Ok((*map, atoms));
+        }
+        let (row, size) = &types.maps[place];
+        let map = assembly.cmap(*size, &second_faster(*size, &row.parameters)).map_err(|e| line.at(e))?;
+        maps.insert(place, map);
+        Ok((map, atoms))
+    }
+
+    /// Constraints of a water molecule; returns its bonds.
+    fn rigid_water(&self, line: &SourceLine, push: &mut impl FnMut(MoleculeTerm)) -> Result<[[u32; 2]; 2]> {
+        let ([o], row) = self.given::<1>(line)?;
+        let &[to_hydrogen, between, ..] = &row.parameters[..] else {
+            return Err(line.error("[ settles ] needs two distances"));
+        };
+        let bonds = [[o, o + 1], [o, o + 2]];
+        for (length, atoms) in [(to_hydrogen, bonds[0]), (to_hydrogen, bonds[1]), (between, [o + 1, o + 2])] {
+            push(MoleculeTerm::Constraint(length, atoms));
+        }
+        Ok(bonds)
+    }
+
     /// A number of an atom, from 1, as one from 0.
     fn index(&self, line: &SourceLine, word: &str) -> Result<u32> {
         let place = word.parse::<usize>().ok().filter(|n| (1..=self.atoms.len()).contains(n));
@@ -411,7 +419,7 @@ impl MoleculeKind {
         self.atoms.get(word.parse::<usize>().ok()?.checked_sub(1)?)
     }
 
-    /// What bonds and angles call the types of a row's atoms.
+    /// Names of the types of a row's atoms in bonds and angles.
     fn types_of(&self, row: &ParameterRow, types: &Types) -> Vec<String> {
         let of = |word: &String| types.atoms.get(&self.atom(word)?.of_type).map(|t| t.bonded.clone());
         row.types.iter().map(|word| of(word).unwrap_or_default()).collect()
@@ -430,7 +438,7 @@ impl MoleculeKind {
         if !functions.contains(&row.function) {
             return Err(line.error(format!("the {what} function {} is not read", row.function)));
         }
-        // How many parameters these functions have.
+        // Number of parameters of these functions.
         let least = match (what, row.function) {
             ("constraint", _) => 1,
             ("dihedral", 1 | 4 | 9) => 3,
@@ -476,7 +484,7 @@ impl MoleculeKind {
         line.at(missing(what, &names, &atoms.collect::<Vec<_>>(), near))
     }
 
-    /// Epsilon and sigma of a 1-4 pair, and what its charges are together.
+    /// Epsilon and sigma of a 1-4 pair, and the product of its charges.
     fn pair(
         &self,
         line: &SourceLine,

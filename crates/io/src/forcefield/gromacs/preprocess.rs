@@ -1,4 +1,4 @@
-//! What GROMACS' preprocessor does: files included, macros, parts under conditions, comments after
+//! Work of GROMACS' preprocessor: files included, macros, parts under conditions, comments after
 //! semicolons, lines that go on after a backslash.
 
 use crate::{memory, text};
@@ -63,7 +63,7 @@ struct Preprocessor<'a> {
     macros: HashMap<String, Vec<String>>,
     include: &'a [PathBuf],
     found: Vec<SourceLine>,
-    /// So many files have been included.
+    /// Number of files that have been included.
     files: usize,
     text: PreprocessedText,
 }
@@ -90,7 +90,7 @@ impl PreprocessedText {
 impl Preprocessor<'_> {
     fn file(&mut self, path: &Path, text: &str, depth: usize) -> Result<()> {
         let file = Rc::new(path.to_path_buf());
-        // Of every condition around: whether it holds, and where it began.
+        // Conditions around the line, from outside: the truth of each, and the line at which it began.
         let mut conditions: Vec<(bool, usize)> = Vec::new();
         let mut lines = (1..).zip(text.lines());
         while let Some((number, first)) = lines.next() {

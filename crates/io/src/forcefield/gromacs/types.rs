@@ -13,7 +13,7 @@ const ANY: &str = "X";
 /// A type of atoms.
 #[derive(Debug, Clone)]
 pub(super) struct AtomType {
-    /// What bonds and angles call it.
+    /// Name of the type in bonds and angles.
     pub bonded: String,
     pub mass: f64,
     pub charge: f64,
@@ -29,7 +29,7 @@ pub(super) struct ParameterRow {
     pub parameters: Vec<f64>,
 }
 
-/// How Lennard-Jones forces are given and combined.
+/// Form of Lennard-Jones parameters, and the rule that combines them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Combination {
     /// C6 and C12, both by geometric means.
@@ -44,9 +44,9 @@ pub(super) enum Combination {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Defaults {
     pub combination: Combination,
-    /// Whether 1-4 pairs without a type of their own follow from those of the atoms.
+    /// True where 1-4 pairs without a type of their own follow from the types of the atoms.
     pub generate: bool,
-    /// What scales Lennard-Jones forces and charges of 1-4 pairs.
+    /// Factors of Lennard-Jones forces and of charges of 1-4 pairs.
     pub scale: [f64; 2],
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Types {
 #[derive(Debug, Default)]
 pub(super) struct Dihedrals {
     pub rows: Vec<ParameterRow>,
-    /// Of the types of a series (function 9), as they come first: their rows, and the line of the first.
+    /// Rows of the types of a series (function 9), as they come first, and the line of the first.
     series: HashMap<Vec<String>, (Vec<usize>, SourceLine)>,
 }
 
@@ -275,7 +275,7 @@ pub(super) fn find<'a>(rows: &'a [ParameterRow], types: &[&str], functions: &[u3
     };
     let free = |row: &ParameterRow| row.types.iter().filter(|known| *known == ANY).count();
     let found = rows.iter().enumerate().filter(|(_, row)| matches(row));
-    // Of equals the last: later files replace what earlier ones say.
+    // The last of equals is taken: later files replace the types of earlier ones.
     let Some((last, row)) = found.min_by_key(|(k, row)| (free(row), std::cmp::Reverse(*k))) else {
         return &[];
     };

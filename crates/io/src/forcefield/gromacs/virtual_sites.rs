@@ -5,7 +5,7 @@ use super::preprocess::SourceLine;
 use super::types::ParameterRow;
 use jostle_core::{LocalFrame, Result, SiteRule};
 
-/// How a virtual site follows so many atoms.
+/// Rule by which a virtual site follows this number of atoms.
 ///
 /// # Errors
 /// If the function is another one, or has too few parameters.

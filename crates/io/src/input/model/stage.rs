@@ -1,13 +1,13 @@
-//! What a stage of a run does.
+//! Stages of a run.
 
 use super::*;
 
 /// `[[stage]]`
 #[derive(Debug, Clone)]
 pub struct StageInput {
-    /// Its name, unique in the file.
+    /// Name of the stage, unique in the file.
     pub name: String,
-    /// What happens.
+    /// Action of the stage.
     pub action: Action,
     /// `thermo = { every = 100 }`: rows of thermo.csv. 0: none.
     pub thermo_every: u64,
@@ -20,14 +20,14 @@ pub struct StageInput {
     /// at the beginning and at the end of the stage, between which it changes linearly. `None`: as they are
     /// defined.
     pub restraints: Option<Vec<[f64; 2]>>,
-    /// `long_range_every = 2`: long-range forces act at every so many steps, so many times as strongly; 1:
+    /// `long_range_every = 2`: long-range forces act at every n-th step, n times as strongly; 1:
     /// always.
     pub long_range_every: u64,
     /// `deform = { kind = "shear", plane = "xy", rate = 1e-4 }`: the box changes its shape.
     pub deformation: Option<Deformation>,
     /// `trajectory = { every = 500, format = "xtc" }`
     pub trajectory: Option<TrajectoryInput>,
-    /// `measure = [{ kind = "rdf", every = 50 }]`: what is analyzed while it runs.
+    /// `measure = [{ kind = "rdf", every = 50 }]`: analyses while the stage runs.
     pub measures: Vec<Located<MeasureInput>>,
     /// `checkpoint = { every = 10_000 }`; 0: only at the end of the stage. (One is also written
     /// about every ten minutes of wall time and when the run is interrupted.)
@@ -40,7 +40,7 @@ impl StageInput {
         Self::quiet(name, Action::Dynamics { steps, timestep, thermostat: None })
     }
 
-    /// A minimisation of at most so many iterations that writes nothing but a checkpoint at its
+    /// A minimisation of at most `steps` iterations that writes nothing but a checkpoint at its
     /// end.
     pub fn minimize(name: impl Into<String>, steps: u64, force_tolerance: f64, timestep: f64) -> Self {
         let minimizer = Minimizer::default();
@@ -104,13 +104,13 @@ impl StageInput {
         self
     }
 
-    /// The stage with long-range forces that act at every so many steps, so many times as strongly.
+    /// The stage with long-range forces that act at multiples of `every` steps, `every` times as strongly.
     pub fn long_range(mut self, every: u64) -> Self {
         self.long_range_every = every;
         self
     }
 
-    /// The stage with a row of measurements every so many steps.
+    /// The stage with a row of measurements every `every` steps.
     pub fn thermo(mut self, every: u64) -> Self {
         self.thermo_every = every;
         self
@@ -128,7 +128,7 @@ impl StageInput {
         self
     }
 
-    /// The stage with an analysis that looks every so many steps.
+    /// The stage with an analysis every `every` steps.
     pub fn measure(
         mut self,
         every: u64,
@@ -140,54 +140,54 @@ impl StageInput {
         self
     }
 
-    /// The stage with a checkpoint every so many steps.
+    /// The stage with a checkpoint every `every` steps.
     pub fn checkpoint(mut self, every: u64) -> Self {
         self.checkpoint_every = every;
         self
     }
 }
 
-/// What a stage does.
+/// Action of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Time steps.
     Dynamics {
-        /// How many.
+        /// Number of steps.
         steps: u64,
-        /// How long each is.
+        /// Length of a step.
         timestep: f64,
         /// `None`: constant energy.
         thermostat: Option<ThermostatInput>,
     },
     /// `minimize = { ... }`: until the largest force is below `force_tolerance`.
     Minimize {
-        /// At most so many iterations.
+        /// Largest number of iterations.
         steps: u64,
         /// Largest force on an atom at which it stops.
         force_tolerance: f64,
         /// The first time step of FIRE, which adapts it.
         timestep: f64,
-        /// How.
+        /// Method.
         minimizer: Minimizer,
     },
 }
 
-/// How a minimum is looked for.
+/// Method of minimization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Minimizer {
-    /// By atoms with inertia that slide downhill.
+    /// Atoms with inertia that slide downhill.
     #[default]
     Fire,
-    /// By quasi-Newton steps.
+    /// Quasi-Newton steps.
     Lbfgs,
-    /// By conjugate gradients.
+    /// Conjugate gradients.
     ConjugateGradient,
 }
 
 /// Temperature control.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ThermostatInput {
-    /// Velocities scaled to the temperature every so many steps (Rapaport's equilibration).
+    /// Velocities scaled to the temperature at intervals (Rapaport's equilibration).
     Rescale {
         /// Target.
         temperature: f64,
@@ -207,7 +207,7 @@ pub enum ThermostatInput {
         temperature: f64,
         /// Friction, force / velocity.
         friction: f64,
-        /// Where it ends.
+        /// Cut-off.
         cutoff: f64,
     },
     /// Nose-Hoover chain.
@@ -245,7 +245,7 @@ impl ThermostatInput {
 /// relative to the edges when it does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deformation {
-    /// How.
+    /// Mode of the strain.
     pub mode: Strain,
     /// Strain per time.
     pub rate: f64,
@@ -253,13 +253,13 @@ pub struct Deformation {
     pub every: u64,
 }
 
-/// How a box changes its shape.
+/// Change of the shape of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strain {
-    /// It gets longer along one axis by the factor 1 + strain, and thinner by its square root
-    /// along the others.
+    /// Extension along one axis by the factor 1 + strain, and contraction by the square root of that along the
+    /// others.
     Tension(Axis),
-    /// What lies higher along the second axis of the plane moves along the first.
+    /// Shift along the first axis of the plane in proportion to the position along the second.
     Shear(Plane),
 }
 
@@ -299,33 +299,10 @@ pub struct TrajectoryInput {
 pub struct MeasureInput {
     /// Steps between looks.
     pub every: u64,
-    /// What is measured.
+    /// Kind of measurement.
     pub kind: &'static jostle_analysis::Kind,
-    /// How.
+    /// Settings of the measurement.
     pub settings: jostle_analysis::MeasureSettings,
     /// The atoms it looks at; `None`: all.
     pub atoms: Option<Located<Selection>>,
-}
-
-/// The trajectory formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrajectoryFormat {
-    /// CHARMM / NAMD DCD with unit cell.
-    Dcd,
-    /// GROMACS XTC, compressed.
-    Xtc,
-    /// Extended XYZ, text.
-    Xyz,
-    /// GROMACS TRR, with velocities.
-    Trr,
-    /// A LAMMPS dump, text.
-    Dump,
-    /// GSD with HOOMD's schema, with velocities.
-    Gsd,
-    /// H5MD, with velocities.
-    H5md,
-    /// PDB, text, a model for each frame.
-    Pdb,
-    /// mmCIF, text, a data block for each frame.
-    Cif,
 }

@@ -4,14 +4,14 @@ use super::{DataFile, split_comment};
 use jostle_core::{Angle, Bond, Result, Topology};
 use std::collections::HashMap;
 
-/// How many bonds or angles there are, and how many types of them.
+/// Numbers of bonds or angles and of their types.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Count {
     pub members: u64,
     pub types: u64,
 }
 
-/// What is bound: bonds and angles are read alike.
+/// Bonds or angles, which are read alike.
 #[derive(Clone, Copy)]
 pub(super) enum BondOrAngle {
     Bonds = 0,
@@ -31,7 +31,7 @@ impl BondOrAngle {
 /// The bonds or angles of a file.
 #[derive(Default)]
 pub(super) struct Members {
-    /// By type, from 0.
+    /// Labels by type, from 0.
     pub labels: Vec<Option<String>>,
     /// Type and ids of the atoms, from 0 in the order of the file.
     pub rows: Vec<(u32, Vec<u32>)>,

@@ -12,7 +12,7 @@ use jostle_potentials::{
 /// Numbers that differ by more than this are different: `write_data` writes six digits.
 const ROUNDING: f64 = 1e-5;
 
-/// What coefficients belong to.
+/// Kind of terms that coefficients belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Acting {
     Pair([usize; 2]),
@@ -105,7 +105,7 @@ pub(in crate::structure) fn check(rows: &[CoefficientRow], input: &Input, system
     Ok(())
 }
 
-/// What a file says, what an input says of the same, and what these numbers are.
+/// Values of a file, values of an input for the same, and the parameters that these are.
 type Contradiction = (Vec<f64>, Option<Vec<f64>>, &'static [Parameter]);
 
 impl CoefficientRow {
@@ -178,7 +178,7 @@ fn differing(
     known: &'static [Parameter],
 ) -> Option<Contradiction> {
     let differs = match &of_input {
-        // What has no strength is none.
+        // A force without strength is none.
         None => of_file[0] != 0.0,
         Some(of_input) => {
             let one = |(x, y): (&f64, &f64)| (x - y).abs() > ROUNDING * x.abs().max(y.abs());

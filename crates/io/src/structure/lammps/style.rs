@@ -54,9 +54,9 @@ const OTHERS: &[&str] = &[
 /// The style that stands behind the name of a section.
 pub(super) enum Hint {
     Read(Style),
-    /// One of LAMMPS that is not read.
+    /// Style of LAMMPS that is not read.
     Other,
-    /// Nothing, or a comment of somebody's.
+    /// Nothing, or a comment.
     None,
 }
 

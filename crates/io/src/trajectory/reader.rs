@@ -1,0 +1,276 @@
+//! Trajectories back from files, one frame at a time: memory does not grow with the file.
+//!
+//! The format of a file follows from its contents, see [`recognize`]; files that are read from beginning to end
+//! may be packed by gzip or Zstandard. Lengths and times come out in one unit system, see
+//! [`TrajectoryReader::units`].
+
+use super::format::{Access, FormatDefinition};
+use super::formats::TrajectoryFormat;
+use super::frame::{Snapshot, TrajectoryHeader};
+use super::source::{AtomLabels, ByteStream, FileStart, FileUnits, FrameSource};
+use super::units::{length_factor, picoseconds};
+use crate::chemical_bonds;
+use crate::structure::{Reading, Structure};
+use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3};
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Options for opening a trajectory.
+#[derive(Debug, Clone, Default)]
+pub struct Open {
+    /// The unit system to read in; `None`: that of the file, or of `start.xyz` beside it.
+    pub units: Option<UnitSystem>,
+    /// A file with the names of the atoms for a trajectory without: a trajectory of a format that has names, or
+    /// LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
+    pub names: Option<PathBuf>,
+    /// The time of a step for files that count steps only.
+    pub timestep: Option<f64>,
+}
+
+/// Reader of a trajectory, frame by frame.
+pub struct TrajectoryReader {
+    path: PathBuf,
+    source: Box<dyn FrameSource>,
+    first: Option<Snapshot>,
+    frames: u64,
+    units: UnitSystem,
+    /// Unit of length and unit of time of the file, in those of the reader.
+    scale: [f64; 2],
+    labels: AtomLabels,
+    timestep: Option<f64>,
+    read: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl TrajectoryReader {
+    /// Opens a trajectory of any [`TrajectoryFormat`], which its contents tell, and reads its first frame. Files
+    /// may be packed where [`TrajectoryFormat::reads_packed`] says so.
+    ///
+    /// # Errors
+    /// If the file cannot be read, its format is unknown, its first frame is damaged, or it is in
+    /// other units than asked for.
+    pub fn open(path: &Path, open: &Open) -> Result<Self> {
+        let read = Arc::new(AtomicU64::new(0));
+        let bytes = std::fs::metadata(path).map_err(|e| Error::io("read", path, &e))?.len();
+        let mut source = open_source(ByteStream::open(path, read.clone())?, path)?;
+        let in_first = |e: Error| e.context("frame 0").blame_file(path);
+        let first = source.next().map_err(in_first)?.ok_or_else(|| {
+            Error::file(path, "the trajectory has no frame").hint("was the run stopped before its first?")
+        })?;
+        let beside = path.with_file_name("start.xyz");
+        let known = match &open.names {
+            _ if source.labels().is_some() => None,
+            Some(names) => Some(labels_of(names, open.units)?),
+            None if beside.is_file() && beside != path => labels_of(&beside, open.units)
+                .ok()
+                .filter(|(labels, _)| labels.species.len() == first.positions.len()),
+            None => None,
+        };
+        let n = first.positions.len();
+        if n == 0 {
+            return Err(Error::file(path, "the first frame has no atoms")
+                .hint("was the right group of atoms chosen when it was written?"));
+        }
+        let (labels, of_names) = match (source.labels(), known) {
+            (Some(labels), _) => (labels.clone(), None),
+            (None, Some((labels, units))) => (labels, units),
+            (None, None) => {
+                (AtomLabels { names: vec!["X".into()], species: vec![0; n], ..AtomLabels::default() }, None)
+            }
+        };
+        if labels.species.len() != n {
+            let message = format!("the trajectory has {n} atoms, the names are for {}", labels.species.len());
+            let hint = labels.alternatives.unwrap_or_else(|| "give the right file with --names".into());
+            return Err(Error::file(path, message).hint(hint));
+        }
+        let units = match (source.units(), open.units, of_names) {
+            (FileUnits::Of(units), Some(asked), _) if units != asked => {
+                return Err(Error::file(path, format!("the file is in units \"{units}\", not \"{asked}\"")));
+            }
+            (FileUnits::Of(units), _, _) | (_, Some(units), _) | (_, None, Some(units)) => units,
+            (FileUnits::Fixed("nm"), None, None) => UnitSystem::Nano,
+            (FileUnits::Fixed(_), None, None) => UnitSystem::Real,
+            (FileUnits::Unknown, None, None) => UnitSystem::Lj,
+        };
+        let scale = match source.units() {
+            FileUnits::Fixed(unit) => [1.0 / length_factor(units, unit), 1.0 / picoseconds(units)],
+            _ => [1.0; 2],
+        };
+        let (path, timestep) = (path.to_path_buf(), open.timestep);
+        let mut reader = TrajectoryReader {
+            path,
+            source,
+            first: None,
+            frames: 0,
+            units,
+            scale,
+            labels,
+            timestep,
+            read,
+            bytes,
+        };
+        reader.first = Some(reader.finished(first));
+        Ok(reader)
+    }
+
+    /// The next frame; `None` after the last.
+    ///
+    /// # Errors
+    /// If the frame is damaged or cut short; the error names file, frame and cause.
+    pub fn next_frame(&mut self) -> Result<Option<Snapshot>> {
+        let frame = match self.first.take() {
+            Some(frame) => Some(frame),
+            None => {
+                let number = self.frames;
+                let in_frame = |e: Error| e.context(format!("frame {number}")).blame_file(&self.path);
+                let Some(frame) = self.source.next().map_err(in_frame)? else { return Ok(None) };
+                let (n, before) = (frame.positions.len(), self.labels.species.len());
+                if n != before {
+                    let message = format!("frame {number} has {n} atoms, those before it {before}");
+                    let hint = "trajectories whose number of atoms changes are not read".to_string();
+                    return Err(Error::file(&self.path, message)
+                        .hint(self.labels.alternatives.clone().unwrap_or(hint)));
+                }
+                Some(self.finished(frame))
+            }
+        };
+        self.frames += 1;
+        Ok(frame)
+    }
+
+    /// Unit system of all numbers that come out. Reduced units where neither the file nor [`Open`] tells: the
+    /// numbers are those of the file then.
+    pub fn units(&self) -> UnitSystem {
+        self.units
+    }
+
+    /// Names of the species; `X` for all atoms of a file without names.
+    pub fn names(&self) -> &[String] {
+        &self.labels.names
+    }
+
+    /// The species of each atom, by id.
+    pub fn species(&self) -> &[u16] {
+        &self.labels.species
+    }
+
+    /// Atoms that are bound, by id; none where the file does not say (PDB, before its second model).
+    pub fn bonds(&self) -> &[[u32; 2]] {
+        &self.labels.bonds
+    }
+
+    /// Atoms that the file has in more than one place, in words, where it says so: they may be the reason
+    /// for an unexpected number of atoms.
+    pub fn alternatives(&self) -> Option<&str> {
+        self.labels.alternatives.as_deref()
+    }
+
+    /// Notes for the user about contents of the file that are not read, or are taken for something that the file
+    /// does not say.
+    pub fn notes(&self) -> &[String] {
+        self.source.notes()
+    }
+
+    /// Header for a writer of the same frames, given the first two of them.
+    pub fn header(&self, first: &Snapshot, second: Option<&Snapshot>) -> TrajectoryHeader {
+        let every = second.map_or(1, |s| s.step.saturating_sub(first.step)).max(1);
+        let apart = second.and_then(|s| Some(s.time? - first.time?));
+        TrajectoryHeader {
+            units: self.units,
+            names: self.labels.names.clone(),
+            species: self.labels.species.clone(),
+            atoms: self.labels.atoms.clone(),
+            bonds: self.labels.bonds.clone(),
+            periodic: first.simbox.periodic(),
+            timestep: apart.map_or(0.0, |apart| apart / every as f64),
+            every,
+            images: first.images.is_some(),
+        }
+    }
+
+    /// Bytes read so far, and bytes of the file.
+    pub fn progress(&self) -> (u64, u64) {
+        let read = self.source.part().map(|part| (part * self.bytes as f64) as u64);
+        (read.unwrap_or_else(|| self.read.load(Ordering::Relaxed)), self.bytes)
+    }
+
+    /// After the last frame: looks for more, if the file is still being written.
+    ///
+    /// # Errors
+    /// If it cannot be opened just now, as while its writer is at work; another try may succeed.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.source.refresh().map_err(|e| e.blame_file(&self.path))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A frame in the units of the reader.
+    fn finished(&self, mut frame: Snapshot) -> Snapshot {
+        let [length, time] = self.scale;
+        frame.time = frame.time.map(|t| t * time).or(self.timestep.map(|dt| dt * frame.step as f64));
+        if length != 1.0 {
+            frame.positions.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
+            let scaled = |v: Vec3| v.map(|x| x * length);
+            let simbox = &frame.simbox;
+            let (origin, edges, tilts) = (simbox.origin(), simbox.lengths(), simbox.tilts());
+            // A scaled box is as valid as it was.
+            frame.simbox = SimBox::new(scaled(origin), scaled(edges), scaled(tilts), simbox.periodic())
+                .unwrap_or(frame.simbox);
+        }
+        if let Some(velocities) = frame.velocities.as_mut().filter(|_| length != time) {
+            velocities.as_flattened_mut().iter_mut().for_each(|v| *v *= length / time);
+        }
+        frame
+    }
+}
+
+/// The atoms of a file that has names, and its units.
+fn labels_of(path: &Path, units: Option<UnitSystem>) -> Result<(AtomLabels, Option<UnitSystem>)> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    if ["data", "lmp", "lammps"].contains(&extension) {
+        let reading = Reading { units: units.unwrap_or(UnitSystem::Lj), types: &[], periodic: None };
+        let structure = Structure::read(path, reading)?;
+        let names = structure.species.into_iter().map(|s| s.name).collect();
+        let bonds = chemical_bonds(&structure.topology);
+        let species = structure.state.species;
+        return Ok((AtomLabels { names, species, bonds, ..AtomLabels::default() }, None));
+    }
+    let mut source = open_source(ByteStream::open(path, Arc::default())?, path)?;
+    source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
+    let units = match source.units() {
+        FileUnits::Of(units) => Some(units),
+        _ => None,
+    };
+    let labels = source.labels().cloned();
+    let labels = labels.ok_or_else(|| Error::file(path, "the file has no names of atoms"))?;
+    Ok((labels, units))
+}
+
+/// Opens a file with the format that [`recognize`] finds.
+fn open_source(mut stream: ByteStream, path: &Path) -> Result<Box<dyn FrameSource>> {
+    let start = stream.fill_buf().map_err(|e| Error::io("read", path, &e))?;
+    let (format, empty) = (recognize(&FileStart::new(start, path)), start.is_empty());
+    let Some(format) = format else {
+        let what = if empty { "the file is empty" } else { "this is no known trajectory" };
+        let known = TrajectoryFormat::titles("and", |_| true);
+        return Err(Error::file(path, what).hint(format!("{known} are read")));
+    };
+    if format.access == Access::Random && stream.is_packed() {
+        let unpacked = TrajectoryFormat::titles("and", |format| !format.reads_packed());
+        return Err(Error::file(path, format!("{unpacked} are not read while they are packed"))
+            .hint("unpack it first, with gunzip or unzstd"));
+    }
+    (format.open)(stream, path).map_err(|e| e.blame_file(path))
+}
+
+/// Format of a file by its contents: that with the strongest evidence, among equals the first of the registry.
+fn recognize(start: &FileStart) -> Option<&'static FormatDefinition> {
+    let definitions = TrajectoryFormat::ALL.iter().map(|format| format.definition());
+    let found = definitions.filter_map(|format| Some(((format.recognize)(start)?, format)));
+    found.min_by_key(|(evidence, _)| *evidence).map(|(_, format)| format)
+}
