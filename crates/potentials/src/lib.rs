@@ -18,7 +18,7 @@
 //!    range, role in mixing rules and an example value in reduced units.
 //! 3. If the integral of r^2 u(r) beyond the cut-off exists in closed form, give it as
 //!    [`PairPotential::tail`]; long-range corrections become possible.
-//! 4. Add the type to `registry!` in `src/pair/registry.rs`.
+//! 4. Add a line `file::Type` to `pair_potentials!` in `src/pair/mod.rs`.
 //!
 //! `cargo test -p jostle-potentials` then compares the force with the exact derivative of the
 //! energy under every truncation, the tail with its quadrature, and looks at far lanes in single

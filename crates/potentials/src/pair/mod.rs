@@ -1,32 +1,27 @@
-//! Pair potentials.
+//! Pair potentials. Each is one file here and one line in the list below, which declares its module.
 
-mod buckingham;
 mod coulomb;
-mod gaussian_core;
-mod lennard_jones;
-mod morse;
-mod nuclear;
-mod pak_doyama;
 mod registry;
-mod soft_repulsion;
-mod soft_sphere;
 mod tail;
-mod yukawa;
 
-pub use buckingham::Buckingham;
 pub use coulomb::Coulomb;
-pub use gaussian_core::GaussianCore;
-pub use lennard_jones::LennardJones;
-pub use morse::Morse;
-pub use nuclear::Nuclear;
-pub use pak_doyama::PakDoyama;
 pub(crate) use registry::At;
-pub use registry::{PairKind, PairVisitor};
-pub use soft_repulsion::SoftRepulsion;
-pub use soft_sphere::SoftSphere;
-pub use yukawa::Yukawa;
+pub use registry::PairVisitor;
 
 use jostle_core::{Dimension, Real, UnitSystem};
+
+// In the order of the documentation.
+registry::pair_potentials! {
+    lennard_jones::LennardJones,
+    soft_sphere::SoftSphere,
+    yukawa::Yukawa,
+    morse::Morse,
+    buckingham::Buckingham,
+    gaussian_core::GaussianCore,
+    nuclear::Nuclear,
+    pak_doyama::PakDoyama,
+    soft_repulsion::SoftRepulsion,
+}
 
 /// An energy and a force as a function of the squared distance: what a kernel is made from.
 pub trait PairFunction: Copy + Send + Sync + 'static {
