@@ -13,6 +13,7 @@ use jostle_core::{Dimension, Real, UnitSystem};
 // In the order of the documentation.
 registry::pair_potentials! {
     lennard_jones::LennardJones,
+    mie::Mie,
     soft_sphere::SoftSphere,
     yukawa::Yukawa,
     morse::Morse,
