@@ -1,72 +1,72 @@
-//! Distances that do not change, and points that follow atoms: who hangs together by them, and what
-//! that does to positions and velocities.
+//! Constraints (distances that do not change) and virtual sites: groups of atoms that are joined by them, and
+//! their effect on positions and velocities.
 //!
-//! After a drift, atoms are moved back along the distances that they had before it (SHAKE: Ryckaert,
-//! Ciccotti and Berendsen, J. Comput. Phys. 23 (1977) 327), all of a group at once (Kräutler, van
-//! Gunsteren and Hünenberger, J. Comput. Chem. 22 (2001) 501), and for molecules of water in closed
-//! form (SETTLE: Miyamoto and Kollman, J. Comput. Chem. 13 (1992) 952). Velocities lose what would
-//! change a distance (RATTLE: Andersen, J. Comput. Phys. 52 (1983) 24).
+//! Positions after a drift are moved back along the distances before the drift (SHAKE: Ryckaert, Ciccotti and
+//! Berendsen, J. Comput. Phys. 23 (1977) 327), all of a group at once (Kräutler, van Gunsteren and
+//! Hünenberger, J. Comput. Chem. 22 (2001) 501), and for molecules of water in closed form (SETTLE: Miyamoto
+//! and Kollman, J. Comput. Chem. 13 (1992) 952). Velocities lose the part that would change a distance
+//! (RATTLE: Andersen, J. Comput. Phys. 52 (1983) 24).
 
 use crate::virtual_sites::Site;
 use crate::{Constraint, Error, Real, Result, System, VirtualSite};
 use std::collections::BTreeMap;
 
-/// The most constraints that are solved together.
+/// Largest number of constraints that are solved together.
 pub const MOST: usize = 12;
 
-/// The most atoms that hang together, points that follow them included.
+/// Largest number of atoms in a group, virtual sites included.
 pub const MOST_ATOMS: usize = 16;
 
-/// So near, relatively, squares of distances come to what they should be.
+/// Relative error of squared distances at which iterations end.
 pub const TOLERANCE: f64 = 1e-12;
 
-/// More rounds of [`shake`] than any molecule needs that has not flown apart.
+/// Largest number of rounds of [`shake`]: more than any intact molecule needs.
 pub const MOST_ROUNDS: usize = 100;
 
-/// Numbers of the lower triangle of a matrix, row by row.
+/// Size of the lower triangle of a matrix, stored row by row.
 const TRIANGLE: usize = MOST * (MOST + 1) / 2;
 
-/// All constraints and points that follow atoms of a system.
+/// All constraints and virtual sites of a system.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Groups {
-    /// How groups may look.
+    /// Distinct shapes of groups.
     pub shapes: Vec<Shape>,
-    /// The groups, those of one shape after each other.
+    /// Groups, sorted by shape.
     pub groups: Vec<Group>,
 }
 
-/// What groups that are alike have in common.
+/// Common properties of groups of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// How many atoms they have, points that follow others included.
+    /// Number of atoms, virtual sites included.
     pub atoms: usize,
-    /// For each constraint, which two of the atoms it holds.
+    /// The two atoms of each constraint.
     pub pairs: Vec<[usize; 2]>,
-    /// Points that follow others of the atoms; they are the last of these.
+    /// Virtual sites, which are the last of the atoms.
     pub sites: Vec<Site>,
-    /// How they are solved.
+    /// Method by which positions are found.
     pub solver: Solver,
 }
 
-/// How positions of a group are found.
+/// Method by which the positions of a group are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Solver {
-    /// Round by round: [`shake`].
+    /// Iteration: [`shake`].
     Shake,
-    /// At once, as the group is a molecule of water: [`settle`].
+    /// Closed form for rigid molecules of water: [`settle`].
     Settle,
 }
 
-/// Atoms that hang together by constraints, or by a point that follows them.
+/// Atoms that are joined by constraints or by a virtual site.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Index into [`Groups::shapes`].
     pub shape: usize,
-    /// The ids of its atoms.
+    /// Ids of the atoms.
     pub atoms: Vec<u32>,
-    /// The lengths of its constraints.
+    /// Lengths of the constraints.
     pub lengths: Vec<f64>,
-    /// What [`settle`] has to know, where that is how it is solved.
+    /// Geometry for [`settle`]; `None` for other solvers.
     pub water: Option<Water<f64>>,
 }
 
@@ -74,26 +74,26 @@ pub struct Group {
 /// from the first one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Water<R> {
-    /// From the first atom to the centre of mass.
+    /// Distance from the centre of mass to the first atom.
     pub to_apex: R,
-    /// From the centre of mass to the middle between the last two.
+    /// Distance from the centre of mass to the middle between the last two atoms.
     pub to_base: R,
-    /// Half the distance between these.
+    /// Half the distance between the last two atoms.
     pub half_base: R,
-    /// What part of the mass each of these has.
+    /// Part of the mass that each of the last two atoms has.
     pub weight: R,
 }
 
 impl Groups {
-    /// Those of a system. In each group, atoms with more constraints come first, and points that follow
-    /// others last, so that groups that are alike have the same pairs.
+    /// Groups of a system. In each group, atoms with more constraints come first and virtual sites last, so
+    /// that groups of one kind have the same pairs.
     ///
     /// # Errors
-    /// If more than [`MOST`] constraints or [`MOST_ATOMS`] atoms hang together.
+    /// If more than [`MOST`] constraints or [`MOST_ATOMS`] atoms are joined.
     pub fn new(system: &System) -> Result<Self> {
         let (_, inverse_mass) = system.dynamic_masses();
         let inverse_mass = inverse_mass.by_id(&system.state);
-        // What joins two atoms that no force moves has nothing to hold.
+        // A constraint between two atoms that no force moves is left out.
         let held = |c: &&Constraint| c.atoms.iter().any(|id| inverse_mass[*id as usize] > 0.0);
         let constraints = || system.topology.constraints.iter().filter(held);
         let sites = &system.topology.virtual_sites;
@@ -142,7 +142,7 @@ impl Groups {
         atoms.sort_by_key(|id| (follows(*id), std::cmp::Reverse(held(*id)), *id));
         let n_led = atoms.len() - sites.len();
         if n_led == 3 && constraints.len() == 3 {
-            // The one whose mass differs from that of both others comes first.
+            // The atom whose mass differs from that of both others comes first.
             let [a, b, c] = [0, 1, 2].map(|k| mass[atoms[k] as usize]);
             match () {
                 () if b == c => {}
@@ -179,7 +179,7 @@ impl Groups {
     }
 }
 
-/// What a group is made of.
+/// Constraints and virtual sites of a group.
 #[derive(Debug, Default)]
 struct Members {
     constraints: Vec<Constraint>,
@@ -263,7 +263,8 @@ fn mixed<R: Real>(p: R, a: [R; 3], q: R, b: [R; 3]) -> [R; 3] {
     [p.mul_add(a[0], q * b[0]), p.mul_add(a[1], q * b[1]), p.mul_add(a[2], q * b[2])]
 }
 
-/// How an impulse along one distance of a group changes the speed along another.
+/// Coupling of constraints: the change of the speed along one distance of a group by an impulse along
+/// another.
 #[derive(Debug, Clone, Copy)]
 pub struct ImpulseCoupling<R> {
     /// The distances, as vectors.
@@ -272,18 +273,18 @@ pub struct ImpulseCoupling<R> {
     pub factors: [R; TRIANGLE],
 }
 
-/// Where the lower triangle has row i, column j.
+/// Index of row i, column j in the lower triangle.
 fn at(i: usize, j: usize) -> usize {
     i * (i + 1) / 2 + j
 }
 
 impl<R: Real> ImpulseCoupling<R> {
-    /// How many of the factors matter for so many constraints.
+    /// Number of factors for `n` constraints.
     pub fn n_factors(n: usize) -> usize {
         at(n, 0)
     }
 
-    /// Put together again, from arms and the factors that matter.
+    /// Coupling from its arms and its [`ImpulseCoupling::n_factors`] factors.
     pub fn from_parts(arms: &[[R; 3]], factors: &[R]) -> Self {
         let mut coupling =
             ImpulseCoupling { arms: [[R::lit(0.0); 3]; MOST], factors: [R::lit(0.0); TRIANGLE] };
@@ -292,8 +293,8 @@ impl<R: Real> ImpulseCoupling<R> {
         coupling
     }
 
-    /// Of a group with its atoms at these places. The matrix is positive definite where constraints do
-    /// not contradict each other.
+    /// Coupling of a group with its atoms at `r`. The matrix is positive definite where constraints do not
+    /// contradict each other.
     #[inline(always)]
     pub fn new(pairs: &[[usize; 2]], r: &[[R; 3]], inverse_mass: &[R]) -> Self {
         let mut coupling =
@@ -330,7 +331,7 @@ impl<R: Real> ImpulseCoupling<R> {
         coupling
     }
 
-    /// Which impulses along the arms change the speeds along them by these, in place.
+    /// Replaces changes of the speeds along the arms by the impulses that cause them.
     #[inline(always)]
     fn solve(&self, x: &mut [R]) {
         let (m, n) = (&self.factors, x.len());
@@ -347,7 +348,7 @@ impl<R: Real> ImpulseCoupling<R> {
         }
     }
 
-    /// Takes impulses along the arms from what atoms have.
+    /// Subtracts impulses along the arms from positions or velocities.
     #[inline(always)]
     fn take(&self, pairs: &[[usize; 2]], impulses: &[R], inverse_mass: &[R], from: &mut [[R; 3]]) {
         for (k, [a, b]) in pairs.iter().enumerate() {
@@ -357,9 +358,9 @@ impl<R: Real> ImpulseCoupling<R> {
     }
 }
 
-/// One round of SHAKE: moves atoms that are at `now` along the arms that they had before they drifted,
-/// to where squares of distances differ from what they should be by what is of second order in the
-/// drift. The sum over squares of the relative errors there were before.
+/// One round of SHAKE: moves atoms from `now` along their arms before the drift, so that errors of squared
+/// distances become of second order in the drift. Returns the sum of the squared relative errors before the
+/// round.
 #[inline(always)]
 pub fn shake<R: Real>(
     pairs: &[[usize; 2]],
@@ -382,8 +383,8 @@ pub fn shake<R: Real>(
     error
 }
 
-/// RATTLE: takes from the velocities `v` of atoms at `r` what would change a distance. The sum of arm
-/// times impulse over the constraints, in the order of a [`crate::SymTensor`].
+/// RATTLE: removes from the velocities `v` of atoms at `r` the part that would change a distance. Returns the
+/// sum of arm times impulse over the constraints, in the order of a [`crate::SymTensor`].
 #[inline(always)]
 pub fn rattle<R: Real>(pairs: &[[usize; 2]], r: &[[R; 3]], inverse_mass: &[R], v: &mut [[R; 3]]) -> [R; 6] {
     let coupling = ImpulseCoupling::new(pairs, r, inverse_mass);
@@ -403,12 +404,12 @@ pub fn rattle<R: Real>(pairs: &[[usize; 2]], r: &[[R; 3]], inverse_mass: &[R], v
     sum
 }
 
-/// SETTLE: where the atoms of a molecule of water that drifted from `before` to `now` are to be, after
-/// the equations of Miyamoto and Kollman (1992); not a number where they have flown apart.
+/// SETTLE: positions of the atoms of a molecule of water that drifted from `before` to `now`, by the equations of
+/// Miyamoto and Kollman (1992); not a number where the atoms have flown apart.
 #[inline(always)]
 pub fn settle<R: Real>(water: &Water<R>, before: [[R; 3]; 3], now: [[R; 3]; 3]) -> [[R; 3]; 3] {
     let Water { to_apex, to_base, half_base, weight } = *water;
-    // From the first atom, so that no digits are lost.
+    // Vectors are counted from the first atom, so that no digits are lost.
     let (b0, c0) = (minus(before[1], before[0]), minus(before[2], before[0]));
     let ends = [minus(now[1], now[0]), minus(now[2], now[0])];
     let center = mixed(weight, ends[0], weight, ends[1]);
@@ -438,7 +439,7 @@ pub fn settle<R: Real>(water: &Water<R>, before: [[R; 3]; 3], now: [[R; 3]; 3]) 
     let sin_theta = (alpha * gamma - beta * (both - gamma * gamma).sqrt()) / both;
     let cos_theta = cosine(sin_theta);
     let (u, v) = (mixed(cos_theta, x, sin_theta, y), mixed(cos_theta, y, -sin_theta, x));
-    // From the centre.
+    // Positions from the centre of mass.
     let apex = mixed(ya, v, heights[0], z);
     let left = along(mixed(xb, u, yb, v), heights[1], z);
     let right = along(mixed(-xb, u, yc, v), heights[2], z);
@@ -453,7 +454,8 @@ mod tests {
 
     const TRIANGLE: [[usize; 2]; 3] = [[0, 1], [0, 2], [1, 2]];
 
-    /// A molecule of water somewhere, its drift with these speeds, and its inverse masses.
+    /// A molecule of water at a random place, its positions after a drift of this size, and its inverse
+    /// masses.
     fn drifted(seed: u32, step: f64) -> ([[f64; 3]; 3], [[f64; 3]; 3], [f64; 3]) {
         let mut random = Stream::new(9, Purpose::Placement, seed, 0);
         let (x, other) = (random.direction(), random.direction());
@@ -479,7 +481,7 @@ mod tests {
         (Water::new(&TRIANGLE, &lengths, &inverse_mass.map(f64::recip)).unwrap(), lengths)
     }
 
-    /// Two ways to the same place.
+    /// Iteration and closed form give the same positions.
     #[test]
     fn settle_and_shake_agree() {
         for seed in 0..200 {

@@ -11,11 +11,11 @@ use crate::{Error, Result};
 /// A named unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit {
-    /// How it is written; the first form is the usual one.
+    /// Spellings; the first one is the usual one.
     pub names: &'static [&'static str],
-    /// One unit in SI.
+    /// Size of the unit in SI.
     pub si: f64,
-    /// What it measures.
+    /// Dimension of the unit.
     pub dimension: Dimension,
 }
 
@@ -104,13 +104,12 @@ units! {
     }
 }
 
-/// Reads a quantity that may have any of the dimensions in `wanted`; gives its value in `units`
-/// and which dimension it was. Masses are as users write them (g/mol; MeV/c^2 in `nuclear`), and
-/// pressures energy per volume.
+/// Reads a quantity that may have any of the dimensions in `wanted`; returns its value in `units` and its
+/// dimension. Masses are as users write them (g/mol; MeV/c^2 in `nuclear`), and pressures energy per volume.
 ///
 /// # Errors
-/// If there is no number or no unit, the unit is unknown or measures something else, or the units
-/// are reduced. The error names the unit and what would do.
+/// If there is no number or no unit, the unit is unknown or measures something else, or the units are
+/// reduced. The error names the unit and an alternative.
 pub fn parse_quantity(text: &str, wanted: &[Dimension], units: UnitSystem) -> Result<(f64, Dimension)> {
     let (number, unit) = split(text.trim());
     let Ok(number) = number.replace('_', "").parse::<f64>() else {
@@ -156,10 +155,10 @@ pub fn parse_quantity(text: &str, wanted: &[Dimension], units: UnitSystem) -> Re
     Ok((value, dimension))
 }
 
-/// Reads a quantity of any dimension, for numbers whose meaning only the user knows.
+/// Reads a quantity of any dimension, for numbers with a meaning that the user gives them.
 ///
 /// # Errors
-/// Those of [`parse_quantity`], without any about the dimension.
+/// Errors of [`parse_quantity`], without any about the dimension.
 pub fn parse_any_quantity(text: &str, units: UnitSystem) -> Result<f64> {
     let (_, unit) = split(text.trim());
     let dimension = if unit.is_empty() { Dimension::NUMBER } else { parse_unit(unit)?.dimension };
@@ -308,13 +307,13 @@ fn base(d: Dimension) -> [i16; 4] {
     ]
 }
 
-/// Takes away the rounding of a factor that is a power of ten, so that 0.5 ps are 500 fs exactly.
+/// Rounds a factor that is nearly a power of ten to it, so that 0.5 ps are 500 fs exactly.
 fn snap(factor: f64) -> f64 {
     let power = 10f64.powi(factor.log10().round() as i32);
     if (factor / power - 1.0).abs() < 1e-14 { power } else { factor }
 }
 
-/// What a dimension is called, with its article: `"an energy"`.
+/// Name of a dimension, with its article: `"an energy"`.
 pub fn describe(dimension: Dimension) -> String {
     let known = [
         (Dimension::NUMBER, "a bare number"),
@@ -354,7 +353,7 @@ pub fn describe(dimension: Dimension) -> String {
     }
 }
 
-/// How a system writes the unit of a dimension, e.g. `kcal/mol/A`; empty for bare numbers and in
+/// Unit of a dimension as users of a system write it, e.g. `kcal/mol/A`; empty for bare numbers and in
 /// reduced units.
 pub fn unit_name(units: UnitSystem, dimension: Dimension) -> String {
     let (length, time, mass, energy, temperature) = match units {
@@ -450,7 +449,7 @@ mod tests {
         }
     }
 
-    /// Against values worked out by hand from CODATA 2018.
+    /// Values were worked out by hand from CODATA 2018.
     #[test]
     fn conversions() {
         use UnitSystem::*;

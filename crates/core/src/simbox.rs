@@ -58,12 +58,12 @@ impl SimBox {
         self.tilts
     }
 
-    /// Which axes are periodic.
+    /// Flags of the periodic axes.
     pub fn periodic(&self) -> [bool; 3] {
         self.periodic
     }
 
-    /// Whether all tilts are zero.
+    /// Returns true where all tilts are zero.
     pub fn is_orthorhombic(&self) -> bool {
         self.tilts == [0.0; 3]
     }
@@ -79,8 +79,8 @@ impl SimBox {
         [[lx, 0.0, 0.0], [xy, ly, 0.0], [xz, yz, lz]]
     }
 
-    /// The distances between opposite faces: how far one can go along each axis before meeting
-    /// one's own image. A cut-off must not exceed half the smallest of the periodic ones.
+    /// Distances between opposite faces: the shortest way along each axis to an image. A cut-off must not
+    /// exceed half the smallest of the periodic ones.
     pub fn widths(&self) -> Vec3 {
         let [a, b, c] = self.edges();
         let volume = self.volume();
@@ -88,8 +88,8 @@ impl SimBox {
         [width(b, c), width(c, a), width(a, b)]
     }
 
-    /// Half the smallest periodic width: the largest cut-off for which the nearest image is
-    /// enough. Infinite if every axis is open.
+    /// Largest cut-off for which the nearest image is enough: half the smallest periodic width. Infinite if
+    /// every axis is open.
     pub fn largest_cutoff(&self) -> f64 {
         let widths = self.widths().into_iter().zip(self.periodic);
         widths.filter(|(_, p)| *p).map(|(w, _)| 0.5 * w).fold(f64::INFINITY, f64::min)
@@ -116,7 +116,7 @@ impl SimBox {
     /// triangular as the edges are.
     ///
     /// # Errors
-    /// Those of [`SimBox::new`].
+    /// Errors of [`SimBox::new`].
     pub fn mapped(&self, columns: [Vec3; 3]) -> Result<Self> {
         let map = |v: Vec3| -> Vec3 { std::array::from_fn(|k| (0..3).map(|j| columns[j][k] * v[j]).sum()) };
         let [a, b, c] = self.edges().map(map);
@@ -136,7 +136,7 @@ impl SimBox {
     }
 
     /// Moves a point into the box along the periodic axes and counts the images crossed, so that
-    /// `position + shift(image)` stays what it was.
+    /// `position + shift(image)` stays the same.
     #[inline(always)]
     pub fn wrap(&self, position: &mut Vec3, image: &mut [i32; 3]) {
         let s = self.to_fractional(*position);
