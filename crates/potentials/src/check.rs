@@ -1,4 +1,4 @@
-//! Whether a system and its forces go together, before anything is computed.
+//! Checks of a system and its forces before anything is computed.
 
 use crate::bonded::{BondedKind, BondedTerm};
 use crate::{Embedded, Forces, PairTerm, Potential, Vacuum};
@@ -7,10 +7,10 @@ use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
 /// Checks every term against the system and returns the longest cut-off.
 ///
 /// # Errors
-/// If a term knows other species than the system, a cut-off exceeds half the box, a tail is to be
-/// corrected in a box without a volume, a number is outside the range of the precision, a type of
-/// bonds, angles or dihedrals has no force, atoms of a metal are to be excluded, atoms without mass
-/// follow no others, or atoms cannot be grains.
+/// If a term has other species than the system, a cut-off exceeds half the box, a tail is to be corrected in
+/// a box without a volume, a number is outside the range of the precision, a type of bonds, angles or
+/// dihedrals has no force, atoms of a metal are to be excluded, atoms without mass follow no others, or atoms
+/// cannot be grains.
 pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
     for term in &forces.pairs {
         pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.potential.name())))?;
@@ -162,7 +162,7 @@ pub fn cutoff(cutoff: f64, simbox: &SimBox) -> Result<()> {
     Ok(())
 }
 
-/// Whether single precision has a number.
+/// Returns true where single precision can hold a coefficient.
 fn in_range(precision: Precision, c: f64) -> bool {
     match precision {
         Precision::Mixed => (f64::from(c as f32) - c).abs() <= 1e-7 * c.abs(),

@@ -44,7 +44,7 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, index: usiz
     let mut message = match () {
         () if !force.is_finite() => format!("the '{term}' force on atom {atom}{with} is not finite"),
         () if term.is_empty() => format!("the force on atom {atom} is not finite"),
-        // Each by itself can be written down, their sum cannot.
+        // Parts are finite, their sum is not.
         () => format!("the force on atom {atom} is too large, most of it the '{term}' force{with}"),
     };
     if let [other] = others[..] {
@@ -74,7 +74,7 @@ struct ForcePart<'a> {
     others: Vec<usize>,
     /// To the first of these.
     distance: f64,
-    /// How large it is, infinite where it is not finite.
+    /// Size of the force, infinite where it is not finite.
     force: f64,
 }
 
@@ -99,7 +99,7 @@ struct Diagnosis<'a> {
     system: &'a System,
     forces: &'a Forces,
     precision: Precision,
-    /// By id, the index of an atom.
+    /// Index of each atom, by id.
     index_by_id: Vec<usize>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Diagnosis<'a> {
         if force.is_finite() { force.abs() } else { f64::INFINITY }
     }
 
-    /// From one atom to another, by their indices.
+    /// Vector from one atom to another, by their indices.
     fn between(&self, from: usize, to: usize) -> Vec3 {
         let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
         self.system.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]))
@@ -253,7 +253,7 @@ impl<'a> Diagnosis<'a> {
         }
     }
 
-    /// What the atom is bound in.
+    /// Adds the bonded forces on the atom.
     fn bound(&self, index: usize, strongest: &mut ForcePart<'a>) {
         let (topology, forces) = (&self.system.topology, self.forces);
         for bond in &topology.bonds {
@@ -279,7 +279,7 @@ impl<'a> Diagnosis<'a> {
         }
     }
 
-    /// One bond, angle or dihedral, by all terms that its type has.
+    /// Adds the forces of one bond, angle or dihedral, by all terms that its type has.
     fn group<K: BondedKind, const N: usize, const M: usize>(
         &self,
         index: usize,

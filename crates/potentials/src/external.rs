@@ -8,9 +8,9 @@ use jostle_core::{Error, SimBox, System, Vec3};
 /// boundaries, too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// By species.
+    /// Force by species.
     pub force: Vec<Vec3>,
-    /// By id, 1 for the atoms it acts on and 0 for all others; empty where it acts on all.
+    /// Membership by id: 1 for the atoms it acts on and 0 for all others; empty where it acts on all.
     pub members: Vec<u32>,
 }
 
@@ -38,14 +38,14 @@ impl Field {
 /// The side of a wall that atoms are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// That of larger coordinates.
+    /// Side of larger coordinates.
     Above,
-    /// That of smaller ones.
+    /// Side of smaller coordinates.
     Below,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const ALL: [Side; 2] = [Side::Above, Side::Below];
 
     /// The name in the input file.
@@ -56,7 +56,7 @@ impl Side {
         }
     }
 
-    /// One line for people.
+    /// Description of one line.
     pub fn about(self) -> &'static str {
         match self {
             Side::Above => "atoms are on the side of larger coordinates",
@@ -79,25 +79,25 @@ impl Side {
 pub struct Wall {
     /// The axis it is perpendicular to.
     pub axis: usize,
-    /// Where on this axis it is.
+    /// Coordinate on this axis.
     pub at: f64,
-    /// Where the atoms are.
+    /// Side of the atoms.
     pub side: Side,
     /// The force. The wall is its last species.
     pub term: PairTerm,
-    /// What it is made of.
+    /// Surface of the wall.
     pub surface: Surface,
     /// Cut-off and coefficients, by species.
     entries: Vec<Option<(f64, Vec<f64>)>>,
 }
 
-/// What a wall is made of.
+/// Surface of a wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Surface {
-    /// Nothing that atoms could rub against.
+    /// No friction.
     #[default]
     Smooth,
-    /// What grains are made of ([`crate::Grains`]): it damps them, and they rub against it.
+    /// The material of grains ([`crate::Grains`]), with damping and friction.
     Grains,
 }
 
@@ -110,7 +110,7 @@ impl Wall {
         Wall { axis, at, side, term, surface: Surface::Smooth, entries }
     }
 
-    /// How far a position is from the wall; negative behind it.
+    /// Distance of a position from the wall; negative behind it.
     pub fn height(&self, position: Vec3) -> f64 {
         self.side.sign() * (position[self.axis] - self.at)
     }

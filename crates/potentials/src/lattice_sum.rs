@@ -1,4 +1,4 @@
-//! What is summed over all images: charges or dispersion, as products of a strength of each atom.
+//! Sums over all images: charges or dispersion, as products of a strength of each atom.
 
 use crate::electrostatics::Method;
 use crate::{Dispersion, Electrostatics, dispersion, electrostatics};
@@ -17,14 +17,14 @@ pub enum LatticeSum {
 /// The weights of a sum in reciprocal space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spectrum {
-    /// See [`electrostatics::reciprocal_space::weight`].
+    /// Weights of charges, see [`electrostatics::reciprocal_space::weight`].
     Charges {
         /// The inverse width of the Gaussian charges.
         alpha: f64,
         /// The inverse screening length; 0 where nothing screens.
         kappa: f64,
     },
-    /// See [`dispersion::weight`].
+    /// Weights of dispersion, see [`dispersion::weight`].
     Dispersion {
         /// The inverse length of the splitting.
         alpha: f64,
@@ -45,7 +45,7 @@ impl Spectrum {
 }
 
 impl LatticeSum {
-    /// How reciprocal space is summed, if they are.
+    /// Method of the sum.
     pub fn method(&self) -> Method {
         match self {
             LatticeSum::Charges(term) => term.method,
@@ -53,7 +53,7 @@ impl LatticeSum {
         }
     }
 
-    /// How far lists have to reach.
+    /// Distance up to which pair lists must be complete.
     pub fn cutoff(&self) -> f64 {
         match self {
             LatticeSum::Charges(term) => term.cutoff,
@@ -84,8 +84,8 @@ impl LatticeSum {
         }
     }
 
-    /// What two atoms of unit strength do to each other apart from reciprocal space; `one` is 0 where they
-    /// are excluded.
+    /// Interaction of two atoms of unit strength apart from reciprocal space; `one` is 0 where they are
+    /// excluded.
     pub fn direct(&self, r2: f64, one: f64) -> (f64, f64) {
         match self {
             LatticeSum::Charges(term) => term.direct(r2, one),
@@ -109,8 +109,8 @@ mod tests {
     use electrostatics::reciprocal_space::virial;
     use jostle_core::Dual;
 
-    /// What is at fixed fractions of a box keeps its amplitudes when that is deformed: the virial is minus
-    /// the derivative of the weight by the deformation.
+    /// Amplitudes stay where atoms keep their fractional coordinates as the box is deformed: the virial is
+    /// minus the derivative of the weight by the deformation.
     #[test]
     fn virials_are_exact_derivatives() {
         let k = [0.7, -1.1, 0.4];
@@ -118,7 +118,7 @@ mod tests {
         let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
         for spectrum in [charges(0.0), charges(0.6), Spectrum::Dispersion { alpha: 0.9 }] {
             for (place, (a, b)) in pairs.into_iter().enumerate() {
-                // r_a += strain r_b takes strain k_a from k_b.
+                // A strain r_a += strain r_b subtracts strain k_a from k_b.
                 let strain = Dual::variable(0.0);
                 let at = |c: usize| Dual::constant(k[c]);
                 let own = Dual::constant(f64::from(u8::from(a == b)));

@@ -1,4 +1,4 @@
-//! Every force term, each written once in [`jostle_core::Real`].
+//! Force terms, each written once in [`jostle_core::Real`].
 //!
 //! A pair potential is one file in [`pair`] and one line in its registry; parser, help,
 //! documentation table and tests follow from that line. Truncations wrap a potential and are
@@ -20,9 +20,9 @@
 //!    [`PairPotential::tail`]; long-range corrections become possible.
 //! 4. Add a line `file::Type` to `pair_potentials!` in `src/pair/mod.rs`.
 //!
-//! `cargo test -p jostle-potentials` then compares the force with the exact derivative of the
-//! energy under every truncation, the tail with its quadrature, and looks at far lanes in single
-//! precision. Numbers of another engine belong into `crates/cpu/tests/reference_values.rs`.
+//! The tests of `cargo test -p jostle-potentials` then compare the force with the exact derivative of the
+//! energy under every truncation, the tail with its quadrature, and check that lanes beyond the cut-off are
+//! finite in single precision. Numbers of another engine belong into `crates/cpu/tests/reference_values.rs`.
 //!
 //! ```
 //! use jostle_core::{Dimension, Dual, Real};

@@ -1,11 +1,11 @@
 //! Long-range corrections: what a uniform fluid has that a truncated potential lacks.
 //!
-//! With w(r) = u(r) less the truncated potential, of pairs of atoms of which nothing is known but that they
-//! are evenly spread: the energy is 2 pi N_a N_b / V times the integral of r^2 w, summed over ordered pairs of
+//! Energy and virial are integrals over w(r) = u(r) less the truncated potential, for pairs of atoms that are
+//! spread evenly: the energy is 2 pi N_a N_b / V times the integral of r^2 w, summed over ordered pairs of
 //! species, and the virial (trace / 3) -1/3 of that with r^3 dw/dr (M. P. Allen and D. J. Tildesley, Computer
-//! Simulation of Liquids, 2.8). Beyond the cut-off w is u. Within it a switched potential lacks w from where
-//! switching starts, as in OpenMM, and a shifted one u(rc) with all its neighbours. As an atom is not one of
-//! these, its own share of an even density is taken off again, as in GROMACS.
+//! Simulation of Liquids, 2.8). Beyond the cut-off w is u. Within it a switched potential lacks w from the
+//! beginning of the switch, as in OpenMM, and a shifted one u(rc) with all its neighbours. As an atom is not
+//! one of these, its own share of an even density is subtracted, as in GROMACS.
 
 use crate::potential::Potential;
 use crate::table::Tables;
@@ -16,11 +16,11 @@ use std::f64::consts::PI;
 /// Integrals over what one pair of species lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Lacking {
-    /// That of r^2 w(r).
+    /// Integral of r^2 w(r).
     energy: f64,
-    /// That of r^3 dw/dr.
+    /// Integral of r^3 dw/dr.
     virial: f64,
-    /// What w is around an atom.
+    /// Value of w around an atom.
     near: f64,
 }
 
@@ -34,7 +34,7 @@ pub struct Tail {
 }
 
 impl Lacking {
-    /// What a potential lacks under a truncation.
+    /// Integrals for a potential under a truncation.
     ///
     /// # Errors
     /// If the integral diverges or is not known, or the truncation leaves nothing of the potential as it was.
@@ -70,7 +70,7 @@ impl Lacking {
         }
     }
 
-    /// Where w is continuous: by parts, the virial's integral is -3 times that of the energy.
+    /// Integrals where w is continuous: by parts, the virial's integral is -3 times that of the energy.
     fn continuous(energy: f64, near: f64) -> Lacking {
         Lacking { energy, virial: -3.0 * energy, near }
     }
@@ -87,7 +87,7 @@ fn energy<'a>(
     move |r| potential.evaluate(truncation, r * r, &c, Tables::look_up).0
 }
 
-/// Of Gauss and Legendre: places from -1 to 1, and weights.
+/// Abscissas from -1 to 1 and weights of Gauss and Legendre.
 const GAUSS: [[f64; 2]; 5] = [
     [-0.906_179_845_938_664, 0.236_926_885_056_189_1],
     [-0.538_469_310_105_683_1, 0.478_628_670_499_366_5],

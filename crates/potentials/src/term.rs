@@ -11,9 +11,9 @@ use jostle_core::{Error, Real, Result};
 /// The interaction of one pair of species.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairEntry {
-    /// In the order of [`Potential::parameters`].
+    /// Values in the order of [`Potential::parameters`].
     pub parameters: Vec<f64>,
-    /// Beyond this distance there is no interaction.
+    /// Distance beyond which there is no interaction.
     pub cutoff: f64,
 }
 
@@ -22,9 +22,9 @@ pub struct PairEntry {
 pub struct PairTerm {
     /// The potential.
     pub potential: Potential,
-    /// What happens at the cut-off.
+    /// Truncation at the cut-off.
     pub truncation: Truncation,
-    /// What is corrected for, by entry; `None` where nothing is.
+    /// Integrals of the tail correction, by entry; `None` without a correction.
     lacking: Option<Vec<Option<Lacking>>>,
     n_species: usize,
     /// Upper triangle by rows; `None` where two species do not interact through this term.
@@ -51,8 +51,8 @@ impl PairTerm {
         term
     }
 
-    /// The term with energy and pressure corrected for what the whole potential has beyond the cut-off and
-    /// for what a shift or a switch takes from it, as if the fluid were uniform.
+    /// The term with energy and pressure corrected for the potential beyond the cut-off and for the part that
+    /// a shift or a switch takes from it, as if the fluid were uniform.
     ///
     /// # Errors
     /// If the truncation changes forces at every distance, or the integral diverges or is not known.
@@ -63,7 +63,7 @@ impl PairTerm {
         Ok(self)
     }
 
-    /// Whether energy and pressure are corrected for the tail beyond the cut-off.
+    /// Returns true where energy and pressure are corrected for the tail beyond the cut-off.
     pub fn tail_correction(&self) -> bool {
         self.lacking.is_some()
     }
@@ -88,7 +88,7 @@ impl PairTerm {
         self.entries[self.place(a, b)].as_ref()
     }
 
-    /// How many species the term knows.
+    /// Number of species.
     pub fn n_species(&self) -> usize {
         self.n_species
     }
@@ -104,8 +104,8 @@ impl PairTerm {
         Some(self.potential.coefficients(self.truncation, &entry.parameters, entry.cutoff))
     }
 
-    /// The same term as the formula that stands in its documentation, for a potential of the
-    /// registry; another one stays what it is.
+    /// The term as the formula of its documentation, for a potential of the registry; another one stays as it
+    /// is.
     ///
     /// # Errors
     /// If the documentation's formula cannot be understood.
@@ -158,13 +158,12 @@ impl PairTerm {
         Ok(self)
     }
 
-    /// The same term by tables, see [`crate::table`]: for potentials that take longer to compute than
-    /// to look up. Atoms must not come nearer than the first distance of a table
-    /// ([`Curve::towards_zero`]).
+    /// The term as tables, see [`crate::table`]: for potentials that take longer to compute than to look up.
+    /// Atoms must not come nearer than the first distance of a table ([`Curve::towards_zero`]).
     ///
     /// # Errors
-    /// If a table would not be as exact as single precision, or there is a tail correction, which
-    /// tables do not know.
+    /// If a table would not be as exact as single precision, or there is a tail correction, which tables do
+    /// not have.
     pub fn tabulated(&self) -> Result<PairTerm> {
         if self.tail_correction() {
             return Err(Error::input("tabulate = true together with tail_correction = true")
@@ -200,13 +199,13 @@ impl PairTerm {
         })
     }
 
-    /// Where the last of its tables begins; `None` for other potentials.
+    /// Beginning of the last of its tables; `None` for other potentials.
     pub fn table_begins(&self) -> Option<f64> {
         let Potential::Table(tables) = &self.potential else { return None };
         tables.curves().iter().map(Curve::from).reduce(f64::max)
     }
 
-    /// How many coefficients there are for two species.
+    /// Number of coefficients of two species.
     pub fn n_coefficients(&self) -> usize {
         self.potential.n_coefficients(self.truncation)
     }
@@ -217,7 +216,7 @@ impl PairTerm {
         self.evaluate_with(r2, c, Tables::look_up)
     }
 
-    /// The same for any kind of number; see [`Potential::evaluate`].
+    /// Energy and force over distance for any type of number; see [`Potential::evaluate`].
     pub fn evaluate_with<R: Real>(
         &self,
         r2: R,

@@ -23,7 +23,8 @@ fn message(system: &System, forces: &Forces, precision: Precision, place: usize)
     diagnose::force(system, forces, precision, place).message().to_string()
 }
 
-/// Through the face of the box, past an atom that is nearer to other ones, and one that is excluded.
+/// The partner is across the face of the box; another atom is nearer but not to this one, and one is
+/// excluded.
 #[test]
 fn the_partner_of_a_pair_is_named() {
     let near = [[19.9999, 1.0, 1.0], [5.0; 3], [1.0, 1.0, 1.0], [0.0005, 1.0, 1.0], [19.9998, 1.0, 1.0]];
@@ -39,7 +40,7 @@ fn the_partner_of_a_pair_is_named() {
     assert_eq!(found, "the 'lennard-jones' force on atom 5 is not finite; atom 2 is 6.000e-4 away");
 }
 
-/// Two forces, each of which f32 can hold, and not their sum.
+/// Forces of two pairs are in the range of f32, their sum is not.
 #[test]
 fn the_strongest_part_of_a_force_that_is_too_large_is_named() {
     let system = system(&[[5.0; 3], [5.0, 5.0, 5.002], [5.0, 5.0, 5.8]]);

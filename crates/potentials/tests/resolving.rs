@@ -40,7 +40,7 @@ proptest! {
         let (size, energy) = (rule.size(sizes), rule.energy(energies, sizes));
         prop_assert!(close(rule.size(swap(sizes)), size));
         prop_assert!(close(rule.energy(swap(energies), swap(sizes)), energy));
-        // The same species mixes to itself.
+        // A species mixes with itself to itself.
         prop_assert!(close(rule.size([sizes[0]; 2]), sizes[0]));
         prop_assert!(close(rule.energy([energies[0]; 2], [sizes[0]; 2]), energies[0]));
         // Units do not matter.
@@ -149,14 +149,14 @@ fn yukawa_amplitudes_come_from_charges() {
     let amplitudes =
         |term: &PairTerm| [(0, 0), (0, 1), (1, 1)].map(|(a, b)| term.get(a, b).unwrap().parameters[0]);
     assert_eq!(amplitudes(&build([1.0, -2.0], None).unwrap()), [10.0, -20.0, 40.0]);
-    // One amplitude is given: the unlike one is the geometric mean.
+    // The unlike amplitude is the geometric mean where one is given.
     assert_eq!(amplitudes(&build([1.0, 0.0], Some(90.0)).unwrap()), [10.0, 30.0, 90.0]);
     let error = build([1.0, 0.0], None).unwrap_err();
     assert!(error.message().contains("pair B-B: amplitude"), "{error}");
     assert!(error.help().unwrap().contains("charge to species B"), "{error}");
 }
 
-/// What is said about species A and B, and what the error must mention.
+/// Choices for species A and B, and the contents of the error.
 struct Bad {
     kind: PairKind,
     truncation: Truncation,
@@ -334,7 +334,7 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
     }
 }
 
-/// For a uniform fluid of N atoms the corrections are 2 pi N rho times the tail integrals.
+/// Corrections for a uniform fluid of N atoms are 2 pi N rho times the tail integrals.
 #[test]
 fn tail_corrections_count_ordered_pairs() {
     let species = species(&[("A", 0.0), ("B", 0.0)]);
@@ -346,7 +346,7 @@ fn tail_corrections_count_ordered_pairs() {
         .and_then(|b| b.pair(["B", "B"], lj(1.0, 1.0)))
         .and_then(|b| b.build())
         .unwrap();
-    // Two species that are the same in all but name: as for one species with all the atoms.
+    // Species that are the same in all but name give the correction of one species with all the atoms.
     let [energy, virial] = term.tail(&[30, 70]).at(1.0);
     let (n, r3) = (100.0_f64, 27f64.recip());
     // Johnson, Zollweg and Gubbins, Mol. Phys. 78 (1993) 591: per atom and density.

@@ -5,15 +5,15 @@ use jostle_core::Real;
 
 /// A dihedral: energy and slope as a function of cosine and sine of its angle.
 pub trait DihedralFunction: Copy + Send + Sync + 'static {
-    /// How many coefficients [`DihedralFunction::evaluate`] reads.
+    /// Number of coefficients that [`DihedralFunction::evaluate`] reads.
     const N_COEFFICIENTS: usize;
 
     /// Energy u and du/d(phi).
     fn evaluate<R: Real>(cosine: R, sine: R, c: &[R]) -> (R, R);
 }
 
-/// Nearer to a straight line than this sine, three atoms count as this far from it: they have no
-/// plane, and forces would be without bounds.
+/// Smallest sine of a bend that counts: three atoms nearer to a straight line have no plane, and forces would
+/// be without bounds.
 const SMALLEST_SINE: f64 = 1e-6;
 
 /// A dihedral angle, from the three vectors that lead from atom to atom.
@@ -42,7 +42,7 @@ pub(crate) fn cross<R: Real>(u: [R; 3], v: [R; 3]) -> [R; 3] {
 }
 
 impl<R: Real> DihedralAngle<R> {
-    /// Of the vectors from the first atom to the second, on to the third, and to the fourth.
+    /// Angle of the vectors from the first atom to the second, on to the third, and to the fourth.
     #[inline(always)]
     pub fn new([first, middle, last]: [[R; 3]; 3]) -> Self {
         let (a, b) = (cross(first, middle), cross(middle, last));
@@ -60,7 +60,7 @@ impl<R: Real> DihedralAngle<R> {
         let over = |normal: [R; 3], inv: R| normal.map(|x| x * inv * inv);
         DihedralAngle {
             cosine: dot(a, b) * both,
-            // Not by first . b, which loses digits twice where both ends are nearly straight.
+            // The shorter formula with first . b loses digits twice where both ends are nearly straight.
             sine: dot(cross(a, b), middle) * inv_length * both,
             normals: [over(a, inv_a), over(b, inv_b)],
             length,

@@ -68,8 +68,8 @@ pub fn wave_vector<R: Real>(numbers: [R; 3], reciprocal: [[R; 3]; 3]) -> [R; 3] 
     std::array::from_fn(|a| x * reciprocal[0][a] + y * reciprocal[1][a] + z * reciprocal[2][a])
 }
 
-/// What the weight of a wave of squared length k2 is, without a mesh, in terms of squared amplitudes
-/// of charges; and the part of its virial along it, relative to its energy.
+/// Weight of a wave of squared length k2, without a mesh, for squared amplitudes of charges; and the part of
+/// its virial along it, relative to its energy.
 #[inline(always)]
 pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
     let width = k2 / (R::lit(4.0) * alpha * alpha);

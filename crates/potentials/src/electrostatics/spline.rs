@@ -27,7 +27,7 @@ where
     [w, slope]
 }
 
-/// From the weights of the order below to those of order `k`.
+/// Raises the weights of the order below to those of order `k`.
 #[inline(always)]
 fn raise<T>(w: &mut [T; WIDTH], k: usize, beyond: T, number: impl Fn(f64) -> T)
 where
@@ -42,8 +42,7 @@ where
     w[0] = part * (number(1.0) - beyond) * w[0];
 }
 
-/// The same for an order that is known when the program runs, one of
-/// [`Method::ORDERS`](super::Method::ORDERS).
+/// Weights and derivatives for an order that is a variable, one of [`Method::ORDERS`](super::Method::ORDERS).
 pub fn weights_of_order<T>(order: usize, beyond: T, number: impl Fn(f64) -> T) -> [[T; WIDTH]; 2]
 where
     T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>,

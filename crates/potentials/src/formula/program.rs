@@ -3,13 +3,13 @@
 use super::algebra::Function;
 use jostle_core::Real;
 
-/// Where the result of a step stands.
+/// Index of a step and of its result.
 pub type StepIndex = u16;
 
 /// The most steps of a program.
 pub const MOST_STEPS: usize = 200;
 
-/// One step; its operands are results of earlier ones.
+/// A step; its operands are results of earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// The squared distance.
@@ -37,7 +37,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// What it computes with.
+    /// Operands of the step.
     pub fn operands(self) -> impl Iterator<Item = StepIndex> {
         let operands = match self {
             Step::Square | Step::Coefficient(_) | Step::Literal(_) => [None; 4],
@@ -49,7 +49,7 @@ impl Step {
         operands.into_iter().flatten()
     }
 
-    /// The same with other operands.
+    /// The step with other operands.
     pub fn moved(self, to: impl Fn(StepIndex) -> StepIndex) -> Step {
         match self {
             Step::Square | Step::Coefficient(_) | Step::Literal(_) => self,
@@ -64,7 +64,7 @@ impl Step {
         }
     }
 
-    /// Its result, from those of earlier steps.
+    /// Result of the step, from those of earlier steps.
     #[inline(always)]
     pub fn result<R: Real>(self, r2: R, c: &[R], earlier: &[R]) -> R {
         let at = |place: StepIndex| earlier[usize::from(place)];
@@ -89,11 +89,11 @@ impl Step {
 pub struct Program {
     /// The steps.
     pub steps: Vec<Step>,
-    /// How many of them the force alone takes: the first ones.
+    /// Number of steps, the first ones, that the force needs.
     pub n_force: usize,
-    /// Where the force over distance stands.
+    /// Step whose result is the force over distance.
     pub force: StepIndex,
-    /// Where the energy stands.
+    /// Step whose result is the energy.
     pub energy: StepIndex,
 }
 

@@ -1,8 +1,8 @@
-//! Where a formula has no finite value.
+//! Search for distances at which a formula has no finite value.
 
 use super::program::{Program, Step};
 
-/// How many distances are looked at.
+/// Number of distances that are tried.
 const DISTANCES: usize = 4000;
 /// The nearest of them, as a fraction of the cut-off.
 const NEAREST: f64 = 0.01;

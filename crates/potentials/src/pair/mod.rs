@@ -10,7 +10,7 @@ pub use registry::PairVisitor;
 
 use jostle_core::{Dimension, Real, UnitSystem};
 
-// In the order of the documentation.
+// Potentials are listed in the order of the documentation.
 registry::pair_potentials! {
     lennard_jones::LennardJones,
     mie::Mie,
@@ -26,7 +26,7 @@ registry::pair_potentials! {
 
 /// An energy and a force as a function of the squared distance: what a kernel is made from.
 pub trait PairFunction: Copy + Send + Sync + 'static {
-    /// How many coefficients [`PairFunction::evaluate`] reads; at most [`MAX_COEFFICIENTS`].
+    /// Number of coefficients that [`PairFunction::evaluate`] reads; at most [`MAX_COEFFICIENTS`].
     const N_COEFFICIENTS: usize;
 
     /// Energy u(r) and force over distance, -(du/dr) / r, at the squared distance `r2`.
@@ -44,24 +44,24 @@ pub(crate) fn distance<R: Real>(r2: R, inverse: R) -> R {
 /// The most coefficients that a potential with its truncation may have.
 pub const MAX_COEFFICIENTS: usize = 12;
 
-/// A pair potential as users know it: a name, parameters, a formula.
+/// A pair potential of the input file: a name, parameters and a formula.
 pub trait PairPotential: PairFunction {
     /// The name in the input file, `kind = "..."`.
     const KIND: &'static str;
-    /// One line for help and documentation.
+    /// Description of one line for help and documentation.
     const ABOUT: &'static str;
     /// u(r), as text.
     const FORMULA: &'static str;
-    /// Its parameters, in the order that [`PairPotential::coefficients`] takes them.
+    /// Parameters, in the order that [`PairPotential::coefficients`] takes them.
     const PARAMETERS: &'static [Parameter];
     /// Published sets of them.
     const PRESETS: &'static [Preset] = &[];
 
-    /// Turns the parameters of one pair of species into what `evaluate` wants
+    /// Turns the parameters of one pair of species into the coefficients of `evaluate`
     /// ([`PairFunction::N_COEFFICIENTS`] numbers), so that nothing is computed twice per pair.
     fn coefficients(parameters: &[f64]) -> Vec<f64>;
 
-    /// Where the potential ends by itself, for potentials that have such a distance (WCA).
+    /// Distance at which the potential ends by itself, for potentials that do (WCA).
     fn natural_cutoff(_parameters: &[f64]) -> Option<f64> {
         None
     }
@@ -73,18 +73,18 @@ pub trait PairPotential: PairFunction {
     }
 }
 
-/// One parameter of a potential.
+/// A parameter of a potential.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
-    /// Its key in the input file.
+    /// Key in the input file.
     pub name: &'static str,
-    /// What it is measured in.
+    /// Dimension of the value.
     pub dimension: Dimension,
-    /// One line for help and documentation.
+    /// Description of one line for help and documentation.
     pub about: &'static str,
-    /// What happens when it is not given.
+    /// Treatment of an absent value.
     pub absent: Absent,
-    /// How unlike pairs get it from like pairs.
+    /// Role in mixing rules.
     pub mixes_as: MixesAs,
     /// The values that make sense.
     pub range: Range,
@@ -97,7 +97,7 @@ pub struct Parameter {
 pub struct Preset {
     /// The name in the input file, `preset = "..."`.
     pub name: &'static str,
-    /// One line for help and documentation.
+    /// Description of one line for help and documentation.
     pub about: &'static str,
     /// The units its values are in.
     pub units: UnitSystem,
@@ -105,15 +105,15 @@ pub struct Preset {
     pub values: &'static [(&'static str, f64)],
 }
 
-/// What happens when a parameter is not given.
+/// Treatment of a parameter that is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
-    /// It must be given (or follow from a mixing rule).
+    /// An error, unless a mixing rule gives the value.
     Refused,
-    /// It is the Coulomb constant times the charges of the two species; both must have one.
+    /// The Coulomb constant times the charges of the two species; both must have one.
     FromCharges,
-    /// It is the product of the two species' isospins: 1 for a species with a charge (protons),
-    /// -1 for one without (neutrons).
+    /// The product of the two species' isospins: 1 for a species with a charge (protons), -1 for one without
+    /// (neutrons).
     FromIsospin,
 }
 

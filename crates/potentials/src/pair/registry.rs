@@ -124,7 +124,7 @@ impl PairKind {
         let energy = self.tail_integral(parameters, cutoff)?;
         let c = self.coefficients(Truncation::Plain, parameters, cutoff);
         let (u, _) = self.evaluate(Truncation::Plain, cutoff * cutoff, &c);
-        // By parts: r^3 u vanishes at infinity wherever the integral of r^2 u exists.
+        // The energy follows by parts: r^3 u vanishes at infinity wherever the integral of r^2 u exists.
         Some([energy, -cutoff.powi(3) * u - 3.0 * energy])
     }
 }
