@@ -18,9 +18,11 @@ mod replicate;
 pub mod simbox;
 pub mod skin_search;
 pub mod state;
+pub mod system;
 pub mod thermostat;
 pub mod topology;
 pub mod units;
+pub mod vector;
 pub mod virtual_sites;
 pub mod volume;
 
@@ -37,7 +39,8 @@ pub use names::{AtomName, Names, Residue};
 pub use prediction::PositionPrediction;
 pub use real::Real;
 pub use simbox::SimBox;
-pub use state::{Species, State, System};
+pub use state::{Species, State};
+pub use system::System;
 pub use thermostat::Thermostat;
 pub use topology::{
     Angle, Arms, Bond, Constraint, CrossTerm, Dihedral, Exclude, LocalFrame, SiteRule, Topology, VirtualSite,

@@ -1,6 +1,7 @@
 //! The simulation box: orthorhombic or triclinic, periodic or open along each axis.
 
 use crate::error::{Error, Result};
+use crate::vector::cross;
 use crate::{SymTensor, Vec3};
 
 /// A parallelepiped with a corner at `origin` and the edge vectors
@@ -95,6 +96,21 @@ impl SimBox {
         widths.filter(|(_, p)| *p).map(|(w, _)| 0.5 * w).fold(f64::INFINITY, f64::min)
     }
 
+    /// Refuses a cut-off that reaches further than the nearest image.
+    ///
+    /// # Errors
+    /// If the cut-off exceeds [`SimBox::largest_cutoff`].
+    pub fn check_cutoff(&self, cutoff: f64) -> Result<()> {
+        let most = self.largest_cutoff();
+        if cutoff > most {
+            return Err(Error::input(format!(
+                "the cut-off {cutoff} is more than half the smallest width of the box ({most})"
+            ))
+            .hint("use a larger box or a shorter cut-off"));
+        }
+        Ok(())
+    }
+
     /// Fractional coordinates of a point: 0 to 1 inside the box.
     #[inline(always)]
     pub fn to_fractional(&self, r: Vec3) -> Vec3 {
@@ -174,10 +190,6 @@ impl SimBox {
         }
         d
     }
-}
-
-fn cross(u: Vec3, v: Vec3) -> Vec3 {
-    [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
 }
 
 fn norm(u: Vec3) -> f64 {

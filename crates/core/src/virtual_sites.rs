@@ -1,7 +1,7 @@
 //! Virtual sites: points without mass that follow atoms, their positions, and the forces that they hand on to
 //! the atoms.
 
-use crate::constraints::{cross, minus};
+use crate::vector::{cross, minus};
 use crate::{Arms, LocalFrame, Real, SimBox, SiteRule, State, VirtualSite};
 
 impl SiteRule {

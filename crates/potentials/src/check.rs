@@ -2,7 +2,7 @@
 
 use crate::bonded::{BondedKind, BondedTerm};
 use crate::{Embedded, Forces, PairTerm, Potential, Vacuum};
-use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
+use jostle_core::{Error, Exclude, Precision, Result, System};
 
 /// Checks every term against the system and returns the longest cut-off.
 ///
@@ -144,22 +144,7 @@ fn reach(system: &System, known: usize, cutoff: f64) -> Result<()> {
         let there = system.species.len();
         return Err(Error::input(format!("it knows {known} species, the system has {there}")));
     }
-    self::cutoff(cutoff, &system.simbox)
-}
-
-/// Refuses a cut-off that reaches further than the nearest image.
-///
-/// # Errors
-/// If it does.
-pub fn cutoff(cutoff: f64, simbox: &SimBox) -> Result<()> {
-    let most = simbox.largest_cutoff();
-    if cutoff > most {
-        return Err(Error::input(format!(
-            "the cut-off {cutoff} is more than half the smallest width of the box ({most})"
-        ))
-        .hint("use a larger box or a shorter cut-off"));
-    }
-    Ok(())
+    system.simbox.check_cutoff(cutoff)
 }
 
 /// Returns true where single precision can hold a coefficient.
@@ -218,7 +203,7 @@ fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
 mod tests {
     use super::*;
     use crate::{PairKind, Truncation};
-    use jostle_core::Species;
+    use jostle_core::{SimBox, Species};
 
     fn system(periodic: bool) -> System {
         let simbox = SimBox::new([0.0; 3], [1e5; 3], [0.0; 3], [true, true, periodic]).unwrap();

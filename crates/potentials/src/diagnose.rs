@@ -17,7 +17,7 @@ use jostle_core::{Error, Precision, System, Vec3};
 /// names the atom, the term and, where there are others, these and how far away the first of them is.
 pub fn force(system: &System, forces: &Forces, precision: Precision, index: usize) -> Error {
     let (state, hint) = (&system.state, forces.hint());
-    if let Some(error) = behind(system, forces) {
+    if let Some(error) = behind(system, &forces.walls) {
         return error;
     }
     let number = |index: usize| state.id[index] + 1;

@@ -259,7 +259,7 @@ impl Electrostatics {
         if !(self.cutoff > 0.0 && self.cutoff.is_finite()) {
             return Err(Error::input(format!("cutoff = {} is not a positive number", self.cutoff)));
         }
-        crate::check::cutoff(self.cutoff, &system.simbox)?;
+        system.simbox.check_cutoff(self.cutoff)?;
         if let Method::ReactionField { dielectric } = self.method
             && (dielectric.is_nan() || dielectric < 1.0)
         {

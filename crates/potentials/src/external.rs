@@ -1,6 +1,6 @@
 //! External forces: fields, the same everywhere, and walls.
 
-use crate::{Forces, PairTerm};
+use crate::PairTerm;
 use jostle_core::{Error, SimBox, System, Vec3};
 
 /// A force on every atom of some species, the same wherever it is. Its energy is minus the force
@@ -139,30 +139,30 @@ impl Wall {
 
 /// Energies, and the sum of the forces, of all fields and walls on one atom.
 pub fn on_atom(
-    forces: &Forces,
+    (fields, walls): (&[Field], &[Wall]),
     simbox: &SimBox,
     (species, id): (usize, u32),
     (position, image): (Vec3, [i32; 3]),
     mut energy: impl FnMut(usize, f64),
 ) -> Vec3 {
     let mut force = [0.0; 3];
-    for (k, field) in forces.fields.iter().enumerate() {
+    for (k, field) in fields.iter().enumerate() {
         let (f, shift) = (field.on(species, id), simbox.shift(image));
         energy(k, -(0..3).map(|k| f[k] * (position[k] + shift[k])).sum::<f64>());
         (0..3).for_each(|k| force[k] += f[k]);
     }
-    for (k, wall) in forces.walls.iter().enumerate() {
+    for (k, wall) in walls.iter().enumerate() {
         let (u, f) = wall.evaluate(species, position);
-        energy(forces.fields.len() + k, u);
+        energy(fields.len() + k, u);
         force[wall.axis] += f;
     }
     force
 }
 
 /// The first atom that is behind a wall which acts on it.
-pub fn behind(system: &System, forces: &Forces) -> Option<Error> {
+pub fn behind(system: &System, walls: &[Wall]) -> Option<Error> {
     let state = &system.state;
-    forces.walls.iter().find_map(|wall| {
+    walls.iter().find_map(|wall| {
         let acts = |k: &usize| wall.term.get(state.species[*k] as usize, wall.species()).is_some();
         let place = (0..state.len()).filter(acts).find(|k| wall.height(state.position[*k]) <= 0.0)?;
         let axis = ["x", "y", "z"][wall.axis];

@@ -6,8 +6,8 @@
 //! middle of a step ([`jostle_core::Backend::apply_contact_friction`]), so that forces are
 //! functions of positions alone.
 
-use crate::bonded::dihedral::{cross, dot};
 use crate::{PairEntry, PairKind, PairTerm, Truncation};
+use jostle_core::vector::{cross, dot};
 use jostle_core::{Error, Masses, Real, Result, System};
 
 /// The material of all grains, and their sizes.

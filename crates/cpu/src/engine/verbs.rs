@@ -12,7 +12,6 @@ use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, SimBox, State, Vec3,
 };
-use jostle_potentials::check;
 use std::time::Instant;
 
 impl<S: Scalar> Backend for Cpu<S> {
@@ -83,7 +82,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
-        check::cutoff(self.cutoff, &simbox)?;
+        simbox.check_cutoff(self.cutoff)?;
         self.system.simbox = simbox;
         self.bonded.fit(&simbox);
         self.set_state(state)

@@ -16,7 +16,6 @@ use jostle_core::{
     Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, MolecularVirial, Molecules, NoiseKey,
     Precision, Result, Sample, SavedVolume, SimBox, State, StepBatch, Thermostat, Vec3,
 };
-use jostle_potentials::check;
 
 impl Backend for Cuda {
     fn describe(&self) -> String {
@@ -88,7 +87,7 @@ impl Backend for Cuda {
     }
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
-        check::cutoff(self.cutoff, &simbox)?;
+        simbox.check_cutoff(self.cutoff)?;
         self.take_fault()?;
         self.system.state = state;
         self.fit_box(simbox)?;
@@ -119,7 +118,7 @@ impl Backend for Cuda {
         simbox: SimBox,
         faster: f64,
     ) -> Result<SavedVolume> {
-        check::cutoff(self.cutoff, &simbox)?;
+        simbox.check_cutoff(self.cutoff)?;
         self.take_fault()?;
         let Some(bodies) = &self.bodies else {
             return Err(Error::device("the molecular virial was not taken"));

@@ -2,6 +2,7 @@
 //! J. Comput. Chem. 17 (1996) 1132, which has no singularity where the four atoms are in a plane.
 
 use jostle_core::Real;
+use jostle_core::vector::{cross, dot};
 
 /// A dihedral: energy and slope as a function of cosine and sine of its angle.
 pub trait DihedralFunction: Copy + Send + Sync + 'static {
@@ -29,16 +30,6 @@ pub struct DihedralAngle<R> {
     length: R,
     /// The first vector and the last one, projected on the one in the middle.
     along: [R; 2],
-}
-
-#[inline(always)]
-pub(crate) fn dot<R: Real>(u: [R; 3], v: [R; 3]) -> R {
-    u[0].mul_add(v[0], u[1].mul_add(v[1], u[2] * v[2]))
-}
-
-#[inline(always)]
-pub(crate) fn cross<R: Real>(u: [R; 3], v: [R; 3]) -> [R; 3] {
-    [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
 }
 
 impl<R: Real> DihedralAngle<R> {

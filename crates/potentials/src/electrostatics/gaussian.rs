@@ -2,7 +2,7 @@
 
 use jostle_core::Real;
 use std::array;
-use std::f64::consts::FRAC_2_SQRT_PI;
+use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
 /// erf(z)/z and minus twice its derivative with respect to z^2, from z^2: energy and force over
 /// distance of a point and a Gaussian charge, in units of its width.
@@ -33,6 +33,16 @@ const SMALL: [f64; 9] = {
     }
     terms
 };
+
+/// Weight of a wave of squared length k2, without a mesh, for squared amplitudes of charges; and the part of
+/// its virial along it, relative to its energy.
+#[inline(always)]
+pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
+    let width = k2 / (R::lit(4.0) * alpha * alpha);
+    let inverse = k2.recip();
+    let along = R::lit(2.0) * (R::lit(1.0) + width) * inverse;
+    [R::lit(4.0 * PI) / volume * (-width).exp() * inverse, along]
+}
 
 /// Largest distance in units of the width for [`gaussian_single`].
 pub const WIDEST_SINGLE: f64 = 4.0;

@@ -10,7 +10,7 @@
 //! 034117), in units of alpha functions of alpha times the spacing.
 
 use super::Method;
-use crate::Spectrum;
+use crate::spectrum::Spectrum;
 use jostle_core::System;
 use std::f64::consts::PI;
 

@@ -1,17 +1,9 @@
 //! Kinds of pair potential as values, and the way from a kind to its type.
 
-use super::{MixesAs, PairFunction, PairKind};
+use super::function::At;
+use super::{MixesAs, PairKind};
 use crate::truncation::Truncation;
 use jostle_core::Real;
-
-/// Work on a potential whose type is known: building a kernel, writing source code, testing a derivative.
-/// See [`PairKind::visit`].
-pub trait PairVisitor {
-    /// Result of the work.
-    type Output;
-    /// Does the work for the potential wrapped in its truncation.
-    fn visit<F: PairFunction>(self) -> Self::Output;
-}
 
 /// Declares the module of every potential and the enum of their kinds, from lines `file::Type`.
 macro_rules! pair_potentials {
@@ -126,20 +118,5 @@ impl PairKind {
         let (u, _) = self.evaluate(Truncation::Plain, cutoff * cutoff, &c);
         // The energy follows by parts: r^3 u vanishes at infinity wherever the integral of r^2 u exists.
         Some([energy, -cutoff.powi(3) * u - 3.0 * energy])
-    }
-}
-
-/// Energy and force over distance of one pair.
-pub(crate) struct At<'a, R> {
-    pub r2: R,
-    pub coefficients: &'a [R],
-}
-
-impl<R: Real> PairVisitor for At<'_, R> {
-    type Output = (R, R);
-
-    #[inline(always)]
-    fn visit<F: PairFunction>(self) -> (R, R) {
-        F::evaluate(self.r2, self.coefficients)
     }
 }
