@@ -2,6 +2,7 @@
 //! atoms ([`State`], [`System`]), what binds them ([`Topology`]), units ([`UnitSystem`], [`quantity`]), random
 //! numbers, errors, and what a device must be able to do ([`Backend`]). No files, no threads, no devices.
 
+pub mod arithmetic;
 pub mod backend;
 pub mod constraints;
 pub mod driven;
