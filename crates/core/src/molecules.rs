@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_to_its_own_image_has_no_center() {
+    fn molecules_bound_to_their_own_image_have_no_center() {
         let mut state = State::default();
         (0..4).for_each(|k| state.push(0, [2.5 * f64::from(k), 0.0, 0.0]));
         let bonds = [[0, 1], [1, 2], [2, 3], [3, 0]].map(|atoms| Bond { kind: 0, atoms }).to_vec();

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn atoms_are_described_by_what_is_known_of_them() {
+    fn descriptions_of_atoms_have_all_their_names() {
         let residue = |chain: &str| Residue { name: "ALA".into(), number: 2, chain: chain.into() };
         let atom = |residue| AtomName { name: "CA".into(), element: "C".into(), residue };
         let atoms = vec![atom(0), atom(1), atom(7)];

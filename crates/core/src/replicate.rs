@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_to_its_own_image_is_bound_to_the_next_copy() {
+    fn bonds_to_an_own_image_lead_to_the_next_copy() {
         // A ring of three atoms round the box.
         let simbox = SimBox::orthorhombic([3.0, 10.0, 10.0]).unwrap();
         let mut small = system(simbox, &[[0.5, 1.0, 1.0], [1.5, 1.0, 1.0], [2.5, 1.0, 1.0]]);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_is_refused() {
+    fn impossible_copies_are_refused() {
         let simbox = SimBox::new([0.0; 3], [4.0; 3], [0.0; 3], [true, true, false]).unwrap();
         let small = system(simbox, &[[1.0; 3]]);
         for (copies, expected) in [

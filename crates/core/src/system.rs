@@ -69,8 +69,8 @@ impl System {
                 (Masses::BySpecies(mass), Masses::BySpecies(inverse))
             }
             Driven::ById(_) => {
-                let places = self.state.index_by_id().into_iter();
-                let (mass, inverse) = places.map(|index| of(self.driven(index), self.mass(index))).unzip();
+                let indices = self.state.index_by_id().into_iter();
+                let (mass, inverse) = indices.map(|index| of(self.driven(index), self.mass(index))).unzip();
                 (Masses::ById(mass), Masses::ById(inverse))
             }
         }

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn exclusions_reach_as_far_as_is_said() {
+    fn exclusions_reach_as_far_as_chosen() {
         let topology = Topology::chains(1, 5, "chain");
         assert!(topology.exclusions(6, Exclude::None).is_empty());
         let near = topology.exclusions(6, Exclude::Bonded);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_are_named_are_left_out() {
+    fn named_pairs_are_excluded() {
         let mut topology = Topology::chains(1, 5, "chain");
         topology.excluded = vec![[4, 0], [0, 1]];
         assert_eq!(topology.exclusions(6, Exclude::None)[0], [1, 4]);

@@ -64,7 +64,7 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     Ok(forces.largest_cutoff())
 }
 
-/// Bonds, angles or dihedrals and their forces.
+/// Checks bonds, angles or dihedrals and their forces.
 fn bound<'a, K: BondedKind>(
     system: &System,
     names: &[String],
@@ -74,7 +74,7 @@ fn bound<'a, K: BondedKind>(
     let what = K::WHAT;
     if let Some(term) = terms.iter().find(|term| term.n_types() != names.len()) {
         let (known, there) = (term.n_types(), names.len());
-        let message = format!("{what} {} knows {known} types, the system has {there}", term.kind.name());
+        let message = format!("{what} {} has {known} types, the system has {there}", term.kind.name());
         return Err(Error::input(message));
     }
     let n = system.state.len();
@@ -92,7 +92,7 @@ fn bound<'a, K: BondedKind>(
     Ok(())
 }
 
-/// Atoms without mass, and those that follow others: the same.
+/// Checks that the atoms without mass are those that follow others.
 fn sites(system: &System) -> Result<()> {
     if !system.topology.fits(system.state.len()) {
         return Err(Error::input("something binds atoms that are not there"));
@@ -110,9 +110,9 @@ fn sites(system: &System) -> Result<()> {
         return Err(Error::input(format!("{name} follows a point that follows others itself"))
             .hint("let it follow these"));
     }
-    for (place, id) in system.state.id.iter().enumerate() {
+    for (index, id) in system.state.id.iter().enumerate() {
         let name = || system.names.describe(*id);
-        match (follows[*id as usize], system.mass(place) == 0.0) {
+        match (follows[*id as usize], system.mass(index) == 0.0) {
             (true, false) => {
                 let name = name();
                 return Err(Error::input(format!("{name} follows other atoms and has a mass"))
@@ -129,7 +129,7 @@ fn sites(system: &System) -> Result<()> {
     Ok(())
 }
 
-/// Forces without a cut-off.
+/// Checks forces without a cut-off.
 fn vacuum(system: &System, term: &Vacuum) -> Result<()> {
     if system.simbox.periodic() != [false; 3] {
         return Err(Error::input("forces without a cut-off, but the box is periodic")
@@ -138,11 +138,11 @@ fn vacuum(system: &System, term: &Vacuum) -> Result<()> {
     reach(system, term.lennard_jones.n_species(), 0.0)
 }
 
-/// Species and cut-off.
+/// Checks the number of species and the cut-off.
 fn reach(system: &System, known: usize, cutoff: f64) -> Result<()> {
     if known != system.species.len() {
         let there = system.species.len();
-        return Err(Error::input(format!("it knows {known} species, the system has {there}")));
+        return Err(Error::input(format!("it has {known} species, the system has {there}")));
     }
     system.simbox.check_cutoff(cutoff)
 }
@@ -159,7 +159,7 @@ fn embedded(system: &System, term: &Embedded, precision: Precision) -> Result<()
     reach(system, term.n_species(), term.cutoff())?;
     let table = term.table();
     let finite = |x: &f64| (*x as f32).is_finite() || precision == Precision::Double;
-    // Places in the table are found by arithmetic on numbers of the precision.
+    // Indices into the table are found by arithmetic on numbers of the precision.
     if table.len() > 1 << 24 || !table.iter().all(finite) {
         return Err(Error::input("its tables are beyond single precision")
             .hint("use tables with fewer knots, or set precision = \"double\""));
@@ -177,7 +177,7 @@ fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
     if let Potential::Table(tables) = &term.potential
         && precision == Precision::Mixed
     {
-        // A first row has no numbers. Places are found by arithmetic on numbers of the precision.
+        // The first row has no numbers. Indices are found by arithmetic on numbers of the precision.
         let mut numbers = tables.rows().flatten().filter(|x| !x.is_nan());
         if tables.rows().count() > 1 << 22 || numbers.any(|x| !(*x as f32).is_finite()) {
             return Err(Error::input("its numbers are beyond single precision")

@@ -53,7 +53,7 @@ impl Dispersion {
         if !matches!(term.truncation, Truncation::Plain | Truncation::Shifted) {
             let name = term.truncation.name();
             return Err(Error::input(format!(
-                "truncation = \"{name}\" bends what the sum of dispersion goes on with"
+                "truncation = \"{name}\" changes the force that the sum of dispersion continues"
             ))
             .hint("choose \"plain\" or \"shifted\""));
         }
@@ -102,14 +102,14 @@ impl Dispersion {
         [0.5 * self.smooth(0.0).0 * squares, 0.5 * even * sum * sum]
     }
 
-    /// Checks that a system can have it.
+    /// Checks that a system can have dispersion over all images.
     ///
     /// # Errors
     /// If it is not periodic, or has other species.
     pub fn check(&self, system: &System) -> Result<()> {
         if self.coefficients.len() != system.species.len() {
             let (known, there) = (self.coefficients.len(), system.species.len());
-            return Err(Error::input(format!("it knows {known} species, the system has {there}")));
+            return Err(Error::input(format!("it has {known} species, the system has {there}")));
         }
         if system.simbox.periodic() != [true; 3] {
             return Err(Error::input("a sum over all images, but the box is open along an axis")
@@ -184,7 +184,7 @@ mod tests {
         assert!((smooth(60.0).0 * 60f64.powi(3) - 1.0).abs() < 1e-15);
     }
 
-    /// The wave that is the same everywhere weighs what the smooth function has in space.
+    /// The weight of the longest wave is the integral of the smooth function in space.
     #[test]
     fn the_longest_wave_is_an_integral() {
         let (alpha, step) = (0.8, 1e-3);

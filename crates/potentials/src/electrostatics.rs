@@ -134,7 +134,7 @@ impl Method {
         match *self {
             Method::Cutoff | Method::ReactionField { .. } => None,
             Method::Ewald { alpha, longest } => Some((alpha, longest)),
-            // The shortest waves that a mesh has.
+            // Shortest waves of a mesh.
             Method::Pme { alpha, spacing, .. } => Some((alpha, PI / spacing)),
         }
     }
@@ -181,7 +181,7 @@ impl Electrostatics {
     /// k and c of [`reaction`].
     pub fn reaction(&self) -> [f64; 2] {
         let k = match self.method {
-            // The limit of the other.
+            // The limit of the next formula.
             Method::ReactionField { dielectric } if dielectric.is_infinite() => 0.5,
             Method::ReactionField { dielectric } => (dielectric - 1.0) / (2.0 * dielectric + 1.0),
             _ => return [0.0; 2],
@@ -237,7 +237,7 @@ impl Electrostatics {
     /// The energy of every charge with itself, and that of charges that are spread evenly, with the
     /// background that neutralises them: the second is inversely proportional to the volume.
     pub fn constants(&self, system: &System) -> [f64; 2] {
-        let charges = (0..system.state.len()).map(|place| system.charge(place));
+        let charges = (0..system.state.len()).map(|index| system.charge(index));
         let (sum, squares) = charges.fold((0.0, 0.0), |(sum, squares), q| (sum + q, squares + q * q));
         let volume = system.simbox.volume();
         let even = match (self.method.alpha(), self.kappa()) {
@@ -278,7 +278,7 @@ impl Electrostatics {
         if let Method::Pme { order, spacing, .. } = self.method {
             check_mesh(&system.simbox, order, spacing)?;
         }
-        let sizes = (0..system.state.len()).map(|place| system.charge(place).abs());
+        let sizes = (0..system.state.len()).map(|index| system.charge(index).abs());
         let (total, sizes) = (system.total_charge(), sizes.sum::<f64>());
         let refused = self.net_charge == NetCharge::Refuse && self.kappa().is_none();
         if refused && total.abs() > 1e-6 * sizes {
@@ -360,7 +360,7 @@ fn is_smooth(mut n: usize) -> bool {
 /// The charges of all atoms by id, times the root of this constant of Coulomb's.
 pub(crate) fn scaled_charges(coulomb: f64, system: &System) -> Vec<f64> {
     let order = system.state.index_by_id().into_iter();
-    order.map(|place| coulomb.sqrt() * system.charge(place)).collect()
+    order.map(|index| coulomb.sqrt() * system.charge(index)).collect()
 }
 
 #[cfg(test)]

@@ -164,9 +164,9 @@ pub fn behind(system: &System, walls: &[Wall]) -> Option<Error> {
     let state = &system.state;
     walls.iter().find_map(|wall| {
         let acts = |k: &usize| wall.term.get(state.species[*k] as usize, wall.species()).is_some();
-        let place = (0..state.len()).filter(acts).find(|k| wall.height(state.position[*k]) <= 0.0)?;
+        let index = (0..state.len()).filter(acts).find(|k| wall.height(state.position[*k]) <= 0.0)?;
         let axis = ["x", "y", "z"][wall.axis];
-        let (id, there, at) = (state.id[place] + 1, state.position[place][wall.axis], wall.at);
+        let (id, there, at) = (state.id[index] + 1, state.position[index][wall.axis], wall.at);
         let message = format!("atom {id} is behind the wall at {axis} = {at}: it is at {axis} = {there}");
         Some(Error::simulation(message).hint(
             "atoms must begin on the wall's side; if they do, shorten the time step or make the wall steeper",

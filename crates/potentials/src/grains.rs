@@ -61,8 +61,8 @@ impl Grains {
                 Masses::BySpecies(all.iter().zip(&self.radius).map(|(m, r)| inertia(m, *r)).collect())
             }
             Masses::ById(all) => {
-                let places = system.state.index_by_id().into_iter();
-                let radius = places.map(|place| self.radius[usize::from(system.state.species[place])]);
+                let indices = system.state.index_by_id().into_iter();
+                let radius = indices.map(|index| self.radius[usize::from(system.state.species[index])]);
                 Masses::ById(all.iter().zip(radius).map(|(m, r)| inertia(m, r)).collect())
             }
         }

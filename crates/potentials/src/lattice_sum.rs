@@ -38,10 +38,10 @@ impl LatticeSum {
         match self {
             LatticeSum::Charges(term) => {
                 let root = term.coulomb.sqrt();
-                all.map(|place| root * system.charge(place)).collect()
+                all.map(|index| root * system.charge(index)).collect()
             }
             LatticeSum::Dispersion(term) => {
-                all.map(|place| term.coefficients[usize::from(system.state.species[place])]).collect()
+                all.map(|index| term.coefficients[usize::from(system.state.species[index])]).collect()
             }
         }
     }

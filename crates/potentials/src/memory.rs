@@ -47,7 +47,7 @@ mod tests {
 
     /// The estimate is no more than the sums then use, and not much less.
     #[test]
-    fn meshes_and_waves_are_as_many_as_was_said() {
+    fn estimates_of_meshes_and_waves_are_close() {
         let simbox = SimBox::new([0.0; 3], [30.0, 25.0, 41.0], [5.0, 0.0, -3.0], [true; 3]).unwrap();
         let bytes = |method| {
             let charges = Electrostatics::new(method, 1.0, 9.0);

@@ -43,7 +43,7 @@ impl Screening {
     /// If the density is not positive, or the units are reduced and have no electrons.
     pub fn length(self, density: f64, units: UnitSystem) -> Result<f64> {
         let Some(metre) = units.from_si(Dimension::LENGTH) else {
-            return Err(Error::input(format!("units = \"{units}\" are reduced and know no electrons"))
+            return Err(Error::input(format!("units = \"{units}\" are reduced and have no electrons"))
                 .hint("give screening_length, or choose other units"));
         };
         if !(density > 0.0 && density.is_finite()) {
@@ -82,7 +82,7 @@ mod tests {
 
     /// ... and in the crust of a neutron star they are as good as massless.
     #[test]
-    fn fast_electrons_forget_their_mass() {
+    fn fast_electrons_screen_as_massless_ones() {
         let density = 0.2 * 0.05;
         let [any, fast] = [Screening::Relativistic, Screening::UltraRelativistic]
             .map(|s| s.length(density, UnitSystem::Nuclear).unwrap());

@@ -48,7 +48,7 @@ mod tests {
         let charges = |kappa| Spectrum::Charges { alpha: 0.9, kappa };
         let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
         for spectrum in [charges(0.0), charges(0.6), Spectrum::Dispersion { alpha: 0.9 }] {
-            for (place, (a, b)) in pairs.into_iter().enumerate() {
+            for (component, (a, b)) in pairs.into_iter().enumerate() {
                 // A strain r_a += strain r_b subtracts strain k_a from k_b.
                 let strain = Dual::variable(0.0);
                 let at = |c: usize| Dual::constant(k[c]);
@@ -58,8 +58,8 @@ mod tests {
                 strained[b] = if a == b { at(b) / stretch } else { at(b) - strain * at(a) };
                 let k2 = strained[0] * strained[0] + strained[1] * strained[1] + strained[2] * strained[2];
                 let [energy, along] = spectrum.weight(k2, Dual::constant(5.0) * stretch);
-                let found = virial(energy.value, along.value, k)[place];
-                assert!((found + energy.slope).abs() < 1e-14, "{place}: {found} {}", energy.slope);
+                let found = virial(energy.value, along.value, k)[component];
+                assert!((found + energy.slope).abs() < 1e-14, "{component}: {found} {}", energy.slope);
             }
         }
     }

@@ -94,8 +94,8 @@ impl Curve {
     }
 
     fn error_between(&self, function: &impl Fn(f64) -> (f64, f64)) -> f64 {
-        let place = |k: usize| (self.start + (k as f64 + 0.5) / (3.0 * self.per_square)).sqrt();
-        self.error((0..3 * self.n_intervals()).map(place), function)
+        let middle = |k: usize| (self.start + (k as f64 + 0.5) / (3.0 * self.per_square)).sqrt();
+        self.error((0..3 * self.n_intervals()).map(middle), function)
     }
 
     /// The largest difference to a function at some distances, relative to energy and r times force;

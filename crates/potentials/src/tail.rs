@@ -15,7 +15,7 @@ use std::f64::consts::PI;
 
 /// Integrals over what one pair of species lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Lacking {
+pub(crate) struct TailIntegrals {
     /// Integral of r^2 w(r).
     energy: f64,
     /// Integral of r^3 dw/dr.
@@ -33,7 +33,7 @@ pub struct Tail {
     energy: f64,
 }
 
-impl Lacking {
+impl TailIntegrals {
     /// Integrals for a potential under a truncation.
     ///
     /// # Errors
@@ -43,22 +43,22 @@ impl Lacking {
         truncation: Truncation,
         parameters: &[f64],
         cutoff: f64,
-    ) -> Result<Lacking> {
+    ) -> Result<TailIntegrals> {
         let Some([beyond, virial]) = potential.tail(parameters, cutoff) else {
             return Err(Error::input(format!("there is no tail correction for {}", potential.name()))
                 .hint("leave out tail_correction and use a longer cut-off"));
         };
         match truncation {
-            Truncation::Plain => Ok(Lacking { energy: beyond, virial, near: 0.0 }),
+            Truncation::Plain => Ok(TailIntegrals { energy: beyond, virial, near: 0.0 }),
             Truncation::Shifted => {
                 let shift = energy(potential, Truncation::Plain, parameters, cutoff)(cutoff);
-                Ok(Lacking::continuous(beyond + shift * cutoff.powi(3) / 3.0, shift))
+                Ok(TailIntegrals::continuous(beyond + shift * cutoff.powi(3) / 3.0, shift))
             }
             Truncation::Switched { from } => {
                 let whole = energy(potential, Truncation::Plain, parameters, cutoff);
                 let switched = energy(potential, truncation, parameters, cutoff);
                 let lost = |r: f64| r * r * (whole(r) - switched(r));
-                Ok(Lacking::continuous(beyond + integral(from * cutoff, cutoff, lost), 0.0))
+                Ok(TailIntegrals::continuous(beyond + integral(from * cutoff, cutoff, lost), 0.0))
             }
             Truncation::ForceShifted => {
                 let message = "tail_correction = true together with truncation = \"force-shifted\"";
@@ -71,8 +71,8 @@ impl Lacking {
     }
 
     /// Integrals where w is continuous: by parts, the virial's integral is -3 times that of the energy.
-    fn continuous(energy: f64, near: f64) -> Lacking {
-        Lacking { energy, virial: -3.0 * energy, near }
+    fn continuous(energy: f64, near: f64) -> TailIntegrals {
+        TailIntegrals { energy, virial: -3.0 * energy, near }
     }
 }
 
@@ -104,17 +104,17 @@ fn integral(from: f64, to: f64, function: impl Fn(f64) -> f64) -> f64 {
     let half = 0.5 * (to - from) / STRETCHES as f64;
     let stretch = |k: usize| {
         let middle = from + (2.0 * k as f64 + 1.0) * half;
-        GAUSS.iter().map(|[place, weight]| weight * function(middle + half * place)).sum::<f64>()
+        GAUSS.iter().map(|[abscissa, weight]| weight * function(middle + half * abscissa)).sum::<f64>()
     };
     half * (0..STRETCHES).map(stretch).sum::<f64>()
 }
 
 impl Tail {
     /// Adds what so many ordered pairs of atoms lack, of `atoms` in all.
-    pub(crate) fn add(&mut self, lacking: &Lacking, pairs: f64, atoms: f64) {
-        self.times_volume[0] += 2.0 * PI * pairs * lacking.energy;
-        self.times_volume[1] -= 2.0 * PI * pairs * lacking.virial / 3.0;
-        self.energy -= 0.5 * pairs / atoms * lacking.near;
+    pub(crate) fn add(&mut self, integrals: &TailIntegrals, pairs: f64, atoms: f64) {
+        self.times_volume[0] += 2.0 * PI * pairs * integrals.energy;
+        self.times_volume[1] -= 2.0 * PI * pairs * integrals.virial / 3.0;
+        self.energy -= 0.5 * pairs / atoms * integrals.near;
     }
 
     /// Energy and virial (trace / 3) in a box of this volume.

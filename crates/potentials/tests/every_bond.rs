@@ -159,7 +159,7 @@ fn forces_of_dihedrals_are_the_exact_derivatives_of_their_energies() {
 
 /// The total force and torque vanish: forces of vectors are internal, and exert no torque.
 #[test]
-fn dihedrals_turn_nothing_as_a_whole() {
+fn dihedrals_exert_no_torque_as_a_whole() {
     for kind in DihedralKind::ALL {
         let c = kind.coefficients(&examples(kind.parameters()));
         let vectors = turned(0.7, 1.2, 0.9, 1);

@@ -338,7 +338,7 @@ fn coefficients_are_as_many_as_promised() {
 
 /// Messages name the distance at which a table begins.
 #[test]
-fn where_a_table_begins_is_said() {
+fn messages_name_the_beginning_of_a_table() {
     let plain = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
     let table = plain.tabulated().unwrap();
     let start = table.table_begins().unwrap();

@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_said_wins_over_mixing() {
+fn given_parameters_have_priority_over_mixing() {
     let species = species(&[("A", 0.0), ("B", 0.0)]);
     let own = PairChoice::Given { parameters: vec![Some(0.3), None], cutoff: Some(4.0) };
     let term = PairTermBuilder::new(PairKind::LennardJones, Truncation::Plain, &species, 1.0)

@@ -64,7 +64,7 @@ fn pressures_are_derivatives_of_energies() {
 /// Correction of a switch: that of a plain cut-off and an integral over the range of the switch; a shift
 /// takes its constant from every pair, one fewer than an even density says.
 #[test]
-fn switches_and_shifts_are_made_good() {
+fn switches_and_shifts_are_corrected() {
     let (pairs, volume) = ((ATOMS * ATOMS) as f64, 70.0);
     for (kind, truncation, corrected) in corrected() {
         let plain = term(kind, Truncation::Plain);

@@ -115,8 +115,8 @@ impl Groups {
             };
             if n > most {
                 let name = system.names.describe(atoms[0]);
-                let message = format!("{n} {what} hang together at {name}");
-                return Err(Error::input(message).hint(format!("at most {most} may")));
+                let message = format!("{n} {what} are joined in one group at {name}");
+                return Err(Error::input(message).hint(format!("at most {most} may be")));
             }
             all.add(&members, atoms, &mass);
         }
@@ -140,11 +140,11 @@ impl Groups {
                 () => {}
             }
         }
-        let place = |id: u32| atoms.iter().position(|a| *a == id).unwrap_or(0);
+        let index = |id: u32| atoms.iter().position(|a| *a == id).unwrap_or(0);
         let mut held: Vec<([usize; 2], f64)> = constraints
             .iter()
             .map(|c| {
-                let [a, b] = c.atoms.map(place);
+                let [a, b] = c.atoms.map(index);
                 ([a.min(b), a.max(b)], c.length)
             })
             .collect();
@@ -152,7 +152,7 @@ impl Groups {
         let (pairs, lengths): (Vec<_>, Vec<_>) = held.into_iter().unzip();
         let mut sites: Vec<Site> = sites
             .iter()
-            .map(|v| Site { site: place(v.site), atoms: v.atoms.map(place), rule: v.rule })
+            .map(|v| Site { site: index(v.site), atoms: v.atoms.map(index), rule: v.rule })
             .collect();
         sites.sort_by_key(|site| site.site);
         let masses: Vec<f64> = atoms[..n_led].iter().map(|id| mass[*id as usize]).collect();

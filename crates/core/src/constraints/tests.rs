@@ -61,7 +61,7 @@ fn settle_and_shake_agree() {
 }
 
 #[test]
-fn what_has_flown_apart_does_not_settle() {
+fn atoms_that_have_flown_apart_do_not_settle() {
     let (before, now, inverse_mass) = drifted(1, 0.3);
     let (water, lengths) = water(before, inverse_mass);
     let settled = settle(&water, before, now);

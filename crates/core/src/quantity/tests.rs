@@ -72,7 +72,7 @@ fn density_may_be_of_mass_or_number() {
 }
 
 #[test]
-fn bad_quantities_say_why_and_what_to_write() {
+fn bad_quantities_name_the_cause_and_a_remedy() {
     use UnitSystem::*;
     for (text, wanted, units, cause, hint) in [
         ("25 C", Dimension::TEMPERATURE, Real, "measures a charge", "298.15 K"),

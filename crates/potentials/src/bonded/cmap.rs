@@ -177,7 +177,7 @@ mod tests {
 
     /// The error of a cubic spline falls as the fourth power of the distance of its points.
     #[test]
-    fn maps_follow_smooth_functions_and_meet_their_points() {
+    fn maps_follow_smooth_functions_and_pass_through_their_points() {
         let (coarse, fine) = (map(24), map(48));
         let mut worst = [0.0_f64; 2];
         for k in 0..1000 {

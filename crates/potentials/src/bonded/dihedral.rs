@@ -65,9 +65,8 @@ impl<R: Real> DihedralAngle<R> {
         angle(self.cosine, self.sine)
     }
 
-    /// The forces along the three vectors, on their tips, where the energy has this slope du/d(phi).
-    /// What acts on an atom is the force of the vector that ends at it less that of the one that
-    /// begins there.
+    /// Forces along the three vectors, on their tips, where the energy has this slope du/d(phi). The force on
+    /// an atom is that of the vector that ends at it less that of the vector that begins there.
     #[inline(always)]
     pub fn forces(&self, slope: R) -> [[R; 3]; 3] {
         let [a, b] = self.normals;

@@ -7,7 +7,7 @@ use crate::pair::PairVisitor;
 pub trait AngleVisitor {
     /// Result of the work.
     type Output;
-    /// Called with the angle.
+    /// Does the work for the angle.
     fn visit<F: AngleFunction>(self) -> Self::Output;
 }
 
@@ -15,7 +15,7 @@ pub trait AngleVisitor {
 pub trait DihedralVisitor {
     /// Result of the work.
     type Output;
-    /// Called with the dihedral.
+    /// Does the work for the dihedral.
     fn visit<F: DihedralFunction>(self) -> Self::Output;
 }
 

@@ -240,7 +240,7 @@ mod tests {
 
     /// Cases with and without powers of the inverse width in range, and cut-offs of any width.
     #[test]
-    fn coefficients_take_widths_in() {
+    fn coefficients_include_powers_of_the_width() {
         for alpha in [1e-3_f64, 0.03, 0.3, 1.0, 3.2, 29.0, 60.0, 1e4] {
             let unit = [alpha, alpha.powi(3)];
             for k in 1..40 {
@@ -265,7 +265,7 @@ mod tests {
 
     /// Arithmetic in f64 shows the error of the fit alone.
     #[test]
-    fn single_precision_has_what_double_has() {
+    fn single_precision_follows_double() {
         for k in 1..600 {
             let square = (0.01 * f64::from(k)).powi(2);
             let (energy, force) = gaussian(square);

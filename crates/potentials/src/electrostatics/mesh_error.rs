@@ -63,7 +63,7 @@ impl Composition {
         self.direct_scale(cutoff) * (-x * x - width * width).exp()
     }
 
-    /// The same error without its exponential function.
+    /// Error at a cut-off without its exponential function.
     fn direct_scale(&self, cutoff: f64) -> f64 {
         2.0 * self.square * (self.density / cutoff).sqrt()
     }
@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    /// Matter as dense as water is split as ever; a few charges within the cut-off need a finer mesh, the
-    /// more so the fewer, and of even orders more than of odd ones.
+    /// Splittings for matter as dense as water are those of [`Method::pme`]; a few charges within the cut-off
+    /// need a finer mesh, the more so the fewer, and of even orders more than of odd ones.
     #[test]
     fn few_charges_need_finer_meshes() {
         let water = Composition { density: 0.1, square: 0.359, fourth: 0.194 };

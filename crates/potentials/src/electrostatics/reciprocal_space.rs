@@ -1,4 +1,4 @@
-//! Reciprocal space of a periodic box: what is summed beyond the cut-off.
+//! Reciprocal space of a periodic box: the part of sums beyond the cut-off.
 
 use crate::spectrum::Spectrum;
 use jostle_core::{Real, SimBox, SymTensor, Vec3};
@@ -48,7 +48,7 @@ impl Wave {
         simbox.edges().map(|edge| (longest * length(edge) / (2.0 * PI)).floor() as i32)
     }
 
-    /// The virial of so much energy.
+    /// Virial of the wave at this energy.
     pub fn virial(&self, energy: f64) -> SymTensor {
         virial(energy, self.along, self.vector)
     }

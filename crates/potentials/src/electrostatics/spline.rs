@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul, Sub};
 
-/// Rows of weights are as long as this, whatever the order: a register's worth.
+/// Length of rows of weights for any order: a register's worth.
 pub const WIDTH: usize = 8;
 
 /// The weights of the `ORDER` mesh points from the one below on, for an atom that is so far beyond
@@ -77,7 +77,7 @@ mod tests {
     use crate::electrostatics::Method;
     use jostle_core::{Dual, Real};
 
-    /// Weights add up to one, and their derivatives are theirs.
+    /// Weights add up to one, and slopes are their derivatives.
     #[test]
     fn slopes_are_exact_derivatives() {
         for order in Method::ORDERS {

@@ -82,7 +82,7 @@ mod tests {
     use jostle_core::Dual;
 
     #[test]
-    fn a_cubic_is_met_exactly_and_slopes_are_derivatives() {
+    fn a_cubic_is_reproduced_and_slopes_are_derivatives() {
         let f = |x: f64| 0.3 - x * (1.2 - x * (0.7 + 0.1 * x));
         let spline = Spline::tabulate(0.5, 4.5, 41, f).unwrap();
         // Slopes within two knots of either end are of a lower order.

@@ -181,11 +181,11 @@ impl Algebra {
         let (a, b) = (self.one_term(a), self.one_term(b));
         let product = a.times(&b);
         // A product of a bracket and plain factors is multiplied out.
-        if let Some(place) = product.factors.iter().position(|(b, e)| matches!(b, Base::Sum(_)) && *e == 1.0)
-            && let Base::Sum(id) = product.factors[place].0
+        if let Some(index) = product.factors.iter().position(|(b, e)| matches!(b, Base::Sum(_)) && *e == 1.0)
+            && let Base::Sum(id) = product.factors[index].0
         {
             let mut rest = product.clone();
-            rest.factors.remove(place);
+            rest.factors.remove(index);
             let rest = Sum(vec![rest]);
             if plain(self, &rest) {
                 return Sum::sorted(self.get(id).0.iter().map(|t| t.times(&rest.0[0])).collect());
@@ -248,12 +248,12 @@ impl Algebra {
             return Sum::number(function.of(x));
         }
         if let (Function::Ln, [term]) = (function, &a.0[..])
-            && let Some(place) = term.factors.iter().position(|f| f.0 == Base::Distance)
+            && let Some(index) = term.factors.iter().position(|f| f.0 == Base::Distance)
             && (term.factors.len() > 1 || term.coefficient != 1.0 || term.factors[0].1 != 1.0)
         {
             // The logarithm of the distance apart, as the distance is positive.
             let mut rest = term.clone();
-            let (_, exponent) = rest.factors.remove(place);
+            let (_, exponent) = rest.factors.remove(index);
             let distance = self.call(Function::Ln, Sum::of(Base::Distance, 1.0)).times(exponent);
             return self.call(Function::Ln, Sum(vec![rest])).plus(distance);
         }

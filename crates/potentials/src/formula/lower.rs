@@ -22,7 +22,7 @@ pub fn lower(algebra: &mut Algebra, energy: &Sum) -> Option<(Program, Vec<Sum>)>
         odd: reach.odd,
         exponentials: reach.exponentials,
         steps: Vec::new(),
-        places: HashMap::new(),
+        known: HashMap::new(),
         coefficients: Vec::new(),
         full: false,
     };
@@ -73,7 +73,7 @@ struct Lowering<'a> {
     odd: bool,
     exponentials: Vec<Id>,
     steps: Vec<Step>,
-    places: HashMap<String, StepIndex>,
+    known: HashMap<String, StepIndex>,
     coefficients: Vec<Sum>,
     /// True once there were more than [`CAPACITY`] steps.
     full: bool,
@@ -91,7 +91,7 @@ impl Lowering<'_> {
             return 0;
         }
         // Numbers are told apart by their digits.
-        *self.places.entry(format!("{step:?}")).or_insert_with(|| {
+        *self.known.entry(format!("{step:?}")).or_insert_with(|| {
             self.steps.push(step);
             (self.steps.len() - 1) as StepIndex
         })
@@ -174,11 +174,11 @@ impl Lowering<'_> {
         if let Some(x) = sum.known() {
             return self.step(Step::Literal(x));
         }
-        let place = self.coefficients.iter().position(|c| c == sum).unwrap_or_else(|| {
+        let index = self.coefficients.iter().position(|c| c == sum).unwrap_or_else(|| {
             self.coefficients.push(sum.clone());
             self.coefficients.len() - 1
         });
-        self.step(Step::Coefficient(place as u16))
+        self.step(Step::Coefficient(index as u16))
     }
 
     fn product(&mut self, factors: &[(Base, f64)]) -> StepIndex {
@@ -295,8 +295,8 @@ impl Lowering<'_> {
         match base {
             Base::Sum(id) => (self.part(id), 1.0),
             Base::Choice(ids) => {
-                let places = ids.map(|id| self.part(id));
-                (self.step(Step::Choose(places)), 1.0)
+                let parts = ids.map(|id| self.part(id));
+                (self.step(Step::Choose(parts)), 1.0)
             }
             Base::Call(Function::Ln, id) if *self.algebra.get(id) == Sum::of(Base::Distance, 1.0) => {
                 let square = self.step(Step::Square);

@@ -44,7 +44,7 @@ impl Step {
             Step::Recip(a) | Step::Sqrt(a) | Step::Rsqrt(a) | Step::Call(_, a) => [Some(a), None, None, None],
             Step::Add(a, b) | Step::Multiply(a, b) => [Some(a), Some(b), None, None],
             Step::MultiplyAdd(a, b, c) => [Some(a), Some(b), Some(c), None],
-            Step::Choose(places) => places.map(Some),
+            Step::Choose(operands) => operands.map(Some),
         };
         operands.into_iter().flatten()
     }
@@ -60,14 +60,14 @@ impl Step {
             Step::Sqrt(a) => Step::Sqrt(to(a)),
             Step::Rsqrt(a) => Step::Rsqrt(to(a)),
             Step::Call(function, a) => Step::Call(function, to(a)),
-            Step::Choose(places) => Step::Choose(places.map(to)),
+            Step::Choose(operands) => Step::Choose(operands.map(to)),
         }
     }
 
     /// Result of the step, from those of earlier steps.
     #[inline(always)]
     pub fn result<R: Real>(self, r2: R, c: &[R], earlier: &[R]) -> R {
-        let at = |place: StepIndex| earlier[usize::from(place)];
+        let at = |index: StepIndex| earlier[usize::from(index)];
         match self {
             Step::Square => r2,
             Step::Coefficient(k) => c[usize::from(k)],

@@ -19,7 +19,7 @@ fn at(text: &str, r: f64) -> f64 {
 }
 
 #[test]
-fn formulas_mean_what_they_say() {
+fn formulas_have_their_values() {
     let r: f64 = 1.7;
     let cases = [
         ("r", r),

@@ -97,7 +97,7 @@ impl PairPotential for Mie {
 
     fn tail(p: &[f64], cutoff: f64) -> Option<f64> {
         let (epsilon, sigma, [n, m]) = (p[0], p[1], exponents(p));
-        // The integral of r^(2 - m) exists from m = 3 on.
+        // The integral of r^(2 - m) exists for m > 3 only.
         let of_power = |exponent: f64| (sigma / cutoff).powf(exponent) / (exponent - 3.0);
         (m > 3.0).then(|| prefactor(n, m) * epsilon * cutoff.powi(3) * (of_power(n) - of_power(m)))
     }
