@@ -186,12 +186,17 @@ impl Bad {
     }
 }
 
-#[test]
-fn errors_name_the_pair_the_parameter_and_the_way_out() {
-    let like = || vec![(["A", "A"], lj(1.0, 1.0)), (["B", "B"], lj(0.5, 0.8))];
-    let and = |pair, choice| [like(), vec![(pair, choice)]].concat();
-    // A good input; each bad one below changes one thing.
-    let good = || Bad {
+fn like() -> Vec<([&'static str; 2], PairChoice)> {
+    vec![(["A", "A"], lj(1.0, 1.0)), (["B", "B"], lj(0.5, 0.8))]
+}
+
+fn and(pair: [&'static str; 2], choice: PairChoice) -> Vec<([&'static str; 2], PairChoice)> {
+    [like(), vec![(pair, choice)]].concat()
+}
+
+/// A good input; each bad one changes one thing.
+fn good() -> Bad {
+    Bad {
         kind: PairKind::LennardJones,
         truncation: Truncation::Plain,
         cutoff: Some(2.5),
@@ -200,14 +205,12 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
         pairs: like(),
         message: &[],
         hint: "",
-    };
-    good().build().unwrap();
-    let morse = || vec![(["A", "A"], given(&[Some(1.0), Some(5.0), Some(1.1)]))];
-    let yukawa = |a, b| {
-        let pair = |length| given(&[Some(1.0), Some(length)]);
-        vec![(["A", "A"], pair(a)), (["B", "B"], pair(b))]
-    };
-    let bad = [
+    }
+}
+
+/// Pairs that are missing, unknown or given twice.
+fn missing_or_wrong_pairs() -> Vec<Bad> {
+    vec![
         Bad {
             mixing: None,
             message: &["lennard-jones", "A-B", "nothing is said"],
@@ -224,6 +227,12 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
         },
         Bad { pairs: and(["A", "C"], lj(1.0, 1.0)), message: &["species 'C'"], hint: "A, B", ..good() },
         Bad { pairs: and(["A", "A"], lj(1.0, 1.0)), message: &["A-A", "twice"], hint: "keep one", ..good() },
+    ]
+}
+
+/// Parameters that are out of range or missing.
+fn wrong_values() -> Vec<Bad> {
+    vec![
         Bad {
             pairs: and(["A", "B"], lj(1.0, -1.0)),
             message: &["A-B", "sigma = -1", "greater than zero"],
@@ -257,6 +266,17 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
             hint: "sigma = ",
             ..good()
         },
+    ]
+}
+
+/// Cut-offs, mixing rules and truncations that do not fit the potential.
+fn wrong_options() -> Vec<Bad> {
+    let morse = || vec![(["A", "A"], given(&[Some(1.0), Some(5.0), Some(1.1)]))];
+    let yukawa = |a, b| {
+        let pair = |length| given(&[Some(1.0), Some(length)]);
+        vec![(["A", "A"], pair(a)), (["B", "B"], pair(b))]
+    };
+    vec![
         Bad { cutoff: None, message: &["A-A", "no cut-off"], hint: "cutoff = ", ..good() },
         Bad { cutoff: Some(0.0), message: &["cutoff = 0"], ..good() },
         Bad { cutoff: Some(f64::INFINITY), message: &["cutoff = inf"], ..good() },
@@ -324,8 +344,13 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
             hint: "switched",
             ..good()
         },
-    ];
-    for bad in bad {
+    ]
+}
+
+#[test]
+fn errors_name_the_pair_the_parameter_and_the_way_out() {
+    good().build().unwrap();
+    for bad in missing_or_wrong_pairs().into_iter().chain(wrong_values()).chain(wrong_options()) {
         let error = bad.build().map(|_| ()).expect_err(&format!("no error with {:?}", bad.message));
         for part in bad.message {
             assert!(error.message().contains(part), "'{part}' is not in: {error}");
