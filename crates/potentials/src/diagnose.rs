@@ -182,8 +182,8 @@ impl<'a> Diagnosis<'a> {
             });
             self.pair(index, coulomb, strongest, |other, r2| {
                 let strength = charge * system.charge(other);
-                let meets = strength != 0.0 && !is_excluded(other);
-                meets.then(|| Vacuum::evaluate(r2, [0.0; 2], strength).1)
+                let interact = strength != 0.0 && !is_excluded(other);
+                interact.then(|| Vacuum::evaluate(r2, [0.0; 2], strength).1)
             });
         }
         self.bound(index, strongest);

@@ -239,7 +239,7 @@ impl AtomRestraints {
     }
 
     /// The force on the atom with this id at this position. Energy and virial are those of its anchors: of
-    /// restraints at a distance, [`RestraintState::pulls`] has them.
+    /// restraints at a distance, [`RestraintState::distance_forces`] has them.
     pub fn on(
         &self,
         id: u32,
