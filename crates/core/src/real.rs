@@ -32,7 +32,8 @@ pub trait Real:
         let square = inverse * inverse;
         [square, inverse * square]
     }
-    /// The exponential function; 0 far below the smallest number.
+    /// The exponential function of arguments whose exponential is a number (up to 88 in single precision); 0 far below
+    /// the smallest number.
     fn exp(self) -> Self;
     /// The natural logarithm.
     fn ln(self) -> Self;
