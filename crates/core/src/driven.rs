@@ -1,13 +1,13 @@
-//! Atoms that keep a velocity whatever acts on them, and what masses that leaves to the loops.
+//! Driven atoms, which keep a velocity whatever acts on them, and the masses that integrators use.
 
 use crate::{State, Vec3};
 
-/// Which atoms keep a velocity whatever acts on them; zero for those that are frozen.
+/// Velocities of driven atoms; zero for frozen ones.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Driven {
-    /// All of some species, or, empty, none.
+    /// Velocities by species; empty where no atom is driven.
     BySpecies(Vec<Option<Vec3>>),
-    /// Some, by id.
+    /// Velocities by id.
     ById(Vec<Option<Vec3>>),
 }
 
@@ -18,7 +18,7 @@ impl Default for Driven {
 }
 
 impl Driven {
-    /// The velocity that an atom keeps; `None` where forces move it.
+    /// Velocity that an atom keeps; `None` where forces move it.
     pub fn of(&self, species: u16, id: u32) -> Option<Vec3> {
         match self {
             Driven::BySpecies(all) => all.get(usize::from(species)).copied().flatten(),
@@ -26,7 +26,7 @@ impl Driven {
         }
     }
 
-    /// The same atoms and those of a group, which keep this velocity from now on.
+    /// Velocities with those of a group added, which keeps `velocity` from now on.
     pub fn with(self, state: &State, group: &[u32], velocity: Vec3) -> Self {
         let mut all = vec![None; state.len()];
         for (species, id) in state.species.iter().zip(&state.id) {
@@ -37,13 +37,13 @@ impl Driven {
     }
 }
 
-/// A number of every atom, a mass or what follows from one: the same for all atoms of a species unless
-/// some are driven and others are not.
+/// A number for every atom, such as a mass or its inverse: the same for all atoms of a species unless only
+/// some of them are driven.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Masses {
-    /// By species.
+    /// Numbers by species.
     BySpecies(Vec<f64>),
-    /// By id.
+    /// Numbers by id.
     ById(Vec<f64>),
 }
 
@@ -54,7 +54,7 @@ impl Default for Masses {
 }
 
 impl Masses {
-    /// That of an atom.
+    /// Number of an atom.
     #[inline(always)]
     pub fn of(&self, species: u16, id: u32) -> f64 {
         match self {
@@ -70,7 +70,7 @@ impl Masses {
         }
     }
 
-    /// Those of all atoms, by id.
+    /// Numbers of all atoms, by id.
     pub fn by_id(&self, state: &State) -> Vec<f64> {
         let mut all = vec![0.0; state.len()];
         for (species, id) in state.species.iter().zip(&state.id) {

@@ -1,4 +1,4 @@
-//! Exact derivatives: the oracle that every hand-given force is tested against.
+//! Exact derivatives, against which every force formula is tested.
 
 use crate::real::Real;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 pub struct Dual<R> {
     /// The value.
     pub value: R,
-    /// Its derivative.
+    /// Derivative of the value.
     pub slope: R,
 }
 

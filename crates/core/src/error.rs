@@ -1,14 +1,14 @@
-//! One error type for the whole program: what went wrong, where, and what would mend it.
+//! The error type of the whole program: cause, place and remedy.
 
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The result of anything that a user, a file or a device can make fail.
+/// Result of anything that a user, a file or a device can make fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Whose fault it is; decides the exit code of the command line.
+/// Origin of an error, which decides the exit code of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The input file, an option or an argument asks for something impossible.
@@ -34,7 +34,7 @@ pub struct Place {
     pub text: Option<Arc<str>>,
 }
 
-/// What went wrong, where, and what would mend it.
+/// An error with its cause, its place and a remedy.
 #[derive(Debug, Clone)]
 pub struct Error(Box<Inner>);
 
@@ -52,7 +52,7 @@ impl Error {
         Error(Box::new(Inner { kind, message, place: None, hint: None }))
     }
 
-    /// An error in what the user asked for.
+    /// An error in the user's request.
     pub fn input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Input, message)
     }
@@ -89,13 +89,13 @@ impl Error {
         Self::new(ErrorKind::Device, message)
     }
 
-    /// Adds what the user can do about it. The first hint given is kept.
+    /// Adds a remedy. The first hint given is kept.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
         self
     }
 
-    /// Names the file. A place already known is kept.
+    /// Adds the file. A place that is already there is kept.
     pub fn in_file(mut self, file: &Path) -> Self {
         self.0.place.get_or_insert_with(|| Place {
             file: file.to_path_buf(),
@@ -106,20 +106,20 @@ impl Error {
         self
     }
 
-    /// Puts the blame on a file and names it, for what is found out about its contents where its
-    /// path is not known. A place already known is kept.
+    /// Makes it an error of a file, for contents that are found wrong where the path is not at hand. A place
+    /// that is already there is kept.
     pub fn blame_file(mut self, file: &Path) -> Self {
         self.0.kind = ErrorKind::File;
         self.in_file(file)
     }
 
-    /// Makes it one of what the user asked for, such as an input file that does not exist.
+    /// Makes it an error of the user's request, such as an input file that does not exist.
     pub fn of_input(mut self) -> Self {
         self.0.kind = ErrorKind::Input;
         self
     }
 
-    /// Names the file and the line (counted from 1). A place already known is kept.
+    /// Adds the file and the line (counted from 1). A place that is already there is kept.
     pub fn at_line(mut self, file: &Path, line: usize) -> Self {
         self.0.place.get_or_insert_with(|| Place {
             file: file.to_path_buf(),
@@ -130,8 +130,8 @@ impl Error {
         self
     }
 
-    /// Names the byte range of `text`, the contents of `file`, that is at fault. A place already
-    /// known is kept.
+    /// Adds the byte range of `text`, the contents of `file`, that is at fault. A place that is already there
+    /// is kept.
     pub fn at_span(mut self, file: &Path, text: &Arc<str>, span: Range<usize>) -> Self {
         let start = span.start.min(text.len());
         let line = text.as_bytes()[..start].iter().filter(|&&b| b == b'\n').count() + 1;
@@ -150,22 +150,22 @@ impl Error {
         self
     }
 
-    /// Whose fault it is.
+    /// Origin of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What went wrong, in one sentence.
+    /// Cause, in one sentence.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where.
+    /// Place of the error.
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
     }
 
-    /// What would mend it.
+    /// Remedy.
     pub fn help(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

@@ -1,20 +1,20 @@
-//! Atoms that were chosen when a run began.
+//! Groups of atoms, chosen when a run begins.
 
 use serde::{Deserialize, Serialize};
 
-/// Atoms that words of an input chose when the run began. Who they are does not change as atoms move,
-/// and is part of a checkpoint.
+/// Atoms that a selection of an input chose when the run began. The members stay the same as atoms move, and
+/// are part of a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Its name; empty for what was chosen for one purpose only.
+    /// Name of the group; empty for a selection that serves one purpose only.
     pub name: String,
-    /// The words.
+    /// Text of the selection.
     pub selection: String,
-    /// The ids of the atoms, in ascending order.
+    /// Ids of the atoms, in ascending order.
     pub atoms: Vec<u32>,
 }
 
-/// The ids of the atoms that these words chose.
+/// Ids of the atoms of a selection.
 pub fn chosen<'a>(groups: &'a [Group], selection: &str) -> Option<&'a [u32]> {
     groups.iter().find(|group| group.selection == selection).map(|group| &group.atoms[..])
 }

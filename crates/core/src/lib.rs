@@ -2,6 +2,7 @@
 //! atoms ([`State`], [`System`]), what binds them ([`Topology`]), units ([`UnitSystem`], [`quantity`]), random
 //! numbers, errors, and what a device must be able to do ([`Backend`]). No files, no threads, no devices.
 
+pub mod arithmetic;
 pub mod backend;
 pub mod constraints;
 pub mod driven;
@@ -18,9 +19,11 @@ mod replicate;
 pub mod simbox;
 pub mod skin_search;
 pub mod state;
+pub mod system;
 pub mod thermostat;
 pub mod topology;
 pub mod units;
+pub mod vector;
 pub mod virtual_sites;
 pub mod volume;
 
@@ -37,7 +40,8 @@ pub use names::{AtomName, Names, Residue};
 pub use prediction::PositionPrediction;
 pub use real::Real;
 pub use simbox::SimBox;
-pub use state::{Species, State, System};
+pub use state::{Species, State};
+pub use system::System;
 pub use thermostat::Thermostat;
 pub use topology::{
     Angle, Arms, Bond, Constraint, CrossTerm, Dihedral, Exclude, LocalFrame, SiteRule, Topology, VirtualSite,

@@ -1,4 +1,4 @@
-//! What hangs together: molecules, which a change of the box moves as they are.
+//! Molecules: atoms that are joined, which a change of the box moves as a whole.
 
 use crate::{Error, Result, SimBox, Species, State, Topology, Vec3};
 
@@ -6,14 +6,14 @@ use crate::{Error, Result, SimBox, Species, State, Topology, Vec3};
 /// atom by itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Molecules {
-    /// By id, which molecule an atom belongs to.
+    /// Molecule of each atom, by id.
     molecule: Vec<u32>,
-    /// By id, the part an atom has in the mass of its molecule.
+    /// Part of each atom in the mass of its molecule, by id.
     share: Vec<f64>,
-    /// Their masses.
+    /// Masses of molecules.
     mass: Vec<f64>,
-    /// An atom of a molecule and one before it that it is joined to, ids, in an order in which the
-    /// latter has been met.
+    /// Links of a spanning tree: the ids of an atom and of one that it is joined to, which comes earlier in
+    /// the list or is the first atom of the molecule.
     links: Vec<[u32; 2]>,
     /// Joined atoms that close rings.
     rings: Vec<[u32; 2]>,
@@ -21,7 +21,7 @@ pub struct Molecules {
 }
 
 impl Molecules {
-    /// Those of a system's atoms.
+    /// Molecules of a system.
     pub fn new(topology: &Topology, species: &[Species], state: &State) -> Self {
         let n = state.len();
         let mut mass_of = vec![0.0; n];
@@ -73,33 +73,32 @@ impl Molecules {
         found
     }
 
-    /// How many there are.
+    /// Number of molecules.
     pub fn count(&self) -> usize {
         self.mass.len()
     }
 
-    /// By id, which molecule an atom belongs to; they are counted by their first atoms.
+    /// Molecule of each atom, by id; molecules are counted by their first atoms.
     pub fn of_atoms(&self) -> &[u32] {
         &self.molecule
     }
 
-    /// By id, the part an atom has in the mass of its molecule.
+    /// Part of each atom in the mass of its molecule, by id.
     pub fn shares(&self) -> &[f64] {
         &self.share
     }
 
-    /// The masses of molecules.
+    /// Masses of molecules.
     pub fn masses(&self) -> &[f64] {
         &self.mass
     }
 
-    /// Whether there are distances that do not change.
+    /// Returns true where there are constraints.
     pub fn are_constrained(&self) -> bool {
         self.constrained
     }
 
-    /// By id, where each atom is from the first one of its molecule, along what joins them; `index_by_id` says
-    /// where atoms are stored.
+    /// Vector to each atom from the first one of its molecule along its links, by id.
     pub fn paths(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec<Vec3> {
         let mut path = vec![[0.0; 3]; state.len()];
         for &[atom, before] in &self.links {
@@ -109,8 +108,8 @@ impl Molecules {
         path
     }
 
-    /// By index in the arrays, where each atom is from the centre of mass of its molecule. Joined atoms
-    /// are taken to be nearest images of each other.
+    /// Vector to each atom from the centre of mass of its molecule, by index in the arrays. Joined atoms are
+    /// taken to be nearest images of each other.
     ///
     /// # Errors
     /// If a molecule is joined to its own image, so that it has no centre.
@@ -141,7 +140,7 @@ impl Molecules {
         Ok(state.id.iter().map(from_center).collect())
     }
 
-    /// By index in the arrays, the velocity of the centre of mass of each atom's molecule.
+    /// Velocity of the centre of mass of each atom's molecule, by index in the arrays.
     pub fn velocities(&self, state: &State) -> Vec<Vec3> {
         if self.links.is_empty() {
             return state.velocity.clone();
@@ -154,8 +153,7 @@ impl Molecules {
         state.id.iter().map(|id| velocity[self.molecule[*id as usize] as usize]).collect()
     }
 
-    /// Twice the kinetic energy that the atoms would have if all went with their molecules, at the
-    /// velocities of [`Molecules::velocities`].
+    /// Twice the kinetic energy of all molecules as points, from the velocities of [`Molecules::velocities`].
     pub fn twice_kinetic(&self, state: &State, velocities: &[Vec3]) -> f64 {
         let part = |(id, v): (&u32, &Vec3)| {
             let mass = self.share[*id as usize] * self.mass[self.molecule[*id as usize] as usize];
@@ -165,7 +163,7 @@ impl Molecules {
     }
 }
 
-/// From one of two joined atoms to the other.
+/// Vector from one of two joined atoms to the other.
 fn step(simbox: &SimBox, state: &State, index_by_id: &[usize], atoms: [u32; 2]) -> Vec3 {
     let [a, b] = atoms.map(|id| state.position[index_by_id[id as usize]]);
     simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
@@ -217,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_to_its_own_image_has_no_center() {
+    fn molecules_bound_to_their_own_image_have_no_center() {
         let mut state = State::default();
         (0..4).for_each(|k| state.push(0, [2.5 * f64::from(k), 0.0, 0.0]));
         let bonds = [[0, 1], [1, 2], [2, 3], [3, 0]].map(|atoms| Bond { kind: 0, atoms }).to_vec();
@@ -226,7 +224,7 @@ mod tests {
         let molecules = Molecules::new(&topology, &species, &state);
         let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
         assert!(molecules.arms(&simbox, &state).unwrap_err().message().contains("its own image"));
-        // In a larger box the same atoms are a chain with a long bond.
+        // The larger box makes of the same atoms a chain with a long bond.
         let simbox = SimBox::orthorhombic([20.0; 3]).unwrap();
         assert_eq!(molecules.arms(&simbox, &state).unwrap()[0], [-3.75, 0.0, 0.0]);
     }

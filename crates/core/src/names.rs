@@ -1,8 +1,8 @@
-//! What atoms are called: for selections, for files that others read, and for messages.
+//! Names of atoms: for selections, for files that others read, and for messages.
 
 use serde::{Deserialize, Serialize};
 
-/// The names of all atoms of a system, by id. Empty where atoms are known by their species alone.
+/// Names of all atoms of a system, by id; empty where atoms have the names of their species alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
     /// The atoms.
@@ -11,12 +11,12 @@ pub struct Names {
     pub residues: Vec<Residue>,
 }
 
-/// What an atom is called.
+/// Name of an atom.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtomName {
-    /// Its name in the residue, "CA".
+    /// Name in the residue, "CA".
     pub name: String,
-    /// Its chemical symbol; empty where nobody knows.
+    /// Chemical symbol; empty where it is unknown.
     pub element: String,
     /// Index into [`Names::residues`].
     pub residue: u32,
@@ -25,9 +25,9 @@ pub struct AtomName {
 /// A residue: an amino acid, a base, a molecule of water.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Residue {
-    /// Its name, "ALA".
+    /// Name of the residue, "ALA".
     pub name: String,
-    /// Its number in the file.
+    /// Number in the file.
     pub number: i32,
     /// The chain or segment that it belongs to; empty where there are none.
     pub chain: String,
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn atoms_are_described_by_what_is_known_of_them() {
+    fn descriptions_of_atoms_have_all_their_names() {
         let residue = |chain: &str| Residue { name: "ALA".into(), number: 2, chain: chain.into() };
         let atom = |residue| AtomName { name: "CA".into(), element: "C".into(), residue };
         let atoms = vec![atom(0), atom(1), atom(7)];

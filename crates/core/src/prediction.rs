@@ -1,26 +1,30 @@
-//! Where atoms will be while a neighbour list lasts: lists are built around there, on every device.
+//! Prediction of positions while a neighbour list lasts: lists are built around predicted positions, on every
+//! device.
 //!
-//! An atom in flight comes up to its place in the list from behind and leaves it on the other side, and may
-//! go twice as far as from where it is when the list is built. How far ahead to look, and how far which atoms
-//! are displaced, was found from recorded paths of a Lennard-Jones melt, a melt of chains and a protein in water.
+//! An atom in flight approaches the place that the list has for it and then leaves it on the other side, so
+//! that its path may be twice as long as from its position when the list is built. The horizon of the
+//! prediction, and the limits of displacement, were found from recorded paths of a Lennard-Jones melt, a melt
+//! of chains and a protein in water.
 
 use crate::{Masses, System, Topology, Vec3};
 
-/// What lies ahead of an atom is never further away, in skins: where it is must be within half a skin.
+/// Largest distance of a predicted position, in skins: the present position must be within half a skin.
 pub const FARTHEST: f64 = 0.45;
 
-/// What is left of half the acceleration as a path goes on: what turns an atom round does not last.
+/// Part of half the acceleration that counts: what turns an atom round does not last.
 pub const BEND: f64 = 0.4;
 
-/// How far lists look ahead: until the fastest atom has gone so far, in skins. What is bound turns round soon.
+/// Horizon of predictions, as the distance in skins that the fastest atom covers: shorter for bound atoms,
+/// which soon turn round.
 pub fn prediction_distance(topology: &Topology) -> f64 {
     if topology.bonds.is_empty() && topology.constraints.is_empty() { 0.45 } else { 0.25 }
 }
 
-/// By species, how far its atoms may be from where the list has them, as a part of how far the lightest may.
+/// Limits of the distance of atoms from the place that the list has for them, by species, as a part of the
+/// limit of the lightest.
 ///
-/// Atoms of mass m fly as fast as 1 / sqrt(m), but what ends a list is the fastest of many, whose paths bend:
-/// the third root was best. Points without mass go where atoms take them.
+/// Speeds of atoms of mass m are proportional to 1 / sqrt(m), but a list ends with the fastest of many, whose
+/// paths bend: the third root was best. Virtual sites go along with atoms.
 pub fn displacement_limits(system: &System) -> Vec<f64> {
     let masses = || system.species.iter().map(|species| species.mass).filter(|mass| *mass > 0.0);
     let lightest = masses().fold(f64::INFINITY, f64::min);
@@ -32,16 +36,16 @@ pub fn displacement_limits(system: &System) -> Vec<f64> {
 /// A prediction of positions from velocities and forces.
 #[derive(Debug, Clone, Copy)]
 pub struct PositionPrediction<'a> {
-    /// For so long.
+    /// Time to look ahead.
     pub time: f64,
-    /// No further than this.
+    /// Largest length of a displacement.
     pub most: f64,
-    /// By species, or by id.
+    /// Inverse masses, by species or by id.
     pub inverse_mass: &'a Masses,
 }
 
 impl PositionPrediction<'_> {
-    /// How far away an atom will be, as far as its velocity and the force on it tell.
+    /// Displacement of an atom, as far as its velocity and the force on it determine it.
     pub fn displacement(&self, velocity: Vec3, force: Vec3, inverse_mass: f64) -> Vec3 {
         if self.time == 0.0 {
             return [0.0; 3];

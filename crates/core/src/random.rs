@@ -1,4 +1,4 @@
-//! Random numbers that depend only on what they are for, never on who asks first.
+//! Random numbers that depend on their purpose only, never on the order in which they are drawn.
 //!
 //! Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 //! SC'11): a keyed bijection of a counter. Noise for an atom is a function of the seed, the atom's
@@ -12,7 +12,7 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     philox_of_many(counter.map(|word| [word]), key).map(|[word]| word)
 }
 
-/// The same for several counters: all of their first words, all second ones, and so on.
+/// Random words for several counters: all first words, all second ones, and so on.
 #[inline(always)]
 pub fn philox_of_many<const N: usize>(counters: [[u32; N]; 4], key: [u32; 2]) -> [[u32; N]; 4] {
     const M: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
@@ -39,27 +39,27 @@ pub fn uniform(high: u32, low: u32) -> f64 {
     ((bits >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
 }
 
-/// What a random number is for: streams never overlap.
+/// Purpose of a random number: streams never overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
-    /// Where an atom is placed.
+    /// Position at which an atom is placed.
     Placement = 1,
-    /// The velocity it starts with.
+    /// Initial velocity.
     Velocity = 2,
-    /// The noise of a Langevin thermostat.
+    /// Noise of a Langevin thermostat.
     Langevin = 3,
-    /// The noise of a thermostat that acts on all atoms at once.
+    /// Noise of a thermostat that acts on all atoms at once.
     Thermostat = 4,
-    /// Which species an atom becomes.
+    /// Species of an atom.
     Composition = 5,
-    /// The noise between two atoms.
+    /// Noise between two atoms.
     Pair = 6,
-    /// The volume of the box.
+    /// Volume of the box.
     Barostat = 7,
 }
 
-/// A stream of random numbers: all those drawn for one subject (an atom, a step) and purpose.
+/// A stream of random numbers: all those for one subject (an atom, a step) and purpose.
 #[derive(Debug, Clone)]
 pub struct Stream {
     key: [u32; 2],

@@ -1,4 +1,4 @@
-//! The vocabulary physics is written in.
+//! The type of numbers that formulas are generic over.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -32,12 +32,12 @@ pub trait Real:
         let square = inverse * inverse;
         [square, inverse * square]
     }
-    /// The exponential function; 0 far below the smallest number.
+    /// The exponential function of arguments whose exponential is a number (up to 88 in single precision); 0 far below
+    /// the smallest number.
     fn exp(self) -> Self;
     /// The natural logarithm.
     fn ln(self) -> Self;
-    /// The angle from 0 to pi whose cosine this is. Not for what every pair needs: lanes compute it
-    /// one by one.
+    /// The angle from 0 to pi with this cosine. Too slow for formulas of pairs: lanes compute it one by one.
     fn acos(self) -> Self;
     /// The sine of an angle in radians; its error grows with the angle's rounding.
     fn sin(self) -> Self;
@@ -64,7 +64,7 @@ impl Real for f64 {
     }
     #[inline(always)]
     fn mul_add(self, b: f64, c: f64) -> f64 {
-        // Not `f64::mul_add`: without hardware FMA that is a call into libm.
+        // A product and a sum, as `f64::mul_add` is a call into libm without hardware FMA.
         self * b + c
     }
     #[inline(always)]

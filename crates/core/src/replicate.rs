@@ -6,12 +6,13 @@ use crate::{
 };
 
 impl System {
-    /// So many copies of the system side by side along each edge of its box, which grows to hold them;
-    /// velocities are copied, too. Ids and names are those of the first copy, then those of the next one
-    /// along the first edge, and so on. A molecule that crosses the edge of the box stays one molecule;
-    /// what is bound to its own image is bound to the copy next to it.
+    /// Copies of the system side by side along each edge of its box, which grows to hold them; velocities are
+    /// copied, too. Ids and names are those of the first copy, then those of the next one along the first
+    /// edge, and so on. A molecule that crosses the edge of the box stays one molecule; an atom that is bound
+    /// to its own image is bound to the copy next to it.
     ///
-    /// Groups, reference positions and atoms that are driven one by one are not copied: they are chosen afterwards.
+    /// Groups, reference positions and atoms that are driven one by one are not copied: they are chosen
+    /// afterwards.
     ///
     /// # Errors
     /// If there are no copies along an edge, several along one that is not periodic, or more atoms in
@@ -48,13 +49,13 @@ impl System {
     }
 }
 
-/// What is copied, and how often.
+/// A system and the numbers of its copies.
 struct Copied<'a> {
     system: &'a System,
     copies: [usize; 3],
-    /// By id, where an atom is.
+    /// Positions of atoms, by id.
     position: Vec<Vec3>,
-    /// By id, which image of an atom is in one piece with the first atom of its molecule.
+    /// Image of each atom that is in one piece with the first atom of its molecule, by id.
     image: Vec<[i32; 3]>,
 }
 
@@ -65,7 +66,7 @@ impl<'a> Copied<'a> {
         let position: Vec<Vec3> = index_by_id.iter().map(|index| state.position[*index]).collect();
         let molecules = Molecules::new(&system.topology, &system.species, state);
         let paths = molecules.paths(simbox, state, &index_by_id);
-        // A molecule's atoms are counted by their ids: its first atom is met first.
+        // The first atom of a molecule has the lowest id and comes first here.
         let mut first = vec![None; molecules.count()];
         let image = paths.iter().zip(&position).zip(molecules.of_atoms()).map(|((path, r), molecule)| {
             let start = *first[*molecule as usize].get_or_insert(*r);
@@ -75,7 +76,7 @@ impl<'a> Copied<'a> {
         Copied { system, copies, position, image }
     }
 
-    /// The box that holds all copies.
+    /// Box that holds all copies.
     fn grown(&self) -> Result<SimBox> {
         let simbox = &self.system.simbox;
         let [x, y, z] = self.copies.map(|n| n as f64);
@@ -83,7 +84,7 @@ impl<'a> Copied<'a> {
         SimBox::new(simbox.origin(), [x * lx, y * ly, z * lz], [y * xy, z * xz, z * yz], simbox.periodic())
     }
 
-    /// The cells of all copies, in the order of ids.
+    /// Cells of all copies, in the order of ids.
     fn cells(&self) -> impl Iterator<Item = [i32; 3]> {
         let [x, y, z] = self.copies.map(|n| n as i32);
         (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
@@ -111,7 +112,7 @@ impl<'a> Copied<'a> {
         state
     }
 
-    /// Atoms that belong together, in all copies: all nearest images of the first one.
+    /// Atoms that belong together, in all copies: all are nearest images of the first one.
     fn together<const N: usize>(&self, atoms: [u32; N]) -> impl Iterator<Item = [u32; N]> {
         let simbox = &self.system.simbox;
         let whole = |atom: u32| -> Vec3 {
@@ -172,14 +173,14 @@ impl<'a> Copied<'a> {
     }
 }
 
-/// How many edges of the box a vector is that is a sum of whole edges.
+/// Numbers of edges in a vector that is a sum of whole edges.
 fn images(simbox: &SimBox, d: Vec3) -> [i32; 3] {
     let origin = simbox.origin();
     let s = simbox.to_fractional(std::array::from_fn(|k| origin[k] + d[k]));
     s.map(|s| s.round() as i32)
 }
 
-/// The names of all copies.
+/// Names of all copies.
 fn names(from: &Names, copies: usize) -> Names {
     let n_residues = from.residues.len() as u32;
     let of_copy = |copy: u32| {
@@ -204,7 +205,7 @@ mod tests {
         system
     }
 
-    /// Where an atom is on unbroken paths.
+    /// Unwrapped position of an atom.
     fn whole(system: &System, id: u32) -> Vec3 {
         let index = system.state.index_by_id()[id as usize];
         let shift = system.simbox.shift(system.state.image[index]);
@@ -259,7 +260,7 @@ mod tests {
             assert_eq!(large.charges[c as usize], 3.0);
             assert_eq!(large.state.velocity[large.state.index_by_id()[a as usize]], [1.0, 2.0, 3.0]);
         }
-        // Every atom has all its images, those that the large box has of its own included.
+        // Images of an atom are all there, those that only the large box has included.
         for cell in 0..6 {
             let shift = simbox.shift([cell % 3, cell / 3, 0]);
             let expected: Vec3 = std::array::from_fn(|k| whole(&large, 2)[k] + shift[k]);
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_to_its_own_image_is_bound_to_the_next_copy() {
+    fn bonds_to_an_own_image_lead_to_the_next_copy() {
         // A ring of three atoms round the box.
         let simbox = SimBox::orthorhombic([3.0, 10.0, 10.0]).unwrap();
         let mut small = system(simbox, &[[0.5, 1.0, 1.0], [1.5, 1.0, 1.0], [2.5, 1.0, 1.0]]);
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_is_refused() {
+    fn impossible_copies_are_refused() {
         let simbox = SimBox::new([0.0; 3], [4.0; 3], [0.0; 3], [true, true, false]).unwrap();
         let small = system(simbox, &[[1.0; 3]]);
         for (copies, expected) in [

@@ -1,6 +1,7 @@
 //! The simulation box: orthorhombic or triclinic, periodic or open along each axis.
 
 use crate::error::{Error, Result};
+use crate::vector::cross;
 use crate::{SymTensor, Vec3};
 
 /// A parallelepiped with a corner at `origin` and the edge vectors
@@ -58,12 +59,12 @@ impl SimBox {
         self.tilts
     }
 
-    /// Which axes are periodic.
+    /// Flags of the periodic axes.
     pub fn periodic(&self) -> [bool; 3] {
         self.periodic
     }
 
-    /// Whether all tilts are zero.
+    /// Returns true where all tilts are zero.
     pub fn is_orthorhombic(&self) -> bool {
         self.tilts == [0.0; 3]
     }
@@ -79,8 +80,8 @@ impl SimBox {
         [[lx, 0.0, 0.0], [xy, ly, 0.0], [xz, yz, lz]]
     }
 
-    /// The distances between opposite faces: how far one can go along each axis before meeting
-    /// one's own image. A cut-off must not exceed half the smallest of the periodic ones.
+    /// Distances between opposite faces: the shortest way along each axis to an image. A cut-off must not
+    /// exceed half the smallest of the periodic ones.
     pub fn widths(&self) -> Vec3 {
         let [a, b, c] = self.edges();
         let volume = self.volume();
@@ -88,11 +89,26 @@ impl SimBox {
         [width(b, c), width(c, a), width(a, b)]
     }
 
-    /// Half the smallest periodic width: the largest cut-off for which the nearest image is
-    /// enough. Infinite if every axis is open.
+    /// Largest cut-off for which the nearest image is enough: half the smallest periodic width. Infinite if
+    /// every axis is open.
     pub fn largest_cutoff(&self) -> f64 {
         let widths = self.widths().into_iter().zip(self.periodic);
         widths.filter(|(_, p)| *p).map(|(w, _)| 0.5 * w).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Refuses a cut-off that reaches further than the nearest image.
+    ///
+    /// # Errors
+    /// If the cut-off exceeds [`SimBox::largest_cutoff`].
+    pub fn check_cutoff(&self, cutoff: f64) -> Result<()> {
+        let most = self.largest_cutoff();
+        if cutoff > most {
+            return Err(Error::input(format!(
+                "the cut-off {cutoff} is more than half the smallest width of the box ({most})"
+            ))
+            .hint("use a larger box or a shorter cut-off"));
+        }
+        Ok(())
     }
 
     /// Fractional coordinates of a point: 0 to 1 inside the box.
@@ -116,7 +132,7 @@ impl SimBox {
     /// triangular as the edges are.
     ///
     /// # Errors
-    /// Those of [`SimBox::new`].
+    /// Errors of [`SimBox::new`].
     pub fn mapped(&self, columns: [Vec3; 3]) -> Result<Self> {
         let map = |v: Vec3| -> Vec3 { std::array::from_fn(|k| (0..3).map(|j| columns[j][k] * v[j]).sum()) };
         let [a, b, c] = self.edges().map(map);
@@ -136,7 +152,7 @@ impl SimBox {
     }
 
     /// Moves a point into the box along the periodic axes and counts the images crossed, so that
-    /// `position + shift(image)` stays what it was.
+    /// `position + shift(image)` stays the same.
     #[inline(always)]
     pub fn wrap(&self, position: &mut Vec3, image: &mut [i32; 3]) {
         let s = self.to_fractional(*position);
@@ -174,10 +190,6 @@ impl SimBox {
         }
         d
     }
-}
-
-fn cross(u: Vec3, v: Vec3) -> Vec3 {
-    [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
 }
 
 fn norm(u: Vec3) -> f64 {

@@ -1,46 +1,47 @@
-//! The search for what costs least, by trying: how far neighbour lists should reach, on every device.
+//! Search for the skin of neighbour lists that costs least, by trials, on every device.
 
-/// What to go on with.
+/// Value for the next trial, or the result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Trial {
-    /// Another value, to be judged.
+    /// A new value, whose cost is measured next.
     Next(f64),
     /// The best one.
     Best(f64),
 }
 
-/// Multiplies the best value so far by a factor as long as that is better, turns round where it is not, and
-/// takes smaller steps once both directions have failed.
+/// Search by trials. The best value so far is multiplied by a factor as long as that is better; the factor is
+/// inverted where it is not, and comes closer to 1 once both directions have failed.
 #[derive(Debug, Clone)]
 pub struct SkinSearch {
-    /// The best value so far and its cost when it was last tried.
+    /// The best value so far and its cost at the last trial.
     best: Option<(f64, f64)>,
-    /// Whether it is tried once more: what it cost before another one failed may no longer be true.
+    /// True while the best value is tried once more: its cost before another one failed may no longer be
+    /// true.
     again: bool,
     factor: f64,
-    /// The logarithm of a step that is not worth trying.
+    /// The logarithm of a step that is too small to be tried.
     finest: f64,
-    /// Nothing beyond is tried.
+    /// Largest value that is tried.
     longest: f64,
 }
 
 impl SkinSearch {
-    /// A search that begins with such a factor and ends with steps whose logarithm is `finest`.
+    /// A search with this first factor, which ends with steps whose logarithm is `finest`.
     pub fn new(factor: f64, finest: f64) -> Self {
         SkinSearch { best: None, again: false, factor, finest, longest: f64::INFINITY }
     }
 
-    /// Nothing beyond this is tried from now on, and what was found before says nothing.
+    /// Sets the largest value that is tried from now on, and discards earlier results.
     pub fn limit(&mut self, longest: f64) {
         (self.best, self.again, self.longest) = (None, false, longest);
     }
 
-    /// Whatever was beyond the limit may be tried after all.
+    /// Removes the limit.
     pub fn lift_limit(&mut self) {
         self.longest = f64::INFINITY;
     }
 
-    /// Takes note of what a value has cost.
+    /// Records the cost of a value.
     pub fn judge(&mut self, value: f64, cost: f64) -> Trial {
         let best = match self.best {
             Some((best, least)) if cost >= least && !self.again => {
@@ -72,7 +73,7 @@ impl SkinSearch {
 mod tests {
     use super::*;
 
-    /// What is found from a first value where everything costs `pace` times as much at some trial.
+    /// Result of a search from a first value where everything costs `pace` times as much at some trial.
     fn found(first: f64, mut search: SkinSearch, pace: impl Fn(usize) -> f64) -> f64 {
         let mut value = first;
         for k in 0..200 {

@@ -1,104 +1,105 @@
-//! Which atoms are bound to which, by id: storage order never matters here.
+//! Topology: bonds, angles, constraints and virtual sites by the ids of their atoms, so that storage order
+//! never matters here.
 
 use serde::{Deserialize, Serialize};
 
-/// Two atoms held together.
+/// A bond between two atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
     /// Index into [`Topology::bond_types`].
     pub kind: u32,
-    /// The ids of the two.
+    /// Ids of the two.
     pub atoms: [u32; 2],
 }
 
-/// Three atoms in a row; the angle is at the second.
+/// An angle of three atoms in a row; its vertex is the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Angle {
     /// Index into [`Topology::angle_types`].
     pub kind: u32,
-    /// The ids of the three.
+    /// Ids of the three.
     pub atoms: [u32; 3],
 }
 
-/// Four atoms and the angle between the plane of the first three and that of the last three, 0
-/// where first and last are on the same side (cis). Several may share their atoms and add up; an
-/// improper dihedral is one of atoms that are not bound in a row.
+/// A dihedral of four atoms: the angle between the plane of the first three and that of the last three, 0
+/// where first and last are on the same side (cis). Several may share their atoms and add up; an improper
+/// dihedral is one of atoms that are not bound in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dihedral {
     /// Index into [`Topology::dihedral_types`].
     pub kind: u32,
-    /// The ids of the four.
+    /// Ids of the four.
     pub atoms: [u32; 4],
 }
 
-/// Two dihedrals that share three atoms, of a force that depends on both angles (CMAP): five atoms
-/// in a row, the first four and the last four.
+/// A pair of dihedrals that share three atoms, with a force that depends on both angles (CMAP): five atoms in
+/// a row, the first four and the last four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossTerm {
     /// Index of its map.
     pub kind: u32,
-    /// The ids of the five.
+    /// Ids of the five.
     pub atoms: [u32; 5],
 }
 
-/// Two atoms at a distance that does not change.
+/// A constraint: two atoms at a distance that does not change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Constraint {
-    /// The ids of the two.
+    /// Ids of the two.
     pub atoms: [u32; 2],
-    /// Their distance.
+    /// Distance of the two.
     pub length: f64,
 }
 
-/// A point without mass whose place follows from those of atoms; forces on it act on them.
+/// A point without mass whose position follows from those of atoms; forces on it act on them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct VirtualSite {
-    /// The id of the point.
+    /// Id of the point.
     pub site: u32,
-    /// The ids of the atoms.
+    /// Ids of the atoms.
     pub atoms: [u32; 3],
-    /// How it follows from them.
+    /// Rule by which its position follows from theirs.
     pub rule: SiteRule,
 }
 
-/// How the place of a [`VirtualSite`] follows from three atoms.
+/// Rule by which the position of a [`VirtualSite`] follows from three atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum SiteRule {
     /// w1 r1 + w2 r2 + w3 r3; the weights add up to one.
     Average([f64; 3]),
     /// r1 + a (r2 - r1) + b (r3 - r1) + c (r2 - r1) x (r3 - r1); c is an inverse length.
     OutOfPlane([f64; 3]),
-    /// A fixed place in axes that go with the atoms.
+    /// A fixed place in a local frame of the atoms.
     Frame(LocalFrame),
 }
 
-/// Axes that go with three atoms, made of the two arms that lead from the first of them to the others, and
-/// a place in them. x is along its sum of the arms, z is normal to both sums, and y normal to x and z.
+/// A local frame of three atoms, made of the two arms that lead from the first of them to the others, and a
+/// place in it. The axis x is along its sum of the arms, z is normal to both sums, and y normal to x and z.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LocalFrame {
-    /// What the axes see of the arms.
+    /// Lengths of the arms in the sums below.
     pub arms: Arms,
-    /// What of the arms themselves leads from the first atom to the origin.
+    /// Coefficients of the arms, at their full lengths, in the vector from the first atom to the origin.
     pub origin: [f64; 2],
-    /// What of the arms is along x.
+    /// Coefficients of the arms in the vector along x.
     pub x: [f64; 2],
-    /// What of the arms is in the plane of x and y, on the side of y.
+    /// Coefficients of the arms in a vector in the plane of x and y, on the side of y.
     pub y: [f64; 2],
-    /// The place: lengths along x, y and z. Where it is on x, y and z do not matter.
+    /// The place: lengths along x, y and z. A place on x is independent of y and z.
     pub place: [f64; 3],
 }
 
-/// What the axes of a [`LocalFrame`] see of arms.
+/// Lengths that the arms of a [`LocalFrame`] have for its axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arms {
-    /// All of them.
+    /// Full lengths.
     AsLong,
-    /// Their directions: a sum of both bisects the angle, however long they are.
+    /// Length one: a sum of both arms bisects the angle, however long they are.
     Directions,
 }
 
-/// How a rigid molecule of water looks: oxygen, two hydrogens and, in models of four sites, a point
-/// between these that has the charge of the oxygen.
+/// Geometry of a rigid molecule of water: oxygen, two hydrogens and, in models of four sites, a point between
+/// these that has the charge of the oxygen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WaterShape {
     /// Distance of oxygen and hydrogen.
@@ -110,24 +111,24 @@ pub struct WaterShape {
 }
 
 impl WaterShape {
-    /// Three sites.
+    /// A molecule of three sites.
     pub fn new(bond_length: f64, angle: f64) -> Self {
         WaterShape { bond_length, angle, site_distance: None }
     }
 
-    /// Atoms of a molecule, the fourth site included.
+    /// Number of atoms of a molecule, the fourth site included.
     pub fn atoms(&self) -> usize {
         3 + usize::from(self.site_distance.is_some())
     }
 
-    /// Where the fourth site is: on the line between the two bonds.
+    /// Rule of the fourth site, which is on the line that bisects the two bonds.
     pub fn site_rule(&self) -> Option<SiteRule> {
         let height = self.bond_length * (0.5 * self.angle.to_radians()).cos();
         Some(SiteRule::towards_base(self.site_distance?, height))
     }
 }
 
-/// What binds the atoms of a system. It does not change as atoms move.
+/// Everything that joins the atoms of a system. It does not change as atoms move.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
     /// Names of the kinds of bonds.
@@ -144,15 +145,15 @@ pub struct Topology {
     pub dihedrals: Vec<Dihedral>,
     /// Pairs of dihedrals.
     pub cross_terms: Vec<CrossTerm>,
-    /// Pairs of atoms that the pair forces leave out, besides those that [`Exclude`] names.
+    /// Pairs of atoms without pair forces, besides those of [`Exclude`].
     pub excluded: Vec<[u32; 2]>,
-    /// Distances that do not change.
+    /// Constraints.
     pub constraints: Vec<Constraint>,
-    /// Points that follow atoms.
+    /// Virtual sites.
     pub virtual_sites: Vec<VirtualSite>,
 }
 
-/// Which pairs of bound atoms the pair forces leave out.
+/// Pairs of bound atoms without pair forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Exclude {
     /// None: bound atoms interact as all others do (Kremer and Grest's chains).
@@ -165,7 +166,7 @@ pub enum Exclude {
 }
 
 impl Exclude {
-    /// All of them, in the order of the documentation.
+    /// All choices, in the order of the documentation.
     pub const ALL: [Exclude; 3] = [Exclude::None, Exclude::Bonded, Exclude::SecondBonded];
 
     /// The name in an input file.
@@ -177,7 +178,7 @@ impl Exclude {
         }
     }
 
-    /// One line for people.
+    /// Description of one line.
     pub fn about(self) -> &'static str {
         match self {
             Exclude::None => "none: bound atoms interact as all others do",
@@ -188,7 +189,7 @@ impl Exclude {
 }
 
 impl Topology {
-    /// Whether no atom is bound in anything that has a force.
+    /// Returns true where no term of a force has atoms.
     pub fn is_empty(&self) -> bool {
         self.bonds.is_empty()
             && self.angles.is_empty()
@@ -196,7 +197,7 @@ impl Topology {
             && self.cross_terms.is_empty()
     }
 
-    /// Whether all atoms that are mentioned are among `n`.
+    /// Returns true where all ids are below `n`.
     pub fn fits(&self, n: usize) -> bool {
         let bound = self.bonds.iter().flat_map(|b| &b.atoms);
         let bound = bound.chain(self.angles.iter().flat_map(|a| &a.atoms));
@@ -207,7 +208,7 @@ impl Topology {
         bound.chain(others).chain(sites).all(|atom| (*atom as usize) < n)
     }
 
-    /// For each of `n` atoms, by id, the ids of the atoms it is bound to, in ascending order.
+    /// Ids of the atoms that each of `n` atoms is bound to, by id and in ascending order.
     pub fn partners(&self, n: usize) -> Vec<Vec<u32>> {
         let mut partners = vec![Vec::new(); n];
         for Bond { atoms: [a, b], .. } in &self.bonds {
@@ -221,8 +222,8 @@ impl Topology {
         partners
     }
 
-    /// For each of `n` atoms, by id, the ids of the atoms that it has no pair force with, in
-    /// ascending order; no lists at all where nothing is left out.
+    /// Ids of the atoms that each of `n` atoms has no pair force with, by id and in ascending order; no lists
+    /// at all where nothing is excluded.
     pub fn exclusions(&self, n: usize, exclude: Exclude) -> Vec<Vec<u32>> {
         let by_bonds = exclude != Exclude::None && !self.bonds.is_empty();
         if !by_bonds && self.excluded.is_empty() {
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn exclusions_reach_as_far_as_is_said() {
+    fn exclusions_reach_as_far_as_chosen() {
         let topology = Topology::chains(1, 5, "chain");
         assert!(topology.exclusions(6, Exclude::None).is_empty());
         let near = topology.exclusions(6, Exclude::Bonded);
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_are_named_are_left_out() {
+    fn named_pairs_are_excluded() {
         let mut topology = Topology::chains(1, 5, "chain");
         topology.excluded = vec![[4, 0], [0, 1]];
         assert_eq!(topology.exclusions(6, Exclude::None)[0], [1, 4]);

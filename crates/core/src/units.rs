@@ -112,7 +112,7 @@ struct Scale {
 }
 
 impl UnitSystem {
-    /// All of them.
+    /// All unit systems.
     pub const ALL: [UnitSystem; 6] = [
         UnitSystem::Lj,
         UnitSystem::Real,
@@ -134,7 +134,7 @@ impl UnitSystem {
         }
     }
 
-    /// Whether the units are reduced: quantities have numbers, but no SI.
+    /// Returns true where the units are reduced: quantities have numbers, but no SI.
     pub fn is_reduced(self) -> bool {
         matches!(self, UnitSystem::Lj | UnitSystem::Plasma)
     }
@@ -231,8 +231,8 @@ impl UnitSystem {
         }
     }
 
-    /// What a bare number of a dimension is multiplied by: 1 but for pressures and their inverses, which
-    /// are written and read in units of their own.
+    /// Factor of a bare number of a dimension: 1 but for pressures and their inverses, which are written and
+    /// read in units of their own.
     pub fn bare(self, dimension: Dimension) -> f64 {
         match dimension {
             Dimension::PRESSURE => 1.0 / self.pressure_to_user(1.0),
@@ -241,7 +241,7 @@ impl UnitSystem {
         }
     }
 
-    /// How many nanoseconds one unit of time is, where units have seconds.
+    /// Number of nanoseconds in a unit of time, where units have seconds.
     pub fn nanoseconds(self) -> Option<f64> {
         self.scale().map(|s| s.time * 1e9)
     }
@@ -279,7 +279,7 @@ mod tests {
         assert!((a / b - 1.0).abs() < tolerance, "{a} is not {b}");
     }
 
-    /// Against the constants other engines document.
+    /// Values are those in the documentation of other engines.
     #[test]
     fn constants_are_the_known_ones() {
         close(UnitSystem::Real.boltzmann(), 0.0019872042586, 1e-10);

@@ -1,16 +1,18 @@
-//! Points without mass that follow atoms: where they are, and what a force on them does to the atoms.
+//! Virtual sites: points without mass that follow atoms, their positions, and the forces that they hand on to
+//! the atoms.
 
-use crate::constraints::{cross, minus};
+use crate::vector::{cross, minus};
 use crate::{Arms, LocalFrame, Real, SimBox, SiteRule, State, VirtualSite};
 
 impl SiteRule {
-    /// So far from the apex of an isosceles triangle of this height, on the line to the middle of its base.
+    /// A point at a distance from the apex of an isosceles triangle of this height, on the line to the middle
+    /// of its base.
     pub fn towards_base(distance: f64, height: f64) -> Self {
         let weight = 0.5 * distance / height;
         SiteRule::Average([1.0 - 2.0 * weight, weight, weight])
     }
 
-    /// Where the point is, from its first atom, with the other two at `d` from that.
+    /// Position of the point from its first atom, with the other two at `d` from that.
     #[inline(always)]
     pub fn place<R: Real>(self, d: [[R; 3]; 2]) -> [R; 3] {
         match self {
@@ -20,7 +22,7 @@ impl SiteRule {
         }
     }
 
-    /// The forces on its three atoms that a force on the point is: by the chain rule, minus the
+    /// Forces on its three atoms that are equivalent to a force on the point: by the chain rule, minus the
     /// derivatives of the energy.
     #[inline(always)]
     pub fn spread<R: Real>(self, d: [[R; 3]; 2], force: [R; 3]) -> [[R; 3]; 3] {
@@ -36,9 +38,9 @@ impl SiteRule {
         [std::array::from_fn(|k| force[k] - second[k] - third[k]), second, third]
     }
 
-    /// By how much the virial of the forces of [`SiteRule::spread`] exceeds that of the force on the
-    /// point, in the order of a [`crate::SymTensor`]: a point out of the plane does not follow a change
-    /// of scale. Zero for averages.
+    /// Difference between the virial of the forces of [`SiteRule::spread`] and that of the force on the
+    /// point, in the order of a [`crate::SymTensor`]: a point out of the plane does not follow a change of
+    /// scale. Zero for averages.
     #[inline(always)]
     pub fn virial<R: Real>(self, d: [[R; 3]; 2], force: [R; 3]) -> [R; 6] {
         if self.is_average() {
@@ -50,26 +52,27 @@ impl SiteRule {
         [product(0, 0), product(1, 1), product(2, 2), mean(0, 1), mean(0, 2), mean(1, 2)]
     }
 
-    /// Whether forces are shared out alike wherever the atoms are.
+    /// Returns true where the parts of forces do not depend on positions.
     pub fn is_average(self) -> bool {
         matches!(self, SiteRule::Average(_))
     }
 }
 
-/// A frame where its atoms are.
+/// A frame at the positions of its atoms.
 struct Placed<R> {
-    /// Arms as axes see them, and one over their lengths where these are left out.
+    /// Arms, of length one where only directions count, and then the inverses of their lengths.
     arms: [[R; 3]; 2],
     inverse: Option<[R; 2]>,
-    /// Unit vectors along x and z, and one over the lengths of what they are made from.
+    /// Unit vectors along x and z, and the inverse lengths of the vectors that they are made from.
     x: ([R; 3], R),
     z: ([R; 3], R),
-    /// What x and, on its side, y are made from.
+    /// Sums of arms that x and, on its side, y are made from.
     sums: [[R; 3]; 2],
 }
 
 impl LocalFrame {
-    /// Whether the place is on the axis x, so that the others do not matter, and need not be.
+    /// Returns true where the place is on the axis x, so that the other axes do not matter and need not
+    /// exist.
     fn is_on_axis(&self) -> bool {
         self.place[1..] == [0.0; 2]
     }
@@ -103,7 +106,7 @@ impl LocalFrame {
         let Placed { arms, inverse, x, z, sums } = self.at(d);
         let none = [R::lit(0.0); 3];
         let [along_x, along_y, along_z] = self.place;
-        // What pulls at the unit vectors, then at what they are made from; y is z x x.
+        // Forces on the unit vectors, then on the sums that they are made from; y is z x x.
         let mut on_x = along(none, along_x, force);
         let mut on_sums = [none; 2];
         if !self.is_on_axis() {
@@ -135,33 +138,33 @@ fn along<R: Real>(r: [R; 3], a: f64, d: [R; 3]) -> [R; 3] {
     std::array::from_fn(|k| R::lit(a).mul_add(d[k], r[k]))
 }
 
-/// A unit vector along v, and one over the length of v.
+/// A unit vector along v, and the inverse length of v.
 #[inline(always)]
 fn unit<R: Real>(v: [R; 3]) -> ([R; 3], R) {
     let inverse = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).rsqrt();
     (std::array::from_fn(|k| v[k] * inverse), inverse)
 }
 
-/// What pulls at a vector if `force` pulls at the unit vector along it.
+/// Force on a vector if `force` acts on the unit vector along it.
 #[inline(always)]
 fn turned<R: Real>((unit, inverse): ([R; 3], R), force: [R; 3]) -> [R; 3] {
     let radial = force[0] * unit[0] + force[1] * unit[1] + force[2] * unit[2];
     std::array::from_fn(|k| inverse * (force[k] - radial * unit[k]))
 }
 
-/// A point of a group that follows atoms of it.
+/// A virtual site of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Site {
-    /// The point.
+    /// Index of the point in the group.
     pub site: usize,
-    /// The atoms that it follows.
+    /// Indices of the atoms that it follows.
     pub atoms: [usize; 3],
-    /// How it does.
+    /// Rule by which it follows them.
     pub rule: SiteRule,
 }
 
 impl Site {
-    /// Where the other two atoms are from the first one, with all of the group at `r`.
+    /// Vectors from the first atom to the other two, with the group at `r`.
     #[inline(always)]
     fn arms<R: Real>(&self, r: &[[R; 3]]) -> [[R; 3]; 2] {
         let [first, second, third] = self.atoms;
@@ -169,7 +172,7 @@ impl Site {
     }
 }
 
-/// Puts the points of a group to where its atoms want them.
+/// Moves the virtual sites of a group to where their atoms place them.
 #[inline(always)]
 pub fn follow<R: Real>(sites: &[Site], r: &mut [[R; 3]]) {
     for site in sites {
@@ -178,8 +181,8 @@ pub fn follow<R: Real>(sites: &[Site], r: &mut [[R; 3]]) {
     }
 }
 
-/// Gives the forces on points of a group at `r` to its atoms. What that adds to the virial, in the order
-/// of a [`crate::SymTensor`].
+/// Hands the forces on virtual sites of a group at `r` on to their atoms. Returns the addition to the virial,
+/// in the order of a [`crate::SymTensor`].
 #[inline(always)]
 pub fn spread<R: Real>(sites: &[Site], r: &[[R; 3]], force: &mut [[R; 3]]) -> [R; 6] {
     let mut virial = [R::lit(0.0); 6];
@@ -196,7 +199,7 @@ pub fn spread<R: Real>(sites: &[Site], r: &[[R; 3]], force: &mut [[R; 3]]) -> [R
     virial
 }
 
-/// Puts points to where their atoms want them, in the image in which they are.
+/// Moves virtual sites to where their atoms place them, in the image in which they are.
 pub fn follow_atoms(sites: &[VirtualSite], simbox: &SimBox, state: &mut State) {
     if sites.is_empty() {
         return;
@@ -267,7 +270,7 @@ mod tests {
         }
     }
 
-    /// With arms 2 along x and 4 along y: their sum, or their bisector.
+    /// Axes of arms 2 along x and 4 along y: along their sum, or along their bisector.
     #[test]
     fn axes_are_made_of_arms() {
         let d = [[2.0, 0.0, 0.0], [0.0, 4.0, 0.0]];
@@ -284,7 +287,7 @@ mod tests {
             let off = |k: usize| found[k] - [1.0, 1.0, 0.0][k] - wanted[k];
             assert!((0..3).all(|k| off(k).abs() < 1e-14), "{arms:?} {place:?}: {found:?}");
         }
-        // Where it is on the axis, a third atom that tells nothing new does no harm.
+        // A third atom that defines no plane does no harm to a point on the axis.
         let rule =
             SiteRule::Frame(LocalFrame { x: [-1.0, 0.0], origin: [0.0; 2], place: [3.0, 0.0, 0.0], ..FRAME });
         assert_eq!(rule.place([d[0], d[0]]), [-3.0, 0.0, 0.0]);

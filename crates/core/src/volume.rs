@@ -1,16 +1,16 @@
-//! Another volume: molecules go with their centres, as they are.
+//! Changes of the volume, in which molecules move as a whole with their centres.
 
 use crate::{Molecules, Result, SimBox, State, Vec3};
 
-/// The virial within molecules and the kinetic energy of their centres: for the pressure of molecules as points.
+/// The molecular virial and the kinetic energy of centres of mass: for the pressure of molecules as points.
 #[derive(Debug, Clone)]
 pub struct MolecularVirial {
     /// Twice the kinetic energy of the centres of mass.
     pub twice_kinetic: f64,
-    /// The sum of f . d over atoms at d from the centre of their molecule: the part of the virial of
-    /// atoms that molecules as points have not.
+    /// Sum of f . d over atoms at d from the centre of their molecule: the part of the atomic virial that
+    /// molecules as points do not have.
     pub within: f64,
-    /// `None` where the device keeps it.
+    /// Atoms; `None` where the device keeps them.
     host: Option<OnHost>,
 }
 
@@ -21,7 +21,7 @@ struct OnHost {
     velocities: Vec<Vec3>,
 }
 
-/// The box and the atoms before [`VolumeMove::scale_volume`](crate::VolumeMove::scale_volume).
+/// Box and atoms before [`VolumeMove::scale_volume`](crate::VolumeMove::scale_volume).
 #[derive(Debug)]
 pub struct SavedVolume {
     /// The box.
@@ -31,7 +31,7 @@ pub struct SavedVolume {
 }
 
 impl MolecularVirial {
-    /// Of the atoms of a state.
+    /// Sums for the atoms of a state.
     ///
     /// # Errors
     /// If a molecule is joined to its own image, so that it has no centre.

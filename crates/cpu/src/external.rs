@@ -75,7 +75,8 @@ pub fn add_forces<S: Scalar>(
         for (lane, atom) in clusters.atoms(cluster).enumerate() {
             let place = (state.position[atom], state.image[atom]);
             let who = (usize::from(state.species[atom]), state.id[atom]);
-            let mut force = external::on_atom(forces, &system.simbox, who, place, |term, energy| {
+            let acting = (&forces.fields[..], &forces.walls[..]);
+            let mut force = external::on_atom(acting, &system.simbox, who, place, |term, energy| {
                 sums[term].energy += energy;
             });
             if !restraints.is_empty() {

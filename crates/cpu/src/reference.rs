@@ -84,7 +84,9 @@ pub fn evaluate_weighted(
     for (k, force) in forces.iter_mut().enumerate() {
         let place = (system.state.position[k], system.state.image[k]);
         let who = (usize::from(system.state.species[k]), system.state.id[k]);
-        let more = on_atom(terms, &system.simbox, who, place, |term, energy| external[term] += energy);
+        let more = on_atom((&terms.fields, &terms.walls), &system.simbox, who, place, |term, energy| {
+            external[term] += energy;
+        });
         (0..3).for_each(|axis| force[axis] += more[axis]);
     }
     if let (false, Some(sum)) = (terms.restraints.is_empty(), external.last_mut()) {

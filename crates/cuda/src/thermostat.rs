@@ -7,6 +7,7 @@ use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
+use jostle_core::arithmetic::greatest_common_divisor;
 use jostle_core::thermostat::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
 use jostle_core::{Precision, Real, Result, StepBatch, Thermostat};
 
@@ -153,10 +154,6 @@ impl Acts {
         let made = batch.first_step.saturating_sub(1).saturating_sub(rescale.start);
         Acts::AtEnds([rescale.every, made].into_iter().fold(steps, greatest_common_divisor))
     }
-}
-
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 impl ScalingThermostat {

@@ -1,16 +1,16 @@
-//! Whether a system and its forces go together, before anything is computed.
+//! Checks of a system and its forces before anything is computed.
 
 use crate::bonded::{BondedKind, BondedTerm};
 use crate::{Embedded, Forces, PairTerm, Potential, Vacuum};
-use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
+use jostle_core::{Error, Exclude, Precision, Result, System};
 
 /// Checks every term against the system and returns the longest cut-off.
 ///
 /// # Errors
-/// If a term knows other species than the system, a cut-off exceeds half the box, a tail is to be
-/// corrected in a box without a volume, a number is outside the range of the precision, a type of
-/// bonds, angles or dihedrals has no force, atoms of a metal are to be excluded, atoms without mass
-/// follow no others, or atoms cannot be grains.
+/// If a term has other species than the system, a cut-off exceeds half the box, a tail is to be corrected in
+/// a box without a volume, a number is outside the range of the precision, a type of bonds, angles or
+/// dihedrals has no force, atoms of a metal are to be excluded, atoms without mass follow no others, or atoms
+/// cannot be grains.
 pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
     for term in &forces.pairs {
         pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.potential.name())))?;
@@ -64,7 +64,7 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     Ok(forces.largest_cutoff())
 }
 
-/// Bonds, angles or dihedrals and their forces.
+/// Checks bonds, angles or dihedrals and their forces.
 fn bound<'a, K: BondedKind>(
     system: &System,
     names: &[String],
@@ -74,7 +74,7 @@ fn bound<'a, K: BondedKind>(
     let what = K::WHAT;
     if let Some(term) = terms.iter().find(|term| term.n_types() != names.len()) {
         let (known, there) = (term.n_types(), names.len());
-        let message = format!("{what} {} knows {known} types, the system has {there}", term.kind.name());
+        let message = format!("{what} {} has {known} types, the system has {there}", term.kind.name());
         return Err(Error::input(message));
     }
     let n = system.state.len();
@@ -92,7 +92,7 @@ fn bound<'a, K: BondedKind>(
     Ok(())
 }
 
-/// Atoms without mass, and those that follow others: the same.
+/// Checks that the atoms without mass are those that follow others.
 fn sites(system: &System) -> Result<()> {
     if !system.topology.fits(system.state.len()) {
         return Err(Error::input("something binds atoms that are not there"));
@@ -110,9 +110,9 @@ fn sites(system: &System) -> Result<()> {
         return Err(Error::input(format!("{name} follows a point that follows others itself"))
             .hint("let it follow these"));
     }
-    for (place, id) in system.state.id.iter().enumerate() {
+    for (index, id) in system.state.id.iter().enumerate() {
         let name = || system.names.describe(*id);
-        match (follows[*id as usize], system.mass(place) == 0.0) {
+        match (follows[*id as usize], system.mass(index) == 0.0) {
             (true, false) => {
                 let name = name();
                 return Err(Error::input(format!("{name} follows other atoms and has a mass"))
@@ -129,7 +129,7 @@ fn sites(system: &System) -> Result<()> {
     Ok(())
 }
 
-/// Forces without a cut-off.
+/// Checks forces without a cut-off.
 fn vacuum(system: &System, term: &Vacuum) -> Result<()> {
     if system.simbox.periodic() != [false; 3] {
         return Err(Error::input("forces without a cut-off, but the box is periodic")
@@ -138,31 +138,16 @@ fn vacuum(system: &System, term: &Vacuum) -> Result<()> {
     reach(system, term.lennard_jones.n_species(), 0.0)
 }
 
-/// Species and cut-off.
+/// Checks the number of species and the cut-off.
 fn reach(system: &System, known: usize, cutoff: f64) -> Result<()> {
     if known != system.species.len() {
         let there = system.species.len();
-        return Err(Error::input(format!("it knows {known} species, the system has {there}")));
+        return Err(Error::input(format!("it has {known} species, the system has {there}")));
     }
-    self::cutoff(cutoff, &system.simbox)
+    system.simbox.check_cutoff(cutoff)
 }
 
-/// Refuses a cut-off that reaches further than the nearest image.
-///
-/// # Errors
-/// If it does.
-pub fn cutoff(cutoff: f64, simbox: &SimBox) -> Result<()> {
-    let most = simbox.largest_cutoff();
-    if cutoff > most {
-        return Err(Error::input(format!(
-            "the cut-off {cutoff} is more than half the smallest width of the box ({most})"
-        ))
-        .hint("use a larger box or a shorter cut-off"));
-    }
-    Ok(())
-}
-
-/// Whether single precision has a number.
+/// Returns true where single precision can hold a coefficient.
 fn in_range(precision: Precision, c: f64) -> bool {
     match precision {
         Precision::Mixed => (f64::from(c as f32) - c).abs() <= 1e-7 * c.abs(),
@@ -174,7 +159,7 @@ fn embedded(system: &System, term: &Embedded, precision: Precision) -> Result<()
     reach(system, term.n_species(), term.cutoff())?;
     let table = term.table();
     let finite = |x: &f64| (*x as f32).is_finite() || precision == Precision::Double;
-    // Places in the table are found by arithmetic on numbers of the precision.
+    // Indices into the table are found by arithmetic on numbers of the precision.
     if table.len() > 1 << 24 || !table.iter().all(finite) {
         return Err(Error::input("its tables are beyond single precision")
             .hint("use tables with fewer knots, or set precision = \"double\""));
@@ -192,7 +177,7 @@ fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
     if let Potential::Table(tables) = &term.potential
         && precision == Precision::Mixed
     {
-        // A first row has no numbers. Places are found by arithmetic on numbers of the precision.
+        // The first row has no numbers. Indices are found by arithmetic on numbers of the precision.
         let mut numbers = tables.rows().flatten().filter(|x| !x.is_nan());
         if tables.rows().count() > 1 << 22 || numbers.any(|x| !(*x as f32).is_finite()) {
             return Err(Error::input("its numbers are beyond single precision")
@@ -218,7 +203,7 @@ fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
 mod tests {
     use super::*;
     use crate::{PairKind, Truncation};
-    use jostle_core::Species;
+    use jostle_core::{SimBox, Species};
 
     fn system(periodic: bool) -> System {
         let simbox = SimBox::new([0.0; 3], [1e5; 3], [0.0; 3], [true, true, periodic]).unwrap();

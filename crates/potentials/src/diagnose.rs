@@ -17,7 +17,7 @@ use jostle_core::{Error, Precision, System, Vec3};
 /// names the atom, the term and, where there are others, these and how far away the first of them is.
 pub fn force(system: &System, forces: &Forces, precision: Precision, index: usize) -> Error {
     let (state, hint) = (&system.state, forces.hint());
-    if let Some(error) = behind(system, forces) {
+    if let Some(error) = behind(system, &forces.walls) {
         return error;
     }
     let number = |index: usize| state.id[index] + 1;
@@ -44,7 +44,7 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, index: usiz
     let mut message = match () {
         () if !force.is_finite() => format!("the '{term}' force on atom {atom}{with} is not finite"),
         () if term.is_empty() => format!("the force on atom {atom} is not finite"),
-        // Each by itself can be written down, their sum cannot.
+        // Parts are finite, their sum is not.
         () => format!("the force on atom {atom} is too large, most of it the '{term}' force{with}"),
     };
     if let [other] = others[..] {
@@ -72,9 +72,9 @@ struct ForcePart<'a> {
     /// The index of the atom, and of the others that it comes from.
     atom: usize,
     others: Vec<usize>,
-    /// To the first of these.
+    /// Distance to the first of these.
     distance: f64,
-    /// How large it is, infinite where it is not finite.
+    /// Size of the force, infinite where it is not finite.
     force: f64,
 }
 
@@ -99,12 +99,12 @@ struct Diagnosis<'a> {
     system: &'a System,
     forces: &'a Forces,
     precision: Precision,
-    /// By id, the index of an atom.
+    /// Index of each atom, by id.
     index_by_id: Vec<usize>,
 }
 
 impl<'a> Diagnosis<'a> {
-    /// The size of a force as the precision has it: infinite where it is not finite.
+    /// Size of a force in the precision: infinite where it is not finite.
     fn size(&self, force: f64) -> f64 {
         let force = match self.precision {
             Precision::Mixed => f64::from(force as f32),
@@ -113,7 +113,7 @@ impl<'a> Diagnosis<'a> {
         if force.is_finite() { force.abs() } else { f64::INFINITY }
     }
 
-    /// From one atom to another, by their indices.
+    /// Vector from one atom to another, by their indices.
     fn between(&self, from: usize, to: usize) -> Vec3 {
         let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
         self.system.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]))
@@ -126,7 +126,7 @@ impl<'a> Diagnosis<'a> {
         [index].into_iter().chain(sites.map(|site| self.index_by_id[site.site as usize])).collect()
     }
 
-    /// A bond of the atom that is as long as it cannot be.
+    /// A bond of the atom that is longer than it can be.
     fn broken_bond(&self, index: usize) -> Option<Error> {
         let id = self.system.state.id[index];
         self.system.topology.bonds.iter().filter(|bond| bond.atoms.contains(&id)).find_map(|bond| {
@@ -182,8 +182,8 @@ impl<'a> Diagnosis<'a> {
             });
             self.pair(index, coulomb, strongest, |other, r2| {
                 let strength = charge * system.charge(other);
-                let meets = strength != 0.0 && !is_excluded(other);
-                meets.then(|| Vacuum::evaluate(r2, [0.0; 2], strength).1)
+                let interact = strength != 0.0 && !is_excluded(other);
+                interact.then(|| Vacuum::evaluate(r2, [0.0; 2], strength).1)
             });
         }
         self.bound(index, strongest);
@@ -225,7 +225,7 @@ impl<'a> Diagnosis<'a> {
         }
     }
 
-    /// Embedded atoms: the densities of those around the atom are summed up first.
+    /// Goes through the embedded atoms around the atom, after the densities around them are summed up.
     fn embedded(&self, index: usize, term: &'a Embedded, strongest: &mut ForcePart<'a>) {
         let state = &self.system.state;
         let (species, cutoff) = (|index: usize| usize::from(state.species[index]), term.cutoff());
@@ -253,7 +253,7 @@ impl<'a> Diagnosis<'a> {
         }
     }
 
-    /// What the atom is bound in.
+    /// Goes through the bonded parts of the force on the atom.
     fn bound(&self, index: usize, strongest: &mut ForcePart<'a>) {
         let (topology, forces) = (&self.system.topology, self.forces);
         for bond in &topology.bonds {
@@ -279,7 +279,7 @@ impl<'a> Diagnosis<'a> {
         }
     }
 
-    /// One bond, angle or dihedral, by all terms that its type has.
+    /// Goes through all terms that one bond, angle or dihedral has by its type.
     fn group<K: BondedKind, const N: usize, const M: usize>(
         &self,
         index: usize,
@@ -309,12 +309,12 @@ impl<'a> Diagnosis<'a> {
         forces: impl FnOnce([Vec3; N]) -> [Vec3; N],
     ) {
         let Some(role) = atoms.iter().position(|id| self.index_by_id[*id as usize] == index) else { return };
-        let places = atoms.map(|id| self.index_by_id[id as usize]);
-        let vectors = std::array::from_fn(|k| self.between(places[k], places[k + 1]));
+        let indices = atoms.map(|id| self.index_by_id[id as usize]);
+        let vectors = std::array::from_fn(|k| self.between(indices[k], indices[k + 1]));
         let forces = forces(vectors);
         let on_tip = |k: usize| forces.get(k).copied().unwrap_or_default();
         let (into, out) = (role.checked_sub(1).map_or([0.0; 3], on_tip), on_tip(role));
-        let others: Vec<usize> = places.into_iter().filter(|other| *other != index).collect();
+        let others: Vec<usize> = indices.into_iter().filter(|other| *other != index).collect();
         let force = self.size(length(std::array::from_fn(|k| into[k] - out[k])));
         let distance = length(self.between(others[0], index));
         strongest.or_stronger(ForcePart { term, atom: index, others, distance, force });

@@ -1,12 +1,12 @@
 //! Dispersion over all images: the sum of -c_i c_j / r^6 without an end (Essmann, Perera, Berkowitz,
 //! Darden, Lee and Pedersen, J. Chem. Phys. 103 (1995) 8577, section V).
 //!
-//! As with charges ([`crate::electrostatics`]) a smooth function is taken from the pairs that are near and
-//! given back to all atoms and their images as a sum in reciprocal space: (1 - g)/r^6 with
-//! g = exp(-x) (1 + x + x^2/2) and x = (alpha r)^2. Coefficients are products, c_i^2 = 4 epsilon sigma^6 of
-//! an atom with its own kind: what Lennard-Jones forces mix in another way they have within the cut-off,
-//! and beyond it the sum has the geometric mean (Wennberg, Murtola, Hess and Lindahl, J. Chem. Theory
-//! Comput. 9 (2013) 3527; as OpenMM's LJPME).
+//! A smooth function is taken from near pairs and given back to all atoms and their images as a sum in
+//! reciprocal space, as with charges ([`crate::electrostatics`]): (1 - g)/r^6 with g = exp(-x) (1 + x +
+//! x^2/2) and x = (alpha r)^2. Coefficients are products, c_i^2 = 4 epsilon sigma^6 of an atom with its own
+//! kind: within the cut-off, Lennard-Jones forces keep their mixing rule, and beyond it the sum has the
+//! geometric mean (Wennberg, Murtola, Hess and Lindahl, J. Chem. Theory Comput. 9 (2013) 3527; as OpenMM's
+//! LJPME).
 
 use crate::electrostatics::Method;
 use crate::{PairKind, PairTerm, Potential, Truncation};
@@ -16,22 +16,22 @@ use std::f64::consts::PI;
 /// Dispersion over all images, added to a Lennard-Jones force that ends at the cut-off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dispersion {
-    /// How reciprocal space is summed: [`Method::Ewald`] or [`Method::Pme`].
+    /// Method of the sum in reciprocal space: [`Method::Ewald`] or [`Method::Pme`].
     pub method: Method,
-    /// Where the Lennard-Jones force ends.
+    /// Cut-off of the Lennard-Jones force.
     pub cutoff: f64,
-    /// By species, the root of the coefficient of r^-6 with its own kind.
+    /// Root of the coefficient of r^-6 of each species with its own kind.
     pub coefficients: Vec<f64>,
-    /// The energy of two unit coefficients that is taken from pairs within the cut-off: where the
-    /// Lennard-Jones force is shifted this is, too.
+    /// Energy of two unit coefficients that is taken from pairs within the cut-off: where the Lennard-Jones
+    /// force is shifted this is, too.
     pub shift: f64,
 }
 
 impl Dispersion {
-    /// Its name among the energies.
+    /// Name of the energy.
     pub const TERM: &'static str = "dispersion";
 
-    /// That of a Lennard-Jones force.
+    /// Dispersion of a Lennard-Jones force.
     ///
     /// # Errors
     /// If it is another force, is not plain or shifted, has more than one cut-off, a correction for what is
@@ -53,7 +53,7 @@ impl Dispersion {
         if !matches!(term.truncation, Truncation::Plain | Truncation::Shifted) {
             let name = term.truncation.name();
             return Err(Error::input(format!(
-                "truncation = \"{name}\" bends what the sum of dispersion goes on with"
+                "truncation = \"{name}\" changes the force that the sum of dispersion continues"
             ))
             .hint("choose \"plain\" or \"shifted\""));
         }
@@ -86,7 +86,8 @@ impl Dispersion {
         (R::lit(alpha2.powi(3)) * energy, R::lit(alpha2.powi(4)) * force)
     }
 
-    /// What is added to two unit coefficients within the cut-off; `one` is 0 where they are excluded.
+    /// Addition to the interaction of two unit coefficients within the cut-off; `one` is 0 where they are
+    /// excluded.
     pub fn direct(&self, r2: f64, one: f64) -> (f64, f64) {
         let (energy, force) = self.smooth(r2);
         (energy - one * self.shift, force)
@@ -101,14 +102,14 @@ impl Dispersion {
         [0.5 * self.smooth(0.0).0 * squares, 0.5 * even * sum * sum]
     }
 
-    /// Checks that a system can have it.
+    /// Checks that a system can have dispersion over all images.
     ///
     /// # Errors
     /// If it is not periodic, or has other species.
     pub fn check(&self, system: &System) -> Result<()> {
         if self.coefficients.len() != system.species.len() {
             let (known, there) = (self.coefficients.len(), system.species.len());
-            return Err(Error::input(format!("it knows {known} species, the system has {there}")));
+            return Err(Error::input(format!("it has {known} species, the system has {there}")));
         }
         if system.simbox.periodic() != [true; 3] {
             return Err(Error::input("a sum over all images, but the box is open along an axis")
@@ -122,7 +123,7 @@ impl Dispersion {
 #[inline(always)]
 pub fn smooth<R: Real>(x: R) -> (R, R) {
     let near = x.lt(R::lit(1.0));
-    // Where differences lose their digits, their series: x^n (-1)^n / (2 n! (n + 3)), and with n + 4.
+    // Series where differences lose their digits: x^n (-1)^n / (2 n! (n + 3)), and with n + 4.
     let (mut energy, mut force) = (R::lit(0.0), R::lit(0.0));
     for [e, f] in SMALL {
         energy = energy.mul_add(x, R::lit(e));
@@ -151,8 +152,8 @@ const SMALL: [[f64; 2]; 18] = {
     terms
 };
 
-/// What the weight of a wave of squared length k2 is, without a mesh, in terms of squared amplitudes of
-/// coefficients; and the part of its virial along it, relative to its energy (Essmann, eq. 5.1 and 5.3).
+/// Weight of a wave of squared length k2, without a mesh, for squared amplitudes of coefficients; and the
+/// part of its virial along it, relative to its energy (Essmann, eq. 5.1 and 5.3).
 #[inline(always)]
 pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
     let b2 = k2 * R::lit(0.25) / (alpha * alpha);
@@ -160,7 +161,7 @@ pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
     let (fading, tail) = ((-b2).exp(), R::lit(PI.sqrt()) * b * b.erfc());
     let shape = fading - R::lit(2.0) * b2 * (fading - tail);
     let size = R::lit(-PI * PI.sqrt() / 3.0) * alpha * alpha * alpha / volume;
-    // Of the shortest waves nothing is left in single precision.
+    // The weight of the shortest waves vanishes in single precision.
     let (none, some) = (R::lit(0.0), R::lit(0.0).lt(shape));
     let along = R::lit(1.5) * (fading - tail) / (alpha * alpha * R::select(some, shape, R::lit(1.0)));
     [size * shape, R::select(some, along, none)]
@@ -183,7 +184,7 @@ mod tests {
         assert!((smooth(60.0).0 * 60f64.powi(3) - 1.0).abs() < 1e-15);
     }
 
-    /// The wave that is the same everywhere weighs what the smooth function has in space.
+    /// The weight of the longest wave is the integral of the smooth function in space.
     #[test]
     fn the_longest_wave_is_an_integral() {
         let (alpha, step) = (0.8, 1e-3);

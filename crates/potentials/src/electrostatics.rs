@@ -1,11 +1,11 @@
 //! Coulomb's forces between the charges of a system, with a cut-off or without an end.
 //!
-//! Whatever is done about the long range of 1/r, what two unit charges do to each other directly is
-//! 1/r less a smooth function s of r^2, up to a cut-off. Atoms that are excluded from each other
-//! feel -s alone, and an atom with itself has the energy -s(0)/2. In Ewald's sum and particle-mesh
-//! Ewald s is the potential erf(alpha r)/r of a Gaussian charge, which all atoms and their images
-//! feel again as a sum in reciprocal space; in a reaction field it is what the polarised surroundings do.
-//! A medium that screens charges changes 1/r and s alike ([`screened`]).
+//! The direct interaction of two unit charges is 1/r less a smooth function s of r^2, up to a cut-off, for
+//! every treatment of the long range. Atoms that are excluded from each other have -s alone, and an atom with
+//! itself has the energy -s(0)/2. In Ewald's sum and particle-mesh Ewald s is the potential erf(alpha r)/r of
+//! a Gaussian charge, which acts on all atoms and their images as a sum in reciprocal space; in a reaction
+//! field it is the effect of the polarised surroundings. A medium that screens charges changes 1/r and s
+//! alike ([`screened`]).
 
 pub mod screened;
 
@@ -23,28 +23,28 @@ use std::f64::consts::PI;
 /// Coulomb's forces between all charges. Charges are those of the system.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Electrostatics {
-    /// What becomes of the long range.
+    /// Treatment of the long range.
     pub method: Method,
     /// Coulomb's constant, see [`jostle_core::UnitSystem::coulomb`].
     pub coulomb: f64,
-    /// Where direct interactions end.
+    /// Cut-off of direct interactions.
     pub cutoff: f64,
-    /// What a charge of the whole system means.
+    /// Treatment of a net charge of the system.
     pub net_charge: NetCharge,
     /// The length over which a medium screens charges: 1/r becomes exp(-r / length)/r, of a sum over all
     /// images only. Infinite where nothing screens.
     pub screening_length: f64,
 }
 
-/// What becomes of the long range of Coulomb's forces.
+/// Treatment of the long range of Coulomb's forces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Method {
-    /// Nothing: 1/r ends at the cut-off.
+    /// A cut-off of 1/r, and nothing beyond.
     Cutoff,
-    /// Beyond the cut-off is a dielectric (Tironi, Sperb, Smith and van Gunsteren, J. Chem. Phys. 102
-    /// (1995) 5451).
+    /// A dielectric beyond the cut-off (Tironi, Sperb, Smith and van Gunsteren, J. Chem. Phys. 102 (1995)
+    /// 5451).
     ReactionField {
-        /// Its relative permittivity; infinite for a conductor.
+        /// Relative permittivity of the dielectric; infinite for a conductor.
         dielectric: f64,
     },
     /// Ewald's sum in a conducting medium (P. P. Ewald, Ann. Phys. 369 (1921) 253).
@@ -66,19 +66,18 @@ pub enum Method {
     },
 }
 
-/// What a charge of the whole system means to a sum over all images.
+/// Treatment of a net charge by sums over all images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NetCharge {
-    /// It is refused: most often something is missing. Screened charges need not be neutral, and are
-    /// not asked to be.
+    /// An error, because most often something is missing. Screened charges need not be neutral.
     #[default]
     Refuse,
-    /// It is neutralised by a uniform background.
+    /// A uniform background that neutralises it.
     Background,
 }
 
 impl NetCharge {
-    /// All of them.
+    /// All choices.
     pub const ALL: [NetCharge; 2] = [NetCharge::Refuse, NetCharge::Background];
 
     /// The name in an input file.
@@ -89,7 +88,7 @@ impl NetCharge {
         }
     }
 
-    /// One line for people.
+    /// Description of one line.
     pub fn about(self) -> &'static str {
         match self {
             NetCharge::Refuse => "an error, unless charges are screened",
@@ -110,7 +109,7 @@ impl Method {
     }
 
     /// Particle-mesh Ewald whose forces have about this relative error in matter as dense as water; of order
-    /// p down to 1e-p. [`Method::pme_of`] looks at the charges.
+    /// p down to 1e-p. [`Method::pme_of`] depends on the charges.
     pub fn pme(cutoff: f64, accuracy: f64, order: usize) -> Method {
         let alpha = Self::range(accuracy) / cutoff;
         // The error of interpolation is this factor times (alpha spacing)^order, measured on water,
@@ -123,9 +122,8 @@ impl Method {
         Method::Pme { alpha, order, spacing: (accuracy / factor).powf(1.0 / order as f64) / alpha }
     }
 
-    /// How many widths of the Gaussians a cut-off must have: Kolafa and Perram's error of the direct
-    /// part (Mol. Simul. 9 (1992) 351), relative to the force of neighbours, is about
-    /// 2 exp(-range^2).
+    /// Number of widths of the Gaussians in a cut-off: Kolafa and Perram's error of the direct part (Mol.
+    /// Simul. 9 (1992) 351), relative to the force of neighbours, is about 2 exp(-range^2).
     fn range(accuracy: f64) -> f64 {
         (2.0 / accuracy).ln().max(1.0).sqrt()
     }
@@ -136,7 +134,7 @@ impl Method {
         match *self {
             Method::Cutoff | Method::ReactionField { .. } => None,
             Method::Ewald { alpha, longest } => Some((alpha, longest)),
-            // The shortest waves that a mesh has.
+            // Shortest waves of a mesh.
             Method::Pme { alpha, spacing, .. } => Some((alpha, PI / spacing)),
         }
     }
@@ -156,8 +154,8 @@ pub fn reaction<R: Real>(r2: R, [k, c]: [R; 2]) -> (R, R) {
     (c - k * r2, k + k)
 }
 
-/// What two unit charges do to each other directly, energy and force over distance: 1/r less
-/// something smooth. `one` is 1, or 0 where they are excluded.
+/// Direct interaction of two unit charges, energy and force over distance: 1/r less a smooth function. `one`
+/// is 1, or 0 where they are excluded.
 #[inline(always)]
 pub fn direct<R: Real>(r2: R, one: R, smooth: (R, R)) -> (R, R) {
     let [_, cube] = r2.inverse_powers();
@@ -165,7 +163,7 @@ pub fn direct<R: Real>(r2: R, one: R, smooth: (R, R)) -> (R, R) {
 }
 
 impl Electrostatics {
-    /// Its name among the energies.
+    /// Name of the energy.
     pub const TERM: &'static str = "coulomb";
 
     /// A method with Coulomb's constant and where direct interactions end; systems must be neutral,
@@ -183,7 +181,7 @@ impl Electrostatics {
     /// k and c of [`reaction`].
     pub fn reaction(&self) -> [f64; 2] {
         let k = match self.method {
-            // The limit of the other.
+            // The limit of the next formula.
             Method::ReactionField { dielectric } if dielectric.is_infinite() => 0.5,
             Method::ReactionField { dielectric } => (dielectric - 1.0) / (2.0 * dielectric + 1.0),
             _ => return [0.0; 2],
@@ -201,7 +199,7 @@ impl Electrostatics {
         }
     }
 
-    /// The same where nothing screens, from a formula for [`gaussian()`].
+    /// The smooth function where nothing screens, from a formula for [`gaussian()`].
     #[inline(always)]
     pub fn smooth_with<R: Real>(&self, r2: R, gaussian: impl Fn(R) -> (R, R)) -> (R, R) {
         match self.method.alpha() {
@@ -213,7 +211,7 @@ impl Electrostatics {
         }
     }
 
-    /// The same in single precision, see [`gaussian::gaussian_single`].
+    /// The smooth function in single precision, see [`gaussian::gaussian_single`].
     #[inline(always)]
     pub fn smooth_single<R: Real>(&self, r2: R) -> (R, R) {
         match self.method.alpha() {
@@ -222,7 +220,7 @@ impl Electrostatics {
         }
     }
 
-    /// What two unit charges do to each other directly, see [`direct`].
+    /// Direct interaction of two unit charges, see [`direct`].
     pub fn direct(&self, r2: f64, one: f64) -> (f64, f64) {
         match self.kappa() {
             None => direct(r2, one, self.smooth(r2)),
@@ -239,7 +237,7 @@ impl Electrostatics {
     /// The energy of every charge with itself, and that of charges that are spread evenly, with the
     /// background that neutralises them: the second is inversely proportional to the volume.
     pub fn constants(&self, system: &System) -> [f64; 2] {
-        let charges = (0..system.state.len()).map(|place| system.charge(place));
+        let charges = (0..system.state.len()).map(|index| system.charge(index));
         let (sum, squares) = charges.fold((0.0, 0.0), |(sum, squares), q| (sum + q, squares + q * q));
         let volume = system.simbox.volume();
         let even = match (self.method.alpha(), self.kappa()) {
@@ -261,7 +259,7 @@ impl Electrostatics {
         if !(self.cutoff > 0.0 && self.cutoff.is_finite()) {
             return Err(Error::input(format!("cutoff = {} is not a positive number", self.cutoff)));
         }
-        crate::check::cutoff(self.cutoff, &system.simbox)?;
+        system.simbox.check_cutoff(self.cutoff)?;
         if let Method::ReactionField { dielectric } = self.method
             && (dielectric.is_nan() || dielectric < 1.0)
         {
@@ -280,7 +278,7 @@ impl Electrostatics {
         if let Method::Pme { order, spacing, .. } = self.method {
             check_mesh(&system.simbox, order, spacing)?;
         }
-        let sizes = (0..system.state.len()).map(|place| system.charge(place).abs());
+        let sizes = (0..system.state.len()).map(|index| system.charge(index).abs());
         let (total, sizes) = (system.total_charge(), sizes.sum::<f64>());
         let refused = self.net_charge == NetCharge::Refuse && self.kappa().is_none();
         if refused && total.abs() > 1e-6 * sizes {
@@ -292,7 +290,7 @@ impl Electrostatics {
         Ok(())
     }
 
-    /// Whether charges can be screened so.
+    /// Checks the screening length.
     fn check_screening(&self) -> Result<()> {
         let length = self.screening_length;
         if length.is_nan() || length <= 0.0 {
@@ -318,8 +316,8 @@ impl Electrostatics {
     }
 }
 
-/// How many mesh points there are along each edge of a box: products of small primes, no further
-/// apart than `spacing`.
+/// Numbers of mesh points along the edges of a box: products of small primes, at spacings of at most
+/// `spacing`.
 pub fn mesh(simbox: &SimBox, order: usize, spacing: f64) -> [usize; 3] {
     simbox.edges().map(|edge| {
         let length = edge.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -332,7 +330,7 @@ pub fn mesh(simbox: &SimBox, order: usize, spacing: f64) -> [usize; 3] {
 /// The most points of a mesh.
 const MOST_POINTS: f64 = (1u64 << 30) as f64;
 
-/// Refuses a mesh that no machine has room for, before it is laid out.
+/// Refuses a mesh beyond the memory of any machine, before it is made.
 fn check_mesh(simbox: &SimBox, order: usize, spacing: f64) -> Result<()> {
     let length = |edge: Vec3| edge.iter().map(|x| x * x).sum::<f64>().sqrt();
     let points = simbox.edges().map(|edge| (length(edge) / spacing).ceil().max(2.0 * order as f64));
@@ -362,7 +360,7 @@ fn is_smooth(mut n: usize) -> bool {
 /// The charges of all atoms by id, times the root of this constant of Coulomb's.
 pub(crate) fn scaled_charges(coulomb: f64, system: &System) -> Vec<f64> {
     let order = system.state.index_by_id().into_iter();
-    order.map(|place| coulomb.sqrt() * system.charge(place)).collect()
+    order.map(|index| coulomb.sqrt() * system.charge(index)).collect()
 }
 
 #[cfg(test)]
@@ -370,7 +368,7 @@ mod tests {
     use super::*;
     use jostle_core::Dual;
 
-    /// Ten charges in a box as wide as a hundred cut-offs.
+    /// A mesh for ten charges in a box as wide as a hundred cut-offs.
     #[test]
     fn a_mesh_beyond_all_memory_is_refused() {
         let simbox = SimBox::orthorhombic([900.0; 3]).unwrap();

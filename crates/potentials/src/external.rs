@@ -1,6 +1,6 @@
 //! External forces: fields, the same everywhere, and walls.
 
-use crate::{Forces, PairTerm};
+use crate::PairTerm;
 use jostle_core::{Error, SimBox, System, Vec3};
 
 /// A force on every atom of some species, the same wherever it is. Its energy is minus the force
@@ -8,9 +8,9 @@ use jostle_core::{Error, SimBox, System, Vec3};
 /// boundaries, too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// By species.
+    /// Force by species.
     pub force: Vec<Vec3>,
-    /// By id, 1 for the atoms it acts on and 0 for all others; empty where it acts on all.
+    /// Membership by id: 1 for the atoms it acts on and 0 for all others; empty where it acts on all.
     pub members: Vec<u32>,
 }
 
@@ -38,14 +38,14 @@ impl Field {
 /// The side of a wall that atoms are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// That of larger coordinates.
+    /// Side of larger coordinates.
     Above,
-    /// That of smaller ones.
+    /// Side of smaller coordinates.
     Below,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const ALL: [Side; 2] = [Side::Above, Side::Below];
 
     /// The name in the input file.
@@ -56,7 +56,7 @@ impl Side {
         }
     }
 
-    /// One line for people.
+    /// Description of one line.
     pub fn about(self) -> &'static str {
         match self {
             Side::Above => "atoms are on the side of larger coordinates",
@@ -79,25 +79,25 @@ impl Side {
 pub struct Wall {
     /// The axis it is perpendicular to.
     pub axis: usize,
-    /// Where on this axis it is.
+    /// Coordinate on this axis.
     pub at: f64,
-    /// Where the atoms are.
+    /// Side of the atoms.
     pub side: Side,
     /// The force. The wall is its last species.
     pub term: PairTerm,
-    /// What it is made of.
+    /// Surface of the wall.
     pub surface: Surface,
     /// Cut-off and coefficients, by species.
     entries: Vec<Option<(f64, Vec<f64>)>>,
 }
 
-/// What a wall is made of.
+/// Surface of a wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Surface {
-    /// Nothing that atoms could rub against.
+    /// No friction.
     #[default]
     Smooth,
-    /// What grains are made of ([`crate::Grains`]): it damps them, and they rub against it.
+    /// The material of grains ([`crate::Grains`]), with damping and friction.
     Grains,
 }
 
@@ -110,7 +110,7 @@ impl Wall {
         Wall { axis, at, side, term, surface: Surface::Smooth, entries }
     }
 
-    /// How far a position is from the wall; negative behind it.
+    /// Distance of a position from the wall; negative behind it.
     pub fn height(&self, position: Vec3) -> f64 {
         self.side.sign() * (position[self.axis] - self.at)
     }
@@ -139,34 +139,34 @@ impl Wall {
 
 /// Energies, and the sum of the forces, of all fields and walls on one atom.
 pub fn on_atom(
-    forces: &Forces,
+    (fields, walls): (&[Field], &[Wall]),
     simbox: &SimBox,
     (species, id): (usize, u32),
     (position, image): (Vec3, [i32; 3]),
     mut energy: impl FnMut(usize, f64),
 ) -> Vec3 {
     let mut force = [0.0; 3];
-    for (k, field) in forces.fields.iter().enumerate() {
+    for (k, field) in fields.iter().enumerate() {
         let (f, shift) = (field.on(species, id), simbox.shift(image));
         energy(k, -(0..3).map(|k| f[k] * (position[k] + shift[k])).sum::<f64>());
         (0..3).for_each(|k| force[k] += f[k]);
     }
-    for (k, wall) in forces.walls.iter().enumerate() {
+    for (k, wall) in walls.iter().enumerate() {
         let (u, f) = wall.evaluate(species, position);
-        energy(forces.fields.len() + k, u);
+        energy(fields.len() + k, u);
         force[wall.axis] += f;
     }
     force
 }
 
 /// The first atom that is behind a wall which acts on it.
-pub fn behind(system: &System, forces: &Forces) -> Option<Error> {
+pub fn behind(system: &System, walls: &[Wall]) -> Option<Error> {
     let state = &system.state;
-    forces.walls.iter().find_map(|wall| {
+    walls.iter().find_map(|wall| {
         let acts = |k: &usize| wall.term.get(state.species[*k] as usize, wall.species()).is_some();
-        let place = (0..state.len()).filter(acts).find(|k| wall.height(state.position[*k]) <= 0.0)?;
+        let index = (0..state.len()).filter(acts).find(|k| wall.height(state.position[*k]) <= 0.0)?;
         let axis = ["x", "y", "z"][wall.axis];
-        let (id, there, at) = (state.id[place] + 1, state.position[place][wall.axis], wall.at);
+        let (id, there, at) = (state.id[index] + 1, state.position[index][wall.axis], wall.at);
         let message = format!("atom {id} is behind the wall at {axis} = {at}: it is at {axis} = {there}");
         Some(Error::simulation(message).hint(
             "atoms must begin on the wall's side; if they do, shorten the time step or make the wall steeper",

@@ -39,7 +39,7 @@ pub struct Forces {
     pub fields: Vec<Field>,
     /// Walls.
     pub walls: Vec<Wall>,
-    /// What holds atoms at places or distances.
+    /// Restraints of atoms to places or distances.
     pub restraints: Restraints,
     /// Damping and friction of grains, whose push is one of the pair forces.
     pub grains: Option<Grains>,
@@ -66,56 +66,55 @@ impl Forces {
         pairs.chain(embedded).chain(sums).chain(vacuum).chain(bound).chain(external).collect()
     }
 
-    /// How many terms there are.
+    /// Number of terms.
     pub fn n_terms(&self) -> usize {
         self.n_searched() + self.n_unbounded() + self.n_bonded() + self.n_external()
     }
 
-    /// How many of them act on all atoms that are near: these come first.
+    /// Number of terms that act on all near atoms: these come first.
     pub fn n_searched(&self) -> usize {
         self.n_pairs() + self.sums().count()
     }
 
-    /// How many of these have lists alone: pair forces and those of metals, which come before sums over all
-    /// images.
+    /// Number of these that have pair lists alone: pair forces and those of metals, which come before sums
+    /// over all images.
     pub fn n_pairs(&self) -> usize {
         self.pairs.len() + usize::from(self.embedded.is_some())
     }
 
-    /// What is summed over all images, or could be.
+    /// Sums over all images, and Coulomb's forces with a cut-off.
     pub fn sums(&self) -> impl Iterator<Item = LatticeSum> + '_ {
         let dispersion = self.dispersion.iter().cloned().map(LatticeSum::Dispersion);
         dispersion.chain(self.electrostatics.map(LatticeSum::Charges))
     }
 
-    /// Whether any of that is a sum in reciprocal space.
+    /// Returns true where there is a sum in reciprocal space.
     pub fn has_reciprocal_sum(&self) -> bool {
         self.sums().any(|sum| sum.spectrum().is_some())
     }
 
-    /// How many of them act on all atoms, wherever they are: these come next.
+    /// Number of terms that act on all atoms, at any distance: these come next.
     pub fn n_unbounded(&self) -> usize {
         self.vacuum.as_ref().map_or(0, |_| Vacuum::TERMS.len())
     }
 
-    /// How many of them act on bound atoms only.
+    /// Number of terms that act on bound atoms only.
     pub fn n_bonded(&self) -> usize {
         self.bonds.len() + self.angles.len() + self.dihedrals.len() + usize::from(!self.cmaps.is_empty())
     }
 
-    /// How many of them follow from the places of atoms by themselves, and of what was chosen among them:
-    /// fields, walls and, as one, restraints. These come last.
+    /// Number of external terms: fields, walls and, as one, restraints. These come last.
     pub fn n_external(&self) -> usize {
         self.fields.len() + self.walls.len() + usize::from(!self.restraints.is_empty())
     }
 
-    /// Whether there are external forces that act in all stages, so that momentum is not conserved and
-    /// places matter.
+    /// Returns true where there are external forces in all stages, so that momentum is not conserved and
+    /// absolute positions matter.
     pub fn have_fields_or_walls(&self) -> bool {
         !(self.fields.is_empty() && self.walls.is_empty())
     }
 
-    /// Each term that is not of bound atoms only, by itself, in the same order.
+    /// All terms but bonded ones, each by itself, in the same order.
     pub fn each(&self) -> impl Iterator<Item = Forces> + '_ {
         let pairs = self.pairs.iter().map(|term| Forces::from(term.clone()));
         let embedded = self.embedded.iter().map(|term| Forces::from(term.clone()));
@@ -125,7 +124,7 @@ impl Forces {
         pairs.chain(embedded).chain(dispersion).chain(electrostatics).chain(vacuum)
     }
 
-    /// What to do where a force is not finite.
+    /// Advice where a force is not finite.
     pub fn hint(&self) -> String {
         let mut hint = "two atoms came too close: minimise first, or shorten the time step".to_string();
         for term in &self.pairs {

@@ -6,8 +6,8 @@
 //! middle of a step (`SubSteps::apply_contact_friction`), so that forces are
 //! functions of positions alone.
 
-use crate::bonded::dihedral::{cross, dot};
 use crate::{PairEntry, PairKind, PairTerm, Truncation};
+use jostle_core::vector::{cross, dot};
 use jostle_core::{Error, Masses, Real, Result, System};
 
 /// The material of all grains, and their sizes.
@@ -17,11 +17,11 @@ pub struct Grains {
     pub stiffness: f64,
     /// The damping of velocities along the normal, by effective mass: 1 / time.
     pub normal_damping: f64,
-    /// That of the velocity at which surfaces slide on each other.
+    /// Damping of the velocity at which surfaces slide on each other.
     pub tangential_damping: f64,
     /// Coulomb's coefficient: the most that friction is, by what acts along the normal.
     pub friction: f64,
-    /// By species.
+    /// Radius by species.
     pub radius: Vec<f64>,
 }
 
@@ -37,7 +37,7 @@ impl Grains {
         term
     }
 
-    /// That of a wall, which is the last species.
+    /// Push of a wall, which is the last species.
     pub fn springs_of_wall(&self) -> PairTerm {
         let wall = self.radius.len();
         let mut term = self.no_springs(wall + 1);
@@ -61,8 +61,8 @@ impl Grains {
                 Masses::BySpecies(all.iter().zip(&self.radius).map(|(m, r)| inertia(m, *r)).collect())
             }
             Masses::ById(all) => {
-                let places = system.state.index_by_id().into_iter();
-                let radius = places.map(|place| self.radius[usize::from(system.state.species[place])]);
+                let indices = system.state.index_by_id().into_iter();
+                let radius = indices.map(|index| self.radius[usize::from(system.state.species[index])]);
                 Masses::ById(all.iter().zip(radius).map(|(m, r)| inertia(m, r)).collect())
             }
         }
@@ -100,20 +100,20 @@ impl Grains {
 /// A contact of a grain with another one or with a wall.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contact<R> {
-    /// How much less than the sum of radii the distance is.
+    /// Overlap: the sum of radii less the distance.
     pub overlap: R,
     /// The effective mass, m_a m_b / (m_a + m_b).
     pub mass: R,
-    /// How far the centres of the two are from where they touch; 0 for a wall.
+    /// Distances of the two centres from the point of contact; 0 for a wall.
     pub arms: [R; 2],
-    /// From the other to the grain, of length 1.
+    /// Unit vector from the other to the grain.
     pub normal: [R; 3],
 }
 
-/// What depends on velocities at a contact, eqs. 1 and 2: the force on the first grain (the other has the
-/// opposite), and what the torques on both are by minus their arms. `velocity` is that of the first
-/// centre relative to the other, `angular` the angular velocities of the two; the law is stiffness,
-/// normal damping, tangential damping and the coefficient of friction.
+/// Velocity-dependent forces at a contact, eqs. 1 and 2: the force on the first grain (the other has the
+/// opposite), and the torques on both divided by minus their arms. `velocity` is that of the first centre
+/// relative to the other, `angular` the angular velocities of the two; the coefficients are stiffness, normal
+/// damping, tangential damping and the coefficient of friction.
 #[inline(always)]
 pub fn friction<R: Real>(
     [stiffness, normal_damping, tangential_damping, most]: [R; 4],

@@ -1,4 +1,4 @@
-//! Every force term, each written once in [`jostle_core::Real`].
+//! Force terms, each written once in [`jostle_core::Real`].
 //!
 //! A pair potential is one file in [`pair`] and one line in its registry; parser, help,
 //! documentation table and tests follow from that line. Truncations wrap a potential and are
@@ -18,11 +18,11 @@
 //!    range, role in mixing rules and an example value in reduced units.
 //! 3. If the integral of r^2 u(r) beyond the cut-off exists in closed form, give it as
 //!    [`PairPotential::tail`]; long-range corrections become possible.
-//! 4. Add the type to `registry!` in `src/pair/registry.rs`.
+//! 4. Add a line `file::Type` to `pair_potentials!` in `src/pair/mod.rs`.
 //!
-//! `cargo test -p jostle-potentials` then compares the force with the exact derivative of the
-//! energy under every truncation, the tail with its quadrature, and looks at far lanes in single
-//! precision. Numbers of another engine belong into `crates/cpu/tests/reference_values.rs`.
+//! The tests of `cargo test -p jostle-potentials` then compare the force with the exact derivative of the
+//! energy under every truncation, the tail with its quadrature, and check that lanes beyond the cut-off are
+//! finite in single precision. Numbers of another engine belong into `crates/cpu/tests/reference_values.rs`.
 //!
 //! ```
 //! use jostle_core::{Dimension, Dual, Real};
@@ -103,6 +103,7 @@ pub mod potential;
 pub mod resolve;
 pub mod restraint;
 pub mod screening;
+pub mod spectrum;
 pub mod table;
 pub mod tail;
 pub mod term;
@@ -116,12 +117,13 @@ pub use embedded::{Embedded, EmbeddedKind, SuttonChen};
 pub use forces::Forces;
 pub use formula::Formula;
 pub use grains::Grains;
-pub use lattice_sum::{LatticeSum, Spectrum};
+pub use lattice_sum::LatticeSum;
 pub use mixing::Mixing;
 pub use pair::{PairFunction, PairKind, PairPotential, PairVisitor, Parameter, Preset};
 pub use potential::Potential;
 pub use resolve::{PairChoice, PairTermBuilder};
 pub use screening::Screening;
+pub use spectrum::Spectrum;
 pub use tail::Tail;
 pub use term::{PairEntry, PairTerm};
 pub use truncation::Truncation;

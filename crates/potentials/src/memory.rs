@@ -1,4 +1,4 @@
-//! Memory that forces need, before it is asked for.
+//! Memory that forces need, as an estimate before it is allocated.
 
 use crate::electrostatics::Method;
 use crate::electrostatics::reciprocal_space::Wave;
@@ -31,7 +31,7 @@ fn bytes_of_sum(sum: &LatticeSum, simbox: &SimBox, atoms: usize) -> f64 {
             BYTES_PER_POINT * points.iter().product::<f64>()
         }
         Method::Ewald { longest, .. } => {
-            // Half of all in a sphere, for of a wave and its opposite there is only one.
+            // Half of all wave vectors in a sphere, for of a wave and its opposite there is only one.
             let all = 4.0 / 3.0 * PI * longest.powi(3) * simbox.volume() / (2.0 * PI).powi(3);
             let phases = lengths.map(|length| longest * length / (2.0 * PI)).iter().sum::<f64>();
             0.5 * BYTES_PER_WAVE * all + BYTES_PER_PHASE * phases * atoms as f64
@@ -45,9 +45,9 @@ mod tests {
     use crate::Electrostatics;
     use crate::electrostatics::mesh;
 
-    /// What is said to be needed is no more than what is made then, and not much less.
+    /// The estimate is no more than the sums then use, and not much less.
     #[test]
-    fn meshes_and_waves_are_as_many_as_was_said() {
+    fn estimates_of_meshes_and_waves_are_close() {
         let simbox = SimBox::new([0.0; 3], [30.0, 25.0, 41.0], [5.0, 0.0, -3.0], [true; 3]).unwrap();
         let bytes = |method| {
             let charges = Electrostatics::new(method, 1.0, 9.0);

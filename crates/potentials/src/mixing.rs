@@ -1,6 +1,6 @@
 //! Mixing rules: the parameters of unlike pairs from those of like pairs.
 
-/// How the parameters of two unlike species follow from those of each species with itself.
+/// Rules by which the parameters of two unlike species follow from those of each species with itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mixing {
     /// Arithmetic mean of diameters, geometric mean of energies (Lorentz 1881, Berthelot 1898).
@@ -26,7 +26,7 @@ impl Mixing {
         }
     }
 
-    /// One line for help and documentation.
+    /// Description of one line for help and documentation.
     pub fn about(self) -> &'static str {
         match self {
             Mixing::LorentzBerthelot => "arithmetic mean of sigma, geometric mean of epsilon",

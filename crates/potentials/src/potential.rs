@@ -1,4 +1,4 @@
-//! What a pair force is made of: a potential of the registry, or what a user brings.
+//! Potentials of pair forces: one of the registry, a formula or a table.
 
 use crate::formula::Formula;
 use crate::pair::{At, PairFunction, PairKind, PairVisitor};
@@ -10,9 +10,9 @@ use std::sync::Arc;
 /// A pair potential, without the parameters of the pairs of species.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Potential {
-    /// One of the registry.
+    /// A potential of the registry.
     BuiltIn(PairKind),
-    /// One that is written down in the input.
+    /// A formula in the input.
     Formula(Arc<Formula>),
     /// Numbers, from files or from another potential; what happens at the cut-off is in them. The parameter of a pair is the
     /// place of its curve.
@@ -83,7 +83,7 @@ impl Potential {
         }
     }
 
-    /// How many coefficients there are.
+    /// Number of coefficients.
     pub fn n_coefficients(&self, truncation: Truncation) -> usize {
         match self {
             Potential::BuiltIn(kind) => kind.visit(truncation, CoefficientCount),
@@ -120,7 +120,7 @@ impl Potential {
     }
 }
 
-/// How many coefficients a potential has.
+/// Number of coefficients of a potential.
 struct CoefficientCount;
 
 impl PairVisitor for CoefficientCount {

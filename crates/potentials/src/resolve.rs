@@ -1,4 +1,4 @@
-//! From what an input file says about a pair force to the parameters of every pair of species.
+//! Resolution of a pair force: from the input file to the parameters of every pair of species.
 
 use crate::mixing::Mixing;
 use crate::pair::{Absent, MixesAs, PairKind, Parameter, Preset, Range};
@@ -6,14 +6,14 @@ use crate::term::{PairEntry, PairTerm};
 use crate::truncation::Truncation;
 use jostle_core::{Error, Result, Species, UnitSystem};
 
-/// What an input file says about one pair of species.
+/// Choice of the input file for one pair of species.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PairChoice {
     /// `"none"`: the two do not interact through this force.
     None,
     /// `{ epsilon = 1, sigma = 1 }`
     Given {
-        /// In the order of [`PairKind::parameters`]; `None` where not given.
+        /// Values in the order of [`PairKind::parameters`]; `None` where not given.
         parameters: Vec<Option<f64>>,
         /// The pair's own cut-off.
         cutoff: Option<f64>,
@@ -22,10 +22,10 @@ pub enum PairChoice {
 
 /// Builds a [`PairTerm`] from what is said about pairs of species, one after the other.
 ///
-/// What is said wins. What is left out follows from the charges of the two species (parameters
-/// with [`Absent::FromCharges`], unless one of them has a value of its own), else, for unlike
-/// pairs, from the mixing rule. Anything still open is an error: no two species are ever left
-/// without interaction unless [`PairChoice::None`] says so.
+/// Given values have priority. Absent ones follow from the charges of the two species (parameters with
+/// [`Absent::FromCharges`], unless one of them has a value of its own), else, for unlike pairs, from the
+/// mixing rule. Anything still open is an error: no two species are ever left without interaction unless
+/// [`PairChoice::None`] says so.
 ///
 /// ```
 /// use jostle_core::Species;
@@ -54,14 +54,14 @@ pub struct PairTermBuilder<'a> {
     cutoff: Option<f64>,
     mixing: Option<Mixing>,
     tail_correction: bool,
-    /// What pairs have that say nothing else, by parameter.
+    /// Values for pairs without their own, by parameter.
     common: Vec<Option<f64>>,
     /// Square by rows, symmetric.
     choices: Vec<Option<PairChoice>>,
 }
 
 impl<'a> PairTermBuilder<'a> {
-    /// Nothing is said yet. `coulomb` is the Coulomb constant of the unit system
+    /// A builder without any pair yet. `coulomb` is the Coulomb constant of the unit system
     /// ([`jostle_core::UnitSystem::coulomb`]).
     pub fn new(kind: PairKind, truncation: Truncation, species: &'a [Species], coulomb: f64) -> Self {
         let choices = vec![None; species.len() * species.len()];
@@ -227,7 +227,7 @@ impl<'a> PairTermBuilder<'a> {
         Ok(())
     }
 
-    /// What the two species do; `None` if they do not interact.
+    /// Interaction of two species; `None` if there is none.
     fn entry(&self, a: usize, b: usize) -> Result<Option<PairEntry>> {
         let (given, own_cutoff) = match self.choice(a, b) {
             Some(PairChoice::None) => return Ok(None),

@@ -6,15 +6,15 @@ use std::ops::Range;
 
 /// All restraints of a system, one term of its energy.
 ///
-/// Those at a distance are forces between atoms: the momentum is conserved, and they have a virial. Those
-/// at a place are external forces, like fields: they conserve no momentum. Where reference positions
-/// stay as the box changes they have no part in the virial either; where these follow the box (see
-/// [`Spring::center`]) their virial is what the energy does then, the sum of the forces times the vectors
-/// from the centre of the reference positions to the atoms (as GROMACS has it for `refcoord_scaling = com`;
-/// `posres` in its `position_restraints.cpp`).
+/// Restraints at a distance are forces between atoms: the momentum is conserved, and they have a virial.
+/// Restraints at a place are external forces, like fields: they conserve no momentum. Reference positions
+/// that stay as the box changes give no virial; if they follow the box (see [`Spring::center`]), the virial
+/// is the response of the energy, the sum of the forces times the vectors from the centre of the reference
+/// positions to the atoms (as GROMACS has it for `refcoord_scaling = com`; `posres` in its
+/// `position_restraints.cpp`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Restraints {
-    /// One for each `[[restraint]]`; anchors and distances name theirs by number.
+    /// Springs, one for each `[[restraint]]`; anchors and distances have theirs by number.
     pub springs: Vec<Spring>,
     /// Atoms that are held at a place.
     pub anchors: Vec<Anchor>,
@@ -22,7 +22,7 @@ pub struct Restraints {
     pub distances: Vec<Distance>,
 }
 
-/// What the anchors or distances of one `[[restraint]]` have in common.
+/// Common properties of the anchors or distances of one `[[restraint]]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spring {
     /// k, in energy / length^2.
@@ -72,7 +72,7 @@ pub struct Center {
 /// An atom of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroupMember {
-    /// Its id.
+    /// Id of the atom.
     pub id: u32,
     /// The part it has in the mass of the group.
     pub share: f64,
@@ -81,9 +81,8 @@ pub struct GroupMember {
 }
 
 impl Center {
-    /// The group of these atoms, which are nearest images of the first one at `places`: unbroken
-    /// positions, by id, when the run began. So a molecule across an edge of the box has its centre where
-    /// one would look for it.
+    /// A group of atoms, which are nearest images of the first one at `places`: unbroken positions, by id,
+    /// when the run began. The centre of a molecule across an edge of the box is then at that edge.
     pub fn new(system: &System, atoms: &[u32], places: &[Vec3]) -> Self {
         let (simbox, index_by_id) = (&system.simbox, system.state.index_by_id());
         let total: f64 = atoms.iter().map(|id| system.mass(index_by_id[*id as usize])).sum();
@@ -92,7 +91,7 @@ impl Center {
             let at = places[*id as usize];
             let d = [at[0] - first[0], at[1] - first[1], at[2] - first[2]];
             let (near, origin) = (simbox.nearest_image(d), simbox.origin());
-            // In units of the edges.
+            // Fractional coordinates of the shift.
             let cells = simbox.to_fractional([0, 1, 2].map(|k| origin[k] + near[k] - d[k]));
             let share = system.mass(index_by_id[*id as usize]) / total;
             GroupMember { id: *id, share, image: cells.map(|s| s.round() as i32) }
@@ -100,7 +99,7 @@ impl Center {
         Center { members: atoms.iter().map(member).collect() }
     }
 
-    /// Where it is; `order` is that of the state.
+    /// Position of the centre; `index_by_id` is that of the state.
     fn position(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec3 {
         let mut center = [0.0; 3];
         for GroupMember { id, share, image } in &self.members {
@@ -139,19 +138,19 @@ pub struct RestraintForce {
 /// Centres and distance forces of all restraints, which those on single atoms follow from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RestraintState {
-    /// By spring, where places are counted from.
+    /// Origins of the places of anchors, by spring.
     centers: Vec<Vec3>,
     /// The force of each restraint at a distance.
     pub distance_forces: Vec<RestraintForce>,
 }
 
 impl Restraints {
-    /// Whether there are none.
+    /// Returns true where there are no restraints.
     pub fn is_empty(&self) -> bool {
         self.anchors.is_empty() && self.distances.is_empty()
     }
 
-    /// Another k for each spring, in their order.
+    /// Sets the stiffness of each spring, in their order.
     ///
     /// # Errors
     /// If there are more or fewer springs.
@@ -164,13 +163,13 @@ impl Restraints {
         Ok(())
     }
 
-    /// By spring, where the places of its anchors are counted from in a box.
+    /// Origins of the places of anchors in a box, by spring.
     pub fn centers(&self, simbox: &SimBox) -> Vec<Vec3> {
         let center = |spring: &Spring| spring.center.map_or([0.0; 3], |s| simbox.to_cartesian(s));
         self.springs.iter().map(center).collect()
     }
 
-    /// Their state now; `order` is that of the atoms.
+    /// Centres and distance forces of a state; `index_by_id` is that of the atoms.
     pub fn at(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> RestraintState {
         RestraintState {
             centers: self.centers(simbox),
@@ -198,16 +197,16 @@ impl Restraints {
 /// The restraints on each atom.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AtomRestraints {
-    /// By id, where an atom's numbers begin, and where those of the last one end; empty without restraints.
+    /// Beginning of each atom's numbers, by id, and the end of the last one's; empty without restraints.
     pub first: Vec<u32>,
     /// Numbers of anchors, then, counted on from these, of restraints at a distance.
     pub numbers: Vec<u32>,
-    /// What part of the force of the latter an atom gets, with its sign.
+    /// Part of the force of the latter that an atom gets, with its sign.
     pub shares: Vec<f64>,
 }
 
 impl AtomRestraints {
-    /// Those of so many atoms.
+    /// Restraints of `n` atoms, by id.
     pub fn new(restraints: &Restraints, n: usize) -> Self {
         if restraints.is_empty() {
             return AtomRestraints::default();
@@ -304,7 +303,7 @@ mod tests {
             }
         }
         assert_eq!(spring(0.0, [0.0, 0.0, 5.0]), (0.5 * 5.0 * 1e-200, -5.0));
-        // What does not act has neither energy nor force.
+        // A spring without stiffness has neither energy nor force.
         assert_eq!(spring(4.0, [0.0, 0.0, 0.0]), (0.0, 0.0));
     }
 

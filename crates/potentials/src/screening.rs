@@ -1,4 +1,4 @@
-//! How far electrons let a charge be felt: the screening length of [`crate::pair::Yukawa`].
+//! Screening by electrons: the screening length of [`crate::pair::Yukawa`].
 
 use jostle_core::units::Dimension;
 use jostle_core::{Error, Result, UnitSystem};
@@ -24,7 +24,7 @@ pub enum Screening {
 }
 
 impl Screening {
-    /// All of them, in the order of the documentation.
+    /// All models, in the order of the documentation.
     pub const ALL: [Screening; 3] =
         [Screening::ThomasFermi, Screening::Relativistic, Screening::UltraRelativistic];
 
@@ -40,10 +40,10 @@ impl Screening {
     /// The screening length in electrons of this number density.
     ///
     /// # Errors
-    /// If the density is not positive, or the units are reduced: they know no electrons.
+    /// If the density is not positive, or the units are reduced and have no electrons.
     pub fn length(self, density: f64, units: UnitSystem) -> Result<f64> {
         let Some(metre) = units.from_si(Dimension::LENGTH) else {
-            return Err(Error::input(format!("units = \"{units}\" are reduced and know no electrons"))
+            return Err(Error::input(format!("units = \"{units}\" are reduced and have no electrons"))
                 .hint("give screening_length, or choose other units"));
         };
         if !(density > 0.0 && density.is_finite()) {
@@ -65,8 +65,8 @@ impl Screening {
 mod tests {
     use super::*;
 
-    /// In a metal: 1 / lambda = (16 / 3 pi^2)^(1/3) k_F sqrt(r_s / a_0) with r_s the radius of the
-    /// sphere that an electron has for itself (Ashcroft and Mermin, Solid State Physics, 17.55).
+    /// Screening in a metal: 1 / lambda = (16 / 3 pi^2)^(1/3) k_F sqrt(r_s / a_0) with r_s the radius of the
+    /// sphere that holds one electron (Ashcroft and Mermin, Solid State Physics, 17.55).
     #[test]
     fn slow_electrons_screen_as_in_metals() {
         let bohr = 0.529177210903;
@@ -75,14 +75,14 @@ mod tests {
         let length = Screening::ThomasFermi.length(density, UnitSystem::Metal).unwrap();
         let k_f = (3.0 * PI * PI * density).cbrt();
         assert!((length * (16.0 / (3.0 * PI * PI)).cbrt() * k_f * 3.93f64.sqrt() - 1.0).abs() < 1e-8);
-        // At such densities electrons are slow ...
+        // Electrons at such densities are slow.
         let relativistic = Screening::Relativistic.length(density, UnitSystem::Metal).unwrap();
         assert!((relativistic / length - 1.0).abs() < 1e-4);
     }
 
     /// ... and in the crust of a neutron star they are as good as massless.
     #[test]
-    fn fast_electrons_forget_their_mass() {
+    fn fast_electrons_screen_as_massless_ones() {
         let density = 0.2 * 0.05;
         let [any, fast] = [Screening::Relativistic, Screening::UltraRelativistic]
             .map(|s| s.length(density, UnitSystem::Nuclear).unwrap());

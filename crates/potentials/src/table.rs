@@ -2,7 +2,7 @@
 //! tables (J. C. Phillips et al., "Scalable molecular dynamics with NAMD", J. Comput. Chem. 26
 //! (2005) 1781), between knots that are evenly spaced in it.
 //!
-//! How a row is looked up is each engine's own business; what it means is [`energy_and_force`].
+//! The look-up of a row is part of each engine; its meaning is [`energy_and_force`].
 
 use crate::embedded::cubic;
 use crate::pair::At;
@@ -16,10 +16,10 @@ pub const ROW: usize = 4;
 /// (so that row 1 begins at the first distance), the pair's first row, and its last one.
 pub const N_COEFFICIENTS: usize = 4;
 
-/// Wanted of a curve, relative to energy and r times force: what single precision rounds.
+/// Error of a curve that is aimed at, relative to energy and r times force: the rounding of single precision.
 const WANTED: f64 = 1e-7;
 
-/// Where a table must begin at the latest, as a fraction of the cut-off.
+/// Largest distance at which a table may begin, as a fraction of the cut-off.
 const NEAREST: f64 = 0.4;
 
 /// Fewest and most intervals of a curve. A row is 16 bytes in single precision.
@@ -40,17 +40,17 @@ pub struct Curve {
 /// The curves of a force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tables {
-    /// What the energies are called.
+    /// Name of the energies.
     name: &'static str,
     curves: Vec<Curve>,
-    /// Where the rows of each curve begin.
+    /// First row of each curve.
     first: Vec<usize>,
 }
 
 impl Curve {
-    /// A curve through energies and forces (-du/dr) that are a function of the distance, from a
-    /// distance greater than zero up to a cut-off. There are as many knots as it takes for the error
-    /// in between to be no more than single precision rounds, if 8192 are enough.
+    /// A curve through energies and forces (-du/dr) that are a function of the distance, from a distance
+    /// greater than zero up to a cut-off. The number of knots is the smallest for which the error in between
+    /// is no more than the rounding of single precision, up to 8192.
     pub fn through(from: f64, cutoff: f64, function: impl Fn(f64) -> (f64, f64)) -> Curve {
         let mut n = INTERVALS[0];
         loop {
@@ -94,8 +94,8 @@ impl Curve {
     }
 
     fn error_between(&self, function: &impl Fn(f64) -> (f64, f64)) -> f64 {
-        let place = |k: usize| (self.start + (k as f64 + 0.5) / (3.0 * self.per_square)).sqrt();
-        self.error((0..3 * self.n_intervals()).map(place), function)
+        let middle = |k: usize| (self.start + (k as f64 + 0.5) / (3.0 * self.per_square)).sqrt();
+        self.error((0..3 * self.n_intervals()).map(middle), function)
     }
 
     /// The largest difference to a function at some distances, relative to energy and r times force;
@@ -120,7 +120,7 @@ impl Curve {
         energy_and_force(x - row, self.per_square, self.rows[row as usize])
     }
 
-    /// How many cubics there are.
+    /// Number of cubics.
     pub fn n_intervals(&self) -> usize {
         self.rows.len() - 2
     }
@@ -132,7 +132,7 @@ impl Curve {
 }
 
 impl Tables {
-    /// Curves, which pairs of species know by their places.
+    /// Tables of curves, which pairs of species have by index.
     pub fn new(name: &'static str, curves: Vec<Curve>) -> Tables {
         let mut rows = 0;
         let first = curves.iter().map(|curve| {
@@ -157,13 +157,13 @@ impl Tables {
         self.curves.iter().flat_map(|curve| &curve.rows)
     }
 
-    /// What an engine needs to find the row of a distance, see [`N_COEFFICIENTS`].
+    /// Coefficients by which an engine finds the row of a distance, see [`N_COEFFICIENTS`].
     pub fn coefficients(&self, curve: usize) -> Option<[f64; N_COEFFICIENTS]> {
         let Curve { start, per_square, rows, .. } = self.curves.get(curve)?;
         Some([*per_square, start * per_square - 1.0, self.first[curve] as f64, (rows.len() - 1) as f64])
     }
 
-    /// How far a squared distance is beyond the beginning of its row, and the row.
+    /// Distance of a squared distance from the beginning of its row, and the row.
     pub fn look_up(&self, r2: f64, c: &[f64]) -> (f64, [f64; ROW]) {
         let [per_square, start, first, last] = c[..N_COEFFICIENTS] else {
             return (f64::NAN, [f64::NAN; ROW]);
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Four times as many knots make the force 64 times as exact.
+    /// Errors of the force with four times as many knots are 64 times smaller.
     #[test]
     fn errors_fall_as_the_cube_of_the_spacing() {
         let error = |n| Curve::with(n, 0.9, 2.5, &lennard_jones).error_between(&lennard_jones);

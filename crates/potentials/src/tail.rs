@@ -1,11 +1,11 @@
 //! Long-range corrections: what a uniform fluid has that a truncated potential lacks.
 //!
-//! With w(r) = u(r) less the truncated potential, of pairs of atoms of which nothing is known but that they
-//! are evenly spread: the energy is 2 pi N_a N_b / V times the integral of r^2 w, summed over ordered pairs of
+//! Energy and virial are integrals over w(r) = u(r) less the truncated potential, for pairs of atoms that are
+//! spread evenly: the energy is 2 pi N_a N_b / V times the integral of r^2 w, summed over ordered pairs of
 //! species, and the virial (trace / 3) -1/3 of that with r^3 dw/dr (M. P. Allen and D. J. Tildesley, Computer
-//! Simulation of Liquids, 2.8). Beyond the cut-off w is u. Within it a switched potential lacks w from where
-//! switching starts, as in OpenMM, and a shifted one u(rc) with all its neighbours. As an atom is not one of
-//! these, its own share of an even density is taken off again, as in GROMACS.
+//! Simulation of Liquids, 2.8). Beyond the cut-off w is u. Within it a switched potential lacks w from the
+//! beginning of the switch, as in OpenMM, and a shifted one u(rc) with all its neighbours. As an atom is not
+//! one of these, its own share of an even density is subtracted, as in GROMACS.
 
 use crate::potential::Potential;
 use crate::table::Tables;
@@ -15,12 +15,12 @@ use std::f64::consts::PI;
 
 /// Integrals over what one pair of species lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Lacking {
-    /// That of r^2 w(r).
+pub(crate) struct TailIntegrals {
+    /// Integral of r^2 w(r).
     energy: f64,
-    /// That of r^3 dw/dr.
+    /// Integral of r^3 dw/dr.
     virial: f64,
-    /// What w is around an atom.
+    /// Value of w around an atom.
     near: f64,
 }
 
@@ -33,8 +33,8 @@ pub struct Tail {
     energy: f64,
 }
 
-impl Lacking {
-    /// What a potential lacks under a truncation.
+impl TailIntegrals {
+    /// Integrals for a potential under a truncation.
     ///
     /// # Errors
     /// If the integral diverges or is not known, or the truncation leaves nothing of the potential as it was.
@@ -43,22 +43,22 @@ impl Lacking {
         truncation: Truncation,
         parameters: &[f64],
         cutoff: f64,
-    ) -> Result<Lacking> {
+    ) -> Result<TailIntegrals> {
         let Some([beyond, virial]) = potential.tail(parameters, cutoff) else {
             return Err(Error::input(format!("there is no tail correction for {}", potential.name()))
                 .hint("leave out tail_correction and use a longer cut-off"));
         };
         match truncation {
-            Truncation::Plain => Ok(Lacking { energy: beyond, virial, near: 0.0 }),
+            Truncation::Plain => Ok(TailIntegrals { energy: beyond, virial, near: 0.0 }),
             Truncation::Shifted => {
                 let shift = energy(potential, Truncation::Plain, parameters, cutoff)(cutoff);
-                Ok(Lacking::continuous(beyond + shift * cutoff.powi(3) / 3.0, shift))
+                Ok(TailIntegrals::continuous(beyond + shift * cutoff.powi(3) / 3.0, shift))
             }
             Truncation::Switched { from } => {
                 let whole = energy(potential, Truncation::Plain, parameters, cutoff);
                 let switched = energy(potential, truncation, parameters, cutoff);
                 let lost = |r: f64| r * r * (whole(r) - switched(r));
-                Ok(Lacking::continuous(beyond + integral(from * cutoff, cutoff, lost), 0.0))
+                Ok(TailIntegrals::continuous(beyond + integral(from * cutoff, cutoff, lost), 0.0))
             }
             Truncation::ForceShifted => {
                 let message = "tail_correction = true together with truncation = \"force-shifted\"";
@@ -70,9 +70,9 @@ impl Lacking {
         }
     }
 
-    /// Where w is continuous: by parts, the virial's integral is -3 times that of the energy.
-    fn continuous(energy: f64, near: f64) -> Lacking {
-        Lacking { energy, virial: -3.0 * energy, near }
+    /// Integrals where w is continuous: by parts, the virial's integral is -3 times that of the energy.
+    fn continuous(energy: f64, near: f64) -> TailIntegrals {
+        TailIntegrals { energy, virial: -3.0 * energy, near }
     }
 }
 
@@ -87,7 +87,7 @@ fn energy<'a>(
     move |r| potential.evaluate(truncation, r * r, &c, Tables::look_up).0
 }
 
-/// Of Gauss and Legendre: places from -1 to 1, and weights.
+/// Abscissas from -1 to 1 and weights of Gauss and Legendre.
 const GAUSS: [[f64; 2]; 5] = [
     [-0.906_179_845_938_664, 0.236_926_885_056_189_1],
     [-0.538_469_310_105_683_1, 0.478_628_670_499_366_5],
@@ -104,17 +104,17 @@ fn integral(from: f64, to: f64, function: impl Fn(f64) -> f64) -> f64 {
     let half = 0.5 * (to - from) / STRETCHES as f64;
     let stretch = |k: usize| {
         let middle = from + (2.0 * k as f64 + 1.0) * half;
-        GAUSS.iter().map(|[place, weight]| weight * function(middle + half * place)).sum::<f64>()
+        GAUSS.iter().map(|[abscissa, weight]| weight * function(middle + half * abscissa)).sum::<f64>()
     };
     half * (0..STRETCHES).map(stretch).sum::<f64>()
 }
 
 impl Tail {
     /// Adds what so many ordered pairs of atoms lack, of `atoms` in all.
-    pub(crate) fn add(&mut self, lacking: &Lacking, pairs: f64, atoms: f64) {
-        self.times_volume[0] += 2.0 * PI * pairs * lacking.energy;
-        self.times_volume[1] -= 2.0 * PI * pairs * lacking.virial / 3.0;
-        self.energy -= 0.5 * pairs / atoms * lacking.near;
+    pub(crate) fn add(&mut self, integrals: &TailIntegrals, pairs: f64, atoms: f64) {
+        self.times_volume[0] += 2.0 * PI * pairs * integrals.energy;
+        self.times_volume[1] -= 2.0 * PI * pairs * integrals.virial / 3.0;
+        self.energy -= 0.5 * pairs / atoms * integrals.near;
     }
 
     /// Energy and virial (trace / 3) in a box of this volume.

@@ -4,16 +4,16 @@
 use crate::formula::{Formula, Mistake};
 use crate::potential::Potential;
 use crate::table::{Curve, ROW, Tables};
-use crate::tail::{Lacking, Tail};
+use crate::tail::{Tail, TailIntegrals};
 use crate::truncation::Truncation;
 use jostle_core::{Error, Real, Result};
 
 /// The interaction of one pair of species.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairEntry {
-    /// In the order of [`Potential::parameters`].
+    /// Values in the order of [`Potential::parameters`].
     pub parameters: Vec<f64>,
-    /// Beyond this distance there is no interaction.
+    /// Distance beyond which there is no interaction.
     pub cutoff: f64,
 }
 
@@ -22,10 +22,10 @@ pub struct PairEntry {
 pub struct PairTerm {
     /// The potential.
     pub potential: Potential,
-    /// What happens at the cut-off.
+    /// Truncation at the cut-off.
     pub truncation: Truncation,
-    /// What is corrected for, by entry; `None` where nothing is.
-    lacking: Option<Vec<Option<Lacking>>>,
+    /// Integrals of the tail correction, by entry; `None` without a correction.
+    integrals: Option<Vec<Option<TailIntegrals>>>,
     n_species: usize,
     /// Upper triangle by rows; `None` where two species do not interact through this term.
     entries: Vec<Option<PairEntry>>,
@@ -36,7 +36,7 @@ impl PairTerm {
     pub fn new(potential: impl Into<Potential>, truncation: Truncation, n_species: usize) -> Self {
         let entries = vec![None; n_species * (n_species + 1) / 2];
         let potential = potential.into();
-        PairTerm { potential, truncation, lacking: None, n_species, entries }
+        PairTerm { potential, truncation, integrals: None, n_species, entries }
     }
 
     /// A term with the same interaction between all atoms of a single species.
@@ -51,44 +51,45 @@ impl PairTerm {
         term
     }
 
-    /// The term with energy and pressure corrected for what the whole potential has beyond the cut-off and
-    /// for what a shift or a switch takes from it, as if the fluid were uniform.
+    /// The term with energy and pressure corrected for the potential beyond the cut-off and for the part that
+    /// a shift or a switch takes from it, as if the fluid were uniform.
     ///
     /// # Errors
     /// If the truncation changes forces at every distance, or the integral diverges or is not known.
     pub fn with_tail_correction(mut self) -> Result<Self> {
-        let lacking = |e: &PairEntry| Lacking::of(&self.potential, self.truncation, &e.parameters, e.cutoff);
-        let all = self.entries.iter().map(|entry| entry.as_ref().map(lacking).transpose());
-        self.lacking = Some(all.collect::<Result<_>>()?);
+        let integrals =
+            |e: &PairEntry| TailIntegrals::of(&self.potential, self.truncation, &e.parameters, e.cutoff);
+        let all = self.entries.iter().map(|entry| entry.as_ref().map(integrals).transpose());
+        self.integrals = Some(all.collect::<Result<_>>()?);
         Ok(self)
     }
 
-    /// Whether energy and pressure are corrected for the tail beyond the cut-off.
+    /// Returns true where energy and pressure are corrected for the tail beyond the cut-off.
     pub fn tail_correction(&self) -> bool {
-        self.lacking.is_some()
+        self.integrals.is_some()
     }
 
-    fn place(&self, a: usize, b: usize) -> usize {
+    fn index(&self, a: usize, b: usize) -> usize {
         let (a, b) = (a.min(b), a.max(b));
         a * self.n_species - a * (a + 1) / 2 + b
     }
 
     /// Sets the interaction of two species.
     pub fn set(&mut self, a: usize, b: usize, entry: PairEntry) {
-        let place = self.place(a, b);
-        if let Some(lacking) = &mut self.lacking {
-            let found = Lacking::of(&self.potential, self.truncation, &entry.parameters, entry.cutoff);
-            lacking[place] = found.ok();
+        let index = self.index(a, b);
+        if let Some(integrals) = &mut self.integrals {
+            let found = TailIntegrals::of(&self.potential, self.truncation, &entry.parameters, entry.cutoff);
+            integrals[index] = found.ok();
         }
-        self.entries[place] = Some(entry);
+        self.entries[index] = Some(entry);
     }
 
     /// The interaction of two species.
     pub fn get(&self, a: usize, b: usize) -> Option<&PairEntry> {
-        self.entries[self.place(a, b)].as_ref()
+        self.entries[self.index(a, b)].as_ref()
     }
 
-    /// How many species the term knows.
+    /// Number of species.
     pub fn n_species(&self) -> usize {
         self.n_species
     }
@@ -104,8 +105,8 @@ impl PairTerm {
         Some(self.potential.coefficients(self.truncation, &entry.parameters, entry.cutoff))
     }
 
-    /// The same term as the formula that stands in its documentation, for a potential of the
-    /// registry; another one stays what it is.
+    /// The term as the formula of its documentation, for a potential of the registry; another one stays as it
+    /// is.
     ///
     /// # Errors
     /// If the documentation's formula cannot be understood.
@@ -113,10 +114,10 @@ impl PairTerm {
         let Potential::BuiltIn(kind) = self.potential else { return Ok(self.clone()) };
         let formula = Formula::new(kind.formula())?;
         let own: Vec<&str> = self.potential.parameters();
-        let places: Vec<Option<usize>> =
+        let positions: Vec<Option<usize>> =
             formula.parameters().iter().map(|name| own.iter().position(|p| p == name)).collect();
         let parameters = |entry: &PairEntry| {
-            places
+            positions
                 .iter()
                 .map(|k| k.and_then(|k| entry.parameters.get(k)).copied().unwrap_or(f64::NAN))
                 .collect()
@@ -129,7 +130,7 @@ impl PairTerm {
         let term = PairTerm {
             potential: formula.into(),
             truncation,
-            lacking: None,
+            integrals: None,
             n_species,
             entries: entries.collect(),
         };
@@ -158,13 +159,12 @@ impl PairTerm {
         Ok(self)
     }
 
-    /// The same term by tables, see [`crate::table`]: for potentials that take longer to compute than
-    /// to look up. Atoms must not come nearer than the first distance of a table
-    /// ([`Curve::towards_zero`]).
+    /// The term as tables, see [`crate::table`]: for potentials that take longer to compute than to look up.
+    /// Atoms must not come nearer than the first distance of a table ([`Curve::towards_zero`]).
     ///
     /// # Errors
-    /// If a table would not be as exact as single precision, or there is a tail correction, which
-    /// tables do not know.
+    /// If a table would not be as exact as single precision, or there is a tail correction, which tables do
+    /// not have.
     pub fn tabulated(&self) -> Result<PairTerm> {
         if self.tail_correction() {
             return Err(Error::input("tabulate = true together with tail_correction = true")
@@ -194,19 +194,19 @@ impl PairTerm {
         Ok(PairTerm {
             potential: Tables::new(self.potential.name(), curves).into(),
             truncation: Truncation::Plain,
-            lacking: None,
+            integrals: None,
             n_species: self.n_species,
             entries,
         })
     }
 
-    /// Where the last of its tables begins; `None` for other potentials.
+    /// Beginning of the last of its tables; `None` for other potentials.
     pub fn table_begins(&self) -> Option<f64> {
         let Potential::Table(tables) = &self.potential else { return None };
         tables.curves().iter().map(Curve::from).reduce(f64::max)
     }
 
-    /// How many coefficients there are for two species.
+    /// Number of coefficients of two species.
     pub fn n_coefficients(&self) -> usize {
         self.potential.n_coefficients(self.truncation)
     }
@@ -217,7 +217,7 @@ impl PairTerm {
         self.evaluate_with(r2, c, Tables::look_up)
     }
 
-    /// The same for any kind of number; see [`Potential::evaluate`].
+    /// Energy and force over distance for any type of number; see [`Potential::evaluate`].
     pub fn evaluate_with<R: Real>(
         &self,
         r2: R,
@@ -230,12 +230,12 @@ impl PairTerm {
     /// The long-range correction for so many atoms of each species; none unless it was asked for.
     pub fn tail(&self, counts: &[usize]) -> Tail {
         let mut tail = Tail::default();
-        let Some(lacking) = &self.lacking else { return tail };
+        let Some(integrals) = &self.integrals else { return tail };
         let atoms = counts.iter().sum::<usize>() as f64;
         for a in 0..self.n_species {
             for b in 0..self.n_species {
-                if let Some(lacking) = &lacking[self.place(a, b)] {
-                    tail.add(lacking, counts[a] as f64 * counts[b] as f64, atoms);
+                if let Some(integrals) = &integrals[self.index(a, b)] {
+                    tail.add(integrals, counts[a] as f64 * counts[b] as f64, atoms);
                 }
             }
         }

@@ -1,13 +1,13 @@
-//! What happens at the cut-off. Each truncation wraps a potential and is a potential itself; its
-//! own coefficients come after those of the potential.
+//! Truncations at the cut-off. Each of them wraps a potential and is a potential itself; its own coefficients
+//! come after those of the potential.
 //!
-//! None of them looks at the cut-off: a kernel never calls them beyond it.
+//! The cut-off is not tested here: a kernel never calls truncations beyond it.
 
 use crate::pair::{At, PairFunction, PairVisitor};
 use jostle_core::Real;
 use std::marker::PhantomData;
 
-/// What happens at the cut-off.
+/// Truncation of a potential at the cut-off.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Truncation {
     /// The energy jumps to zero at the cut-off.
@@ -20,7 +20,7 @@ pub enum Truncation {
     /// S = 1 - 10 x^3 + 15 x^4 - 6 x^5, x = (r - from) / (rc - from). Energy, force and its
     /// slope are continuous.
     Switched {
-        /// Where switching starts, as a fraction of the cut-off.
+        /// Beginning of the switch, as a fraction of the cut-off.
         from: f64,
     },
 }
@@ -64,7 +64,7 @@ impl Truncation {
         self.visit::<Precomputed, _>(At { r2, coefficients: &[energy, force_over_r, c[0], c[1]] })
     }
 
-    /// Whether the truncated force depends on the energy, too.
+    /// Returns true where the truncated force depends on the energy, too.
     pub fn force_needs_energy(self) -> bool {
         matches!(self, Truncation::Switched { .. })
     }
@@ -81,7 +81,7 @@ impl Truncation {
     }
 }
 
-/// See [`Truncation::Plain`].
+/// Wrapper for [`Truncation::Plain`].
 #[derive(Debug, Clone, Copy)]
 pub struct Plain<P>(PhantomData<P>);
 
@@ -94,7 +94,7 @@ impl<P: PairFunction> PairFunction for Plain<P> {
     }
 }
 
-/// See [`Truncation::Shifted`].
+/// Wrapper for [`Truncation::Shifted`].
 #[derive(Debug, Clone, Copy)]
 pub struct Shifted<P>(PhantomData<P>);
 
@@ -108,7 +108,7 @@ impl<P: PairFunction> PairFunction for Shifted<P> {
     }
 }
 
-/// See [`Truncation::ForceShifted`].
+/// Wrapper for [`Truncation::ForceShifted`].
 #[derive(Debug, Clone, Copy)]
 pub struct ForceShifted<P>(PhantomData<P>);
 
@@ -124,7 +124,7 @@ impl<P: PairFunction> PairFunction for ForceShifted<P> {
     }
 }
 
-/// See [`Truncation::Switched`].
+/// Wrapper for [`Truncation::Switched`].
 #[derive(Debug, Clone, Copy)]
 pub struct Switched<P>(PhantomData<P>);
 

@@ -20,7 +20,7 @@ impl Vacuum {
     /// The names of its energies.
     pub const TERMS: [&'static str; 2] = ["lennard-jones", "coulomb"];
 
-    /// From epsilon and sigma of two species.
+    /// Forces from epsilon and sigma of two species.
     pub fn new(n_species: usize, coulomb: f64, parameters: impl Fn(usize, usize) -> [f64; 2]) -> Self {
         let mut lennard_jones = PairTerm::new(PairKind::LennardJones, Truncation::Plain, n_species);
         for a in 0..n_species {
@@ -37,7 +37,7 @@ impl Vacuum {
         scaled_charges(self.coulomb, system)
     }
 
-    /// The two coefficients of two species that [`Vacuum::evaluate`] wants before the strength.
+    /// The two coefficients of two species for [`Vacuum::evaluate`].
     pub fn coefficients(&self, a: usize, b: usize) -> [f64; 2] {
         let coefficients = self.lennard_jones.coefficients(a, b).unwrap_or_default();
         std::array::from_fn(|k| coefficients.get(k).copied().unwrap_or(0.0))

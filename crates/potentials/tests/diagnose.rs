@@ -19,11 +19,12 @@ fn lennard_jones() -> PairTerm {
     PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5)
 }
 
-fn message(system: &System, forces: &Forces, precision: Precision, place: usize) -> String {
-    diagnose::force(system, forces, precision, place).message().to_string()
+fn message(system: &System, forces: &Forces, precision: Precision, index: usize) -> String {
+    diagnose::force(system, forces, precision, index).message().to_string()
 }
 
-/// Through the face of the box, past an atom that is nearer to other ones, and one that is excluded.
+/// The partner is across the face of the box; another atom is nearer but not to this one, and one is
+/// excluded.
 #[test]
 fn the_partner_of_a_pair_is_named() {
     let near = [[19.9999, 1.0, 1.0], [5.0; 3], [1.0, 1.0, 1.0], [0.0005, 1.0, 1.0], [19.9998, 1.0, 1.0]];
@@ -39,7 +40,7 @@ fn the_partner_of_a_pair_is_named() {
     assert_eq!(found, "the 'lennard-jones' force on atom 5 is not finite; atom 2 is 6.000e-4 away");
 }
 
-/// Two forces, each of which f32 can hold, and not their sum.
+/// Forces of two pairs are in the range of f32, their sum is not.
 #[test]
 fn the_strongest_part_of_a_force_that_is_too_large_is_named() {
     let system = system(&[[5.0; 3], [5.0, 5.0, 5.002], [5.0, 5.0, 5.8]]);
@@ -53,7 +54,7 @@ fn the_strongest_part_of_a_force_that_is_too_large_is_named() {
 }
 
 #[test]
-fn every_kind_of_force_is_looked_at() {
+fn every_kind_of_force_is_diagnosed() {
     let mut charged = system(&[[5.0; 3], [9.0; 3], [9.0; 3]]);
     charged.charges = vec![1.0, -1.0, 1.0];
     let direct = Electrostatics::new(Method::Cutoff, 1.0, 3.0);
@@ -74,7 +75,7 @@ fn metal_of(metal: &SuttonChen) -> jostle_potentials::Embedded {
 }
 
 #[test]
-fn what_is_bound_is_named_with_all_its_atoms() {
+fn bonded_terms_are_named_with_all_their_atoms() {
     let mut bent = system(&[[5.0; 3], [6.0, 5.0, 5.0], [6.0, 5.0, 5.0]]);
     bent.topology.angle_types = vec!["a".into()];
     bent.topology.angles = vec![Angle { kind: 0, atoms: [0, 1, 2] }];
@@ -92,7 +93,7 @@ fn what_is_bound_is_named_with_all_its_atoms() {
 }
 
 #[test]
-fn an_atom_without_a_place_is_said_to_have_none() {
+fn an_atom_without_a_position_is_reported() {
     let lost = system(&[[5.0; 3], [f64::NAN, 1.0, 1.0]]);
     let found = message(&lost, &Forces::from(lennard_jones()), Precision::Double, 1);
     assert_eq!(found, "the position of atom 2 is not finite");

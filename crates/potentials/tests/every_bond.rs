@@ -1,5 +1,5 @@
-//! What every bond, angle and dihedral of the registry must satisfy. A new one is tested here by the line
-//! that registers it.
+//! Tests of every bond, angle and dihedral of the registry. A new one is tested here by the line that
+//! registers it.
 
 use jostle_core::Dual;
 use jostle_core::random::{Purpose, Stream};
@@ -106,8 +106,8 @@ impl DihedralVisitor for DihedralAt<'_> {
     }
 }
 
-/// Three vectors whose dihedral angle is `phi` and whose bends are `first` and `last`, from 0 where
-/// they are straight, in some direction.
+/// Three vectors in some direction whose dihedral angle is `phi` and whose bends are `first` and `last`, 0
+/// for a straight line.
 fn turned(phi: f64, first: f64, last: f64, trial: u32) -> Vectors {
     let mut random = Stream::new(7, Purpose::Placement, trial, 0);
     let x = random.direction();
@@ -157,9 +157,9 @@ fn forces_of_dihedrals_are_the_exact_derivatives_of_their_energies() {
     }
 }
 
-/// No force and no torque on the whole: forces of vectors are internal, and turn nothing.
+/// The total force and torque vanish: forces of vectors are internal, and exert no torque.
 #[test]
-fn dihedrals_turn_nothing_as_a_whole() {
+fn dihedrals_exert_no_torque_as_a_whole() {
     for kind in DihedralKind::ALL {
         let c = kind.coefficients(&examples(kind.parameters()));
         let vectors = turned(0.7, 1.2, 0.9, 1);
@@ -171,7 +171,7 @@ fn dihedrals_turn_nothing_as_a_whole() {
     }
 }
 
-/// Three or four atoms in a line have no dihedral angle; nothing becomes infinite.
+/// Atoms in a line, three or four of them, have no dihedral angle; nothing becomes infinite.
 #[test]
 fn straight_dihedrals_have_finite_forces() {
     for kind in DihedralKind::ALL {
@@ -219,7 +219,7 @@ fn dihedrals_at_known_angles() {
     }
 }
 
-/// Four atoms by hand, and the sign that IUPAC gives a right-handed screw.
+/// Coordinates by hand, and the sign of IUPAC for a right-handed screw.
 #[test]
 fn right_handed_screws_are_positive() {
     let turn = DihedralAngle::new([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]);

@@ -1,5 +1,5 @@
-//! What every pair potential of the registry must satisfy, under every truncation. A new
-//! potential is tested here by the line that registers it.
+//! Tests of every pair potential of the registry, under every truncation. A new potential is tested here by
+//! the line that registers it.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Dual, Real};
@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
 
-/// One potential, truncation and set of parameters.
+/// A potential, a truncation and a set of parameters.
 #[derive(Debug, Clone)]
 struct Case {
     kind: PairKind,
@@ -19,8 +19,7 @@ struct Case {
 }
 
 impl Case {
-    /// Every potential and truncation with the example parameters and some random ones around
-    /// them.
+    /// All potentials and truncations with the example parameters and some random ones around them.
     fn all() -> Vec<Case> {
         let mut cases = Vec::new();
         for &kind in PairKind::ALL {
@@ -87,7 +86,7 @@ fn forces_are_the_exact_derivatives_of_energies() {
     for case in Case::all() {
         for r in distances(case.cutoff) {
             let exact = case.at(r);
-            // Where the force passes through zero, rounding is relative to what cancels there.
+            // Rounding at a zero of the force is relative to the parts that cancel there.
             let scale = exact.force.abs() + exact.energy.abs() / r;
             let error = (exact.force + exact.slope).abs() / scale;
             assert!(error < 1e-12, "{case:?} at r = {r}: {} is not {}", exact.force, -exact.slope);
@@ -154,7 +153,7 @@ fn tails_equal_their_quadrature() {
         };
         let n = 4000;
         let mut sums = [0.0; 2];
-        // At t = 0 every integrand is zero.
+        // Integrands are zero at t = 0.
         for k in 1..=n {
             let weight = if k == n {
                 1.0
@@ -174,7 +173,7 @@ fn tails_equal_their_quadrature() {
     }
 }
 
-/// One lane of a kernel in single precision.
+/// A lane of a kernel in single precision.
 #[derive(Debug, Clone, Copy)]
 struct Single(f32);
 
@@ -226,6 +225,8 @@ impl Real for Single {
         Single(1.0 / self.0.sqrt())
     }
     fn exp(self) -> Self {
+        let too_large = self.0 > 88.0;
+        assert!(!too_large, "the exponential of {} is no number", self.0);
         Single(self.0.exp())
     }
     fn ln(self) -> Self {
@@ -286,6 +287,18 @@ fn lanes_beyond_the_cutoff_stay_finite_in_single_precision() {
     }
 }
 
+/// Kernels evaluate lanes of atoms with themselves, too, and mask them with a selection: results may be infinite,
+/// but exponentials must be those of [`Real::exp`].
+#[test]
+fn lanes_of_atoms_with_themselves_are_computed() {
+    for case in Case::all() {
+        let coefficients = case.coefficients();
+        for r2 in [0.0, 1e-30, 1e-6] {
+            case.visit(InSingle { r2, coefficients: &coefficients });
+        }
+    }
+}
+
 #[test]
 fn single_precision_follows_double() {
     for case in Case::all() {
@@ -337,9 +350,9 @@ fn coefficients_are_as_many_as_promised() {
     }
 }
 
-/// Where nothing is known, users are told where that begins.
+/// Messages name the distance at which a table begins.
 #[test]
-fn where_a_table_begins_is_said() {
+fn messages_name_the_beginning_of_a_table() {
     let plain = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
     let table = plain.tabulated().unwrap();
     let start = table.table_begins().unwrap();

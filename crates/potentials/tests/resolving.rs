@@ -40,7 +40,7 @@ proptest! {
         let (size, energy) = (rule.size(sizes), rule.energy(energies, sizes));
         prop_assert!(close(rule.size(swap(sizes)), size));
         prop_assert!(close(rule.energy(swap(energies), swap(sizes)), energy));
-        // The same species mixes to itself.
+        // A species mixes with itself to itself.
         prop_assert!(close(rule.size([sizes[0]; 2]), sizes[0]));
         prop_assert!(close(rule.energy([energies[0]; 2], [sizes[0]; 2]), energies[0]));
         // Units do not matter.
@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_said_wins_over_mixing() {
+fn given_parameters_have_priority_over_mixing() {
     let species = species(&[("A", 0.0), ("B", 0.0)]);
     let own = PairChoice::Given { parameters: vec![Some(0.3), None], cutoff: Some(4.0) };
     let term = PairTermBuilder::new(PairKind::LennardJones, Truncation::Plain, &species, 1.0)
@@ -149,14 +149,14 @@ fn yukawa_amplitudes_come_from_charges() {
     let amplitudes =
         |term: &PairTerm| [(0, 0), (0, 1), (1, 1)].map(|(a, b)| term.get(a, b).unwrap().parameters[0]);
     assert_eq!(amplitudes(&build([1.0, -2.0], None).unwrap()), [10.0, -20.0, 40.0]);
-    // One amplitude is given: the unlike one is the geometric mean.
+    // The unlike amplitude is the geometric mean where one is given.
     assert_eq!(amplitudes(&build([1.0, 0.0], Some(90.0)).unwrap()), [10.0, 30.0, 90.0]);
     let error = build([1.0, 0.0], None).unwrap_err();
     assert!(error.message().contains("pair B-B: amplitude"), "{error}");
     assert!(error.help().unwrap().contains("charge to species B"), "{error}");
 }
 
-/// What is said about species A and B, and what the error must mention.
+/// Choices for species A and B, and the contents of the error.
 struct Bad {
     kind: PairKind,
     truncation: Truncation,
@@ -186,12 +186,17 @@ impl Bad {
     }
 }
 
-#[test]
-fn errors_name_the_pair_the_parameter_and_the_way_out() {
-    let like = || vec![(["A", "A"], lj(1.0, 1.0)), (["B", "B"], lj(0.5, 0.8))];
-    let and = |pair, choice| [like(), vec![(pair, choice)]].concat();
-    // A good input; each bad one below changes one thing.
-    let good = || Bad {
+fn like() -> Vec<([&'static str; 2], PairChoice)> {
+    vec![(["A", "A"], lj(1.0, 1.0)), (["B", "B"], lj(0.5, 0.8))]
+}
+
+fn and(pair: [&'static str; 2], choice: PairChoice) -> Vec<([&'static str; 2], PairChoice)> {
+    [like(), vec![(pair, choice)]].concat()
+}
+
+/// A good input; each bad one changes one thing.
+fn good() -> Bad {
+    Bad {
         kind: PairKind::LennardJones,
         truncation: Truncation::Plain,
         cutoff: Some(2.5),
@@ -200,14 +205,12 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
         pairs: like(),
         message: &[],
         hint: "",
-    };
-    good().build().unwrap();
-    let morse = || vec![(["A", "A"], given(&[Some(1.0), Some(5.0), Some(1.1)]))];
-    let yukawa = |a, b| {
-        let pair = |length| given(&[Some(1.0), Some(length)]);
-        vec![(["A", "A"], pair(a)), (["B", "B"], pair(b))]
-    };
-    let bad = [
+    }
+}
+
+/// Pairs that are missing, unknown or given twice.
+fn missing_or_wrong_pairs() -> Vec<Bad> {
+    vec![
         Bad {
             mixing: None,
             message: &["lennard-jones", "A-B", "nothing is said"],
@@ -224,6 +227,12 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
         },
         Bad { pairs: and(["A", "C"], lj(1.0, 1.0)), message: &["species 'C'"], hint: "A, B", ..good() },
         Bad { pairs: and(["A", "A"], lj(1.0, 1.0)), message: &["A-A", "twice"], hint: "keep one", ..good() },
+    ]
+}
+
+/// Parameters that are out of range or missing.
+fn wrong_values() -> Vec<Bad> {
+    vec![
         Bad {
             pairs: and(["A", "B"], lj(1.0, -1.0)),
             message: &["A-B", "sigma = -1", "greater than zero"],
@@ -257,6 +266,17 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
             hint: "sigma = ",
             ..good()
         },
+    ]
+}
+
+/// Cut-offs, mixing rules and truncations that do not fit the potential.
+fn wrong_options() -> Vec<Bad> {
+    let morse = || vec![(["A", "A"], given(&[Some(1.0), Some(5.0), Some(1.1)]))];
+    let yukawa = |a, b| {
+        let pair = |length| given(&[Some(1.0), Some(length)]);
+        vec![(["A", "A"], pair(a)), (["B", "B"], pair(b))]
+    };
+    vec![
         Bad { cutoff: None, message: &["A-A", "no cut-off"], hint: "cutoff = ", ..good() },
         Bad { cutoff: Some(0.0), message: &["cutoff = 0"], ..good() },
         Bad { cutoff: Some(f64::INFINITY), message: &["cutoff = inf"], ..good() },
@@ -324,8 +344,13 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
             hint: "switched",
             ..good()
         },
-    ];
-    for bad in bad {
+    ]
+}
+
+#[test]
+fn errors_name_the_pair_the_parameter_and_the_way_out() {
+    good().build().unwrap();
+    for bad in missing_or_wrong_pairs().into_iter().chain(wrong_values()).chain(wrong_options()) {
         let error = bad.build().map(|_| ()).expect_err(&format!("no error with {:?}", bad.message));
         for part in bad.message {
             assert!(error.message().contains(part), "'{part}' is not in: {error}");
@@ -334,7 +359,7 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
     }
 }
 
-/// For a uniform fluid of N atoms the corrections are 2 pi N rho times the tail integrals.
+/// Corrections for a uniform fluid of N atoms are 2 pi N rho times the tail integrals.
 #[test]
 fn tail_corrections_count_ordered_pairs() {
     let species = species(&[("A", 0.0), ("B", 0.0)]);
@@ -346,7 +371,7 @@ fn tail_corrections_count_ordered_pairs() {
         .and_then(|b| b.pair(["B", "B"], lj(1.0, 1.0)))
         .and_then(|b| b.build())
         .unwrap();
-    // Two species that are the same in all but name: as for one species with all the atoms.
+    // Species that are the same in all but name give the correction of one species with all the atoms.
     let [energy, virial] = term.tail(&[30, 70]).at(1.0);
     let (n, r3) = (100.0_f64, 27f64.recip());
     // Johnson, Zollweg and Gubbins, Mol. Phys. 78 (1993) 591: per atom and density.

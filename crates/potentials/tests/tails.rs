@@ -44,8 +44,8 @@ fn all_but_one_of_the_registry_have_corrections() {
     assert_eq!(kinds.len(), TRUNCATIONS.len() * (PairKind::ALL.len() - 1));
 }
 
-/// Where the truncated energy is continuous, pressure is the derivative of energy by volume, and so are
-/// their corrections.
+/// Pressure is the derivative of energy by volume where the truncated energy is continuous, and so are their
+/// corrections.
 #[test]
 fn pressures_are_derivatives_of_energies() {
     for (kind, truncation, term) in corrected() {
@@ -61,10 +61,10 @@ fn pressures_are_derivatives_of_energies() {
     }
 }
 
-/// What a switch takes is that of a plain cut-off and an integral over where switching goes on; a shift
-/// takes its constant from every pair, of whom there is one less than an even density says.
+/// Correction of a switch: that of a plain cut-off and an integral over the range of the switch; a shift
+/// takes its constant from every pair, one fewer than an even density says.
 #[test]
-fn switches_and_shifts_are_made_good() {
+fn switches_and_shifts_are_corrected() {
     let (pairs, volume) = ((ATOMS * ATOMS) as f64, 70.0);
     for (kind, truncation, corrected) in corrected() {
         let plain = term(kind, Truncation::Plain);

@@ -13,7 +13,6 @@ use jostle_core::{
     AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic,
     NoiseKey, Result, SimBox, State, SubSteps, Vec3, VolumeMove,
 };
-use jostle_potentials::check;
 use std::time::Instant;
 
 impl<S: Scalar> AtomStorage for Cpu<S> {
@@ -70,7 +69,7 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
     }
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
-        check::cutoff(self.cutoff, &simbox)?;
+        simbox.check_cutoff(self.cutoff)?;
         self.system.simbox = simbox;
         self.bonded.fit(&simbox);
         self.set_state(state)

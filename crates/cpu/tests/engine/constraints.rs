@@ -175,5 +175,5 @@ fn too_many_constraints_in_one_molecule_are_refused() {
     let link = |m: u32| Constraint { atoms: [3 * m, 3 * m + 3], length: 0.311 };
     system.topology.constraints.extend((0..10).map(link));
     let error = open_at(system, forces, Settings::default(), Level::best()).map(|_| ()).unwrap_err();
-    assert!(error.message().contains("43 constraints hang together at atom 1"), "{error}");
+    assert!(error.message().contains("43 constraints are joined in one group at atom 1"), "{error}");
 }

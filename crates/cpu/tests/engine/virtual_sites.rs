@@ -197,5 +197,5 @@ fn points_that_cannot_follow_are_refused() {
                 [5 * molecule as u32, first.atoms[1], first.atoms[0]];
         }
     });
-    assert!(many.contains("atoms hang together at atom 1"), "{many}");
+    assert!(many.contains("atoms are joined in one group at atom 1"), "{many}");
 }

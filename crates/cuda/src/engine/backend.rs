@@ -17,7 +17,6 @@ use jostle_core::{
     MolecularVirial, Molecules, NoiseKey, Precision, Result, Sample, SavedVolume, SimBox, State, StepBatch,
     SubSteps, Thermostat, Vec3, VolumeMove,
 };
-use jostle_potentials::check;
 
 impl AtomStorage for Cuda {
     fn simbox(&self) -> &SimBox {
@@ -80,7 +79,7 @@ impl AtomStorage for Cuda {
     }
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
-        check::cutoff(self.cutoff, &simbox)?;
+        simbox.check_cutoff(self.cutoff)?;
         self.system.state = state;
         self.fit_box(simbox)?;
         self.upload()
@@ -256,7 +255,7 @@ impl VolumeMove for Cuda {
         simbox: SimBox,
         faster: f64,
     ) -> Result<SavedVolume> {
-        check::cutoff(self.cutoff, &simbox)?;
+        simbox.check_cutoff(self.cutoff)?;
         let Some(bodies) = &self.bodies else {
             return Err(Error::device("the molecular virial was not taken"));
         };

@@ -177,15 +177,16 @@ fn forces() -> Forces {
 #[test]
 fn the_force_is_minus_the_slope_of_the_energy() {
     let (forces, simbox) = (forces(), system().simbox);
+    let acting = (&forces.fields[..], &forces.walls[..]);
     let energy = |species: usize, r: Vec3| {
         let mut sum = 0.0;
-        on_atom(&forces, &simbox, (species, 50), (r, [1, -1, 0]), |_, energy| sum += energy);
+        on_atom(acting, &simbox, (species, 50), (r, [1, -1, 0]), |_, energy| sum += energy);
         sum
     };
     for species in 0..2 {
         for z in [2.6, 2.9, 3.5, 6.0, 10.0, 11.0, 11.7] {
             let r = [1.0, 2.0, z];
-            let force = on_atom(&forces, &simbox, (species, 50), (r, [1, -1, 0]), |_, _| {});
+            let force = on_atom(acting, &simbox, (species, 50), (r, [1, -1, 0]), |_, _| {});
             for k in 0..3 {
                 let h = 1e-5;
                 let at =

@@ -1,7 +1,7 @@
 //! Running the stages: steps, and everything that is due after a step.
 
 use super::commands::Course;
-use super::step_batch::{BatchSize, common_divisor, cut, until};
+use super::step_batch::{BatchSize, cut, until};
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
 use crate::deformation::strain;
@@ -16,6 +16,7 @@ use crate::summary;
 use crate::thermo::{AtomMotion, Reported, ThermoInput};
 use crate::warnings::Warning;
 use jostle_analysis::Observable;
+use jostle_core::arithmetic::greatest_common_divisor;
 use jostle_core::backend::Timings;
 use jostle_core::{
     Backend, Error, Evaluate, Molecules, RespaSchedule, Result, Sample, SimBox, StepBatch, Vec3,
@@ -229,7 +230,7 @@ impl Simulation {
         let samples = self
             .measures
             .intervals(|observable| observable == Observable::Whole)
-            .fold(stage.thermo_every, common_divisor);
+            .fold(stage.thermo_every, greatest_common_divisor);
         // Where long-range forces act at some steps only, steps at which energies are asked for are made sub-step by sub-step.
         let (steps, sample_every) = match stage.long_range_every {
             1 => cut(done, most, samples),

@@ -38,11 +38,6 @@ pub(super) fn cut(done: u64, most: u64, rows: u64) -> (u64, u64) {
     }
 }
 
-/// What divides both, so that samples so far apart are at all multiples of either; 0 is no number.
-pub(super) fn common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common_divisor(b, a % b) }
-}
-
 /// Steps until something that happens every so many steps of a stage happens next.
 pub(super) fn until(every: u64, done: u64) -> u64 {
     if every > 0 { every - done % every } else { u64::MAX }

@@ -101,7 +101,11 @@ fn water_moves_under_dispersion() {
     println!("{drift:?}");
     assert!(drift.of_kinetic.abs() < 5e-3, "{drift:?}");
     for (from, to, message) in [
-        ("truncation = \"shifted\"", "truncation = \"switched\"", "bends what the sum of dispersion"),
+        (
+            "truncation = \"shifted\"",
+            "truncation = \"switched\"",
+            "changes the force that the sum of dispersion",
+        ),
         ("truncation = \"shifted\"", "tail_correction = true", "tail_correction = true together with a sum"),
         ("truncation = \"shifted\"", "tabulate = true", "only a Lennard-Jones force"),
         ("\"pme\" }", "\"pme\", order = 9 }", "order = 9, but it must be 4, 5 or 6"),

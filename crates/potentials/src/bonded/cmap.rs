@@ -11,8 +11,8 @@ use std::f64::consts::{PI, TAU};
 pub struct Cmap {
     /// Points along each angle.
     size: usize,
-    /// At each point, the first angle running faster: energy, its slopes along both angles and the
-    /// slope of the slope, per point.
+    /// Energy at each point, the first angle running faster, with its slopes along both angles and its mixed
+    /// second derivative, per point.
     nodes: Vec<[f64; 4]>,
 }
 
@@ -20,8 +20,8 @@ impl Cmap {
     /// The name of the energy.
     pub const TERM: &'static str = "cmap";
 
-    /// From energies at `size` times `size` points, the first angle running faster; both begin at
-    /// -180 degrees.
+    /// A map from energies at `size` times `size` points, the first angle running faster; both begin at -180
+    /// degrees.
     ///
     /// # Errors
     /// If there are not so many energies, fewer than three points along an angle, or one that is not
@@ -55,7 +55,7 @@ impl Cmap {
         self.nodes.iter().map(|node| node[0])
     }
 
-    /// What is known of every point: see [`interpolate`].
+    /// Energy and derivatives of every point: see [`interpolate`].
     pub fn nodes(&self) -> &[[f64; 4]] {
         &self.nodes
     }
@@ -91,17 +91,17 @@ impl Cmap {
     }
 }
 
-/// Where an angle from -pi to pi is, in points from the first one.
+/// Coordinate of an angle from -pi to pi, in points from the first one.
 fn place<R: Real>(angle: R, per_radian: R) -> R {
     (angle + R::lit(PI)) * per_radian
 }
 
-/// Where both angles of five atoms in a row are on a map, in points from the first one.
+/// Coordinates of both angles of five atoms in a row on a map, in points from the first one.
 pub fn places<R: Real>([a, b, c, d]: [[R; 3]; 4], per_radian: R) -> [R; 2] {
     [DihedralAngle::new([a, b, c]), DihedralAngle::new([b, c, d])].map(|turn| place(turn.angle(), per_radian))
 }
 
-/// See [`Cmap::forces`]: between four points, at these places from the first of them.
+/// Energy and forces as of [`Cmap::forces`], at coordinates `within` a cell with these corners.
 pub fn forces_within<R: Real>(
     [a, b, c, d]: [[R; 3]; 4],
     within: [R; 2],
@@ -177,7 +177,7 @@ mod tests {
 
     /// The error of a cubic spline falls as the fourth power of the distance of its points.
     #[test]
-    fn maps_follow_smooth_functions_and_meet_their_points() {
+    fn maps_follow_smooth_functions_and_pass_through_their_points() {
         let (coarse, fine) = (map(24), map(48));
         let mut worst = [0.0_f64; 2];
         for k in 0..1000 {

@@ -2,18 +2,19 @@
 //! J. Comput. Chem. 17 (1996) 1132, which has no singularity where the four atoms are in a plane.
 
 use jostle_core::Real;
+use jostle_core::vector::{cross, dot};
 
 /// A dihedral: energy and slope as a function of cosine and sine of its angle.
 pub trait DihedralFunction: Copy + Send + Sync + 'static {
-    /// How many coefficients [`DihedralFunction::evaluate`] reads.
+    /// Number of coefficients that [`DihedralFunction::evaluate`] reads.
     const N_COEFFICIENTS: usize;
 
     /// Energy u and du/d(phi).
     fn evaluate<R: Real>(cosine: R, sine: R, c: &[R]) -> (R, R);
 }
 
-/// Nearer to a straight line than this sine, three atoms count as this far from it: they have no
-/// plane, and forces would be without bounds.
+/// Smallest sine of a bend that counts: three atoms nearer to a straight line have no plane, and forces would
+/// be without bounds.
 const SMALLEST_SINE: f64 = 1e-6;
 
 /// A dihedral angle, from the three vectors that lead from atom to atom.
@@ -31,18 +32,8 @@ pub struct DihedralAngle<R> {
     along: [R; 2],
 }
 
-#[inline(always)]
-pub(crate) fn dot<R: Real>(u: [R; 3], v: [R; 3]) -> R {
-    u[0].mul_add(v[0], u[1].mul_add(v[1], u[2] * v[2]))
-}
-
-#[inline(always)]
-pub(crate) fn cross<R: Real>(u: [R; 3], v: [R; 3]) -> [R; 3] {
-    [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
-}
-
 impl<R: Real> DihedralAngle<R> {
-    /// Of the vectors from the first atom to the second, on to the third, and to the fourth.
+    /// Angle of the vectors from the first atom to the second, on to the third, and to the fourth.
     #[inline(always)]
     pub fn new([first, middle, last]: [[R; 3]; 3]) -> Self {
         let (a, b) = (cross(first, middle), cross(middle, last));
@@ -60,7 +51,7 @@ impl<R: Real> DihedralAngle<R> {
         let over = |normal: [R; 3], inv: R| normal.map(|x| x * inv * inv);
         DihedralAngle {
             cosine: dot(a, b) * both,
-            // Not by first . b, which loses digits twice where both ends are nearly straight.
+            // The shorter formula with first . b loses digits twice where both ends are nearly straight.
             sine: dot(cross(a, b), middle) * inv_length * both,
             normals: [over(a, inv_a), over(b, inv_b)],
             length,
@@ -74,9 +65,8 @@ impl<R: Real> DihedralAngle<R> {
         angle(self.cosine, self.sine)
     }
 
-    /// The forces along the three vectors, on their tips, where the energy has this slope du/d(phi).
-    /// What acts on an atom is the force of the vector that ends at it less that of the one that
-    /// begins there.
+    /// Forces along the three vectors, on their tips, where the energy has this slope du/d(phi). The force on
+    /// an atom is that of the vector that ends at it less that of the vector that begins there.
     #[inline(always)]
     pub fn forces(&self, slope: R) -> [[R; 3]; 3] {
         let [a, b] = self.normals;

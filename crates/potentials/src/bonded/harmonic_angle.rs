@@ -8,8 +8,8 @@ use jostle_core::{Dimension, Real};
 #[derive(Debug, Clone, Copy)]
 pub struct HarmonicAngle;
 
-/// Nearer to a straight line than this sine, the force is that at it: du/d(cos theta) is without
-/// bounds there unless the line is where the angle is at rest.
+/// Smallest sine that counts: du/d(cos theta) is without bounds at a straight line unless that is the angle
+/// at rest.
 const SMALLEST_SINE: f64 = 1e-3;
 
 impl AngleFunction for HarmonicAngle {

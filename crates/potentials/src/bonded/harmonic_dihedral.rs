@@ -1,4 +1,4 @@
-//! Hooke's law for a dihedral angle: what keeps groups flat or handed (CHARMM's impropers).
+//! Hooke's law for a dihedral angle, which keeps groups flat or handed (CHARMM's impropers).
 
 use super::dihedral::angle;
 use super::{Bonded, Conditioning, DihedralFunction};

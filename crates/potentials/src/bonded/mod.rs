@@ -45,22 +45,22 @@ pub enum Conditioning {
     Poor,
 }
 
-/// A bonded term as users know it: a name, parameters, a formula.
+/// A bonded term: a name, parameters and a formula.
 pub trait Bonded: Copy + Send + Sync + 'static {
     /// The name in the input file, `kind = "..."`.
     const KIND: &'static str;
     /// The name of its energy: with the kind of term before it.
     const TERM: &'static str;
-    /// One line for help and documentation.
+    /// Description of one line for help and documentation.
     const ABOUT: &'static str;
     /// u, as text.
     const FORMULA: &'static str;
-    /// Its parameters, in the order that [`Bonded::coefficients`] takes them.
+    /// Parameters, in the order that [`Bonded::coefficients`] takes them.
     const PARAMETERS: &'static [Parameter];
     /// The growth of errors from coordinates to its force.
     const CONDITIONING: Conditioning = Conditioning::Good;
 
-    /// Turns the parameters of one type into what `evaluate` wants.
+    /// Turns the parameters of one type into the coefficients of `evaluate`.
     fn coefficients(parameters: &[f64]) -> Vec<f64>;
 
     /// The length at which a bond breaks.
@@ -74,22 +74,22 @@ pub trait BondPotential: PairFunction + Bonded {}
 
 /// An angle: energy and slope as a function of its cosine.
 pub trait AngleFunction: Copy + Send + Sync + 'static {
-    /// How many coefficients [`AngleFunction::evaluate`] reads.
+    /// Number of coefficients that [`AngleFunction::evaluate`] reads.
     const N_COEFFICIENTS: usize;
 
     /// Energy u and du/d(cos theta).
     fn evaluate<R: Real>(cosine: R, c: &[R]) -> (R, R);
 }
 
-/// The energy of an angle and the forces on the atoms at its ends; the one in the middle feels the
-/// opposite of both. `a` and `b` lead from the middle to the ends.
+/// Energy of an angle and forces on the atoms at its ends; the force on the atom in the middle is the
+/// opposite of both. The vectors `a` and `b` lead from the middle to the ends.
 #[inline(always)]
 pub fn angle_forces<F: AngleFunction, R: Real>(a: [R; 3], b: [R; 3], c: &[R]) -> (R, [R; 3], [R; 3]) {
     let dot = |u: [R; 3], v: [R; 3]| u[0].mul_add(v[0], u[1].mul_add(v[1], u[2] * v[2]));
     let (inv_a, inv_b) = (dot(a, a).rsqrt(), dot(b, b).rsqrt());
     let both = inv_a * inv_b;
     let one = R::lit(1.0);
-    // Rounding must not take it out of where it can be.
+    // Rounding must not take the cosine out of its range.
     let cosine = dot(a, b) * both;
     let cosine = R::select(cosine.lt(one), cosine, one);
     let cosine = R::select((-one).lt(cosine), cosine, -one);
@@ -104,22 +104,22 @@ pub fn angle_forces<F: AngleFunction, R: Real>(a: [R; 3], b: [R; 3], c: &[R]) ->
 
 /// The kinds of bonds, of angles, or of dihedrals.
 pub trait BondedKind: Copy + fmt::Debug + PartialEq + 'static {
-    /// What they are kinds of: "bond", "angle" or "dihedral".
+    /// Name of the term: "bond", "angle" or "dihedral".
     const WHAT: &'static str;
-    /// All of them, in the order of the documentation.
+    /// All kinds, in the order of the documentation.
     const ALL: &'static [Self];
 
     /// The name in the input file.
     fn name(self) -> &'static str;
     /// The name of the energy.
     fn term(self) -> &'static str;
-    /// One line for help and documentation.
+    /// Description of one line for help and documentation.
     fn about(self) -> &'static str;
     /// u, as text.
     fn formula(self) -> &'static str;
     /// The parameters of a type.
     fn parameters(self) -> &'static [Parameter];
-    /// What the function wants instead of the parameters.
+    /// Coefficients of the function for these parameters.
     fn coefficients(self, parameters: &[f64]) -> Vec<f64>;
     /// The length at which it breaks.
     fn longest(self, parameters: &[f64]) -> Option<f64>;

@@ -1,4 +1,4 @@
-//! One term of a Fourier series: the dihedral of AMBER and CHARMM (and of GROMACS, types 1, 4, 9).
+//! Dihedrals with one term of a Fourier series, as in AMBER and CHARMM (and GROMACS, types 1, 4, 9).
 
 use super::{Bonded, DihedralFunction};
 use crate::pair::{Absent, MixesAs, Parameter, Range};

@@ -3,19 +3,19 @@
 use super::*;
 use crate::pair::PairVisitor;
 
-/// Something to do with an angle once its type is known. See [`AngleKind::visit`].
+/// Work on an angle whose type is known. See [`AngleKind::visit`].
 pub trait AngleVisitor {
-    /// What comes out.
+    /// Result of the work.
     type Output;
-    /// Called with the angle.
+    /// Does the work for the angle.
     fn visit<F: AngleFunction>(self) -> Self::Output;
 }
 
-/// Something to do with a dihedral once its type is known. See [`DihedralKind::visit`].
+/// Work on a dihedral whose type is known. See [`DihedralKind::visit`].
 pub trait DihedralVisitor {
-    /// What comes out.
+    /// Result of the work.
     type Output;
-    /// Called with the dihedral.
+    /// Does the work for the dihedral.
     fn visit<F: DihedralFunction>(self) -> Self::Output;
 }
 

@@ -12,7 +12,7 @@ pub struct RyckaertBellemans;
 impl DihedralFunction for RyckaertBellemans {
     const N_COEFFICIENTS: usize = 6;
 
-    /// Those of the powers of cos(phi).
+    /// c = coefficients of the powers of cos(phi)
     #[inline(always)]
     fn evaluate<R: Real>(cosine: R, sine: R, c: &[R]) -> (R, R) {
         let (mut energy, mut slope) = (c[5], c[5]);
@@ -24,7 +24,7 @@ impl DihedralFunction for RyckaertBellemans {
     }
 }
 
-/// One of the six.
+/// Parameter of one power.
 const fn power(name: &'static str, about: &'static str, example: f64) -> Parameter {
     Parameter {
         name,

@@ -1,5 +1,5 @@
-//! The pairs of atoms three bonds apart ("1-4") whose forces molecular force fields scale or give
-//! parameters of their own, and other pairs that are exceptions from the rule.
+//! Forces between atoms three bonds apart ("1-4"), which molecular force fields scale or give parameters of
+//! their own, and other exceptions from the rule for pairs.
 
 use super::{BondPotential, Bonded};
 use crate::pair::{Absent, Coulomb, LennardJones, MixesAs, PairFunction, PairPotential, Parameter, Range};

@@ -13,7 +13,7 @@ pub type AngleTerm = BondedTerm<AngleKind>;
 /// Dihedrals of one kind, with the parameters of each type.
 pub type DihedralTerm = BondedTerm<DihedralKind>;
 
-/// See [`BondTerm`], [`AngleTerm`] and [`DihedralTerm`].
+/// A bonded force; see [`BondTerm`], [`AngleTerm`] and [`DihedralTerm`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct BondedTerm<K> {
     /// The function.
@@ -25,7 +25,7 @@ pub struct BondedTerm<K> {
 }
 
 impl<K: BondedKind> BondedTerm<K> {
-    /// A term that knows no type's parameters yet.
+    /// A term without the parameters of any type.
     pub fn new(kind: K, n_types: usize) -> Self {
         BondedTerm { kind, term: kind.term(), types: vec![None; n_types] }
     }
@@ -43,7 +43,7 @@ impl<K: BondedKind> BondedTerm<K> {
     /// A term with the same parameters for all bonds, which are of one type.
     ///
     /// # Errors
-    /// Those of [`BondedTerm::with`].
+    /// Errors of [`BondedTerm::with`].
     pub fn uniform(kind: K, parameters: &[f64]) -> Result<Self> {
         Self::new(kind, 1).with(0, parameters)
     }
@@ -81,7 +81,7 @@ impl<K: BondedKind> BondedTerm<K> {
         self.types.get(number)?.as_deref()
     }
 
-    /// How many types there are.
+    /// Number of types.
     pub fn n_types(&self) -> usize {
         self.types.len()
     }

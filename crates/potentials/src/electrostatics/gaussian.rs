@@ -2,18 +2,18 @@
 
 use jostle_core::Real;
 use std::array;
-use std::f64::consts::FRAC_2_SQRT_PI;
+use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
 /// erf(z)/z and minus twice its derivative with respect to z^2, from z^2: energy and force over
 /// distance of a point and a Gaussian charge, in units of its width.
 #[inline(always)]
 pub fn gaussian<R: Real>(square: R) -> (R, R) {
-    // Nearer than this the two no longer differ from their limits.
+    // Smaller squares give the limits.
     let square = R::select(square.lt(R::lit(1e-30)), R::lit(1e-30), square);
     let inverse = square.rsqrt();
     let energy = (square * inverse).erf() * inverse;
     let force = (energy - R::lit(FRAC_2_SQRT_PI) * (-square).exp()) * inverse * inverse;
-    // Where the difference above has lost its digits, its series.
+    // Series where the difference above has lost its digits.
     let mut series = R::lit(0.0);
     for c in SMALL {
         series = series.mul_add(square, R::lit(c));
@@ -34,10 +34,20 @@ const SMALL: [f64; 9] = {
     terms
 };
 
-/// How far apart the two may be in units of the width for [`gaussian_single`].
+/// Weight of a wave of squared length k2, without a mesh, for squared amplitudes of charges; and the part of
+/// its virial along it, relative to its energy.
+#[inline(always)]
+pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
+    let width = k2 / (R::lit(4.0) * alpha * alpha);
+    let inverse = k2.recip();
+    let along = R::lit(2.0) * (R::lit(1.0) + width) * inverse;
+    [R::lit(4.0 * PI) / volume * (-width).exp() * inverse, along]
+}
+
+/// Largest distance in units of the width for [`gaussian_single`].
 pub const WIDEST_SINGLE: f64 = 4.0;
 
-/// The same as [`gaussian`] to the digits of single precision, in fewer operations: up to
+/// Energy and force of [`gaussian`] to the digits of single precision, in fewer operations: up to
 /// [`WIDEST_SINGLE`].
 #[inline(always)]
 pub fn gaussian_single<R: Real>(square: R) -> (R, R) {
@@ -45,7 +55,7 @@ pub fn gaussian_single<R: Real>(square: R) -> (R, R) {
     (WIDE[0].at(square, R::lit), WIDE[1].at(square, R::lit))
 }
 
-/// The same at a squared distance within a cut-off, of a Gaussian of inverse width `alpha`, and not in
+/// Energy and force at a squared distance within a cut-off, of a Gaussian of inverse width `alpha`, not in
 /// units of it.
 #[inline(always)]
 pub fn gaussian_single_of<R: Real>(alpha: f64, cutoff: f64, r2: R) -> (R, R) {
@@ -63,21 +73,22 @@ pub fn gaussian_single_of<R: Real>(alpha: f64, cutoff: f64, r2: R) -> (R, R) {
 #[derive(Debug, Clone, Copy)]
 pub struct Single<T, const ABOVE: usize, const BELOW: usize>([Ratio<T, ABOVE, BELOW>; 2]);
 
-/// As far as [`gaussian_single`] goes.
+/// Formulas for the whole range of [`gaussian_single`].
 pub type Wide<T> = Single<T, 7, 6>;
 
-/// For cut-offs of few widths, with fewer operations.
+/// Formulas for cut-offs of few widths, with fewer operations.
 pub type Narrow<T> = Single<T, 6, 5>;
 
 impl Wide<f64> {
-    /// Where single precision has room for powers of such an inverse width.
+    /// Formulas for an inverse width, if its powers are in the range of single precision.
     pub fn new(alpha: f64) -> Option<Self> {
         Single::scaled(WIDE, alpha)
     }
 }
 
 impl Narrow<f64> {
-    /// The same where a cut-off is near enough, too.
+    /// Formulas for an inverse width, if its powers are in the range of single precision and the cut-off is
+    /// short enough.
     pub fn new(alpha: f64, cutoff: f64) -> Option<Self> {
         Single::scaled(NARROW, alpha).filter(|_| (alpha * cutoff).powi(2) <= HIGHEST_NARROW)
     }
@@ -94,7 +105,7 @@ impl<const ABOVE: usize, const BELOW: usize> Single<f64, ABOVE, BELOW> {
 }
 
 impl<T: Copy, const ABOVE: usize, const BELOW: usize> Single<T, ABOVE, BELOW> {
-    /// The same in numbers of another kind.
+    /// Formulas with coefficients of another type of number.
     pub fn map<U>(self, number: impl Fn(T) -> U + Copy) -> Single<U, ABOVE, BELOW> {
         Single(
             self.0.map(|Ratio { above, below }| Ratio { above: above.map(number), below: below.map(number) }),
@@ -108,7 +119,7 @@ impl<T: Copy, const ABOVE: usize, const BELOW: usize> Single<T, ABOVE, BELOW> {
     }
 }
 
-/// The same at any distance: further than that the Gaussian charge is as good as a point.
+/// Energy and force at any distance: beyond [`HIGHEST`] the Gaussian charge is as good as a point.
 #[inline(always)]
 pub fn gaussian_single_anywhere<R: Real>(square: R) -> (R, R) {
     let inverse = square.rsqrt();
@@ -185,7 +196,7 @@ const WIDE: [Ratio<f64, 7, 6>; 2] = [
 /// The largest square that [`Narrow`] was fitted to.
 const HIGHEST_NARROW: f64 = 9.0;
 
-/// The same up to [`HIGHEST_NARROW`], with relative errors of 1.4e-8 and 9.2e-8.
+/// Rational functions up to [`HIGHEST_NARROW`], with relative errors of 1.4e-8 and 9.2e-8.
 const NARROW: [Ratio<f64, 6, 5>; 2] = [
     Ratio {
         above: [
@@ -227,9 +238,9 @@ const NARROW: [Ratio<f64, 6, 5>; 2] = [
 mod tests {
     use super::*;
 
-    /// Whether or not there is room for powers of the inverse width, and for cut-offs of any width.
+    /// Cases with and without powers of the inverse width in range, and cut-offs of any width.
     #[test]
-    fn coefficients_take_widths_in() {
+    fn coefficients_include_powers_of_the_width() {
         for alpha in [1e-3_f64, 0.03, 0.3, 1.0, 3.2, 29.0, 60.0, 1e4] {
             let unit = [alpha, alpha.powi(3)];
             for k in 1..40 {
@@ -252,14 +263,14 @@ mod tests {
         assert!(Wide::new(1.0).is_some() && Wide::new(1e3).is_none());
     }
 
-    /// In f64, so that what is seen is how well the ratios were fitted.
+    /// Arithmetic in f64 shows the error of the fit alone.
     #[test]
-    fn single_precision_has_what_double_has() {
+    fn single_precision_follows_double() {
         for k in 1..600 {
             let square = (0.01 * f64::from(k)).powi(2);
             let (energy, force) = gaussian(square);
             let (single, pull) = gaussian_single_anywhere(square);
-            // What is left of the difference to a point charge, where it is taken for one.
+            // Error of the point charge that stands for the Gaussian.
             let limit = if square < HIGHEST { [3e-9, 1e-7] } else { [1e-8, 4e-7] };
             if square < HIGHEST_NARROW {
                 let (narrow, gentle) = gaussian_single_of(1.0, 3.0, square);

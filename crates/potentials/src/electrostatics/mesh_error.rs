@@ -1,16 +1,16 @@
-//! The error of particle-mesh Ewald for charges in disorder, and the splitting that keeps it as small as
-//! it was asked to be.
+//! The error of particle-mesh Ewald for charges in disorder, and the splitting that keeps it within a given
+//! accuracy.
 //!
-//! [`Method::pme`] knows the cut-off alone, by a rule measured on matter as dense as water, in which a
-//! sphere of the cut-off's radius holds hundreds of charges. With fewer of them the force of a charge on
-//! itself, which a mesh does not cancel, outweighs that of all others: it is larger by (alpha^3 / density)^1/2
-//! and falls with a lower power of the spacing, for splines of even order more slowly than for odd ones.
-//! Both are integrals over wave vectors and their aliases (V. Ballenegger, J. J. Cerdà and C. Holm, J. Chem.
-//! Theory Comput. 8 (2012) 936; H. Wang, F. Dalton and P. Zhang, J. Chem. Phys. 133 (2010) 034117), in
-//! units of alpha functions of alpha times the spacing.
+//! The rule of [`Method::pme`] has the cut-off alone as its input and was measured on matter as dense as
+//! water, in which a sphere of the cut-off's radius holds hundreds of charges. With fewer of them the force
+//! of a charge on itself, which a mesh does not cancel, outweighs that of all others: it is larger by
+//! (alpha^3 / density)^1/2 and falls with a lower power of the spacing, for splines of even order more slowly
+//! than for odd ones. Both are integrals over wave vectors and their aliases (V. Ballenegger, J. J. Cerdà and
+//! C. Holm, J. Chem. Theory Comput. 8 (2012) 936; H. Wang, F. Dalton and P. Zhang, J. Chem. Phys. 133 (2010)
+//! 034117), in units of alpha functions of alpha times the spacing.
 
 use super::Method;
-use crate::Spectrum;
+use crate::spectrum::Spectrum;
 use jostle_core::System;
 use std::f64::consts::PI;
 
@@ -25,21 +25,21 @@ pub struct Composition {
     pub fourth: f64,
 }
 
-/// The force that errors are relative to, in units of a pair of charges at the mean distance: the least of
-/// what charges in disorder feel. Ions at random that keep half or more of that distance feel 2.4 to 3.9.
+/// The force that errors are relative to, in units of a pair of charges at the mean distance: the least force
+/// on charges in disorder. Forces on ions at random that keep half or more of that distance are 2.4 to 3.9.
 const FORCE: f64 = 1.9;
 
-/// By how much the part of the others in the squared error of a mesh is smaller in liquids than for charges
-/// that know nothing of each other.
+/// Ratio of the part of the others in the squared error of a mesh in liquids to that for uncorrelated
+/// charges.
 const SCREENED: f64 = 0.6;
 
 /// The largest part of the error that may come from the cut-off.
 const DIRECT: f64 = 0.5;
 
 impl Composition {
-    /// That of a system in so much space; `None` where nothing is charged.
+    /// Composition of a system in a volume; `None` where nothing is charged.
     pub fn new(system: &System, volume: f64) -> Option<Self> {
-        // By id, so that sums are the same however atoms are stored.
+        // Sums in the order of ids do not depend on storage order.
         let charges = system.state.index_by_id().into_iter().map(|index| system.charge(index));
         let (mut n, mut squares, mut fourths) = (0.0, 0.0, 0.0);
         for q in charges.filter(|q| *q != 0.0) {
@@ -63,7 +63,7 @@ impl Composition {
         self.direct_scale(cutoff) * (-x * x - width * width).exp()
     }
 
-    /// That error without its exponential function.
+    /// Error at a cut-off without its exponential function.
     fn direct_scale(&self, cutoff: f64) -> f64 {
         2.0 * self.square * (self.density / cutoff).sqrt()
     }
@@ -77,7 +77,7 @@ impl Composition {
     /// The error of forces that are found on a mesh.
     fn mesh_error(&self, spectrum: &Transverse, order: usize, spacing: f64) -> f64 {
         let [others, own] = spectrum.errors(order, spacing);
-        // Three edges, whose errors have nothing to do with each other.
+        // Errors of the three edges are independent.
         let others = SCREENED * self.square * self.square * self.density * others;
         (3.0 * (others + self.fourth * own)).sqrt()
     }
@@ -123,21 +123,22 @@ struct Transverse {
 struct TransverseWave {
     /// The component along the edge.
     along: f64,
-    /// Of the weight.
+    /// Integral of the weight.
     plain: f64,
-    /// Of its square.
+    /// Integral of its square.
     square: f64,
-    /// Of its square times that of the other two components.
+    /// Integral of its square times that of the other two components.
     across: f64,
 }
 
 /// Points along each integral.
 const POINTS: usize = 48;
 
-/// Beyond this many inverse widths of the Gaussians nothing is left.
+/// Number of inverse widths of the Gaussians beyond which weights vanish.
 const WIDEST: f64 = 8.5;
 
-/// How far waves go towards the shortest one of a mesh, where splines of odd order have none.
+/// Largest wave number that is integrated, relative to that of the mesh, at which splines of odd order
+/// vanish.
 const SHORTEST: f64 = 0.95;
 
 /// Aliases of a wave on either side.
@@ -197,7 +198,7 @@ fn aliases(order: usize, z: f64) -> Vec<(i32, f64)> {
 mod tests {
     use super::*;
 
-    /// Where the mesh is fine both errors have a limit in closed form.
+    /// Errors on fine meshes have a limit in closed form.
     #[test]
     fn errors_have_their_limits() {
         let alpha = 1.7;
@@ -219,8 +220,8 @@ mod tests {
         }
     }
 
-    /// Matter as dense as water is split as ever; a few charges within the cut-off need a finer mesh, the
-    /// more so the fewer, and of even orders more than of odd ones.
+    /// Splittings for matter as dense as water are those of [`Method::pme`]; a few charges within the cut-off
+    /// need a finer mesh, the more so the fewer, and of even orders more than of odd ones.
     #[test]
     fn few_charges_need_finer_meshes() {
         let water = Composition { density: 0.1, square: 0.359, fourth: 0.194 };
@@ -245,7 +246,7 @@ mod tests {
         assert!(relative(1.7, 4) < relative(1.7, 5));
     }
 
-    /// The cut-off has its share: where it is all that is wrong, the error is the one asked for.
+    /// The error of the cut-off alone is the error asked for.
     #[test]
     fn widths_follow_from_the_error_of_the_cut_off() {
         let ions = Composition { density: 0.02, square: 2.0, fourth: 6.0 };

@@ -1,6 +1,6 @@
-//! Reciprocal space of a periodic box: what is summed beyond the cut-off.
+//! Reciprocal space of a periodic box: the part of sums beyond the cut-off.
 
-use crate::Spectrum;
+use crate::spectrum::Spectrum;
 use jostle_core::{Real, SimBox, SymTensor, Vec3};
 use std::f64::consts::PI;
 
@@ -48,7 +48,7 @@ impl Wave {
         simbox.edges().map(|edge| (longest * length(edge) / (2.0 * PI)).floor() as i32)
     }
 
-    /// The virial of so much energy.
+    /// Virial of the wave at this energy.
     pub fn virial(&self, energy: f64) -> SymTensor {
         virial(energy, self.along, self.vector)
     }
@@ -66,16 +66,6 @@ pub fn reciprocal(simbox: &SimBox) -> [Vec3; 3] {
 pub fn wave_vector<R: Real>(numbers: [R; 3], reciprocal: [[R; 3]; 3]) -> [R; 3] {
     let [x, y, z] = numbers.map(|n| R::lit(2.0 * PI) * n);
     std::array::from_fn(|a| x * reciprocal[0][a] + y * reciprocal[1][a] + z * reciprocal[2][a])
-}
-
-/// What the weight of a wave of squared length k2 is, without a mesh, in terms of squared amplitudes
-/// of charges; and the part of its virial along it, relative to its energy.
-#[inline(always)]
-pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
-    let width = k2 / (R::lit(4.0) * alpha * alpha);
-    let inverse = k2.recip();
-    let along = R::lit(2.0) * (R::lit(1.0) + width) * inverse;
-    [R::lit(4.0 * PI) / volume * (-width).exp() * inverse, along]
 }
 
 /// The virial of a wave, (1 - `along` k k) times its energy: xx, yy, zz, xy, xz, yz.

@@ -2,20 +2,20 @@
 //! and J.-M. Caillol, J. Chem. Phys. 113 (2000) 10459).
 //!
 //! A Gaussian charge of inverse width alpha has the potential s(r) = (exp(-kappa r) erfc(kappa/2 alpha -
-//! alpha r) - exp(kappa r) erfc(kappa/2 alpha + alpha r)) / 2r here; without screening that is
-//! erf(alpha r)/r. It is dear, so that engines look it up in a series ([`ChebyshevSeries`]).
+//! alpha r) - exp(kappa r) erfc(kappa/2 alpha + alpha r)) / 2r here; without screening that is erf(alpha
+//! r)/r. The formula is expensive, so that engines sum a series instead ([`ChebyshevSeries`]).
 
 use crate::pair::{PairFunction, Yukawa};
 use jostle_core::{Precision, Real};
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
-/// How many screening lengths a cut-off may be long: beyond, nothing is left for a sum over images.
+/// Largest cut-off in screening lengths: beyond, nothing is left for a sum over images.
 pub const LONGEST: f64 = 36.0;
 
 /// Energy and force over distance of a point and a Gaussian charge in units of its width, from z^2 =
 /// (alpha r)^2 and b = kappa / 2 alpha.
 pub fn gaussian<R: Real>(square: R, b: f64) -> (R, R) {
-    // Where the differences below lose their digits, their series.
+    // Series where the differences below lose their digits.
     let (mut series, mut slope) = (R::lit(0.0), R::lit(0.0));
     let odd = odd_terms(b);
     for (n, term) in odd.iter().enumerate().rev() {
@@ -36,7 +36,7 @@ pub fn gaussian<R: Real>(square: R, b: f64) -> (R, R) {
     (R::select(small, series, energy), R::select(small, slope, force))
 }
 
-/// Up to this z^2 [`gaussian`] is its series.
+/// Largest z^2 at which [`gaussian`] is its series.
 const SMALL: f64 = 0.1;
 
 /// The terms of odd powers in the series of g(z) = exp(-2 b z) erfc(b - z), which follows from
@@ -52,8 +52,8 @@ fn odd_terms(b: f64) -> [f64; 24] {
     })
 }
 
-/// What two unit charges do to each other directly, energy and force over distance: their screened
-/// force less something smooth. `one` is 1, or 0 where they are excluded.
+/// Direct interaction of two unit charges, energy and force over distance: their screened force less a smooth
+/// function. `one` is 1, or 0 where they are excluded.
 #[inline(always)]
 pub fn direct<R: Real>(r2: R, one: R, kappa: R, smooth: (R, R)) -> (R, R) {
     let (energy, force) = Yukawa::evaluate(r2, &[one, kappa]);
@@ -75,12 +75,12 @@ pub struct ChebyshevSeries {
     pub scale: f64,
     /// The coefficients of the energy.
     pub energy: Vec<f64>,
-    /// Those of force over distance.
+    /// Coefficients of force over distance.
     pub force: Vec<f64>,
 }
 
 impl ChebyshevSeries {
-    /// As exact as numbers of a precision are, for a function of r^2 that has a Gaussian's width at the
+    /// A series as exact as numbers of a precision, for a function of r^2 that has a Gaussian's width at the
     /// most (alpha cutoff up to 4 in single precision, up to 6 in double precision).
     pub fn new(cutoff: f64, precision: Precision, smooth: impl Fn(f64) -> (f64, f64)) -> ChebyshevSeries {
         let n = match precision {
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Far from a Gaussian it is a point charge again, exp(b^2) times weaker than its waves are.
+    /// The potential far from a Gaussian is that of a point charge, exp(b^2) times weaker than its waves.
     #[test]
     fn the_two_parts_make_a_screened_charge() {
         for b in WIDTHS {

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul, Sub};
 
-/// Rows of weights are as long as this, whatever the order: a register's worth.
+/// Length of rows of weights for any order: a register's worth.
 pub const WIDTH: usize = 8;
 
 /// The weights of the `ORDER` mesh points from the one below on, for an atom that is so far beyond
@@ -27,7 +27,7 @@ where
     [w, slope]
 }
 
-/// From the weights of the order below to those of order `k`.
+/// Raises the weights of the order below to those of order `k`.
 #[inline(always)]
 fn raise<T>(w: &mut [T; WIDTH], k: usize, beyond: T, number: impl Fn(f64) -> T)
 where
@@ -42,8 +42,7 @@ where
     w[0] = part * (number(1.0) - beyond) * w[0];
 }
 
-/// The same for an order that is known when the program runs, one of
-/// [`Method::ORDERS`](super::Method::ORDERS).
+/// Weights and derivatives for an order that is a variable, one of [`Method::ORDERS`](super::Method::ORDERS).
 pub fn weights_of_order<T>(order: usize, beyond: T, number: impl Fn(f64) -> T) -> [[T; WIDTH]; 2]
 where
     T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>,
@@ -78,7 +77,7 @@ mod tests {
     use crate::electrostatics::Method;
     use jostle_core::{Dual, Real};
 
-    /// Weights add up to one, and their derivatives are theirs.
+    /// Weights add up to one, and slopes are their derivatives.
     #[test]
     fn slopes_are_exact_derivatives() {
         for order in Method::ORDERS {

@@ -13,7 +13,7 @@ pub use sutton_chen::SuttonChen;
 
 use jostle_core::{Error, Real, Result};
 
-/// What an embedded-atom force is called in the input file.
+/// Kinds of embedded-atom forces in the input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddedKind {
     /// Functions from a file.
@@ -31,7 +31,7 @@ impl EmbeddedKind {
         }
     }
 
-    /// One line for help and documentation.
+    /// Description of one line for help and documentation.
     pub const fn about(self) -> &'static str {
         match self {
             EmbeddedKind::EmbeddedAtom => {
@@ -45,24 +45,24 @@ impl EmbeddedKind {
 /// An embedded-atom force, resolved for every species.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedded {
-    /// What it is called.
+    /// Kind of the force.
     pub kind: EmbeddedKind,
     cutoff: f64,
-    /// By species.
+    /// F(rho) by species.
     embedding: Vec<Spline>,
-    /// By species of the atom that feels it, then by species of the atom it comes from.
+    /// f(r) by species of the embedded atom, then by species of the atom that contributes to the density.
     density: Vec<Spline>,
     /// r phi(r), by species and species.
     pair: Vec<Spline>,
 }
 
 impl Embedded {
-    /// From its functions: F(rho) of every species, f(r) and r phi(r) of every ordered pair of
-    /// species (that of the atom which feels a density first), all on one grid of distances.
+    /// A force from its functions: F(rho) of every species, f(r) and r phi(r) of every ordered pair of
+    /// species (that of the embedded atom first), all on one grid of distances.
     ///
     /// # Errors
-    /// If there are not as many functions as species ask for, grids differ, or the cut-off is not
-    /// a positive number.
+    /// If the number of functions is not that of the species, grids differ, or the cut-off is not a positive
+    /// number.
     pub fn new(
         kind: EmbeddedKind,
         cutoff: f64,
@@ -84,12 +84,12 @@ impl Embedded {
         Ok(Embedded { kind, cutoff, embedding, density, pair })
     }
 
-    /// How many species it knows.
+    /// Number of species.
     pub fn n_species(&self) -> usize {
         self.embedding.len()
     }
 
-    /// Beyond this distance atoms do not interact.
+    /// Distance beyond which atoms do not interact.
     pub fn cutoff(&self) -> f64 {
         self.cutoff
     }
@@ -104,8 +104,8 @@ impl Embedded {
         &self.embedding[species]
     }
 
-    /// What an atom of species `b` at distance `r` adds to the density at one of species `a`:
-    /// value and derivative.
+    /// Contribution of an atom of species `b` at distance `r` to the density at one of species `a`: value and
+    /// derivative.
     pub fn density(&self, a: usize, b: usize, r: f64) -> (f64, f64) {
         self.density[a * self.n_species() + b].at(r)
     }
@@ -125,9 +125,8 @@ impl Embedded {
         (first.start, first.spacing, first.cubics.len())
     }
 
-    /// The functions of distance as kernels want them: [`Embedded::ROW`] numbers for each knot,
-    /// all knots of one ordered pair of species after the other. First the cubic of f(r), then that
-    /// of r phi(r).
+    /// Functions of distance in the layout of kernels: [`Embedded::ROW`] numbers for each knot, all knots of
+    /// one ordered pair of species after the other. First the cubic of f(r), then that of r phi(r).
     pub fn table(&self) -> Vec<f64> {
         let pairs = self.density.iter().zip(&self.pair);
         pairs.flat_map(|(f, z)| f.cubics.iter().zip(&z.cubics).flat_map(|(f, z)| [*f, *z].concat())).collect()
@@ -146,7 +145,7 @@ pub fn pair<R: Real>(inverse: R, z: (R, R), slopes: [R; 2], derivatives: [R; 2])
     (energy, force(parts, derivatives))
 }
 
-/// The same before embedding energies are known: the energy, and what [`force`] is made of.
+/// The part before embedding energies are known: the energy, and the parts of [`force`].
 #[inline(always)]
 pub fn parts<R: Real>(inverse: R, z: (R, R), slopes: [R; 2]) -> (R, [R; 3]) {
     let energy = z.0 * inverse;

@@ -14,16 +14,16 @@ pub fn cubic<R: Real>(p: R, c: [R; 4]) -> (R, R) {
 /// The slopes at the knots are fourth-order differences, as in LAMMPS, whose numbers it gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spline {
-    /// Where the grid begins.
+    /// First knot of the grid.
     pub start: f64,
     /// The distance between two knots.
     pub spacing: f64,
-    /// For each knot the cubic up to the next one, in p = distance from the knot / spacing.
+    /// Cubic from each knot to the next one, in p = distance from the knot / spacing.
     pub cubics: Vec<[f64; 4]>,
 }
 
 impl Spline {
-    /// Through `values` at `start`, `start + spacing`, ...; `None` for fewer than five or an
+    /// A spline through `values` at `start`, `start + spacing`, ...; `None` for fewer than five or an
     /// infinite one.
     pub fn through(start: f64, spacing: f64, values: &[f64]) -> Option<Self> {
         let n = values.len();
@@ -48,7 +48,7 @@ impl Spline {
         Some(Spline { start, spacing, cubics: (0..n).map(between).collect() })
     }
 
-    /// Of a function, with `n` knots from `start` to `end`.
+    /// A spline of a function, with `n` knots from `start` to `end`.
     pub fn tabulate(start: f64, end: f64, n: usize, function: impl Fn(f64) -> f64) -> Option<Self> {
         let spacing = (end - start) / (n.max(2) - 1) as f64;
         let values: Vec<f64> = (0..n).map(|k| function(start + k as f64 * spacing)).collect();
@@ -69,7 +69,7 @@ impl Spline {
         (value, slope / self.spacing)
     }
 
-    /// The same, going on in a straight line beyond the last knot.
+    /// Value and derivative, with a straight line beyond the last knot.
     pub fn at_or_beyond(&self, x: f64) -> (f64, f64) {
         let (value, slope) = self.at(x);
         (value + slope * (x - self.end()).max(0.0), slope)
@@ -82,10 +82,10 @@ mod tests {
     use jostle_core::Dual;
 
     #[test]
-    fn a_cubic_is_met_exactly_and_slopes_are_derivatives() {
+    fn a_cubic_is_reproduced_and_slopes_are_derivatives() {
         let f = |x: f64| 0.3 - x * (1.2 - x * (0.7 + 0.1 * x));
         let spline = Spline::tabulate(0.5, 4.5, 41, f).unwrap();
-        // Two knots from either end slopes are of a lower order.
+        // Slopes within two knots of either end are of a lower order.
         for k in 0..300 {
             let x = 0.7 + 0.012 * f64::from(k);
             let (value, slope) = spline.at(x);

@@ -22,7 +22,7 @@ pub struct SuttonChen {
     pub c: f64,
 }
 
-/// Where formulas give way to nothing, as a fraction of the cut-off.
+/// Beginning of the switch to zero, as a fraction of the cut-off.
 const SWITCH_FROM: f64 = 0.95;
 /// Tables begin at this fraction of the smallest lattice constant, where atoms never come.
 const SHORTEST: f64 = 0.3;
@@ -89,8 +89,8 @@ impl SuttonChen {
         )
     }
 
-    /// What acts between two metals: means of their exponents, geometric means of the rest. `c`
-    /// belongs to an atom and is not mixed.
+    /// Parameters of the interaction between two metals: means of their exponents, geometric means of the
+    /// rest. `c` belongs to an atom and is not mixed.
     fn mixed(&self, other: &SuttonChen) -> SuttonChen {
         SuttonChen {
             epsilon: (self.epsilon * other.epsilon).sqrt(),

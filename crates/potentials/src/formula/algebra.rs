@@ -1,6 +1,6 @@
-//! Expressions in one normal form, so that equal ones are written alike: sums of products of
-//! powers. What is known is computed at once, and what does not depend on the distance gathers in
-//! front of what does.
+//! Expressions in one normal form, so that equal ones are written alike: sums of products of powers. Known
+//! numbers are computed at once, and factors that do not depend on the distance gather in front of the
+//! others.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub struct Term {
     pub factors: Vec<(Base, f64)>,
 }
 
-/// What stands below an exponent.
+/// Base of a power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Base {
     /// The distance r, which is positive.
@@ -52,7 +52,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// Its value.
+    /// Value of the function.
     #[inline(always)]
     pub fn of<R: jostle_core::Real>(self, x: R) -> R {
         match self {
@@ -91,7 +91,7 @@ impl Sum {
         Sum(vec![Term { coefficient: 1.0, factors: vec![(base, exponent)] }])
     }
 
-    /// Its value, if that is known.
+    /// Value of the expression, if it is a number.
     pub fn known(&self) -> Option<f64> {
         match &self.0[..] {
             [] => Some(0.0),
@@ -180,12 +180,12 @@ impl Algebra {
         }
         let (a, b) = (self.one_term(a), self.one_term(b));
         let product = a.times(&b);
-        // What has become a bracket and plain factors is multiplied out.
-        if let Some(place) = product.factors.iter().position(|(b, e)| matches!(b, Base::Sum(_)) && *e == 1.0)
-            && let Base::Sum(id) = product.factors[place].0
+        // A product of a bracket and plain factors is multiplied out.
+        if let Some(index) = product.factors.iter().position(|(b, e)| matches!(b, Base::Sum(_)) && *e == 1.0)
+            && let Base::Sum(id) = product.factors[index].0
         {
             let mut rest = product.clone();
-            rest.factors.remove(place);
+            rest.factors.remove(index);
             let rest = Sum(vec![rest]);
             if plain(self, &rest) {
                 return Sum::sorted(self.get(id).0.iter().map(|t| t.times(&rest.0[0])).collect());
@@ -248,12 +248,12 @@ impl Algebra {
             return Sum::number(function.of(x));
         }
         if let (Function::Ln, [term]) = (function, &a.0[..])
-            && let Some(place) = term.factors.iter().position(|f| f.0 == Base::Distance)
+            && let Some(index) = term.factors.iter().position(|f| f.0 == Base::Distance)
             && (term.factors.len() > 1 || term.coefficient != 1.0 || term.factors[0].1 != 1.0)
         {
             // The logarithm of the distance apart, as the distance is positive.
             let mut rest = term.clone();
-            let (_, exponent) = rest.factors.remove(place);
+            let (_, exponent) = rest.factors.remove(index);
             let distance = self.call(Function::Ln, Sum::of(Base::Distance, 1.0)).times(exponent);
             return self.call(Function::Ln, Sum(vec![rest])).plus(distance);
         }
@@ -331,7 +331,7 @@ impl Algebra {
         }
     }
 
-    /// Whether a base depends on the distance.
+    /// Returns true where a base depends on the distance.
     pub fn depends(&self, base: Base) -> bool {
         let sum = |id: Id| self.get(id).0.iter().any(|t| t.factors.iter().any(|f| self.depends(f.0)));
         match base {

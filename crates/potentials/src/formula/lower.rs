@@ -1,13 +1,13 @@
-//! From an expression to the steps that compute it: parts that are alike are computed once, powers
-//! by multiplication, sums after taking out what their terms have in common (the multivariate
-//! scheme of Horner; M. Ceberio and V. Kreinovich, SIGSAM Bulletin 38 (2004) 8).
+//! Translation of an expression to the steps that compute it: equal parts are computed once, powers by
+//! multiplication, sums after taking out common factors of their terms (the multivariate scheme of Horner; M.
+//! Ceberio and V. Kreinovich, SIGSAM Bulletin 38 (2004) 8).
 
 use super::algebra::{Algebra, Base, Function, Id, Sum, Term};
 use super::program::{MOST_STEPS, Program, Step, StepIndex};
 use std::collections::HashMap;
 
-/// Steps before those that nobody needs are left out.
-const ROOM: usize = 10 * MOST_STEPS;
+/// Largest number of steps before unused ones are left out.
+const CAPACITY: usize = 10 * MOST_STEPS;
 
 /// Steps of an energy u(r) and of -(du/dr) / r, and the coefficients that they take: expressions
 /// that do not depend on the distance. `None` if there are too many steps.
@@ -22,7 +22,7 @@ pub fn lower(algebra: &mut Algebra, energy: &Sum) -> Option<(Program, Vec<Sum>)>
         odd: reach.odd,
         exponentials: reach.exponentials,
         steps: Vec::new(),
-        places: HashMap::new(),
+        known: HashMap::new(),
         coefficients: Vec::new(),
         full: false,
     };
@@ -36,10 +36,10 @@ pub fn lower(algebra: &mut Algebra, energy: &Sum) -> Option<(Program, Vec<Sum>)>
     (program.steps.len() <= MOST_STEPS).then_some((program, coefficients))
 }
 
-/// What there is in an expression.
+/// Contents of an expression.
 #[derive(Default)]
 struct Reach {
-    /// Whether powers of the distance are not all even.
+    /// True if there is a power of the distance that is not even.
     odd: bool,
     /// Arguments of exponential functions.
     exponentials: Vec<Id>,
@@ -73,9 +73,9 @@ struct Lowering<'a> {
     odd: bool,
     exponentials: Vec<Id>,
     steps: Vec<Step>,
-    places: HashMap<String, StepIndex>,
+    known: HashMap<String, StepIndex>,
     coefficients: Vec<Sum>,
-    /// There is no room for more steps.
+    /// True once there were more than [`CAPACITY`] steps.
     full: bool,
 }
 
@@ -86,12 +86,12 @@ impl Lowering<'_> {
             Step::Multiply(a, b) => Step::Multiply(a.min(b), a.max(b)),
             other => other,
         };
-        if self.steps.len() > ROOM {
+        if self.steps.len() > CAPACITY {
             self.full = true;
             return 0;
         }
         // Numbers are told apart by their digits.
-        *self.places.entry(format!("{step:?}")).or_insert_with(|| {
+        *self.known.entry(format!("{step:?}")).or_insert_with(|| {
             self.steps.push(step);
             (self.steps.len() - 1) as StepIndex
         })
@@ -145,7 +145,7 @@ impl Lowering<'_> {
             let (inner, outer) = (self.horner(inner), self.product(&common));
             return self.step(Step::Multiply(inner, outer));
         }
-        // What most terms have in common is taken out of those.
+        // The most frequent factor is taken out of the terms that have it.
         let mut counts: Vec<((Base, bool), usize)> = Vec::new();
         for (base, exponent) in items.iter().flat_map(|item| &item.1) {
             let key = (*base, *exponent > 0.0);
@@ -174,11 +174,11 @@ impl Lowering<'_> {
         if let Some(x) = sum.known() {
             return self.step(Step::Literal(x));
         }
-        let place = self.coefficients.iter().position(|c| c == sum).unwrap_or_else(|| {
+        let index = self.coefficients.iter().position(|c| c == sum).unwrap_or_else(|| {
             self.coefficients.push(sum.clone());
             self.coefficients.len() - 1
         });
-        self.step(Step::Coefficient(place as u16))
+        self.step(Step::Coefficient(index as u16))
     }
 
     fn product(&mut self, factors: &[(Base, f64)]) -> StepIndex {
@@ -295,8 +295,8 @@ impl Lowering<'_> {
         match base {
             Base::Sum(id) => (self.part(id), 1.0),
             Base::Choice(ids) => {
-                let places = ids.map(|id| self.part(id));
-                (self.step(Step::Choose(places)), 1.0)
+                let parts = ids.map(|id| self.part(id));
+                (self.step(Step::Choose(parts)), 1.0)
             }
             Base::Call(Function::Ln, id) if *self.algebra.get(id) == Sum::of(Base::Distance, 1.0) => {
                 let square = self.step(Step::Square);
@@ -345,8 +345,8 @@ fn divided((coefficient, factors): Item, by: &[(Base, f64)]) -> Item {
     (coefficient, rest.collect())
 }
 
-/// Adds products without rounding them first where nothing else needs them, leaves out what nobody
-/// needs, and puts what only the energy needs behind the rest.
+/// Fuses products and sums where nothing else uses the product, leaves out unused steps, and puts steps that
+/// only the energy uses behind the others.
 fn tidy(mut steps: Vec<Step>, force: StepIndex, energy: StepIndex) -> Program {
     let needed_for = |steps: &[Step], results: &[StepIndex]| {
         let mut needed = vec![false; steps.len()];

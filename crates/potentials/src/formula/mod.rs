@@ -65,7 +65,7 @@ impl Formula {
         Formula::with(text, &HashMap::new())
     }
 
-    /// The same with the numbers that some names stand for: what they are part of is computed now.
+    /// Reads a formula in which some names stand for numbers: their parts are computed now.
     ///
     /// # Errors
     /// If it cannot be understood.
@@ -92,7 +92,7 @@ impl Formula {
         })
     }
 
-    /// Where a parameter is used first, in bytes of the text.
+    /// Place of the first use of a parameter, in bytes of the text.
     pub fn place_of(&self, parameter: &str) -> std::ops::Range<usize> {
         let parsed = parse::parse(&self.text, &HashMap::new()).unwrap_or_default();
         parsed.parameters.into_iter().find(|p| p.0 == parameter).map_or(0..self.text.len(), |p| p.1)
@@ -108,22 +108,22 @@ impl Formula {
         &self.parameters
     }
 
-    /// What is computed for every pair of atoms.
+    /// Steps that are computed for every pair of atoms.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// How many coefficients [`Formula::evaluate`] takes.
+    /// Number of coefficients that [`Formula::evaluate`] takes.
     pub fn n_coefficients(&self) -> usize {
         self.coefficients.len()
     }
 
-    /// What does not depend on the distance, for the parameters of a pair of species.
+    /// Coefficients, which do not depend on the distance, for the parameters of a pair of species.
     pub fn coefficients(&self, parameters: &[f64]) -> Vec<f64> {
         self.coefficients.iter().map(|c| self.algebra.value(c, parameters)).collect()
     }
 
-    /// Where the energy ends by itself: what stands behind it after `, r <`.
+    /// Distance at which the energy ends by itself: the expression after `, r <`.
     pub fn end(&self, parameters: &[f64]) -> Option<f64> {
         self.end.as_ref().map(|end| self.algebra.value(end, parameters))
     }

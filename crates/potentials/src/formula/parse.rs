@@ -1,18 +1,18 @@
-//! From the text of a formula to an expression.
+//! Reading of the text of a formula into an expression.
 
 use super::algebra::{Algebra, Base, Function, Sum};
 use jostle_core::quantity::nearest;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What is wrong with a formula, and where.
+/// A mistake in a formula, and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mistake {
     /// The bytes at fault.
     pub at: Range<usize>,
-    /// What is wrong.
+    /// Cause.
     pub message: String,
-    /// What would mend it.
+    /// Remedy.
     pub hint: String,
 }
 
@@ -23,9 +23,9 @@ pub struct Parsed {
     pub algebra: Algebra,
     /// u(r).
     pub energy: Sum,
-    /// Where the interaction ends by itself: `, r < ...` behind the energy.
+    /// Distance at which the interaction ends by itself: `, r < ...` behind the energy.
     pub end: Option<Sum>,
-    /// The names that are not known, in the order of their first use, and where that is.
+    /// Unknown names, in the order of their first use, and the places of that.
     pub parameters: Vec<(String, Range<usize>)>,
 }
 
@@ -51,7 +51,7 @@ pub const FUNCTIONS: [(&str, usize); 16] = [
 
 /// The largest exponent.
 const LARGEST_EXPONENT: f64 = 1000.0;
-/// How deep brackets may be inside each other.
+/// Largest depth of nested brackets.
 const DEEPEST: usize = 100;
 
 type Read<T> = Result<T, Mistake>;
@@ -140,7 +140,7 @@ fn tokens(text: &str) -> Read<Vec<(Token, Range<usize>)>> {
     Ok(tokens)
 }
 
-/// How many bytes of the text are a number.
+/// Length of a number at the beginning of the text, in bytes.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit() || **b == b'_').count();
@@ -179,7 +179,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Where the next token is, or the end of the text.
+    /// Place of the next token, or of the end of the text.
     fn place(&self) -> Range<usize> {
         let last = self.text.char_indices().last().map_or(0, |(at, _)| at);
         self.tokens.get(self.next).map_or(last..self.text.len(), |t| t.1.clone())
@@ -424,7 +424,7 @@ impl Parser<'_> {
         Err(mistake(self.place(), format!("{name} takes {}", many(arity)), hint))
     }
 
-    /// Two expressions of which the first is to be less than the second.
+    /// Reads two expressions of which the first is to be less than the second.
     fn comparison(&mut self) -> Read<(Sum, Sum)> {
         let a = self.expression()?;
         let Some(Token::Less { swapped }) = self.peek() else {

@@ -3,13 +3,13 @@
 use super::algebra::Function;
 use jostle_core::Real;
 
-/// Where the result of a step stands.
+/// Index of a step and of its result.
 pub type StepIndex = u16;
 
 /// The most steps of a program.
 pub const MOST_STEPS: usize = 200;
 
-/// One step; its operands are results of earlier ones.
+/// A step; its operands are results of earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// The squared distance.
@@ -37,19 +37,19 @@ pub enum Step {
 }
 
 impl Step {
-    /// What it computes with.
+    /// Operands of the step.
     pub fn operands(self) -> impl Iterator<Item = StepIndex> {
         let operands = match self {
             Step::Square | Step::Coefficient(_) | Step::Literal(_) => [None; 4],
             Step::Recip(a) | Step::Sqrt(a) | Step::Rsqrt(a) | Step::Call(_, a) => [Some(a), None, None, None],
             Step::Add(a, b) | Step::Multiply(a, b) => [Some(a), Some(b), None, None],
             Step::MultiplyAdd(a, b, c) => [Some(a), Some(b), Some(c), None],
-            Step::Choose(places) => places.map(Some),
+            Step::Choose(operands) => operands.map(Some),
         };
         operands.into_iter().flatten()
     }
 
-    /// The same with other operands.
+    /// The step with other operands.
     pub fn moved(self, to: impl Fn(StepIndex) -> StepIndex) -> Step {
         match self {
             Step::Square | Step::Coefficient(_) | Step::Literal(_) => self,
@@ -60,14 +60,14 @@ impl Step {
             Step::Sqrt(a) => Step::Sqrt(to(a)),
             Step::Rsqrt(a) => Step::Rsqrt(to(a)),
             Step::Call(function, a) => Step::Call(function, to(a)),
-            Step::Choose(places) => Step::Choose(places.map(to)),
+            Step::Choose(operands) => Step::Choose(operands.map(to)),
         }
     }
 
-    /// Its result, from those of earlier steps.
+    /// Result of the step, from those of earlier steps.
     #[inline(always)]
     pub fn result<R: Real>(self, r2: R, c: &[R], earlier: &[R]) -> R {
-        let at = |place: StepIndex| earlier[usize::from(place)];
+        let at = |index: StepIndex| earlier[usize::from(index)];
         match self {
             Step::Square => r2,
             Step::Coefficient(k) => c[usize::from(k)],
@@ -89,11 +89,11 @@ impl Step {
 pub struct Program {
     /// The steps.
     pub steps: Vec<Step>,
-    /// How many of them the force alone takes: the first ones.
+    /// Number of steps, the first ones, that the force needs.
     pub n_force: usize,
-    /// Where the force over distance stands.
+    /// Step whose result is the force over distance.
     pub force: StepIndex,
-    /// Where the energy stands.
+    /// Step whose result is the energy.
     pub energy: StepIndex,
 }
 

@@ -1,4 +1,4 @@
-//! From what an input file says about a formula to the coefficients of every pair of species.
+//! Resolution of a formula force: from the input file to the coefficients of every pair of species.
 
 use super::Formula;
 use crate::resolve::PairChoice;
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 pub struct FormulaForce<'a> {
     /// The formula.
     pub formula: &'a Formula,
-    /// What happens at the cut-off.
+    /// Truncation at the cut-off.
     pub truncation: Truncation,
     /// The species' names and constants, such as `charge`.
     pub species: Vec<(&'a str, HashMap<String, f64>)>,
@@ -24,8 +24,7 @@ pub struct FormulaForce<'a> {
     pub parameters: HashMap<String, f64>,
     /// The cut-off of pairs that have none of their own.
     pub cutoff: Option<f64>,
-    /// What is said about pairs of species, by their places: parameters in the order of
-    /// [`Formula::parameters`].
+    /// Choices for pairs of species, by their indices: parameters in the order of [`Formula::parameters`].
     pub pairs: Vec<([usize; 2], PairChoice)>,
 }
 

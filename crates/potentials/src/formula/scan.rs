@@ -1,8 +1,8 @@
-//! Where a formula has no finite value.
+//! Search for distances at which a formula has no finite value.
 
 use super::program::{Program, Step};
 
-/// How many distances are looked at.
+/// Number of distances that are tried.
 const DISTANCES: usize = 4000;
 /// The nearest of them, as a fraction of the cut-off.
 const NEAREST: f64 = 0.01;
@@ -23,10 +23,10 @@ pub fn not_finite(program: &Program, c: &[f64], cutoff: f64) -> Option<f64> {
             return Some(r);
         }
         let results = program.results(r * r, c);
-        let now: Vec<f64> = divisors.iter().map(|place| results[*place]).collect();
+        let now: Vec<f64> = divisors.iter().map(|index| results[*index]).collect();
         if let Some((far, then)) = &before {
-            for (k, place) in divisors.iter().enumerate().filter(|(k, _)| then[*k] * now[*k] < 0.0) {
-                let (a, b) = zero(program, c, *place, [*far, r], then[k]);
+            for (k, index) in divisors.iter().enumerate().filter(|(k, _)| then[*k] * now[*k] < 0.0) {
+                let (a, b) = zero(program, c, *index, [*far, r], then[k]);
                 let size = |r: f64| program.evaluate(r * r, c).1.abs();
                 // A divisor that passes through zero where it is not chosen does no harm.
                 if !finite(a) || !finite(b) || size(a).max(size(b)) > 1e6 * size(*far).max(size(r)) {
@@ -47,11 +47,11 @@ fn divisor(step: Step) -> Option<usize> {
 }
 
 /// Neighbouring distances between which a result changes its sign.
-fn zero(program: &Program, c: &[f64], place: usize, [far, near]: [f64; 2], then: f64) -> (f64, f64) {
+fn zero(program: &Program, c: &[f64], index: usize, [far, near]: [f64; 2], then: f64) -> (f64, f64) {
     let (mut far, mut near) = (far, near);
     for _ in 0..60 {
         let middle = 0.5 * (far + near);
-        let value = program.results(middle * middle, c)[place];
+        let value = program.results(middle * middle, c)[index];
         if value * then > 0.0 { far = middle } else { near = middle }
     }
     (far, near)

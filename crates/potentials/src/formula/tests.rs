@@ -19,7 +19,7 @@ fn at(text: &str, r: f64) -> f64 {
 }
 
 #[test]
-fn formulas_mean_what_they_say() {
+fn formulas_have_their_values() {
     let r: f64 = 1.7;
     let cases = [
         ("r", r),
@@ -78,8 +78,8 @@ fn forces_are_exact_derivatives() {
     }
 }
 
-/// As many operations as the kernels that were written by hand: counted in what `evaluate` of each
-/// potential does for the force, and what the energy takes besides.
+/// Operations are as few as in the kernels that were written by hand: counted for the force in `evaluate` of
+/// each potential, and in addition for the energy.
 #[test]
 fn the_usual_formulas_take_few_steps() {
     let lj = "4 epsilon [(sigma/r)^12 - (sigma/r)^6]";
@@ -176,7 +176,7 @@ fn distances_without_a_finite_value_are_found() {
     assert_eq!(found("if(r < 1, 0, 1/(r - 0.5))"), None);
 }
 
-/// No text makes the reader panic or hang.
+/// Texts of any kind are read or refused without a panic or a loop without end.
 #[test]
 fn any_text_is_read_or_refused() {
     use jostle_core::random::{Purpose, Stream};

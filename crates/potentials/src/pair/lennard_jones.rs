@@ -22,7 +22,7 @@ impl PairFunction for LennardJones {
 }
 
 impl LennardJones {
-    /// Two numbers whose product is the force over distance, from 1/r^2 and 1/r^6.
+    /// Factors of the force over distance, from 1/r^2 and 1/r^6.
     #[inline(always)]
     pub fn force_factors<R: Real>([inv2, inv6]: [R; 2], c: &[R]) -> [R; 2] {
         [c[0].mul_add(inv6, -c[1]), inv6 * inv2]

@@ -54,7 +54,7 @@ impl PairPotential for PakDoyama {
 mod tests {
     use super::*;
 
-    /// Iron's energy and force end together at 3.44 angstrom, to the last of the printed digits.
+    /// Energy and force of iron end together at 3.44 angstrom, to the last of the printed digits.
     #[test]
     fn iron_ends_smoothly() {
         let c = PakDoyama::coefficients(&[-0.188917, 1.82709, 1.70192, 2.50849, -0.198294]);

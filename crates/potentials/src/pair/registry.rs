@@ -1,46 +1,41 @@
-//! The list of pair potentials: one line each.
+//! Kinds of pair potential as values, and the way from a kind to its type.
 
-use super::*;
+use super::function::At;
+use super::{MixesAs, PairKind};
 use crate::truncation::Truncation;
 use jostle_core::Real;
 
-/// Something to do with a potential once its type is known: build a kernel, write source code,
-/// test its derivative. See [`PairKind::visit`].
-pub trait PairVisitor {
-    /// What comes out.
-    type Output;
-    /// Called with the potential wrapped in its truncation.
-    fn visit<F: PairFunction>(self) -> Self::Output;
-}
+/// Declares the module of every potential and the enum of their kinds, from lines `file::Type`.
+macro_rules! pair_potentials {
+    ($($file:ident::$name:ident,)*) => {
+        $(mod $file; pub use $file::$name;)*
 
-macro_rules! registry {
-    ($($name:ident,)*) => {
-        /// The kinds of pair potential.
+        /// Kinds of pair potential.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum PairKind {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name,)*
         }
 
         impl PairKind {
-            /// All kinds, in the order of the documentation.
+            /// List of all kinds, in the order of the documentation.
             pub const ALL: &'static [PairKind] = &[$(PairKind::$name,)*];
 
-            /// The name in the input file.
+            /// Name in the input file.
             pub fn name(self) -> &'static str {
                 match self { $(PairKind::$name => $name::KIND,)* }
             }
 
-            /// One line for help and documentation.
+            /// Description of one line for help and documentation.
             pub fn about(self) -> &'static str {
                 match self { $(PairKind::$name => $name::ABOUT,)* }
             }
 
-            /// u(r), as text.
+            /// Text of u(r).
             pub fn formula(self) -> &'static str {
                 match self { $(PairKind::$name => $name::FORMULA,)* }
             }
 
-            /// The parameters of a pair.
+            /// Parameters of a pair.
             pub fn parameters(self) -> &'static [Parameter] {
                 match self { $(PairKind::$name => $name::PARAMETERS,)* }
             }
@@ -50,12 +45,12 @@ macro_rules! registry {
                 match self { $(PairKind::$name => $name::PRESETS,)* }
             }
 
-            /// Where the potential ends by itself.
+            /// Distance at which the potential ends by itself, if it does.
             pub fn natural_cutoff(self, parameters: &[f64]) -> Option<f64> {
                 match self { $(PairKind::$name => $name::natural_cutoff(parameters),)* }
             }
 
-            /// The integral of the tail beyond the cut-off, see [`PairPotential::tail`].
+            /// Integral of the tail beyond the cut-off, see [`PairPotential::tail`].
             fn tail_integral(self, parameters: &[f64], cutoff: f64) -> Option<f64> {
                 match self { $(PairKind::$name => $name::tail(parameters, cutoff),)* }
             }
@@ -66,7 +61,7 @@ macro_rules! registry {
             }
 
             /// Calls the visitor with the potential wrapped in a truncation, as a type.
-            pub fn visit<V: PairVisitor>(self, truncation: Truncation, visitor: V) -> V::Output {
+            pub fn visit<V: PairVisitor>(self, truncation: crate::Truncation, visitor: V) -> V::Output {
                 match self { $(PairKind::$name => truncation.visit::<$name, V>(visitor),)* }
             }
 
@@ -78,31 +73,21 @@ macro_rules! registry {
     };
 }
 
-registry! {
-    LennardJones,
-    SoftSphere,
-    Yukawa,
-    Morse,
-    Buckingham,
-    GaussianCore,
-    Nuclear,
-    PakDoyama,
-    SoftRepulsion,
-}
+pub(super) use pair_potentials;
 
 impl PairKind {
-    /// The kind with this name in the input file.
+    /// Kind with this name in the input file.
     pub fn from_name(name: &str) -> Option<PairKind> {
         PairKind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether the potential has an end of its own, so that no cut-off is given.
+    /// Returns true where the potential has an end of its own, so that no cut-off is given.
     pub fn ends_by_itself(self) -> bool {
         let examples: Vec<f64> = self.parameters().iter().map(|p| p.example).collect();
         self.natural_cutoff(&examples).is_some()
     }
 
-    /// Whether mixing rules can give the parameters of unlike pairs.
+    /// Returns true where mixing rules can give the parameters of unlike pairs.
     pub fn mixes(self) -> bool {
         self.parameters().iter().all(|p| p.mixes_as != MixesAs::Never)
     }
@@ -122,8 +107,8 @@ impl PairKind {
         self.visit(truncation, At { r2, coefficients: c })
     }
 
-    /// The integrals beyond `cutoff` of r^2 u(r) and of r^3 du/dr, which long-range corrections
-    /// are made of. `None` if they do not exist or are not known.
+    /// Integrals beyond `cutoff` of r^2 u(r) and of r^3 du/dr, from which long-range corrections follow.
+    /// `None` if they do not exist or are not known.
     pub fn tail(self, parameters: &[f64], cutoff: f64) -> Option<[f64; 2]> {
         if self.ends_by_itself() {
             return Some([0.0; 2]);
@@ -131,22 +116,7 @@ impl PairKind {
         let energy = self.tail_integral(parameters, cutoff)?;
         let c = self.coefficients(Truncation::Plain, parameters, cutoff);
         let (u, _) = self.evaluate(Truncation::Plain, cutoff * cutoff, &c);
-        // By parts: r^3 u vanishes at infinity wherever the integral of r^2 u exists.
+        // The energy follows by parts: r^3 u vanishes at infinity wherever the integral of r^2 u exists.
         Some([energy, -cutoff.powi(3) * u - 3.0 * energy])
-    }
-}
-
-/// Energy and force over distance of one pair.
-pub(crate) struct At<'a, R> {
-    pub r2: R,
-    pub coefficients: &'a [R],
-}
-
-impl<R: Real> PairVisitor for At<'_, R> {
-    type Output = (R, R);
-
-    #[inline(always)]
-    fn visit<F: PairFunction>(self) -> (R, R) {
-        F::evaluate(self.r2, self.coefficients)
     }
 }
