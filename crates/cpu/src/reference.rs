@@ -80,6 +80,18 @@ pub fn evaluate_weighted(
         }
         energies.terms.push(total);
     }
+    let external = add_external(system, terms, &mut forces, &mut energies.virial);
+    energies.terms.extend(external);
+    Ok((forces, energies))
+}
+
+/// Adds forces of fields, walls and restraints; energies of each.
+fn add_external(
+    system: &System,
+    terms: &Forces,
+    forces: &mut [Vec3],
+    virial_sum: &mut SymTensor,
+) -> Vec<f64> {
     let mut external = vec![0.0; terms.n_external()];
     for (k, force) in forces.iter_mut().enumerate() {
         let place = (system.state.position[k], system.state.image[k]);
@@ -95,7 +107,7 @@ pub fn evaluate_weighted(
         let by_atom = AtomRestraints::new(&terms.restraints, state.len());
         let mut add = |RestraintForce { energy, virial, .. }: RestraintForce| {
             *sum += energy;
-            energies.virial.iter_mut().zip(virial).for_each(|(w, part)| *w += part);
+            virial_sum.iter_mut().zip(virial).for_each(|(w, part)| *w += part);
         };
         for (k, force) in forces.iter_mut().enumerate() {
             let restraint = by_atom.on(state.id[k], (simbox, state.position[k]), &terms.restraints, &now);
@@ -104,8 +116,7 @@ pub fn evaluate_weighted(
         }
         now.distance_forces.into_iter().for_each(add);
     }
-    energies.terms.extend(external);
-    Ok((forces, energies))
+    external
 }
 
 /// Calls `visit(i, j, d, r2)` for every two atoms within a distance; d leads from j to i.

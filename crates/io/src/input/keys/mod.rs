@@ -1,5 +1,5 @@
-//! All keys of an input file, as one table of sections; those of stages are in `stage.rs`. The file is long because
-//! the table is.
+//! All keys of an input file, as one table of sections; those of stages are in `stage.rs`. One file, because it is one
+//! table.
 
 mod stage;
 
