@@ -1,4 +1,4 @@
-//! The atoms of one task, with plain changes of velocities and sums over them; [`crate::changes`] has the
+//! The atoms of one task, with plain changes of velocities and sums over them; `changes.rs` has the
 //! changes that are made to a register full of atoms at a time.
 
 use crate::simd::Scalar;

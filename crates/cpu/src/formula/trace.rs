@@ -319,7 +319,7 @@ impl Traced {
         on_tape(|tape| tape.binary(operation, self.0, other.0))
     }
 
-    /// The same bits in all lanes.
+    /// Number with these bits in all lanes.
     fn bits(bits: u64) -> Self {
         push(Operation::Literal(bits))
     }
