@@ -24,17 +24,16 @@ pub const CHECKPOINT: &str = "latest.checkpoint";
 const START: &str = "start.xyz";
 const PREVIOUS: &str = "previous.checkpoint";
 
-/// The files every run may have; trajectories and results come on top.
+/// Files that every run may have, besides trajectories and results.
 const OWN_FILES: [&str; 8] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS, ANSWER_FILE];
 
-/// What to do with a folder that is not empty.
+/// Treatment of a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
-    /// Leave it alone: an error.
+    /// Refuse the folder with an error.
     #[default]
     Refuse,
-    /// Replace the files of an earlier run; others are left alone, unless they are called like
-    /// one of the run's.
+    /// Replace the files of an earlier run; other files are kept, unless a file of the run has the same name.
     Replace,
 }
 
@@ -43,7 +42,7 @@ pub(crate) struct RunFolder {
     path: PathBuf,
     thermo: AppendFile,
     log: File,
-    /// Of the stage under way.
+    /// Trajectory of the stage under way.
     trajectory: Option<FrameWriter>,
     /// Names of the trajectories begun and of the results written so far.
     others: Vec<String>,
@@ -115,7 +114,7 @@ impl RunFolder {
         writeln!(self.log, "{line}").map_err(|e| Error::io("write", &path, &e))
     }
 
-    /// Writes the atoms as they are at the start, for viewers that want names beside a trajectory.
+    /// Writes the atoms at the start of the run, for viewers that need names beside a trajectory.
     pub(crate) fn start(&mut self, header: TrajectoryHeader, frame: &Frame) -> Result<()> {
         let mut writer = TrajectoryWriter::create(&self.path.join(START), TrajectoryFormat::Xyz, header)?;
         writer.write(frame)?;
@@ -139,7 +138,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Goes on with the trajectory of a stage; what was written after the checkpoint is cut off.
+    /// Resumes the trajectory of a stage; frames after the checkpoint are cut off.
     pub(crate) fn resume_trajectory(
         &mut self,
         index: usize,
@@ -175,7 +174,7 @@ impl RunFolder {
         self.trajectory.take().map_or(Ok(()), |mut trajectory| trajectory.settle())
     }
 
-    /// How far the trajectory of the stage under way had come when everything was last settled.
+    /// Length of the trajectory of the stage under way when the folder was last synced.
     pub(crate) fn trajectory_written(&self) -> Option<WrittenSoFar> {
         self.trajectory.as_ref().map(FrameWriter::written_so_far)
     }
@@ -186,7 +185,7 @@ impl RunFolder {
         own.chain(self.others.iter().map(String::as_str)).collect()
     }
 
-    /// Makes sure that all that was written is safely on the disk; the length of `thermo.csv`.
+    /// Syncs all files to the disk; returns the length of `thermo.csv`.
     pub(crate) fn settle(&mut self) -> Result<u64> {
         self.thermo.sync()?;
         if let Some(trajectory) = &mut self.trajectory {
@@ -195,8 +194,7 @@ impl RunFolder {
         Ok(self.thermo.length)
     }
 
-    /// Writes a checkpoint beside the last one, then puts it in its place; the last one is kept as
-    /// a backup.
+    /// Writes a checkpoint to a temporary file, then renames it; the last checkpoint is kept as a backup.
     pub(crate) fn save(&mut self, checkpoint: &Checkpoint) -> Result<PathBuf> {
         let (latest, previous) = (self.path.join(CHECKPOINT), self.path.join(PREVIOUS));
         let bytes = checkpoint.encode()?;
@@ -208,12 +206,12 @@ impl RunFolder {
         Ok(latest)
     }
 
-    /// See [`commands::take`].
+    /// Takes a command from the folder, see [`commands::take`].
     pub(crate) fn take_command(&self) -> Result<Option<IssuedCommand>> {
         commands::take(&self.path)
     }
 
-    /// See [`commands::answer`].
+    /// Answers a command, see [`commands::answer`].
     pub(crate) fn answer(&self, id: String, refused: Option<String>) -> Result<()> {
         commands::answer(&self.path, id, refused)
     }
@@ -224,7 +222,7 @@ impl RunFolder {
     }
 }
 
-/// Who lives in a folder.
+/// Content of a folder that is not empty.
 enum Occupant {
     Run,
     Other,
@@ -242,8 +240,8 @@ fn occupied(path: &Path) -> Result<Option<Occupant>> {
     Ok(Some(if path.join(LOG).is_file() { Occupant::Run } else { Occupant::Other }))
 }
 
-/// Opens the log and locks it for as long as the run lasts: two runs that write to one folder
-/// would destroy each other's files.
+/// Opens the log and locks it for the duration of the run: two runs in one folder would overwrite each
+/// other's files.
 fn open_log(path: &Path) -> Result<File> {
     let path = path.join(LOG);
     let opened = OpenOptions::new().append(true).create(true).open(&path);
@@ -256,7 +254,7 @@ fn open_log(path: &Path) -> Result<File> {
     }
 }
 
-/// A command that an earlier run has not heard is not for the next one.
+/// Removes a command that an earlier run has not taken; it is not meant for the next run.
 fn remove_stale_command(path: &Path) -> Result<()> {
     let command = path.join(COMMAND_FILE);
     match std::fs::remove_file(&command) {
@@ -265,7 +263,7 @@ fn remove_stale_command(path: &Path) -> Result<()> {
     }
 }
 
-/// What the summary of a run calls its status.
+/// The status of a run in its summary.
 pub(crate) fn status(path: &Path) -> Result<String> {
     let file = path.join(SUMMARY);
     let text = std::fs::read_to_string(&file).map_err(|e| Error::io("read", &file, &e))?;
@@ -274,7 +272,7 @@ pub(crate) fn status(path: &Path) -> Result<String> {
     status.ok_or_else(|| Error::file(&file, "this is no summary of a run"))
 }
 
-/// Removes the files of an earlier run, and nothing else. The log stays: it is the lock.
+/// Removes the files of an earlier run, and no others. The log stays, since it is the lock.
 fn remove_run(path: &Path) -> Result<()> {
     let others = others_of(path);
     remove_temporary(path, &others);
@@ -289,7 +287,7 @@ fn remove_run(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what a run that was killed has left half written.
+/// Removes temporary files of a run that was killed.
 fn remove_temporary(path: &Path, others: &[String]) {
     let names: Vec<&str> = OWN_FILES.into_iter().chain(others.iter().map(String::as_str)).collect();
     remove_leftovers(path, &names);
@@ -305,14 +303,15 @@ fn others_of(path: &Path) -> Vec<String> {
     names.filter(plain).filter(|name| !OWN_FILES.contains(name)).map(String::from).collect()
 }
 
-/// What the files of a stage begin with: its name, where that can be the name of a file.
+/// Beginning of the names of the files of a stage: the name of the stage, with characters replaced that a
+/// file name cannot have.
 pub(crate) fn stage_file(index: usize, stage: &str) -> String {
     let odd = |c: char| !(c.is_alphanumeric() || "-_.+".contains(c));
     let name = stage.replace(odd, "_");
     if name != stage || name.starts_with('.') { format!("{}-{name}", index + 1) } else { name }
 }
 
-/// The file of a stage's trajectory.
+/// Name of the file of a stage's trajectory.
 fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> String {
     let (name, ending) = (stage_file(index, stage), format.extension());
     match OWN_FILES.contains(&format!("{name}.{ending}").as_str()) {
@@ -321,7 +320,7 @@ fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> Strin
     }
 }
 
-/// The newest checkpoint of a run that is whole, and a note if that is not the newest of all.
+/// The newest undamaged checkpoint of a run, and a note if the newest of all is damaged.
 pub(crate) fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<String>)> {
     let (latest, previous) = (path.join(CHECKPOINT), path.join(PREVIOUS));
     if !latest.exists() && !previous.exists() && path.join(LOG).is_file() {

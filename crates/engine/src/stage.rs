@@ -68,10 +68,10 @@ const LONGEST_MOVE: f64 = 0.04;
 const LONGEST_TURN: f64 = 0.2;
 
 impl StageRun {
-    /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
-    /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `degrees` its degrees of freedom
-    /// without a thermostat, `springs` the restraints of the system, `projection` what constraints bear, `work` what is done from outside. The text says what was changed, if that
-    /// was worth mentioning.
+    /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets up the
+    /// thermostat or the minimiser. `total_mass` is that of all atoms, `degrees` its degrees of freedom
+    /// without a thermostat, `springs` the restraints of the system, `projection` what constraints bear,
+    /// `work` what is done from outside. The text says what was changed, if that was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
         backend: &mut dyn Backend,
@@ -87,7 +87,7 @@ impl StageRun {
         ),
     ) -> Result<(Self, Option<String>)> {
         springs.check(stage)?;
-        let degrees = if springs.hold_places(stage) { degrees.held() } else { degrees };
+        let degrees = if springs.hold_positions(stage) { degrees.held() } else { degrees };
         let changes = work == ExternalWork::Done || stage.deformation.is_some() || backend.has_contacts();
         let aging = if changes { Aging::Changes } else { Aging::Settles };
         let atoms = backend.n_atoms();

@@ -1,7 +1,7 @@
-//! Pressure control: what changes the volume of the box between two steps.
+//! Pressure control: barostats change the volume of the box between two steps.
 //!
-//! Molecules are moved, not stretched: their centres of mass keep their places relative to the edges,
-//! and what is bound or rigid stays as it is. Atoms by themselves are molecules of one atom.
+//! Molecules are moved and not deformed: their centres of mass keep their fractional coordinates, and bonds
+//! and rigid shapes keep their lengths. An atom without bonds is a molecule of one atom.
 
 mod cell_rescaling;
 mod martyna_tobias_klein;
@@ -22,17 +22,17 @@ use martyna_tobias_klein::MartynaTobiasKlein;
 use monte_carlo::MonteCarlo;
 use serde::{Deserialize, Serialize};
 
-/// The volume changes at least so many times in the time that its barostat is given.
+/// Fewest changes of the volume within the time constant of a barostat.
 const FEWEST_CHANGES: f64 = 50.0;
-/// A change of the volume by more at once is no small step any more.
+/// Largest relative change of the volume at once.
 const LARGEST_STEP: f64 = 0.2;
 
-/// The barostat of a stage, with all that it remembers.
+/// The barostat of a stage with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BarostatState {
     kind: BarostatKind,
     every: u64,
-    /// The energy that atoms got by changes of the volume.
+    /// Energy that the atoms gained by changes of the volume.
     pub energy: f64,
 }
 
@@ -43,10 +43,10 @@ enum BarostatKind {
     MartynaTobiasKlein(MartynaTobiasKlein),
 }
 
-/// What surrounds the volume when it changes.
+/// The surroundings of the box at a change of its volume.
 struct Surroundings<'a> {
     molecules: &'a Molecules,
-    /// Of the thermostat, k_B T.
+    /// k_B T of the thermostat.
     thermal_energy: f64,
     /// The weight of long-range forces.
     long_range_weight: f64,
@@ -54,7 +54,7 @@ struct Surroundings<'a> {
 }
 
 impl BarostatState {
-    /// That of a barostat of the input, at the k_B T of the thermostat.
+    /// The initial state of a barostat of the input, at the k_B T of the thermostat.
     pub fn new(barostat: &Barostat, volume: f64, momentum: Momentum, thermal_energy: f64) -> Self {
         let kind = match *barostat {
             Barostat::MonteCarlo { pressure, coupling, .. } => {
@@ -70,18 +70,18 @@ impl BarostatState {
         BarostatState { kind, every: barostat.every(), energy: 0.0 }
     }
 
-    /// Whether it has a Nose-Hoover chain, which can hold no temperature of zero.
+    /// True if the barostat has a Nose-Hoover chain, which cannot hold a temperature of zero.
     pub fn has_chain(&self) -> bool {
         matches!(self.kind, BarostatKind::MartynaTobiasKlein(_))
     }
 
-    /// Whether it acts after so many steps of a stage; energies must have been evaluated then.
+    /// True if the barostat acts after so many steps of a stage; energies must have been evaluated there.
     pub fn is_due(&self, stage_step: u64) -> bool {
         stage_step > 0 && stage_step.is_multiple_of(self.every)
     }
 
-    /// Changes the volume before a step is made, or tries to. Forces are those of the new box
-    /// afterwards, with this weight of long-range forces.
+    /// Changes the volume before a step, or attempts a change. Forces are those of the new box afterwards,
+    /// with this weight of long-range forces.
     ///
     /// # Errors
     /// If the box comes to be smaller than two cut-offs, the volume changes too fast, and those of a
@@ -109,18 +109,18 @@ impl BarostatState {
     }
 }
 
-/// The pressure of molecules as points, to which neither bonds nor constraints add anything: it drives the
-/// volume.
+/// The pressure of molecules as points, which drives the volume; neither bonds nor constraints contribute to
+/// it.
 struct MolecularPressure {
-    /// Twice the kinetic energy of their centres.
+    /// Twice the kinetic energy of the centres of mass of molecules.
     twice_kinetic: f64,
-    /// The trace of their virial.
+    /// The trace of the virial of molecules.
     virial: f64,
     volume: f64,
 }
 
 impl MolecularPressure {
-    /// That of molecules whose virial is given, with energies that were evaluated for it.
+    /// The pressure of molecules with this virial, for which energies were evaluated.
     fn new(backend: &dyn Backend, molecular: &MolecularVirial) -> Self {
         let virial = centers_virial(&backend.energies().virial, molecular);
         MolecularPressure {
@@ -131,14 +131,14 @@ impl MolecularPressure {
     }
 }
 
-/// The trace of the virial of molecules as points, sum of R . F over their centres: that of atoms,
-/// without constraints, less what their forces do within molecules.
+/// The trace of the virial of molecules as points, the sum of R . F over their centres: the virial of atoms
+/// without constraints, less the contribution of forces on atoms relative to the centres of their molecules.
 fn centers_virial(virial: &SymTensor, molecular: &MolecularVirial) -> f64 {
     virial[..3].iter().sum::<f64>() - molecular.within
 }
 
-/// Energies and forces without what constraints have added to the virial in the course of a step, with
-/// long-range forces at weight 1.
+/// Evaluates energies and forces without the contribution that constraints added to the virial in the course
+/// of a step, with long-range forces at weight 1.
 fn without_constraints(backend: &mut dyn Backend, around: &Surroundings) -> Result<()> {
     if around.molecules.are_constrained() || around.long_range_weight != 1.0 {
         backend.set_long_range_weight(1.0)?;
@@ -148,10 +148,10 @@ fn without_constraints(backend: &mut dyn Backend, around: &Surroundings) -> Resu
     Ok(())
 }
 
-/// The pressure that jumps of the energy at plain cut-offs make in a fluid that is uniform there, times the
+/// The pressure due to jumps of the energy at plain cut-offs in a fluid that is uniform there, times the
 /// square of the volume: 2 pi/3 N_a N_b r^3 u(r) at the cut-off, summed over ordered pairs of species (Allen
-/// and Tildesley, Computer Simulation of Liquids, 2.8). Forces do not know of jumps, nor does the virial;
-/// a barostat that goes by energies does. With a correction for the tail the virial has them, too.
+/// and Tildesley, Computer Simulation of Liquids, 2.8). Neither forces nor the virial contain the jumps; the
+/// energies that a Monte Carlo barostat compares do. With a tail correction the virial contains them, too.
 pub(crate) fn pressure_of_jumps(forces: &Forces, counts: &[usize]) -> f64 {
     let covered = |term: &PairTerm| {
         forces.dispersion.is_some() && term.potential == Potential::BuiltIn(PairKind::LennardJones)
@@ -180,9 +180,9 @@ fn small_enough(growth: f64) -> Result<()> {
         .hint("the pressure is far from what it should be: choose a longer \"time\", or bring the system nearer to it at first"))
 }
 
-/// Makes the edges of the box longer by these factors along the axes, moves molecules
-/// as they are, whose velocities grow by the factor 1 + `faster`, and evaluates forces and energies there.
-/// What was before, and the potential energy now.
+/// Scales the box by these factors along the axes and moves molecules as rigid bodies, multiplying the
+/// velocities of their centres by 1 + `faster`; evaluates forces and energies there. Returns the previous
+/// configuration and the new potential energy.
 fn resize(
     backend: &mut dyn Backend,
     molecular: MolecularVirial,
@@ -230,7 +230,7 @@ pub(crate) fn check_barostat(
         )
         .hint("leave one of them out"));
     }
-    if springs.hold_fixed_places(stage) {
+    if springs.hold_fixed_positions(stage) {
         return Err(Error::input(
             "restraints hold atoms at places that do not follow the box, so a barostat cannot act on them",
         )
@@ -245,7 +245,7 @@ pub(crate) fn check_barostat(
     let enough_changes = |time: f64, every: u64| {
         finite("time", time, 0.0)?;
         let between = every as f64 * timestep;
-        // What is left out is of the order of their ratio, times a few, or of its square; it goes into the
+        // The error of the splitting is of the order of this ratio, or of its square, and affects the
         // fluctuations.
         match time < FEWEST_CHANGES * between {
             true => Err(Error::input(format!(
@@ -289,7 +289,7 @@ mod tests {
     use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
     use jostle_potentials::{Electrostatics, PairEntry};
 
-    /// Springs from oxygen and hydrogen of some molecules to places near them that follow the box around a
+    /// Springs from atoms of some molecules to nearby reference positions that follow the box around a
     /// centre, and a spring between two groups.
     fn restraints(system: &System) -> Restraints {
         let (fraction, places) = ([0.25, 0.5, 0.75], &system.state.position);
@@ -307,9 +307,9 @@ mod tests {
         }
     }
 
-    /// The virial is what the energy does when the box grows and molecules are moved: of water with and
-    /// without a rigid shape, whose atoms by themselves have quite another one, and of restraints whose
-    /// reference positions follow the box.
+    /// The molecular virial is minus the derivative of the energy with respect to the logarithm of the edges,
+    /// for water with and without a rigid shape, where the atomic virial is quite different, and for
+    /// restraints whose reference positions follow the box.
     #[test]
     fn the_virial_is_a_derivative() {
         let species = |name: &str, mass, charge| Species { name: name.into(), mass, charge };
@@ -330,7 +330,7 @@ mod tests {
         for rigid in [true, false] {
             system.topology = Topology::rigid_water(molecules, &shape);
             if !rigid {
-                // Free ones, in the same places.
+                // Atoms without constraints, in the same positions.
                 system.topology.constraints.clear();
             }
             let settings = Settings { precision: Precision::Double, threads: Some(1), ..Settings::default() };
@@ -351,7 +351,7 @@ mod tests {
             };
             let slope = (at(1.0 + step) - at(1.0 - step)) / (2.0 * step);
             assert!((slope / -virial - 1.0).abs() < 1e-5, "{rigid}: {slope} is not {}", -virial);
-            // Springs have a part in it that could not be overlooked.
+            // Restraints contribute noticeably to the virial.
             backend.set_stiffness(&[0.0, 100.0]).unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             let molecular = backend.molecular_virial(&joined).unwrap();
@@ -360,8 +360,8 @@ mod tests {
         }
     }
 
-    /// Whatever the box does, atoms and box have the same energy together, also when another temperature is
-    /// held from some time on, which makes the box heavier.
+    /// The energy of atoms and box together is conserved, also when the temperature of the thermostat
+    /// changes, which changes the mass of the box.
     #[test]
     fn another_temperature_makes_no_jump() {
         let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };

@@ -15,11 +15,11 @@ pub(crate) use input::{check_reciprocal_memory, forces_from_input};
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;
 
-use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, WaterShape};
+use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, Vec3, WaterShape};
 use jostle_io::input::model::{Amount, DensityInput, Lattice, LatticeExtent, RegionInput};
 use jostle_io::memory;
 
-/// The kinds of atoms a system is built from, and how much there is of each.
+/// The species a system is built from, and the amount of each.
 ///
 /// ```
 /// use jostle_core::{Species, UnitSystem};
@@ -41,7 +41,7 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// Nothing yet; the box will be periodic along all axes.
+    /// A mixture without species; the box will be periodic along all axes.
     pub fn new(units: UnitSystem) -> Self {
         Mixture { units, species: Vec::new(), amounts: Vec::new(), periodic: [true; 3] }
     }
@@ -181,8 +181,11 @@ impl Mixture {
         self.sized(lengths, tilts)
     }
 
-    /// A box whose volume, and what is divided by its edges, are numbers that can be computed with.
-    fn sized(&self, lengths: jostle_core::Vec3, tilts: jostle_core::Vec3) -> Result<SimBox> {
+    /// A box with these edges.
+    ///
+    /// # Errors
+    /// If an edge, the volume or an inverse of these is no normal number.
+    fn sized(&self, lengths: Vec3, tilts: Vec3) -> Result<SimBox> {
         let simbox = SimBox::new([0.0; 3], lengths, tilts, self.periodic)?;
         let mut numbers = lengths.into_iter().chain([simbox.volume()]).flat_map(|x| [x, 1.0 / x]);
         if numbers.all(f64::is_normal) {
@@ -204,7 +207,7 @@ impl Mixture {
         composition::counts(&self.amounts, atoms)
     }
 
-    /// Atoms per volume. A mass density is that of the mixture.
+    /// Number density, in atoms per volume; a mass density is converted by the mean mass of the mixture.
     fn number_density(&self, density: DensityInput, counts: &[usize]) -> Result<f64> {
         match density {
             DensityInput::Number(density) => positive("the density", density),
@@ -218,7 +221,7 @@ impl Mixture {
         }
     }
 
-    fn fill(&self, simbox: SimBox, positions: Vec<jostle_core::Vec3>, counts: &[usize], seed: u64) -> System {
+    fn fill(&self, simbox: SimBox, positions: Vec<Vec3>, counts: &[usize], seed: u64) -> System {
         let mut system = System::new(simbox, self.species.clone());
         let species = composition::shuffled(counts, seed);
         for (species, position) in species.into_iter().zip(positions) {
@@ -244,7 +247,7 @@ mod tests {
         Mixture::new(units).with(Species { name: "Ar".into(), mass, charge: 0.0 }, None)
     }
 
-    /// Rahman's liquid argon. (He took 1.6747e-24 g for the unit of mass and got 34.78 angstrom.)
+    /// Rahman's liquid argon, whose box is 34.78 angstrom with 1.6747e-24 g for the unit of mass.
     #[test]
     fn mass_density_gives_rahmans_box() {
         let g_per_cm3 = 0.602214076; // g/mol per cubic angstrom

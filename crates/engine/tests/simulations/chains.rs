@@ -1,5 +1,5 @@
-//! Bead-spring chains: a melt built from nothing has the published size and pressure, and runs go
-//! on as if they had never stopped.
+//! Bead-spring chains: a melt built from an input has the published chain size and pressure, and resumed runs
+//! equal uninterrupted ones.
 
 use jostle_engine::model::{StageInput, ThermostatInput};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation};
@@ -65,7 +65,7 @@ fn chains_of_ten_beads_are_as_large_as_published() {
     }
     let mean = size.iter().sum::<f64>() / samples as f64;
     let spread = size.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / samples as f64;
-    // Samples are 20 time units apart: some of them know of the ones before.
+    // Samples are 20 time units apart and somewhat correlated.
     let error = (3.0 * spread / samples as f64).sqrt();
     println!("mean-square end-to-end distance {mean:.2} +- {error:.2}, pressure {pressure:.3}");
     assert!(error < 0.5, "{error}");
@@ -74,7 +74,7 @@ fn chains_of_ten_beads_are_as_large_as_published() {
 }
 
 #[test]
-fn a_run_in_pieces_equals_one_in_a_whole() {
+fn a_resumed_run_equals_an_uninterrupted_one() {
     let stages = r#"
 [[angle]]
 kind = "cosine"

@@ -1,4 +1,4 @@
-//! A run that begins on one device is resumed on another.
+//! Equality of runs on the CPU and on the emulated GPU, and runs that change between them.
 
 use jostle_core::{
     Backend, ErrorKind, Group, Precision, Result, Settings, Species, System, Topology, UnitSystem, Vec3,
@@ -19,7 +19,7 @@ use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, T
 use std::cell::Cell;
 use std::path::Path;
 
-/// What puts a system on a device.
+/// Function that puts a system on a device.
 type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
 
 fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
@@ -39,7 +39,7 @@ fn fluid() -> SimulationBuilder {
 }
 
 fn builder(thermostat: ThermostatInput) -> SimulationBuilder {
-    // A checkpoint in the middle, so that a batch ends there.
+    // A checkpoint in the middle ends a batch there.
     let mut stage = StageInput::dynamics("run", STEPS, 0.005).thermostat(thermostat).thermo(10);
     stage.checkpoint_every = STEPS / 2;
     fluid().stage(stage)
@@ -47,7 +47,7 @@ fn builder(thermostat: ThermostatInput) -> SimulationBuilder {
 
 const STEPS: u64 = 40;
 
-/// Remembers the step.
+/// Records the step of the stage.
 struct Steps<'a>(&'a Cell<u64>);
 
 impl Progress for Steps<'_> {
@@ -71,8 +71,8 @@ fn positions(thermostat: ThermostatInput, first: Open, then: Open, folder: &Path
     simulation.unwrapped_positions().unwrap()
 }
 
-/// Frozen atoms, a group whose temperature is reported, springs, and a minimum found on the host: on the
-/// GPU what they are on the CPU. Rows come between frames, where nothing else stops the device.
+/// Frozen atoms, a group whose temperature is reported, restraints, and a minimiser on the host give the same
+/// rows on the GPU as on the CPU. Rows fall between frames, where no other output ends a batch.
 #[test]
 fn groups_are_the_same_on_every_device() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,19 +147,19 @@ fn a_run_changes_devices() {
         let folder = tempfile::tempdir().unwrap();
         let cpu: Open = jostle_cpu::open;
         let wanted = positions(thermostat, cpu, cpu, &folder.path().join("cpu"));
-        for (way, first, then) in [("to gpu", cpu, emulated as Open), ("to cpu", emulated as Open, cpu)] {
-            let got = positions(thermostat, first, then, &folder.path().join(way));
+        for (change, first, then) in [("to gpu", cpu, emulated as Open), ("to cpu", emulated as Open, cpu)] {
+            let got = positions(thermostat, first, then, &folder.path().join(change));
             // Rounding, grown by collisions for a third of a time unit.
             let far = |(a, b): (&Vec3, &Vec3)| (0..3).map(|k| (a[k] - b[k]).abs()).fold(0.0, f64::max);
             let farthest = wanted.iter().zip(&got).map(far).fold(0.0, f64::max);
-            assert!(farthest < 1e-9, "{name} {way}: {farthest}");
+            assert!(farthest < 1e-9, "{name} {change}: {farthest}");
         }
     }
 }
 
-/// With `reproducible = true` an interrupted run on the GPU is the uninterrupted one, bit for bit.
+/// With `reproducible = true` an interrupted run on the GPU equals the uninterrupted one, bit for bit.
 #[test]
-fn interruptions_leave_no_trace_on_the_gpu() {
+fn resumed_runs_equal_uninterrupted_ones_on_the_gpu() {
     for precision in [Precision::Mixed, Precision::Double] {
         let build = || {
             let nose_hoover = ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 2 };
@@ -194,7 +194,7 @@ fn interruptions_leave_no_trace_on_the_gpu() {
     }
 }
 
-/// A minimisation, every thermostat, rows, frames: on the GPU as on the CPU.
+/// Rows and frames of a minimisation and of every thermostat are the same on the GPU as on the CPU.
 #[test]
 fn every_stage_on_both_devices() {
     let every = |name: &str, thermostat: Option<ThermostatInput>| {
@@ -245,7 +245,7 @@ fn every_stage_on_both_devices() {
     assert!(compared > 5 * 4 * 1372 * 6, "{compared}");
 }
 
-/// What goes wrong in the middle of a batch names its step, atom and force.
+/// An error in the middle of a batch names its step, atom and force.
 #[test]
 fn a_blow_up_on_the_gpu_names_the_step() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,11 +288,11 @@ fn algorithms_belong_to_devices() {
     }
 }
 
-/// Without a GPU: a plain refusal where one is asked for, the CPU where it is left open.
+/// Without a GPU an input that requests one is refused, and `auto` chooses the CPU.
 #[test]
 fn no_gpu() {
     if Device::open(0).is_ok() {
-        println!("there is a GPU; nothing to see here");
+        println!("skipped: there is a GPU");
         return;
     }
     let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
@@ -304,8 +304,8 @@ fn no_gpu() {
     assert!(found.missed_device().unwrap().contains(error.message()));
 }
 
-/// A checkpoint only reads what is on the device: after every step or batch, or never, a run goes the same
-/// way, also where rigid molecules have corrections pending.
+/// A checkpoint only reads the state of the device: runs with checkpoints after every step or batch, or with
+/// none, are equal, also where corrections of rigid molecules are pending.
 #[test]
 fn checkpoints_change_no_bit() {
     let water = || {

@@ -43,10 +43,10 @@ thermo = {{ every = 5 }}
     )
 }
 
-/// The temperature is that of the thermostat, and the pressure of a dense fluid rho kT + alpha a rho^2 with
-/// alpha = 0.101. Kinetic energies after whole steps are too small by a part that grows with the
-/// square of the time step, as with every Verlet scheme: 2.3% at 0.04, 0.6% at 0.02. The mean of a run
-/// has a standard error of 0.003.
+/// The temperature is that of the thermostat, and the pressure of a dense fluid is rho kT + alpha a rho^2
+/// with alpha = 0.101. Kinetic energies after whole steps are too small by a fraction that grows with the
+/// square of the time step, as in every Verlet scheme: 2.3% at 0.04, 0.6% at 0.02. The mean of a run has a
+/// standard error of 0.003.
 #[test]
 fn temperature_and_equation_of_state() {
     for density in [3.0, 8.0] {
@@ -61,7 +61,7 @@ fn temperature_and_equation_of_state() {
         let alpha = (pressure - density) / (25.0 * density * density);
         println!("density {density}: temperature {temperature:.4}, alpha {alpha:.4}");
         assert!((temperature - 0.994).abs() < 0.01, "a temperature of {temperature}");
-        // They give alpha for high densities.
+        // The published alpha is that of high densities.
         if density > 5.0 {
             assert!((alpha - 0.101).abs() < 0.002, "density {density}: alpha = {alpha}");
         }
@@ -70,7 +70,7 @@ fn temperature_and_equation_of_state() {
     }
 }
 
-/// The noise of a pair depends on seed, step and ids alone: neither threads nor interruptions
+/// The noise of a pair depends on seed, step and ids alone: neither the number of threads nor interruptions
 /// change a bit.
 #[test]
 fn noise_is_reproducible() {

@@ -1,4 +1,4 @@
-//! The run folder: what is refused, what survives damage, what is left after a failure.
+//! The run folder: refusals, damaged files, and files after a failure.
 
 use jostle_core::{ErrorKind, Result};
 use jostle_engine::{CHECKPOINT, Checkpoint, Existing, Outcome, Overrides, Progress, Simulation};
@@ -58,7 +58,7 @@ fn resume(folder: &Path) -> Result<Simulation> {
 }
 
 #[test]
-fn the_folder_holds_what_it_should() {
+fn the_folder_holds_all_files_of_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let mut simulation = start(&two_stages(), &run);
@@ -95,8 +95,8 @@ fn the_folder_holds_what_it_should() {
     assert!(resume(&run).unwrap().is_finished());
 }
 
-/// Paths of the numbers in `value` that have no unit: neither in `units` under their key or that of an object
-/// around them, nor beside them.
+/// Adds the paths of the numbers in `value` that have no unit, neither in `units` under their key or that of
+/// an object around them, nor beside them.
 fn without_unit(value: &serde_json::Value, path: &str, units: &serde_json::Value, found: &mut Vec<String>) {
     match value {
         serde_json::Value::Number(_) => found.push(path.to_string()),
@@ -110,7 +110,7 @@ fn without_unit(value: &serde_json::Value, path: &str, units: &serde_json::Value
     }
 }
 
-/// An object such as a stage's `time`, whose keys say what its numbers are.
+/// True for an object such as the `time` of a stage, whose keys have units of their own.
 fn has_own_keys(value: &serde_json::Value) -> bool {
     value.as_object().is_some_and(|map| map.contains_key("pair"))
 }
@@ -133,7 +133,7 @@ fn every_number_of_the_summary_has_a_unit() {
 }
 
 #[test]
-fn what_is_there_is_not_overwritten_unasked() {
+fn existing_files_are_not_overwritten_by_default() {
     let folder = tempfile::tempdir().unwrap();
     let input = two_stages();
     let write = |path: &Path, existing| {
@@ -153,7 +153,7 @@ fn what_is_there_is_not_overwritten_unasked() {
     assert_eq!(fs::read_to_string(run.join("notes.txt")).unwrap(), "mine");
     assert!(!run.join(CHECKPOINT).exists() && !run.join("two.xyz").exists());
 
-    // Told to, it writes beside other people's files.
+    // On request the run is written beside other files.
     write(folder.path(), Existing::Replace).unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("thesis.txt")).unwrap(), "years of work");
 
@@ -209,7 +209,7 @@ fn folders_that_cannot_be_resumed_say_why() {
     run_for(&mut simulation, 13).unwrap();
     run_for(&mut simulation, 40).unwrap();
     drop(simulation);
-    // Data that was there at the checkpoint and is no more.
+    // A table shorter than at the checkpoint.
     let thermo = fs::read(run.join("thermo.csv")).unwrap();
     fs::write(run.join("thermo.csv"), &thermo[..thermo.len() / 2]).unwrap();
     assert!(message(&run).contains("thermo.csv"), "{}", message(&run));
@@ -228,7 +228,7 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_last_one() {
     let run = folder.path().join("run");
     let mut simulation = start(&two_stages(), &run);
     run_for(&mut simulation, 13).unwrap();
-    // Nothing can be renamed to what a folder is called.
+    // A file cannot be renamed to the name of a folder.
     let previous = run.join("previous.checkpoint");
     let _ = fs::remove_file(&previous);
     fs::create_dir_all(previous.join("inside")).unwrap();
@@ -287,7 +287,7 @@ fn a_checkpoint_is_a_system_to_start_from() {
 }
 
 #[test]
-fn no_stage_takes_more_steps_than_told() {
+fn no_stage_takes_more_steps_than_the_override() {
     let overrides = Overrides { most_steps: Some(7), ..Overrides::default() };
     let mut simulation = Simulation::from_input(&two_stages(), &overrides).unwrap();
     simulation.run().unwrap();
@@ -295,7 +295,7 @@ fn no_stage_takes_more_steps_than_told() {
     assert_eq!(simulation.reports().len(), 2);
 }
 
-/// Errors about what the input asks for point at its lines.
+/// Errors of an input point at its lines.
 #[test]
 fn errors_point_into_the_input() {
     let line = |system: &str, culprit: &str| {

@@ -48,7 +48,7 @@ fn settings() -> Settings {
     Settings { threads: Some(1), precision: Precision::Double, reproducible: true, ..Settings::default() }
 }
 
-/// Water that has forgotten how it was placed.
+/// Water in equilibrium.
 fn settled(sites: usize, molecules: usize, cutoff: f64) -> (System, Forces) {
     let input = Input::parse(Path::new("water.toml"), &text(sites, molecules, cutoff, "")).unwrap();
     let (mut system, forces) = system_from_input(&input).unwrap();
@@ -70,7 +70,7 @@ fn builder(system: &System, forces: &Forces) -> SimulationBuilder {
     forces.electrostatics.iter().fold(builder, |builder, term| builder.electrostatics(*term))
 }
 
-/// By id, positions unwrapped.
+/// Unwrapped positions and velocities, by id.
 fn by_id(system: &System, state: &State) -> [Vec<Vec3>; 2] {
     let index_by_id = state.index_by_id();
     let at = |index: &usize| {
@@ -107,10 +107,10 @@ fn distance(a: &[Vec3], b: &[Vec3]) -> f64 {
     (a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64).sqrt()
 }
 
-/// Half the time step leaves a quarter of the error; impulses in the middle of which one starts and ends
-/// lead back where velocities are turned round.
+/// Half the time step gives a quarter of the error, and reversed velocities lead back to the start, also from
+/// the middle of an impulse.
 #[test]
-fn paths_converge_and_go_back() {
+fn trajectories_converge_and_are_reversible() {
     let of = settled(3, 125, 0.7);
     let start = [of.0.state.position.clone(), of.0.state.velocity.clone()];
     for every in [2, 3] {
@@ -135,9 +135,9 @@ fn paths_converge_and_go_back() {
     }
 }
 
-/// Energy stays, and averages are those of long-range forces that always act.
+/// Energy is conserved, and averages equal those with long-range forces at every step.
 #[test]
-fn averages_stay_where_they_are() {
+fn averages_do_not_depend_on_the_interval() {
     let (system, forces) = settled(3, 125, 0.7);
     let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.1 };
     let run = |every: u64| {
@@ -187,10 +187,10 @@ fn one_step(
     (energies, state.index_by_id().iter().map(|index| state.force[*index]).collect())
 }
 
-/// Measurements take long-range forces at weight 1, constraints and sites included; forces are what they are
-/// said to be.
+/// Energies and virial take long-range forces at weight 1, constraints and virtual sites included; forces
+/// take them at the weight of the step.
 #[test]
-fn measurements_know_no_impulses() {
+fn energies_do_not_depend_on_the_weight() {
     for sites in [3, 4] {
         let of = settled(sites, 64, 0.6);
         let langevin = Thermostat::Langevin(Langevin::new(2.5, 10.0, 0.002));
@@ -200,9 +200,9 @@ fn measurements_know_no_impulses() {
         {
             let (energies, plain) = one_step(open, &of, &thermostat, 1.0);
             let (again, threefold) = one_step(open, &of, &thermostat, 3.0);
-            let (silent, near) = one_step(open, &of, &thermostat, 0.0);
+            let (without, near) = one_step(open, &of, &thermostat, 0.0);
             let scale = energies.virial.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
-            for other in [again, silent] {
+            for other in [again, without] {
                 for (a, b) in energies.terms.iter().zip(&other.terms) {
                     assert!((a - b).abs() < 1e-9 * a.abs(), "{device}: {energies:?} {other:?}");
                 }
@@ -224,10 +224,10 @@ fn measurements_know_no_impulses() {
     }
 }
 
-/// A run in pieces that are cut anywhere is the whole one to the last bit, barostats included, and so is one
-/// that nobody looks at; the GPU makes the CPU's.
+/// A run interrupted anywhere equals the uninterrupted one to the last bit, barostats included, and so does a
+/// run without rows; the GPU reproduces the run of the CPU.
 #[test]
-fn pieces_are_the_whole_on_every_device() {
+fn resumed_runs_equal_uninterrupted_ones_on_every_device() {
     let of = settled(3, 64, 0.55);
     let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.1 };
     let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 5.0 };
@@ -295,7 +295,7 @@ fn pieces_are_the_whole_on_every_device() {
     }
 }
 
-/// Looks at odd steps.
+/// Observer at odd steps.
 struct Odd;
 
 impl Observer for Odd {
@@ -307,7 +307,7 @@ impl Observer for Odd {
     }
 }
 
-/// What does not go together is refused where it stands.
+/// Intervals that are no multiples of `long_range_every` are refused at their line.
 #[test]
 fn odd_intervals_are_refused() {
     let stage = "[[stage]]\nsteps = 100\ntimestep = 0.002\nthermo = { every = 10 }\nlong_range_every = 2\n";

@@ -1,5 +1,5 @@
-//! Whole simulations, on the CPU and, where it is said, on the emulated GPU.
-//! One program, so that it is linked once and no core waits for the slowest test of each file.
+//! Whole simulations, on the CPU and, where a test says so, on the emulated GPU. All tests are one program,
+//! which is linked once and whose tests of all files run side by side.
 
 mod blow_up;
 mod chains;

@@ -1,4 +1,4 @@
-//! A run that was interrupted and resumed equals one that was not, bit for bit.
+//! Equality, bit for bit, of runs that were interrupted and resumed with uninterrupted ones.
 
 use jostle_core::{Settings, Species, UnitSystem};
 use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
@@ -55,7 +55,7 @@ fn run(input: &Input, folder: &Path, interval: Option<u64>) -> Simulation {
     }
 }
 
-/// Compares a run in pieces with one in a whole; the number of trajectories compared.
+/// Compares an interrupted run with an uninterrupted one; returns the number of trajectories compared.
 fn check(stages: &str, threads: usize) -> usize {
     check_input(&input(stages, threads))
 }
@@ -99,15 +99,15 @@ fn stage(name: &str, more: &str) -> String {
     format!("[[stage]]\nname = \"{name}\"\nsteps = 60\ntimestep = 0.005\nthermo = {{ every = 5 }}\n{more}\n")
 }
 
-/// Long enough for several new neighbour lists in each piece.
+/// Each part of the run is long enough for several new neighbour lists.
 #[test]
 fn constant_energy() {
     check(&stage("nve", "").replace("steps = 60", "steps = 1500"), 2);
 }
 
-/// The box is that of the step, and the list is built anew when it changes.
+/// The box depends on the step alone, and the list is rebuilt when the box changes.
 #[test]
-fn a_box_that_changes_its_shape() {
+fn deformations() {
     for deform in [
         "deform = { kind = \"shear\", plane = \"xy\", rate = 0.05, every = 7 }",
         "deform = { kind = \"tension\", axis = \"z\", rate = 0.02, every = 10 }",
@@ -117,7 +117,7 @@ fn a_box_that_changes_its_shape() {
     }
 }
 
-/// Volumes are tried, taken and left as if nothing had happened, also where the thermostat remembers.
+/// The state of barostats is saved, with and without thermostats that have a state.
 #[test]
 fn every_barostat() {
     for (barostat, thermostat) in [
@@ -138,9 +138,10 @@ fn every_barostat() {
     }
 }
 
-/// How fine the mesh of few charges is depends on their density, which is that of the beginning.
+/// The mesh for few charges depends on their density, for which the volume at the beginning of the run is
+/// kept.
 #[test]
-fn charges_in_a_box_that_breathes() {
+fn charges_under_a_barostat() {
     let npt = "barostat = { kind = \"monte-carlo\", pressure = 1.0, every = 7 }\n\
                thermostat = { temperature = 1.0, kind = \"langevin\", friction = 1.0 }";
     let stages = stage("npt", npt).replace("steps = 60", "steps = 200") + &stage("after", "");
@@ -157,7 +158,7 @@ fn charges_in_a_box_that_breathes() {
     check_input(&Input::parse(Path::new("ions.toml"), &text).unwrap());
 }
 
-/// Friction depends on velocities, and grains turn.
+/// Friction depends on velocities, and grains rotate.
 #[test]
 fn grains() {
     let text = r#"
@@ -204,7 +205,7 @@ reproducible = true
     assert!(turning.iter().filter(|w| w.iter().any(|w| w.abs() > 1e-3)).count() > 40);
 }
 
-/// What is measured while it runs does not notice the interruptions either.
+/// Results of measures do not depend on interruptions.
 #[test]
 fn measures() {
     let kinds = "measure = [{ kind = \"rdf\", every = 10 }, { kind = \"msd\", every = 4 }, \
@@ -228,7 +229,8 @@ fn measures() {
     assert!(summary.contains("nve.rdf-coordination.csv"));
 }
 
-/// Dipole moments of water are measured, a restart changes nothing, and what has none is refused.
+/// Dipole moments of water do not depend on interruptions; molecules with a net charge and cut-off
+/// electrostatics are refused.
 #[test]
 fn dipole_moments() {
     let text = |water: &str, charges: &str| {
@@ -289,7 +291,7 @@ reproducible = true
     }
 }
 
-/// The same for a run that a program has put together.
+/// A run built by a program, without an input file, is resumed by a builder.
 #[test]
 fn a_run_without_an_input() {
     let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
@@ -346,7 +348,7 @@ fn every_trajectory_format() {
     for format in ["xtc", "dcd", "xyz"] {
         let trajectory = format!("trajectory = {{ every = 7, format = \"{format}\" }}");
         let compared = check(&(stage("first", &trajectory) + &stage("second", &trajectory)), 1);
-        // Two trajectories; beside those that do not name the atoms, start.xyz.
+        // There are two trajectories and, for formats that do not name the atoms, start.xyz.
         assert_eq!(compared, if format == "xyz" { 2 } else { 3 });
     }
 }
