@@ -3,6 +3,7 @@
 //! The file is `magic | version | length | body | crc32`; the body is zstd-compressed and holds a
 //! postcard header and the raw arrays. A damaged file is recognised by its checksum, never read.
 
+use crate::clock::Clock;
 use crate::measure::SavedMeasure;
 use crate::report::StageReport;
 use crate::stage::StageRun;
@@ -75,17 +76,6 @@ pub(crate) struct Header {
     /// Length of the trajectory of the stage under way.
     #[serde(with = "position")]
     pub trajectory: Option<WrittenSoFar>,
-}
-
-/// Where a run is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Clock {
-    /// The stage, from 0; the number of stages when all are over.
-    pub stage: usize,
-    /// Steps over all stages.
-    pub step: u64,
-    /// Simulated time.
-    pub time: f64,
 }
 
 /// The input a run was started from.

@@ -5,7 +5,8 @@
 //! shares the folder, and a run needs no network connection.
 
 use crate::atomic_file::{read_short, replace_file};
-use crate::run_folder::{SUMMARY, status};
+pub use crate::run_files::COMMAND_FILE;
+use crate::run_files::{ANSWER_FILE, SUMMARY, status};
 use jostle_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -13,9 +14,6 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Name of the file with a command that has not been taken yet.
-pub const COMMAND_FILE: &str = "order.json";
-pub(crate) const ANSWER_FILE: &str = "answer.json";
 /// Largest size of a command or an answer, in bytes.
 const LONGEST: u64 = 4096;
 /// Time after which a sender gives up: steps and checkpoints of millions of atoms take seconds.

@@ -1,7 +1,8 @@
 //! Analysis during a run: the measures of the stage under way.
 
 use crate::dipole::{Dipoles, check_conductor};
-use crate::run_folder::stage_file;
+use crate::positions::{unwrapped_position, wrapped_with_image};
+use crate::run_files::stage_file;
 use jostle_analysis::{
     FrameSubset, Kind, Measure, Observable, Record, SystemInfo, View, Whole, restore, save,
 };
@@ -75,14 +76,15 @@ impl Measures {
         Ok(Measures { measures, dipoles: asked.then_some(dipoles), threads: Some(threads) })
     }
 
-    /// Intervals, in steps, of the measures that take such an observable.
-    pub(crate) fn intervals(&self, observable: impl Fn(Observable) -> bool) -> impl Iterator<Item = u64> {
-        self.measures.iter().filter(move |m| observable(m.kind.observable)).map(|m| m.every)
+    /// Interval in steps of each measure, and the observable it takes.
+    pub(crate) fn intervals(&self) -> impl Iterator<Item = (u64, Observable)> {
+        self.measures.iter().map(|m| (m.every, m.kind.observable))
     }
 
-    /// True if a measure that takes such an observable is due after so many steps of the stage.
-    pub(crate) fn due(&self, observable: impl Fn(Observable) -> bool, stage_step: u64) -> bool {
-        stage_step > 0 && self.intervals(observable).any(|every| stage_step.is_multiple_of(every))
+    /// True if a measure that takes this observable is due after so many steps of the stage.
+    fn is_due(&self, observable: Observable, stage_step: u64) -> bool {
+        let mut taking = self.intervals().filter(|(_, taken)| *taken == observable);
+        stage_step > 0 && taking.any(|(every, _)| stage_step.is_multiple_of(every))
     }
 
     /// Adds the atoms to the measures of positions and velocities that are due.
@@ -91,7 +93,7 @@ impl Measures {
     /// If the device failed, or a frame lacks what is measured.
     pub(crate) fn add_atoms(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
         let [positions, velocities] = [Observable::Positions, Observable::Velocities]
-            .map(|what| self.due(|observable| observable == what, stage_step));
+            .map(|observable| self.is_due(observable, stage_step));
         if !positions && !velocities {
             return Ok(());
         }
@@ -102,8 +104,8 @@ impl Measures {
         fn by_id<T>(index_by_id: &[usize], wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
             index_by_id.iter().filter(|_| wanted).map(|index| of(*index)).collect()
         }
-        let unwrapped = by_id(&index_by_id, positions, |index| unbroken(&simbox, state, index));
-        let wrapped = by_id(&index_by_id, positions, |index| wrapped(&simbox, state, index));
+        let unwrapped = by_id(&index_by_id, positions, |index| unwrapped_position(&simbox, state, index));
+        let wrapped = by_id(&index_by_id, positions, |index| wrapped_with_image(&simbox, state, index));
         let (positions, images): (Vec<Vec3>, Vec<[i32; 3]>) = wrapped.into_iter().unzip();
         let velocities = by_id(&index_by_id, velocities, |index| state.velocity[index]);
         let view = View {
@@ -132,7 +134,7 @@ impl Measures {
     ) -> Result<()> {
         let simbox = *backend.simbox();
         self.add_view(Observable::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
-        if !self.due(|observable| observable == Observable::Dipole, stage_step) {
+        if !self.is_due(Observable::Dipole, stage_step) {
             return Ok(());
         }
         if let Some(dipoles) = &self.dipoles {
@@ -242,22 +244,4 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Where in the box an atom is.
-pub(crate) fn inside(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
-    wrapped(simbox, state, index).0
-}
-
-/// The same, and how many times it has crossed the box.
-fn wrapped(simbox: &SimBox, state: &State, index: usize) -> (Vec3, [i32; 3]) {
-    let (mut position, mut image) = (state.position[index], state.image[index]);
-    simbox.wrap(&mut position, &mut image);
-    (position, image)
-}
-
-/// Where an atom would be had it never been put back into the box.
-pub(crate) fn unbroken(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
-    let (position, shift) = (state.position[index], simbox.shift(state.image[index]));
-    [0, 1, 2].map(|k| position[k] + shift[k])
 }

@@ -2,7 +2,8 @@
 //! those of the system. Each rule compares two numbers, and its message quotes both.
 
 use crate::barostat::pressure_of_jumps;
-use crate::warnings::{Warning, WarningKind, spaced};
+use crate::report::{Warning, WarningKind};
+use crate::warnings::spaced;
 use jostle_core::{Dimension, Molecules, SimBox, State, System, UnitSystem};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::electrostatics::Method;

@@ -1,8 +1,7 @@
 //! Progress of a run, for listeners. The engine itself prints nothing.
 
-use crate::report::StageReport;
+use crate::report::{StageReport, Warning};
 use crate::thermo::Thermo;
-use crate::warnings::Warning;
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! Reports of stages.
 
 use crate::averages::{Estimate, Slope};
-use crate::warnings::Warning;
 use jostle_core::UnitSystem;
 use jostle_core::backend::Timings;
 use serde::{Deserialize, Serialize};
@@ -103,6 +102,55 @@ pub enum Convergence {
     Converged,
     /// The steps were used up before.
     Unconverged,
+}
+
+/// A warning about a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Rule that gave the warning.
+    pub kind: WarningKind,
+    /// Sentence with numbers, and with the remedy, if there is one.
+    pub message: String,
+}
+
+/// The rules, by the names they have in `summary.json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarningKind {
+    /// The conserved quantity drifted.
+    Drift,
+    /// The halves of the stage differ by more than their errors allow.
+    NotSettled,
+    /// Too few rows are independent for errors to be more than rough.
+    FewSamples,
+    /// The temperature of the atoms is not that of the thermostat.
+    Temperature,
+    /// Atoms are much nearer to each other, or further apart, than they are large.
+    Spacing,
+    /// The time step is long for the fastest motion.
+    Timestep,
+    /// The barostat holds another pressure than the one that is printed.
+    Barostat,
+}
+
+impl WarningKind {
+    /// True for rules that need no step.
+    pub fn is_foreseen(self) -> bool {
+        match self {
+            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat => true,
+            WarningKind::Drift
+            | WarningKind::NotSettled
+            | WarningKind::FewSamples
+            | WarningKind::Temperature => false,
+        }
+    }
+}
+
+impl Warning {
+    /// A warning about a stage.
+    pub(crate) fn new(kind: WarningKind, stage: &str, message: impl std::fmt::Display) -> Self {
+        Warning { kind, message: format!("stage \"{stage}\": {message}") }
+    }
 }
 
 /// Speed of a stage.

@@ -3,8 +3,11 @@
 
 use crate::atomic_file::{AppendFile, put_in_place, remove_leftovers, replace_file, write_temporary};
 use crate::checkpoint::Checkpoint;
-use crate::commands::{self, ANSWER_FILE, COMMAND_FILE, IssuedCommand};
+use crate::commands::{self, IssuedCommand};
 use crate::frames::{FrameWriter, OwnedFrame};
+use crate::run_files::{
+    CHECKPOINT, COMMAND_FILE, INPUT, LOG, OWN_FILES, PREVIOUS, START, SUMMARY, THERMO, trajectory_name,
+};
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -14,18 +17,6 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-
-const LOG: &str = "jostle.log";
-const THERMO: &str = "thermo.csv";
-pub(crate) const SUMMARY: &str = "summary.json";
-const INPUT: &str = "input.toml";
-/// The name of the last checkpoint in a run folder.
-pub const CHECKPOINT: &str = "latest.checkpoint";
-const START: &str = "start.xyz";
-const PREVIOUS: &str = "previous.checkpoint";
-
-/// Files that every run may have, besides trajectories and results.
-const OWN_FILES: [&str; 8] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS, ANSWER_FILE];
 
 /// Treatment of a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -263,15 +254,6 @@ fn remove_stale_command(path: &Path) -> Result<()> {
     }
 }
 
-/// The status of a run in its summary.
-pub(crate) fn status(path: &Path) -> Result<String> {
-    let file = path.join(SUMMARY);
-    let text = std::fs::read_to_string(&file).map_err(|e| Error::io("read", &file, &e))?;
-    let summary: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let status = summary["status"].as_str().map(String::from);
-    status.ok_or_else(|| Error::file(&file, "this is no summary of a run"))
-}
-
 /// Removes the files of an earlier run, and no others. The log stays, since it is the lock.
 fn remove_run(path: &Path) -> Result<()> {
     let others = others_of(path);
@@ -301,23 +283,6 @@ fn others_of(path: &Path) -> Vec<String> {
     // Only plain names: a summary that was tampered with must not reach outside the folder.
     let plain = |name: &&str| Path::new(name).file_name() == Some(name.as_ref());
     names.filter(plain).filter(|name| !OWN_FILES.contains(name)).map(String::from).collect()
-}
-
-/// Beginning of the names of the files of a stage: the name of the stage, with characters replaced that a
-/// file name cannot have.
-pub(crate) fn stage_file(index: usize, stage: &str) -> String {
-    let odd = |c: char| !(c.is_alphanumeric() || "-_.+".contains(c));
-    let name = stage.replace(odd, "_");
-    if name != stage || name.starts_with('.') { format!("{}-{name}", index + 1) } else { name }
-}
-
-/// Name of the file of a stage's trajectory.
-fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> String {
-    let (name, ending) = (stage_file(index, stage), format.extension());
-    match OWN_FILES.contains(&format!("{name}.{ending}").as_str()) {
-        true => format!("{}-{name}.{ending}", index + 1),
-        false => format!("{name}.{ending}"),
-    }
 }
 
 /// The newest undamaged checkpoint of a run, and a note if the newest of all is damaged.
@@ -378,16 +343,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stages_get_files_of_their_own() {
-        let name = |index, stage| trajectory_name(index, stage, TrajectoryFormat::Dcd);
-        assert_eq!(name(0, "sample"), "sample.dcd");
-        assert_eq!(name(1, "../up"), "2-.._up.dcd");
-        assert_eq!(name(2, "a b"), "3-a_b.dcd");
-        assert_ne!(name(2, "a b"), name(3, "a_b"));
-        assert_eq!(name(0, "..").split('.').next(), Some("1-"));
-    }
 
     #[test]
     fn numbers_read_back_as_they_were() {

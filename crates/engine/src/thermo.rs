@@ -2,7 +2,7 @@
 //! averages and the summary.
 
 use crate::deformation::stress;
-use crate::measure::unbroken;
+use crate::positions::unwrapped_position;
 use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
@@ -189,7 +189,7 @@ impl Reported {
         let (mut kinetic, mut total, mut center) = (0.0, 0.0, [0.0; 3]);
         for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
             let index = index_by_id[*id as usize];
-            let (v, r) = (state.velocity[index], unbroken(simbox, state, index));
+            let (v, r) = (state.velocity[index], unwrapped_position(simbox, state, index));
             kinetic += 0.5 * moving * v.iter().map(|v| v * v).sum::<f64>();
             total += mass;
             center = std::array::from_fn(|k| center[k] + mass * r[k]);

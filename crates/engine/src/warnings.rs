@@ -2,7 +2,7 @@
 //! and by reports about it; `plausibility.rs` has the rules that need no step.
 
 use crate::averages::Confidence;
-use crate::report::{Average, EnergyDrift, StageReport};
+use crate::report::{Average, EnergyDrift, StageReport, Warning, WarningKind};
 use crate::thermo::Thermo;
 use jostle_analysis::series::{Series, halves};
 use jostle_core::quantity::unit_name;
@@ -34,55 +34,6 @@ const HOTTER: f64 = 10.0;
 const ENERGY_GROWTH: f64 = 0.5;
 /// Quantities whose averages and halves are checked.
 const CHECKED: [&str; 4] = ["temperature", "potential", "pressure", "density"];
-
-/// A warning about a stage.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Warning {
-    /// Rule that gave the warning.
-    pub kind: WarningKind,
-    /// Sentence with numbers, and with the remedy, if there is one.
-    pub message: String,
-}
-
-/// The rules, by the names they have in `summary.json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WarningKind {
-    /// The conserved quantity drifted.
-    Drift,
-    /// The halves of the stage differ by more than their errors allow.
-    NotSettled,
-    /// Too few rows are independent for errors to be more than rough.
-    FewSamples,
-    /// The temperature of the atoms is not that of the thermostat.
-    Temperature,
-    /// Atoms are much nearer to each other, or further apart, than they are large.
-    Spacing,
-    /// The time step is long for the fastest motion.
-    Timestep,
-    /// The barostat holds another pressure than the one that is printed.
-    Barostat,
-}
-
-impl WarningKind {
-    /// True for rules that need no step.
-    pub fn is_foreseen(self) -> bool {
-        match self {
-            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat => true,
-            WarningKind::Drift
-            | WarningKind::NotSettled
-            | WarningKind::FewSamples
-            | WarningKind::Temperature => false,
-        }
-    }
-}
-
-impl Warning {
-    /// A warning about a stage.
-    pub(crate) fn new(kind: WarningKind, stage: &str, message: impl std::fmt::Display) -> Self {
-        Warning { kind, message: format!("stage \"{stage}\": {message}") }
-    }
-}
 
 /// Role of a stage in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

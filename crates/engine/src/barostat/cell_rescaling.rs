@@ -1,6 +1,6 @@
 //! Stochastic cell rescaling.
 
-use super::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
+use super::molecular::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
 use crate::degrees_of_freedom::Momentum;
 use jostle_core::{Backend, Result};
 use serde::{Deserialize, Serialize};

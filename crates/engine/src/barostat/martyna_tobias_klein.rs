@@ -1,6 +1,6 @@
 //! The barostat of Martyna, Tobias and Klein.
 
-use super::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
+use super::molecular::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
 use crate::degrees_of_freedom::{Momentum, degrees_of_freedom};
 use jostle_core::thermostat::{NoseHoover, Target};
 use jostle_core::{Backend, Evaluate, Result};

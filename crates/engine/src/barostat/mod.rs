@@ -5,6 +5,7 @@
 
 mod cell_rescaling;
 mod martyna_tobias_klein;
+mod molecular;
 mod monte_carlo;
 
 use crate::degrees_of_freedom::Momentum;
@@ -12,21 +13,16 @@ use crate::ramp::Springs;
 use crate::step::StepContext;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{
-    Backend, Error, Evaluate, MolecularVirial, Molecules, Result, SavedVolume, SymTensor, System, Thermostat,
-    Vec3,
-};
+use jostle_core::{Backend, Error, Molecules, Result, System, Thermostat};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::{Forces, PairKind, PairTerm, Potential, Truncation};
 use martyna_tobias_klein::MartynaTobiasKlein;
+use molecular::Surroundings;
 use monte_carlo::MonteCarlo;
 use serde::{Deserialize, Serialize};
 
 /// Fewest changes of the volume within the time constant of a barostat.
 const FEWEST_CHANGES: f64 = 50.0;
-/// Largest relative change of the volume at once.
-const LARGEST_STEP: f64 = 0.2;
-
 /// The barostat of a stage with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BarostatState {
@@ -41,16 +37,6 @@ enum BarostatKind {
     MonteCarlo(MonteCarlo),
     CellRescaling(CellRescaling),
     MartynaTobiasKlein(MartynaTobiasKlein),
-}
-
-/// The surroundings of the box at a change of its volume.
-struct Surroundings<'a> {
-    molecules: &'a Molecules,
-    /// k_B T of the thermostat.
-    thermal_energy: f64,
-    /// The weight of long-range forces.
-    long_range_weight: f64,
-    random: Stream,
 }
 
 impl BarostatState {
@@ -73,6 +59,11 @@ impl BarostatState {
     /// True if the barostat has a Nose-Hoover chain, which cannot hold a temperature of zero.
     pub fn has_chain(&self) -> bool {
         matches!(self.kind, BarostatKind::MartynaTobiasKlein(_))
+    }
+
+    /// Interval in steps at which the barostat acts.
+    pub fn every(&self) -> u64 {
+        self.every
     }
 
     /// True if the barostat acts after so many steps of a stage; energies must have been evaluated there.
@@ -109,45 +100,6 @@ impl BarostatState {
     }
 }
 
-/// The pressure of molecules as points, which drives the volume; neither bonds nor constraints contribute to
-/// it.
-struct MolecularPressure {
-    /// Twice the kinetic energy of the centres of mass of molecules.
-    twice_kinetic: f64,
-    /// The trace of the virial of molecules.
-    virial: f64,
-    volume: f64,
-}
-
-impl MolecularPressure {
-    /// The pressure of molecules with this virial, for which energies were evaluated.
-    fn new(backend: &dyn Backend, molecular: &MolecularVirial) -> Self {
-        let virial = centers_virial(&backend.energies().virial, molecular);
-        MolecularPressure {
-            twice_kinetic: molecular.twice_kinetic,
-            virial,
-            volume: backend.simbox().volume(),
-        }
-    }
-}
-
-/// The trace of the virial of molecules as points, the sum of R . F over their centres: the virial of atoms
-/// without constraints, less the contribution of forces on atoms relative to the centres of their molecules.
-fn centers_virial(virial: &SymTensor, molecular: &MolecularVirial) -> f64 {
-    virial[..3].iter().sum::<f64>() - molecular.within
-}
-
-/// Evaluates energies and forces without the contribution that constraints added to the virial in the course
-/// of a step, with long-range forces at weight 1.
-fn without_constraints(backend: &mut dyn Backend, around: &Surroundings) -> Result<()> {
-    if around.molecules.are_constrained() || around.long_range_weight != 1.0 {
-        backend.set_long_range_weight(1.0)?;
-        backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-        backend.set_long_range_weight(around.long_range_weight)?;
-    }
-    Ok(())
-}
-
 /// The pressure due to jumps of the energy at plain cut-offs in a fluid that is uniform there, times the
 /// square of the volume: 2 pi/3 N_a N_b r^3 u(r) at the cut-off, summed over ordered pairs of species (Allen
 /// and Tildesley, Computer Simulation of Liquids, 2.8). Neither forces nor the virial contain the jumps; the
@@ -168,37 +120,6 @@ pub(crate) fn pressure_of_jumps(forces: &Forces, counts: &[usize]) -> f64 {
         }
     }
     2.0 * std::f64::consts::PI / 3.0 * sum
-}
-
-/// Refuses a volume that would grow by this factor at once.
-fn small_enough(growth: f64) -> Result<()> {
-    if (growth - 1.0).abs() < LARGEST_STEP {
-        return Ok(());
-    }
-    let percent = 100.0 * (growth - 1.0);
-    Err(Error::simulation(format!("the barostat would change the volume by {percent:.0}% at once"))
-        .hint("the pressure is far from what it should be: choose a longer \"time\", or bring the system nearer to it at first"))
-}
-
-/// Scales the box by these factors along the axes and moves molecules as rigid bodies, multiplying the
-/// velocities of their centres by 1 + `faster`; evaluates forces and energies there. Returns the previous
-/// configuration and the new potential energy.
-fn resize(
-    backend: &mut dyn Backend,
-    molecular: MolecularVirial,
-    factors: Vec3,
-    faster: f64,
-) -> Result<(SavedVolume, f64)> {
-    let [a, b, c] = factors;
-    let after = backend.simbox().mapped([[a, 0.0, 0.0], [0.0, b, 0.0], [0.0, 0.0, c]])?;
-    let before = backend.scale_volume(molecular, after, faster).map_err(|e| {
-        e.context("the barostat").hint(
-            "begin with a larger system or density, or shorten the cut-off: under constant pressure the box needs room to shrink",
-        )
-    })?;
-    backend.update_neighbors()?;
-    backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-    Ok((before, backend.energies().potential()))
 }
 
 /// Refuses a barostat that makes no sense for a stage or a system.
@@ -281,9 +202,10 @@ pub(crate) fn check_barostat(
 
 #[cfg(test)]
 mod tests {
+    use super::molecular::{centers_virial, resize};
     use super::*;
     use jostle_core::thermostat::Langevin;
-    use jostle_core::{Precision, Settings, Species, Topology, UnitSystem, WaterShape};
+    use jostle_core::{Evaluate, Precision, Settings, Species, Topology, UnitSystem, WaterShape};
     use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
     use jostle_potentials::electrostatics::Method;
     use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};

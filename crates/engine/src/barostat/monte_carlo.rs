@@ -1,6 +1,6 @@
 //! The Monte Carlo barostat.
 
-use super::{Surroundings, resize};
+use super::molecular::{Surroundings, resize};
 use jostle_core::{Backend, Evaluate, Result, Vec3};
 use jostle_io::input::model::Coupling;
 use serde::{Deserialize, Serialize};

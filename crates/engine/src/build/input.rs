@@ -1,7 +1,8 @@
 //! From an input file to the atoms it describes.
 
-use super::velocities::drive;
-use super::{Mixture, assign_velocities, check_atoms};
+use super::mixture::Mixture;
+use super::overlap::check_atoms;
+use super::velocities::{assign_velocities, drive};
 use crate::checkpoint::Checkpoint;
 use crate::measure;
 use jostle_core::{Error, Result, SimBox, System};
