@@ -1,18 +1,11 @@
 //! Errors of systems that blow up name the atom, the force, the other atom and the step, however large the
 //! system.
 
-use jostle_core::{Backend, Precision, Result, Settings, SimBox, Species, System, UnitSystem, Vec3};
-use jostle_cuda::driver::Device;
+use crate::fixtures::{Open, emulated};
+use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3};
 use jostle_engine::Simulation;
 use jostle_engine::model::{Minimizer, StageInput};
-use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
-
-/// Function that puts a system on a device.
-type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
-
-fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, forces, settings)
-}
+use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 /// A crystal of `side`^3 atoms at rest, and two atoms beside it, the second at the distance `apart` from the
 /// first and moving along that axis.

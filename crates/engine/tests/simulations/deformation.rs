@@ -1,29 +1,14 @@
 //! Boxes that change their shape.
 
-use jostle_core::{Settings, SimBox, Species, System, UnitSystem};
-use jostle_engine::model::{
-    Axis, Deformation, DensityInput, Distribution, Lattice, LatticeExtent, Plane, StageInput, Strain,
-};
-use jostle_engine::{Mixture, Progress, Simulation, Thermo, assign_velocities};
+use crate::fixtures::{Rows, argon};
+use jostle_core::{Settings, SimBox, System, UnitSystem};
+use jostle_engine::model::{Axis, Deformation, Plane, StageInput, Strain};
+use jostle_engine::{Simulation, Thermo};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 /// A cold crystal of argon.
 fn crystal() -> System {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let (extent, density) = (LatticeExtent::Atoms(500), DensityInput::Number(1.0));
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
-    assign_velocities(&mut system, 0.05, Distribution::Maxwell, 2);
-    system
-}
-
-#[derive(Default)]
-struct Rows(Vec<Thermo>);
-
-impl Progress for Rows {
-    fn measured(&mut self, thermo: &Thermo) {
-        self.0.push(thermo.clone());
-    }
+    argon(500, 1.0, 0.05, 2)
 }
 
 /// All rows of a deformation of the crystal, and its box at the end.

@@ -1,37 +1,23 @@
 //! Equality of runs on the CPU and on the emulated GPU, and runs that change between them.
 
-use jostle_core::{
-    Backend, ErrorKind, Group, Precision, Result, Settings, Species, System, Topology, UnitSystem, Vec3,
-    WaterShape,
-};
+use crate::fixtures::{Open, Steps, argon, emulated, stop_every, thermo_csv};
+use jostle_core::{ErrorKind, Group, Precision, Settings, Species, Topology, UnitSystem, Vec3, WaterShape};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
-    Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, Minimizer, RegionInput,
-    StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
+    Action, DensityInput, DeviceInput, Distribution, Minimizer, RegionInput, StageInput, ThermostatInput,
+    TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::{
-    CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder,
-    assign_velocities,
+    CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Simulation, SimulationBuilder, assign_velocities,
 };
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
-use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
+use jostle_potentials::{Electrostatics, PairEntry, PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
 
-/// Function that puts a system on a device.
-type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
-
-fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, forces, settings)
-}
-
 fn fluid() -> SimulationBuilder {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(1372), DensityInput::Number(0.8));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
-    assign_velocities(&mut system, 1.5, Distribution::Maxwell, 1);
+    let system = argon(1372, 0.8, 1.5, 1);
     let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.0);
     let precision = Precision::Double;
     let settings = Settings { threads: Some(1), reproducible: true, precision, ..Settings::default() };
@@ -47,15 +33,6 @@ fn builder(thermostat: ThermostatInput) -> SimulationBuilder {
 
 const STEPS: u64 = 40;
 
-/// Records the step of the stage.
-struct Steps<'a>(&'a Cell<u64>);
-
-impl Progress for Steps<'_> {
-    fn stepped(&mut self, stage_step: u64) {
-        self.0.set(stage_step);
-    }
-}
-
 /// The positions at the end of a run that changes from one device to another in the middle.
 fn positions(thermostat: ThermostatInput, first: Open, then: Open, folder: &Path) -> Vec<Vec3> {
     let mut simulation = builder(thermostat).open_with(first).build().unwrap();
@@ -66,7 +43,7 @@ fn positions(thermostat: ThermostatInput, first: Open, then: Open, folder: &Path
     drop(simulation);
     let mut simulation = builder(thermostat).open_with(then).resume(folder).unwrap();
     assert_eq!(simulation.run().unwrap(), Outcome::Finished);
-    let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+    let rows = thermo_csv(folder);
     assert_eq!(rows.lines().count() as u64, 2 + STEPS / 10, "{rows}");
     simulation.unwrapped_positions().unwrap()
 }
@@ -77,11 +54,7 @@ fn positions(thermostat: ThermostatInput, first: Open, then: Open, folder: &Path
 fn groups_are_the_same_on_every_device() {
     let folder = tempfile::tempdir().unwrap();
     let run = |open: Open, name: &str| {
-        let mixture =
-            Mixture::new(UnitSystem::Lj).with(Species { name: "A".into(), mass: 1.0, charge: 0.0 }, None);
-        let density = DensityInput::Number(0.8);
-        let mut system = mixture.lattice(Lattice::Fcc, LatticeExtent::Atoms(1372), density, 1).unwrap();
-        assign_velocities(&mut system, 1.5, Distribution::Maxwell, 1);
+        let mut system = argon(1372, 0.8, 1.5, 1);
         let frozen: Vec<u32> = (0..1372).filter(|id| id % 5 == 0).collect();
         system.driven = system.driven.with(&system.state, &frozen, [0.0; 3]);
         frozen.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
@@ -120,7 +93,7 @@ fn groups_are_the_same_on_every_device() {
         let folder = folder.path().join(name);
         simulation.write_to(&folder, Existing::Refuse).unwrap();
         simulation.run().unwrap();
-        let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+        let rows = thermo_csv(&folder);
         let header = rows.lines().next().unwrap();
         let column = |name: &str| header.split(',').position(|c| c == name).unwrap();
         let columns = ["potential", "restraint", "temperature_some", "x_some", "pressure"].map(column);
@@ -169,28 +142,23 @@ fn resumed_runs_equal_uninterrupted_ones_on_the_gpu() {
             fluid().settings(settings).open_with(emulated).stage(first).stage(second)
         };
         let folder = tempfile::tempdir().unwrap();
-        let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
+        let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
         let mut a = build().build().unwrap();
         a.write_to(&whole, Existing::Refuse).unwrap();
         a.run().unwrap();
         let mut b = build().build().unwrap();
-        b.write_to(&pieces, Existing::Refuse).unwrap();
-        let asked = Cell::new(0);
-        let stop = || {
-            asked.set(asked.get() + 1);
-            asked.get() % 3 == 0
-        };
+        b.write_to(&parts, Existing::Refuse).unwrap();
+        let stop = stop_every(3);
         let mut resumed = 0;
         while b.run_with(&mut (), &stop).unwrap() == Outcome::Interrupted {
             drop(b);
-            b = build().resume(&pieces).unwrap();
+            b = build().resume(&parts).unwrap();
             resumed += 1;
         }
         assert!(resumed > 1, "{resumed}");
         assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap(), "{precision:?}");
         assert_eq!(a.velocities().unwrap(), b.velocities().unwrap(), "{precision:?}");
-        let rows = |folder: &Path| std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
-        assert_eq!(rows(&whole), rows(&pieces), "{precision:?}");
+        assert_eq!(thermo_csv(&whole), thermo_csv(&parts), "{precision:?}");
     }
 }
 
@@ -338,7 +306,7 @@ fn checkpoints_change_no_bit() {
         let mut simulation = builder.stage(stage).open_with(open).build().unwrap();
         simulation.write_to(&folder.path().join(name), Existing::Refuse).unwrap();
         simulation.run().unwrap();
-        let rows = std::fs::read_to_string(folder.path().join(name).join("thermo.csv")).unwrap();
+        let rows = thermo_csv(&folder.path().join(name));
         (simulation.unwrapped_positions().unwrap(), simulation.velocities().unwrap(), rows)
     };
     let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);

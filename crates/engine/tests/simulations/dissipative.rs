@@ -1,8 +1,8 @@
 //! Dissipative particle dynamics: R. D. Groot and P. B. Warren, J. Chem. Phys. 107 (1997) 4423.
 
-use jostle_engine::{Existing, Outcome, Overrides, Simulation};
+use crate::fixtures::run_in_parts;
+use jostle_engine::{Overrides, Simulation};
 use jostle_io::Input;
-use std::cell::Cell;
 use std::path::Path;
 
 fn fluid(atoms: usize, density: f64, stages: &str, threads: usize) -> Input {
@@ -75,29 +75,13 @@ fn temperature_and_equation_of_state() {
 #[test]
 fn noise_is_reproducible() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |name: &str, threads: usize, interval: Option<u64>| {
-        let folder = folder.path().join(name);
+    let run = |name: &str, threads: usize, interval: u64| {
         let input = fluid(600, 3.0, &stage(40, 0.03), threads);
-        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
-        simulation.write_to(&folder, Existing::Refuse).unwrap();
-        loop {
-            let asked = Cell::new(0);
-            let stop = || {
-                asked.set(asked.get() + 1);
-                interval.is_some_and(|n| asked.get() >= n)
-            };
-            match simulation.run_with(&mut (), &stop).unwrap() {
-                Outcome::Finished => return simulation.velocities().unwrap(),
-                Outcome::Interrupted => {
-                    drop(simulation);
-                    simulation = Simulation::resume(&folder, &Overrides::default()).unwrap();
-                }
-            }
-        }
+        run_in_parts(&input, &folder.path().join(name), interval).velocities().unwrap()
     };
-    let whole = run("whole", 1, None);
-    assert_eq!(whole, run("threads", 3, None));
-    assert_eq!(whole, run("pieces", 2, Some(11)));
+    let whole = run("whole", 1, u64::MAX);
+    assert_eq!(whole, run("threads", 3, u64::MAX));
+    assert_eq!(whole, run("parts", 2, 11));
 }
 
 #[test]

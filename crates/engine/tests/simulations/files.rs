@@ -1,9 +1,9 @@
 //! The run folder: refusals, damaged files, and files after a failure.
 
+use crate::fixtures::{Notes, stop_every};
 use jostle_core::{ErrorKind, Result};
-use jostle_engine::{CHECKPOINT, Checkpoint, Existing, Outcome, Overrides, Progress, Simulation};
+use jostle_engine::{CHECKPOINT, Checkpoint, Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -46,11 +46,7 @@ fn start(input: &Input, folder: &Path) -> Simulation {
 
 /// Runs until `steps` more steps are made.
 fn run_for(simulation: &mut Simulation, steps: u64) -> Result<Outcome> {
-    let asked = Cell::new(0);
-    simulation.run_with(&mut (), &|| {
-        asked.set(asked.get() + 1);
-        asked.get() >= steps
-    })
+    simulation.run_with(&mut (), &stop_every(steps))
 }
 
 fn resume(folder: &Path) -> Result<Simulation> {
@@ -179,21 +175,13 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before() {
 
     let mut simulation = resume(&run).unwrap();
     assert_eq!(simulation.step(), 13);
-    let mut notes = Notes(Vec::new());
+    let mut notes = Notes::default();
     simulation.run_with(&mut notes, &|| false).unwrap();
     assert!(notes.0[0].contains("checksum") && notes.0[0].contains("step 13"), "{:?}", notes.0);
     for file in ["thermo.csv", "two.xyz"] {
         assert_eq!(fs::read(run.join(file)).unwrap(), fs::read(whole.join(file)).unwrap());
     }
     assert_eq!(simulation.positions().unwrap(), reference.positions().unwrap());
-}
-
-struct Notes(Vec<String>);
-
-impl Progress for Notes {
-    fn note(&mut self, message: &str) {
-        self.0.push(message.to_string());
-    }
 }
 
 #[test]
@@ -247,7 +235,7 @@ fn a_blow_up_names_the_step_and_leaves_the_last_checkpoint() {
     let stages = "[[stage]]\nname = \"fine\"\nsteps = 20\ntimestep = 0.005\n\
                   [[stage]]\nname = \"wild\"\nsteps = 1000\ntimestep = 0.5\n";
     let mut simulation = start(&input(SYSTEM, stages), &run);
-    let mut notes = Notes(Vec::new());
+    let mut notes = Notes::default();
     let error = simulation.run_with(&mut notes, &|| false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Simulation);
     assert_eq!(notes.0, ["the last checkpoint is that of step 20"]);

@@ -1,8 +1,8 @@
 //! Groups of atoms by selections: driven, in fields, measured, restrained, reported.
 
-use jostle_engine::{Existing, Outcome, Overrides, Simulation};
+use crate::fixtures::run_in_parts;
+use jostle_engine::{Overrides, Simulation};
 use jostle_io::Input;
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -51,26 +51,6 @@ fn input(more: &str, stage: &str) -> Input {
 
 fn simulation(more: &str, stage: &str) -> Simulation {
     Simulation::from_input(&input(more, stage), &Overrides::default()).unwrap()
-}
-
-/// Runs into a folder with an interruption after every `interval` steps.
-fn run_to(input: &Input, folder: &Path, interval: u64) -> Simulation {
-    let mut simulation = Simulation::from_input(input, &Overrides::default()).unwrap();
-    simulation.write_to(folder, Existing::Refuse).unwrap();
-    loop {
-        let steps = Cell::new(0);
-        let stop = || {
-            steps.set(steps.get() + 1);
-            steps.get() >= interval
-        };
-        match simulation.run_with(&mut (), &stop).unwrap() {
-            Outcome::Finished => return simulation,
-            Outcome::Interrupted => {
-                drop(simulation);
-                simulation = Simulation::resume(folder, &Overrides::default()).unwrap();
-            }
-        }
-    }
 }
 
 const SLABS: &str = r#"
@@ -128,13 +108,13 @@ fn a_resumed_run_keeps_its_groups() {
                       stiffness = 50\n";
     let input = input(&format!("{SLABS}{fields}{restraints}"), measures);
     let folder = tempfile::tempdir().unwrap();
-    let [whole, pieces] = ["whole", "pieces"].map(|name| folder.path().join(name));
-    let mut a = run_to(&input, &whole, u64::MAX);
-    let mut b = run_to(&input, &pieces, 13);
+    let [whole, parts] = ["whole", "parts"].map(|name| folder.path().join(name));
+    let mut a = run_in_parts(&input, &whole, u64::MAX);
+    let mut b = run_in_parts(&input, &parts, 13);
     assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap());
     assert_eq!(a.velocities().unwrap(), b.velocities().unwrap());
     for file in ["thermo.csv", "go.msd.csv", "go.rdf.csv"] {
-        let [a, b] = [&whole, &pieces].map(|folder| fs::read_to_string(folder.join(file)).unwrap());
+        let [a, b] = [&whole, &parts].map(|folder| fs::read_to_string(folder.join(file)).unwrap());
         assert!(a.lines().count() > 5, "{file}: {a}");
         assert_eq!(a, b, "{file}");
     }
@@ -214,7 +194,7 @@ fn measures_of_chosen_atoms_are_those_of_their_species() {
         "measure = [{ kind = \"msd\", every = 2 }, { kind = \"msd\", every = 2, atoms = \"species B\" }]";
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    run_to(&input("", measures), &run, u64::MAX);
+    run_in_parts(&input("", measures), &run, u64::MAX);
     let table = |name: &str, what: &str| {
         let text = fs::read_to_string(run.join(name)).unwrap();
         let column = text.lines().next().unwrap().split(',').position(|c| c == what).unwrap();

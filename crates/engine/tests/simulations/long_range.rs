@@ -1,24 +1,17 @@
 //! Long-range forces that act at some steps only (`long_range_every`), on the CPU and the emulated GPU.
 
+use crate::fixtures::{Open, emulated, stop_every, thermo_csv};
 use jostle_core::thermostat::Langevin;
 use jostle_core::{
-    Backend, Energies, Evaluate, Precision, RespaSchedule, Result, Settings, State, System, Thermostat,
-    UnitSystem, Vec3,
+    Energies, Evaluate, Precision, RespaSchedule, Result, Settings, State, System, Thermostat, UnitSystem,
+    Vec3,
 };
-use jostle_cuda::driver::Device;
 use jostle_engine::model::{Barostat, Coupling, DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::step::{StepContext, evaluate_forces, step};
 use jostle_engine::{Context, Existing, Observer, Outcome, Simulation, SimulationBuilder, system_from_input};
 use jostle_io::Input;
 use jostle_potentials::Forces;
-use std::cell::Cell;
 use std::path::Path;
-
-type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
-
-fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, forces, settings)
-}
 
 const DEVICES: [(&str, Open); 2] = [("cpu", jostle_cpu::open), ("gpu", emulated)];
 
@@ -247,7 +240,7 @@ fn resumed_runs_equal_uninterrupted_ones_on_every_device() {
     let build = |open| build_with(open, [12, 10, 15]);
     let folder = tempfile::tempdir().unwrap();
     let rows = |name: &str| {
-        let text = std::fs::read_to_string(folder.path().join(name).join("thermo.csv")).unwrap();
+        let text = thermo_csv(&folder.path().join(name));
         text.lines().skip(1).map(str::to_string).collect::<Vec<_>>()
     };
     let mut ends = Vec::new();
@@ -255,15 +248,11 @@ fn resumed_runs_equal_uninterrupted_ones_on_every_device() {
         let mut whole = build(open).build().unwrap();
         whole.write_to(&folder.path().join(device), Existing::Refuse).unwrap();
         whole.run().unwrap();
-        let pieces = format!("{device} in pieces");
-        let path = folder.path().join(&pieces);
+        let parts = format!("{device} in parts");
+        let path = folder.path().join(&parts);
         let mut cut = build(open).build().unwrap();
         cut.write_to(&path, Existing::Refuse).unwrap();
-        let asked = Cell::new(0);
-        let stop = || {
-            asked.set(asked.get() + 1);
-            asked.get() % if device == "cpu" { 13 } else { 3 } == 0
-        };
+        let stop = stop_every(if device == "cpu" { 13 } else { 3 });
         let mut stops = Vec::new();
         while cut.run_with(&mut (), &stop).unwrap() == Outcome::Interrupted {
             stops.push(cut.step());
@@ -274,10 +263,10 @@ fn resumed_runs_equal_uninterrupted_ones_on_every_device() {
         assert_eq!(
             whole.unwrapped_positions().unwrap(),
             cut.unwrapped_positions().unwrap(),
-            "{pieces}: {stops:?}"
+            "{parts}: {stops:?}"
         );
-        assert_eq!(whole.velocities().unwrap(), cut.velocities().unwrap(), "{pieces}");
-        assert_eq!(rows(device), rows(&pieces), "{pieces}");
+        assert_eq!(whole.velocities().unwrap(), cut.velocities().unwrap(), "{parts}");
+        assert_eq!(rows(device), rows(&parts), "{parts}");
         let mut unseen = build_with(open, [0, 30, 0]).build().unwrap();
         unseen.run().unwrap();
         assert_eq!(whole.unwrapped_positions().unwrap(), unseen.unwrapped_positions().unwrap(), "{device}");

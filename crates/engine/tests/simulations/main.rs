@@ -10,6 +10,7 @@ mod dispersion;
 mod dissipative;
 mod external;
 mod files;
+mod fixtures;
 mod grains;
 mod groups;
 mod integrators;

@@ -1,11 +1,11 @@
 //! All-atom molecules: energies by term and forces against OpenMM's, from the files of OpenMM.
 
+use crate::fixtures::{emulated, run_in_parts, thermo_csv};
 use jostle_core::{Algorithm, Precision, Settings, System, UnitSystem};
-use jostle_cuda::driver::Device;
 use jostle_engine::model::{DeviceInput, MoleculesInput, Rigid};
 use jostle_engine::report::Convergence;
 use jostle_engine::{
-    Existing, Outcome, Overrides, Simulation, SinglePoint, single_point, single_point_by, system_from_input,
+    Existing, Overrides, Simulation, SinglePoint, single_point, single_point_by, system_from_input,
 };
 use jostle_io::Input;
 use jostle_io::forcefield::coordinates::Coordinates;
@@ -161,8 +161,7 @@ fn median_error(reference: &Reference, point: &SinglePoint) -> f64 {
 fn evaluate_on_gpu(reference: &Reference, system: &str, precision: Precision) -> SinglePoint {
     let (system, forces) = read(reference, [system, ""]);
     let settings = Settings { precision, ..Settings::default() };
-    let open = |system, forces, settings| jostle_cuda::open(Device::emulated()?, system, forces, settings);
-    single_point_by(UnitSystem::Nano, system, forces, settings, open).unwrap()
+    single_point_by(UnitSystem::Nano, system, forces, settings, emulated).unwrap()
 }
 
 /// Compares with OpenMM on both devices, in `double` to the accuracy of OpenMM's reference platform and in
@@ -475,7 +474,7 @@ fn energy_and_momentum_are_kept() {
         simulation.run().unwrap();
         let momentum = simulation.thermo().unwrap().momentum;
         assert!(momentum.iter().all(|p| p.abs() < 1e-4), "{momentum:?}");
-        let text = fs::read_to_string(output.join("thermo.csv")).unwrap();
+        let text = thermo_csv(&output);
         let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
         let header = rows.next().unwrap();
         let column = |name: &str| header.iter().position(|h| h.starts_with(name)).unwrap();
@@ -502,22 +501,8 @@ fn a_resumed_run_equals_the_uninterrupted_one() {
     let input = a_run(&reference, folder.path(), stages);
     let run = |name: &str, interval: u64| {
         let path = folder.path().join(name);
-        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
-        simulation.write_to(&path, Existing::Refuse).unwrap();
-        loop {
-            let asked = std::cell::Cell::new(0);
-            let stop = || {
-                asked.set(asked.get() + 1);
-                asked.get() >= interval
-            };
-            match simulation.run_with(&mut (), &stop).unwrap() {
-                Outcome::Finished => return fs::read_to_string(path.join("thermo.csv")).unwrap(),
-                Outcome::Interrupted => {
-                    drop(simulation);
-                    simulation = Simulation::resume(&path, &Overrides::default()).unwrap();
-                }
-            }
-        }
+        run_in_parts(&input, &path, interval);
+        thermo_csv(&path)
     };
-    assert_eq!(run("pieces", 37), run("whole", u64::MAX));
+    assert_eq!(run("parts", 37), run("whole", u64::MAX));
 }

@@ -1,32 +1,18 @@
 //! Constant pressure: all barostats give the isothermal-isobaric distribution of volumes.
 
+use crate::fixtures::{Rows, argon};
 use jostle_core::{Driven, Precision, Settings, SimBox, Species, System, Topology, UnitSystem, WaterShape};
 use jostle_engine::averages::BlockAverage;
 use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, RegionInput,
-    StageInput, ThermostatInput,
+    Barostat, Coupling, DensityInput, DeviceInput, Distribution, RegionInput, StageInput, ThermostatInput,
 };
-use jostle_engine::{Mixture, Progress, Simulation, Thermo, assign_velocities};
+use jostle_engine::{Mixture, Simulation, Thermo, assign_velocities};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, PairEntry, PairKind, PairTerm, Truncation};
 
 /// A fluid on a lattice.
 fn fluid(atoms: usize, density: f64, temperature: f64) -> System {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(atoms), DensityInput::Number(density));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
-    assign_velocities(&mut system, temperature, Distribution::Maxwell, 2);
-    system
-}
-
-#[derive(Default)]
-struct Rows(Vec<Thermo>);
-
-impl Progress for Rows {
-    fn measured(&mut self, thermo: &Thermo) {
-        self.0.push(thermo.clone());
-    }
+    argon(atoms, density, temperature, 2)
 }
 
 /// All rows of the second of two stages, of which the first brings the system to equilibrium.

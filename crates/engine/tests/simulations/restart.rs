@@ -1,11 +1,11 @@
 //! Equality, bit for bit, of runs that were interrupted and resumed with uninterrupted ones.
 
-use jostle_core::{Settings, Species, UnitSystem};
-use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
-use jostle_engine::{Existing, Mixture, Outcome, Overrides, Simulation, assign_velocities};
+use crate::fixtures::{argon, run_in_parts, stop_every, thermo_csv};
+use jostle_core::{Settings, UnitSystem};
+use jostle_engine::model::{StageInput, ThermostatInput};
+use jostle_engine::{Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -35,26 +35,6 @@ reproducible = true
     Input::parse(Path::new("restart.toml"), &text).unwrap()
 }
 
-/// Runs with an interruption after every `interval` steps.
-fn run(input: &Input, folder: &Path, interval: Option<u64>) -> Simulation {
-    let mut simulation = Simulation::from_input(input, &Overrides::default()).unwrap();
-    simulation.write_to(folder, Existing::Refuse).unwrap();
-    loop {
-        let asked = Cell::new(0);
-        let stop = || {
-            asked.set(asked.get() + 1);
-            interval.is_some_and(|n| asked.get() >= n)
-        };
-        match simulation.run_with(&mut (), &stop).unwrap() {
-            Outcome::Finished => return simulation,
-            Outcome::Interrupted => {
-                drop(simulation);
-                simulation = Simulation::resume(folder, &Overrides::default()).unwrap();
-            }
-        }
-    }
-}
-
 /// Compares an interrupted run with an uninterrupted one; returns the number of trajectories compared.
 fn check(stages: &str, threads: usize) -> usize {
     check_input(&input(stages, threads))
@@ -62,16 +42,15 @@ fn check(stages: &str, threads: usize) -> usize {
 
 fn check_input(input: &Input) -> usize {
     let folder = tempfile::tempdir().unwrap();
-    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
-    let mut a = run(input, &whole, None);
-    let mut b = run(input, &pieces, Some(INTERVAL));
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    let mut a = run_in_parts(input, &whole, u64::MAX);
+    let mut b = run_in_parts(input, &parts, INTERVAL);
     assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap());
     assert_eq!(a.velocities().unwrap(), b.velocities().unwrap());
     assert_eq!(a.angular_velocities().unwrap(), b.angular_velocities().unwrap());
     assert_eq!(a.step(), b.step());
-    let rows = |folder: &Path| fs::read_to_string(folder.join("thermo.csv")).unwrap();
-    assert!(rows(&whole).lines().count() > 10, "{}", rows(&whole));
-    assert_eq!(rows(&whole), rows(&pieces));
+    assert!(thermo_csv(&whole).lines().count() > 10, "{}", thermo_csv(&whole));
+    assert_eq!(thermo_csv(&whole), thermo_csv(&parts));
     let mut trajectories = 0;
     for file in fs::read_dir(&whole).unwrap() {
         let name = file.unwrap().file_name();
@@ -80,7 +59,7 @@ fn check_input(input: &Input) -> usize {
             trajectories += 1;
             assert_eq!(
                 fs::read(whole.join(&name)).unwrap(),
-                fs::read(pieces.join(&name)).unwrap(),
+                fs::read(parts.join(&name)).unwrap(),
                 "{name:?}"
             );
         }
@@ -214,12 +193,12 @@ fn measures() {
         deform = { kind = \"shear\", plane = \"xy\", rate = 0.01 }";
     let input = input(&stage("nve", kinds).replace("steps = 60", "steps = 400"), 2);
     let folder = tempfile::tempdir().unwrap();
-    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
-    run(&input, &whole, None);
-    run(&input, &pieces, Some(INTERVAL));
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    run_in_parts(&input, &whole, u64::MAX);
+    run_in_parts(&input, &parts, INTERVAL);
     for name in ["rdf", "msd", "vacf", "rdf-2", "viscosity"] {
         let read = |run: &Path| fs::read_to_string(run.join(format!("nve.{name}.json"))).unwrap();
-        assert_eq!(read(&whole), read(&pieces), "{name}");
+        assert_eq!(read(&whole), read(&parts), "{name}");
         let json: serde_json::Value = serde_json::from_str(&read(&whole)).unwrap();
         let frames = [("rdf", 40), ("msd", 100), ("vacf", 80), ("rdf-2", 13), ("viscosity", 133)];
         assert_eq!(json["frames"], frames.iter().find(|f| f.0 == name).unwrap().1, "{name}");
@@ -274,11 +253,11 @@ reproducible = true
     let (mesh, cutoff) = ("kind = \"pme\"\nnet_charge = \"background\"", "kind = \"cutoff\"\n");
     let input = parse(text("-0.8476", mesh)).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
-    run(&input, &whole, None);
-    run(&input, &pieces, Some(INTERVAL));
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    run_in_parts(&input, &whole, u64::MAX);
+    run_in_parts(&input, &parts, INTERVAL);
     let read = |run: &Path| fs::read_to_string(run.join("nve.dielectric.json")).unwrap();
-    assert_eq!(read(&whole), read(&pieces));
+    assert_eq!(read(&whole), read(&parts));
     let json: serde_json::Value = serde_json::from_str(&read(&whole)).unwrap();
     assert_eq!(json["frames"], 25);
     for (water, charges, why) in
@@ -294,11 +273,7 @@ reproducible = true
 /// A run built by a program, without an input file, is resumed by a builder.
 #[test]
 fn a_run_without_an_input() {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.8));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
-    assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
+    let system = argon(256, 0.8, 1.0, 1);
     let builder = || {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
         let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
@@ -315,12 +290,7 @@ fn a_run_without_an_input() {
     let folder = tempfile::tempdir().unwrap();
     let mut first = builder().build().unwrap();
     first.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
-    let asked = Cell::new(0);
-    let stop = || {
-        asked.set(asked.get() + 1);
-        asked.get() >= 87
-    };
-    assert_eq!(first.run_with(&mut (), &stop).unwrap(), Outcome::Interrupted);
+    assert_eq!(first.run_with(&mut (), &stop_every(87)).unwrap(), Outcome::Interrupted);
     drop(first);
     let error = Simulation::resume(&folder.path().join("run"), &Overrides::default()).map(|_| ());
     assert!(error.unwrap_err().message().contains("put together by a program"));

@@ -1,35 +1,20 @@
 //! Restraints and temperatures by stages: restraints that act in some stages only, ramps, and their effect on
 //! energy, momentum and pressure.
 
-use jostle_core::{Backend, Precision, Result, Settings, Species, System, UnitSystem, Vec3};
-use jostle_cuda::driver::Device;
-use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
-};
-use jostle_engine::{
-    Existing, Mixture, Outcome, Overrides, Progress, Simulation, SimulationBuilder, assign_velocities,
-};
+use crate::fixtures::{Open, Steps, argon, column, emulated, thermo_csv};
+use jostle_core::{Precision, Result, Settings, UnitSystem, Vec3};
+use jostle_engine::model::{Barostat, Coupling, StageInput, ThermostatInput};
+use jostle_engine::{Existing, Outcome, Overrides, Simulation, SimulationBuilder};
 use jostle_io::Input;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
-use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
-
-/// Function that puts a system on a device.
-type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
-
-fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, forces, settings)
-}
 
 /// A liquid in which some atoms are restrained to fixed positions, some to positions that follow the box, and
 /// two groups to a distance.
 fn liquid(open: Open) -> SimulationBuilder {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.8));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
-    assign_velocities(&mut system, 1.2, Distribution::Maxwell, 1);
+    let system = argon(256, 0.8, 1.2, 1);
     let places = system.state.position.clone();
     let at = &places;
     let anchor = move |spring: u32, from: Vec3| {
@@ -58,14 +43,6 @@ fn liquid(open: Open) -> SimulationBuilder {
         .seed(3)
         .settings(settings)
         .open_with(open)
-}
-
-/// The values of a column of `thermo.csv`.
-fn column(folder: &Path, name: &str) -> Vec<f64> {
-    let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
-    let mut lines = rows.lines();
-    let index = lines.next().unwrap().split(',').position(|c| c == name).unwrap();
-    lines.map(|line| line.split(',').nth(index).unwrap().parse().unwrap_or(f64::NAN)).collect()
 }
 
 fn spread(values: &[f64]) -> f64 {
@@ -115,7 +92,7 @@ fn temperatures_follow_their_ramps() {
     let mut simulation = liquid(jostle_cpu::open).stage(hold).stage(heat).build().unwrap();
     simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
     simulation.run().unwrap();
-    let rows = std::fs::read_to_string(folder.path().join("run/thermo.csv")).unwrap();
+    let rows = thermo_csv(&folder.path().join("run"));
     let heated = rows.lines().skip(1).filter(|line| line.contains("heat")).count();
     let found = column(&folder.path().join("run"), "temperature");
     let found = &found[found.len() - heated..];
@@ -124,14 +101,6 @@ fn temperatures_follow_their_ramps() {
         let mean = part.iter().sum::<f64>() / part.len() as f64;
         let wanted = 0.2 + 1.8 * (k as f64 + 0.5) / 10.0;
         assert!((mean / wanted - 1.0).abs() < 0.05, "part {k}: {mean} is not {wanted}");
-    }
-}
-
-struct Steps<'a>(&'a Cell<u64>);
-
-impl Progress for Steps<'_> {
-    fn stepped(&mut self, stage_step: u64) {
-        self.0.set(stage_step);
     }
 }
 
@@ -168,7 +137,7 @@ fn protocol(open: Open, folder: &Path, stops: &[u64]) -> (String, Vec<Vec3>, Vec
         simulation = build().resume(folder).unwrap();
     }
     assert_eq!(simulation.run().unwrap(), Outcome::Finished);
-    let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+    let rows = thermo_csv(folder);
     (rows, simulation.unwrapped_positions().unwrap(), simulation.velocities().unwrap())
 }
 
@@ -341,7 +310,7 @@ restraints = { slab = [40, 0.5] }
     assert_eq!(work, [false, false, false, true]);
     let (energies, momenta) =
         (column(&folder.path().join("run"), "restraint"), column(&folder.path().join("run"), "momentum_x"));
-    let rows = std::fs::read_to_string(folder.path().join("run/thermo.csv")).unwrap();
+    let rows = thermo_csv(&folder.path().join("run"));
     let none: Vec<usize> =
         rows.lines().skip(1).enumerate().filter(|(_, l)| l.contains("none")).map(|(k, _)| k).collect();
     assert_eq!(none.len(), 4);

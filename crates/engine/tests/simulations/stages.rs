@@ -1,19 +1,13 @@
 //! Beginnings and ends of stages.
 
+use crate::fixtures::{Notes, argon};
 use jostle_core::{SimBox, Species, System, UnitSystem};
-use jostle_engine::model::{
-    DensityInput, Distribution, Lattice, LatticeExtent, RegionInput, StageInput, ThermostatInput,
-};
-use jostle_engine::{Mixture, Progress, Simulation, assign_velocities};
+use jostle_engine::model::{Distribution, RegionInput, StageInput, ThermostatInput};
+use jostle_engine::{Mixture, Simulation, assign_velocities};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 fn fluid() -> (System, PairTerm) {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let mut system = Mixture::new(UnitSystem::Lj)
-        .with(argon, None)
-        .lattice(Lattice::Fcc, LatticeExtent::Atoms(32), DensityInput::Number(0.6), 2)
-        .unwrap();
-    assign_velocities(&mut system, 2.0, Distribution::Maxwell, 2);
+    let system = argon(32, 0.6, 2.0, 2);
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 1.8);
     (system, term)
 }
@@ -30,7 +24,7 @@ fn center_of_mass_after_langevin() {
         .stage(StageInput::dynamics("quiet", 100, 0.004).thermo(100))
         .build()
         .unwrap();
-    let mut notes = Notes(Vec::new());
+    let mut notes = Notes::default();
     simulation.run_with(&mut notes, &|| false).unwrap();
     assert_eq!(notes.0.len(), 1, "{:?}", notes.0);
     assert!(notes.0[0].contains("centre of mass"), "{:?}", notes.0);
@@ -39,14 +33,6 @@ fn center_of_mass_after_langevin() {
     let thermo = simulation.thermo().unwrap();
     assert!(thermo.momentum.iter().all(|p| p.abs() < 1e-5), "{thermo:?}");
     assert!((thermo.temperature - 2.0 * thermo.kinetic / 93.0).abs() < 1e-12);
-}
-
-struct Notes(Vec<String>);
-
-impl Progress for Notes {
-    fn note(&mut self, message: &str) {
-        self.0.push(message.to_string());
-    }
 }
 
 #[test]

@@ -1,20 +1,20 @@
 //! Equality, bit for bit, of runs on a device that makes many steps on its own with runs step by step,
 //! however the run is divided into batches.
 
+use crate::fixtures::argon;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::topology::Constraint;
 use jostle_core::{
     AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey,
-    Result, Sample, Settings, SimBox, Species, State, StepBatch, SubSteps, System, Thermostat, UnitSystem,
-    Vec3, VolumeMove,
+    Result, Sample, Settings, SimBox, State, StepBatch, SubSteps, System, Thermostat, UnitSystem, Vec3,
+    VolumeMove,
 };
 use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
-    TrajectoryFormat, TrajectoryInput,
+    Barostat, Coupling, StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::step::{StepContext, step};
-use jostle_engine::{Context, Existing, Mixture, Observer, Outcome, Simulation, assign_velocities};
+use jostle_engine::{Context, Existing, Observer, Outcome, Simulation};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::fs;
@@ -216,12 +216,7 @@ struct Ran {
 }
 
 fn system() -> System {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(108), DensityInput::Number(0.8));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
-    assign_velocities(&mut system, 1.4, Distribution::Maxwell, 1);
-    system
+    argon(108, 0.8, 1.4, 1)
 }
 
 /// Argon in pairs at a constrained distance: the pairs would separate if a device that makes steps on its own

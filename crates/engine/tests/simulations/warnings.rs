@@ -1,13 +1,10 @@
 //! Warnings of a run: unphysical runs do not end with "finished", and sound runs have no warnings.
 
-use jostle_core::{Error, ErrorKind, Settings, Species, UnitSystem};
-use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput,
-    Strictness, ThermostatInput,
-};
+use crate::fixtures;
+use jostle_core::{Error, ErrorKind, Settings, UnitSystem};
+use jostle_engine::model::{Barostat, Coupling, DeviceInput, StageInput, Strictness, ThermostatInput};
 use jostle_engine::{
-    Existing, Mixture, Outcome, Overrides, Progress, Simulation, SimulationBuilder, Warning, WarningKind,
-    assign_velocities,
+    Existing, Outcome, Overrides, Progress, Simulation, SimulationBuilder, Warning, WarningKind,
 };
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -232,11 +229,7 @@ fn core(truncation: Truncation) -> PairTerm {
 }
 
 fn fluid(term: PairTerm, stages: &[StageInput]) -> SimulationBuilder {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.7));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
-    assign_velocities(&mut system, 1.2, Distribution::Maxwell, 2);
+    let system = fixtures::argon(256, 0.7, 1.2, 2);
     let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
     let builder = Simulation::builder(UnitSystem::Lj, system).seed(4).settings(settings).force(term);
     stages.iter().fold(builder.device(DeviceInput::Cpu), |builder, stage| builder.stage(stage.clone()))

@@ -1,5 +1,6 @@
 //! Boxes of rigid water: degrees of freedom, temperatures, energy.
 
+use crate::fixtures::column;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Precision, Settings, Species, System, Topology, UnitSystem, WaterShape};
 use jostle_engine::model::{
@@ -66,9 +67,7 @@ fn a_single_point_has_the_temperature_of_a_run() {
         .unwrap();
     simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
     simulation.run().unwrap();
-    let rows = std::fs::read_to_string(folder.path().join("run/thermo.csv")).unwrap();
-    let index = rows.lines().next().unwrap().split(',').position(|c| c.starts_with("temperature")).unwrap();
-    let first: f64 = rows.lines().nth(1).unwrap().split(',').nth(index).unwrap().parse().unwrap();
+    let first = column(&folder.path().join("run"), "temperature")[0];
     let found = point.thermo.temperature;
     assert!((found / first - 1.0).abs() < 1e-9, "{found} {first}");
     // The tolerance is four standard deviations of the mean of so many squares.
@@ -112,13 +111,8 @@ fn pressure_with_constraints_begins_at_the_first_step() {
     let mut simulation = builder_from(StageInput::dynamics("first", 1, 1e-7).thermo(1)).build().unwrap();
     simulation.write_to(&path, Existing::Refuse).unwrap();
     simulation.run().unwrap();
-    let text = std::fs::read_to_string(path.join("thermo.csv")).unwrap();
-    let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
-    let header = rows.next().unwrap();
-    let column = header.iter().position(|h| h.starts_with("pressure")).unwrap();
-    let pressures: Vec<&str> = rows.map(|row| row[column]).collect();
-    assert_eq!((pressures.len(), pressures[0]), (2, ""));
-    pressures[1].parse::<f64>().unwrap();
+    let pressures = column(&path, "pressure");
+    assert!(pressures.len() == 2 && pressures[0].is_nan() && pressures[1].is_finite(), "{pressures:?}");
 }
 
 /// The pressure after a step from the same start.
@@ -136,9 +130,7 @@ fn pressure_after_one_step(thermostat: Option<ThermostatInput>) -> f64 {
     let mut simulation = builder_from(before).stage(stage).build().unwrap();
     simulation.write_to(&path, Existing::Refuse).unwrap();
     simulation.run().unwrap();
-    let text = std::fs::read_to_string(path.join("thermo.csv")).unwrap();
-    let column = text.lines().next().unwrap().split(',').position(|h| h.starts_with("pressure")).unwrap();
-    text.lines().last().unwrap().split(',').nth(column).unwrap().parse().unwrap()
+    *column(&path, "pressure").last().unwrap()
 }
 
 /// Negligible friction and noise do not change the pressure, though they divide the drift into two parts.
