@@ -31,17 +31,17 @@ pub struct Checkpoint {
     pub(crate) state: State,
     /// Bonds, constraints and exclusions.
     pub(crate) topology: Topology,
-    /// See [`System::charges`].
+    /// Charges, see [`System::charges`].
     pub(crate) charges: Vec<f64>,
-    /// See [`System::names`].
+    /// Names, see [`System::names`].
     pub(crate) names: Names,
-    /// See [`System::groups`].
+    /// Groups, see [`System::groups`].
     pub(crate) groups: Vec<Group>,
-    /// See [`System::reference_positions`].
+    /// Reference positions of restraints, see [`System::reference_positions`].
     pub(crate) reference_positions: Vec<Vec3>,
-    /// See [`System::reference_box`].
+    /// Box of the reference positions, see [`System::reference_box`].
     pub(crate) reference_box: Option<SimBox>,
-    /// See [`jostle_core::Backend::list_positions`].
+    /// Positions at the last build of the neighbour lists, see [`jostle_core::AtomStorage::list_positions`].
     pub(crate) list_positions: Vec<Vec3>,
 }
 

@@ -164,7 +164,7 @@ impl Measures {
     /// The state of all measures, for a checkpoint.
     ///
     /// # Errors
-    /// See [`save`].
+    /// As for [`save`].
     pub(crate) fn save(&mut self) -> Result<Vec<SavedMeasure>> {
         let one =
             |m: &mut ActiveMeasure| Ok(SavedMeasure { frames: m.frames, memory: save(&mut *m.measure)? });

@@ -53,7 +53,7 @@ impl Fire {
     /// rest.
     ///
     /// # Errors
-    /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
+    /// As for [`Backend::update_neighbors`] and [`Backend::compute_forces`].
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         let mut power = backend.descent()?.power;
         if power > 0.0 {
@@ -129,7 +129,7 @@ impl Minimizer {
     /// One iteration. The forces at its start are those of the last evaluation; atoms start at rest.
     ///
     /// # Errors
-    /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], if a force is not finite, and if
+    /// As for [`Backend::update_neighbors`] and [`Backend::compute_forces`], if a force is not finite, and if
     /// the device failed.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         match self {

@@ -60,9 +60,10 @@ enum Motion {
 }
 
 impl StageRun {
-    /// Begins a stage: brings the centre of mass to rest where momentum is conserved, and sets up the thermostat or the
-    /// minimiser. `degrees` are the degrees of freedom without restraints, `work` is external work on the
-    /// atoms. The text tells of a motion of the centre of mass that was removed, unless it was mere rounding.
+    /// Begins a stage: brings the centre of mass to rest where momentum is conserved, and sets up the
+    /// thermostat or the minimiser. `degrees` are the degrees of freedom without restraints, `work` is
+    /// external work on the atoms. The text tells of a motion of the centre of mass that was removed, unless
+    /// it was mere rounding.
     pub(crate) fn begin(
         stage: &StageInput,
         backend: &mut dyn Backend,

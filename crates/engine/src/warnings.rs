@@ -93,8 +93,8 @@ impl Evidence {
     /// Checks the stability of the integration by a row.
     ///
     /// # Errors
-    /// If the temperature has become many times higher than at the beginning and than the thermostat holds it, with a
-    /// growth of the conserved quantity, which can come only from errors of the integration.
+    /// If the temperature has become many times higher than at the beginning and than that of the thermostat, with
+    /// a growth of the conserved quantity, which can come only from errors of the integration.
     pub fn watch(&mut self, thermo: &Thermo, target: Option<f64>, units: UnitSystem) -> Result<()> {
         let energy = thermo.conserved.unwrap_or(thermo.total);
         let [start, before] = *self.first.get_or_insert([thermo.temperature, energy]);

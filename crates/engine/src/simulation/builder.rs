@@ -61,7 +61,8 @@ impl Simulation {
     /// the files are those of an uninterrupted run.
     ///
     /// # Errors
-    /// If the folder holds no run, its checkpoints are damaged, or its files are shorter than at the checkpoint.
+    /// If the folder holds no run, its checkpoints are damaged, or its files are shorter than at the
+    /// checkpoint.
     pub fn resume(folder: &Path, overrides: &Overrides) -> Result<Self> {
         let (checkpoint, note) = newest_checkpoint(folder)?;
         let Some(source) = checkpoint.header.input.clone() else {
@@ -245,7 +246,7 @@ impl SimulationBuilder {
     /// the builder must be that of the first run.
     ///
     /// # Errors
-    /// Those of [`SimulationBuilder::build`] and [`Simulation::resume`], and if the checkpoint is
+    /// As for [`SimulationBuilder::build`] and [`Simulation::resume`], and if the checkpoint is
     /// that of another system.
     pub fn resume(self, folder: &Path) -> Result<Simulation> {
         let (checkpoint, note) = newest_checkpoint(folder)?;

@@ -192,14 +192,14 @@ impl Simulation {
     ) -> Result<Outcome> {
         let mut batch_size = BatchSize::new();
         let mut lap = Lap::begin(&*self.backend);
-        let mut told = lap.begin;
+        let mut reported = lap.begin;
         while !run.is_over(stage, &mut *self.backend, self.facts.projection.as_ref())? {
             self.advance(stage, run, schedule, &mut batch_size, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
             let mut interrupted = stop();
-            if now - told > PROGRESS_INTERVAL {
-                told = now;
+            if now - reported > PROGRESS_INTERVAL {
+                reported = now;
                 progress.advanced(stage_step);
                 if let Some(command) = self.output.take_command(progress)? {
                     lap.end(run, &*self.backend);

@@ -18,6 +18,7 @@ mod long_range;
 mod metals;
 mod minimize;
 mod molecules;
+mod openmm;
 mod plasma;
 mod pressure;
 mod restart;

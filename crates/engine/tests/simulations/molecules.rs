@@ -1,6 +1,7 @@
 //! All-atom molecules: energies by term and forces against OpenMM's, from the files of OpenMM.
 
 use crate::fixtures::{emulated, run_in_parts, thermo_csv};
+use crate::openmm::{Reference, write_positions};
 use jostle_core::{Algorithm, Precision, Settings, System, UnitSystem};
 use jostle_engine::model::{DeviceInput, MoleculesInput, Rigid};
 use jostle_engine::report::Convergence;
@@ -11,87 +12,7 @@ use jostle_io::Input;
 use jostle_io::forcefield::coordinates::Coordinates;
 use jostle_io::forcefield::{Boundary, Molecules};
 use jostle_potentials::Forces;
-use serde_json::Value;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-/// Reference values of OpenMM for a case.
-struct Reference {
-    folder: PathBuf,
-    values: Value,
-    /// Positions in nm.
-    positions: Vec<[f64; 3]>,
-    /// Forces in kJ/mol/nm.
-    forces: Vec<[f64; 3]>,
-}
-
-impl Reference {
-    fn open(case: &str) -> Option<Reference> {
-        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference")).join(case);
-        let Ok(text) = fs::read_to_string(folder.join("reference.json")) else {
-            println!("skipped: there is no {}", folder.display());
-            return None;
-        };
-        let values = serde_json::from_str(&text).unwrap();
-        let atoms = fs::read_to_string(folder.join("forces.txt")).unwrap();
-        let rows = atoms.lines().filter(|l| !l.starts_with('#'));
-        let rows: Vec<Vec<f64>> =
-            rows.map(|l| l.split_whitespace().map(|w| w.parse().unwrap()).collect()).collect();
-        let three = |row: &Vec<f64>, from: usize| [row[from], row[from + 1], row[from + 2]];
-        Some(Reference {
-            folder,
-            values,
-            positions: rows.iter().map(|r| three(r, 1)).collect(),
-            forces: rows.iter().map(|r| three(r, 4)).collect(),
-        })
-    }
-
-    /// The sum of the energies of some force groups.
-    fn groups(&self, names: &[&str]) -> f64 {
-        let groups = self.values["energy_by_group"].as_object().unwrap();
-        let named = groups.iter().filter(|(name, _)| names.contains(&name.split(':').nth(1).unwrap_or("")));
-        named.map(|(_, energy)| energy.as_f64().unwrap()).sum()
-    }
-
-    fn split(&self, name: &str) -> f64 {
-        let split = self.values["nonbonded_split"].as_object().unwrap();
-        split.iter().find(|(key, _)| key.starts_with(name)).unwrap().1.as_f64().unwrap()
-    }
-
-    /// Energies by the names of Jostle's terms.
-    fn energies(&self) -> Vec<(&'static str, f64)> {
-        let (lj, lj_14) = match self.split("lj_total") {
-            // Files of CHARMM36 have Lennard-Jones forces as custom forces.
-            0.0 => (self.groups(&["LennardJones"]), self.groups(&["LennardJones14"])),
-            total => (total - self.split("lj_1-4"), self.split("lj_1-4")),
-        };
-        let coulomb_14 = self.split("coulomb_1-4");
-        vec![
-            // The sum includes Urey-Bradley springs, which have the same name in OpenMM.
-            ("bond_harmonic|urey", self.groups(&["HarmonicBondForce"])),
-            ("angle_harmonic", self.groups(&["HarmonicAngleForce"])),
-            ("dihedral_periodic", self.groups(&["PeriodicTorsionForce"])),
-            ("dihedral_harmonic", self.groups(&["CustomTorsionForce"])),
-            ("cmap", self.groups(&["CMAPTorsionForce"])),
-            ("scaled_pair", coulomb_14 + lj_14),
-            ("coulomb", self.split("coulomb_total") - coulomb_14),
-            ("lennard_jones", lj),
-        ]
-    }
-
-    fn total(&self) -> f64 {
-        self.values["potential_energy_total"].as_f64().unwrap()
-    }
-}
-
-/// Writes positions in full precision, as extended XYZ in nm.
-fn write_positions(reference: &Reference, path: &Path) {
-    let mut text = format!("{}\nProperties=species:S:1:pos:R:3\n", reference.positions.len());
-    for [x, y, z] in &reference.positions {
-        text += &format!("X {x:?} {y:?} {z:?}\n");
-    }
-    fs::write(path, text).unwrap();
-}
+use std::path::Path;
 
 /// System and forces of an input in nm and kJ/mol, given by the content of `[system]` and other sections.
 fn read(reference: &Reference, [system, sections]: [&str; 2]) -> (System, Forces) {
@@ -118,12 +39,17 @@ fn evaluate(reference: &Reference, system: &str, precision: Precision, algorithm
     evaluate_with(reference, [system, ""], precision, algorithm)
 }
 
+/// Sum of the energies of the terms whose names begin with one of those between bars.
+fn term_energy(point: &SinglePoint, names: &str) -> f64 {
+    let of_term = |(term, energy): (&String, &f64)| {
+        names.split('|').any(|name| term.starts_with(name)).then_some(*energy)
+    };
+    point.term_names.iter().zip(&point.thermo.terms).filter_map(of_term).sum()
+}
+
 fn agrees(reference: &Reference, point: &SinglePoint, tolerance: f64) {
     for (name, wanted) in reference.energies() {
-        let of_term = |(term, energy): (&String, &f64)| {
-            name.split('|').any(|name| term.starts_with(name)).then_some(*energy)
-        };
-        let got: f64 = point.term_names.iter().zip(&point.thermo.terms).filter_map(of_term).sum();
+        let got = term_energy(point, name);
         let off = (got - wanted).abs() / wanted.abs().max(1.0);
         assert!(off < tolerance, "{name}: {got} is not {wanted}, {off:e}");
     }
@@ -241,17 +167,11 @@ fn alanine_dipeptide_in_water() {
             let sections = periodic(tail, electrostatics) + &format!("[run]\nprecision = \"{name}\"\n");
             evaluate_with(&reference, [&system, &sections], precision, Algorithm::Auto)
         };
-        let energy = |point: &SinglePoint, name: &str| -> f64 {
-            let of_term = |(term, energy): (&String, &f64)| {
-                name.split('|').any(|name| term.starts_with(name)).then_some(*energy)
-            };
-            point.term_names.iter().zip(&point.thermo.terms).filter_map(of_term).sum()
-        };
         let ewald = "kind = \"ewald\"\naccuracy = 1e-10";
         // The mean over pairs in OpenMM's tail correction includes pairs of an atom with itself; nearly all
         // of the tail is due to the 749 oxygens among 2,269 atoms.
-        let cut = energy(&point(ewald, false, Precision::Double), "lennard_jones");
-        let tail = energy(&point(ewald, true, Precision::Double), "lennard_jones") - cut;
+        let cut = term_energy(&point(ewald, false, Precision::Double), "lennard_jones");
+        let tail = term_energy(&point(ewald, true, Precision::Double), "lennard_jones") - cut;
         let own = tail * (1.0 / 749.0 - 1.0 / 2269.0);
         for (electrostatics, precision, tolerance) in [
             (ewald, Precision::Double, 1e-9),
@@ -265,7 +185,7 @@ fn alanine_dipeptide_in_water() {
                     "coulomb" => (*wanted, 1e-6),
                     _ => (*wanted, tolerance),
                 };
-                let off = (energy(&point, name) - wanted) / wanted.abs().max(1.0);
+                let off = (term_energy(&point, name) - wanted) / wanted.abs().max(1.0);
                 assert!(off.abs() < tolerance, "{file}, {electrostatics}: {name} is off by {off:e}");
             }
             let square = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
@@ -275,6 +195,17 @@ fn alanine_dipeptide_in_water() {
             // OpenMM's real-space sum ends at alpha r = 3.62: its forces have errors of 2 exp(-3.62^2).
             assert!((off / all).sqrt() < 4e-6, "{file}, {electrostatics}: {}", (off / all).sqrt());
         }
+    }
+}
+
+/// Checks that all constraints have their lengths, to a relative tolerance.
+fn check_constraints(simulation: &mut Simulation, tolerance: f64) {
+    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
+    for constraint in &simulation.topology().constraints {
+        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
+        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
+        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!((length / constraint.length - 1.0).abs() < tolerance, "{constraint:?}: {length}");
     }
 }
 
@@ -311,13 +242,7 @@ fn rigid_bonds_of_a_topology() {
     );
     let mut simulation = Simulation::from_input(&input("hydrogens"), &Overrides::default()).unwrap();
     simulation.run().unwrap();
-    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
-    for constraint in &simulation.topology().constraints {
-        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
-        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
-        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
-        assert!((length / constraint.length - 1.0).abs() < 1e-10, "{constraint:?}: {length}");
-    }
+    check_constraints(&mut simulation, 1e-10);
 }
 
 /// Mass is moved to the hydrogens of the peptide from the atoms they are bound to; water, the total mass and
@@ -380,13 +305,7 @@ fn minimisation_keeps_rigid_bonds() {
     let minimum = simulation.reports()[0].minimum.unwrap();
     println!("{minimum:?} after {} iterations", simulation.reports()[0].steps);
     assert_eq!(minimum.outcome, Convergence::Converged);
-    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
-    for constraint in &simulation.topology().constraints {
-        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
-        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
-        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
-        assert!((length / constraint.length - 1.0).abs() < 1e-9, "{constraint:?}: {length}");
-    }
+    check_constraints(&mut simulation, 1e-9);
 }
 
 /// The box and the atoms of AMBER's files.
