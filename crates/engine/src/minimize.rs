@@ -53,7 +53,8 @@ impl Fire {
     /// rest.
     ///
     /// # Errors
-    /// As for [`Backend::update_neighbors`] and [`Backend::compute_forces`].
+    /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
+    /// [`jostle_core::ForceEvaluation::compute_forces`].
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         let mut power = backend.descent()?.power;
         if power > 0.0 {
@@ -129,7 +130,8 @@ impl Minimizer {
     /// One iteration. The forces at its start are those of the last evaluation; atoms start at rest.
     ///
     /// # Errors
-    /// As for [`Backend::update_neighbors`] and [`Backend::compute_forces`], if a force is not finite, and if
+    /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
+    /// [`jostle_core::ForceEvaluation::compute_forces`], if a force is not finite, and if
     /// the device failed.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         match self {

@@ -84,7 +84,7 @@ pub fn step(
 /// weight 1, with the virial of constraints in the kick that is to end a step, if there is one.
 ///
 /// # Errors
-/// Those of [`Backend::compute_forces`].
+/// As for [`jostle_core::ForceEvaluation::compute_forces`].
 pub fn evaluate_forces(
     backend: &mut dyn Backend,
     mut evaluate: Evaluate,

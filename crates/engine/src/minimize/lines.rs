@@ -101,7 +101,8 @@ impl ConjugateGradient {
     /// direction from one search to the next.
     ///
     /// # Errors
-    /// As for [`Backend::update_neighbors`] and [`Backend::compute_forces`].
+    /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
+    /// [`jostle_core::ForceEvaluation::compute_forces`].
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         let first = match self.last {
             // The expected gain is that of the line before.
@@ -157,7 +158,8 @@ impl Lbfgs {
     /// One line search; see [`ConjugateGradient::iterate`].
     ///
     /// # Errors
-    /// As for [`Backend::update_neighbors`] and [`Backend::compute_forces`], and if the device failed.
+    /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
+    /// [`jostle_core::ForceEvaluation::compute_forces`], and if the device failed.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         // Forces are read as velocities, which are zero for frozen atoms.
         let downhill = point_downhill(backend, self.longest_move)?;
