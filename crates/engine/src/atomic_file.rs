@@ -65,15 +65,15 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
     put_in_place(write_temporary(path, bytes)?, path)
 }
 
-/// Writes to a temporary file beside `path`, down to the disk. Its name cannot be foreseen, so that
-/// nobody can put a link there; it is gone when dropped.
+/// Writes a temporary file beside `path` and syncs it to the disk. The name of the file cannot be predicted,
+/// so that no link can be planted there; the file is removed when the value is dropped.
 pub(crate) fn write_temporary(path: &Path, bytes: &[u8]) -> Result<TempPath> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let write = || {
         let mut named = tempfile::Builder::new();
         let prefix = temporary_prefix(&name);
         named.prefix(&prefix).suffix(TEMPORARY);
-        // As for any file that is created: who may read it is for the user's mask to say.
+        // Permissions follow the user's mask, as for any file that is created.
         #[cfg(unix)]
         named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut file = named.tempfile_in(folder_of(path))?;
@@ -101,7 +101,7 @@ pub(crate) fn remove_leftovers(folder: &Path, names: &[&str]) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.ends_with(TEMPORARY) && prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) {
-            // One that stays costs room and nothing else.
+            // A leftover that cannot be removed costs disk space and nothing else.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -127,7 +127,7 @@ fn folder_of(path: &Path) -> &Path {
 pub(crate) fn read_short(path: &Path, most: u64) -> std::io::Result<String> {
     let mut options = OpenOptions::new();
     options.read(true);
-    // A pipe would be waited at for its writer.
+    // Opening a pipe would block until another process writes to it.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(path)?;
@@ -145,10 +145,10 @@ mod tests {
     use super::*;
     use jostle_core::ErrorKind;
 
-    /// The device that is always full.
+    /// `/dev/full` is a device that is always full.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_full_disk_is_said() {
+    fn a_full_disk_is_reported() {
         let error = AppendFile::create("/dev/full".into(), "a,b\n").map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::File);
         assert!(error.help().unwrap_or_default().contains("disk is full"), "{error}");
@@ -176,7 +176,7 @@ mod tests {
         replace_file(&path, b"old").unwrap();
         replace_file(&path, b"new").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
-        // A folder is replaced by nothing.
+        // A folder cannot be replaced by a file.
         let taken = folder.path().join("taken");
         std::fs::create_dir_all(taken.join("inside")).unwrap();
         let refused = replace_file(&taken, b"new").unwrap_err();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_files_of_killed_programs_go() {
+    fn temporary_files_of_killed_programs_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.json");
         let (kept, names) = (write_temporary(&path, b"half").unwrap().keep().unwrap(), ["summary.json"]);
@@ -197,7 +197,7 @@ mod tests {
         assert!(!kept.exists() && other.exists());
     }
 
-    /// A stranger who can write to a folder could otherwise have any file of its owner overwritten.
+    /// Links in a folder that other users can write to must not lead to files of its owner being overwritten.
     #[test]
     #[cfg(unix)]
     fn links_are_neither_written_through_nor_read() {
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(read_short(&path, 3).unwrap(), "new");
         assert!(read_short(&path, 2).is_err());
         assert!(read_short(folder.path(), 100).is_err());
-        // As if it had been created: colleagues may read it, if they may read the others.
+        // Permissions are those of a file that was created directly.
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), mode(&target));
     }

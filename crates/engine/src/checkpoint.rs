@@ -3,6 +3,7 @@
 //! The file is `magic | version | length | body | crc32`; the body is zstd-compressed and holds a
 //! postcard header and the raw arrays. A damaged file is recognised by its checksum, never read.
 
+use crate::clock::Clock;
 use crate::measure::SavedMeasure;
 use crate::report::StageReport;
 use crate::stage::StageRun;
@@ -19,43 +20,43 @@ const MAGIC: &[u8; 8] = b"JOSTLECP";
 const VERSION: u32 = 9;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
-/// Positions hardly compress; the quickest level takes what there is to take.
+/// Level of zstd: positions hardly compress, so that slower levels gain next to nothing.
 const COMPRESSION: i32 = 1;
 
 /// Everything a run needs to go on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
     pub(crate) header: Header,
-    /// The atoms in storage order; forces are not kept, they follow from the positions.
+    /// The atoms in storage order; forces are not stored, since they follow from the positions.
     pub(crate) state: State,
-    /// What binds the atoms.
+    /// Bonds, constraints and exclusions.
     pub(crate) topology: Topology,
-    /// See [`System::charges`].
+    /// Charges, see [`System::charges`].
     pub(crate) charges: Vec<f64>,
-    /// See [`System::names`].
+    /// Names, see [`System::names`].
     pub(crate) names: Names,
-    /// See [`System::groups`].
+    /// Groups, see [`System::groups`].
     pub(crate) groups: Vec<Group>,
-    /// See [`System::reference_positions`].
+    /// Reference positions of restraints, see [`System::reference_positions`].
     pub(crate) reference_positions: Vec<Vec3>,
-    /// See [`System::reference_box`].
+    /// Box of the reference positions, see [`System::reference_box`].
     pub(crate) reference_box: Option<SimBox>,
-    /// See `AtomStorage::list_positions`.
+    /// Positions at the last build of the neighbour lists, see [`jostle_core::AtomStorage::list_positions`].
     pub(crate) list_positions: Vec<Vec3>,
 }
 
-/// What is not an array.
+/// All of a checkpoint but the arrays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// The version of the program that wrote it.
+    /// Version of the program that wrote the checkpoint.
     pub program: String,
     pub units: String,
     pub origin: Vec3,
     pub lengths: Vec3,
     pub tilts: Vec3,
     pub periodic: [bool; 3],
-    /// The volume of the box that the run began with: some forces depend on densities, and stay as they
-    /// were then.
+    /// Volume of the box at the beginning of the run: parameters of forces that depend on densities keep
+    /// their values from then.
     pub first_volume: f64,
     /// Name, mass and charge, the mass as [`Species::mass`].
     pub species: Vec<(String, f64, f64)>,
@@ -64,7 +65,7 @@ pub(crate) struct Header {
     pub clock: Clock,
     /// The stage under way; `None` between stages.
     pub run: Option<StageRun>,
-    /// What is measured in it.
+    /// The measures of the stage under way.
     pub measures: Vec<SavedMeasure>,
     /// The stages that are over.
     pub reports: Vec<StageReport>,
@@ -72,20 +73,9 @@ pub(crate) struct Header {
     pub input: Option<InputText>,
     /// The length of `thermo.csv`.
     pub thermo_bytes: u64,
-    /// How far the trajectory of the stage under way has come.
+    /// Length of the trajectory of the stage under way.
     #[serde(with = "position")]
     pub trajectory: Option<WrittenSoFar>,
-}
-
-/// Where a run is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Clock {
-    /// The stage, from 0; the number of stages when all are over.
-    pub stage: usize,
-    /// Steps over all stages.
-    pub step: u64,
-    /// Simulated time.
-    pub time: f64,
 }
 
 /// The input a run was started from.
@@ -93,7 +83,7 @@ pub(crate) struct Clock {
 pub(crate) struct InputText {
     pub path: PathBuf,
     pub text: String,
-    /// No stage takes more steps than this.
+    /// Largest number of steps of a stage; `None`: as the input says.
     pub most_steps: Option<u64>,
 }
 
@@ -113,7 +103,7 @@ mod position {
 }
 
 impl Checkpoint {
-    /// Whether a file says that it is a checkpoint.
+    /// True if a file begins as a checkpoint does.
     pub fn is_one(path: &Path) -> bool {
         let mut magic = [0; 8];
         File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && magic == *MAGIC
@@ -128,10 +118,10 @@ impl Checkpoint {
         Self::decode(&bytes).map_err(|e| e.blame_file(path))
     }
 
-    /// The unit system it is in.
+    /// The unit system of the checkpoint.
     ///
     /// # Errors
-    /// If this version does not know it.
+    /// If this version of the program has no such unit system.
     pub fn units(&self) -> Result<UnitSystem> {
         let units = UnitSystem::ALL.into_iter().find(|u| u.name() == self.header.units);
         units.ok_or_else(|| damaged(&format!("there is no unit system '{}'", self.header.units)))
@@ -299,7 +289,7 @@ fn bytes_of<T: Copy, const N: usize>(values: &[T], to_bytes: impl Fn(T) -> [u8; 
     values.iter().flat_map(|x| to_bytes(*x)).collect()
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -421,7 +411,7 @@ mod tests {
         assert!(Checkpoint::decode(&[&good[..], &[0]].concat()).is_err());
     }
 
-    /// A file whose checksum is right but whose content is not.
+    /// Files whose checksum is right but whose content is inconsistent.
     #[test]
     fn inconsistent_contents_are_refused() {
         let refused = |spoil: fn(&mut Checkpoint)| {

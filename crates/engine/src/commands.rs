@@ -1,11 +1,12 @@
 //! Commands to a run under way: pause, go on, stop, hold another temperature.
 //!
-//! Who gives one writes `order.json` into the folder of the run. The run looks there ten times a
-//! second, takes the file away, does what it says and writes `answer.json`. So commands come from
-//! wherever the folder is seen, another machine included, and no run listens to a network.
+//! The sender writes `order.json` into the folder of the run. The run looks there ten times a second, removes
+//! the file, executes the command and writes `answer.json`. Commands can so be sent from any machine that
+//! shares the folder, and a run needs no network connection.
 
 use crate::atomic_file::{read_short, replace_file};
-use crate::run_folder::{SUMMARY, status};
+pub use crate::run_files::COMMAND_FILE;
+use crate::run_files::{ANSWER_FILE, SUMMARY, status};
 use jostle_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -13,15 +14,12 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The file with a command that has not been taken yet.
-pub const COMMAND_FILE: &str = "order.json";
-pub(crate) const ANSWER_FILE: &str = "answer.json";
-/// Bytes beyond which a file holds neither a command nor an answer.
+/// Largest size of a command or an answer, in bytes.
 const LONGEST: u64 = 4096;
-/// How long a run may take to look: steps of millions of atoms, and checkpoints of them, take time.
+/// Time after which a sender gives up: steps and checkpoints of millions of atoms take seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two looks for the answer.
-const GLANCE: Duration = Duration::from_millis(20);
+/// Time between two looks for the answer.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A command to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -33,11 +31,11 @@ pub enum RunCommand {
     GoOn,
     /// Write a checkpoint and end; `jostle resume` goes on.
     Stop,
-    /// Hold the atoms at another temperature, in the unit of temperature, until the stage ends.
+    /// Hold another temperature, in the unit of temperature, until the stage ends.
     Temperature(f64),
 }
 
-/// A command with its number, as it stands in the file.
+/// A command with its identifier, as in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct IssuedCommand {
     pub id: String,
@@ -48,14 +46,14 @@ pub(crate) struct IssuedCommand {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Answer {
     id: String,
-    /// Why it was not done.
+    /// Reason why the command was refused.
     refused: Option<String>,
 }
 
 /// Sends a command to the run that writes to a folder, and waits for the answer.
 ///
 /// # Errors
-/// If no run is under way there, it does not listen, or it cannot do what it was told.
+/// If no run is under way there, the run does not answer, or it refuses the command.
 pub fn send(folder: &Path, order: RunCommand) -> Result<()> {
     if !folder.join(SUMMARY).is_file() {
         return Err(Error::file(folder, "no run is under way here: there is no summary.json of one")
@@ -71,15 +69,15 @@ pub fn send(folder: &Path, order: RunCommand) -> Result<()> {
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let id = format!("{}-{}", std::process::id(), since.as_nanos());
     let text = serde_json::to_string(&IssuedCommand { id: id.clone(), order });
-    let text = text.map_err(|e| Error::input(format!("this cannot be told: {e}")))?;
+    let text = text.map_err(|e| Error::input(format!("this command cannot be written: {e}")))?;
     let path = folder.join(COMMAND_FILE);
-    // Only one at a time: whoever comes second waits for the first to be taken.
+    // The file holds one command; a second sender waits until the first command is taken.
     let begun = Instant::now();
     let mut file = loop {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => break file,
             Err(e) if e.kind() == ErrorKind::AlreadyExists && begun.elapsed() < PATIENCE => {
-                std::thread::sleep(GLANCE);
+                std::thread::sleep(POLL_INTERVAL);
             }
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
                 return Err(Error::file(
@@ -106,29 +104,32 @@ fn wait_for_answer(folder: &Path, id: &str) -> Result<()> {
             return answer.refused.map_or(Ok(()), |why| Err(Error::input(why)));
         }
         let waited = begun.elapsed();
-        // Only one of the two takes the file away: a command that is taken back is not done later.
+        // Either the sender or the run removes the file: a command that is taken back is not executed later.
         if waited > PATIENCE && std::fs::remove_file(&path).is_ok() {
-            return Err(Error::file(folder, "the run does not hear: it has not looked for 20 s")
-                .hint("it has ended without notice, it seems: jostle resume goes on with it"));
+            return Err(Error::file(
+                folder,
+                "the run does not respond: it has not looked for commands for 20 s",
+            )
+            .hint("it has ended without notice, it seems: jostle resume goes on with it"));
         }
         if waited > 2 * PATIENCE {
             return Err(Error::file(folder, "the run has taken the command, but does not answer"));
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// The command that waits in a folder, if there is one. A file that is still being written, or that
-/// its writer takes back meanwhile, is none.
+/// The command in a folder, if there is one. A file that is still being written, or that its sender takes
+/// back meanwhile, does not count.
 ///
 /// # Errors
-/// If it says nothing that can be done.
+/// If the file holds no valid command.
 pub(crate) fn take(folder: &Path) -> Result<Option<IssuedCommand>> {
     let path = folder.join(COMMAND_FILE);
     let text = match read_short(&path, LONGEST) {
         Ok(text) => text,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        // Without the file nobody can give the next command; a link is removed, and not the file behind it.
+        // The file is removed, since it would block the next command; of a link, only the link itself.
         Err(e) => {
             let removed = std::fs::remove_file(&path);
             return removed
@@ -192,7 +193,7 @@ mod tests {
             refused();
             assert!(target.exists());
         }
-        // A folder cannot be removed: it is no command, however often the run looks.
+        // A folder cannot be removed as a file; it counts as no command.
         std::fs::create_dir_all(path.join("inside")).unwrap();
         assert_eq!(take(folder.path()).unwrap(), None);
     }
@@ -219,20 +220,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(SUMMARY), r#"{ "status": "running" }"#).unwrap();
         let run = folder.path().to_path_buf();
-        let heard = std::thread::spawn(move || {
-            let mut heard = Vec::new();
-            while heard.len() < 2 {
+        let received = std::thread::spawn(move || {
+            let mut received = Vec::new();
+            while received.len() < 2 {
                 if let Some(given) = take(&run).unwrap() {
                     let refused = (given.order == RunCommand::GoOn).then(|| "it does not wait".to_string());
                     answer(&run, given.id, refused).unwrap();
-                    heard.push(given.order);
+                    received.push(given.order);
                 }
             }
-            heard
+            received
         });
         send(folder.path(), RunCommand::Stop).unwrap();
         let refused = send(folder.path(), RunCommand::GoOn).unwrap_err();
         assert!(refused.to_string().contains("it does not wait"), "{refused}");
-        assert_eq!(heard.join().unwrap(), [RunCommand::Stop, RunCommand::GoOn]);
+        assert_eq!(received.join().unwrap(), [RunCommand::Stop, RunCommand::GoOn]);
     }
 }

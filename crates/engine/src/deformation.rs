@@ -3,8 +3,8 @@
 use jostle_core::{Result, SimBox, SymTensor};
 use jostle_io::input::model::{Axis, Deformation, Plane, Strain};
 
-/// The strain of the box during a step of a stage; it is that of the end of the interval between
-/// two changes that the step belongs to, and 0 before the first step.
+/// The strain of the box during a step of a stage: the strain at the end of the interval, between two
+/// changes, to which the step belongs; 0 before the first step.
 pub(crate) fn strain(deformation: &Deformation, timestep: f64, stage_step: u64) -> f64 {
     let changes = stage_step.div_ceil(deformation.every);
     deformation.rate * timestep * (changes * deformation.every) as f64
@@ -13,14 +13,14 @@ pub(crate) fn strain(deformation: &Deformation, timestep: f64, stage_step: u64) 
 /// The box that `start` becomes under a strain. Its volume stays the same.
 ///
 /// # Errors
-/// If nothing is left of an edge, or a tilt joins an open and a periodic axis.
+/// If an edge is not positive any more, or a tilt couples an open and a periodic axis.
 pub(crate) fn deformed(start: &SimBox, mode: Strain, strain: f64) -> Result<SimBox> {
     let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     match mode {
         Strain::Tension(axis) => {
             let long = 1.0 + strain;
             for k in 0..3 {
-                columns[k][k] = if k == place(axis) { long } else { 1.0 / long.sqrt() };
+                columns[k][k] = if k == axis_index(axis) { long } else { 1.0 / long.sqrt() };
             }
         }
         Strain::Shear(plane) => {
@@ -31,12 +31,12 @@ pub(crate) fn deformed(start: &SimBox, mode: Strain, strain: f64) -> Result<SimB
     start.mapped(columns)
 }
 
-/// The stress that a strain works against, from the pressure tensor: for tension that along the
-/// axis, less the mean of the others; for shear that in the plane.
+/// The stress conjugate to a strain, from the pressure tensor: for tension the stress along the axis less the
+/// mean of the other two, for shear the stress in the plane.
 pub(crate) fn stress(mode: Strain, pressure: &SymTensor) -> f64 {
     match mode {
         Strain::Tension(axis) => {
-            let along = pressure[place(axis)];
+            let along = pressure[axis_index(axis)];
             0.5 * (pressure[0] + pressure[1] + pressure[2] - along) - along
         }
         Strain::Shear(Plane::Xy) => -pressure[3],
@@ -45,7 +45,7 @@ pub(crate) fn stress(mode: Strain, pressure: &SymTensor) -> f64 {
     }
 }
 
-fn place(axis: Axis) -> usize {
+fn axis_index(axis: Axis) -> usize {
     match axis {
         Axis::X => 0,
         Axis::Y => 1,
@@ -92,7 +92,7 @@ mod tests {
         assert!(deformed(&start, Strain::Tension(Axis::Z), -1.0).is_err());
     }
 
-    /// What strains, and when: the box of an interval is that of its end.
+    /// The strain during an interval is the strain at its end.
     #[test]
     fn strains_grow_in_steps() {
         let every = 10;

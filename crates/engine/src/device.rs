@@ -1,4 +1,4 @@
-//! Where a simulation is computed.
+//! Choice of the device that computes a simulation.
 
 use jostle_core::{Backend, Processor, Result, Settings, System};
 use jostle_cuda::driver::Device;
@@ -9,15 +9,15 @@ pub use jostle_cuda::driver::{
     CacheFacts, CompilerFacts, DriverFacts, Facts as GpuFacts, facts as gpu_facts, on_compiling,
 };
 
-/// Smaller systems stay on the CPU unless told otherwise: their steps take it about as long as it
-/// takes a GPU to start its kernels, and a short run is over before a GPU is ready.
+/// Fewest atoms for which a GPU is chosen automatically: steps of smaller systems take a CPU about as long as
+/// it takes to launch the kernels of a GPU, and a short run is over before a GPU is ready.
 const WORTH_A_GPU: usize = 1000;
 
 /// A system on a device.
 pub struct Opened {
     /// The device.
     pub backend: Box<dyn Backend>,
-    /// Why it is the CPU, where a GPU was looked for and not found.
+    /// Reason why the device is the CPU, where a GPU was looked for and not found.
     pub missed: Option<String>,
 }
 

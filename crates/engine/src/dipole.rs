@@ -5,24 +5,24 @@ use jostle_core::{Error, Molecules, Result, SimBox, Species, State, System, Topo
 use jostle_io::Input;
 use jostle_io::input::model::ElectrostaticsKind;
 
-/// A molecule is neutral if its charge is not more than this part of the largest charge there is:
-/// force fields round theirs.
+/// Charge of a neutral molecule over the largest charge of an atom, at most: force fields round their
+/// charges.
 const ROUNDING: f64 = 1e-3;
 
-/// Charges and the molecules they are in.
+/// Charges of atoms and their molecules.
 pub struct Dipoles {
     molecules: Molecules,
-    /// By id.
+    /// The charges, by id.
     charges: Vec<f64>,
 }
 
 impl Dipoles {
-    /// Those of a system.
+    /// The dipoles of a system.
     pub fn of(system: &System) -> Self {
         Dipoles::new(&system.topology, &system.species, &system.charges, &system.state)
     }
 
-    /// Those of a system; `charges` by id, empty where those of the species hold.
+    /// The dipoles of the molecules of a topology; `charges` by id, empty where the charges of species apply.
     pub(crate) fn new(topology: &Topology, species: &[Species], charges: &[f64], state: &State) -> Self {
         let of_species = |index: usize| species[usize::from(state.species[index])].charge;
         let charges = match charges {
@@ -32,7 +32,8 @@ impl Dipoles {
         Dipoles { molecules: Molecules::new(topology, species, state), charges }
     }
 
-    /// Whether there is a moment.
+    /// Classification of the molecules: without charges, neutral, or with ions, whose dipole moment is
+    /// undefined.
     pub fn polarity(&self) -> Polarity {
         let largest = self.charges.iter().fold(0.0, |most: f64, q| most.max(q.abs()));
         if largest == 0.0 {
@@ -47,7 +48,8 @@ impl Dipoles {
         }
     }
 
-    /// The sum of charges times places of neutral molecules, each whole.
+    /// Total dipole moment of neutral molecules, each made whole across periodic boundaries, in charge times
+    /// length.
     ///
     /// # Errors
     /// If a molecule is bound to its own image.
@@ -62,11 +64,11 @@ impl Dipoles {
     }
 }
 
-/// Refuses a system whose fluctuations of the dipole moment mean something else, because what is far
-/// away is no conductor, or charges are screened before.
+/// Refuses electrostatics for which the fluctuations of the dipole moment do not give the dielectric constant
+/// by the formula for conducting boundary conditions.
 ///
 /// # Errors
-/// If it is one.
+/// If the surroundings of the periodic images are no conductor, or charges are screened.
 pub fn check_conductor(input: &Input) -> Result<()> {
     let conducts = |kind| match kind {
         ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. } => true,
@@ -101,7 +103,7 @@ mod tests {
         (Topology { bonds, ..Topology::default() }, species.collect())
     }
 
-    /// Dumbbells somewhere in the box, turned at random; whole, wrapped, and their moment.
+    /// Dumbbells at random positions and in random orientations, whole and wrapped.
     fn gas(simbox: &SimBox, frame: u64) -> [State; 2] {
         let mut stream = Stream::new(frame, Purpose::Placement, 0, 0);
         let (mut whole, mut wrapped) = (State::default(), State::default());
@@ -115,14 +117,14 @@ mod tests {
                 wrapped.push(species, r);
             }
         }
-        // Storage order is not that of ids.
+        // The storage order differs from the order of ids.
         let order: Vec<u32> = (0..2 * MOLECULES as u32).rev().collect();
         wrapped.permute(&order);
         [whole, wrapped]
     }
 
-    /// <M^2> = N mu^2 where nothing turns a dipole, and molecules that are broken over the edge of
-    /// the box are as good as whole ones.
+    /// <M^2> = N mu^2 for independent dipoles, and molecules broken across the boundary of the box give the
+    /// same moment as whole ones.
     #[test]
     fn independent_dipoles_add_up() {
         let simbox = SimBox::new([0.0; 3], [9.0, 10.0, 11.0], [2.0, -1.0, 1.0], [true; 3]).unwrap();
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn ions_and_what_has_no_charge_are_told_apart() {
+    fn ions_and_atoms_without_charges_are_distinguished() {
         let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
         let [state, _] = gas(&simbox, 1);
         let polarity = |of_species: [f64; 2], charges: &[f64]| {
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(polarity([0.0; 2], &[]), Polarity::Uncharged);
         let ions = polarity([-1.0, 1.5], &[]);
         assert_eq!(ions, Polarity::Ions { atom: 0, charge: 0.5 });
-        // Charges of atoms count before those of species.
+        // Charges of atoms take precedence over charges of species.
         let mut charges: Vec<f64> = (0..2 * MOLECULES).map(|k| if k % 2 == 0 { 0.3 } else { -0.3 }).collect();
         assert_eq!(polarity([-1.0, 1.5], &charges), Polarity::Neutral);
         charges[7] = 0.7;

@@ -1,4 +1,5 @@
-//! Frames on their way to the disk: compressed and written beside the run, which does not wait.
+//! Writing of frames in a thread of its own, which compresses them and writes them to the disk beside the
+//! run.
 
 use jostle_core::{Error, Result, SimBox, Vec3};
 use jostle_io::trajectory::{Frame, TrajectoryWriter, WrittenSoFar};
@@ -6,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-/// Frames that may wait; with more the run waits, so that memory is not filled with them.
-const MOST_WAITING: usize = 2;
+/// Most frames in the queue; the run blocks while it is full, so that memory is not filled with frames.
+const MOST_QUEUED: usize = 2;
 
 /// A frame with arrays of its own; see [`Frame`].
 pub(crate) struct OwnedFrame {
@@ -21,14 +22,14 @@ pub(crate) struct OwnedFrame {
 /// A message to the thread.
 enum WriterMessage {
     Write(OwnedFrame),
-    /// Everything onto the disk; the answer says how far the file has come.
+    /// Request to sync the file to the disk; the reply is the length of the file.
     Settle(Sender<Result<WrittenSoFar>>),
 }
 
-/// A trajectory, written by a thread of its own.
+/// Writer of a trajectory, with a thread of its own.
 pub(crate) struct FrameWriter {
     messages: Option<SyncSender<WriterMessage>>,
-    /// The first failure, told as soon as there is one.
+    /// Channel on which the thread reports its first failure.
     failures: Receiver<Error>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
@@ -42,7 +43,7 @@ impl FrameWriter {
     /// If the system has no thread left.
     pub(crate) fn new(writer: TrajectoryWriter) -> Result<Self> {
         let (path, written) = (writer.path().to_path_buf(), writer.written_so_far());
-        let (messages, queue) = sync_channel(MOST_WAITING);
+        let (messages, queue) = sync_channel(MOST_QUEUED);
         let (failed, failures) = channel();
         let thread = std::thread::Builder::new()
             .name("frames".into())
@@ -77,7 +78,7 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// How far the file had come when it was last settled.
+    /// Length of the file when it was last settled.
     pub(crate) fn written_so_far(&self) -> WrittenSoFar {
         self.written
     }
@@ -95,13 +96,13 @@ impl FrameWriter {
 impl Drop for FrameWriter {
     fn drop(&mut self) {
         self.messages = None;
-        // It writes what is left; what it says was said before.
+        // The thread writes the frames that are left; its failures have been reported before.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// Follows orders until there are no more. After a failure nothing is written any more: a frame
-/// must not be missing in the middle.
+/// Handles messages until the channel is closed. After a failure no frame is written any more: a frame must
+/// not be missing in the middle.
 fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failures: &Sender<Error>) {
     let mut sound = true;
     for order in messages {
@@ -119,7 +120,7 @@ fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failu
                 };
                 if let Err(error) = writer.write(&frame) {
                     sound = false;
-                    // Nobody listens any more only where the run has ended.
+                    // The receiver is gone only where the run has ended.
                     let _ = failures.send(error);
                 }
             }
@@ -171,7 +172,7 @@ mod tests {
         frames.settle().unwrap();
         assert_eq!(frames.written_so_far().frames, 20);
         assert_eq!(frames.written_so_far().bytes, path.metadata().unwrap().len());
-        // What was handed over is written even where nobody settles.
+        // Frames in the queue are written also without a call of `settle`.
         frames.write(frame(20)).unwrap();
         drop(frames);
         let text = std::fs::read_to_string(&path).unwrap();

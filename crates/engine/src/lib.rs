@@ -1,4 +1,4 @@
-//! Jostle as a library: build a system, choose forces, run, look.
+//! Jostle as a library: systems, forces, simulations and their results.
 //!
 //! ```
 //! use jostle_core::{Result, Species, UnitSystem};
@@ -15,7 +15,7 @@
 //!     .lattice(Lattice::Fcc, extent, density, 1)?;
 //! assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
 //!
-//! // An observer of one's own: how far the first atom has come.
+//! // An observer that sends the position of the first atom.
 //! struct FirstAtom(Sender<[f64; 3]>);
 //! impl Observer for FirstAtom {
 //!     fn every(&self) -> u64 {
@@ -23,8 +23,8 @@
 //!     }
 //!     fn observe(&mut self, context: &mut Context) -> Result<()> {
 //!         let state = context.state()?;
-//!         let place = state.id.iter().position(|id| *id == 0);
-//!         place.map(|place| self.0.send(state.position[place]));
+//!         let index = state.id.iter().position(|id| *id == 0);
+//!         index.map(|index| self.0.send(state.position[index]));
 //!         Ok(())
 //!     }
 //! }
@@ -51,13 +51,14 @@
 //! # Ok::<(), jostle_core::Error>(())
 //! ```
 //!
-//! What an input file says becomes a simulation by [`Simulation::from_input`];
-//! [`Simulation::write_to`] makes it write its folder, [`Simulation::resume`] goes on with one.
+//! An input file becomes a simulation by [`Simulation::from_input`]; [`Simulation::write_to`] makes it write
+//! a folder, and [`Simulation::resume`] continues the run of a folder.
 
 mod atomic_file;
 mod barostat;
 pub mod build;
 mod checkpoint;
+mod clock;
 pub mod commands;
 mod deformation;
 pub mod degrees_of_freedom;
@@ -69,9 +70,11 @@ pub mod minimize;
 pub mod observe;
 pub mod peak_flops;
 mod plausibility;
+mod positions;
 pub mod progress;
 mod ramp;
 pub mod report;
+mod run_files;
 mod run_folder;
 mod simulation;
 mod single_point;
@@ -92,13 +95,13 @@ pub use jostle_analysis::averages;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};
 pub use progress::{Progress, StageStart};
-pub use report::StageReport;
-pub use run_folder::{CHECKPOINT, Existing};
+pub use report::{StageReport, Warning, WarningKind};
+pub use run_files::CHECKPOINT;
+pub use run_folder::Existing;
 pub use simulation::{Outcome, Overrides, Simulation, SimulationBuilder, default_folder};
 pub use single_point::{SinglePoint, single_point, single_point_by};
 pub use summary_units::SUMMARY_VERSION;
 pub use thermo::{Quantity, Thermo};
-pub use warnings::{Warning, WarningKind};
 
 /// The Rust code of the README, so that it is compiled with the tests.
 #[cfg(doctest)]

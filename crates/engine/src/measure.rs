@@ -1,7 +1,8 @@
-//! Analysis while it runs: the measures of the stage under way.
+//! Analysis during a run: the measures of the stage under way.
 
 use crate::dipole::{Dipoles, check_conductor};
-use crate::run_folder::stage_file;
+use crate::positions::{unwrapped_position, wrapped_with_image};
+use crate::run_files::stage_file;
 use jostle_analysis::{
     FrameSubset, Kind, Measure, Observable, Record, SystemInfo, View, Whole, restore, save,
 };
@@ -12,13 +13,13 @@ use jostle_io::input::model::{MeasureInput, StageInput};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::{Deserialize, Serialize};
 
-/// What looks at the atoms of a stage.
+/// The measures of a stage.
 #[derive(Default)]
 pub(crate) struct Measures {
     measures: Vec<ActiveMeasure>,
-    /// Where the dipole moment is asked for.
+    /// The dipoles, where a measure takes the dipole moment.
     dipoles: Option<Dipoles>,
-    /// As many threads as the run has; `None` where nothing is measured.
+    /// Pool of as many threads as the run has; `None` where nothing is measured.
     threads: Option<ThreadPool>,
 }
 
@@ -26,9 +27,9 @@ pub(crate) struct Measures {
 struct ActiveMeasure {
     kind: &'static Kind,
     every: u64,
-    /// The ids of the atoms it looks at; `None`: all.
+    /// Ids of the measured atoms; `None`: all.
     atoms: Option<Vec<u32>>,
-    /// What its files begin with.
+    /// Beginning of the names of the files with results.
     base: String,
     measure: Box<dyn Measure>,
     frames: u64,
@@ -45,7 +46,7 @@ impl Measures {
     /// The measures of a stage that begins. `threads`: `None` for all cores.
     ///
     /// # Errors
-    /// If the settings of one do not fit the system.
+    /// If the settings of a measure do not fit the system.
     pub(crate) fn begin(
         stage: &StageInput,
         index: usize,
@@ -75,35 +76,36 @@ impl Measures {
         Ok(Measures { measures, dipoles: asked.then_some(dipoles), threads: Some(threads) })
     }
 
-    /// Steps between the looks of those that see this.
-    pub(crate) fn intervals(&self, observable: impl Fn(Observable) -> bool) -> impl Iterator<Item = u64> {
-        self.measures.iter().filter(move |m| observable(m.kind.observable)).map(|m| m.every)
+    /// Interval in steps of each measure, and the observable it takes.
+    pub(crate) fn intervals(&self) -> impl Iterator<Item = (u64, Observable)> {
+        self.measures.iter().map(|m| (m.every, m.kind.observable))
     }
 
-    /// Whether one that takes this observable is due after so many steps of the stage.
-    pub(crate) fn due(&self, observable: impl Fn(Observable) -> bool, stage_step: u64) -> bool {
-        stage_step > 0 && self.intervals(observable).any(|every| stage_step.is_multiple_of(every))
+    /// True if a measure that takes this observable is due after so many steps of the stage.
+    fn is_due(&self, observable: Observable, stage_step: u64) -> bool {
+        let mut taking = self.intervals().filter(|(_, taken)| *taken == observable);
+        stage_step > 0 && taking.any(|(every, _)| stage_step.is_multiple_of(every))
     }
 
-    /// Shows the atoms to those that look now.
+    /// Adds the atoms to the measures of positions and velocities that are due.
     ///
     /// # Errors
     /// If the device failed, or a frame lacks what is measured.
     pub(crate) fn add_atoms(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
         let [positions, velocities] = [Observable::Positions, Observable::Velocities]
-            .map(|what| self.due(|observable| observable == what, stage_step));
+            .map(|observable| self.is_due(observable, stage_step));
         if !positions && !velocities {
             return Ok(());
         }
         let simbox = *backend.simbox();
         let state = backend.state()?;
         let index_by_id = state.index_by_id();
-        // Nothing is downloaded that no measure takes.
+        // Arrays that no measure takes are left empty.
         fn by_id<T>(index_by_id: &[usize], wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
             index_by_id.iter().filter(|_| wanted).map(|index| of(*index)).collect()
         }
-        let unwrapped = by_id(&index_by_id, positions, |index| unbroken(&simbox, state, index));
-        let wrapped = by_id(&index_by_id, positions, |index| wrapped(&simbox, state, index));
+        let unwrapped = by_id(&index_by_id, positions, |index| unwrapped_position(&simbox, state, index));
+        let wrapped = by_id(&index_by_id, positions, |index| wrapped_with_image(&simbox, state, index));
         let (positions, images): (Vec<Vec3>, Vec<[i32; 3]>) = wrapped.into_iter().unzip();
         let velocities = by_id(&index_by_id, velocities, |index| state.velocity[index]);
         let view = View {
@@ -119,10 +121,10 @@ impl Measures {
         self.add_view(Observable::Velocities, stage_step, &view)
     }
 
-    /// Tells energies, pressure and the dipole moment to those that want to know them now.
+    /// Adds energies, pressure and the dipole moment to the measures of the whole system that are due.
     ///
     /// # Errors
-    /// If the device failed, or they lack what is measured.
+    /// If the device failed, or `whole` lacks what is measured.
     pub(crate) fn add_whole(
         &mut self,
         backend: &mut dyn Backend,
@@ -132,7 +134,7 @@ impl Measures {
     ) -> Result<()> {
         let simbox = *backend.simbox();
         self.add_view(Observable::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
-        if !self.due(|observable| observable == Observable::Dipole, stage_step) {
+        if !self.is_due(Observable::Dipole, stage_step) {
             return Ok(());
         }
         if let Some(dipoles) = &self.dipoles {
@@ -149,7 +151,7 @@ impl Measures {
             m.frames += 1;
             let part = m.atoms.as_deref().map(|atoms| FrameSubset::of(view, atoms));
             let view = part.as_ref().map_or(*view, |part| part.view(view));
-            // A few sums are done before another thread is awake.
+            // A few sums take less time than waking another thread.
             let added = match observable {
                 Observable::Positions | Observable::Velocities => threads.install(|| m.measure.add(&view)),
                 Observable::Whole | Observable::Dipole => m.measure.add(&view),
@@ -159,20 +161,20 @@ impl Measures {
         Ok(())
     }
 
-    /// What a checkpoint keeps.
+    /// The state of all measures, for a checkpoint.
     ///
     /// # Errors
-    /// See [`save`].
+    /// As for [`save`].
     pub(crate) fn save(&mut self) -> Result<Vec<SavedMeasure>> {
         let one =
             |m: &mut ActiveMeasure| Ok(SavedMeasure { frames: m.frames, memory: save(&mut *m.measure)? });
         self.measures.iter_mut().map(one).collect()
     }
 
-    /// Goes on from what a checkpoint kept.
+    /// Restores the state of all measures from a checkpoint.
     ///
     /// # Errors
-    /// If that was kept of others.
+    /// If the checkpoint is one of other measures.
     pub(crate) fn restore(&mut self, kept: &[SavedMeasure]) -> Result<()> {
         if kept.len() != self.measures.len() {
             return Err(Error::input("the checkpoint was written with other measures"));
@@ -184,7 +186,7 @@ impl Measures {
         Ok(())
     }
 
-    /// What each has found so far, with what its files begin with.
+    /// Results of each measure so far, with the beginning of the names of its files.
     pub(crate) fn records(&self, units: UnitSystem) -> Vec<(String, Result<Record>)> {
         let record = |m: &ActiveMeasure| {
             let results = m.measure.results();
@@ -200,7 +202,7 @@ impl Measures {
     }
 }
 
-/// What measures know of a system.
+/// Facts about the system that measures need.
 pub(crate) fn system_info(
     units: UnitSystem,
     species: &[Species],
@@ -217,7 +219,7 @@ pub(crate) fn system_info(
     }
 }
 
-/// The ids of the atoms that a measure looks at, if not at all.
+/// Ids of the atoms that a measure takes; `None`: all.
 fn atoms_of<'a>(input: &MeasureInput, groups: &'a [Group]) -> Option<&'a [u32]> {
     input.atoms.as_ref().and_then(|atoms| chosen(groups, atoms.value.text()))
 }
@@ -242,22 +244,4 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Where in the box an atom is.
-pub(crate) fn inside(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
-    wrapped(simbox, state, index).0
-}
-
-/// The same, and how many times it has crossed the box.
-fn wrapped(simbox: &SimBox, state: &State, index: usize) -> (Vec3, [i32; 3]) {
-    let (mut position, mut image) = (state.position[index], state.image[index]);
-    simbox.wrap(&mut position, &mut image);
-    (position, image)
-}
-
-/// Where an atom would be had it never been put back into the box.
-pub(crate) fn unbroken(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
-    let (position, shift) = (state.position[index], simbox.shift(state.image[index]));
-    [0, 1, 2].map(|k| position[k] + shift[k])
 }

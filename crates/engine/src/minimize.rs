@@ -1,7 +1,7 @@
-//! Minimisers. FIRE: E. Bitzek et al., Phys. Rev. Lett. 97 (2006) 170201, in the form of J. Guenole
-//! et al., Comput. Mater. Sci. 175 (2020) 109584 ("FIRE 2.0", semi-implicit Euler). Where distances do
-//! not change, positions and velocities are corrected as in a time step, and the atoms slide down what
-//! constraints leave of the energy's landscape. The others are in `lines`.
+//! Minimisers. FIRE: E. Bitzek et al., Phys. Rev. Lett. 97 (2006) 170201, in the form of J. Guenole et al.,
+//! Comput. Mater. Sci. 175 (2020) 109584 ("FIRE 2.0", semi-implicit Euler). Under constraints, positions and
+//! velocities are corrected as in a time step, so that the energy is minimised on the constrained surface.
+//! Minimisers along lines are in `lines`.
 
 mod lines;
 
@@ -17,21 +17,21 @@ const GROW: f64 = 1.1;
 const SHRINK: f64 = 0.5;
 const MIXING: f64 = 0.25;
 const MIXING_DECAY: f64 = 0.99;
-/// The longest and the shortest time step in terms of the first one.
+/// Longest and shortest time step over the first one.
 const LONGEST: f64 = 10.0;
 const SHORTEST: f64 = 0.02;
 
-/// What velocities are mixed with.
+/// Direction that velocities are mixed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VelocityMixing {
     /// Forces, as in the papers.
     Forces,
-    /// What forces and constraints accelerate the atoms by: constraints know velocities from each other
-    /// in the metric of masses, in which forces alone would lead astray.
+    /// Accelerations by forces and constraints: velocities are projected onto constraints in the metric of
+    /// masses, in which the direction of steepest descent is the acceleration.
     Accelerations,
 }
 
-/// The minimiser, with all that it remembers from one iteration to the next.
+/// The FIRE minimiser with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fire {
     timestep: f64,
@@ -53,7 +53,8 @@ impl Fire {
     /// rest.
     ///
     /// # Errors
-    /// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`.
+    /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
+    /// [`jostle_core::ForceEvaluation::compute_forces`].
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         let mut power = backend.descent()?.power;
         if power > 0.0 {
@@ -63,7 +64,7 @@ impl Fire {
                 self.mixing *= MIXING_DECAY;
             }
         } else {
-            // Half a step back from where it went uphill, and start again.
+            // The power is negative: half a step back, then a new start.
             if self.downhill > 0 {
                 backend.drift(-0.5 * self.timestep)?;
                 backend.constrain_positions(-0.5 * self.timestep)?;
@@ -78,7 +79,7 @@ impl Fire {
         backend.constrain_velocities(None)?;
         let reach = self.mix(backend, power)? * self.timestep;
         if reach > self.longest_move {
-            // All velocities, not only the move: the step after must not be longer either.
+            // Velocities are scaled, not only the move, so that the next step is not longer either.
             backend.scale_velocities(self.longest_move / reach)?;
         }
         backend.drift(self.timestep)?;
@@ -88,8 +89,8 @@ impl Fire {
         backend.constrain_velocities(None)
     }
 
-    /// Turns velocities that have been kicked downhill; `power` is what f . v was before. How fast the
-    /// fastest atom may be then.
+    /// Mixes velocities after a kick with the downhill direction; `power` is f . v before the kick. Returns a
+    /// bound on the speed of the fastest atom.
     fn mix(&self, backend: &mut dyn Backend, power: f64) -> Result<f64> {
         let sums = backend.descent()?;
         Ok(match self.along {
@@ -100,7 +101,7 @@ impl Fire {
             }
             VelocityMixing::Forces => sums.largest_speed,
             VelocityMixing::Accelerations => {
-                // Sums of masses times squares: the kick has added dt a . a to f . v.
+                // The kick has added dt times the sum of m a . a to f . v.
                 let acceleration_square = (sums.power - power) / self.timestep;
                 let velocity_square = 2.0 * backend.kinetic()?.energy();
                 if acceleration_square > 0.0 {
@@ -114,10 +115,10 @@ impl Fire {
     }
 }
 
-/// A minimiser, with all that it remembers from one iteration to the next.
+/// A minimiser with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Minimizer {
-    /// Atoms with inertia that slide downhill.
+    /// Fast inertial relaxation engine: damped dynamics.
     Fire(Fire),
     /// Conjugate gradients.
     ConjugateGradient(ConjugateGradient),
@@ -129,7 +130,8 @@ impl Minimizer {
     /// One iteration. The forces at its start are those of the last evaluation; atoms start at rest.
     ///
     /// # Errors
-    /// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`, if a force is not finite, and if
+    /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
+    /// [`jostle_core::ForceEvaluation::compute_forces`], if a force is not finite, and if
     /// the device failed.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         match self {
@@ -141,31 +143,32 @@ impl Minimizer {
     }
 }
 
-/// Refuses forces that are not finite: nothing is downhill of them.
+/// Refuses forces that are not finite, for which no direction of descent exists.
 fn check_forces(backend: &mut dyn Backend) -> Result<()> {
     if backend.descent()?.force_square.is_finite() {
         return Ok(());
     }
-    // A kick by no time looks at every force. Devices tell at once or when they are asked for their lists.
+    // A kick of zero length checks every force. Devices report the fault at once or with the next update of
+    // lists.
     backend.kick(0.0)?;
     backend.update_neighbors()
 }
 
-/// Projects forces: takes from them what constraints bear.
+/// Projection of forces onto the constrained surface: subtracts the forces of constraints.
 #[derive(Debug)]
 pub(crate) struct ConstraintProjection {
     groups: Groups,
-    /// Zero for atoms that no force moves.
+    /// Inverse masses; zero for atoms that no force moves.
     inverse_mass: Masses,
-    /// The shortest of the distances.
+    /// The shortest constrained distance.
     pub shortest: f64,
 }
 
 impl ConstraintProjection {
-    /// Those of a system; `None` where all atoms are free.
+    /// The projection of a system; `None` where all atoms are free.
     ///
     /// # Errors
-    /// If too many constraints hang together.
+    /// If too many constraints are connected.
     pub fn new(system: &System) -> Result<Option<Self>> {
         let lengths = system.topology.constraints.iter().map(|c| c.length);
         let shortest = lengths.fold(f64::INFINITY, f64::min);
@@ -174,7 +177,7 @@ impl ConstraintProjection {
         Ok((!groups.groups.is_empty()).then_some(ConstraintProjection { groups, inverse_mass, shortest }))
     }
 
-    /// The largest force on an atom, less what constraints bear of it.
+    /// The largest force on an atom after the projection.
     pub fn largest_force(&self, simbox: &SimBox, state: &State) -> f64 {
         let index_by_id = state.index_by_id();
         let inverse_mass = |index: usize| self.inverse_mass.of(state.species[index], state.id[index]);
@@ -201,7 +204,7 @@ impl ConstraintProjection {
     }
 }
 
-/// The largest force on an atom, less what constraints bear.
+/// The largest force on an atom, after the projection where there are constraints.
 ///
 /// # Errors
 /// If the device failed.

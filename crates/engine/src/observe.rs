@@ -3,13 +3,13 @@
 use crate::thermo::Thermo;
 use jostle_core::{Backend, Evaluate, Result, SimBox, Species, State, UnitSystem};
 
-/// Something that looks at the atoms every so many steps.
+/// An observer of the atoms at regular intervals.
 ///
 /// ```
 /// use jostle_core::Result;
 /// use jostle_engine::{Context, Observer};
 ///
-/// /// Remembers the potential energy.
+/// /// Records the potential energy.
 /// struct Energies(Vec<f64>);
 ///
 /// impl Observer for Energies {
@@ -23,23 +23,23 @@ use jostle_core::{Backend, Evaluate, Result, SimBox, Species, State, UnitSystem}
 /// }
 /// ```
 pub trait Observer: Send {
-    /// Steps between two looks, counted from the beginning of each stage. 0: never.
+    /// Interval of observations in steps, counted from the beginning of each stage; 0: never.
     fn every(&self) -> u64;
 
-    /// What must be known when it looks. With [`Evaluate::Forces`] steps stay as quick as any
-    /// other, but there are no energies and [`Context::thermo`] is `None`.
+    /// Quantities that must have been evaluated at an observation. With [`Evaluate::Forces`] the steps stay
+    /// as fast as any other, but there are no energies and [`Context::thermo`] is `None`.
     fn requested(&self) -> Evaluate {
         Evaluate::ForcesAndEnergies
     }
 
-    /// Called at the start of the run and whenever it is due.
+    /// Observes the atoms; called at the start of the run and whenever an observation is due.
     ///
     /// # Errors
     /// An error ends the run.
     fn observe(&mut self, context: &mut Context) -> Result<()>;
 }
 
-/// What an observer sees.
+/// The state of a run at an observation.
 pub struct Context<'a> {
     pub(crate) backend: &'a mut dyn Backend,
     pub(crate) step: u64,
@@ -81,12 +81,12 @@ impl Context<'_> {
         self.backend.simbox()
     }
 
-    /// Energies, temperature, pressure, if they were evaluated at this step.
+    /// Energies, temperature and pressure, if they were evaluated at this step.
     pub fn thermo(&self) -> Option<&Thermo> {
         self.thermo
     }
 
-    /// The atoms, brought from the device; in storage order, see [`State::id`].
+    /// The atoms, downloaded from the device; in storage order, see [`State::id`].
     ///
     /// # Errors
     /// If the device failed.

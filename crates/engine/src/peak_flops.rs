@@ -1,5 +1,5 @@
-//! How much arithmetic a machine does at most, and how much of it a pair takes: what the speed of
-//! pair forces is measured against.
+//! Peak arithmetic rate of a device and operations per pair, against which the speed of pair forces is
+//! judged.
 
 use jostle_core::{Error, Precision, Processor, Real, Result};
 use jostle_cpu::Level;
@@ -10,19 +10,19 @@ use jostle_potentials::Forces;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// What a pair takes beside its force: three differences, three operations for the squared distance,
-/// and six for the forces on both atoms.
+/// Operations of a pair besides the formula of its force: three differences, three operations for the squared
+/// distance, and six for the forces on both atoms.
 const GEOMETRY: usize = 12;
 
-/// Arithmetic operations in single precision for the force of one pair, by the formulas: an addition,
-/// a product, both fused, a comparison, a choice, a root and an exponential are one each.
+/// Arithmetic operations in single precision for the force of one pair, by the formulas: an addition, a
+/// product, a fused multiply-add, a comparison, a selection, a root and an exponential count as one each.
 pub fn operations_per_pair(forces: &Forces) -> usize {
     GEOMETRY + pair_source(&forces.pairs, &Vec::from_iter(forces.sums()), Precision::Mixed).operations
 }
 
-/// The most of such operations that a device does in a second: of a GPU what its maker says, one in
-/// every lane and cycle of its highest clock; of the CPU measured, fused multiply-adds in registers
-/// of one thread, times the threads.
+/// Peak number of such operations of a device in a second: for a GPU the specified one, an operation per lane
+/// and cycle at the highest clock; for the CPU the measured rate of fused multiply-adds in registers of one
+/// thread, times the number of threads.
 ///
 /// # Errors
 /// If there is no such GPU, or the CPU is measured to do more than is possible.
@@ -36,10 +36,10 @@ pub fn most_operations(device: DeviceInput, processor: Processor, threads: usize
     }
 }
 
-/// No thread does more operations in a second: four fused ones in each of 16 lanes and cycle, at 10 GHz.
+/// Upper bound of the rate of one thread: four fused operations per cycle in each of 16 lanes, at 10 GHz.
 const PLAUSIBLE: f64 = 6.4e11;
 
-/// The best of several rounds, each of some milliseconds.
+/// The best rate of several rounds, each of some milliseconds.
 fn measured_flops() -> Result<f64> {
     let round = || {
         let kernel = MultiplyAdds { rounds: 1_000_000, start: 0.5, factor: 0.999, summand: 0.001 };
@@ -50,7 +50,7 @@ fn measured_flops() -> Result<f64> {
     let best = (0..10).map(|_| round()).fold(0.0, f64::max);
     match best < PLAUSIBLE {
         true => Ok(best),
-        // Then they were not done one by one.
+        // A higher rate means that the compiler has removed operations.
         false => {
             Err(Error::device(format!("this processor seems to do {best:.1e} operations a second a thread"))
                 .hint("a mistake of the measurement: please report it"))
@@ -58,11 +58,11 @@ fn measured_flops() -> Result<f64> {
     }
 }
 
-/// Independent chains: enough to hide how long one operation takes.
+/// Number of independent chains, enough to hide the latency of an operation.
 const CHAINS: usize = 10;
 
-/// Multiply-adds that never leave the registers, of numbers that are not known when they are compiled: a chain
-/// of constants is folded into its end. How many there were, and the sum of all chains.
+/// Multiply-adds in registers, of numbers unknown at compile time, since a chain of constants would be folded
+/// into its result. The output is the number of operations and the sum of all chains.
 #[derive(Debug, Clone, Copy)]
 struct MultiplyAdds {
     rounds: usize,
@@ -94,19 +94,19 @@ mod tests {
     use super::*;
     use jostle_potentials::{PairKind, PairTerm, Truncation};
 
-    /// A root, the distance, the exponent, the exponential, six for the force, and two for the
-    /// cut-off.
+    /// Operations of a screened pair: a root, the distance, the exponent, the exponential, six for the force,
+    /// and two for the cut-off.
     #[test]
-    fn a_screened_pair_takes_what_its_formula_does() {
+    fn operations_of_a_screened_pair_are_those_of_its_formula() {
         let term = PairTerm::uniform(PairKind::Yukawa, Truncation::Plain, &[2.0, 0.7], 2.5);
         let forces = vec![term].into();
         let more = operations_per_pair(&forces) - GEOMETRY;
         assert!((9..=12).contains(&more), "{more}");
     }
 
-    /// As much as a processor can, and as much is done as is counted: what has been folded away is neither.
+    /// The measured rate is plausible, and the sum shows that no operation has been folded away.
     #[test]
-    fn a_processor_does_what_is_counted() {
+    fn all_counted_operations_are_executed() {
         let rate = most_operations(DeviceInput::Cpu, Processor::Cpu, 1).unwrap();
         assert!(rate > 1e6 && rate < PLAUSIBLE, "{rate:e}");
         let two = most_operations(DeviceInput::Cpu, Processor::Cpu, 2).unwrap();
@@ -116,7 +116,7 @@ mod tests {
             let (count, sum) = Level::best().run(kernel);
             let lanes = count / (CHAINS * rounds);
             assert_eq!(count, lanes * CHAINS * rounds);
-            // x becomes 2^n (x + 1) - 1, exactly.
+            // The exact result of n rounds is 2^n (x + 1) - 1.
             let power = (1 << rounds) as f32;
             let of_chain = |k: usize| power * (0.25 * (1 + k) as f32 + 1.0) - 1.0;
             let right: f32 = (0..CHAINS).map(|k| lanes as f32 * of_chain(k)).sum();

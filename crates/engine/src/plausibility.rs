@@ -1,8 +1,9 @@
-//! What can be told of an input before its first step: lengths and times of the input beside those of the
-//! system. Every rule is a comparison of two numbers that both stand in its words.
+//! Plausibility of an input before its first step: rules that compare lengths and times of the input with
+//! those of the system. Each rule compares two numbers, and its message quotes both.
 
 use crate::barostat::pressure_of_jumps;
-use crate::warnings::{Warning, WarningKind, spaced};
+use crate::report::{Warning, WarningKind};
+use crate::warnings::spaced;
 use jostle_core::{Dimension, Molecules, SimBox, State, System, UnitSystem};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::electrostatics::Method;
@@ -10,64 +11,65 @@ use jostle_potentials::{BondKind, Forces, PairKind, PairTerm, Potential};
 use std::collections::HashSet;
 use std::f64::consts::PI;
 
-/// The fewest time steps in a period of the fastest bond, as GROMACS warns: velocity Verlet ends at pi.
+/// Fewest time steps in a period of the fastest bond, as in GROMACS; velocity Verlet is unstable below pi.
 const STEPS_PER_PERIOD: f64 = 5.0;
-/// The most that a thermal atom may turn about the one it is held to, in radians a step: rigid water at
-/// 300 K makes 0.1 at 6 fs.
+/// Largest rotation of a thermal atom about its constrained partner, in radians per step: rigid water at 300
+/// K rotates by 0.1 at 6 fs.
 const LARGEST_TURN: f64 = 0.1;
-/// The part of its diameter that a thermal atom may fly in a step: with more, a Lennard-Jones fluid does
-/// not keep its energy through collisions.
+/// Largest displacement of a thermal atom in a step, over its diameter: with longer ones a Lennard-Jones
+/// fluid does not conserve its energy through collisions.
 const LARGEST_STRIDE: f64 = 0.02;
-/// Neighbours nearer than this part of their diameter are no matter at any temperature,
+/// Distance of neighbours, over their diameter, below which the density is implausible at any temperature.
 const CROWDED: f64 = 0.5;
-/// and with the next one so many diameters away there is hardly anything but a gas.
-const LONELY: f64 = 5.0;
-/// So many atoms are asked for their nearest neighbour,
-const ASKED: usize = 64;
-/// as long as these are so many distances together,
+/// Distance of neighbours, over their diameter, above which a system is a thin gas.
+const SPARSE: f64 = 5.0;
+/// Most atoms whose nearest neighbour is searched for.
+const MOST_SAMPLED: usize = 64;
+/// Most distances that are computed in this search.
 const MOST_DISTANCES: usize = 20_000_000;
-/// but so many at least.
-const ASKED_AT_LEAST: usize = 8;
-/// A pressure that is left out counts from this part of that of an ideal gas.
+/// Fewest atoms whose nearest neighbour is searched for.
+const FEWEST_SAMPLED: usize = 8;
+/// Pressure due to jumps at cut-offs, over that of an ideal gas, above which a warning is given.
 const NOTICEABLE: f64 = 1e-3;
 
-/// The lengths, masses and stiffnesses of a system that time steps and densities are compared with.
+/// Length and time scales of a system, with which time steps and densities are compared.
 #[derive(Debug, Clone)]
 pub(crate) struct Scales {
     bond: Option<FastestBond>,
     held: Option<ShortestConstraint>,
     flight: Option<Flight>,
-    /// By pair of species, the diameter: sigma, or 0 where there is none.
+    /// Diameter by pair of species: sigma, or 0 where there is none.
     sizes: Vec<Vec<f64>>,
-    /// Beyond this distance nothing acts; `None` where something always does.
+    /// Distance beyond which no force acts; `None` with long-range forces.
     reach: Option<f64>,
-    /// By id, the molecule an atom belongs to; empty where every atom is one by itself.
+    /// Molecule of each atom, by id; empty where every atom is a molecule by itself.
     molecules: Vec<u32>,
     n_molecules: usize,
-    /// A plain cut-off of charges.
+    /// True for charges with a plain cut-off, at which the energy jumps.
     charges_jump: bool,
-    /// See [`pressure_of_jumps`], times the square of the volume.
+    /// Pressure due to jumps at cut-offs, times the square of the volume; see [`pressure_of_jumps`].
     jump: f64,
+    /// External work on the atoms.
     pub work: ExternalWork,
 }
 
-/// Work that is done on the atoms from outside.
+/// External work on the atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExternalWork {
-    /// None.
+    /// No external work.
     Nothing,
-    /// Fields, or atoms that are moved.
+    /// Work by fields or by atoms driven at a velocity.
     Done,
 }
 
-/// The bond that vibrates fastest.
+/// The bond of the shortest period.
 #[derive(Debug, Clone)]
 struct FastestBond {
     species: [String; 2],
     period: f64,
 }
 
-/// The atom that is held at the shortest distance for its mass.
+/// The constraint about which a thermal atom rotates fastest.
 #[derive(Debug, Clone)]
 struct ShortestConstraint {
     species: [String; 2],
@@ -75,7 +77,7 @@ struct ShortestConstraint {
     mass: f64,
 }
 
-/// The species of free atoms that is smallest for its mass.
+/// The species of free atoms that crosses its diameter fastest.
 #[derive(Debug, Clone)]
 struct Flight {
     species: String,
@@ -84,7 +86,7 @@ struct Flight {
 }
 
 impl Scales {
-    /// Those of a system under forces.
+    /// The scales of a system under forces.
     pub fn new(system: &System, forces: &Forces) -> Self {
         let sizes = sizes(forces, system.species.len());
         let index_by_id = system.state.index_by_id();
@@ -109,7 +111,7 @@ impl Scales {
             b.atoms.iter().for_each(|id| bound[*id as usize] = true);
             let [inverse_a, inverse_b] = b.atoms.map(|id| 1.0 / mass(id));
             let period = 2.0 * PI / (stiffness * (inverse_a + inverse_b)).sqrt();
-            // Points without mass have no period.
+            // Bonds of virtual sites, without mass, have no period.
             if period > 0.0 && bond.as_ref().is_none_or(|fastest| period < fastest.period) {
                 bond = Some(FastestBond { species: b.atoms.map(name), period });
             }
@@ -164,7 +166,7 @@ impl Scales {
         }
     }
 
-    /// All that is said of a stage before it begins, for atoms that will have this temperature.
+    /// Warnings about a stage before it begins, for atoms of this temperature.
     pub fn of_stage(
         &self,
         stage: &StageInput,
@@ -178,7 +180,7 @@ impl Scales {
         found
     }
 
-    /// A time step that is too long for the fastest of bonds, rigid molecules and collisions.
+    /// Warnings about a time step too long for the fastest bond, for rigid molecules or for collisions.
     fn timestep(&self, stage: &str, timestep: f64, temperature: f64, units: UnitSystem) -> Vec<Warning> {
         let [time, degree] = [Dimension::TIME, Dimension::TEMPERATURE].map(|d| spaced(units, d));
         let thermal = units.boltzmann() * temperature;
@@ -220,8 +222,8 @@ impl Scales {
         found
     }
 
-    /// A barostat that goes by energies which jump at the cut-off, while forces and the pressure that is
-    /// printed do not know of that.
+    /// Warning about a barostat that goes by energies, where these jump at the cut-off while forces and the
+    /// printed pressure do not contain the jump.
     fn barostat(
         &self,
         stage: &StageInput,
@@ -252,7 +254,7 @@ impl Scales {
         Some(Warning::new(WarningKind::Barostat, &stage.name, message))
     }
 
-    /// Atoms that are much nearer to each other, or further apart, than they are large.
+    /// Warning about atoms whose distances are much smaller or larger than their diameters.
     pub fn spacing(&self, stage: &str, simbox: &SimBox, state: &State) -> Option<Warning> {
         let warning = |message: String| Some(Warning::new(WarningKind::Spacing, stage, message));
         let own = |index: &usize| {
@@ -268,7 +270,7 @@ impl Scales {
                     "half of the atoms have another nearer than {near:.3} of its diameter (sigma): is the density, \
                      or the box, in another unit than meant? If not, minimise first"
                 )),
-                far if far > LONELY => warning(format!(
+                far if far > SPARSE => warning(format!(
                     "for half of the atoms the next one is more than {far:.1} diameters (sigma) away, as in a \
                      thin gas: for a liquid or a solid look at the unit of the density, or of the box"
                 )),
@@ -286,8 +288,8 @@ impl Scales {
         }
     }
 
-    /// The distance to the nearest atom of another molecule over the length that belongs to the pair, in the
-    /// median over some of the atoms; `None` if half of them have no such neighbour.
+    /// Median, over some of the atoms, of the distance to the nearest atom of another molecule over the
+    /// length of the pair; `None` if half of them have no such neighbour.
     fn nearest(
         &self,
         simbox: &SimBox,
@@ -295,13 +297,14 @@ impl Scales {
         atoms: &[usize],
         length: impl Fn(u16, u16) -> Option<f64>,
     ) -> Option<f64> {
-        let asked = (MOST_DISTANCES / atoms.len().max(1)).clamp(ASKED_AT_LEAST, ASKED).min(atoms.len());
+        let sampled =
+            (MOST_DISTANCES / atoms.len().max(1)).clamp(FEWEST_SAMPLED, MOST_SAMPLED).min(atoms.len());
         let of = |index: usize| {
             let id = state.id[index];
             self.molecules.get(id as usize).copied().unwrap_or(id)
         };
         let one = |k: usize| {
-            let here = atoms[k * atoms.len() / asked];
+            let here = atoms[k * atoms.len() / sampled];
             let mut nearest = f64::INFINITY;
             for &there in atoms.iter().filter(|there| of(**there) != of(here)) {
                 let Some(length) = length(state.species[here], state.species[there]) else { continue };
@@ -311,36 +314,36 @@ impl Scales {
             }
             nearest.sqrt()
         };
-        let mut distances: Vec<f64> = (0..asked).map(one).collect();
+        let mut distances: Vec<f64> = (0..sampled).map(one).collect();
         distances.sort_by(f64::total_cmp);
-        distances.get(asked / 2).copied().filter(|d| d.is_finite())
+        distances.get(sampled / 2).copied().filter(|d| d.is_finite())
     }
 }
 
 impl ShortestConstraint {
-    /// How fast a thermal atom turns about the one it is held to.
+    /// Angular velocity of a thermal atom about its constrained partner.
     fn turn(&self, thermal_energy: f64) -> f64 {
         (thermal_energy / self.mass).sqrt() / self.length
     }
 }
 
-/// Energies below this are none, in any unit system: files that give C6 = 0 have a well of 1e-50.
+/// Energy below which a well counts as absent, in any unit system: files that give C6 = 0 have a well of
+/// 1e-50.
 const LEAST_ENERGY: f64 = 1e-30;
 
-/// By pair of species, how large atoms are for each other: the sigma of forces with a hard core.
+/// Diameters by pair of species: the sigma of forces with a repulsive core.
 fn sizes(forces: &Forces, species: usize) -> Vec<Vec<f64>> {
     let mut sizes = vec![vec![0.0; species]; species];
     let hard = |term: &&PairTerm| {
         matches!(term.potential, Potential::BuiltIn(PairKind::LennardJones | PairKind::SoftSphere))
     };
     for term in forces.pairs.iter().filter(hard) {
-        // A term for other species is refused by the device.
+        // The device refuses terms for another number of species.
         let known = term.n_species();
         for (a, row) in sizes.iter_mut().enumerate().take(known) {
             for (b, size) in row.iter_mut().enumerate().take(known) {
                 let Some(entry) = term.get(a, b) else { continue };
-                // Without an energy there is no core; repulsion alone has next to none and a sigma that is no
-                // diameter.
+                // Without a well there is no core; for weak repulsion alone sigma is no diameter.
                 if let [epsilon, sigma] = entry.parameters[..]
                     && epsilon > LEAST_ENERGY
                 {

@@ -1,31 +1,30 @@
-//! What a run says while it goes on. The engine prints nothing itself.
+//! Progress of a run, for listeners. The engine itself prints nothing.
 
-use crate::report::StageReport;
+use crate::report::{StageReport, Warning};
 use crate::thermo::Thermo;
-use crate::warnings::Warning;
 use std::path::Path;
 use std::time::Duration;
 
-/// A listener. Every method does nothing unless it is written; `()` listens to nothing.
+/// A listener to the progress of a run. The default of every method does nothing; `()` ignores all events.
 pub trait Progress {
-    /// A stage begins, or goes on after a checkpoint.
+    /// Called when a stage begins, or continues from a checkpoint.
     fn stage_begins(&mut self, _stage: &StageStart) {}
-    /// So many steps of the stage are done; called after every step, or after every batch where the
-    /// device makes many steps on its own.
+    /// Called with the number of steps done in the stage, after every step or, where the device makes many
+    /// steps on its own, after every batch.
     fn stepped(&mut self, _stage_step: u64) {}
-    /// The same; called a few times a second.
+    /// Called with the number of steps done in the stage, a few times a second.
     fn advanced(&mut self, _stage_step: u64) {}
-    /// The run has waited for so long, as it was told to.
+    /// Called after a pause by command, with its duration.
     fn rested(&mut self, _time: Duration) {}
-    /// A row of `thermo.csv`.
+    /// Called with each row of `thermo.csv`.
     fn measured(&mut self, _thermo: &Thermo) {}
-    /// A checkpoint has been written.
+    /// Called after a checkpoint has been written.
     fn saved(&mut self, _checkpoint: &Path) {}
-    /// A stage is over.
+    /// Called at the end of a stage.
     fn stage_ends(&mut self, _report: &StageReport) {}
-    /// A reason to doubt a stage.
+    /// Called with each warning about a stage.
     fn warned(&mut self, _warning: &Warning) {}
-    /// Something a person should know.
+    /// Called with messages for the user.
     fn note(&mut self, _message: &str) {}
 }
 
@@ -34,18 +33,18 @@ impl Progress for () {}
 /// A stage about to run.
 #[derive(Debug, Clone, Copy)]
 pub struct StageStart<'a> {
-    /// Its name.
+    /// Name of the stage.
     pub name: &'a str,
-    /// Its place among the stages, from 0.
+    /// Index of the stage, from 0.
     pub index: usize,
-    /// How many stages there are.
+    /// Number of stages.
     pub stages: usize,
-    /// How many steps it has; for a minimisation, at most.
+    /// Number of steps of the stage; for a minimisation, at most.
     pub steps: u64,
-    /// How many of them are done already.
+    /// Number of steps done already.
     pub done: u64,
-    /// The length of a step.
+    /// Length of a step.
     pub timestep: f64,
-    /// What temperatures are counted with.
+    /// Degrees of freedom, by which temperatures are computed.
     pub degrees_of_freedom: usize,
 }

@@ -1,73 +1,73 @@
-//! Restraints and temperatures of stages: which restraints act in one and how strongly, and what changes
-//! linearly in its course.
+//! Restraints and temperatures of stages: stiffness of the restraints that act in a stage, and linear ramps
+//! of stiffness and temperature.
 
 use jostle_core::{Error, Result};
 use jostle_io::input::model::{Action, StageInput};
 use jostle_potentials::restraint::Restraints;
 use serde::{Deserialize, Serialize};
 
-/// A ramp is a staircase of so many steps, so that a device makes many time steps by itself between two of
-/// them, each exactly booked, and a run may be cut anywhere.
+/// Most changes in a ramp, which is a staircase: a device makes the time steps between two changes by itself,
+/// the work of each change is accounted for exactly, and a run may be interrupted anywhere.
 const MOST_CHANGES: u64 = 1000;
-/// Time steps between two changes, at least: each costs an evaluation of the forces.
+/// Fewest time steps between two changes, each of which costs an evaluation of the forces.
 const FEWEST_STEPS: u64 = 10;
-/// Changes in a stage too short for that.
+/// Number of changes in a stage too short for that.
 const FEWEST_CHANGES: u64 = 10;
 
-/// What a restraint holds, and so what it means for momentum and pressure.
+/// Target of a restraint, which decides on the conservation of momentum and on the pressure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestraintTarget {
-    /// Groups at a distance from each other.
+    /// Distance between groups.
     Distance,
-    /// Atoms at places that stay where they are.
-    FixedPlaces,
-    /// Atoms at places that follow the box.
-    ScaledPlaces,
+    /// Reference positions that do not change.
+    FixedPositions,
+    /// Reference positions that follow the box.
+    ScaledPositions,
 }
 
-/// What stages have to know of the restraints of a system: stiffness and kind of each.
+/// Stiffness and target of each restraint of a system.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Springs(Vec<(f64, RestraintTarget)>);
 
 impl Springs {
-    /// Those of a system.
+    /// The springs of the restraints of a system.
     pub fn new(restraints: &Restraints) -> Self {
         let mut anchored = vec![false; restraints.springs.len()];
         restraints.anchors.iter().for_each(|anchor| anchored[anchor.spring as usize] = true);
         let one = |(spring, anchored): (&jostle_potentials::restraint::Spring, bool)| {
-            let holds = match (anchored, spring.center) {
+            let target = match (anchored, spring.center) {
                 (false, _) => RestraintTarget::Distance,
-                (true, None) => RestraintTarget::FixedPlaces,
-                (true, Some(_)) => RestraintTarget::ScaledPlaces,
+                (true, None) => RestraintTarget::FixedPositions,
+                (true, Some(_)) => RestraintTarget::ScaledPositions,
             };
-            (spring.stiffness, holds)
+            (spring.stiffness, target)
         };
         Springs(restraints.springs.iter().zip(anchored).map(one).collect())
     }
 
-    /// The stiffness of each in a stage, at its beginning and at its end.
+    /// The stiffness of each restraint at the beginning and at the end of a stage.
     fn stiffness(&self, stage: &StageInput) -> Vec<[f64; 2]> {
         let defined = || self.0.iter().map(|(stiffness, _)| [*stiffness; 2]).collect();
         stage.restraints.clone().unwrap_or_else(defined)
     }
 
-    /// Whether some that hold what `wanted` says act in a stage.
+    /// True if a restraint of a `wanted` target acts in a stage.
     fn act(&self, stage: &StageInput, wanted: impl Fn(RestraintTarget) -> bool) -> bool {
         let stiffness = self.stiffness(stage);
-        self.0.iter().zip(stiffness).any(|((_, holds), ends)| wanted(*holds) && ends != [0.0; 2])
+        self.0.iter().zip(stiffness).any(|((_, target), ends)| wanted(*target) && ends != [0.0; 2])
     }
 
-    /// Whether some hold atoms at places in a stage, so that momentum is not conserved.
-    pub fn hold_places(&self, stage: &StageInput) -> bool {
-        self.act(stage, |holds| holds != RestraintTarget::Distance)
+    /// True if position restraints act in a stage, so that momentum is not conserved.
+    pub fn hold_positions(&self, stage: &StageInput) -> bool {
+        self.act(stage, |target| target != RestraintTarget::Distance)
     }
 
-    /// Whether some of these places stay where they are when the box changes.
-    pub fn hold_fixed_places(&self, stage: &StageInput) -> bool {
-        self.act(stage, |holds| holds == RestraintTarget::FixedPlaces)
+    /// True if restraints to positions that do not follow the box act in a stage.
+    pub fn hold_fixed_positions(&self, stage: &StageInput) -> bool {
+        self.act(stage, |target| target == RestraintTarget::FixedPositions)
     }
 
-    /// Whether one never acts in these stages, for each.
+    /// For each restraint, true if it acts in none of these stages.
     pub fn idle(&self, stages: &[StageInput]) -> Vec<bool> {
         let acts = |k: usize| stages.iter().any(|s| self.stiffness(s).get(k).is_some_and(|e| *e != [0.0; 2]));
         (0..self.0.len()).map(|k| !acts(k)).collect()
@@ -98,21 +98,22 @@ impl Springs {
     }
 }
 
-/// What changes in the course of a stage, as a staircase from the first to the last value.
+/// Ramps of stiffness and temperature in the course of a stage, as staircases from the first to the last
+/// value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ramps {
     /// Time steps between two changes; 0: nothing changes.
     every: u64,
-    /// How many values each ramp takes.
+    /// Number of values of each ramp.
     values: u64,
-    /// Of each restraint.
+    /// First and last stiffness of each restraint.
     stiffness: Vec<[f64; 2]>,
-    /// k_B T of the thermostat, where it changes.
+    /// First and last k_B T of the thermostat, where it changes.
     thermal_energy: Option<[f64; 2]>,
 }
 
 impl Ramps {
-    /// Those of a stage of a system with these restraints.
+    /// The ramps of a stage of a system with these restraints.
     pub fn new(stage: &StageInput, springs: &Springs, boltzmann: f64) -> Self {
         let stiffness = springs.stiffness(stage);
         let changes = |ends: &[f64; 2]| ends[0] != ends[1];
@@ -128,7 +129,7 @@ impl Ramps {
         {
             let least = FEWEST_STEPS.min(steps.div_ceil(FEWEST_CHANGES)).max(1);
             let every = steps.div_ceil(MOST_CHANGES).max(least);
-            // Forces are evaluated anew, at steps at which long-range forces act.
+            // Changes of stiffness evaluate the forces, at steps at which long-range forces act.
             ramps.every = every.next_multiple_of(stage.long_range_every.max(1));
             ramps.values = steps.div_ceil(ramps.every).max(1);
         }
@@ -140,12 +141,12 @@ impl Ramps {
         self.every
     }
 
-    /// Whether something changes after so many steps, before the next one.
+    /// True if a value changes after so many steps, before the next one.
     pub fn is_due(&self, stage_step: u64) -> bool {
         self.every > 0 && stage_step > 0 && stage_step.is_multiple_of(self.every)
     }
 
-    /// Whether the stiffness of a restraint changes.
+    /// True if the stiffness of a restraint changes in the course of the stage.
     pub fn move_springs(&self) -> bool {
         self.stiffness.iter().any(|[first, last]| first != last)
     }
@@ -155,12 +156,12 @@ impl Ramps {
         self.stiffness.iter().map(|ends| self.between(*ends, step)).collect()
     }
 
-    /// k_B T of the thermostat in a step likewise; `None` where it does not change.
+    /// k_B T of the thermostat in a step of the stage, counted from 1; `None` where it does not change.
     pub fn thermal_energy(&self, step: u64) -> Option<f64> {
         self.thermal_energy.map(|ends| self.between(ends, step))
     }
 
-    /// The first value in the first steps, the last one in the last.
+    /// The value of a ramp in a step: the first value in the first steps, the last value in the last steps.
     fn between(&self, [first, last]: [f64; 2], step: u64) -> f64 {
         if first == last || self.values < 2 {
             return first;
@@ -183,8 +184,8 @@ mod tests {
         Springs::new(&distances)
     }
 
-    /// Both ends are reached whatever the number of steps, all stairs but the last are as long, none is
-    /// higher than another, and there are not too many.
+    /// A ramp reaches both ends whatever the number of steps, all its stairs but the last are equally long
+    /// and equally high, and there are not too many.
     #[test]
     fn ramps_lead_from_the_first_to_the_last_value() {
         let bussi = ThermostatInput::Bussi { temperature: 10.0, period: 1.0 };

@@ -1,48 +1,47 @@
-//! What a stage amounted to.
+//! Reports of stages.
 
 use crate::averages::{Estimate, Slope};
-use crate::warnings::Warning;
 use jostle_core::UnitSystem;
 use jostle_core::backend::Timings;
 use serde::{Deserialize, Serialize};
 
-/// What a stage amounted to; `summary.json` is made of these.
+/// Results of a stage; `summary.json` lists these reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageReport {
-    /// Its name.
+    /// Name of the stage.
     pub name: String,
-    /// Steps, or iterations, made.
+    /// Number of steps, or of iterations of a minimisation.
     pub steps: u64,
     /// Simulated time, in the unit of time.
     pub simulated: f64,
-    /// What the temperature was counted with.
+    /// Degrees of freedom, by which temperatures were computed.
     pub degrees_of_freedom: usize,
     /// Averages over the rows of `thermo.csv`.
     pub averages: Vec<Average>,
-    /// How fast the conserved quantity drifted.
+    /// Drift of the conserved quantity.
     pub drift: Option<EnergyDrift>,
-    /// How a minimisation ended.
+    /// Outcome of a minimisation.
     pub minimum: Option<Minimum>,
-    /// The energy that atoms got as restraints became stiffer or softer; `None` where none did.
+    /// Work on the atoms by changes of the stiffness of restraints; `None` where no stiffness changed.
     pub restraint_work: Option<f64>,
-    /// What was changed from outside while it ran: where it departs from its input.
+    /// Changes by command, in which the stage departs from its input.
     #[serde(default)]
     pub changes: Vec<TemperatureChange>,
-    /// Reasons to doubt it.
+    /// Warnings about the stage.
     #[serde(default)]
     pub warnings: Vec<Warning>,
-    /// How fast it went.
+    /// Speed of the stage.
     pub speed: Speed,
-    /// Where the time went.
+    /// Wall time by kind of work.
     pub time: TimeSpent,
 }
 
 /// The average of one quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Average {
-    /// The quantity, see [`crate::thermo::quantities`].
+    /// Name of the quantity, see [`crate::thermo::quantities`].
     pub quantity: String,
-    /// Its unit.
+    /// Unit of the quantity.
     pub unit: String,
     /// Mean and error; `None` if there were not enough rows for an error.
     pub estimate: Option<Estimate>,
@@ -51,20 +50,20 @@ pub struct Average {
 /// The drift of the conserved quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EnergyDrift {
-    /// In energy per unit of time, all atoms together.
+    /// Drift of the energy of all atoms, per unit of time.
     pub per_time: Slope,
-    /// Over the whole stage, relative to the mean kinetic energy.
+    /// Drift over the whole stage, relative to the mean kinetic energy.
     pub of_kinetic: f64,
-    /// In k_B T per nanosecond and degree of freedom, where units have seconds.
+    /// Drift in k_B T per nanosecond and degree of freedom, where the unit system has seconds.
     pub kt_per_ns_per_dof: Option<f64>,
 }
 
-/// Another temperature of a thermostat, as somebody wanted it while the stage ran.
+/// A change, by command, of the temperature of a thermostat during a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TemperatureChange {
-    /// After this step, counted over all stages.
+    /// Step after which the temperature changed, counted over all stages.
     pub step: u64,
-    /// The simulated time.
+    /// Simulated time of the change.
     pub time: f64,
     /// The temperature held until then.
     pub from: f64,
@@ -73,7 +72,8 @@ pub struct TemperatureChange {
 }
 
 impl TemperatureChange {
-    /// `the thermostat holds 120 K instead of 94.4 K after step 2000, as told from outside`
+    /// A sentence such as `the thermostat holds 120 K instead of 94.4 K after step 2000, as told from
+    /// outside`.
     pub fn describe(&self, unit: &str) -> String {
         let separator = if unit.is_empty() { "" } else { " " };
         let TemperatureChange { step, from, to, .. } = self;
@@ -83,10 +83,10 @@ impl TemperatureChange {
     }
 }
 
-/// How a minimisation ended.
+/// Outcome of a minimisation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Minimum {
-    /// Whether the tolerance was reached.
+    /// Convergence to the tolerance.
     pub outcome: Convergence,
     /// The largest force on an atom.
     pub largest_force: f64,
@@ -94,22 +94,71 @@ pub struct Minimum {
     pub potential: f64,
 }
 
-/// Whether a minimisation reached its tolerance.
+/// Convergence of a minimisation to its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Convergence {
-    /// It did.
+    /// The largest force is within the tolerance.
     Converged,
-    /// It ran out of steps before.
+    /// The steps were used up before.
     Unconverged,
 }
 
-/// How fast a stage went.
+/// A warning about a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Rule that gave the warning.
+    pub kind: WarningKind,
+    /// Sentence with numbers, and with the remedy, if there is one.
+    pub message: String,
+}
+
+/// The rules, by the names they have in `summary.json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarningKind {
+    /// The conserved quantity drifted.
+    Drift,
+    /// The halves of the stage differ by more than their errors allow.
+    NotSettled,
+    /// Too few rows are independent for errors to be more than rough.
+    FewSamples,
+    /// The temperature of the atoms is not that of the thermostat.
+    Temperature,
+    /// Atoms are much nearer to each other, or further apart, than they are large.
+    Spacing,
+    /// The time step is long for the fastest motion.
+    Timestep,
+    /// The barostat holds another pressure than the one that is printed.
+    Barostat,
+}
+
+impl WarningKind {
+    /// True for rules that need no step.
+    pub fn is_foreseen(self) -> bool {
+        match self {
+            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat => true,
+            WarningKind::Drift
+            | WarningKind::NotSettled
+            | WarningKind::FewSamples
+            | WarningKind::Temperature => false,
+        }
+    }
+}
+
+impl Warning {
+    /// A warning about a stage.
+    pub(crate) fn new(kind: WarningKind, stage: &str, message: impl std::fmt::Display) -> Self {
+        Warning { kind, message: format!("stage \"{stage}\": {message}") }
+    }
+}
+
+/// Speed of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Speed {
     /// Steps per second of wall time.
     pub steps_per_second: f64,
-    /// Simulated nanoseconds per day, where units have seconds.
+    /// Simulated nanoseconds per day, where the unit system has seconds.
     pub ns_per_day: Option<f64>,
     /// Million atom-steps per second.
     pub million_atom_steps_per_second: f64,
@@ -130,27 +179,27 @@ impl Speed {
     }
 }
 
-/// Where the wall time of a stage went, in seconds.
+/// Wall time of a stage by kind of work, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpent {
-    /// All of it.
+    /// Total wall time.
     pub total: f64,
-    /// Pair forces.
+    /// Time of pair forces.
     pub pair: f64,
-    /// Neighbour lists.
+    /// Time of neighbour lists.
     pub neighbors: f64,
-    /// Moving atoms, sums over velocities.
+    /// Time of the integration: moving atoms, sums over velocities.
     pub integrate: f64,
-    /// Rows, frames, checkpoints.
+    /// Time of output: rows, frames, checkpoints.
     pub output: f64,
-    /// Analysis while it runs (`measure`).
+    /// Time of the analysis during the run (`measure`).
     #[serde(default)]
     pub analysis: f64,
 }
 
 impl TimeSpent {
-    /// Whether it is known how the time of steps divides; a device that makes many of them on its
-    /// own does not tell.
+    /// True if the time of steps is known by kind of work; a device that makes many steps on its own reports
+    /// only their total.
     pub fn is_divided(&self) -> bool {
         self.neighbors + self.integrate > 0.0
     }

@@ -3,8 +3,11 @@
 
 use crate::atomic_file::{AppendFile, put_in_place, remove_leftovers, replace_file, write_temporary};
 use crate::checkpoint::Checkpoint;
-use crate::commands::{self, ANSWER_FILE, COMMAND_FILE, IssuedCommand};
+use crate::commands::{self, IssuedCommand};
 use crate::frames::{FrameWriter, OwnedFrame};
+use crate::run_files::{
+    CHECKPOINT, COMMAND_FILE, INPUT, LOG, OWN_FILES, PREVIOUS, START, SUMMARY, THERMO, trajectory_name,
+};
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -15,26 +18,13 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-const LOG: &str = "jostle.log";
-const THERMO: &str = "thermo.csv";
-pub(crate) const SUMMARY: &str = "summary.json";
-const INPUT: &str = "input.toml";
-/// The name of the last checkpoint in a run folder.
-pub const CHECKPOINT: &str = "latest.checkpoint";
-const START: &str = "start.xyz";
-const PREVIOUS: &str = "previous.checkpoint";
-
-/// The files every run may have; trajectories and results come on top.
-const OWN_FILES: [&str; 8] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS, ANSWER_FILE];
-
-/// What to do with a folder that is not empty.
+/// Treatment of a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
-    /// Leave it alone: an error.
+    /// Refuse the folder with an error.
     #[default]
     Refuse,
-    /// Replace the files of an earlier run; others are left alone, unless they are called like
-    /// one of the run's.
+    /// Replace the files of an earlier run; other files are kept, unless a file of the run has the same name.
     Replace,
 }
 
@@ -43,7 +33,7 @@ pub(crate) struct RunFolder {
     path: PathBuf,
     thermo: AppendFile,
     log: File,
-    /// Of the stage under way.
+    /// Trajectory of the stage under way.
     trajectory: Option<FrameWriter>,
     /// Names of the trajectories begun and of the results written so far.
     others: Vec<String>,
@@ -115,7 +105,7 @@ impl RunFolder {
         writeln!(self.log, "{line}").map_err(|e| Error::io("write", &path, &e))
     }
 
-    /// Writes the atoms as they are at the start, for viewers that want names beside a trajectory.
+    /// Writes the atoms at the start of the run, for viewers that need names beside a trajectory.
     pub(crate) fn start(&mut self, header: TrajectoryHeader, frame: &Frame) -> Result<()> {
         let mut writer = TrajectoryWriter::create(&self.path.join(START), TrajectoryFormat::Xyz, header)?;
         writer.write(frame)?;
@@ -139,7 +129,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Goes on with the trajectory of a stage; what was written after the checkpoint is cut off.
+    /// Resumes the trajectory of a stage; frames after the checkpoint are cut off.
     pub(crate) fn resume_trajectory(
         &mut self,
         index: usize,
@@ -175,7 +165,7 @@ impl RunFolder {
         self.trajectory.take().map_or(Ok(()), |mut trajectory| trajectory.settle())
     }
 
-    /// How far the trajectory of the stage under way had come when everything was last settled.
+    /// Length of the trajectory of the stage under way when the folder was last synced.
     pub(crate) fn trajectory_written(&self) -> Option<WrittenSoFar> {
         self.trajectory.as_ref().map(FrameWriter::written_so_far)
     }
@@ -186,7 +176,7 @@ impl RunFolder {
         own.chain(self.others.iter().map(String::as_str)).collect()
     }
 
-    /// Makes sure that all that was written is safely on the disk; the length of `thermo.csv`.
+    /// Syncs all files to the disk; returns the length of `thermo.csv`.
     pub(crate) fn settle(&mut self) -> Result<u64> {
         self.thermo.sync()?;
         if let Some(trajectory) = &mut self.trajectory {
@@ -195,8 +185,7 @@ impl RunFolder {
         Ok(self.thermo.length)
     }
 
-    /// Writes a checkpoint beside the last one, then puts it in its place; the last one is kept as
-    /// a backup.
+    /// Writes a checkpoint to a temporary file, then renames it; the last checkpoint is kept as a backup.
     pub(crate) fn save(&mut self, checkpoint: &Checkpoint) -> Result<PathBuf> {
         let (latest, previous) = (self.path.join(CHECKPOINT), self.path.join(PREVIOUS));
         let bytes = checkpoint.encode()?;
@@ -208,12 +197,12 @@ impl RunFolder {
         Ok(latest)
     }
 
-    /// See [`commands::take`].
+    /// Takes a command from the folder, see [`commands::take`].
     pub(crate) fn take_command(&self) -> Result<Option<IssuedCommand>> {
         commands::take(&self.path)
     }
 
-    /// See [`commands::answer`].
+    /// Answers a command, see [`commands::answer`].
     pub(crate) fn answer(&self, id: String, refused: Option<String>) -> Result<()> {
         commands::answer(&self.path, id, refused)
     }
@@ -224,7 +213,7 @@ impl RunFolder {
     }
 }
 
-/// Who lives in a folder.
+/// Content of a folder that is not empty.
 enum Occupant {
     Run,
     Other,
@@ -242,8 +231,8 @@ fn occupied(path: &Path) -> Result<Option<Occupant>> {
     Ok(Some(if path.join(LOG).is_file() { Occupant::Run } else { Occupant::Other }))
 }
 
-/// Opens the log and locks it for as long as the run lasts: two runs that write to one folder
-/// would destroy each other's files.
+/// Opens the log and locks it for the duration of the run: two runs in one folder would overwrite each
+/// other's files.
 fn open_log(path: &Path) -> Result<File> {
     let path = path.join(LOG);
     let opened = OpenOptions::new().append(true).create(true).open(&path);
@@ -256,7 +245,7 @@ fn open_log(path: &Path) -> Result<File> {
     }
 }
 
-/// A command that an earlier run has not heard is not for the next one.
+/// Removes a command that an earlier run has not taken; it is not meant for the next run.
 fn remove_stale_command(path: &Path) -> Result<()> {
     let command = path.join(COMMAND_FILE);
     match std::fs::remove_file(&command) {
@@ -265,16 +254,7 @@ fn remove_stale_command(path: &Path) -> Result<()> {
     }
 }
 
-/// What the summary of a run calls its status.
-pub(crate) fn status(path: &Path) -> Result<String> {
-    let file = path.join(SUMMARY);
-    let text = std::fs::read_to_string(&file).map_err(|e| Error::io("read", &file, &e))?;
-    let summary: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let status = summary["status"].as_str().map(String::from);
-    status.ok_or_else(|| Error::file(&file, "this is no summary of a run"))
-}
-
-/// Removes the files of an earlier run, and nothing else. The log stays: it is the lock.
+/// Removes the files of an earlier run, and no others. The log stays, since it is the lock.
 fn remove_run(path: &Path) -> Result<()> {
     let others = others_of(path);
     remove_temporary(path, &others);
@@ -289,7 +269,7 @@ fn remove_run(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what a run that was killed has left half written.
+/// Removes temporary files of a run that was killed.
 fn remove_temporary(path: &Path, others: &[String]) {
     let names: Vec<&str> = OWN_FILES.into_iter().chain(others.iter().map(String::as_str)).collect();
     remove_leftovers(path, &names);
@@ -305,23 +285,7 @@ fn others_of(path: &Path) -> Vec<String> {
     names.filter(plain).filter(|name| !OWN_FILES.contains(name)).map(String::from).collect()
 }
 
-/// What the files of a stage begin with: its name, where that can be the name of a file.
-pub(crate) fn stage_file(index: usize, stage: &str) -> String {
-    let odd = |c: char| !(c.is_alphanumeric() || "-_.+".contains(c));
-    let name = stage.replace(odd, "_");
-    if name != stage || name.starts_with('.') { format!("{}-{name}", index + 1) } else { name }
-}
-
-/// The file of a stage's trajectory.
-fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> String {
-    let (name, ending) = (stage_file(index, stage), format.extension());
-    match OWN_FILES.contains(&format!("{name}.{ending}").as_str()) {
-        true => format!("{}-{name}.{ending}", index + 1),
-        false => format!("{name}.{ending}"),
-    }
-}
-
-/// The newest checkpoint of a run that is whole, and a note if that is not the newest of all.
+/// The newest undamaged checkpoint of a run, and a note if the newest of all is damaged.
 pub(crate) fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<String>)> {
     let (latest, previous) = (path.join(CHECKPOINT), path.join(PREVIOUS));
     if !latest.exists() && !previous.exists() && path.join(LOG).is_file() {
@@ -379,16 +343,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stages_get_files_of_their_own() {
-        let name = |index, stage| trajectory_name(index, stage, TrajectoryFormat::Dcd);
-        assert_eq!(name(0, "sample"), "sample.dcd");
-        assert_eq!(name(1, "../up"), "2-.._up.dcd");
-        assert_eq!(name(2, "a b"), "3-a_b.dcd");
-        assert_ne!(name(2, "a b"), name(3, "a_b"));
-        assert_eq!(name(0, "..").split('.').next(), Some("1-"));
-    }
 
     #[test]
     fn numbers_read_back_as_they_were() {

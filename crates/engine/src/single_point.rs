@@ -11,15 +11,15 @@ use jostle_potentials::Forces;
 /// Energies and forces of one configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinglePoint {
-    /// Energies, temperature, pressure.
+    /// Energies, temperature and pressure.
     pub thermo: Thermo,
-    /// The names of `thermo.terms`.
+    /// Names of `thermo.terms`.
     pub term_names: Vec<String>,
     /// Virial tensor, an energy; see [`jostle_core::Energies::virial`].
     pub virial: SymTensor,
     /// The force on every atom, in the order of ids.
     pub forces: Vec<Vec3>,
-    /// What computed it.
+    /// Description of the device.
     pub device: String,
 }
 
@@ -48,14 +48,14 @@ pub fn single_point(
     device: DeviceInput,
     settings: Settings,
 ) -> Result<SinglePoint> {
-    // One evaluation is over before a GPU is ready: only where it is asked for.
+    // One evaluation takes less time than starting a GPU, which is therefore used only on request.
     let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
     single_point_by(units, system, forces, settings, |system, forces, settings| {
         device::open(device, system, forces, settings).map(|opened| opened.backend)
     })
 }
 
-/// The same by a backend that `open` makes.
+/// Computes energies and forces of a system as it is, on the backend that `open` makes.
 ///
 /// # Errors
 /// As for [`single_point`].
@@ -73,7 +73,7 @@ pub fn single_point_by(
     check_reciprocal_memory(&system, &forces)?;
     let mut backend = open(system, forces, settings)?;
     backend.update_neighbors()?;
-    // Velocities along distances that do not change are none, and degrees of freedom are counted so.
+    // Velocities along constraints are removed, as the degrees of freedom assume.
     backend.constrain_velocities(None)?;
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees.count(degrees.momentum);

@@ -1,22 +1,21 @@
 //! A stage under way.
 
+mod minimization;
+mod results;
+
 use crate::averages::{BlockAverage, Trend};
 use crate::barostat::BarostatState;
-use crate::checkpoint::Clock;
+use crate::clock::Clock;
 use crate::deformation::{deformed, strain};
 use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
-use crate::minimize::{
-    ConjugateGradient, ConstraintProjection, Fire, Lbfgs, Minimizer, VelocityMixing, largest_force,
-};
+use crate::minimize::{ConstraintProjection, Minimizer, largest_force};
 use crate::plausibility::ExternalWork;
 use crate::ramp::{Ramps, Springs};
-use crate::report::{
-    Average, Convergence, EnergyDrift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent,
-};
+use crate::report::{TemperatureChange, TimeSpent};
 use crate::step::{StepContext, evaluate_forces, step};
-use crate::thermo::{AtomMotion, Quantity, Thermo};
+use crate::thermo::AtomMotion;
 use crate::thermostat::{from_input, momentum};
-use crate::warnings::{Aging, Evidence, Role};
+use crate::warnings::{Aging, Evidence};
 use jostle_core::quantity::unit_name;
 use jostle_core::thermostat::NoseHoover;
 use jostle_core::{
@@ -27,51 +26,44 @@ use jostle_io::input::NamedChoice;
 use jostle_io::input::model::{self, Action, StageInput, ThermostatInput};
 use serde::{Deserialize, Serialize};
 
-/// All that has to be remembered from one step of a stage to the next.
+/// The state of a stage between two steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StageRun {
-    /// Steps done.
+    /// Number of steps done.
     pub stage_step: u64,
-    /// The simulated time at which it began.
+    /// Simulated time at the beginning of the stage.
     pub start_time: f64,
-    /// What temperatures are counted with.
+    /// Degrees of freedom, by which temperatures are computed.
     pub degrees_of_freedom: usize,
-    /// Where the time went.
+    /// Wall time by kind of work.
     pub time: TimeSpent,
-    /// The lengths and tilts of the box when it began.
+    /// Lengths and tilts of the box at the beginning of the stage.
     shape: [Vec3; 2],
     motion: Motion,
     barostat: Option<BarostatState>,
     ramps: Ramps,
-    /// The energy that atoms got as restraints became stiffer or softer.
+    /// Work on the atoms by changes of the stiffness of restraints.
     work: f64,
-    /// What was changed from outside.
+    /// Changes of the temperature by commands.
     pub changes: Vec<TemperatureChange>,
     averages: Vec<BlockAverage>,
     conserved: Trend,
     evidence: Evidence,
 }
 
-/// How the atoms move.
+/// Motion of the atoms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Motion {
     Dynamics(Thermostat),
-    /// With the velocities, by id, that the atoms get back at the end.
+    /// A minimiser, and the velocities, by id, that are restored at the end.
     Minimization(Minimizer, Vec<Vec3>),
 }
 
-/// The part of the shortest cut-off that an atom may move in one iteration of a minimisation:
-/// a tenth of sigma for a cut-off of 2.5 sigma.
-const LONGEST_MOVE: f64 = 0.04;
-
-/// The part of the shortest constraint likewise, so that molecules turn in small steps.
-const LONGEST_TURN: f64 = 0.2;
-
 impl StageRun {
-    /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
-    /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `degrees` its degrees of freedom
-    /// without a thermostat, `springs` the restraints of the system, `projection` what constraints bear, `work` what is done from outside. The text says what was changed, if that
-    /// was worth mentioning.
+    /// Begins a stage: brings the centre of mass to rest where momentum is conserved, and sets up the
+    /// thermostat or the minimiser. `degrees` are the degrees of freedom without restraints, `work` is
+    /// external work on the atoms. The text tells of a motion of the centre of mass that was removed, unless
+    /// it was mere rounding.
     pub(crate) fn begin(
         stage: &StageInput,
         backend: &mut dyn Backend,
@@ -87,7 +79,7 @@ impl StageRun {
         ),
     ) -> Result<(Self, Option<String>)> {
         springs.check(stage)?;
-        let degrees = if springs.hold_places(stage) { degrees.held() } else { degrees };
+        let degrees = if springs.hold_positions(stage) { degrees.held() } else { degrees };
         let changes = work == ExternalWork::Done || stage.deformation.is_some() || backend.has_contacts();
         let aging = if changes { Aging::Changes } else { Aging::Settles };
         let atoms = backend.n_atoms();
@@ -121,26 +113,9 @@ impl StageRun {
                 (Motion::Dynamics(thermostat), freedom)
             }
             Action::Minimize { timestep, minimizer, .. } => {
-                let state = backend.state()?;
-                let mut velocities = vec![[0.0; 3]; atoms];
-                for (id, v) in state.id.iter().zip(&state.velocity) {
-                    velocities[*id as usize] = *v;
-                }
-                backend.scale_velocities(0.0)?;
-                let longest_move = LONGEST_MOVE * shortest_cutoff;
-                let minimizer = match (minimizer, projection) {
-                    (model::Minimizer::Lbfgs, _) => Minimizer::Lbfgs(Lbfgs::new(longest_move)),
-                    (model::Minimizer::ConjugateGradient, _) => {
-                        Minimizer::ConjugateGradient(ConjugateGradient::new(longest_move))
-                    }
-                    (model::Minimizer::Fire, None) => {
-                        Minimizer::Fire(Fire::new(*timestep, longest_move, VelocityMixing::Forces))
-                    }
-                    (model::Minimizer::Fire, Some(projection)) => {
-                        let longest_move = longest_move.min(LONGEST_TURN * projection.shortest);
-                        Minimizer::Fire(Fire::new(*timestep, longest_move, VelocityMixing::Accelerations))
-                    }
-                };
+                let minimizer =
+                    minimization::new_minimizer(*minimizer, *timestep, shortest_cutoff, projection);
+                let velocities = minimization::set_aside_velocities(backend)?;
                 (Motion::Minimization(minimizer, velocities), degrees.count(degrees.momentum))
             }
         };
@@ -162,7 +137,7 @@ impl StageRun {
         Ok((run, note))
     }
 
-    /// Whether the stage is over.
+    /// True if the stage is finished.
     ///
     /// # Errors
     /// If the device failed.
@@ -180,8 +155,8 @@ impl StageRun {
         })
     }
 
-    /// Sets restraints to what they were in the last step, or are to be in the first one; forces that were
-    /// evaluated before are out of date.
+    /// Sets the stiffness of restraints to that of the last step or, at the beginning, of the first one;
+    /// forces must be evaluated anew.
     ///
     /// # Errors
     /// If the device has no restraints, or failed.
@@ -192,12 +167,22 @@ impl StageRun {
         }
     }
 
-    /// Time steps between two changes of temperature or restraints; 0: there are none.
+    /// Interval in steps of changes of temperature or stiffness; 0: there are none.
     pub(crate) fn ramps_every(&self) -> u64 {
         self.ramps.every()
     }
 
-    /// Changes temperature, restraints and the box, where that is due before the next step.
+    /// Interval in steps of changes of stiffness, which need energies; 0: there are none.
+    pub(crate) fn stiffness_every(&self) -> u64 {
+        if self.ramps.move_springs() { self.ramps.every() } else { 0 }
+    }
+
+    /// Interval in steps at which the barostat acts, which needs energies; 0: there is none.
+    pub(crate) fn barostat_every(&self) -> u64 {
+        self.barostat.as_ref().map_or(0, BarostatState::every)
+    }
+
+    /// Changes temperature, restraints and the box, where such changes are due before the next step.
     ///
     /// # Errors
     /// If a cut-off is more than half the smallest width of the new box, and those of a force
@@ -213,14 +198,14 @@ impl StageRun {
         if let (Some(barostat), Motion::Dynamics(thermostat)) = (&mut self.barostat, &mut self.motion)
             && barostat.is_due(self.stage_step)
         {
-            // It acts at steps at which long-range forces do.
+            // The barostat acts at steps at which long-range forces do.
             barostat.act(backend, thermostat, molecules, context, stage.long_range_every as f64)?;
         }
         self.deform(stage, backend)
     }
 
-    /// Another temperature of the thermostat, another stiffness of restraints. What the energy changes by as
-    /// atoms stay where they are is work done on them; energies must have been evaluated.
+    /// Changes the temperature of the thermostat and the stiffness of restraints. The change of the energy at
+    /// constant positions is work on the atoms; energies must have been evaluated.
     fn follow_ramps(&mut self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
         if !self.ramps.is_due(self.stage_step) {
             return Ok(());
@@ -234,7 +219,7 @@ impl StageRun {
         if !self.ramps.move_springs() {
             return Ok(());
         }
-        // Restraints are the last term.
+        // The energy of restraints is the last term.
         let energy = |backend: &dyn Backend| backend.energies().terms.last().copied().unwrap_or_default();
         let before = energy(backend);
         backend.set_stiffness(&self.ramps.stiffness(next))?;
@@ -258,7 +243,7 @@ impl StageRun {
         backend.compute_forces(Evaluate::Forces)
     }
 
-    /// The box when it began, given the box now.
+    /// The box at the beginning of the stage, given the present box.
     pub(crate) fn first_box(&self, now: &SimBox) -> Result<SimBox> {
         let [lengths, tilts] = self.shape;
         SimBox::new(now.origin(), lengths, tilts, now.periodic())
@@ -277,7 +262,8 @@ impl StageRun {
         }
     }
 
-    /// Makes all steps of a batch at once, if this is dynamics and the device can; likewise.
+    /// Makes all steps of a batch at once, if the stage is one of dynamics and the device can; the caller
+    /// counts them.
     pub(crate) fn advance_batch(
         &mut self,
         backend: &mut dyn Backend,
@@ -289,7 +275,7 @@ impl StageRun {
         }
     }
 
-    /// The simulated time after so many steps of it.
+    /// The simulated time after so many steps of the stage.
     pub(crate) fn time_at(&self, stage: &StageInput, stage_step: u64) -> f64 {
         match stage.action {
             Action::Dynamics { timestep, .. } => self.start_time + stage_step as f64 * timestep,
@@ -297,15 +283,8 @@ impl StageRun {
         }
     }
 
-    /// Whether energies must be known after so many steps, because the barostat acts then, or restraints
-    /// become stiffer or softer.
-    pub(crate) fn needs_energies_after(&self, stage_step: u64) -> bool {
-        self.barostat.as_ref().is_some_and(|barostat| barostat.is_due(stage_step))
-            || self.ramps.move_springs() && self.ramps.is_due(stage_step)
-    }
-
-    /// Whether velocities mean anything, and the energy drawn so far from the thermostat, as it was when
-    /// measured, by changes of the volume and from restraints.
+    /// Meaning of the velocities, and the energy drawn so far from the thermostat, by changes of the volume
+    /// and from restraints; `measured` is the thermostat at the measurement, if not the present one.
     pub(crate) fn atoms(&self, measured: Option<&Thermostat>) -> AtomMotion {
         let from_volume = self.barostat.as_ref().map_or(0.0, |barostat| barostat.energy);
         match &self.motion {
@@ -317,7 +296,7 @@ impl StageRun {
         }
     }
 
-    /// The temperature that a thermostat holds the atoms at.
+    /// The temperature of the thermostat, if there is one.
     pub(crate) fn temperature(&self, units: UnitSystem) -> Option<f64> {
         match &self.motion {
             Motion::Dynamics(thermostat) => thermostat.thermal_energy().map(|kt| kt / units.boltzmann()),
@@ -325,10 +304,10 @@ impl StageRun {
         }
     }
 
-    /// Holds another temperature from now on; the one held so far.
+    /// Changes the temperature of the thermostat; returns the previous one.
     ///
     /// # Errors
-    /// If nothing holds a temperature, or this one makes no sense; nothing is changed then.
+    /// If there is no thermostat, or the temperature makes no sense; nothing is changed then.
     pub(crate) fn set_temperature(
         &mut self,
         stage: &StageInput,
@@ -366,38 +345,7 @@ impl StageRun {
         Ok(before)
     }
 
-    /// Looks at a measurement in passing.
-    ///
-    /// # Errors
-    /// Those of [`Evidence::watch`].
-    pub(crate) fn watch(&mut self, thermo: &Thermo, units: UnitSystem) -> Result<()> {
-        let target = self.temperature(units);
-        match self.motion {
-            Motion::Dynamics(_) => self.evidence.watch(thermo, target, units),
-            Motion::Minimization(..) => Ok(()),
-        }
-    }
-
-    /// Takes a measurement into the averages.
-    pub(crate) fn record(&mut self, thermo: &Thermo, units: UnitSystem) {
-        if matches!(self.motion, Motion::Minimization(..)) {
-            return;
-        }
-        self.evidence.record(thermo, self.temperature(units));
-        for (k, value) in thermo.values().enumerate() {
-            if k == self.averages.len() {
-                self.averages.push(BlockAverage::default());
-            }
-            if let Some(value) = value {
-                self.averages[k].add(value);
-            }
-        }
-        if let Some(conserved) = thermo.conserved {
-            self.conserved.add(thermo.time - self.start_time, conserved);
-        }
-    }
-
-    /// Ends the stage; atoms that were minimised get their velocities back.
+    /// Ends the stage; after a minimisation the velocities are restored.
     pub(crate) fn end(&self, backend: &mut dyn Backend) -> Result<()> {
         let Motion::Minimization(_, velocities) = &self.motion else { return Ok(()) };
         let mut state = backend.state()?.clone();
@@ -407,71 +355,9 @@ impl StageRun {
         backend.set_state(state)?;
         backend.update_neighbors()
     }
-
-    /// What the stage has amounted to so far, with what is doubtful about it in its role.
-    pub(crate) fn report(
-        &self,
-        stage: &StageInput,
-        role: Role,
-        backend: &mut dyn Backend,
-        quantities: &[Quantity],
-        units: UnitSystem,
-        projection: Option<&ConstraintProjection>,
-    ) -> Result<StageReport> {
-        let averages: Vec<Average> = quantities
-            .iter()
-            .zip(&self.averages)
-            .map(|(q, average)| Average {
-                quantity: q.name.clone(),
-                unit: q.unit.clone(),
-                estimate: average.estimate(),
-            })
-            .collect();
-        let simulated = self.time_at(stage, self.stage_step) - self.start_time;
-        let (timestep, minimum) = match stage.action {
-            Action::Dynamics { timestep, .. } => (timestep, None),
-            Action::Minimize { force_tolerance, .. } => {
-                backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-                let largest_force = largest_force(backend, projection)?;
-                let outcome = match largest_force <= force_tolerance {
-                    true => Convergence::Converged,
-                    false => Convergence::Unconverged,
-                };
-                (0.0, Some(Minimum { outcome, largest_force, potential: backend.energies().potential() }))
-            }
-        };
-        let mut report = StageReport {
-            name: stage.name.clone(),
-            steps: self.stage_step,
-            simulated,
-            degrees_of_freedom: self.degrees_of_freedom,
-            drift: self.drift(simulated, &averages, units),
-            averages,
-            minimum,
-            restraint_work: self.ramps.move_springs().then_some(self.work),
-            changes: self.changes.clone(),
-            warnings: Vec::new(),
-            speed: Speed::of(self.stage_step, self.time.total, backend.n_atoms(), timestep, units),
-            time: self.time,
-        };
-        report.warnings = self.evidence.warnings(&report, role);
-        Ok(report)
-    }
-
-    fn drift(&self, simulated: f64, averages: &[Average], units: UnitSystem) -> Option<EnergyDrift> {
-        let per_time = self.conserved.slope()?;
-        let kinetic = averages.iter().find(|a| a.quantity == "kinetic")?.estimate?.mean;
-        let thermal_energy = 2.0 * kinetic / self.degrees_of_freedom as f64;
-        let per_freedom = per_time.slope / thermal_energy / self.degrees_of_freedom as f64;
-        Some(EnergyDrift {
-            per_time,
-            of_kinetic: per_time.slope * simulated / kinetic,
-            kt_per_ns_per_dof: units.nanoseconds().map(|ns| per_freedom / ns),
-        })
-    }
 }
 
-/// Takes the motion of the centre of mass away; says so unless it was mere rounding.
+/// Removes the motion of the centre of mass; returns a note unless it was mere rounding.
 fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Result<Option<String>> {
     let sums = backend.kinetic()?;
     backend.shift_velocities(sums.momentum.map(|p| -p / total_mass))?;
@@ -481,7 +367,7 @@ fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Result<Opt
     }))
 }
 
-/// Refuses a stage that cannot keep constraints, or points that follow atoms.
+/// Refuses a stage that cannot keep constraints or virtual sites.
 pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Result<()> {
     if topology.constraints.is_empty() && topology.virtual_sites.is_empty() {
         return Ok(());

@@ -3,29 +3,29 @@
 use crate::thermostat::{after_drift, before_drift, end_step};
 use jostle_core::{Backend, ClosingKick, Evaluate, NoiseKey, Result, Thermostat};
 
-/// A step under way: its number, its length, and what else depends on it.
+/// Number and length of a step, and the seed of its random numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepContext {
-    /// The seed of the run.
+    /// Seed of the run.
     pub seed: u64,
-    /// The step, counted over all stages, that this one completes.
+    /// Number of the step, counted over all stages from 1.
     pub step: u64,
-    /// Its length.
+    /// Length of the step.
     pub timestep: f64,
-    /// The weight of long-range forces where it ends, see [`jostle_core::RespaSchedule`].
+    /// Weight of long-range forces at the end of the step, see [`jostle_core::RespaSchedule`].
     pub long_range_weight: f64,
 }
 
-/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a thermostat that scales velocities when
-/// atoms have moved or, where it is noise on atoms or between them, in the middle of that (BAOAB;
-/// Leimkuhler and Matthews 2013), as is the friction of grains. Constraints are satisfied after every
-/// drift and, by velocities, after every kick that ends a step (RATTLE; Andersen 1983; Leimkuhler and
-/// Matthews 2016). After noise they need not be: what RATTLE would take is along the distances before a drift, as is what is made up for after
-/// it, so that atoms come to the same places, and by these to the same velocities. The forces at the
-/// start of the step are those of the last evaluation.
+/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a thermostat that scales velocities when atoms
+/// have moved or, where it is noise on atoms or between them, in the middle of that (BAOAB; Leimkuhler and
+/// Matthews 2013), as is the friction of grains. Constraints are satisfied after every drift and, by
+/// velocities, after every kick that ends a step (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). After
+/// noise they need not be: what RATTLE would take is along the distances before a drift, as is what is made
+/// up for after it, so that atoms come to the same places, and by these to the same velocities. The forces at
+/// the start of the step are those of the last evaluation.
 ///
 /// # Errors
-/// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`.
+/// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
 pub fn step(
     backend: &mut dyn Backend,
     thermostat: &mut Thermostat,
@@ -80,11 +80,11 @@ pub fn step(
     end_step(thermostat, backend, context)
 }
 
-/// Forces, with this weight of the long range. Energies and virial are those of long-range forces as they
-/// are, with what constraints bear in the kick that is to end a step, if there is one.
+/// Evaluates forces with this weight of long-range forces. Energies and virial take long-range forces at
+/// weight 1, with the virial of constraints in the kick that is to end a step, if there is one.
 ///
 /// # Errors
-/// Those of `ForceEvaluation::compute_forces`.
+/// As for [`jostle_core::ForceEvaluation::compute_forces`].
 pub fn evaluate_forces(
     backend: &mut dyn Backend,
     mut evaluate: Evaluate,

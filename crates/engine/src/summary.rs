@@ -1,13 +1,13 @@
-//! A stage's report for people.
+//! Text of the report of a stage.
 
 use crate::report::{Convergence, StageReport};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, UnitSystem};
 
-/// The averages worth showing.
+/// Names of the averages that are shown.
 const SHOWN: [&str; 5] = ["temperature", "potential", "total", "pressure", "density"];
 
-/// One line: how many steps, and how fast they went.
+/// Line with the number of steps of a stage and its speed.
 pub fn headline(report: &StageReport) -> String {
     let speed = &report.speed;
     let mut text = format!(
@@ -20,7 +20,7 @@ pub fn headline(report: &StageReport) -> String {
     text + &format!(", {:.2} million atom-steps/s", speed.million_atom_steps_per_second)
 }
 
-/// A few lines: averages with their errors, the drift or the minimum, where the time went.
+/// Lines with averages and their errors, the drift or the minimum, and the parts of the time.
 pub fn findings(report: &StageReport, units: UnitSystem) -> String {
     let mut lines = Vec::new();
     let mut line =
@@ -28,7 +28,7 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
     for average in report.averages.iter().filter(|a| SHOWN.contains(&a.quantity.as_str())) {
         let Some(e) = average.estimate else { continue };
         if average.quantity == "density" && e.error <= 1e-12 * e.mean {
-            // That of a box that keeps its volume.
+            // The density of a box of constant volume.
             continue;
         }
         line(&average.quantity, format!("{} {}", with_error(e.mean, e.error), average.unit));
@@ -77,8 +77,8 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
         if time.analysis > 0.0 {
             parts.push(("analysis", time.analysis));
         }
-        let share = |(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total);
-        line("time", parts.into_iter().map(share).collect::<Vec<_>>().join(", "));
+        let percent = |(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total);
+        line("time", parts.into_iter().map(percent).collect::<Vec<_>>().join(", "));
     }
     lines.join("\n")
 }
@@ -93,7 +93,7 @@ pub fn with_error(mean: f64, error: f64) -> String {
     }
     let decade = |x: f64| if x == 0.0 { 0 } else { x.abs().log10().floor() as i32 };
     if error < 1e-9 * mean.abs() {
-        // Rounding: it never changed.
+        // The quantity is constant but for rounding.
         return format!("{mean:.0$}", (8 - decade(mean)).clamp(0, 15) as usize);
     }
     // A common power of ten where plain digits would be many.

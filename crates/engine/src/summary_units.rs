@@ -4,12 +4,13 @@ use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, UnitSystem};
 use serde_json::{Map, Value};
 
-/// Version of the layout of `summary.json`. It grows when a key changes its meaning or goes, not when
-/// one is added.
+/// Version of the layout of `summary.json`. The version grows when a key changes its meaning or is removed,
+/// not when a key is added.
 pub const SUMMARY_VERSION: u32 = 1;
 
-/// The unit of every number of the summary that has none beside it, by the name of its key or of an object
-/// around it: `""` for counts and ratios. A mean and its error have the `unit` beside their `quantity`.
+/// Units of the numbers of the summary that have no unit beside them, by the name of their key or of an
+/// object around it: `""` for counts and ratios. A mean and its error have the `unit` beside their
+/// `quantity`.
 pub(crate) fn summary_units(units: UnitSystem) -> Value {
     let of = |dimension| unit_name(units, dimension);
     let time = of(Dimension::TIME);

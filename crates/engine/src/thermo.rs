@@ -1,8 +1,8 @@
-//! What is measured of the system as a whole: one list of quantities serves the columns of
-//! `thermo.csv`, the averages and the summary.
+//! Thermodynamic quantities of the system: one list of quantities serves the columns of `thermo.csv`, the
+//! averages and the summary.
 
 use crate::deformation::stress;
-use crate::measure::unbroken;
+use crate::positions::unwrapped_position;
 use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
@@ -15,13 +15,14 @@ use jostle_potentials::Forces;
 /// A quantity with its name and unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantity {
-    /// Its name in `thermo.csv` and `summary.json`.
+    /// Name in `thermo.csv` and `summary.json`.
     pub name: String,
-    /// Its unit; empty in reduced units.
+    /// Unit; empty in reduced units.
     pub unit: String,
 }
 
-/// The system as a whole at one step, in user units. Energies are those of all atoms together.
+/// Thermodynamic quantities of the system at one step, in user units. Energies are those of all atoms
+/// together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Thermo {
     /// The step, counted over all stages.
@@ -36,45 +37,45 @@ pub struct Thermo {
     pub potential: f64,
     /// Potential energy of each force, in the order of the input.
     pub terms: Vec<f64>,
-    /// Energy of grains that turn; `None` where nothing turns.
+    /// Rotational energy of grains; `None` without grains.
     pub rotational: Option<f64>,
     /// Kinetic, rotational and potential energy.
     pub total: f64,
-    /// What should stay constant: the total energy less what was drawn from thermostat and barostat.
-    /// `None` for Langevin dynamics, minimisation and grains, which conserve nothing.
+    /// Conserved quantity: the total energy less the energy drawn from thermostat and barostat. `None` for
+    /// Langevin dynamics, minimisation and grains, which have no conserved quantity.
     pub conserved: Option<f64>,
-    /// (2 K + W) / 3 V; `None` in a box that is open along an axis and so has no volume, and with
+    /// Pressure (2 K + W) / 3 V; `None` in a box that is open along an axis and so has no volume, and with
     /// constraints before the first step.
     pub pressure: Option<f64>,
-    /// The pressure tensor, likewise.
+    /// Pressure tensor; `None` where the pressure is.
     pub pressure_tensor: Option<SymTensor>,
-    /// The volume of the box; `None` if it is open along an axis.
+    /// Volume of the box; `None` if the box is open along an axis.
     pub volume: Option<f64>,
-    /// Mass per volume, in the unit of [`UnitSystem::density_to_user`], likewise.
+    /// Mass per volume, in the unit of [`UnitSystem::density_to_user`]; `None` where the volume is.
     pub density: Option<f64>,
-    /// The strain of a box that changes its shape, since the stage began.
+    /// Strain of a deformed box since the beginning of the stage.
     pub strain: Option<f64>,
-    /// The stress that it works against: for tension the stress along the axis less the mean of
-    /// the others, for shear that in the plane.
+    /// Stress conjugate to the strain: for tension the stress along the axis less the mean of the other two,
+    /// for shear the stress in the plane.
     pub stress: Option<f64>,
-    /// Total momentum, mass in user units.
+    /// Total momentum, with the mass in user units.
     pub momentum: Vec3,
-    /// The groups that are reported, in the order of the input; empty where no row is due.
+    /// Groups that are reported, in the order of the input; empty where no row is due.
     pub groups: Vec<GroupThermo>,
 }
 
-/// A group at one step.
+/// Thermodynamic quantities of a group at one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroupThermo {
-    /// Kinetic energy over half the degrees of freedom, over k_B; `None` where nothing is free.
+    /// Kinetic energy over half the degrees of freedom, over k_B; `None` without degrees of freedom.
     pub temperature: Option<f64>,
     /// Kinetic energy of the atoms that forces move.
     pub kinetic: f64,
-    /// The centre of mass, on the unbroken paths of the atoms.
+    /// Centre of mass, by unwrapped positions.
     pub center: Vec3,
 }
 
-/// What a [`Thermo`] needs besides the sums of a backend.
+/// Input of a [`Thermo`] besides the sums of a backend.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThermoInput {
     pub units: UnitSystem,
@@ -82,30 +83,30 @@ pub(crate) struct ThermoInput {
     pub atoms: AtomMotion,
     pub step: u64,
     pub time: f64,
-    /// The mass of all atoms.
+    /// Total mass of the atoms.
     pub mass: f64,
-    /// How the box is being deformed, and how much it is now.
+    /// Kind of the deformation of the box and its present strain.
     pub strain: Option<(Strain, f64)>,
 }
 
-/// Whether velocities mean anything.
+/// Meaning of the velocities of the atoms.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AtomMotion {
-    /// They do. With the heat drawn from the thermostat, where it is known; see
+    /// Velocities of dynamics, with the heat drawn from the thermostat, where it is known; see
     /// [`jostle_core::Thermostat::heat`].
     Moving { heat: Option<f64> },
-    /// They are a minimiser's own: the atoms count as at rest.
+    /// Auxiliary velocities of a minimiser: the atoms count as at rest.
     AtRest,
 }
 
 impl ThermoInput {
-    /// Reads the sums of the last evaluation, which must have included energies.
+    /// Quantities from the last evaluation of a backend, which must have included energies.
     pub(crate) fn read(&self, backend: &mut dyn Backend) -> Result<Thermo> {
         let sums = backend.kinetic()?;
         Ok(self.convert(backend.simbox(), backend.energies(), &sums))
     }
 
-    /// Makes a measurement of sums.
+    /// Quantities from energies and kinetic sums.
     pub(crate) fn convert(&self, simbox: &SimBox, energies: &Energies, sums: &Kinetic) -> Thermo {
         let (sums, heat) = match self.atoms {
             AtomMotion::Moving { heat } => (*sums, heat),
@@ -150,16 +151,16 @@ impl ThermoInput {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reported {
     pub name: String,
-    /// Ids.
+    /// Ids of the atoms.
     atoms: Vec<u32>,
-    /// By atom of the group, its mass, and that as far as forces move it.
+    /// Mass of each atom of the group, and mass that counts for the kinetic energy: zero for driven atoms.
     masses: Vec<[f64; 2]>,
     degrees_of_freedom: f64,
 }
 
 impl Reported {
-    /// A group of a system. A constraint takes half a degree of freedom from each of its atoms that
-    /// forces move, or all of one from the only one.
+    /// A group of a system. A constraint removes half a degree of freedom from each of its two atoms, or a
+    /// whole one where forces move only one of them.
     pub fn new(group: &Group, system: &System) -> Self {
         let index_by_id = system.state.index_by_id();
         let moves = |id: u32| system.driven(index_by_id[id as usize]).is_none();
@@ -176,7 +177,7 @@ impl Reported {
         Reported { name, masses: masses.collect(), atoms, degrees_of_freedom }
     }
 
-    /// What it does now; `index_by_id` is that of the state.
+    /// Present quantities of the group; `index_by_id` belongs to the state.
     pub fn measure(
         &self,
         units: UnitSystem,
@@ -188,7 +189,7 @@ impl Reported {
         let (mut kinetic, mut total, mut center) = (0.0, 0.0, [0.0; 3]);
         for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
             let index = index_by_id[*id as usize];
-            let (v, r) = (state.velocity[index], unbroken(simbox, state, index));
+            let (v, r) = (state.velocity[index], unwrapped_position(simbox, state, index));
             kinetic += 0.5 * moving * v.iter().map(|v| v * v).sum::<f64>();
             total += mass;
             center = std::array::from_fn(|k| center[k] + mass * r[k]);
@@ -247,8 +248,8 @@ pub fn quantities<'a>(
     list
 }
 
-/// Names for the energies of the forces: the potential's, with a number where there are several
-/// of a kind.
+/// Names of the energies of forces: the name of the potential, with a number where there are several of a
+/// kind.
 pub fn term_names(forces: &Forces) -> Vec<String> {
     let kinds = forces.kinds();
     let mut names = Vec::new();
@@ -264,12 +265,12 @@ pub fn term_names(forces: &Forces) -> Vec<String> {
 }
 
 impl Thermo {
-    /// The same where the virial is not known.
+    /// These quantities without the pressure, where the virial is not known.
     pub(crate) fn without_pressure(self) -> Self {
         Thermo { pressure: None, pressure_tensor: None, stress: None, ..self }
     }
 
-    /// What measures of the system as a whole see of it.
+    /// Input of measures of the whole system.
     pub(crate) fn whole(&self, units: UnitSystem, degrees_of_freedom: usize) -> Whole {
         let pressure = self.pressure_tensor.map(|tensor| tensor.map(|p| p / units.pressure_to_user(1.0)));
         Whole { kinetic: self.kinetic, total: self.total, degrees_of_freedom, pressure, dipole: None }

@@ -1,128 +1,81 @@
-//! Reasons to doubt a run, found in its numbers. Every rule is a function of plain numbers, used by the run
-//! itself as by what reports about it; `plausibility.rs` has those that need no step.
+//! Warnings about a run, from its results. Every rule is a function of plain numbers, used by the run itself
+//! and by reports about it; `plausibility.rs` has the rules that need no step.
 
 use crate::averages::Confidence;
-use crate::report::{Average, EnergyDrift, StageReport};
+use crate::report::{Average, EnergyDrift, StageReport, Warning, WarningKind};
 use crate::thermo::Thermo;
 use jostle_analysis::series::{Series, halves};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use serde::{Deserialize, Serialize};
 
-/// A drift of so much of the kinetic energy over a stage is worth a word,
+/// Drift over a stage, relative to the kinetic energy, above which a warning is given if the drift is
+/// significant.
 const DRIFT: f64 = 5e-3;
-/// where it is so many errors large and comes from so many rows.
+/// Size of a significant drift, in standard errors.
 const DRIFT_ERRORS: f64 = 3.0;
+/// Fewest rows of a significant drift.
 const DRIFT_ROWS: u64 = 10;
-/// A drift of so much is worth one however it scatters.
+/// Drift above which a warning is given in any case.
 const LARGE_DRIFT: f64 = 0.1;
-/// Halves of a stage that are so many errors apart are not the same state: of 10,000 sound ones,
-/// one would be.
+/// Difference of the halves of a stage, in standard errors, above which a warning is given: one in 10,000
+/// stages in equilibrium exceeds it.
 const APART: f64 = 4.0;
-/// With fewer rows halves are not compared.
+/// Fewest rows whose halves are compared.
 const ROWS: usize = 40;
-/// How far the temperature of atoms may be from that of the thermostat: where averages are taken, time
-/// steps that are long for good reasons make some percent;
+/// Largest relative difference of the temperature from that of the thermostat in the last stage; long time
+/// steps cause some percent.
 const WARMER: f64 = 0.05;
-/// before that, it is still on its way.
+/// Largest relative difference of the temperature in earlier stages, which may still relax.
 const MUCH_WARMER: f64 = 0.5;
-/// A temperature that has grown by this factor,
+/// Growth of the temperature at which a run ends as unstable,
 const HOTTER: f64 = 10.0;
-/// with so much of the kinetic energy out of nothing, will not come back.
-const FROM_NOTHING: f64 = 0.5;
-/// The quantities whose averages and halves are looked at.
-const LOOKED_AT: [&str; 4] = ["temperature", "potential", "pressure", "density"];
+/// and growth of the conserved quantity, over the largest kinetic energy, at which it does.
+const ENERGY_GROWTH: f64 = 0.5;
+/// Quantities whose averages and halves are checked.
+const CHECKED: [&str; 4] = ["temperature", "potential", "pressure", "density"];
 
-/// A reason to doubt a stage.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Warning {
-    /// The rule it comes from.
-    pub kind: WarningKind,
-    /// A sentence with numbers, and with the remedy, if there is one.
-    pub message: String,
-}
-
-/// The rules, by the names they have in `summary.json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WarningKind {
-    /// The conserved quantity drifted.
-    Drift,
-    /// The halves of the stage differ by more than their errors allow.
-    NotSettled,
-    /// Too few rows are independent for errors to be more than rough.
-    FewSamples,
-    /// The temperature of the atoms is not that of the thermostat.
-    Temperature,
-    /// Atoms are much nearer to each other, or further apart, than they are large.
-    Spacing,
-    /// The time step is long for the fastest motion.
-    Timestep,
-    /// The barostat holds another pressure than the one that is printed.
-    Barostat,
-}
-
-impl WarningKind {
-    /// Whether it is found before the first step.
-    pub fn is_foreseen(self) -> bool {
-        match self {
-            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat => true,
-            WarningKind::Drift
-            | WarningKind::NotSettled
-            | WarningKind::FewSamples
-            | WarningKind::Temperature => false,
-        }
-    }
-}
-
-impl Warning {
-    /// A warning about a stage.
-    pub(crate) fn new(kind: WarningKind, stage: &str, message: impl std::fmt::Display) -> Self {
-        Warning { kind, message: format!("stage \"{stage}\": {message}") }
-    }
-}
-
-/// The part that a stage has in a run.
+/// Role of a stage in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Others follow: it is there to change something.
+    /// A stage before the last one.
     Preparation,
-    /// It is the last one, of which averages are taken.
+    /// The last stage, whose averages are the results.
     Production,
 }
 
-/// What the rules need to know of the rows of a stage.
+/// Data of the rows of a stage for the rules.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Evidence {
-    /// Those of [`LOOKED_AT`], in that order.
+    /// Series of the quantities of [`CHECKED`], in that order.
     series: [Series; 4],
-    /// The temperature over that of the thermostat.
+    /// Temperature over that of the thermostat.
     ratio: Series,
-    /// The lowest and the highest temperature that a thermostat was told to hold.
+    /// Lowest and highest temperature of the thermostat.
     targets: Option<[f64; 2]>,
-    /// The temperature and what should stay constant at the first row.
+    /// Temperature and conserved quantity of the first row.
     first: Option<[f64; 2]>,
     most_kinetic: f64,
     aging: Aging,
 }
 
-/// Whether a stage can settle at all.
+/// Approach of a stage to equilibrium.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Aging {
-    /// It can.
+    /// The system can reach equilibrium.
     #[default]
     Settles,
-    /// Something changes it all the time: a box that is deformed, grains that lose their energy.
+    /// The system changes all the time: a box is deformed, or grains lose their energy.
     Changes,
 }
 
 impl Evidence {
-    /// Nothing yet.
+    /// Data without rows.
     pub fn new(aging: Aging) -> Self {
         Evidence { aging, ..Evidence::default() }
     }
 
-    /// Takes a row, at the temperature that a thermostat is to hold, if there is one.
+    /// Adds a row; `target` is the temperature of the thermostat, if there is one.
     pub fn record(&mut self, thermo: &Thermo, target: Option<f64>) {
         let values = [Some(thermo.temperature), Some(thermo.potential), thermo.pressure, thermo.density];
         for (series, value) in self.series.iter_mut().zip(values) {
@@ -137,18 +90,18 @@ impl Evidence {
         }
     }
 
-    /// Looks at a row in passing.
+    /// Checks the stability of the integration by a row.
     ///
     /// # Errors
-    /// If the atoms have become many times hotter than they were and than a thermostat holds them, by energy
-    /// out of nothing: the errors of the time steps.
+    /// If the temperature has become many times higher than at the beginning and than that of the thermostat, with
+    /// a growth of the conserved quantity, which can come only from errors of the integration.
     pub fn watch(&mut self, thermo: &Thermo, target: Option<f64>, units: UnitSystem) -> Result<()> {
         let energy = thermo.conserved.unwrap_or(thermo.total);
         let [start, before] = *self.first.get_or_insert([thermo.temperature, energy]);
         self.most_kinetic = self.most_kinetic.max(thermo.kinetic);
         let (now, gained) = (thermo.temperature, energy - before);
         let limit = HOTTER * start.max(target.unwrap_or(0.0));
-        if self.aging == Aging::Changes || now <= limit || gained <= FROM_NOTHING * self.most_kinetic {
+        if self.aging == Aging::Changes || now <= limit || gained <= ENERGY_GROWTH * self.most_kinetic {
             return Ok(());
         }
         let [heat, degree] = [Dimension::ENERGY, Dimension::TEMPERATURE].map(|d| spaced(units, d));
@@ -163,7 +116,7 @@ impl Evidence {
         ))
     }
 
-    /// All that is wrong with a stage that amounted to this.
+    /// All warnings about a stage with this report.
     pub fn warnings(&self, report: &StageReport, role: Role) -> Vec<Warning> {
         let stage = report.name.as_str();
         let conserved = report.averages.iter().find(|a| a.quantity == "conserved").and_then(|a| a.estimate);
@@ -174,7 +127,7 @@ impl Evidence {
         if role == Role::Production && self.aging == Aging::Settles {
             found.extend(few_samples(stage, &report.averages));
             if self.targets.is_none_or(|[low, high]| low == high) {
-                let halves = LOOKED_AT.iter().zip(&self.series);
+                let halves = CHECKED.iter().zip(&self.series);
                 found.extend(halves.filter_map(|(name, s)| not_settled(stage, name, s.means())));
             }
         }
@@ -182,7 +135,7 @@ impl Evidence {
     }
 }
 
-/// The conserved quantity drifted, as judged by so many rows.
+/// Warning about a drift of the conserved quantity, from so many rows.
 pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64) -> Option<Warning> {
     let (part, slope) = (drift.of_kinetic.abs(), drift.per_time);
     let certain = rows >= DRIFT_ROWS && slope.slope.abs() > DRIFT_ERRORS * slope.error;
@@ -195,13 +148,13 @@ pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64) -> Option<Warning> {
     })
 }
 
-/// Errors of averages are rough.
+/// Warning about averages whose errors are rough.
 pub fn few_samples(stage: &str, averages: &[Average]) -> Option<Warning> {
     let poor = |a: &&Average| {
         a.estimate.is_some_and(|e| e.confidence == Confidence::Poor && e.error > 1e-9 * e.mean.abs())
     };
     let names = averages.iter().filter(poor).map(|a| a.quantity.as_str());
-    let names: Vec<&str> = names.filter(|name| LOOKED_AT.contains(name)).collect();
+    let names: Vec<&str> = names.filter(|name| CHECKED.contains(name)).collect();
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
         let message = format!("too few independent rows for the errors of {names} to be more than rough");
@@ -209,7 +162,7 @@ pub fn few_samples(stage: &str, averages: &[Average]) -> Option<Warning> {
     })
 }
 
-/// The halves of a series of rows, or of means of equally many, are not the same.
+/// Warning about a series of rows, or of means of equally many rows, whose halves differ.
 pub fn not_settled(stage: &str, quantity: &str, values: &[f64]) -> Option<Warning> {
     if values.len() < ROWS {
         return None;
@@ -226,7 +179,7 @@ pub fn not_settled(stage: &str, quantity: &str, values: &[f64]) -> Option<Warnin
     })
 }
 
-/// The temperature over that of the thermostat is not one.
+/// Warning about ratios of the temperature to that of the thermostat that are far from one.
 pub(crate) fn far_from_thermostat(stage: &str, ratios: &[f64], role: Role) -> Option<Warning> {
     let allowed = if role == Role::Production { WARMER } else { MUCH_WARMER };
     if ratios.len() < ROWS {
@@ -261,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_seen_and_noise_is_not() {
+    fn a_jump_is_found_and_noise_is_not() {
         for rows in [39, 40, 400, 10_000] {
             let (mut random, mut sound, mut broken) = (noise(rows), Series::default(), Series::default());
             for k in 0..rows {
@@ -302,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_are_few() {
+    fn averages_over_few_rows_give_a_warning() {
         let average = |quantity: &str, rows: u64| {
             let (mut random, mut average) = (noise(rows), BlockAverage::default());
             (0..rows).for_each(|_| average.add(5.0 + random()));
@@ -313,9 +266,9 @@ mod tests {
         assert!(found.message.contains("errors of pressure"), "{}", found.message);
     }
 
-    /// Heat that comes from potential energy or a thermostat is sound, whatever the temperature.
+    /// Heat from potential energy or from a thermostat ends no run, whatever the temperature.
     #[test]
-    fn only_heat_out_of_nothing_is_absurd() {
+    fn only_growth_of_the_conserved_quantity_ends_a_run() {
         let row = |temperature: f64, conserved: f64| Thermo {
             step: 7,
             time: 0.0,

@@ -1,4 +1,6 @@
-use super::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
+//! Stochastic cell rescaling.
+
+use super::molecular::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
 use crate::degrees_of_freedom::Momentum;
 use jostle_core::{Backend, Result};
 use serde::{Deserialize, Serialize};
@@ -7,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// the volume does the overdamped random walk whose stationary distribution is that of constant
 /// pressure.
 ///
-/// What scales is what the pressure must be that of: centres of molecules go up with the box, their
-/// velocities down, and the pressure is that of molecules as points, to which neither bonds nor
-/// constraints add anything.
+/// Centres of molecules scale with the box and their velocities inversely, so the pressure that drives the
+/// volume is the molecular one, that of molecules as points, to which neither bonds nor constraints
+/// contribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct CellRescaling {
     pub pressure: f64,
@@ -19,7 +21,7 @@ pub(super) struct CellRescaling {
 }
 
 impl CellRescaling {
-    /// Makes the change of an interval; the energy that atoms got by that.
+    /// Changes the volume by one interval of the walk; returns the energy that the atoms gained.
     pub fn act(&self, backend: &mut dyn Backend, around: &mut Surroundings, interval: f64) -> Result<f64> {
         let kt = around.thermal_energy;
         without_constraints(backend, around)?;
@@ -28,7 +30,7 @@ impl CellRescaling {
         let MolecularPressure { twice_kinetic, virial, volume } = MolecularPressure::new(backend, &molecular);
         let mut pressure = (twice_kinetic + virial) / (3.0 * volume);
         if self.momentum == Momentum::Conserved {
-            // The centre of mass of all atoms is at rest, but has its part in the distribution.
+            // The centre of mass of all atoms is at rest, but contributes to the distribution all the same.
             pressure += kt / volume;
         }
         let after = self.walk(volume, pressure, kt, interval, around.random.normal())?;
@@ -38,8 +40,8 @@ impl CellRescaling {
         Ok(after - energy + kinetic)
     }
 
-    /// The volume after an interval. The walk is that of the root of the volume, on which the strength
-    /// of the noise does not depend.
+    /// The volume after an interval. The walk is made in the square root of the volume, for which the noise
+    /// is additive.
     fn walk(&self, volume: f64, pressure: f64, kt: f64, interval: f64, noise: f64) -> Result<f64> {
         let (root, rate) = (volume.sqrt(), 0.5 * self.compressibility / self.time);
         let excess = pressure - self.pressure + 0.5 * kt / volume;
@@ -55,8 +57,8 @@ mod tests {
     use super::*;
     use jostle_core::random::{Purpose, Stream};
 
-    /// The random walk on its own, of an ideal gas whose pressure has no noise: the distribution of
-    /// volumes is proportional to V^N exp(-P V / kT), of mean (N + 1) kT / P and variance mean kT / P.
+    /// Random walk of the volume of an ideal gas whose pressure has no noise: the distribution of volumes is
+    /// proportional to V^N exp(-P V / kT), of mean (N + 1) kT / P and variance mean kT / P.
     #[test]
     fn volumes_of_an_ideal_gas() {
         let (n, kt, pressure) = (20.0, 1.5, 0.3);
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn leaps_are_refused() {
+    fn changes_too_large_for_one_interval_are_refused() {
         let walk =
             CellRescaling { pressure: 1.0, time: 1.0, compressibility: 1.0, momentum: Momentum::Thermal };
         let error = walk.walk(100.0, 3.0, 1.0, 0.1, 0.0).unwrap_err();

@@ -1,4 +1,6 @@
-use super::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
+//! The barostat of Martyna, Tobias and Klein.
+
+use super::molecular::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
 use crate::degrees_of_freedom::{Momentum, degrees_of_freedom};
 use jostle_core::thermostat::{NoseHoover, Target};
 use jostle_core::{Backend, Evaluate, Result};
@@ -16,40 +18,40 @@ const CHAIN: usize = 3;
 /// dR/dt = v R, dP/dt = -a v P, dV/dt = 3 v V,
 /// W dv/dt = a sum P^2 / M + sum R . F - 3 p V,
 ///
-/// besides what molecules do in a box that keeps its size. Either motion by itself conserves
-/// H + p V + W v^2 / 2 and the energy of the chain. What v does to volumes in phase space decides on a:
-/// under 1 + 3 / n for n = 3 N momenta it changes none, and V has the distribution of constant pressure.
-/// Where the total momentum is zero, n = 3 N - 3 and the centre of mass, at rest in the box, has to have
-/// its factor V in the distribution all the same: a = 1 + 6 / n.
+/// in addition to the motion of molecules in a box of constant size. Either motion by itself conserves H + p
+/// V + W v^2 / 2 and the energy of the chain. The factor a follows from the compressibility of the flow in
+/// phase space: with a = 1 + 3 / n for n = 3 N momenta the flow due to v is incompressible, and V has the
+/// distribution of constant pressure. Where the total momentum is zero, n = 3 N - 3, and the factor V that
+/// the centre of mass, at rest in the box, has in the distribution requires a = 1 + 6 / n.
 ///
-/// What an interval of many steps has of that is made at once, around all of them (the splitting of
-/// G. J. Martyna, M. E. Tuckerman, D. J. Tobias and M. L. Klein, Mol. Phys. 87 (1996) 1117, with an
-/// outer time step): chain, v, then centres, momenta and volume, then v, chain.
+/// The motion of the box over an interval of many steps is integrated at once, around all of them (the
+/// splitting of G. J. Martyna, M. E. Tuckerman, D. J. Tobias and M. L. Klein, Mol. Phys. 87 (1996) 1117, with
+/// an outer time step): chain, v, then centres, momenta and volume, then v, chain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct MartynaTobiasKlein {
     pressure: f64,
-    /// That of W = (n + 3) k_B T time^2, and of the chain.
+    /// Time constant of the mass W = (n + 3) k_B T time^2 and of the chain.
     time: f64,
     momentum: Momentum,
-    /// v, 1 / time.
+    /// The velocity v, in 1 / time.
     velocity: f64,
     chain: NoseHoover,
 }
 
 impl MartynaTobiasKlein {
-    /// A box at rest.
+    /// The barostat of a box at rest.
     pub fn new(pressure: f64, time: f64, momentum: Momentum, thermal_energy: f64) -> Self {
         let target = Target { thermal_energy, degrees_of_freedom: 1 };
-        // Its links have the mass k_B T time^2.
+        // With this period the links of the chain have the mass k_B T time^2.
         let chain = NoseHoover::new(target, TAU * time, CHAIN);
         MartynaTobiasKlein { pressure, time, momentum, velocity: 0.0, chain }
     }
 
-    /// Makes what an interval has of the motion of the box; the energy that atoms got by that, which is
-    /// what the box has lost.
+    /// Integrates the motion of the box over an interval; returns the energy that the atoms gained, which is
+    /// the energy that the box lost.
     pub fn act(&mut self, backend: &mut dyn Backend, around: &Surroundings, interval: f64) -> Result<f64> {
         without_constraints(backend, around)?;
-        // Another temperature may be held than the last time; masses follow.
+        // The temperature may have changed since the last interval; masses are proportional to it.
         self.chain.set_thermal_energy(around.thermal_energy);
         let inertia = Inertia::new(self.momentum, around.molecules.count(), around.thermal_energy, self.time);
         let molecular = backend.molecular_virial(around.molecules)?;
@@ -57,7 +59,7 @@ impl MartynaTobiasKlein {
         let before = self.energy(&inertia, pressure.volume);
         let [growth, slower] = self.first_half(&inertia, &pressure, interval);
         small_enough(growth.powi(3))?;
-        // Long-range forces at weight 1, until their virial is known.
+        // Long-range forces have weight 1 until their virial is evaluated.
         backend.set_long_range_weight(1.0)?;
         resize(backend, molecular, [growth; 3], slower - 1.0)?;
         let molecular = backend.molecular_virial(around.molecules)?;
@@ -70,19 +72,19 @@ impl MartynaTobiasKlein {
         Ok(before - self.energy(&inertia, pressure.volume))
     }
 
-    /// The first half of what drives the box; the factors for its edges, and for the velocities of
+    /// First half of chain and kick of the box; returns the factors of its edges and of the velocities of
     /// molecules.
     fn first_half(&mut self, inertia: &Inertia, pressure: &MolecularPressure, interval: f64) -> [f64; 2] {
-        self.ease(inertia, 0.5 * interval);
+        self.propagate_chain(inertia, 0.5 * interval);
         self.kick(inertia, pressure, 0.5 * interval);
         let longer = self.velocity * interval;
         [longer.exp(), (-inertia.coupling * longer).exp()]
     }
 
-    /// The second half, when the box has arrived.
+    /// Second half of kick and chain, with the pressure in the scaled box.
     fn second_half(&mut self, inertia: &Inertia, pressure: &MolecularPressure, interval: f64) {
         self.kick(inertia, pressure, 0.5 * interval);
-        self.ease(inertia, 0.5 * interval);
+        self.propagate_chain(inertia, 0.5 * interval);
     }
 
     fn kick(&mut self, inertia: &Inertia, pressure: &MolecularPressure, time: f64) {
@@ -91,21 +93,21 @@ impl MartynaTobiasKlein {
         self.velocity += time * force / inertia.mass;
     }
 
-    fn ease(&mut self, inertia: &Inertia, time: f64) {
+    fn propagate_chain(&mut self, inertia: &Inertia, time: f64) {
         self.velocity *= self.chain.chain().propagate(inertia.kinetic(self.velocity), time);
     }
 
-    /// The energy of the box, whose sum with that of the atoms is conserved.
+    /// The energy of the box; its sum with the energy of the atoms is conserved.
     fn energy(&self, inertia: &Inertia, volume: f64) -> f64 {
         self.pressure * volume + inertia.kinetic(self.velocity) + self.chain.energy()
     }
 }
 
-/// How hard the box is to move, and how it takes molecules along.
+/// Mass of the box, and its coupling to the momenta of molecules.
 struct Inertia {
-    /// a.
+    /// The factor a.
     coupling: f64,
-    /// W.
+    /// The mass W.
     mass: f64,
 }
 
@@ -136,7 +138,7 @@ mod tests {
         MartynaTobiasKlein::new(PRESSURE, 1.0, momentum, KT)
     }
 
-    /// One interval of an ideal gas with a kinetic energy: what is left of it, and the volume then.
+    /// One interval of an ideal gas, given by its kinetic energy and volume; returns both after the interval.
     fn step(
         barostat: &mut MartynaTobiasKlein,
         inertia: &Inertia,
@@ -151,7 +153,7 @@ mod tests {
         after
     }
 
-    /// Energies of gas and box add up to the same, to second order.
+    /// The sum of the energies of gas and box is conserved to second order.
     #[test]
     fn energy_of_gas_and_box_is_conserved() {
         let error = |interval: f64| {
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn time_runs_backwards_too() {
+    fn the_motion_of_the_box_is_reversible() {
         let mut moving = barostat(Momentum::Conserved);
         let inertia = Inertia::new(Momentum::Conserved, 20, KT, 1.0);
         let start = moving.clone();

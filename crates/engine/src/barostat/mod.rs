@@ -1,10 +1,11 @@
-//! Pressure control: what changes the volume of the box between two steps.
+//! Pressure control: barostats change the volume of the box between two steps.
 //!
-//! Molecules are moved, not stretched: their centres of mass keep their places relative to the edges,
-//! and what is bound or rigid stays as it is. Atoms by themselves are molecules of one atom.
+//! Molecules are moved and not deformed: their centres of mass keep their fractional coordinates, and bonds
+//! and rigid shapes keep their lengths. An atom without bonds is a molecule of one atom.
 
 mod cell_rescaling;
 mod martyna_tobias_klein;
+mod molecular;
 mod monte_carlo;
 
 use crate::degrees_of_freedom::Momentum;
@@ -12,27 +13,22 @@ use crate::ramp::Springs;
 use crate::step::StepContext;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{
-    Backend, Error, Evaluate, MolecularVirial, Molecules, Result, SavedVolume, SymTensor, System, Thermostat,
-    Vec3,
-};
+use jostle_core::{Backend, Error, Molecules, Result, System, Thermostat};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::{Forces, PairKind, PairTerm, Potential, Truncation};
 use martyna_tobias_klein::MartynaTobiasKlein;
+use molecular::Surroundings;
 use monte_carlo::MonteCarlo;
 use serde::{Deserialize, Serialize};
 
-/// The volume changes at least so many times in the time that its barostat is given.
+/// Fewest changes of the volume within the time constant of a barostat.
 const FEWEST_CHANGES: f64 = 50.0;
-/// A change of the volume by more at once is no small step any more.
-const LARGEST_STEP: f64 = 0.2;
-
-/// The barostat of a stage, with all that it remembers.
+/// The barostat of a stage with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BarostatState {
     kind: BarostatKind,
     every: u64,
-    /// The energy that atoms got by changes of the volume.
+    /// Energy that the atoms gained by changes of the volume.
     pub energy: f64,
 }
 
@@ -43,18 +39,8 @@ enum BarostatKind {
     MartynaTobiasKlein(MartynaTobiasKlein),
 }
 
-/// What surrounds the volume when it changes.
-struct Surroundings<'a> {
-    molecules: &'a Molecules,
-    /// Of the thermostat, k_B T.
-    thermal_energy: f64,
-    /// The weight of long-range forces.
-    long_range_weight: f64,
-    random: Stream,
-}
-
 impl BarostatState {
-    /// That of a barostat of the input, at the k_B T of the thermostat.
+    /// The initial state of a barostat of the input, at the k_B T of the thermostat.
     pub fn new(barostat: &Barostat, volume: f64, momentum: Momentum, thermal_energy: f64) -> Self {
         let kind = match *barostat {
             Barostat::MonteCarlo { pressure, coupling, .. } => {
@@ -70,18 +56,23 @@ impl BarostatState {
         BarostatState { kind, every: barostat.every(), energy: 0.0 }
     }
 
-    /// Whether it has a Nose-Hoover chain, which can hold no temperature of zero.
+    /// True if the barostat has a Nose-Hoover chain, which cannot hold a temperature of zero.
     pub fn has_chain(&self) -> bool {
         matches!(self.kind, BarostatKind::MartynaTobiasKlein(_))
     }
 
-    /// Whether it acts after so many steps of a stage; energies must have been evaluated then.
+    /// Interval in steps at which the barostat acts.
+    pub fn every(&self) -> u64 {
+        self.every
+    }
+
+    /// True if the barostat acts after so many steps of a stage; energies must have been evaluated there.
     pub fn is_due(&self, stage_step: u64) -> bool {
         stage_step > 0 && stage_step.is_multiple_of(self.every)
     }
 
-    /// Changes the volume before a step is made, or tries to. Forces are those of the new box
-    /// afterwards, with this weight of long-range forces.
+    /// Changes the volume before a step, or attempts a change. Forces are those of the new box afterwards,
+    /// with this weight of long-range forces.
     ///
     /// # Errors
     /// If the box comes to be smaller than two cut-offs, the volume changes too fast, and those of a
@@ -109,49 +100,10 @@ impl BarostatState {
     }
 }
 
-/// The pressure of molecules as points, to which neither bonds nor constraints add anything: it drives the
-/// volume.
-struct MolecularPressure {
-    /// Twice the kinetic energy of their centres.
-    twice_kinetic: f64,
-    /// The trace of their virial.
-    virial: f64,
-    volume: f64,
-}
-
-impl MolecularPressure {
-    /// That of molecules whose virial is given, with energies that were evaluated for it.
-    fn new(backend: &dyn Backend, molecular: &MolecularVirial) -> Self {
-        let virial = centers_virial(&backend.energies().virial, molecular);
-        MolecularPressure {
-            twice_kinetic: molecular.twice_kinetic,
-            virial,
-            volume: backend.simbox().volume(),
-        }
-    }
-}
-
-/// The trace of the virial of molecules as points, sum of R . F over their centres: that of atoms,
-/// without constraints, less what their forces do within molecules.
-fn centers_virial(virial: &SymTensor, molecular: &MolecularVirial) -> f64 {
-    virial[..3].iter().sum::<f64>() - molecular.within
-}
-
-/// Energies and forces without what constraints have added to the virial in the course of a step, with
-/// long-range forces at weight 1.
-fn without_constraints(backend: &mut dyn Backend, around: &Surroundings) -> Result<()> {
-    if around.molecules.are_constrained() || around.long_range_weight != 1.0 {
-        backend.set_long_range_weight(1.0)?;
-        backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-        backend.set_long_range_weight(around.long_range_weight)?;
-    }
-    Ok(())
-}
-
-/// The pressure that jumps of the energy at plain cut-offs make in a fluid that is uniform there, times the
+/// The pressure due to jumps of the energy at plain cut-offs in a fluid that is uniform there, times the
 /// square of the volume: 2 pi/3 N_a N_b r^3 u(r) at the cut-off, summed over ordered pairs of species (Allen
-/// and Tildesley, Computer Simulation of Liquids, 2.8). Forces do not know of jumps, nor does the virial;
-/// a barostat that goes by energies does. With a correction for the tail the virial has them, too.
+/// and Tildesley, Computer Simulation of Liquids, 2.8). Neither forces nor the virial contain the jumps; the
+/// energies that a Monte Carlo barostat compares do. With a tail correction the virial contains them, too.
 pub(crate) fn pressure_of_jumps(forces: &Forces, counts: &[usize]) -> f64 {
     let covered = |term: &PairTerm| {
         forces.dispersion.is_some() && term.potential == Potential::BuiltIn(PairKind::LennardJones)
@@ -168,37 +120,6 @@ pub(crate) fn pressure_of_jumps(forces: &Forces, counts: &[usize]) -> f64 {
         }
     }
     2.0 * std::f64::consts::PI / 3.0 * sum
-}
-
-/// Refuses a volume that would grow by this factor at once.
-fn small_enough(growth: f64) -> Result<()> {
-    if (growth - 1.0).abs() < LARGEST_STEP {
-        return Ok(());
-    }
-    let percent = 100.0 * (growth - 1.0);
-    Err(Error::simulation(format!("the barostat would change the volume by {percent:.0}% at once"))
-        .hint("the pressure is far from what it should be: choose a longer \"time\", or bring the system nearer to it at first"))
-}
-
-/// Makes the edges of the box longer by these factors along the axes, moves molecules
-/// as they are, whose velocities grow by the factor 1 + `faster`, and evaluates forces and energies there.
-/// What was before, and the potential energy now.
-fn resize(
-    backend: &mut dyn Backend,
-    molecular: MolecularVirial,
-    factors: Vec3,
-    faster: f64,
-) -> Result<(SavedVolume, f64)> {
-    let [a, b, c] = factors;
-    let after = backend.simbox().mapped([[a, 0.0, 0.0], [0.0, b, 0.0], [0.0, 0.0, c]])?;
-    let before = backend.scale_volume(molecular, after, faster).map_err(|e| {
-        e.context("the barostat").hint(
-            "begin with a larger system or density, or shorten the cut-off: under constant pressure the box needs room to shrink",
-        )
-    })?;
-    backend.update_neighbors()?;
-    backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-    Ok((before, backend.energies().potential()))
 }
 
 /// Refuses a barostat that makes no sense for a stage or a system.
@@ -230,7 +151,7 @@ pub(crate) fn check_barostat(
         )
         .hint("leave one of them out"));
     }
-    if springs.hold_fixed_places(stage) {
+    if springs.hold_fixed_positions(stage) {
         return Err(Error::input(
             "restraints hold atoms at places that do not follow the box, so a barostat cannot act on them",
         )
@@ -245,7 +166,7 @@ pub(crate) fn check_barostat(
     let enough_changes = |time: f64, every: u64| {
         finite("time", time, 0.0)?;
         let between = every as f64 * timestep;
-        // What is left out is of the order of their ratio, times a few, or of its square; it goes into the
+        // The error of the splitting is of the order of this ratio, or of its square, and affects the
         // fluctuations.
         match time < FEWEST_CHANGES * between {
             true => Err(Error::input(format!(
@@ -281,15 +202,16 @@ pub(crate) fn check_barostat(
 
 #[cfg(test)]
 mod tests {
+    use super::molecular::{centers_virial, resize};
     use super::*;
     use jostle_core::thermostat::Langevin;
-    use jostle_core::{Precision, Settings, Species, Topology, UnitSystem, WaterShape};
+    use jostle_core::{Evaluate, Precision, Settings, Species, Topology, UnitSystem, WaterShape};
     use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
     use jostle_potentials::electrostatics::Method;
     use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
     use jostle_potentials::{Electrostatics, PairEntry};
 
-    /// Springs from oxygen and hydrogen of some molecules to places near them that follow the box around a
+    /// Springs from atoms of some molecules to nearby reference positions that follow the box around a
     /// centre, and a spring between two groups.
     fn restraints(system: &System) -> Restraints {
         let (fraction, places) = ([0.25, 0.5, 0.75], &system.state.position);
@@ -307,9 +229,9 @@ mod tests {
         }
     }
 
-    /// The virial is what the energy does when the box grows and molecules are moved: of water with and
-    /// without a rigid shape, whose atoms by themselves have quite another one, and of restraints whose
-    /// reference positions follow the box.
+    /// The molecular virial is minus the derivative of the energy with respect to the logarithm of the edges,
+    /// for water with and without a rigid shape, where the atomic virial is quite different, and for
+    /// restraints whose reference positions follow the box.
     #[test]
     fn the_virial_is_a_derivative() {
         let species = |name: &str, mass, charge| Species { name: name.into(), mass, charge };
@@ -330,7 +252,7 @@ mod tests {
         for rigid in [true, false] {
             system.topology = Topology::rigid_water(molecules, &shape);
             if !rigid {
-                // Free ones, in the same places.
+                // Atoms without constraints, in the same positions.
                 system.topology.constraints.clear();
             }
             let settings = Settings { precision: Precision::Double, threads: Some(1), ..Settings::default() };
@@ -351,7 +273,7 @@ mod tests {
             };
             let slope = (at(1.0 + step) - at(1.0 - step)) / (2.0 * step);
             assert!((slope / -virial - 1.0).abs() < 1e-5, "{rigid}: {slope} is not {}", -virial);
-            // Springs have a part in it that could not be overlooked.
+            // Restraints contribute noticeably to the virial.
             backend.set_stiffness(&[0.0, 100.0]).unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             let molecular = backend.molecular_virial(&joined).unwrap();
@@ -360,8 +282,8 @@ mod tests {
         }
     }
 
-    /// Whatever the box does, atoms and box have the same energy together, also when another temperature is
-    /// held from some time on, which makes the box heavier.
+    /// The energy of atoms and box together is conserved, also when the temperature of the thermostat
+    /// changes, which changes the mass of the box.
     #[test]
     fn another_temperature_makes_no_jump() {
         let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };

@@ -1,25 +1,27 @@
-use super::{Surroundings, resize};
+//! The Monte Carlo barostat.
+
+use super::molecular::{Surroundings, resize};
 use jostle_core::{Backend, Evaluate, Result, Vec3};
 use jostle_io::input::model::Coupling;
 use serde::{Deserialize, Serialize};
 
-/// The first trials change the volume by up to so much of it.
+/// Largest relative change of the volume in the first trials.
 const FIRST_STEP: f64 = 0.01;
-/// And none ever by more.
+/// Largest relative change of the volume in any trial.
 const LARGEST_STEP: f64 = 0.3;
-/// Trials before their size is judged.
+/// Trials before their size is adapted.
 const ENOUGH: u32 = 10;
-/// Sizes change by this factor where fewer than a quarter or more than three quarters are accepted.
+/// Factor of the size of trials where fewer than a quarter or more than three quarters are accepted.
 const ADAPT: f64 = 1.1;
 
-/// Volumes tried by Monte Carlo (K.-H. Chow and D. M. Ferguson, Comput. Phys. Commun. 91 (1995) 283;
+/// Trial moves of the volume (K.-H. Chow and D. M. Ferguson, Comput. Phys. Commun. 91 (1995) 283;
 /// J. Aqvist et al., Chem. Phys. Lett. 384 (2004) 288), with the adaptation of OpenMM's
 /// `MonteCarloBarostat`. Molecules' centres scale with the box; a trial is accepted with probability
 /// min(1, exp(-(dU + P dV - N k_B T ln(V'/V)) / k_B T)) for N molecules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct MonteCarlo {
     pressure: f64,
-    /// The edges that change together, and how much.
+    /// The kinds of moves: edges that change together, and how much.
     moves: Vec<Move>,
 }
 
@@ -43,7 +45,7 @@ impl MonteCarlo {
         MonteCarlo { pressure, moves: axes.into_iter().map(first).collect() }
     }
 
-    /// Tries another volume; the energy that atoms got by that.
+    /// Tries another volume; returns the energy that the atoms gained.
     pub fn act(&mut self, backend: &mut dyn Backend, around: &mut Surroundings) -> Result<f64> {
         let which = around.random.below(self.moves.len());
         let (first, second) = (around.random.uniform(), around.random.uniform());
@@ -59,7 +61,7 @@ impl MonteCarlo {
         let ideal = around.molecules.count() as f64 * around.thermal_energy * growth.ln();
         let work = gained + self.pressure * change - ideal;
         let accepted = work <= 0.0 || second < (-work / around.thermal_energy).exp();
-        trial.learn(accepted, volume);
+        trial.adapt(accepted, volume);
         if accepted {
             return Ok(gained);
         }
@@ -71,8 +73,8 @@ impl MonteCarlo {
 }
 
 impl Move {
-    /// Finds the size of trials of which about half are accepted.
-    fn learn(&mut self, accepted: bool, volume: f64) {
+    /// Adapts the size of trials so that about half of them are accepted.
+    fn adapt(&mut self, accepted: bool, volume: f64) {
         self.tried += 1;
         self.accepted += u32::from(accepted);
         if self.tried < ENOUGH {

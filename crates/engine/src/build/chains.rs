@@ -1,24 +1,24 @@
 //! Bead-spring chains at a density: random walks, pushed apart until beads no longer overlap.
 //!
-//! A step of a walk does not fold back onto the one before: beads next but one keep the distance
-//! that K. Kremer and G. S. Grest, J. Chem. Phys. 92 (1990) 5057, begin with. Then soft spheres on
-//! springs go down to where they touch no more, as in the soft push-off of R. Auhl et al., J. Chem.
-//! Phys. 119 (2003) 12718.
+//! A step of a walk does not fold back onto the one before: beads next but one keep the initial distance of
+//! K. Kremer and G. S. Grest, J. Chem. Phys. 92 (1990) 5057. Then the energy of soft spheres on springs is
+//! minimised until they no longer overlap, as in the soft push-off of R. Auhl et al., J. Chem. Phys. 119
+//! (2003) 12718.
 
 use crate::minimize::{Fire, VelocityMixing};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Evaluate, Result, Settings, SimBox, Species, System, Topology, Vec3};
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
 
-/// How far apart beads next but one are at least, in bonds: 1.02 sigma where a bond is 0.97 sigma.
+/// Smallest distance of beads next but one, in bond lengths: 1.02 sigma where a bond is 0.97 sigma.
 const NEXT_BUT_ONE: f64 = 1.02 / 0.97;
 
-/// The push-off, in units of the bond's length and of the force between beads at the same place.
+/// Stiffness of bonds in the push-off, in units of the bond length and of the force between coinciding beads.
 const SPRING: f64 = 10.0;
 const TIMESTEP: f64 = 0.05;
 const LONGEST_MOVE: f64 = 0.1;
 const MOST_ITERATIONS: usize = 1000;
-/// The force on any bead at which it ends: no two beads are nearer than some 0.95 bonds.
+/// Largest force on a bead at which the push-off ends: no two beads are nearer than some 0.95 bond lengths.
 const FORCE: f64 = 0.02;
 
 /// Positions of the beads, chain by chain; chains are whole and reach beyond the box.
@@ -26,7 +26,7 @@ const FORCE: f64 = 0.02;
 /// # Errors
 /// If the bond is longer than half the box.
 pub fn positions(simbox: &SimBox, chains: usize, beads: usize, bond: f64, seed: u64) -> Result<Vec<Vec3>> {
-    // In units of the bond.
+    // The box in units of the bond length.
     let scaled = |v: Vec3| v.map(|x| x / bond);
     let unit = SimBox::new(
         scaled(simbox.origin()),
@@ -64,12 +64,12 @@ fn walk(simbox: &SimBox, beads: usize, chain: usize, seed: u64) -> Vec<Vec3> {
     positions
 }
 
-/// Moves beads until none overlap, or as far as that goes.
+/// Moves beads until none overlap, or the iterations are used up.
 fn push_apart(system: System) -> Result<Vec<Vec3>> {
     let repulsion = PairTerm::uniform(PairKind::SoftRepulsion, Truncation::Plain, &[1.0, 1.0], 1.0);
     let spring = BondTerm::uniform(BondKind::HarmonicBond, &[SPRING, 1.0])?;
     let forces = Forces { pairs: vec![repulsion], bonds: vec![spring], ..Forces::default() };
-    // Started again with the same input it must come out the same.
+    // The same input must give the same system.
     let settings = Settings { reproducible: true, ..Settings::default() };
     let simbox = system.simbox;
     let mut backend = jostle_cpu::open(system, forces, settings)?;

@@ -1,11 +1,11 @@
-//! Which atom of a built system is of which species.
+//! Species of the atoms of a built system.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Error, Result};
 use jostle_io::input::model::Amount;
 
-/// How many atoms of each species there are. One species may leave its amount open and takes the
-/// rest; fractions are rounded so that the sum is right (largest remainders first).
+/// Numbers of atoms of each species. One species may leave its amount open and takes the rest; fractions are
+/// rounded so that the sum is right (largest remainders first).
 ///
 /// # Errors
 /// If the amounts do not add up to `atoms`, or are left open for more than one species.
@@ -18,9 +18,9 @@ pub fn counts(amounts: &[Option<Amount>], atoms: usize) -> Result<Vec<usize>> {
         return Err(Error::input(format!("{open} species have neither count nor fraction"))
             .hint("give count = ... or fraction = ... to all species but one"));
     }
-    let mut shares = Vec::new();
+    let mut parts = Vec::new();
     for amount in amounts {
-        shares.push(match amount {
+        parts.push(match amount {
             Some(Amount::Count(n)) => *n as f64,
             Some(Amount::Fraction(f)) if (0.0..=1.0).contains(f) => f * atoms as f64,
             Some(Amount::Fraction(f)) => {
@@ -29,25 +29,25 @@ pub fn counts(amounts: &[Option<Amount>], atoms: usize) -> Result<Vec<usize>> {
             None => 0.0,
         });
     }
-    let sum: f64 = shares.iter().sum();
+    let sum: f64 = parts.iter().sum();
     let rest = atoms as f64 - sum;
     match amounts.iter().position(Option::is_none) {
-        Some(place) if rest > -1e-6 * atoms as f64 => shares[place] = rest.max(0.0),
+        Some(open) if rest > -1e-6 * atoms as f64 => parts[open] = rest.max(0.0),
         None if rest.abs() <= 1e-6 * atoms as f64 => {}
         _ => {
             return Err(Error::input(format!("the species add up to {sum} atoms, but there are {atoms}"))
                 .hint("change the counts or fractions, or leave one species without: it takes the rest"));
         }
     }
-    Ok(round_to(&shares, atoms))
+    Ok(round_to(&parts, atoms))
 }
 
-/// Rounds shares that add up to `total` so that the whole numbers do, too.
-fn round_to(shares: &[f64], total: usize) -> Vec<usize> {
-    // Shares such as 0.3 * 1000 lie a rounding error below a whole number.
-    let mut counts: Vec<usize> = shares.iter().map(|s| (s + 1e-6).floor() as usize).collect();
-    let mut by_remainder: Vec<usize> = (0..shares.len()).collect();
-    let remainder = |k: usize| shares[k] - (shares[k] + 1e-6).floor();
+/// Rounds parts that add up to `total` so that the whole numbers do, too.
+fn round_to(parts: &[f64], total: usize) -> Vec<usize> {
+    // Parts such as 0.3 * 1000 lie a rounding error below a whole number.
+    let mut counts: Vec<usize> = parts.iter().map(|s| (s + 1e-6).floor() as usize).collect();
+    let mut by_remainder: Vec<usize> = (0..parts.len()).collect();
+    let remainder = |k: usize| parts[k] - (parts[k] + 1e-6).floor();
     by_remainder.sort_by(|a, b| remainder(*b).total_cmp(&remainder(*a)));
     let missing = total.saturating_sub(counts.iter().sum());
     for k in by_remainder.into_iter().cycle().take(missing) {
@@ -56,7 +56,7 @@ fn round_to(shares: &[f64], total: usize) -> Vec<usize> {
     counts
 }
 
-/// The species of every atom, in random order that depends on the seed only (Fisher and Yates).
+/// The species of every atom, in a random order that depends on the seed only (Fisher and Yates).
 pub fn shuffled(counts: &[usize], seed: u64) -> Vec<u16> {
     let mut species: Vec<u16> = Vec::with_capacity(counts.iter().sum());
     for (k, &n) in counts.iter().enumerate() {

@@ -37,7 +37,7 @@ impl Grid {
         self.positions.push(position);
     }
 
-    /// An atom nearer to a point than the reach.
+    /// An atom nearer to a point than `reach`.
     pub(super) fn neighbor(&self, position: Vec3) -> Option<usize> {
         let [cx, cy, cz] = self.cell(position);
         for z in self.around(cz, 2) {
@@ -72,8 +72,8 @@ impl Grid {
         })
     }
 
-    /// The cell itself, where neighbours are most likely, the one before and the one after; cells
-    /// may repeat in tiny grids.
+    /// Indices along an axis of the cell, where neighbours are most likely, of the one before and of the one
+    /// after; cells may repeat in tiny grids.
     fn around(&self, cell: usize, axis: usize) -> impl Iterator<Item = usize> + use<> {
         let (n, periodic) = (self.cells[axis], self.simbox.periodic()[axis]);
         [1, 0, 2].into_iter().filter_map(move |step| {

@@ -1,7 +1,8 @@
 //! From an input file to the atoms it describes.
 
-use super::velocities::drive;
-use super::{Mixture, assign_velocities, check_atoms};
+use super::mixture::Mixture;
+use super::overlap::check_atoms;
+use super::velocities::{assign_velocities, drive};
 use crate::checkpoint::Checkpoint;
 use crate::measure;
 use jostle_core::{Error, Result, SimBox, System};
@@ -45,9 +46,9 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     system.driven = input.driven(&system)?;
     drive(&mut system);
     if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
-        // A box out of all proportion is named as such before what follows from it.
-        let room = check_reciprocal_memory(&system, &forces);
-        let checked = room.and_then(|()| term.check(&system, input.run.settings.precision));
+        // A box of absurd size is reported before errors that follow from it.
+        let fits = check_reciprocal_memory(&system, &forces);
+        let checked = fits.and_then(|()| term.check(&system, input.run.settings.precision));
         checked.map_err(|e| at(input, &given.span, e))?;
     }
     if let Some(velocities) = input.system.velocities {
@@ -57,12 +58,12 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     Ok((system, forces))
 }
 
-/// Refuses reciprocal-space sums that need more memory than there is: a box may be larger than anybody meant.
+/// Refuses reciprocal-space sums that need more memory than there is: a mistaken unit gives huge boxes.
 ///
 /// # Errors
-/// Says how much they need, and for how large a box.
+/// If the memory does not suffice; the error names the memory needed and the box.
 pub(crate) fn check_reciprocal_memory(system: &System, forces: &Forces) -> Result<()> {
-    // More than fits becomes the largest number there is.
+    // The number of bytes saturates.
     let bytes = forces.reciprocal_bytes(&system.simbox, system.state.len()) as u64;
     let [a, b, c] = system.simbox.lengths();
     let what = format!("reciprocal-space sums in a box of {a:.3e} by {b:.3e} by {c:.3e}");
@@ -71,8 +72,8 @@ pub(crate) fn check_reciprocal_memory(system: &System, forces: &Forces) -> Resul
     })
 }
 
-/// The forces that an input gives a system whose groups have been chosen, in a run that began with this
-/// volume of the box: what depends on densities stays as it was then.
+/// The forces that an input gives a system whose groups have been chosen. `first_volume` is the volume of the
+/// box at the beginning of the run: parameters that depend on densities keep their values from then.
 ///
 /// # Errors
 /// If a pair or a type is unknown, or lacks something, or the files of molecules have others.
@@ -93,7 +94,7 @@ pub(crate) fn forces_from_input(input: &Input, system: &System, first_volume: f6
     Ok(forces)
 }
 
-/// Splits the reciprocal-space sum of charges as the system's charges, in so much space, need it.
+/// Chooses the splitting of the lattice sum of charges by the composition of the system in this volume.
 fn split_charges(input: &Input, system: &System, volume: f64, forces: &mut Forces) {
     if let Some(charges) = Composition::new(system, volume) {
         input.split_charges(&charges, forces);
@@ -145,7 +146,7 @@ fn check_cutoffs(input: &Input, simbox: &SimBox, forces: &Forces) -> Result<()> 
     Ok(())
 }
 
-/// Atoms from a file: a checkpoint by its content, else what `jostle_io` reads.
+/// Atoms from a file: a checkpoint, recognised by its content, or a structure that `jostle_io` reads.
 fn read(input: &Input, path: &Path) -> Result<System> {
     let span = &input.system.atoms.span;
     let structure = match Checkpoint::is_one(path) {
@@ -160,7 +161,7 @@ fn read(input: &Input, path: &Path) -> Result<System> {
     Ok(system)
 }
 
-/// The atoms of a checkpoint as those of any other file: in the box, as if they had never left it.
+/// The atoms of a checkpoint as those of any other file: wrapped into the box, with images of zero.
 fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
     let span = &input.system.atoms.span;
     let checkpoint = Checkpoint::read(path)?;

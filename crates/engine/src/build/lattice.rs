@@ -4,8 +4,8 @@ use jostle_core::{Error, Result, Vec3};
 use jostle_io::input::NamedChoice;
 use jostle_io::input::model::Lattice;
 
-/// Positions of the atoms of one cubic cell, in units of its edge. They keep clear of the faces,
-/// so that no atom of a fresh lattice sits exactly on a boundary.
+/// Positions of the atoms of one cubic cell, in units of its edge. The positions keep clear of the faces, so
+/// that no atom of a fresh lattice is exactly on a boundary.
 pub fn basis(lattice: Lattice) -> &'static [Vec3] {
     match lattice {
         Lattice::Sc => &[[0.5, 0.5, 0.5]],
@@ -17,7 +17,7 @@ pub fn basis(lattice: Lattice) -> &'static [Vec3] {
 /// Edge, in cells, of the cube that holds exactly `atoms` atoms.
 ///
 /// # Errors
-/// If no cube does; the hint names the nearest numbers that fit.
+/// If no cube holds this number; the hint names the nearest numbers that fit.
 pub fn cube_of(lattice: Lattice, atoms: usize) -> Result<usize> {
     let per_cell = basis(lattice).len();
     let edge = (atoms as f64 / per_cell as f64).cbrt().round() as usize;

@@ -1,11 +1,11 @@
-//! Systems that were read are checked before they are run.
+//! Checks of the atoms of a system before it is run.
 
 use jostle_core::{Error, Result, SimBox, State, System, Vec3};
 
-/// Two atoms nearer than this fraction of the box are taken to be at the same place.
+/// Fraction of the box below which the distance of two atoms counts as zero.
 const SAME_PLACE: f64 = 1e-7;
 
-/// Cells along an axis, at most: so small that few atoms share one, however unevenly a box is filled.
+/// Most cells along an axis: so many that few atoms share a cell, however unevenly the box is filled.
 const MOST_CELLS: f64 = 131_072.0;
 
 /// Refuses positions or velocities that are not finite, and two atoms at the same place, where
@@ -25,24 +25,25 @@ pub fn check_atoms(system: &System) -> Result<()> {
         return Ok(());
     };
     pair.sort_unstable();
-    let [a, b] = pair.map(|place| number(id[place]));
+    let [a, b] = pair.map(|index| number(id[index]));
     Err(Error::input(format!("{a} and {b} are at the same place: {:?}", position[pair[1]]))
         .hint("remove one of them, or check the box: periodic images count, too"))
 }
 
-/// Atoms sorted by small cells, of which only those with atoms are kept.
+/// Atoms sorted by small cells; only cells with atoms are stored.
 struct OccupiedCells<'a> {
     simbox: &'a SimBox,
     position: &'a [Vec3],
     reach: f64,
-    /// Along each axis: how many cells, the fraction of the box where the first begins, and how many there are
-    /// in the whole box.
+    /// Number of cells along each axis.
     count: [u64; 3],
+    /// Fractional coordinate at which the first cell begins.
     low: Vec3,
+    /// Cells per unit of the fractional coordinate.
     scale: Vec3,
-    /// Part of a cell next to its faces where an atom may be within reach of one beyond.
+    /// Fraction of a cell, next to its faces, within `reach` of the cell beyond.
     margin: Vec3,
-    /// The number of its cell, and its place, of each atom.
+    /// Number of the cell and index of each atom, sorted.
     atoms: Vec<(u64, u32)>,
 }
 
@@ -70,7 +71,7 @@ impl<'a> OccupiedCells<'a> {
         cells
     }
 
-    /// The cell of an atom, and how far into it the atom is.
+    /// The cell of an atom, and the fraction of the cell below the atom along each axis.
     fn cell(&self, fraction: Vec3) -> ([u64; 3], Vec3) {
         let periodic = self.simbox.periodic();
         let mut cell = [0; 3];
@@ -87,7 +88,7 @@ impl<'a> OccupiedCells<'a> {
         (z * self.count[1] + y) * self.count[0] + x
     }
 
-    /// Two atoms nearer than the reach: no more than one pair is looked for.
+    /// The first pair of atoms nearer than `reach`.
     fn first_pair(&self) -> Option<[usize; 2]> {
         (0..self.atoms.len()).find_map(|k| {
             let (own, atom) = self.atoms[k];
@@ -112,7 +113,7 @@ impl<'a> OccupiedCells<'a> {
         Some([atom as usize, *other as usize])
     }
 
-    /// The cells beside an atom's own that reach to where it is: none but for atoms near a face.
+    /// The adjacent cells within `reach` of an atom: none but for atoms near a face.
     fn cells_beside(&self, atom: u32) -> impl Iterator<Item = u64> {
         let (cell, within) = self.cell(self.simbox.to_fractional(self.position[atom as usize]));
         let periodic = self.simbox.periodic();
@@ -135,7 +136,7 @@ impl<'a> OccupiedCells<'a> {
     }
 }
 
-/// An atom as people count.
+/// Name of an atom in messages, which count from 1.
 fn number(id: u32) -> String {
     format!("atom {}", id + 1)
 }
@@ -157,13 +158,13 @@ mod tests {
         assert!(check_atoms(&system(&[[1.0; 3], [2.0; 3], [1.1; 3]])).is_ok());
         let error = check_atoms(&system(&[[1.0; 3], [2.0; 3], [1.0; 3]])).unwrap_err();
         assert!(error.message().starts_with("atom 1 and atom 3 are at the same place"), "{error}");
-        // The same place through the boundary.
+        // Positions that coincide across the boundary.
         let error = check_atoms(&system(&[[0.0, 5.0, 5.0], [10.0, 5.0, 5.0]])).unwrap_err();
         assert!(error.message().starts_with("atom 1 and atom 2"), "{error}");
     }
 
-    /// Most of the atoms in a small part of a large box: cells that divide the box evenly would have them all.
-    /// Pairs across the faces of cells, in every direction, in periodic and in open boxes.
+    /// Most of the atoms are in a small part of a large box, where a coarse grid would have them all in one
+    /// cell. Pairs are across the faces of cells, in every direction, in periodic and in open boxes.
     #[test]
     fn a_pair_is_found_however_unevenly_a_box_is_filled() {
         let species = vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }];
@@ -171,7 +172,7 @@ mod tests {
             let tilts = if periodic { [3e3, 0.0, 1e3] } else { [0.0; 3] };
             let simbox = SimBox::new([0.0; 3], [1e4, 2e4, 1e4], tilts, [periodic; 3]).unwrap();
             let mut system = System::new(simbox, species.clone());
-            // As near as atoms of a liquid, and one far away.
+            // Atoms at the spacing of a liquid, and one far away.
             let at = |k: usize| [k % 40, k / 40 % 40, k / 1600].map(|n| 1.1 * n as f64 + 0.3);
             (0..40 * 40 * 20).for_each(|k| system.state.push(0, at(k)));
             system.state.push(0, [9e3, 9e3, 9e3]);
@@ -192,14 +193,14 @@ mod tests {
                     }
                 }
             }
-            // Thousands at one place are as soon seen as two.
+            // Thousands of atoms in one position are found as quickly as two.
             let all = vec![[1.0; 3]; 20_000];
             all.iter().for_each(|r| system.state.push(0, *r));
             assert!(check_atoms(&system).is_err());
         }
     }
 
-    /// Every position of a pair against the faces of cells.
+    /// Pairs in many positions relative to the faces of cells.
     #[test]
     fn no_face_of_a_cell_hides_a_pair() {
         let reach = SAME_PLACE * 10.0;
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_refused() {
+    fn numbers_that_are_not_finite_are_refused() {
         let error = check_atoms(&system(&[[1.0; 3], [f64::NAN, 0.0, 0.0]])).unwrap_err();
         assert!(error.message().contains("position of atom 2"), "{error}");
         let mut moving = system(&[[1.0; 3]]);

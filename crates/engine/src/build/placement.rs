@@ -1,21 +1,21 @@
-//! Random positions that do not overlap (Hoang et al. 2011): atoms are put at random one after the
-//! other, and a place nearer than the smallest distance to an atom already there is drawn again.
+//! Random positions that do not overlap (Hoang et al. 2011): atoms are placed at random one after the other,
+//! and a position nearer than the smallest distance to an atom already placed is drawn again.
 
 use super::grid::Grid;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Error, Result, SimBox, Vec3};
 
-/// No atom is tried more often than this.
+/// Most positions that are tried for one atom.
 const MOST_TRIES: usize = 200_000;
 
-/// The packing fraction at which random sequential placement of equal spheres stops for lack of
-/// room: 0.3841 (G. Zhang and S. Torquato, Phys. Rev. E 88 (2013) 053312).
+/// The packing fraction at which random sequential placement of equal spheres saturates: 0.3841 (G. Zhang and
+/// S. Torquato, Phys. Rev. E 88 (2013) 053312).
 const SATURATION: f64 = 0.3841;
 
 /// Random positions of `atoms` atoms in a box, no two nearer than `min_distance`.
 ///
 /// # Errors
-/// If they do not fit; the hint says which distance and which density would.
+/// If they do not fit; the hint names a distance and a density that would.
 pub fn random_positions(simbox: &SimBox, atoms: usize, min_distance: f64, seed: u64) -> Result<Vec<Vec3>> {
     if !(min_distance >= 0.0 && min_distance.is_finite()) {
         return Err(Error::input(format!("min_distance = {min_distance} is not a distance")));
@@ -27,7 +27,7 @@ pub fn random_positions(simbox: &SimBox, atoms: usize, min_distance: f64, seed: 
     }
     let packing = packing_fraction(simbox, atoms, min_distance);
     if packing > SATURATION {
-        return Err(no_room(simbox, atoms, min_distance));
+        return Err(too_dense(simbox, atoms, min_distance));
     }
     // A distance of zero still needs cells of some size.
     let reach = min_distance.max(1e-9 * simbox.volume().cbrt());
@@ -37,7 +37,7 @@ pub fn random_positions(simbox: &SimBox, atoms: usize, min_distance: f64, seed: 
         let mut stream = Stream::new(seed, Purpose::Placement, atom as u32, 0);
         let mut draw = || simbox.to_cartesian([stream.uniform(), stream.uniform(), stream.uniform()]);
         let free = (0..MOST_TRIES).map(|_| draw()).find(|r| grid.neighbor(*r).is_none());
-        let position = free.ok_or_else(|| no_room(simbox, atoms, min_distance))?;
+        let position = free.ok_or_else(|| too_dense(simbox, atoms, min_distance))?;
         grid.insert(position);
         positions.push(position);
     }
@@ -49,7 +49,7 @@ fn packing_fraction(simbox: &SimBox, atoms: usize, diameter: f64) -> f64 {
     atoms as f64 * std::f64::consts::PI / 6.0 * diameter.powi(3) / simbox.volume()
 }
 
-fn no_room(simbox: &SimBox, atoms: usize, min_distance: f64) -> Error {
+fn too_dense(simbox: &SimBox, atoms: usize, min_distance: f64) -> Error {
     // Well below saturation placing is quick, too.
     let comfortable = 0.9 * SATURATION;
     let packing = packing_fraction(simbox, atoms, min_distance);

@@ -5,16 +5,16 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::{State, System, Vec3};
 use jostle_io::input::model::Distribution;
 
-/// Gives every atom a random velocity: the centre of mass rests and the temperature is exact.
+/// Draws the velocity of every atom at random; the centre of mass is at rest and the temperature is exact.
 ///
-/// `thermal_energy` is k_B T. Equal speeds are equal but for the motion of the centre of mass that
-/// is taken away. The velocity of an atom depends on the seed and on its id only.
+/// `thermal_energy` is k_B T. Speeds of [`Distribution::Constant`] are equal but for the velocity of the
+/// centre of mass, which is subtracted. The velocity of an atom depends on the seed and on its id only.
 pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution: Distribution, seed: u64) {
-    for place in 0..system.state.len() {
-        let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[place], 0);
-        let spread = (thermal_energy / system.mass(place)).sqrt();
-        system.state.velocity[place] = match distribution {
-            _ if system.driven(place).is_some() || system.mass(place) == 0.0 => [0.0; 3],
+    for index in 0..system.state.len() {
+        let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[index], 0);
+        let spread = (thermal_energy / system.mass(index)).sqrt();
+        system.state.velocity[index] = match distribution {
+            _ if system.driven(index).is_some() || system.mass(index) == 0.0 => [0.0; 3],
             Distribution::Maxwell => stream.normal3().map(|x| spread * x),
             Distribution::Constant => stream.direction().map(|x| 3f64.sqrt() * spread * x),
         };
@@ -34,7 +34,7 @@ pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution:
     drive(system);
 }
 
-/// Gives atoms that are driven their velocities.
+/// Sets the velocities of driven atoms.
 pub fn drive(system: &mut System) {
     let State { id, species, velocity, .. } = &mut system.state;
     for ((velocity, species), id) in velocity.iter_mut().zip(species).zip(id) {
@@ -44,16 +44,16 @@ pub fn drive(system: &mut System) {
     }
 }
 
-/// Takes the velocity of the centre of mass away. A single atom keeps its own.
+/// Subtracts the velocity of the centre of mass, except in a system of a single atom.
 fn rest_center_of_mass(system: &mut System) {
     if system.state.len() < 2 {
         return;
     }
     let (mut momentum, mut total_mass) = ([0.0; 3], 0.0);
-    for place in 0..system.state.len() {
-        let m = system.mass(place);
+    for index in 0..system.state.len() {
+        let m = system.mass(index);
         total_mass += m;
-        for (p, v) in momentum.iter_mut().zip(system.state.velocity[place]) {
+        for (p, v) in momentum.iter_mut().zip(system.state.velocity[index]) {
             *p += m * v;
         }
     }
@@ -97,8 +97,7 @@ mod tests {
         }
     }
 
-    /// Mean fourth power over squared mean square of a velocity component: 3 for a Gaussian, 9/5
-    /// for random directions at constant speed.
+    /// Kurtosis of a velocity component: 3 for a Gaussian, 9/5 for random directions at constant speed.
     #[test]
     fn distributions_have_their_shapes() {
         for (distribution, kurtosis) in [(Distribution::Maxwell, 3.0), (Distribution::Constant, 1.8)] {

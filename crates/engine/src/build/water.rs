@@ -12,12 +12,12 @@ pub fn positions(simbox: &SimBox, molecules: usize, shape: &WaterShape, seed: u6
     let mut positions = Vec::with_capacity(shape.atoms() * molecules);
     for molecule in 0..molecules {
         let mut random = Stream::new(seed, Purpose::Placement, molecule as u32, 0);
-        // Cells that stay empty are spread over the box.
+        // Empty cells are spread over the box.
         let cell = (molecule as u128 * n_cells / molecules as u128) as usize;
         let numbers = [cell / (cells[1] * cells[2]), cell / cells[2] % cells[1], cell % cells[2]];
         let center =
             simbox.to_cartesian(std::array::from_fn(|k| (numbers[k] as f64 + 0.5) / cells[k] as f64));
-        // Along the bisector, and at right angles to it.
+        // Direction of the bisector, and a direction at right angles to it.
         let (u, v) = (random.direction(), random.direction());
         let along: f64 = (0..3).map(|k| u[k] * v[k]).sum();
         let across: Vec3 = std::array::from_fn(|k| v[k] - along * u[k]);
@@ -33,12 +33,12 @@ pub fn positions(simbox: &SimBox, molecules: usize, shape: &WaterShape, seed: u6
     positions
 }
 
-/// Cells along each edge, about as long as wide, at least one for each molecule.
+/// Numbers of cells along each edge, for cells that are nearly cubic and at least as many as molecules.
 fn grid(simbox: &SimBox, molecules: usize) -> [usize; 3] {
     let widths = simbox.widths();
     let mut side = (simbox.volume() / molecules as f64).cbrt();
     loop {
-        // More than there are molecules along one edge is never wanted, however flat the box.
+        // A flat box would otherwise have more cells along an edge than there are molecules.
         let cells = widths.map(|w| ((w / side).round() as usize).clamp(1, molecules));
         if cells.iter().map(|n| *n as f64).product::<f64>() >= molecules as f64 {
             return cells;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn molecules_have_their_shape_and_do_not_meet() {
+    fn molecules_have_their_shape_and_do_not_overlap() {
         let simbox = SimBox::orthorhombic([20.0, 25.0, 31.0]).unwrap();
         let shape = WaterShape::new(1.0, 109.47);
         let positions = positions(&simbox, 500, &shape, 3);

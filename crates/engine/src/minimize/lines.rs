@@ -1,32 +1,32 @@
-//! Minimisers that go along one line after another, each to about where the energy along it is least.
-//! What they know of a line is the force along it, which is exact where differences of large energies
-//! are not. The velocities of the atoms are the direction.
+//! Minimisers by successive line searches. A line search goes by the force along the line, which is exact
+//! where differences of large energies are not. The velocities of the atoms hold the direction of the line.
 
 use jostle_core::{Backend, Evaluate, Result, Vec3};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// At most so often forces are evaluated along a line.
-const MOST_LOOKS: usize = 8;
-/// How far the first line is followed at first, in longest moves.
+/// Most evaluations of forces along a line.
+const MOST_EVALUATIONS: usize = 8;
+/// Length of the first step along the first line, in longest moves.
 const FIRST_MOVE: f64 = 0.1;
-/// Between two ends of a piece with the least energy, no look is nearer to one of them than this part.
+/// Smallest distance of the next point from the ends of the interval that contains the minimum, over its
+/// length.
 const MARGIN: f64 = 0.1;
-/// A line is not followed further than so many times as far as before at once.
+/// Largest growth of the length along a line from one evaluation to the next.
 const LONGER: f64 = 4.0;
 
-/// How a line was followed.
+/// Result of a line search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct LineProgress {
-    /// How far, in directions.
+    /// Length of the search, in units of the direction vector.
     length: f64,
-    /// The force along the direction, times its length, where it began and ended.
+    /// Product of force and direction vector at the beginning and at the end.
     power: [f64; 2],
 }
 
-/// Follows the velocities, which point downhill, until the force along them is `exact` of what it was, in
-/// steps of which the first is `first` directions long; no atom goes further than `longest_move`. `None`
-/// where they do not point downhill.
+/// Searches along the velocities until the force along them has fallen to the fraction `exact` of its initial
+/// value. The first step is `first` direction vectors long; no atom moves further than `longest_move`.
+/// Returns `None` where the velocities do not point downhill.
 fn follow(
     backend: &mut dyn Backend,
     first: f64,
@@ -42,9 +42,9 @@ fn follow(
     let most = longest_move / sums.largest_speed;
     let mut target = first.min(most);
     let (mut length, mut power) = (0.0, begin);
-    // Where it still went down, and where up again.
+    // The last point where the energy still decreases, and the first where it increases.
     let (mut low, mut high) = ((0.0, begin), None);
-    for _ in 0..MOST_LOOKS {
+    for _ in 0..MOST_EVALUATIONS {
         backend.drift(target - length)?;
         length = target;
         backend.update_neighbors()?;
@@ -59,7 +59,7 @@ fn follow(
             high = Some((length, power));
         }
         target = match high {
-            // Where the force vanishes if it changes evenly.
+            // Zero of the force by linear interpolation.
             Some((end, above)) => {
                 let part = low.1 / (low.1 - above);
                 low.0 + (end - low.0) * part.clamp(MARGIN, 1.0 - MARGIN)
@@ -71,7 +71,7 @@ fn follow(
     Ok(Some(LineProgress { length, power: [begin, power] }))
 }
 
-/// Points the velocities along the forces: steepest descent. How long the first step along them may be.
+/// Sets the velocities to the forces (steepest descent); returns the length of the first step along them.
 fn point_downhill(backend: &mut dyn Backend, longest_move: f64) -> Result<f64> {
     backend.mix_velocities(0.0, 1.0)?;
     let fastest = backend.descent()?.largest_speed;
@@ -79,16 +79,16 @@ fn point_downhill(backend: &mut dyn Backend, longest_move: f64) -> Result<f64> {
 }
 
 /// Nonlinear conjugate gradients, with the coefficient of Y. H. Dai and Y. Yuan (SIAM J. Optim. 10
-/// (1999) 177), which asks for nothing but sums over the atoms, so that they stay on their device.
+/// (1999) 177), which needs only sums over the atoms, so that the atoms stay on their device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConjugateGradient {
     longest_move: f64,
-    /// How far the last line was followed times the force along its beginning; `None` where the next
-    /// one is along the forces.
+    /// Length of the last line search times the force at its beginning; `None` where the next line is along
+    /// the forces.
     last: Option<f64>,
 }
 
-/// How much of the force along a line may be left at its end.
+/// Fraction of the force along a line that may be left at its end.
 const CONJUGATE_EXACT: f64 = 0.1;
 
 impl ConjugateGradient {
@@ -97,14 +97,15 @@ impl ConjugateGradient {
         ConjugateGradient { longest_move, last: None }
     }
 
-    /// One line. The forces at its start are those of the last evaluation; velocities are left as they
-    /// are from line to line.
+    /// One line search. The forces at its start are those of the last evaluation; velocities keep the
+    /// direction from one search to the next.
     ///
     /// # Errors
-    /// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`.
+    /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
+    /// [`jostle_core::ForceEvaluation::compute_forces`].
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         let first = match self.last {
-            // Likely as much is gained as by the line before.
+            // The expected gain is that of the line before.
             Some(gain) => gain / backend.descent()?.power,
             None => point_downhill(backend, self.longest_move)?,
         };
@@ -122,29 +123,30 @@ impl ConjugateGradient {
     }
 }
 
-/// L-BFGS: D. C. Liu and J. Nocedal, Math. Program. 45 (1989) 503. What is remembered of the lines before
-/// is kept on the host, by id.
+/// L-BFGS: D. C. Liu and J. Nocedal, Math. Program. 45 (1989) 503. The history of lines is stored on the
+/// host, by id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lbfgs {
     longest_move: f64,
     /// The last lines, the newest last.
     lines: VecDeque<CurvaturePair>,
-    /// The forces where the last line began, and how it was followed.
+    /// Forces at the beginning of the last line, and displacements along it.
     last: Option<(Vec<Vec3>, Vec<Vec3>)>,
 }
 
-/// What a line told of the curvature: how atoms were moved, and by how much less force they felt then.
+/// Displacements along a line and the changes of forces, which give the curvature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct CurvaturePair {
     moved: Vec<Vec3>,
     change: Vec<Vec3>,
-    /// The product of both.
+    /// Scalar product of displacements and changes of forces.
     curvature: f64,
 }
 
-/// So many lines are remembered.
-const REMEMBERED: usize = 10;
-/// Steps are nearly right as they are: most lines are looked at once.
+/// Number of lines in the history.
+const HISTORY: usize = 10;
+/// Fraction of the force along a line that may be left at its end: quasi-Newton steps have nearly the right
+/// length, so that one evaluation suffices for most lines.
 const NEWTON_EXACT: f64 = 0.9;
 
 impl Lbfgs {
@@ -153,15 +155,16 @@ impl Lbfgs {
         Lbfgs { longest_move, lines: VecDeque::new(), last: None }
     }
 
-    /// One line, likewise.
+    /// One line search; see [`ConjugateGradient::iterate`].
     ///
     /// # Errors
-    /// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`, and if the device failed.
+    /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
+    /// [`jostle_core::ForceEvaluation::compute_forces`], and if the device failed.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
-        // As velocities, forces are zero where atoms are frozen.
+        // Forces are read as velocities, which are zero for frozen atoms.
         let downhill = point_downhill(backend, self.longest_move)?;
         let forces = by_id(backend)?;
-        self.learn(&forces);
+        self.add_line(&forces);
         let mut direction = self.newton(&forces);
         let mut first = 1.0;
         if self.lines.is_empty() || dot(&direction, &forces) <= 0.0 {
@@ -169,8 +172,8 @@ impl Lbfgs {
             direction.clone_from(&forces);
             first = downhill;
         }
-        let by_place: Vec<Vec3> = backend.state()?.id.iter().map(|id| direction[*id as usize]).collect();
-        backend.set_velocities(&by_place)?;
+        let by_index: Vec<Vec3> = backend.state()?.id.iter().map(|id| direction[*id as usize]).collect();
+        backend.set_velocities(&by_index)?;
         let followed = follow(backend, first, NEWTON_EXACT, self.longest_move, evaluate)?;
         self.last = followed.map(|line| {
             direction.iter_mut().flatten().for_each(|d| *d *= line.length);
@@ -182,22 +185,22 @@ impl Lbfgs {
         Ok(())
     }
 
-    /// Learns from the last line, with the forces at its end.
-    fn learn(&mut self, forces: &[Vec3]) {
+    /// Adds the last line, with the forces at its end, to the history.
+    fn add_line(&mut self, forces: &[Vec3]) {
         let Some((before, moved)) = self.last.take() else { return };
         let change: Vec<Vec3> =
             before.iter().zip(forces).map(|(a, b)| [a[0] - b[0], a[1] - b[1], a[2] - b[2]]).collect();
         let curvature = dot(&moved, &change);
-        // Where the energy curves downwards there is no minimum to step to.
+        // A line of negative curvature has no minimum to step to.
         if curvature > 0.0 {
             self.lines.push_back(CurvaturePair { moved, change, curvature });
-            if self.lines.len() > REMEMBERED {
+            if self.lines.len() > HISTORY {
                 self.lines.pop_front();
             }
         }
     }
 
-    /// The step to the minimum, as far as the lines tell: the two loops of Nocedal.
+    /// The quasi-Newton step from the history, by Nocedal's two-loop recursion.
     fn newton(&self, forces: &[Vec3]) -> Vec<Vec3> {
         let mut step = forces.to_vec();
         let mut weights = Vec::with_capacity(self.lines.len());
@@ -227,7 +230,7 @@ fn dot(a: &[Vec3], b: &[Vec3]) -> f64 {
     a.as_flattened().iter().zip(b.as_flattened()).map(|(a, b)| a * b).sum()
 }
 
-/// to += factor more
+/// Adds `factor` times `more` to `to`.
 fn add(to: &mut [Vec3], factor: f64, more: &[Vec3]) {
     for (to, more) in to.as_flattened_mut().iter_mut().zip(more.as_flattened()) {
         *to += factor * more;

@@ -1,20 +1,18 @@
-//! Putting a simulation together.
+//! Construction of simulations from systems, inputs and checkpoints.
 
-use super::checkpoints::Checkpoints;
-use super::{Overrides, Simulation};
+use super::facts::{AtomTables, Columns, SystemFacts};
+use super::output::Output;
+use super::{Origin, Overrides, Simulation};
 use crate::barostat::check_barostat;
-use crate::build::{check_atoms, check_reciprocal_memory};
-use crate::checkpoint::{Checkpoint, Clock, InputText};
-use crate::degrees_of_freedom::DegreesOfFreedom;
+use crate::build::{check_atoms, check_reciprocal_memory, forces_from_input, system_from_input};
+use crate::checkpoint::{Checkpoint, InputText};
+use crate::clock::Clock;
 use crate::device::{self, Opened};
 use crate::measure::Measures;
-use crate::minimize::ConstraintProjection;
 use crate::observe::Observer;
-use crate::plausibility::Scales;
 use crate::ramp::Springs;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
-use crate::thermo::{Reported, quantities};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
@@ -24,10 +22,10 @@ use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm};
 use std::path::Path;
 
-/// What puts a system on a device.
+/// Function that puts a system on a device.
 type OpenDevice = dyn FnOnce(System, Forces, Settings) -> Result<Opened>;
 
-/// Puts a [`Simulation`] together.
+/// Builder of a [`Simulation`].
 pub struct SimulationBuilder {
     units: UnitSystem,
     system: System,
@@ -44,8 +42,45 @@ pub struct SimulationBuilder {
     strictness: Strictness,
 }
 
+impl Simulation {
+    /// Begins to build a simulation from a system.
+    pub fn builder(units: UnitSystem, system: System) -> SimulationBuilder {
+        SimulationBuilder::new(units, system)
+    }
+
+    /// The simulation of an input. Nothing is written until [`Simulation::write_to`] names a folder.
+    ///
+    /// # Errors
+    /// If the input asks for something impossible; the error points at the line.
+    pub fn from_input(input: &Input, overrides: &Overrides) -> Result<Self> {
+        let (system, forces) = system_from_input(input)?;
+        SimulationBuilder::from_input(input, overrides, system, forces).build()
+    }
+
+    /// Resumes the run of a folder from its last checkpoint. Output after the checkpoint is cut off, so that
+    /// the files are those of an uninterrupted run.
+    ///
+    /// # Errors
+    /// If the folder holds no run, its checkpoints are damaged, or its files are shorter than at the
+    /// checkpoint.
+    pub fn resume(folder: &Path, overrides: &Overrides) -> Result<Self> {
+        let (checkpoint, note) = newest_checkpoint(folder)?;
+        let Some(source) = checkpoint.header.input.clone() else {
+            return Err(Error::file(folder, "this run was put together by a program, not by an input file")
+                .hint("only that program can go on with it, by SimulationBuilder::resume"));
+        };
+        let input = Input::parse(&source.path, &source.text)?;
+        let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
+        let mut system = checkpoint.clone().into_system()?;
+        system.driven = input.driven(&system)?;
+        let forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
+        let builder = SimulationBuilder::from_input(&input, &overrides, system, forces);
+        builder.resume_from(folder, checkpoint, note)
+    }
+}
+
 impl SimulationBuilder {
-    pub(super) fn new(units: UnitSystem, system: System) -> Self {
+    fn new(units: UnitSystem, system: System) -> Self {
         SimulationBuilder {
             units,
             system,
@@ -62,13 +97,13 @@ impl SimulationBuilder {
         }
     }
 
-    /// A builder with what an input says; the system and the forces are made from it already.
-    pub(super) fn from_input(input: &Input, overrides: &Overrides, system: System, forces: Forces) -> Self {
+    /// A builder with the content of an input, from which the system and the forces have been made.
+    fn from_input(input: &Input, overrides: &Overrides, system: System, forces: Forces) -> Self {
         let stage = |s: &StageInput| {
             let mut stage = s.clone();
             let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
             if let Some(most) = overrides.most_steps.filter(|most| most < steps) {
-                // The stage is to end where long-range forces act.
+                // The stage must end where long-range forces act.
                 *steps = most - most % stage.long_range_every.max(1);
             }
             stage
@@ -113,7 +148,7 @@ impl SimulationBuilder {
         self
     }
 
-    /// Makes the atoms grains; their push is one of the pair forces.
+    /// Makes the atoms grains, whose repulsion is one of the pair forces.
     pub fn grains(mut self, grains: Grains) -> Self {
         self.forces.pairs.push(grains.springs());
         self.forces.grains = Some(grains);
@@ -126,13 +161,13 @@ impl SimulationBuilder {
         self
     }
 
-    /// Sums dispersion over all images, beyond the cut-off of a Lennard-Jones force.
+    /// Adds the lattice sum of dispersion, beyond the cut-off of a Lennard-Jones force.
     pub fn dispersion(mut self, term: Dispersion) -> Self {
         self.forces.dispersion = Some(term);
         self
     }
 
-    /// Chooses what charges do to each other.
+    /// Chooses the forces between charges.
     pub fn electrostatics(mut self, term: Electrostatics) -> Self {
         self.forces.electrostatics = Some(term);
         self
@@ -144,7 +179,7 @@ impl SimulationBuilder {
         self
     }
 
-    /// Adds what holds atoms at places or distances.
+    /// Adds restraints of positions and distances.
     pub fn restraints(mut self, restraints: Restraints) -> Self {
         self.forces.restraints = restraints;
         self
@@ -162,31 +197,31 @@ impl SimulationBuilder {
         self
     }
 
-    /// Chooses the seed of everything random; 0 otherwise.
+    /// Chooses the seed of all random numbers; the default is 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Chooses what becomes of warnings; they are told otherwise.
+    /// Chooses the treatment of warnings; by default they are no errors.
     pub fn strictness(mut self, strictness: Strictness) -> Self {
         self.strictness = strictness;
         self
     }
 
-    /// Chooses how it is computed.
+    /// Chooses the settings of the computation.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Chooses where it is computed.
+    /// Chooses the device.
     pub fn device(mut self, device: DeviceInput) -> Self {
         self.open = known(device);
         self
     }
 
-    /// Chooses a device of one's own: `open` puts the system on it.
+    /// Chooses a custom device: `open` puts the system on it.
     pub fn open_with<F>(mut self, open: F) -> Self
     where
         F: FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>> + 'static,
@@ -200,18 +235,18 @@ impl SimulationBuilder {
     /// The simulation, ready to run.
     ///
     /// # Errors
-    /// If there are no atoms or two at the same place, a stage makes no sense, or the system, the
+    /// If there are no atoms or two at the same position, a stage makes no sense, or the system, the
     /// forces and the device do not fit together.
     pub fn build(self) -> Result<Simulation> {
         check_atoms(&self.system)?;
         self.open()
     }
 
-    /// The simulation as it was at the last checkpoint in a folder that
-    /// [`Simulation::write_to`] made; everything else must be as it was then.
+    /// The simulation at the last checkpoint in a folder that [`Simulation::write_to`] made; the content of
+    /// the builder must be that of the first run.
     ///
     /// # Errors
-    /// Those of [`SimulationBuilder::build`] and [`Simulation::resume`], and if the checkpoint is
+    /// As for [`SimulationBuilder::build`] and [`Simulation::resume`], and if the checkpoint is
     /// that of another system.
     pub fn resume(self, folder: &Path) -> Result<Simulation> {
         let (checkpoint, note) = newest_checkpoint(folder)?;
@@ -228,16 +263,11 @@ impl SimulationBuilder {
             return Err(Error::file(folder, "the checkpoint is that of another system")
                 .hint("give the builder the system that the run began with"));
         }
-        self.go_on(folder, checkpoint, note)
+        self.resume_from(folder, checkpoint, note)
     }
 
-    /// Goes on from a checkpoint.
-    pub(super) fn go_on(
-        mut self,
-        folder: &Path,
-        from: Checkpoint,
-        note: Option<String>,
-    ) -> Result<Simulation> {
+    /// The simulation at a checkpoint.
+    fn resume_from(mut self, folder: &Path, from: Checkpoint, note: Option<String>) -> Result<Simulation> {
         self.system.simbox = from.simbox()?;
         let Checkpoint {
             header,
@@ -259,17 +289,17 @@ impl SimulationBuilder {
         self.system.reference_box = reference_box;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
-        simulation.first_volume = header.first_volume;
+        simulation.facts.first_volume = header.first_volume;
         simulation.clock = header.clock;
-        simulation.saved = Some(header.clock.step);
         simulation.run = header.run;
         simulation.reports = header.reports;
         simulation.notes.extend(note);
         let change = simulation.run.as_ref().and_then(|run| run.changes.last());
         let unit = unit_name(simulation.units, Dimension::TEMPERATURE);
         simulation.notes.extend(change.map(|change| change.describe(&unit)));
-        // Last, because it cuts off what was written after the checkpoint.
-        simulation.folder = Some(RunFolder::resume(folder, header.thermo_bytes)?);
+        // The folder is opened last, because rows after the checkpoint are cut off then.
+        let folder = RunFolder::resume(folder, header.thermo_bytes)?;
+        simulation.output.open(folder, Some(header.clock.step));
         if let (Some(stage), Some(run)) = (simulation.stage_under_way(), &simulation.run) {
             let simbox = run.first_box(simulation.backend.simbox())?;
             simulation.begin_measures(&stage, simbox)?;
@@ -282,112 +312,123 @@ impl SimulationBuilder {
     }
 
     fn open(self) -> Result<Simulation> {
-        if self.system.state.is_empty() {
-            return Err(Error::input("there are no atoms"));
-        }
-        if !self.system.topology.fits(self.system.state.len()) {
-            return Err(Error::input("something is bound to an atom that does not exist"));
-        }
-        check_reciprocal_memory(&self.system, &self.forces)?;
-        check_threads(&self.settings)?;
-        check_skin(&self.settings, &self.system.simbox, &self.forces)?;
-        let springs = Springs::new(&self.forces.restraints);
-        for stage in &self.stages {
-            springs.check(stage).map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
-            check_stage(stage, &self.system.simbox)
-                .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
-            stage
-                .check_long_range(self.forces.has_reciprocal_sum())
-                .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
-            check_constraints(stage, &self.system.topology)
-                .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
-            check_barostat(stage, &self.system, &self.forces, &springs)
+        let SimulationBuilder { units, system, forces, stages, settings, .. } = self;
+        check_system(&system, &forces, &settings)?;
+        let springs = Springs::new(&forces.restraints);
+        for stage in &stages {
+            check_stage_of_system(stage, &system, &forces, &springs)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
-        let species = self.system.species.clone();
-        let System { topology, charges, names, groups, reference_positions, reference_box, .. } =
-            self.system.clone();
-        // Points that follow atoms have no mass; the device looks for other atoms without.
-        if let Some(s) = species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
-            return Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass)));
-        }
-        let moves = |index: &usize| self.system.driven(*index).is_some_and(|v| v != [0.0; 3]);
-        if let Some(index) = (0..self.system.state.len()).find(moves)
-            && self.stages.iter().any(|stage| matches!(stage.action, Action::Minimize { .. }))
-        {
-            let id = self.system.state.id[index];
-            let message = format!("{} cannot be driven while energy is minimised", names.describe(id));
-            return Err(Error::input(message).hint("minimise with frozen atoms, in a run of its own"));
-        }
-        let counts = self.system.counts();
-        let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
-        let reported = self.system.groups.iter().filter(|group| self.reported.contains(&group.name));
-        let reported: Vec<Reported> = reported.map(|group| Reported::new(group, &self.system)).collect();
-        let names_of = reported.iter().map(|group| group.name.as_str());
-        let quantities = quantities(self.units, &self.forces, names_of);
-        let projection = ConstraintProjection::new(&self.system)?;
-        let degrees = DegreesOfFreedom::without_restraints(&self.system, &self.forces);
-        let first_volume = self.system.simbox.volume();
-        let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
-        let threads = self.settings.threads;
-        let idle = springs.idle(&self.stages).into_iter().zip(1..).filter(|(idle, _)| *idle);
-        let idle = idle.filter(|_| !self.stages.is_empty());
-        let idle = idle.map(|(_, number)| format!("restraint {number} of the input acts in no stage"));
-        let notes = about_tables(&self.forces).into_iter().chain(idle).collect();
-        let (scales, atoms) = (Scales::new(&self.system, &self.forces), self.system.state.len());
-        let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;
+        check_masses(&system)?;
+        check_driven(&system, &stages)?;
+        let columns = Columns::new(units, &system, &forces, &self.reported);
+        let facts = SystemFacts::new(&system, &forces)?;
+        let tables = AtomTables::new(&system);
+        let notes = notes_about_tables(&forces).chain(notes_about_restraints(&springs, &stages)).collect();
+        let (atoms, threads) = (system.state.len(), settings.threads);
+        let Opened { backend, missed } = (self.open)(system, forces, settings)?;
         Ok(Simulation {
-            units: self.units,
-            seed: self.seed,
-            species,
-            topology,
-            molecules: Molecules::default(),
-            projection,
-            charges,
-            names,
-            groups,
-            reference_positions,
-            reference_box,
-            reported,
-            counts,
-            stages: self.stages,
-            quantities,
-            total_mass,
-            first_volume,
-            shortest_cutoff,
-            degrees,
-            springs,
+            units,
+            origin: Origin {
+                title: self.title,
+                source: self.source,
+                seed: self.seed,
+                threads,
+                strictness: self.strictness,
+            },
+            tables,
+            facts,
+            columns,
+            stages,
             backend,
             missed,
             observers: self.observers,
-            folder: None,
-            source: self.source,
-            title: self.title,
+            output: Output::none(atoms),
             clock: Clock::default(),
             run: None,
+            molecules: Molecules::default(),
             measures: Measures::default(),
-            threads,
-            reports: Vec::new(),
             thermo: None,
-            saved: None,
-            checkpoints: Checkpoints::begin(atoms),
-            scales,
-            strictness: self.strictness,
-            doubts: Vec::new(),
+            reports: Vec::new(),
+            early_warnings: Vec::new(),
             notes,
         })
     }
 }
 
-/// What puts a system on a device that has a name.
+/// Refuses systems without atoms or with bonds to unknown atoms, and settings that do not fit the system.
+fn check_system(system: &System, forces: &Forces, settings: &Settings) -> Result<()> {
+    if system.state.is_empty() {
+        return Err(Error::input("there are no atoms"));
+    }
+    if !system.topology.fits(system.state.len()) {
+        return Err(Error::input("something is bound to an atom that does not exist"));
+    }
+    check_reciprocal_memory(system, forces)?;
+    check_threads(settings)?;
+    check_skin(settings, &system.simbox, forces)
+}
+
+/// Refuses a stage that does not fit the system or its forces.
+fn check_stage_of_system(
+    stage: &StageInput,
+    system: &System,
+    forces: &Forces,
+    springs: &Springs,
+) -> Result<()> {
+    springs.check(stage)?;
+    check_stage(stage, &system.simbox)?;
+    stage.check_long_range(forces.has_reciprocal_sum())?;
+    check_constraints(stage, &system.topology)?;
+    check_barostat(stage, system, forces, springs)
+}
+
+/// Refuses masses that are negative or not finite. Virtual sites have no mass; the device refuses other atoms
+/// without.
+fn check_masses(system: &System) -> Result<()> {
+    match system.species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
+        Some(s) => Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses minimisations of systems with atoms that are driven at a velocity.
+fn check_driven(system: &System, stages: &[StageInput]) -> Result<()> {
+    let moves = |index: &usize| system.driven(*index).is_some_and(|v| v != [0.0; 3]);
+    let Some(index) = (0..system.state.len()).find(moves) else { return Ok(()) };
+    if !stages.iter().any(|stage| matches!(stage.action, Action::Minimize { .. })) {
+        return Ok(());
+    }
+    let name = system.names.describe(system.state.id[index]);
+    Err(Error::input(format!("{name} cannot be driven while energy is minimised"))
+        .hint("minimise with frozen atoms, in a run of its own"))
+}
+
+/// Notes about tabulated forces: the distance at which each table begins.
+fn notes_about_tables(forces: &Forces) -> impl Iterator<Item = String> + use<> {
+    let about = |term: &PairTerm| {
+        let (name, from) = (term.potential.name(), term.table_begins()?);
+        Some(format!("the table of '{name}' begins at {from:.4}: no two atoms may come nearer"))
+    };
+    forces.pairs.iter().filter_map(about).collect::<Vec<_>>().into_iter()
+}
+
+/// Notes about restraints that act in none of the stages.
+fn notes_about_restraints(springs: &Springs, stages: &[StageInput]) -> impl Iterator<Item = String> + use<> {
+    let idle = if stages.is_empty() { Vec::new() } else { springs.idle(stages) };
+    let numbers = idle.into_iter().zip(1..).filter_map(|(idle, number)| idle.then_some(number));
+    numbers.map(|number| format!("restraint {number} of the input acts in no stage"))
+}
+
+/// Function that puts a system on a device of the input.
 fn known(device: DeviceInput) -> Box<OpenDevice> {
     Box::new(move |system, forces, settings| device::open(device, system, forces, settings))
 }
 
-/// Threads at most: more than any machine has cores.
+/// Most threads: more than any machine has cores.
 const MOST_THREADS: usize = 1024;
 
-/// Refuses threads that the system would be busy making.
+/// Refuses numbers of threads that no machine could use.
 fn check_threads(settings: &Settings) -> Result<()> {
     match settings.threads.filter(|threads| *threads > MOST_THREADS) {
         Some(threads) => {
@@ -398,7 +439,7 @@ fn check_threads(settings: &Settings) -> Result<()> {
     }
 }
 
-/// A skin has at most so many times the longest cut-off.
+/// Longest skin over the longest cut-off.
 const LONGEST_SKIN: f64 = 10.0;
 
 /// Refuses a skin so long that lists would hold atoms several times over.
@@ -410,27 +451,4 @@ fn check_skin(settings: &Settings, simbox: &SimBox, forces: &Forces) -> Result<(
     }
     Err(Error::input(format!("skin = {skin:?} is longer than lists can reach, {most:.6} here"))
         .hint("leave it out: it is tuned while the run goes"))
-}
-
-/// Where forces begin that are looked up instead of computed.
-fn about_tables(forces: &Forces) -> Vec<String> {
-    let about = |term: &PairTerm| {
-        let (name, from) = (term.potential.name(), term.table_begins()?);
-        Some(format!("the table of '{name}' begins at {from:.4}: no two atoms may come nearer"))
-    };
-    forces.pairs.iter().filter_map(about).collect()
-}
-
-/// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.
-fn shortest_cutoff(forces: &Forces, simbox: &SimBox) -> f64 {
-    let metal = forces.embedded.iter().map(Embedded::cutoff);
-    let mut shortest = metal.fold(simbox.volume().cbrt(), f64::min);
-    for term in &forces.pairs {
-        for a in 0..term.n_species() {
-            for b in a..term.n_species() {
-                shortest = term.get(a, b).map_or(shortest, |e| shortest.min(e.cutoff));
-            }
-        }
-    }
-    shortest
 }

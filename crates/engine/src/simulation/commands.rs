@@ -1,7 +1,6 @@
-//! How a run executes commands, see [`crate::commands`].
+//! Execution of commands to a run, see [`crate::commands`].
 
 use super::Simulation;
-use super::run::PROGRESS_INTERVAL;
 use crate::commands::{IssuedCommand, RunCommand};
 use crate::progress::Progress;
 use crate::report::TemperatureChange;
@@ -9,9 +8,12 @@ use crate::stage::StageRun;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, ErrorKind, Result};
 use jostle_io::input::model::{Action, StageInput};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// How a run goes on.
+/// Interval at which progress is reported and commands are looked for.
+pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Course of a run after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Course {
     On,
@@ -20,7 +22,8 @@ pub(super) enum Course {
 }
 
 impl Simulation {
-    /// Executes a command, and those that come while the run is paused. How it goes on: never paused.
+    /// Executes a command and, while the run is paused, the commands that follow. Returns the course of the
+    /// run, which is never [`Course::Paused`].
     pub(super) fn run_commands(
         &mut self,
         first: IssuedCommand,
@@ -39,38 +42,26 @@ impl Simulation {
                         course = then;
                         None
                     }
-                    // What cannot be done is not done; the run goes on.
+                    // A command that cannot be executed is refused, and the run goes on.
                     Err(error) if error.kind() == ErrorKind::Input => Some(error.to_string()),
                     Err(error) => return Err(error),
                 };
                 if let Some(why) = &refused {
-                    self.note(progress, &format!("a command was refused: {why}"))?;
+                    self.output.note(progress, &format!("a command was refused: {why}"))?;
                 }
                 let status = if course == Course::Paused { "paused" } else { "running" };
                 self.summarize(status, Some((stage, &*run)))?;
-                self.answer(id, refused)?;
+                self.output.answer(id, refused)?;
             }
             match course {
                 Course::Paused if stop() => return Ok(Course::Stopping),
                 Course::Paused => std::thread::sleep(PROGRESS_INTERVAL),
                 Course::On | Course::Stopping => break,
             }
-            next = self.take_command(progress)?;
+            next = self.output.take_command(progress)?;
         }
         progress.rested(begun.elapsed());
         Ok(course)
-    }
-
-    /// The command that waits in the folder, if there is one.
-    pub(super) fn take_command(&mut self, progress: &mut dyn Progress) -> Result<Option<IssuedCommand>> {
-        match self.folder.as_ref().map_or(Ok(None), |folder| folder.take_command()) {
-            Ok(given) => Ok(given),
-            Err(error) => self.note(progress, &error.to_string()).map(|()| None),
-        }
-    }
-
-    fn answer(&mut self, id: String, refused: Option<String>) -> Result<()> {
-        self.folder.as_ref().map_or(Ok(()), |folder| folder.answer(id, refused))
     }
 
     fn execute(
@@ -88,15 +79,15 @@ impl Simulation {
             }
             (RunCommand::Pause, _) => {
                 self.save(Some(&*run), progress)?;
-                self.note(progress, &format!("paused after step {step}, as told from outside"))?;
+                self.output.note(progress, &format!("paused after step {step}, as told from outside"))?;
                 Ok(Course::Paused)
             }
             (RunCommand::GoOn, Course::Paused) => {
-                self.note(progress, &format!("going on after step {step}"))?;
+                self.output.note(progress, &format!("going on after step {step}"))?;
                 Ok(Course::On)
             }
             (RunCommand::Stop, _) => {
-                self.note(progress, &format!("stopping after step {step}, as told from outside"))?;
+                self.output.note(progress, &format!("stopping after step {step}, as told from outside"))?;
                 Ok(Course::Stopping)
             }
             (RunCommand::Temperature(to), _) => {
@@ -105,21 +96,22 @@ impl Simulation {
                 let change = TemperatureChange { step, time, from, to };
                 run.changes.push(change);
                 let unit = unit_name(self.units, Dimension::TEMPERATURE);
-                self.note(progress, &format!("stage '{}': {}", stage.name, change.describe(&unit)))?;
+                self.output.note(progress, &format!("stage '{}': {}", stage.name, change.describe(&unit)))?;
                 Ok(course)
             }
         }
     }
 
-    /// The temperature at which the lightest atoms, with a mean thermal speed along an axis, cover a
-    /// tenth of the mean distance between atoms in a step: far above what a step can follow, and far
-    /// above what anybody means.
+    /// The temperature at which the lightest atoms, with the mean thermal speed along an axis, move by a
+    /// tenth of the mean distance between atoms in a step: far above the stability limit of the time step and
+    /// any intended temperature.
     fn hottest(&self, stage: &StageInput) -> f64 {
         let Action::Dynamics { timestep, .. } = stage.action else { return f64::INFINITY };
-        let present = self.species.iter().zip(&self.counts).filter(|(s, n)| s.mass > 0.0 && **n > 0);
+        let present =
+            self.tables.species.iter().zip(&self.facts.counts).filter(|(s, n)| s.mass > 0.0 && **n > 0);
         let lightest = present.map(|(s, _)| s.mass).fold(f64::INFINITY, f64::min);
         let volume = self.backend.simbox().volume() / self.backend.n_atoms().max(1) as f64;
-        let fastest = 0.1 * volume.cbrt().min(self.shortest_cutoff) / timestep;
+        let fastest = 0.1 * volume.cbrt().min(self.facts.shortest_cutoff) / timestep;
         lightest * fastest * fastest / self.units.boltzmann()
     }
 }

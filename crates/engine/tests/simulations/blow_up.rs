@@ -1,19 +1,14 @@
-//! Systems that blow up say which atom, which force, which other atom and when, however large they are.
+//! Errors of systems that blow up name the atom, the force, the other atom and the step, however large the
+//! system.
 
-use jostle_core::{Backend, Precision, Result, Settings, SimBox, Species, System, UnitSystem, Vec3};
-use jostle_cuda::driver::Device;
+use crate::fixtures::{Open, emulated};
+use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3};
 use jostle_engine::Simulation;
 use jostle_engine::model::{Minimizer, StageInput};
-use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
 
-/// What puts a system on a device.
-type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
-
-fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, forces, settings)
-}
-
-/// A crystal of `side`^3 atoms at rest, and two atoms beside it: the second a part of a length behind the first.
+/// A crystal of `side`^3 atoms at rest, and two atoms beside it, the second at the distance `apart` from the
+/// first and moving along that axis.
 fn crystal_and_pair(side: usize, apart: f64, velocity: f64) -> System {
     let spacing = 1.15;
     let edge = spacing * side as f64;
@@ -44,7 +39,7 @@ fn devices(large: usize) -> [(Open, usize); 2] {
     [(jostle_cpu::open, large), (emulated, 10)]
 }
 
-/// A bullet that stops a thousandth in front of its target, three steps later.
+/// A fast atom is a thousandth away from another one after three steps.
 #[test]
 fn atom_partner_term_and_step_are_named() {
     for (open, side) in devices(40) {
@@ -58,9 +53,9 @@ fn atom_partner_term_and_step_are_named() {
     }
 }
 
-/// Nothing is downhill of forces that are not finite: a minimiser must not look for it for ever.
+/// Minimisers report forces that are not finite instead of searching for a minimum.
 #[test]
-fn minimisers_name_them_too() {
+fn minimisers_name_atoms_and_force() {
     for (open, side) in devices(12) {
         for minimizer in [Minimizer::Fire, Minimizer::Lbfgs, Minimizer::ConjugateGradient] {
             for every in [0, 1] {
@@ -75,7 +70,7 @@ fn minimisers_name_them_too() {
     }
 }
 
-/// Atoms thrown across many boxes at once, as `soft-sphere` of a huge stiffness does from step to step.
+/// Atoms cross many boxes in a step, as under a `soft-sphere` force of huge stiffness.
 #[test]
 fn atoms_that_fly_off_end_a_run() {
     for (open, side) in devices(20) {

@@ -1,4 +1,4 @@
-//! What no force and no thermostat may change: energy at constant energy, momentum always.
+//! Conservation laws: energy without a thermostat, momentum in every case.
 
 use jostle_core::{Precision, Settings, Species, System, UnitSystem};
 use jostle_engine::model::{
@@ -44,13 +44,12 @@ fn drift(system: System, term: PairTerm, timestep: f64, steps: u64) -> f64 {
 /// Rapaport (Comput. Phys. Commun. 182 (2011) 926, Table 4) lost 1 part in 5000 over 1e5 steps of
 /// 0.005 in single precision; a tenth of that is allowed here.
 ///
-/// His drift is the step's, not rounding's. Where soft spheres part the force has a kink, and at
-/// each crossing the energy of velocity Verlet jumps a little: it walks at random. As the scheme
-/// keeps volumes in phase space, a walk of variance V also climbs by V / 2 kT (Jarzynski's
-/// equality). Measured over 40 runs of 500 atoms that climb is 1.6e-4 in 1e5 steps of 0.005, in
-/// double and in mixed precision alike; 2.5e-6 with steps of 0.002. A short run of a small system
-/// sees through the walk only with a still shorter step (`examples/energy_drift.rs` makes long
-/// ones).
+/// The published drift is that of the time step, not of rounding. The force of soft spheres has a kink at the
+/// cut-off, and at each crossing the energy of velocity Verlet jumps a little: the energy makes a random
+/// walk. Since the scheme conserves volumes in phase space, a walk of variance V also rises by V / 2 kT
+/// (Jarzynski's equality). Over 40 runs of 500 atoms this rise was measured as 1.6e-4 in 1e5 steps of 0.005,
+/// in double and in mixed precision alike, and as 2.5e-6 with steps of 0.002. A short run of a small system
+/// resolves it only with a still shorter step (`examples/energy_drift.rs` makes long runs).
 #[test]
 fn soft_spheres_keep_their_energy_in_mixed_precision() {
     let system = lattice(Mixture::new(UnitSystem::Lj).with(atom("A", 1.0), None), 2048, 0.8);
@@ -61,7 +60,7 @@ fn soft_spheres_keep_their_energy_in_mixed_precision() {
     assert!(drift.abs() < 2e-5, "{drift:e} of the energy in 1e5 steps");
 }
 
-/// With a force that is smooth everywhere a longer step does as well.
+/// A force that is smooth everywhere allows a longer step.
 #[test]
 fn switched_lennard_jones_keeps_its_energy_in_mixed_precision() {
     let system = lattice(Mixture::new(UnitSystem::Lj).with(atom("A", 1.0), None), 1372, 0.8);
@@ -71,8 +70,7 @@ fn switched_lennard_jones_keeps_its_energy_in_mixed_precision() {
     assert!(drift.abs() < 2e-5, "{drift:e} of the energy in 1e5 steps");
 }
 
-/// Momentum stays zero to rounding: of the sum of all |m v|, a part of the order of the precision
-/// of forces.
+/// Momentum stays zero to rounding, relative to the sum of all |m v| and by the precision of forces.
 #[test]
 fn momentum_stays_zero() {
     let mixture = Mixture::new(UnitSystem::Lj)

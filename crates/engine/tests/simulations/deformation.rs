@@ -1,29 +1,14 @@
 //! Boxes that change their shape.
 
-use jostle_core::{Settings, SimBox, Species, System, UnitSystem};
-use jostle_engine::model::{
-    Axis, Deformation, DensityInput, Distribution, Lattice, LatticeExtent, Plane, StageInput, Strain,
-};
-use jostle_engine::{Mixture, Progress, Simulation, Thermo, assign_velocities};
+use crate::fixtures::{Rows, argon};
+use jostle_core::{Settings, SimBox, System, UnitSystem};
+use jostle_engine::model::{Axis, Deformation, Plane, StageInput, Strain};
+use jostle_engine::{Simulation, Thermo};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 /// A cold crystal of argon.
 fn crystal() -> System {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let (extent, density) = (LatticeExtent::Atoms(500), DensityInput::Number(1.0));
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
-    assign_velocities(&mut system, 0.05, Distribution::Maxwell, 2);
-    system
-}
-
-#[derive(Default)]
-struct Rows(Vec<Thermo>);
-
-impl Progress for Rows {
-    fn measured(&mut self, thermo: &Thermo) {
-        self.0.push(thermo.clone());
-    }
+    argon(500, 1.0, 0.05, 2)
 }
 
 /// All rows of a deformation of the crystal, and its box at the end.
@@ -42,9 +27,9 @@ fn deform(mode: Strain, every: u64) -> (Vec<Thermo>, SimBox) {
     (rows.0, *simulation.simbox())
 }
 
-/// What the strain works against the stress, the crystal has as energy: dE = V stress d(strain),
-/// and for tension, where the strain that counts is that of the length the crystal already has,
-/// dE = V stress d(strain) / (1 + strain).
+/// The work of the strain against the stress is the gain of energy of the crystal: dE = V stress d(strain),
+/// and for tension, where the strain is relative to the initial length, dE = V stress d(strain) / (1 +
+/// strain).
 #[test]
 fn the_work_of_the_stress_becomes_energy() {
     for (mode, every) in
@@ -68,13 +53,13 @@ fn the_work_of_the_stress_becomes_energy() {
     }
 }
 
-/// The box has the shape that it should have, and the strain is there to be seen in each row.
+/// The box has the shape of the strain, and each row has the strain.
 #[test]
 fn the_box_follows_the_strain() {
     let (start, edge) = (crystal().simbox, crystal().simbox.lengths()[0]);
     let (rows, sheared) = deform(Strain::Shear(Plane::Xz), 10);
     assert!((sheared.tilts()[1] - 0.032 * edge).abs() < 1e-12 && sheared.lengths() == start.lengths());
-    // The box of an interval is that of its end.
+    // The strain of an interval is the strain at its end.
     let strains: Vec<f64> = rows[..7].iter().map(|t| t.strain.unwrap() / (0.02 * 0.004)).collect();
     let expected = [0.0, 10.0, 10.0, 10.0, 10.0, 10.0, 20.0];
     assert!(strains.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{strains:?}");

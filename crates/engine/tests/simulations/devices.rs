@@ -1,37 +1,23 @@
-//! A run that begins on one device is resumed on another.
+//! Equality of runs on the CPU and on the emulated GPU, and runs that change between them.
 
-use jostle_core::{
-    Backend, ErrorKind, Group, Precision, Result, Settings, Species, System, Topology, UnitSystem, Vec3,
-    WaterShape,
-};
+use crate::fixtures::{Open, Steps, argon, emulated, stop_every, thermo_csv};
+use jostle_core::{ErrorKind, Group, Precision, Settings, Species, Topology, UnitSystem, Vec3, WaterShape};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
-    Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, Minimizer, RegionInput,
-    StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
+    Action, DensityInput, DeviceInput, Distribution, Minimizer, RegionInput, StageInput, ThermostatInput,
+    TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::{
-    CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder,
-    assign_velocities,
+    CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Simulation, SimulationBuilder, assign_velocities,
 };
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
-use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
+use jostle_potentials::{Electrostatics, PairEntry, PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
 
-/// What puts a system on a device.
-type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
-
-fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, forces, settings)
-}
-
 fn fluid() -> SimulationBuilder {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(1372), DensityInput::Number(0.8));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
-    assign_velocities(&mut system, 1.5, Distribution::Maxwell, 1);
+    let system = argon(1372, 0.8, 1.5, 1);
     let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.0);
     let precision = Precision::Double;
     let settings = Settings { threads: Some(1), reproducible: true, precision, ..Settings::default() };
@@ -39,22 +25,13 @@ fn fluid() -> SimulationBuilder {
 }
 
 fn builder(thermostat: ThermostatInput) -> SimulationBuilder {
-    // A checkpoint in the middle, so that a batch ends there.
+    // A checkpoint in the middle ends a batch there.
     let mut stage = StageInput::dynamics("run", STEPS, 0.005).thermostat(thermostat).thermo(10);
     stage.checkpoint_every = STEPS / 2;
     fluid().stage(stage)
 }
 
 const STEPS: u64 = 40;
-
-/// Remembers the step.
-struct Steps<'a>(&'a Cell<u64>);
-
-impl Progress for Steps<'_> {
-    fn stepped(&mut self, stage_step: u64) {
-        self.0.set(stage_step);
-    }
-}
 
 /// The positions at the end of a run that changes from one device to another in the middle.
 fn positions(thermostat: ThermostatInput, first: Open, then: Open, folder: &Path) -> Vec<Vec3> {
@@ -66,22 +43,18 @@ fn positions(thermostat: ThermostatInput, first: Open, then: Open, folder: &Path
     drop(simulation);
     let mut simulation = builder(thermostat).open_with(then).resume(folder).unwrap();
     assert_eq!(simulation.run().unwrap(), Outcome::Finished);
-    let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+    let rows = thermo_csv(folder);
     assert_eq!(rows.lines().count() as u64, 2 + STEPS / 10, "{rows}");
     simulation.unwrapped_positions().unwrap()
 }
 
-/// Frozen atoms, a group whose temperature is reported, springs, and a minimum found on the host: on the
-/// GPU what they are on the CPU. Rows come between frames, where nothing else stops the device.
+/// Frozen atoms, a group whose temperature is reported, restraints, and a minimiser on the host give the same
+/// rows on the GPU as on the CPU. Rows fall between frames, where no other output ends a batch.
 #[test]
 fn groups_are_the_same_on_every_device() {
     let folder = tempfile::tempdir().unwrap();
     let run = |open: Open, name: &str| {
-        let mixture =
-            Mixture::new(UnitSystem::Lj).with(Species { name: "A".into(), mass: 1.0, charge: 0.0 }, None);
-        let density = DensityInput::Number(0.8);
-        let mut system = mixture.lattice(Lattice::Fcc, LatticeExtent::Atoms(1372), density, 1).unwrap();
-        assign_velocities(&mut system, 1.5, Distribution::Maxwell, 1);
+        let mut system = argon(1372, 0.8, 1.5, 1);
         let frozen: Vec<u32> = (0..1372).filter(|id| id % 5 == 0).collect();
         system.driven = system.driven.with(&system.state, &frozen, [0.0; 3]);
         frozen.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
@@ -120,7 +93,7 @@ fn groups_are_the_same_on_every_device() {
         let folder = folder.path().join(name);
         simulation.write_to(&folder, Existing::Refuse).unwrap();
         simulation.run().unwrap();
-        let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+        let rows = thermo_csv(&folder);
         let header = rows.lines().next().unwrap();
         let column = |name: &str| header.split(',').position(|c| c == name).unwrap();
         let columns = ["potential", "restraint", "temperature_some", "x_some", "pressure"].map(column);
@@ -147,19 +120,19 @@ fn a_run_changes_devices() {
         let folder = tempfile::tempdir().unwrap();
         let cpu: Open = jostle_cpu::open;
         let wanted = positions(thermostat, cpu, cpu, &folder.path().join("cpu"));
-        for (way, first, then) in [("to gpu", cpu, emulated as Open), ("to cpu", emulated as Open, cpu)] {
-            let got = positions(thermostat, first, then, &folder.path().join(way));
+        for (change, first, then) in [("to gpu", cpu, emulated as Open), ("to cpu", emulated as Open, cpu)] {
+            let got = positions(thermostat, first, then, &folder.path().join(change));
             // Rounding, grown by collisions for a third of a time unit.
             let far = |(a, b): (&Vec3, &Vec3)| (0..3).map(|k| (a[k] - b[k]).abs()).fold(0.0, f64::max);
             let farthest = wanted.iter().zip(&got).map(far).fold(0.0, f64::max);
-            assert!(farthest < 1e-9, "{name} {way}: {farthest}");
+            assert!(farthest < 1e-9, "{name} {change}: {farthest}");
         }
     }
 }
 
-/// With `reproducible = true` an interrupted run on the GPU is the uninterrupted one, bit for bit.
+/// With `reproducible = true` an interrupted run on the GPU equals the uninterrupted one, bit for bit.
 #[test]
-fn interruptions_leave_no_trace_on_the_gpu() {
+fn resumed_runs_equal_uninterrupted_ones_on_the_gpu() {
     for precision in [Precision::Mixed, Precision::Double] {
         let build = || {
             let nose_hoover = ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 2 };
@@ -169,32 +142,27 @@ fn interruptions_leave_no_trace_on_the_gpu() {
             fluid().settings(settings).open_with(emulated).stage(first).stage(second)
         };
         let folder = tempfile::tempdir().unwrap();
-        let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
+        let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
         let mut a = build().build().unwrap();
         a.write_to(&whole, Existing::Refuse).unwrap();
         a.run().unwrap();
         let mut b = build().build().unwrap();
-        b.write_to(&pieces, Existing::Refuse).unwrap();
-        let asked = Cell::new(0);
-        let stop = || {
-            asked.set(asked.get() + 1);
-            asked.get() % 3 == 0
-        };
+        b.write_to(&parts, Existing::Refuse).unwrap();
+        let stop = stop_every(3);
         let mut resumed = 0;
         while b.run_with(&mut (), &stop).unwrap() == Outcome::Interrupted {
             drop(b);
-            b = build().resume(&pieces).unwrap();
+            b = build().resume(&parts).unwrap();
             resumed += 1;
         }
         assert!(resumed > 1, "{resumed}");
         assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap(), "{precision:?}");
         assert_eq!(a.velocities().unwrap(), b.velocities().unwrap(), "{precision:?}");
-        let rows = |folder: &Path| std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
-        assert_eq!(rows(&whole), rows(&pieces), "{precision:?}");
+        assert_eq!(thermo_csv(&whole), thermo_csv(&parts), "{precision:?}");
     }
 }
 
-/// A minimisation, every thermostat, rows, frames: on the GPU as on the CPU.
+/// Rows and frames of a minimisation and of every thermostat are the same on the GPU as on the CPU.
 #[test]
 fn every_stage_on_both_devices() {
     let every = |name: &str, thermostat: Option<ThermostatInput>| {
@@ -245,7 +213,7 @@ fn every_stage_on_both_devices() {
     assert!(compared > 5 * 4 * 1372 * 6, "{compared}");
 }
 
-/// What goes wrong in the middle of a batch names its step, atom and force.
+/// An error in the middle of a batch names its step, atom and force.
 #[test]
 fn a_blow_up_on_the_gpu_names_the_step() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,11 +256,11 @@ fn algorithms_belong_to_devices() {
     }
 }
 
-/// Without a GPU: a plain refusal where one is asked for, the CPU where it is left open.
+/// Without a GPU an input that requests one is refused, and `auto` chooses the CPU.
 #[test]
 fn no_gpu() {
     if Device::open(0).is_ok() {
-        println!("there is a GPU; nothing to see here");
+        println!("skipped: there is a GPU");
         return;
     }
     let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
@@ -304,8 +272,8 @@ fn no_gpu() {
     assert!(found.missed_device().unwrap().contains(error.message()));
 }
 
-/// A checkpoint only reads what is on the device: after every step or batch, or never, a run goes the same
-/// way, also where rigid molecules have corrections pending.
+/// A checkpoint only reads the state of the device: runs with checkpoints after every step or batch, or with
+/// none, are equal, also where corrections of rigid molecules are pending.
 #[test]
 fn checkpoints_change_no_bit() {
     let water = || {
@@ -338,7 +306,7 @@ fn checkpoints_change_no_bit() {
         let mut simulation = builder.stage(stage).open_with(open).build().unwrap();
         simulation.write_to(&folder.path().join(name), Existing::Refuse).unwrap();
         simulation.run().unwrap();
-        let rows = std::fs::read_to_string(folder.path().join(name).join("thermo.csv")).unwrap();
+        let rows = thermo_csv(&folder.path().join(name));
         (simulation.unwrapped_positions().unwrap(), simulation.velocities().unwrap(), rows)
     };
     let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);

@@ -1,5 +1,4 @@
-//! Dispersion over all images, from an input: against OpenMM, against a correction for what is beyond the
-//! cut-off, and as it moves.
+//! Lattice sums of dispersion: against OpenMM, against the tail correction, and in a run.
 
 use jostle_core::{Evaluate, Precision, Settings, UnitSystem};
 use jostle_engine::model::DeviceInput;
@@ -20,8 +19,8 @@ fn point(folder: &Path, text: &str) -> SinglePoint {
     single_point(input.units, system, forces, DeviceInput::Cpu, settings).unwrap()
 }
 
-/// Molecules of unlike atoms that mix by the rule of Lorentz and Berthelot, with exceptions, under LJPME of
-/// OpenMM (`tests/external/make_dispersion_reference.py`), which shifts what pairs do within the cut-off.
+/// Molecules of unlike atoms with Lorentz-Berthelot mixing and exceptions, against LJPME of OpenMM
+/// (`tests/external/make_dispersion_reference.py`), which shifts pair energies within the cut-off.
 #[test]
 fn energies_and_forces_are_those_of_openmm() {
     let text = |kind: &str| {
@@ -39,7 +38,7 @@ fn energies_and_forces_are_those_of_openmm() {
         row.split_whitespace().skip(4).map(|word| word.parse().unwrap()).collect()
     };
     let known: Vec<Vec<f64>> = rows.lines().skip(2).map(numbers).collect();
-    // Other meshes and splittings of OpenMM change its forces by 1e-7, its energy by 1e-8.
+    // The mesh and the splitting of OpenMM change its forces by 1e-7 and its energy by 1e-8.
     for (kind, tolerance) in [
         ("{ kind = \"ewald\", accuracy = 1e-10 }", 2e-7),
         ("{ kind = \"pme\", accuracy = 1e-5, order = 5 }", 1e-5),
@@ -55,7 +54,7 @@ fn energies_and_forces_are_those_of_openmm() {
     }
 }
 
-/// Of 216 molecules of water.
+/// An input with 216 molecules of water.
 fn water(force: &str, stage: &str) -> String {
     format!(
         "units = \"real\"\n[system]\nplace = \"water\"\nmolecules = 216\nbond_length = 1.0\nbond_angle = 109.47\n\
@@ -67,8 +66,8 @@ fn water(force: &str, stage: &str) -> String {
     )
 }
 
-/// A fluid is even beyond the cut-off: the sum over all images is what the correction for the tail says, and
-/// so is its pressure.
+/// A fluid is uniform beyond the cut-off, so that the lattice sum and the tail correction give the same
+/// energy and pressure.
 #[test]
 fn water_has_the_tail_that_is_expected() {
     let here = Path::new(".");
@@ -76,7 +75,7 @@ fn water_has_the_tail_that_is_expected() {
     let [cut, corrected, summed] = ["", "tail_correction = true", "dispersion = { kind = \"pme\" }"]
         .map(|force| point(here, &water(force, stage)));
     let potential = |point: &SinglePoint| point.thermo.potential;
-    // What constraints add to it is the same for all.
+    // The contribution of constraints to the virial is the same in all three.
     let virial = |point: &SinglePoint| point.virial[..3].iter().sum::<f64>();
     for (what, of) in [("energy", &potential as &dyn Fn(&SinglePoint) -> f64), ("virial", &virial)] {
         let [tail, sum] = [&corrected, &summed].map(|point| of(point) - of(&cut));
@@ -85,8 +84,8 @@ fn water_has_the_tail_that_is_expected() {
     }
 }
 
-/// Energy stays, also where long-range forces of charges and of dispersion act at every other step; what does not go
-/// together is refused where it stands.
+/// Energy is conserved, also where long-range forces of charges and of dispersion act at every other step;
+/// options that exclude each other are refused at their line.
 #[test]
 fn water_moves_under_dispersion() {
     let stages = "[[stage]]\nname = \"settle\"\nsteps = 1000\ntimestep = 0.5\n\
@@ -123,7 +122,7 @@ fn water_moves_under_dispersion() {
         let line = error.place().and_then(|place| place.line).unwrap();
         assert!(text.lines().nth(line - 1).unwrap().contains("dispersion"), "{error}");
     }
-    // The GPU has it, too, and names what it has not.
+    // The GPU computes the same energies, and refuses the dispersion sum by Ewald's method.
     let exact = Settings { precision: Precision::Double, ..Settings::default() };
     let (system, forces) = system_from_input(&input).unwrap();
     let gpu = || jostle_cuda::driver::Device::emulated().unwrap();

@@ -1,4 +1,4 @@
-//! Fields, walls and atoms that do not move.
+//! Fields and walls.
 
 use jostle_core::{Result, Settings, SimBox, Species, System, UnitSystem};
 use jostle_engine::model::{StageInput, ThermostatInput};
@@ -12,7 +12,7 @@ const GRAVITY: f64 = 0.8;
 const TEMPERATURE: f64 = 1.2;
 const SAMPLES: u64 = 400;
 
-/// Writes the mean height down.
+/// Observer of the mean height.
 struct Heights(Sender<f64>);
 
 impl Observer for Heights {
@@ -30,7 +30,7 @@ impl Observer for Heights {
     }
 }
 
-/// Atoms that do not feel each other, above a floor.
+/// An ideal gas above a floor.
 fn gas() -> (System, Forces) {
     let simbox = SimBox::new([0.0; 3], [10.0, 10.0, 20.0], [0.0; 3], [true, true, false]).unwrap();
     let mut system = System::new(simbox, vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }]);
@@ -52,7 +52,7 @@ fn gas() -> (System, Forces) {
 
 /// The barometric formula: heights are distributed as exp(-energy / kT).
 #[test]
-fn density_falls_with_height_as_boltzmann_says() {
+fn heights_have_the_boltzmann_distribution() {
     let (system, forces) = gas();
     let weight = |z: f64| {
         let (wall, _) = forces.walls[0].evaluate(0, [0.0, 0.0, z]);

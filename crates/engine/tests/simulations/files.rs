@@ -1,9 +1,9 @@
-//! The run folder: what is refused, what survives damage, what is left after a failure.
+//! The run folder: refusals, damaged files, and files after a failure.
 
+use crate::fixtures::{Notes, stop_every};
 use jostle_core::{ErrorKind, Result};
-use jostle_engine::{CHECKPOINT, Checkpoint, Existing, Outcome, Overrides, Progress, Simulation};
+use jostle_engine::{CHECKPOINT, Checkpoint, Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -46,11 +46,7 @@ fn start(input: &Input, folder: &Path) -> Simulation {
 
 /// Runs until `steps` more steps are made.
 fn run_for(simulation: &mut Simulation, steps: u64) -> Result<Outcome> {
-    let asked = Cell::new(0);
-    simulation.run_with(&mut (), &|| {
-        asked.set(asked.get() + 1);
-        asked.get() >= steps
-    })
+    simulation.run_with(&mut (), &stop_every(steps))
 }
 
 fn resume(folder: &Path) -> Result<Simulation> {
@@ -58,7 +54,7 @@ fn resume(folder: &Path) -> Result<Simulation> {
 }
 
 #[test]
-fn the_folder_holds_what_it_should() {
+fn the_folder_holds_all_files_of_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let mut simulation = start(&two_stages(), &run);
@@ -95,8 +91,8 @@ fn the_folder_holds_what_it_should() {
     assert!(resume(&run).unwrap().is_finished());
 }
 
-/// Paths of the numbers in `value` that have no unit: neither in `units` under their key or that of an object
-/// around them, nor beside them.
+/// Adds the paths of the numbers in `value` that have no unit, neither in `units` under their key or that of
+/// an object around them, nor beside them.
 fn without_unit(value: &serde_json::Value, path: &str, units: &serde_json::Value, found: &mut Vec<String>) {
     match value {
         serde_json::Value::Number(_) => found.push(path.to_string()),
@@ -110,7 +106,7 @@ fn without_unit(value: &serde_json::Value, path: &str, units: &serde_json::Value
     }
 }
 
-/// An object such as a stage's `time`, whose keys say what its numbers are.
+/// True for an object such as the `time` of a stage, whose keys have units of their own.
 fn has_own_keys(value: &serde_json::Value) -> bool {
     value.as_object().is_some_and(|map| map.contains_key("pair"))
 }
@@ -133,7 +129,7 @@ fn every_number_of_the_summary_has_a_unit() {
 }
 
 #[test]
-fn what_is_there_is_not_overwritten_unasked() {
+fn existing_files_are_not_overwritten_by_default() {
     let folder = tempfile::tempdir().unwrap();
     let input = two_stages();
     let write = |path: &Path, existing| {
@@ -153,7 +149,7 @@ fn what_is_there_is_not_overwritten_unasked() {
     assert_eq!(fs::read_to_string(run.join("notes.txt")).unwrap(), "mine");
     assert!(!run.join(CHECKPOINT).exists() && !run.join("two.xyz").exists());
 
-    // Told to, it writes beside other people's files.
+    // On request the run is written beside other files.
     write(folder.path(), Existing::Replace).unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("thesis.txt")).unwrap(), "years of work");
 
@@ -179,21 +175,13 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before() {
 
     let mut simulation = resume(&run).unwrap();
     assert_eq!(simulation.step(), 13);
-    let mut notes = Notes(Vec::new());
+    let mut notes = Notes::default();
     simulation.run_with(&mut notes, &|| false).unwrap();
     assert!(notes.0[0].contains("checksum") && notes.0[0].contains("step 13"), "{:?}", notes.0);
     for file in ["thermo.csv", "two.xyz"] {
         assert_eq!(fs::read(run.join(file)).unwrap(), fs::read(whole.join(file)).unwrap());
     }
     assert_eq!(simulation.positions().unwrap(), reference.positions().unwrap());
-}
-
-struct Notes(Vec<String>);
-
-impl Progress for Notes {
-    fn note(&mut self, message: &str) {
-        self.0.push(message.to_string());
-    }
 }
 
 #[test]
@@ -209,7 +197,7 @@ fn folders_that_cannot_be_resumed_say_why() {
     run_for(&mut simulation, 13).unwrap();
     run_for(&mut simulation, 40).unwrap();
     drop(simulation);
-    // Data that was there at the checkpoint and is no more.
+    // A table shorter than at the checkpoint.
     let thermo = fs::read(run.join("thermo.csv")).unwrap();
     fs::write(run.join("thermo.csv"), &thermo[..thermo.len() / 2]).unwrap();
     assert!(message(&run).contains("thermo.csv"), "{}", message(&run));
@@ -228,7 +216,7 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_last_one() {
     let run = folder.path().join("run");
     let mut simulation = start(&two_stages(), &run);
     run_for(&mut simulation, 13).unwrap();
-    // Nothing can be renamed to what a folder is called.
+    // A file cannot be renamed to the name of a folder.
     let previous = run.join("previous.checkpoint");
     let _ = fs::remove_file(&previous);
     fs::create_dir_all(previous.join("inside")).unwrap();
@@ -247,7 +235,7 @@ fn a_blow_up_names_the_step_and_leaves_the_last_checkpoint() {
     let stages = "[[stage]]\nname = \"fine\"\nsteps = 20\ntimestep = 0.005\n\
                   [[stage]]\nname = \"wild\"\nsteps = 1000\ntimestep = 0.5\n";
     let mut simulation = start(&input(SYSTEM, stages), &run);
-    let mut notes = Notes(Vec::new());
+    let mut notes = Notes::default();
     let error = simulation.run_with(&mut notes, &|| false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Simulation);
     assert_eq!(notes.0, ["the last checkpoint is that of step 20"]);
@@ -287,7 +275,7 @@ fn a_checkpoint_is_a_system_to_start_from() {
 }
 
 #[test]
-fn no_stage_takes_more_steps_than_told() {
+fn no_stage_takes_more_steps_than_the_override() {
     let overrides = Overrides { most_steps: Some(7), ..Overrides::default() };
     let mut simulation = Simulation::from_input(&two_stages(), &overrides).unwrap();
     simulation.run().unwrap();
@@ -295,7 +283,7 @@ fn no_stage_takes_more_steps_than_told() {
     assert_eq!(simulation.reports().len(), 2);
 }
 
-/// Errors about what the input asks for point at its lines.
+/// Errors of an input point at its lines.
 #[test]
 fn errors_point_into_the_input() {
     let line = |system: &str, culprit: &str| {

@@ -1,5 +1,4 @@
-//! Grains: collisions and sliding against their closed forms, what they conserve, and how a gas of them
-//! cools.
+//! Grains: collisions and sliding against closed forms, conservation laws, and the cooling of a granular gas.
 
 use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3};
 use jostle_engine::model::{Distribution, StageInput};
@@ -31,10 +30,10 @@ fn open_box() -> SimBox {
     SimBox::new([0.0; 3], [20.0; 3], [0.0; 3], [false; 3]).unwrap()
 }
 
-/// Where springs are linear, the part of the speed that is left does not depend on it:
-/// exp(-damping t / 2), t being how long they touch (Silbert 2001).
+/// The coefficient of restitution of linear springs does not depend on the speed: exp(-damping t / 2), with
+/// the duration t of the contact (Silbert 2001).
 #[test]
-fn collisions_leave_the_part_of_the_speed_that_they_should() {
+fn collisions_have_the_coefficient_of_restitution() {
     let grains = grains(1e4, 30.0, 0.0, 0.0);
     let duration = PI / (2.0 * grains.stiffness - 0.25 * grains.normal_damping.powi(2)).sqrt();
     let expected = (-0.5 * grains.normal_damping * duration).exp();
@@ -54,14 +53,14 @@ fn collisions_leave_the_part_of_the_speed_that_they_should() {
             let v = simulation.velocities().unwrap();
             (v[1][0] - v[0][0]) / (2.0 * speed)
         };
-        // The end of the contact falls between two steps, which costs a command.
+        // The end of the contact falls between two steps, which reduces the order of the error.
         let errors = [50.0, 500.0].map(|parts| (left(parts) / expected - 1.0).abs());
         assert!(errors[0] < 5e-3 && errors[1] < 5e-4, "{speed}: {errors:?}");
     }
 }
 
-/// A ball that slides on a floor is slowed down until it rolls, with 5/7 of its speed if it is not
-/// pressed into the floor: angular momentum about the point of contact does not change.
+/// A ball that slides on a floor slows down until it rolls, with 5/7 of its speed if it is not pressed into
+/// the floor: angular momentum about the point of contact does not change.
 #[test]
 fn a_ball_that_slides_ends_up_rolling() {
     let (stiffness, gravity, friction) = (1e4, 2.0, 0.3);
@@ -71,7 +70,7 @@ fn a_ball_that_slides_ends_up_rolling() {
     let ball = spheres(simbox, &[([10.0, 10.0, 1.0 + arm], [3.0, 4.0, 0.0])]);
     let mut floor = Wall::new(2, 1.0, Side::Above, grains.springs_of_wall());
     floor.surface = Surface::Grains;
-    // It slides for 2/7 of the speed by the deceleration, 2.4 here.
+    // The duration of sliding is 2/7 of the speed over the deceleration, 2.4 here.
     let time = 2.0 / 7.0 * 5.0 / (friction * gravity);
     let mut speeds = Vec::new();
     for part in [0.5, 1.2] {
@@ -88,7 +87,7 @@ fn a_ball_that_slides_ends_up_rolling() {
         let (v, w) = (simulation.velocities().unwrap()[0], simulation.angular_velocities().unwrap()[0]);
         speeds.push((v, w, steps as f64 * 1e-3));
     }
-    // On the way it loses what Coulomb's friction takes.
+    // During sliding Coulomb's friction decelerates the ball.
     let (v, _, time) = speeds[0];
     let expected = 5.0 - friction * gravity * time;
     assert!((v[0].hypot(v[1]) / expected - 1.0).abs() < 1e-6, "{v:?} {expected}");
@@ -100,8 +99,7 @@ fn a_ball_that_slides_ends_up_rolling() {
     assert!((arm * w[1] - v[0]).abs() < 1e-6 && (arm * w[0] + v[1]).abs() < 1e-6, "{v:?} {w:?}");
 }
 
-/// Momentum, and angular momentum with that of the grains' own rotation, stay what they are while
-/// energy is lost.
+/// Momentum and total angular momentum, with the rotation of grains, are conserved while energy is lost.
 #[test]
 fn angular_momentum_passes_into_rotation() {
     let mut atoms = Vec::new();
@@ -161,7 +159,7 @@ fn a_gas_cools_by_haffs_law() {
         system.state.push(0, [k % 10, k / 10 % 10, k / 100].map(|x| spacing * (f64::from(x) + 0.5)));
     }
     assign_velocities(&mut system, 1.0, Distribution::Maxwell, 7);
-    // Elastic first, so that places are as random as velocities.
+    // Elastic collisions first randomise the positions.
     let hard = Grains { normal_damping: 0.0, ..grains.clone() };
     let dt = duration / 20.0;
     let settings = Settings { threads: Some(1), ..Settings::default() };
@@ -190,8 +188,8 @@ fn a_gas_cools_by_haffs_law() {
     let rate = 4.0 * density * g * (PI * start).sqrt();
     let cooling = (1.0 - restitution.powi(2)) * rate / 6.0;
     let expected = start / (1.0 + cooling * time).powi(2);
-    // Some 4000 collisions, each with a loss that varies as much as it is large, leave 2% of what is
-    // lost; spheres overlap by some 0.6% of their size.
+    // The loss has a standard error of 2%, by some 4000 collisions, the loss of each of which varies by as
+    // much as its mean; spheres overlap by some 0.6% of their size.
     let lost = [start - end, start - expected];
     assert!((lost[0] / lost[1] - 1.0).abs() < 0.06, "{start} to {end}, expected {expected}");
 }

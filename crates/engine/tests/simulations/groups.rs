@@ -1,12 +1,12 @@
-//! Atoms chosen by words: driven, pushed, looked at, restrained, reported.
+//! Groups of atoms by selections: driven, in fields, measured, restrained, reported.
 
-use jostle_engine::{Existing, Outcome, Overrides, Simulation};
+use crate::fixtures::run_in_parts;
+use jostle_engine::{Overrides, Simulation};
 use jostle_io::Input;
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
-/// A cold liquid, with whatever is added.
+/// An input with a cold liquid, other sections and settings of its stage.
 fn text(more: &str, stage: &str) -> String {
     format!(
         r#"
@@ -53,26 +53,6 @@ fn simulation(more: &str, stage: &str) -> Simulation {
     Simulation::from_input(&input(more, stage), &Overrides::default()).unwrap()
 }
 
-/// Runs into a folder, in pieces of so many steps.
-fn run_to(input: &Input, folder: &Path, interval: u64) -> Simulation {
-    let mut simulation = Simulation::from_input(input, &Overrides::default()).unwrap();
-    simulation.write_to(folder, Existing::Refuse).unwrap();
-    loop {
-        let steps = Cell::new(0);
-        let stop = || {
-            steps.set(steps.get() + 1);
-            steps.get() >= interval
-        };
-        match simulation.run_with(&mut (), &stop).unwrap() {
-            Outcome::Finished => return simulation,
-            Outcome::Interrupted => {
-                drop(simulation);
-                simulation = Simulation::resume(folder, &Overrides::default()).unwrap();
-            }
-        }
-    }
-}
-
 const SLABS: &str = r#"
 [[group]]
 name = "floor"
@@ -112,14 +92,14 @@ fn groups_are_frozen_and_driven() {
     assert_eq!([frozen, driven, free], [64, 64, 128]);
     let thermo = simulation.thermo().unwrap();
     assert_eq!((thermo.groups[0].temperature, thermo.groups[0].kinetic), (None, 0.0));
-    // All that moves is the rest, and nothing of it is conserved.
+    // The group "rest" has all free atoms, and its momentum is not conserved.
     assert!((thermo.groups[1].kinetic / thermo.kinetic - 1.0).abs() < 1e-12);
     assert!((thermo.groups[1].temperature.unwrap() / thermo.temperature - 1.0).abs() < 1e-12);
 }
 
-/// Who was chosen by place stays chosen, whatever has become of the places.
+/// Atoms selected by their positions stay in their groups, wherever they move.
 #[test]
-fn a_resumed_run_knows_its_groups() {
+fn a_resumed_run_keeps_its_groups() {
     let fields = "[[field]]\nforce = [0, 0.5, 0]\natoms = \"x < 3\"\n[[field]]\nforce = [0, 0, 0.2]\ngroup = \"rest\"\n";
     let measures = "measure = [{ kind = \"msd\", every = 4, atoms = \"y < 3 and group rest\" }, \
                     { kind = \"rdf\", every = 10, group = \"rest\", bins = 20 }]";
@@ -128,13 +108,13 @@ fn a_resumed_run_knows_its_groups() {
                       stiffness = 50\n";
     let input = input(&format!("{SLABS}{fields}{restraints}"), measures);
     let folder = tempfile::tempdir().unwrap();
-    let [whole, pieces] = ["whole", "pieces"].map(|name| folder.path().join(name));
-    let mut a = run_to(&input, &whole, u64::MAX);
-    let mut b = run_to(&input, &pieces, 13);
+    let [whole, parts] = ["whole", "parts"].map(|name| folder.path().join(name));
+    let mut a = run_in_parts(&input, &whole, u64::MAX);
+    let mut b = run_in_parts(&input, &parts, 13);
     assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap());
     assert_eq!(a.velocities().unwrap(), b.velocities().unwrap());
     for file in ["thermo.csv", "go.msd.csv", "go.rdf.csv"] {
-        let [a, b] = [&whole, &pieces].map(|folder| fs::read_to_string(folder.join(file)).unwrap());
+        let [a, b] = [&whole, &parts].map(|folder| fs::read_to_string(folder.join(file)).unwrap());
         assert!(a.lines().count() > 5, "{file}: {a}");
         assert_eq!(a, b, "{file}");
     }
@@ -142,8 +122,7 @@ fn a_resumed_run_knows_its_groups() {
     assert!(rows.contains("temperature_rest") && rows.contains("z_floor"), "{rows}");
 }
 
-/// A spring at every atom, which do not act on each other: energies by equipartition, and the column says
-/// so.
+/// The energy of a spring at every atom of an ideal gas is given by equipartition.
 #[test]
 fn restraints_hold_atoms_like_springs() {
     let text = r#"
@@ -183,8 +162,8 @@ threads = 1
     let report = &simulation.reports()[1];
     let average = report.averages.iter().find(|a| a.quantity == "restraint").unwrap();
     let found = average.estimate.unwrap();
-    // Half a kT for each coordinate, and what the springs of two atoms and that between them, in a row,
-    // share of being 1.5 too long.
+    // Half a kT for each coordinate, and the energy of three springs in a row, those of two atoms and the one
+    // between them, that are strained by 1.5 together.
     let strained = 0.5 * 1.5f64.powi(2) / (2.0 / 40.0 + 1.0 / 1000.0);
     let expected = 0.5 * 0.5 * 3000.0 + strained;
     assert!((found.mean - expected).abs() < 5.0 * found.error, "{found:?} is not {expected}");
@@ -194,7 +173,7 @@ threads = 1
     assert!((apart - 3.5).abs() < 0.2, "{apart}");
 }
 
-/// Newton's second law for the centre of mass of a group that nothing else acts on.
+/// A field changes the momentum by Newton's second law.
 #[test]
 fn a_field_acts_on_its_group_only() {
     let force = "[[field]]\nforce = [0.25, 0, 0]\natoms = \"index 10 to 19\"\n";
@@ -208,14 +187,14 @@ fn a_field_acts_on_its_group_only() {
     assert!((with - without - 10.0 * 0.25 * time).abs() < 1e-10, "{with} {without}");
 }
 
-/// What is said of the atoms of a species by words is what is said of it by its name.
+/// Measures of a selection of a species equal those of the species.
 #[test]
 fn measures_of_chosen_atoms_are_those_of_their_species() {
     let measures =
         "measure = [{ kind = \"msd\", every = 2 }, { kind = \"msd\", every = 2, atoms = \"species B\" }]";
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    run_to(&input("", measures), &run, u64::MAX);
+    run_in_parts(&input("", measures), &run, u64::MAX);
     let table = |name: &str, what: &str| {
         let text = fs::read_to_string(run.join(name)).unwrap();
         let column = text.lines().next().unwrap().split(',').position(|c| c == what).unwrap();

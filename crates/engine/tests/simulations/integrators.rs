@@ -1,4 +1,4 @@
-//! Integrators have the order, the reversibility and the books they should.
+//! Integrators: order of the error, reversibility, and conserved quantities.
 
 use jostle_core::{Backend, Evaluate, Precision, Settings, Species, System, Thermostat, UnitSystem};
 use jostle_engine::model::{
@@ -8,8 +8,8 @@ use jostle_engine::step::{StepContext, step};
 use jostle_engine::{Mixture, Simulation, Thermo, assign_velocities, device};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
-/// A liquid of 256 atoms of two masses; the force is continuous, so that energy is conserved to
-/// the order of the integrator.
+/// A liquid of 256 atoms of two masses with a continuous force, so that energy is conserved to the order of
+/// the integrator.
 fn liquid() -> (System, PairTerm) {
     let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
     let extent = LatticeExtent::Atoms(256);
@@ -68,8 +68,8 @@ fn spread(values: &[f64]) -> f64 {
     (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// Velocity Verlet's energy error is of second order: half the step, a quarter of the error at the
-/// same times, from the same start.
+/// The energy error of velocity Verlet is of second order: half the step gives a quarter of the error at the
+/// same times from the same start.
 #[test]
 fn energy_error_is_of_second_order() {
     let errors = |steps, timestep| -> Vec<f64> {
@@ -83,7 +83,7 @@ fn energy_error_is_of_second_order() {
     assert!((3.8..4.2).contains(&ratio), "{ratio}");
 }
 
-/// There and back again: velocity Verlet is reversible, and chaos has no time to set in.
+/// Velocity Verlet is reversible; the run is too short for chaos to amplify rounding.
 #[test]
 fn time_can_be_reversed() {
     let (system, term) = liquid();
@@ -103,14 +103,14 @@ fn time_can_be_reversed() {
         }
     }
     let state = backend.state().unwrap();
-    for (place, id) in state.id.iter().enumerate() {
-        let (now, then) = (state.position[place], start.state.position[*id as usize]);
+    for (index, id) in state.id.iter().enumerate() {
+        let (now, then) = (state.position[index], start.state.position[*id as usize]);
         let d = start.simbox.nearest_image([0, 1, 2].map(|k| now[k] - then[k]));
         assert!(d.iter().all(|x| x.abs() < 1e-9), "atom {id} is {d:?} away");
     }
 }
 
-/// The energy that thermostats book is the energy they give.
+/// The heat of thermostats is the energy that the atoms gain.
 #[test]
 fn conserved_quantities_of_thermostats_stay() {
     for thermostat in [

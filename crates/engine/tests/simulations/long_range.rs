@@ -1,24 +1,17 @@
 //! Long-range forces that act at some steps only (`long_range_every`), on the CPU and the emulated GPU.
 
+use crate::fixtures::{Open, emulated, stop_every, thermo_csv};
 use jostle_core::thermostat::Langevin;
 use jostle_core::{
-    Backend, Energies, Evaluate, Precision, RespaSchedule, Result, Settings, State, System, Thermostat,
-    UnitSystem, Vec3,
+    Energies, Evaluate, Precision, RespaSchedule, Result, Settings, State, System, Thermostat, UnitSystem,
+    Vec3,
 };
-use jostle_cuda::driver::Device;
 use jostle_engine::model::{Barostat, Coupling, DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::step::{StepContext, evaluate_forces, step};
 use jostle_engine::{Context, Existing, Observer, Outcome, Simulation, SimulationBuilder, system_from_input};
 use jostle_io::Input;
 use jostle_potentials::Forces;
-use std::cell::Cell;
 use std::path::Path;
-
-type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
-
-fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, forces, settings)
-}
 
 const DEVICES: [(&str, Open); 2] = [("cpu", jostle_cpu::open), ("gpu", emulated)];
 
@@ -48,7 +41,7 @@ fn settings() -> Settings {
     Settings { threads: Some(1), precision: Precision::Double, reproducible: true, ..Settings::default() }
 }
 
-/// Water that has forgotten how it was placed.
+/// Water in equilibrium.
 fn settled(sites: usize, molecules: usize, cutoff: f64) -> (System, Forces) {
     let input = Input::parse(Path::new("water.toml"), &text(sites, molecules, cutoff, "")).unwrap();
     let (mut system, forces) = system_from_input(&input).unwrap();
@@ -70,7 +63,7 @@ fn builder(system: &System, forces: &Forces) -> SimulationBuilder {
     forces.electrostatics.iter().fold(builder, |builder, term| builder.electrostatics(*term))
 }
 
-/// By id, positions unwrapped.
+/// Unwrapped positions and velocities, by id.
 fn by_id(system: &System, state: &State) -> [Vec<Vec3>; 2] {
     let index_by_id = state.index_by_id();
     let at = |index: &usize| {
@@ -107,10 +100,10 @@ fn distance(a: &[Vec3], b: &[Vec3]) -> f64 {
     (a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64).sqrt()
 }
 
-/// Half the time step leaves a quarter of the error; impulses in the middle of which one starts and ends
-/// lead back where velocities are turned round.
+/// Half the time step gives a quarter of the error, and reversed velocities lead back to the start, also from
+/// the middle of an impulse.
 #[test]
-fn paths_converge_and_go_back() {
+fn trajectories_converge_and_are_reversible() {
     let of = settled(3, 125, 0.7);
     let start = [of.0.state.position.clone(), of.0.state.velocity.clone()];
     for every in [2, 3] {
@@ -135,9 +128,9 @@ fn paths_converge_and_go_back() {
     }
 }
 
-/// Energy stays, and averages are those of long-range forces that always act.
+/// Energy is conserved, and averages equal those with long-range forces at every step.
 #[test]
-fn averages_stay_where_they_are() {
+fn averages_do_not_depend_on_the_interval() {
     let (system, forces) = settled(3, 125, 0.7);
     let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.1 };
     let run = |every: u64| {
@@ -187,10 +180,10 @@ fn one_step(
     (energies, state.index_by_id().iter().map(|index| state.force[*index]).collect())
 }
 
-/// Measurements take long-range forces at weight 1, constraints and sites included; forces are what they are
-/// said to be.
+/// Energies and virial take long-range forces at weight 1, constraints and virtual sites included; forces
+/// take them at the weight of the step.
 #[test]
-fn measurements_know_no_impulses() {
+fn energies_do_not_depend_on_the_weight() {
     for sites in [3, 4] {
         let of = settled(sites, 64, 0.6);
         let langevin = Thermostat::Langevin(Langevin::new(2.5, 10.0, 0.002));
@@ -200,9 +193,9 @@ fn measurements_know_no_impulses() {
         {
             let (energies, plain) = one_step(open, &of, &thermostat, 1.0);
             let (again, threefold) = one_step(open, &of, &thermostat, 3.0);
-            let (silent, near) = one_step(open, &of, &thermostat, 0.0);
+            let (without, near) = one_step(open, &of, &thermostat, 0.0);
             let scale = energies.virial.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
-            for other in [again, silent] {
+            for other in [again, without] {
                 for (a, b) in energies.terms.iter().zip(&other.terms) {
                     assert!((a - b).abs() < 1e-9 * a.abs(), "{device}: {energies:?} {other:?}");
                 }
@@ -224,10 +217,10 @@ fn measurements_know_no_impulses() {
     }
 }
 
-/// A run in pieces that are cut anywhere is the whole one to the last bit, barostats included, and so is one
-/// that nobody looks at; the GPU makes the CPU's.
+/// A run interrupted anywhere equals the uninterrupted one to the last bit, barostats included, and so does a
+/// run without rows; the GPU reproduces the run of the CPU.
 #[test]
-fn pieces_are_the_whole_on_every_device() {
+fn resumed_runs_equal_uninterrupted_ones_on_every_device() {
     let of = settled(3, 64, 0.55);
     let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.1 };
     let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 5.0 };
@@ -247,7 +240,7 @@ fn pieces_are_the_whole_on_every_device() {
     let build = |open| build_with(open, [12, 10, 15]);
     let folder = tempfile::tempdir().unwrap();
     let rows = |name: &str| {
-        let text = std::fs::read_to_string(folder.path().join(name).join("thermo.csv")).unwrap();
+        let text = thermo_csv(&folder.path().join(name));
         text.lines().skip(1).map(str::to_string).collect::<Vec<_>>()
     };
     let mut ends = Vec::new();
@@ -255,15 +248,11 @@ fn pieces_are_the_whole_on_every_device() {
         let mut whole = build(open).build().unwrap();
         whole.write_to(&folder.path().join(device), Existing::Refuse).unwrap();
         whole.run().unwrap();
-        let pieces = format!("{device} in pieces");
-        let path = folder.path().join(&pieces);
+        let parts = format!("{device} in parts");
+        let path = folder.path().join(&parts);
         let mut cut = build(open).build().unwrap();
         cut.write_to(&path, Existing::Refuse).unwrap();
-        let asked = Cell::new(0);
-        let stop = || {
-            asked.set(asked.get() + 1);
-            asked.get() % if device == "cpu" { 13 } else { 3 } == 0
-        };
+        let stop = stop_every(if device == "cpu" { 13 } else { 3 });
         let mut stops = Vec::new();
         while cut.run_with(&mut (), &stop).unwrap() == Outcome::Interrupted {
             stops.push(cut.step());
@@ -274,10 +263,10 @@ fn pieces_are_the_whole_on_every_device() {
         assert_eq!(
             whole.unwrapped_positions().unwrap(),
             cut.unwrapped_positions().unwrap(),
-            "{pieces}: {stops:?}"
+            "{parts}: {stops:?}"
         );
-        assert_eq!(whole.velocities().unwrap(), cut.velocities().unwrap(), "{pieces}");
-        assert_eq!(rows(device), rows(&pieces), "{pieces}");
+        assert_eq!(whole.velocities().unwrap(), cut.velocities().unwrap(), "{parts}");
+        assert_eq!(rows(device), rows(&parts), "{parts}");
         let mut unseen = build_with(open, [0, 30, 0]).build().unwrap();
         unseen.run().unwrap();
         assert_eq!(whole.unwrapped_positions().unwrap(), unseen.unwrapped_positions().unwrap(), "{device}");
@@ -295,7 +284,7 @@ fn pieces_are_the_whole_on_every_device() {
     }
 }
 
-/// Looks at odd steps.
+/// Observer at odd steps.
 struct Odd;
 
 impl Observer for Odd {
@@ -307,7 +296,7 @@ impl Observer for Odd {
     }
 }
 
-/// What does not go together is refused where it stands.
+/// Intervals that are no multiples of `long_range_every` are refused at their line.
 #[test]
 fn odd_intervals_are_refused() {
     let stage = "[[stage]]\nsteps = 100\ntimestep = 0.002\nthermo = { every = 10 }\nlong_range_every = 2\n";

@@ -1,5 +1,5 @@
-//! Whole simulations, on the CPU and, where it is said, on the emulated GPU.
-//! One program, so that it is linked once and no core waits for the slowest test of each file.
+//! Whole simulations, on the CPU and, where a test says so, on the emulated GPU. All tests are one program,
+//! which is linked once and whose tests of all files run side by side.
 
 mod blow_up;
 mod chains;
@@ -10,6 +10,7 @@ mod dispersion;
 mod dissipative;
 mod external;
 mod files;
+mod fixtures;
 mod grains;
 mod groups;
 mod integrators;
@@ -17,6 +18,7 @@ mod long_range;
 mod metals;
 mod minimize;
 mod molecules;
+mod openmm;
 mod plasma;
 mod pressure;
 mod restart;

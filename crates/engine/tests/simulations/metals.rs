@@ -1,4 +1,4 @@
-//! Metals: embedded-atom files against another engine, and what copper is like.
+//! Metals: embedded-atom files against another engine, and properties of crystalline copper.
 
 use jostle_core::{Algorithm, Precision, Settings, SimBox, Species, System, UnitSystem, Vec3};
 use jostle_engine::model::{DensityInput, DeviceInput, Lattice, LatticeExtent};
@@ -8,7 +8,7 @@ use jostle_potentials::{Embedded, Forces, SuttonChen};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of reference values beside the repository, if it is there.
+/// The folder of reference values beside the repository, if it exists.
 fn reference() -> Option<PathBuf> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference/05_eam_cu_u3"));
     if !root.exists() {
@@ -91,7 +91,7 @@ fn energy_of_atom(metal: &Embedded, edge: f64) -> f64 {
     metal.embedding(0, density).0 + pairs
 }
 
-/// The engine says the same of a crystal.
+/// Checks that the engine gives the energy of [`energy_of_atom`] for a crystal.
 fn check_energy_of_atom(metal: &Embedded, edge: f64) {
     let copper = Species { name: "Cu".into(), mass: 1.0, charge: 0.0 };
     let cells = (2.0 * metal.cutoff() / edge).ceil() as usize;
@@ -122,10 +122,10 @@ fn crystal(metal: &Embedded) -> [f64; 3] {
     [a, -energy_of_atom(metal, a), 4.0 * curvature / (9.0 * a) * 160.217_663_4]
 }
 
-/// The numbers that Foiles, Baskes and Daw fitted their functions to: a = 3.615 angstrom,
-/// E = 3.54 eV, B = 1.38e12 dyn/cm2 (Phys. Rev. B 33 (1986) 7983, table II).
+/// The values that the functions were fitted to: a = 3.615 angstrom, E = 3.54 eV, B = 1.38e12 dyn/cm2 (S. M.
+/// Foiles, M. I. Baskes and M. S. Daw, Phys. Rev. B 33 (1986) 7983, table II).
 #[test]
-fn copper_by_embedded_atoms_is_the_crystal_that_was_fitted_to() {
+fn embedded_atom_copper_has_the_fitted_properties() {
     let Some(root) = reference() else { return };
     let copper = Dynamo::read(&[root.join("Cu_u3.eam")]).unwrap().embedded(&["Cu"], 1.0, 1.0).unwrap();
     let [a, energy, modulus] = crystal(&copper);

@@ -1,4 +1,4 @@
-//! Minimisers find minima.
+//! Minimisers: convergence, overlapping atoms, restraints and frozen atoms.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Precision, Settings, Species, System, UnitSystem};
@@ -37,7 +37,7 @@ fn minimized(system: System, steps: u64, minimizer: Minimizer) -> Simulation {
 }
 
 #[test]
-fn a_shaken_crystal_goes_back() {
+fn a_displaced_crystal_relaxes() {
     let constant = DensityInput::LatticeConstant(1.56);
     let crystal = argon().lattice(Lattice::Fcc, LatticeExtent::Atoms(108), constant, 1).unwrap();
     let wanted = single_point(UnitSystem::Lj, crystal.clone(), vec![lj()], DeviceInput::Cpu, settings())
@@ -62,16 +62,16 @@ fn a_shaken_crystal_goes_back() {
         assert!((minimum.potential / wanted - 1.0).abs() < 1e-10, "{minimizer:?}: {minimum:?} {wanted}");
         println!("{minimizer:?}: {steps} iterations");
         assert!(minimizer == Minimizer::Fire || steps < 100, "{minimizer:?}: {steps} iterations");
-        // Atoms have the velocities again that they came with.
+        // The velocities are those before the minimisation.
         assert_eq!(simulation.velocities().unwrap(), velocities, "{minimizer:?}");
         assert_eq!(simulation.time(), 0.0);
     }
 }
 
-/// Random positions with atoms deep inside each other: energies of many thousands, gone after a
-/// few hundred iterations.
+/// Random positions with overlapping atoms have energies of many thousands, which vanish within a few hundred
+/// iterations.
 #[test]
-fn overlapping_atoms_part() {
+fn overlapping_atoms_separate() {
     let region = RegionInput::Density(DensityInput::Number(0.8));
     let system = argon().random(200, region, 0.3, 5).unwrap();
     for minimizer in MINIMIZERS {
@@ -85,8 +85,8 @@ fn overlapping_atoms_part() {
     }
 }
 
-/// Springs to places and between atoms, of very different stiffness, with some atoms frozen: the energy is
-/// a quadratic form, whose minimum is where all forces vanish.
+/// Position and distance restraints of very different stiffness, with some atoms frozen: the energy is a
+/// quadratic form, whose minimum is where all forces vanish.
 #[test]
 fn stiff_springs_come_to_rest_and_frozen_atoms_stay() {
     let text = |minimizer: &str| {
@@ -136,7 +136,7 @@ threads = 1
         println!("{minimizer}: {} iterations", simulation.reports()[0].steps);
         let after = simulation.positions().unwrap();
         assert_eq!(before[..20], after[..20], "{minimizer}");
-        // Force over stiffness: one spring, and two.
+        // The displacement is force over stiffness, of one spring or of two.
         let moved = |id: usize| [0, 1, 2].map(|k| after[id][k] - before[id][k]);
         for (id, stiffness) in [(30, 1.0), (150, 300.0), (200, 301.0)] {
             let expected = [0.5 / stiffness, 0.0, 0.2 / stiffness];
@@ -147,7 +147,7 @@ threads = 1
 }
 
 #[test]
-fn lines_keep_no_constraints() {
+fn line_minimisers_refuse_constraints() {
     let text = r#"
 units = "real"
 [system]
@@ -171,7 +171,7 @@ minimize = { minimizer = "lbfgs" }
 }
 
 #[test]
-fn too_few_steps_are_said() {
+fn too_few_steps_are_reported() {
     let region = RegionInput::Density(DensityInput::Number(0.8));
     let system = argon().random(200, region, 0.5, 5).unwrap();
     for minimizer in MINIMIZERS {

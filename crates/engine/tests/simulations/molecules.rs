@@ -1,98 +1,20 @@
 //! All-atom molecules: energies by term and forces against OpenMM's, from the files of OpenMM.
 
+use crate::fixtures::{emulated, run_in_parts, thermo_csv};
+use crate::openmm::{Reference, write_positions};
 use jostle_core::{Algorithm, Precision, Settings, System, UnitSystem};
-use jostle_cuda::driver::Device;
 use jostle_engine::model::{DeviceInput, MoleculesInput, Rigid};
 use jostle_engine::report::Convergence;
 use jostle_engine::{
-    Existing, Outcome, Overrides, Simulation, SinglePoint, single_point, single_point_by, system_from_input,
+    Existing, Overrides, Simulation, SinglePoint, single_point, single_point_by, system_from_input,
 };
 use jostle_io::Input;
 use jostle_io::forcefield::coordinates::Coordinates;
 use jostle_io::forcefield::{Boundary, Molecules};
 use jostle_potentials::Forces;
-use serde_json::Value;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The values of OpenMM for a case, where they are.
-struct Reference {
-    folder: PathBuf,
-    values: Value,
-    /// In nm and kJ/mol/nm.
-    positions: Vec<[f64; 3]>,
-    forces: Vec<[f64; 3]>,
-}
-
-impl Reference {
-    fn open(case: &str) -> Option<Reference> {
-        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference")).join(case);
-        let Ok(text) = fs::read_to_string(folder.join("reference.json")) else {
-            println!("skipped: there is no {}", folder.display());
-            return None;
-        };
-        let values = serde_json::from_str(&text).unwrap();
-        let atoms = fs::read_to_string(folder.join("forces.txt")).unwrap();
-        let rows = atoms.lines().filter(|l| !l.starts_with('#'));
-        let rows: Vec<Vec<f64>> =
-            rows.map(|l| l.split_whitespace().map(|w| w.parse().unwrap()).collect()).collect();
-        let three = |row: &Vec<f64>, from: usize| [row[from], row[from + 1], row[from + 2]];
-        Some(Reference {
-            folder,
-            values,
-            positions: rows.iter().map(|r| three(r, 1)).collect(),
-            forces: rows.iter().map(|r| three(r, 4)).collect(),
-        })
-    }
-
-    /// The sum of the energies of some groups.
-    fn groups(&self, names: &[&str]) -> f64 {
-        let groups = self.values["energy_by_group"].as_object().unwrap();
-        let named = groups.iter().filter(|(name, _)| names.contains(&name.split(':').nth(1).unwrap_or("")));
-        named.map(|(_, energy)| energy.as_f64().unwrap()).sum()
-    }
-
-    fn split(&self, name: &str) -> f64 {
-        let split = self.values["nonbonded_split"].as_object().unwrap();
-        split.iter().find(|(key, _)| key.starts_with(name)).unwrap().1.as_f64().unwrap()
-    }
-
-    /// Energies by the names that Jostle has for them.
-    fn energies(&self) -> Vec<(&'static str, f64)> {
-        let (lj, lj_14) = match self.split("lj_total") {
-            // In files of CHARMM36 Lennard-Jones forces are custom ones.
-            0.0 => (self.groups(&["LennardJones"]), self.groups(&["LennardJones14"])),
-            total => (total - self.split("lj_1-4"), self.split("lj_1-4")),
-        };
-        let coulomb_14 = self.split("coulomb_1-4");
-        vec![
-            // With Urey-Bradley springs, which OpenMM calls by the same name.
-            ("bond_harmonic|urey", self.groups(&["HarmonicBondForce"])),
-            ("angle_harmonic", self.groups(&["HarmonicAngleForce"])),
-            ("dihedral_periodic", self.groups(&["PeriodicTorsionForce"])),
-            ("dihedral_harmonic", self.groups(&["CustomTorsionForce"])),
-            ("cmap", self.groups(&["CMAPTorsionForce"])),
-            ("scaled_pair", coulomb_14 + lj_14),
-            ("coulomb", self.split("coulomb_total") - coulomb_14),
-            ("lennard_jones", lj),
-        ]
-    }
-
-    fn total(&self) -> f64 {
-        self.values["potential_energy_total"].as_f64().unwrap()
-    }
-}
-
-/// Positions in full precision, as extended XYZ in nm.
-fn write_positions(reference: &Reference, path: &Path) {
-    let mut text = format!("{}\nProperties=species:S:1:pos:R:3\n", reference.positions.len());
-    for [x, y, z] in &reference.positions {
-        text += &format!("X {x:?} {y:?} {z:?}\n");
-    }
-    fs::write(path, text).unwrap();
-}
-
-/// An input in nm and kJ/mol: what stands in `[system]`, and other sections.
+/// System and forces of an input in nm and kJ/mol, given by the content of `[system]` and other sections.
 fn read(reference: &Reference, [system, sections]: [&str; 2]) -> (System, Forces) {
     let folder = tempfile::tempdir().unwrap();
     write_positions(reference, &folder.path().join("positions.xyz"));
@@ -117,17 +39,22 @@ fn evaluate(reference: &Reference, system: &str, precision: Precision, algorithm
     evaluate_with(reference, [system, ""], precision, algorithm)
 }
 
+/// Sum of the energies of the terms whose names begin with one of those between bars.
+fn term_energy(point: &SinglePoint, names: &str) -> f64 {
+    let of_term = |(term, energy): (&String, &f64)| {
+        names.split('|').any(|name| term.starts_with(name)).then_some(*energy)
+    };
+    point.term_names.iter().zip(&point.thermo.terms).filter_map(of_term).sum()
+}
+
 fn agrees(reference: &Reference, point: &SinglePoint, tolerance: f64) {
     for (name, wanted) in reference.energies() {
-        let of_term = |(term, energy): (&String, &f64)| {
-            name.split('|').any(|name| term.starts_with(name)).then_some(*energy)
-        };
-        let got: f64 = point.term_names.iter().zip(&point.thermo.terms).filter_map(of_term).sum();
+        let got = term_energy(point, name);
         let off = (got - wanted).abs() / wanted.abs().max(1.0);
         assert!(off < tolerance, "{name}: {got} is not {wanted}, {off:e}");
     }
     let potential = point.thermo.potential;
-    // A sum of terms many times as large.
+    // The potential energy is a sum of terms many times as large.
     let size: f64 = point.thermo.terms.iter().map(|e| e.abs()).sum();
     assert!((potential - reference.total()).abs() < tolerance * size, "{potential}");
     let square = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
@@ -138,7 +65,7 @@ fn agrees(reference: &Reference, point: &SinglePoint, tolerance: f64) {
         let off = square(&[0, 1, 2].map(|a| got[a] - wanted[a])).sqrt() / rms;
         assert!(off < tolerance, "atom {}: {got:?} is not {wanted:?}, {off:e}", k + 1);
     }
-    // Nothing pulls at the system as a whole, so that the virial is the sum of r f.
+    // The total force is zero, so that the virial is the sum of r f.
     for (k, (p, q)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
         let sum: f64 = reference.positions.iter().zip(&reference.forces).map(|(r, f)| r[p] * f[q]).sum();
         let off = (point.virial[k] - sum).abs() / (rms * (n as f64).sqrt());
@@ -146,7 +73,7 @@ fn agrees(reference: &Reference, point: &SinglePoint, tolerance: f64) {
     }
 }
 
-/// The median error of a force, as a part of it.
+/// The median relative error of forces.
 fn median_error(reference: &Reference, point: &SinglePoint) -> f64 {
     let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     let pairs = point.forces.iter().zip(&reference.forces);
@@ -156,19 +83,20 @@ fn median_error(reference: &Reference, point: &SinglePoint) -> f64 {
     errors[errors.len() / 2]
 }
 
-/// The same on the emulated GPU.
+/// One evaluation of such an input on the emulated GPU.
 fn evaluate_on_gpu(reference: &Reference, system: &str, precision: Precision) -> SinglePoint {
     let (system, forces) = read(reference, [system, ""]);
     let settings = Settings { precision, ..Settings::default() };
-    let open = |system, forces, settings| jostle_cuda::open(Device::emulated()?, system, forces, settings);
-    single_point_by(UnitSystem::Nano, system, forces, settings, open).unwrap()
+    single_point_by(UnitSystem::Nano, system, forces, settings, emulated).unwrap()
 }
 
-/// In `double` to what OpenMM's own reference is good for, in `mixed` to single precision.
+/// Compares with OpenMM on both devices, in `double` to the accuracy of OpenMM's reference platform and in
+/// `mixed` to single precision.
 fn compare(case: &str, system: impl Fn(&Path) -> String) {
     let Some(reference) = Reference::open(case) else { return };
     let system = system(&reference.folder);
-    // In `mixed` all but springs is in single precision there: dihedrals of alanine dipeptide are 2.6e-6 off.
+    // In `mixed` the GPU evaluates all terms but bonds and angles in single precision: dihedrals of alanine
+    // dipeptide are 2.6e-6 off.
     for (precision, tolerance) in [(Precision::Double, 1e-9), (Precision::Mixed, 1e-5)] {
         let point = evaluate_on_gpu(&reference, &system, precision);
         agrees(&reference, &point, tolerance);
@@ -201,17 +129,17 @@ fn alanine_dipeptide_of_a_prmtop() {
     compare("07c_aladip_prmtop_vac", |folder| format!("topology = {:?}", prmtop(folder)));
 }
 
-/// Water around it, whose box nobody looks at here: what is bound does not cross it.
+/// Bonded terms of the peptide in water, without the periodic box, which no bond crosses.
 #[test]
-fn what_is_bound_in_a_prmtop_with_water() {
+fn bonded_terms_of_a_prmtop_with_water() {
     let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
     for file in ["alanine-dipeptide-explicit.prmtop", "system.xml"] {
         let system = format!("topology = {:?}\nperiodic = false", reference.folder.join(file));
         let point = evaluate(&reference, &system, Precision::Double, Algorithm::Auto);
         for (name, wanted) in &reference.energies()[..6] {
             let name = name.split('|').next().unwrap();
-            let place = point.term_names.iter().position(|term| term.starts_with(name));
-            let got = place.map_or(0.0, |k| point.thermo.terms[k]);
+            let index = point.term_names.iter().position(|term| term.starts_with(name));
+            let got = index.map_or(0.0, |k| point.thermo.terms[k]);
             assert!(
                 (got - wanted).abs() < 1e-9 * wanted.abs().max(1.0),
                 "{file}, {name}: {got}, not {wanted}"
@@ -228,7 +156,7 @@ fn periodic(tail: bool, electrostatics: &str) -> String {
     )
 }
 
-/// The same in its periodic box: every term, with Ewald's sum and particle-mesh Ewald.
+/// Every term of the peptide in its periodic box of water, with Ewald's sum and particle-mesh Ewald.
 #[test]
 fn alanine_dipeptide_in_water() {
     let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
@@ -239,17 +167,11 @@ fn alanine_dipeptide_in_water() {
             let sections = periodic(tail, electrostatics) + &format!("[run]\nprecision = \"{name}\"\n");
             evaluate_with(&reference, [&system, &sections], precision, Algorithm::Auto)
         };
-        let energy = |point: &SinglePoint, name: &str| -> f64 {
-            let of_term = |(term, energy): (&String, &f64)| {
-                name.split('|').any(|name| term.starts_with(name)).then_some(*energy)
-            };
-            point.term_names.iter().zip(&point.thermo.terms).filter_map(of_term).sum()
-        };
         let ewald = "kind = \"ewald\"\naccuracy = 1e-10";
-        // In the mean over pairs that OpenMM's tail is made of atoms meet themselves, too; nearly all of
-        // the tail is that of the 749 oxygens among 2,269 atoms.
-        let cut = energy(&point(ewald, false, Precision::Double), "lennard_jones");
-        let tail = energy(&point(ewald, true, Precision::Double), "lennard_jones") - cut;
+        // The mean over pairs in OpenMM's tail correction includes pairs of an atom with itself; nearly all
+        // of the tail is due to the 749 oxygens among 2,269 atoms.
+        let cut = term_energy(&point(ewald, false, Precision::Double), "lennard_jones");
+        let tail = term_energy(&point(ewald, true, Precision::Double), "lennard_jones") - cut;
         let own = tail * (1.0 / 749.0 - 1.0 / 2269.0);
         for (electrostatics, precision, tolerance) in [
             (ewald, Precision::Double, 1e-9),
@@ -259,24 +181,35 @@ fn alanine_dipeptide_in_water() {
             for (name, wanted) in &reference.energies() {
                 let (wanted, tolerance) = match *name {
                     "lennard_jones" => (wanted - own, 1e-6),
-                    // As good as OpenMM's own particle-mesh Ewald here.
+                    // The accuracy of OpenMM's particle-mesh Ewald limits this term.
                     "coulomb" => (*wanted, 1e-6),
                     _ => (*wanted, tolerance),
                 };
-                let off = (energy(&point, name) - wanted) / wanted.abs().max(1.0);
+                let off = (term_energy(&point, name) - wanted) / wanted.abs().max(1.0);
                 assert!(off.abs() < tolerance, "{file}, {electrostatics}: {name} is off by {off:e}");
             }
             let square = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
             let pairs = || point.forces.iter().zip(&reference.forces);
             let off: f64 = pairs().map(|(a, b)| square(&[0, 1, 2].map(|k| a[k] - b[k]))).sum();
             let all: f64 = pairs().map(|(_, b)| square(b)).sum();
-            // OpenMM's direct part ends where alpha r = 3.62: its forces are good to 2 exp(-3.62^2).
+            // OpenMM's real-space sum ends at alpha r = 3.62: its forces have errors of 2 exp(-3.62^2).
             assert!((off / all).sqrt() < 4e-6, "{file}, {electrostatics}: {}", (off / all).sqrt());
         }
     }
 }
 
-/// Water and bonds of hydrogen are rigid in a run, have no force any more, and energy is kept.
+/// Checks that all constraints have their lengths, to a relative tolerance.
+fn check_constraints(simulation: &mut Simulation, tolerance: f64) {
+    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
+    for constraint in &simulation.topology().constraints {
+        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
+        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
+        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!((length / constraint.length - 1.0).abs() < tolerance, "{constraint:?}: {length}");
+    }
+}
+
+/// Water and bonds of hydrogen are rigid in a run, without bonded forces, and energy is conserved.
 #[test]
 fn rigid_bonds_of_a_topology() {
     let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
@@ -300,7 +233,7 @@ fn rigid_bonds_of_a_topology() {
         [topology.constraints.len(), topology.bonds.len(), topology.angles.len()]
     };
     let [free, water, hydrogens] = ["none", "water", "hydrogens"].map(counts);
-    // 749 molecules of water, bonds of which the file has three and an angle none; 12 hydrogens.
+    // There are 749 molecules of water, with three bonds and no angle each in the file, and 12 hydrogens.
     assert_eq!(free[0], 0);
     assert_eq!([water[0], free[1] - water[1], free[2] - water[2]], [3 * 749, 3 * 749, 0]);
     assert_eq!(
@@ -309,17 +242,11 @@ fn rigid_bonds_of_a_topology() {
     );
     let mut simulation = Simulation::from_input(&input("hydrogens"), &Overrides::default()).unwrap();
     simulation.run().unwrap();
-    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
-    for constraint in &simulation.topology().constraints {
-        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
-        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
-        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
-        assert!((length / constraint.length - 1.0).abs() < 1e-10, "{constraint:?}: {length}");
-    }
+    check_constraints(&mut simulation, 1e-10);
 }
 
-/// Hydrogens of the peptide weigh more, the atoms they are bound to less, water and all of it the same;
-/// energies know nothing of it, and a hydrogen too heavy is refused.
+/// Mass is moved to the hydrogens of the peptide from the atoms they are bound to; water, the total mass and
+/// energies stay the same, and a hydrogen mass that is too large is refused.
 #[test]
 fn masses_move_to_hydrogens() {
     let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
@@ -335,14 +262,14 @@ fn masses_move_to_hydrogens() {
         system_from_input(&Input::parse(&folder.path().join("in.toml"), &text).unwrap())
     };
     let masses = |system: &jostle_core::System| -> Vec<f64> {
-        let mass = |place: usize| UnitSystem::Real.mass_to_user(system.mass(place));
+        let mass = |index: usize| UnitSystem::Real.mass_to_user(system.mass(index));
         (0..system.state.len()).map(mass).collect()
     };
     let ((plain, terms), (heavy, same)) = (system("").unwrap(), system("hydrogen_mass = 3").unwrap());
     let (before, after) = (masses(&plain), masses(&heavy));
     let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
     assert!(close(before.iter().sum(), after.iter().sum()));
-    // Three methyl groups, one carbon with a hydrogen, two such nitrogens.
+    // The peptide has three methyl groups, one carbon with a hydrogen and two such nitrogens.
     let moved = 3.0 - 1.008;
     for (mass, count) in [(3.0, 12), (12.01 - 3.0 * moved, 3), (12.01 - moved, 1), (14.01 - moved, 2)] {
         assert_eq!(after[..22].iter().filter(|m| close(**m, mass)).count(), count, "{mass}");
@@ -358,7 +285,7 @@ fn masses_move_to_hydrogens() {
     assert!(error.message().contains("would leave 3.0340 to atom"), "{error}");
 }
 
-/// A minimisation slides down what rigid water and bonds leave of the landscape, and keeps them.
+/// A minimisation converges under the constraints of rigid water and bonds, and keeps them.
 #[test]
 fn minimisation_keeps_rigid_bonds() {
     let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
@@ -378,13 +305,7 @@ fn minimisation_keeps_rigid_bonds() {
     let minimum = simulation.reports()[0].minimum.unwrap();
     println!("{minimum:?} after {} iterations", simulation.reports()[0].steps);
     assert_eq!(minimum.outcome, Convergence::Converged);
-    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
-    for constraint in &simulation.topology().constraints {
-        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
-        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
-        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
-        assert!((length / constraint.length - 1.0).abs() < 1e-9, "{constraint:?}: {length}");
-    }
+    check_constraints(&mut simulation, 1e-9);
 }
 
 /// The box and the atoms of AMBER's files.
@@ -421,7 +342,7 @@ fn prmtop_and_inpcrd_agree_with_the_system_that_openmm_made_of_them() {
     assert!((edges[0] - edges[1]).abs() < 1e-12, "{edges:?}");
 }
 
-/// Maps, Urey-Bradley springs, harmonic impropers, Lennard-Jones forces by pairs of types.
+/// CMAP terms, Urey-Bradley springs, harmonic impropers, and Lennard-Jones parameters by pairs of types.
 #[test]
 fn trialanine_charmm36() {
     compare("07b_ala3_vac_charmm36", xml);
@@ -442,7 +363,7 @@ fn dihydrofolate_reductase() {
     compare("07h_dhfr_vac_amber14", xml);
 }
 
-/// An input with a run, in a folder of its own.
+/// An input with stages, whose files are in `folder`.
 fn a_run(reference: &Reference, folder: &Path, stages: &str) -> Input {
     write_positions(reference, &folder.join("positions.xyz"));
     let text = format!(
@@ -453,7 +374,7 @@ fn a_run(reference: &Reference, folder: &Path, stages: &str) -> Input {
     Input::parse(&folder.join("in.toml"), &text).unwrap()
 }
 
-/// Every term at once keeps the energy, as well as velocity Verlet does at this step, and momentum.
+/// All terms together conserve momentum and, to the accuracy of velocity Verlet, energy.
 #[test]
 fn energy_and_momentum_are_kept() {
     let Some(reference) = Reference::open("07b_ala3_vac_charmm36") else { return };
@@ -472,7 +393,7 @@ fn energy_and_momentum_are_kept() {
         simulation.run().unwrap();
         let momentum = simulation.thermo().unwrap().momentum;
         assert!(momentum.iter().all(|p| p.abs() < 1e-4), "{momentum:?}");
-        let text = fs::read_to_string(output.join("thermo.csv")).unwrap();
+        let text = thermo_csv(&output);
         let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
         let header = rows.next().unwrap();
         let column = |name: &str| header.iter().position(|h| h.starts_with(name)).unwrap();
@@ -483,13 +404,13 @@ fn energy_and_momentum_are_kept() {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
     };
-    // Half the step, a quarter of the fluctuation.
+    // Half the step gives a quarter of the fluctuation.
     let (coarse, fine) = (total(0.0005, 2000), total(0.00025, 4000));
     println!("fluctuations of {coarse} and {fine} kJ/mol");
     assert!(fine < 0.35 * coarse && fine < 1.0, "{coarse} {fine}");
 }
 
-/// A run goes on after an interruption as if there had been none, and reads its topology again.
+/// A resumed run, which reads its topology again, equals the uninterrupted one.
 #[test]
 fn a_resumed_run_equals_the_uninterrupted_one() {
     let Some(reference) = Reference::open("07b_ala3_vac_charmm36") else { return };
@@ -499,22 +420,8 @@ fn a_resumed_run_equals_the_uninterrupted_one() {
     let input = a_run(&reference, folder.path(), stages);
     let run = |name: &str, interval: u64| {
         let path = folder.path().join(name);
-        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
-        simulation.write_to(&path, Existing::Refuse).unwrap();
-        loop {
-            let asked = std::cell::Cell::new(0);
-            let stop = || {
-                asked.set(asked.get() + 1);
-                asked.get() >= interval
-            };
-            match simulation.run_with(&mut (), &stop).unwrap() {
-                Outcome::Finished => return fs::read_to_string(path.join("thermo.csv")).unwrap(),
-                Outcome::Interrupted => {
-                    drop(simulation);
-                    simulation = Simulation::resume(&path, &Overrides::default()).unwrap();
-                }
-            }
-        }
+        run_in_parts(&input, &path, interval);
+        thermo_csv(&path)
     };
-    assert_eq!(run("pieces", 37), run("whole", u64::MAX));
+    assert_eq!(run("parts", 37), run("whole", u64::MAX));
 }

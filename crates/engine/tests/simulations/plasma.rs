@@ -15,7 +15,7 @@ const IONS: usize = 432;
 #[test]
 fn a_plasma_has_its_published_energy() {
     for gamma in [10.0_f64, 40.0] {
-        // Of the mass 3 the plasma frequency is 1.
+        // With the mass 3 the plasma frequency is 1.
         let ion = Species { name: "ion".into(), mass: 3.0, charge: 1.0 };
         let (extent, density) = (LatticeExtent::Atoms(IONS), DensityInput::Number(0.75 / PI));
         let mut system = Mixture::new(UnitSystem::Plasma)
@@ -45,7 +45,7 @@ fn a_plasma_has_its_published_energy() {
         let root = gamma.powf(0.25);
         let published = -0.897744 * gamma + 0.95043 * root + 0.18956 / root - 0.81487;
         println!("Gamma {gamma}: {measured} +- {error}, published {published}");
-        // A thousandth for the fit, and for so few ions.
+        // A thousandth is allowed for the error of the fit and the finite number of ions.
         assert!(
             (measured - published).abs() < 4.0 * error - 1e-3 * published,
             "{measured} +- {error}, {published}"

@@ -1,35 +1,21 @@
-//! Constant pressure: all barostats give the distribution of volumes that statistical mechanics wants.
+//! Constant pressure: all barostats give the isothermal-isobaric distribution of volumes.
 
+use crate::fixtures::{Rows, argon};
 use jostle_core::{Driven, Precision, Settings, SimBox, Species, System, Topology, UnitSystem, WaterShape};
 use jostle_engine::averages::BlockAverage;
 use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, RegionInput,
-    StageInput, ThermostatInput,
+    Barostat, Coupling, DensityInput, DeviceInput, Distribution, RegionInput, StageInput, ThermostatInput,
 };
-use jostle_engine::{Mixture, Progress, Simulation, Thermo, assign_velocities};
+use jostle_engine::{Mixture, Simulation, Thermo, assign_velocities};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, PairEntry, PairKind, PairTerm, Truncation};
 
 /// A fluid on a lattice.
 fn fluid(atoms: usize, density: f64, temperature: f64) -> System {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(atoms), DensityInput::Number(density));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
-    assign_velocities(&mut system, temperature, Distribution::Maxwell, 2);
-    system
+    argon(atoms, density, temperature, 2)
 }
 
-#[derive(Default)]
-struct Rows(Vec<Thermo>);
-
-impl Progress for Rows {
-    fn measured(&mut self, thermo: &Thermo) {
-        self.0.push(thermo.clone());
-    }
-}
-
-/// All rows of a stage after one that brings the system to equilibrium.
+/// All rows of the second of two stages, of which the first brings the system to equilibrium.
 fn sample(system: &System, term: Option<&PairTerm>, stages: [StageInput; 2]) -> Vec<Thermo> {
     let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
     let [settle, sample] = stages;
@@ -56,7 +42,7 @@ fn volumes(rows: &[Thermo]) -> Vec<f64> {
     rows.iter().map(|row| row.volume.unwrap()).collect()
 }
 
-/// Mean and error.
+/// Mean and its standard error.
 fn mean(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let mut average = BlockAverage::default();
     values.into_iter().for_each(|v| average.add(v));
@@ -88,9 +74,9 @@ fn mtk(pressure: f64, time: f64, every: u64) -> Barostat {
     Barostat::MartynaTobiasKlein { pressure, time, every }
 }
 
-/// The distribution of the volumes of an ideal gas is proportional to V^N exp(-P V / kT): its mean is
-/// (N + 1) kT / P, its variance (N + 1) (kT / P)^2. With so few atoms one more or less is seen; where
-/// the total momentum stays, the centre of mass has its part all the same.
+/// The distribution of the volumes of an ideal gas is proportional to V^N exp(-P V / kT): its mean is (N + 1)
+/// kT / P, its variance (N + 1) (kT / P)^2. With so few atoms an error of one in N is significant; the
+/// distribution is the same where the total momentum is conserved.
 #[test]
 fn volumes_of_an_ideal_gas() {
     let (n, pressure) = (20, 0.3);
@@ -130,8 +116,8 @@ fn lennard_jones() -> PairTerm {
         .unwrap()
 }
 
-/// Under the pressure that a fluid of a volume has it has that volume, and all barostats give the same
-/// fluctuations.
+/// At the mean pressure of a fluid at constant volume its mean volume is that volume, and all barostats give
+/// the same fluctuations.
 #[test]
 fn a_liquid_has_the_density_of_its_pressure() {
     let liquid = fluid(256, 0.8, 1.2);
@@ -154,11 +140,11 @@ fn a_liquid_has_the_density_of_its_pressure() {
         let squares = mean(volumes.iter().map(|v| (v - average).powi(2)));
         let compressibility = squares.0 / (average * 1.2);
         println!("{barostat:?}: {average} +- {of_average}, variance {squares:?}, {compressibility}");
-        // What the pressure was measured to be only, and one atom more or less.
+        // The tolerance covers the error of the measured pressure and terms of order 1 / N.
         let tolerance = 4.0 * of_average.hypot(compressibility * volume * error) + volume / 256.0;
         assert!((average - volume).abs() < tolerance, "{average} is not {volume}");
         if thermostat != LANGEVIN {
-            // What is taken and given is accounted for.
+            // The energy of thermostat and barostat is accounted for.
             let conserved = mean(rows.iter().map(|row| row.conserved.unwrap())).0;
             let off = rows.iter().map(|row| (row.conserved.unwrap() - conserved).abs()).fold(0.0, f64::max);
             assert!(off < 0.05 * 1.5 * 256.0 * 1.2, "{off}");
@@ -174,9 +160,9 @@ fn a_liquid_has_the_density_of_its_pressure() {
 
 /// The ratio of the distributions of volumes at two pressures is exp(-(P2 - P1) V / kT + c), whatever
 /// the forces (M. R. Shirts, J. Chem. Theory Comput. 9 (2013) 909; P. T. Merz and M. R. Shirts, PLoS ONE
-/// 13 (2018) e0202764). The slope is that of most likelihood; its error comes from blocks of each run.
+/// 13 (2018) e0202764). The slope is estimated by maximum likelihood, its error by the jackknife over blocks.
 #[test]
-fn distributions_at_two_pressures_belong_together() {
+fn distributions_at_two_pressures_are_consistent() {
     let liquid = fluid(108, 0.75, 1.2);
     let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 1.6);
     let pressures = [2.0, 2.8];
@@ -196,7 +182,7 @@ fn distributions_at_two_pressures_belong_together() {
         let blocks = 10;
         let parts: Vec<f64> = (0..blocks)
             .map(|k| {
-                // Without one block.
+                // All samples but one block.
                 let rest = volumes.each_ref().map(|v| {
                     let n = v.len() / blocks;
                     [&v[..k * n], &v[(k + 1) * n..]].concat()
@@ -211,7 +197,7 @@ fn distributions_at_two_pressures_belong_together() {
     }
 }
 
-/// The slope of ln(p2 / p1) over x of which two samples are most likely: logistic regression.
+/// The slope of ln(p2 / p1) over x by maximum likelihood from two samples: logistic regression.
 fn slope(samples: &[&[f64]; 2]) -> f64 {
     let counts = samples.map(|s| s.len() as f64);
     let center = samples.iter().flat_map(|s| s.iter()).sum::<f64>() / (counts[0] + counts[1]);
@@ -233,9 +219,9 @@ fn slope(samples: &[&[f64]; 2]) -> f64 {
     slope
 }
 
-/// Edges that change by themselves: the density is that of the isotropic box, and the shape is not.
+/// Edges that change independently give the density of the isotropic box, and another shape.
 #[test]
-fn edges_by_themselves() {
+fn edges_that_change_independently() {
     let liquid = fluid(256, 0.7, 1.2);
     let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 1.6);
     let run = |coupling| {
@@ -276,7 +262,7 @@ fn oxygens(truncation: Truncation) -> PairTerm {
     term
 }
 
-/// Rigid SPC/E water on a grid, and what runs it.
+/// A simulation of rigid SPC/E water that starts on a grid.
 fn water(molecules: usize, precision: Precision, core: PairTerm, stages: [StageInput; 2]) -> Simulation {
     let species = |name: &str, mass: f64, charge: f64| Species { name: name.into(), mass, charge };
     let mut system = Mixture::new(NANO)
@@ -298,8 +284,8 @@ fn water(molecules: usize, precision: Precision, core: PairTerm, stages: [StageI
         .unwrap()
 }
 
-/// Molecules stay as they are, and at 1 bar the density comes to be that of water, 1 g/cm3, as near as a
-/// model, a box and a cut-off so small can be.
+/// Molecules keep their shape, and at 1 bar the density becomes that of water, 1 g/cm3, to the accuracy of
+/// the model, the small box and the short cut-off.
 fn rigid_water(barostat: impl FnOnce(f64) -> Barostat) {
     let barostat = barostat(NANO.bare(jostle_core::Dimension::PRESSURE));
     let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 5.0 };
@@ -327,23 +313,22 @@ fn rigid_water(barostat: impl FnOnce(f64) -> Barostat) {
 }
 
 #[test]
-fn rigid_water_in_boxes_tried_at_random() {
+fn rigid_water_under_monte_carlo() {
     rigid_water(|bar| monte_carlo(bar, 10));
 }
 
 #[test]
-fn rigid_water_in_a_rescaled_box() {
+fn rigid_water_under_cell_rescaling() {
     rigid_water(|bar| cell_rescaling(bar, 0.5, 4.5e-5 / bar, 5));
 }
 
 #[test]
-fn rigid_water_in_a_box_with_a_mass() {
+fn rigid_water_under_mtk() {
     rigid_water(|bar| mtk(bar, 0.5, 5));
 }
 
-/// How far the conserved quantity of the last stage, and the energy of the atoms, are from their means
-/// (root mean squares).
-fn wander(simulation: &mut Simulation) -> [f64; 2] {
+/// Standard deviations of the conserved quantity and of the energy of the atoms in the last stage.
+fn deviations(simulation: &mut Simulation) -> [f64; 2] {
     let mut rows = Rows::default();
     simulation.run_with(&mut rows, &|| false).unwrap();
     let steps = simulation.reports().last().unwrap().steps;
@@ -357,14 +342,14 @@ fn wander(simulation: &mut Simulation) -> [f64; 2] {
     [of(|row| row.conserved.unwrap()), of(|row| row.total)]
 }
 
-/// What atoms, thermostat and box have together stays, as well as velocity Verlet can: half the step, a
-/// quarter of the error. The box makes its own steps, which are as many times longer.
+/// The energy of atoms, thermostat and box together is conserved to the accuracy of velocity Verlet: half the
+/// step gives a quarter of the error. The box has its own, longer step.
 #[test]
 fn energy_of_atoms_and_box_is_conserved() {
     let liquid = fluid(256, 0.8, 1.2);
     let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Switched { from: 0.8 }, &[1.0, 1.0], 2.4);
     let run = |timestep: f64, every: u64| {
-        // Before paths have parted.
+        // The run ends before trajectories diverge.
         let steps = |time: f64| (time / timestep).round() as u64;
         let sample = StageInput::dynamics("sample", steps(2.0), timestep).thermostat(CHAIN);
         let settle = StageInput::dynamics("settle", 1000, 0.005).thermostat(LANGEVIN);
@@ -376,19 +361,19 @@ fn energy_of_atoms_and_box_is_conserved() {
             .stage(sample.barostat(mtk(2.0, 1.0, every)).thermo(steps(0.02)))
             .build()
             .unwrap();
-        let [conserved, total] = wander(&mut simulation);
+        let [conserved, total] = deviations(&mut simulation);
         println!("{timestep} {every}: {conserved:e} of {total}");
         assert!(conserved < 0.01 * total, "{conserved} {total}");
         conserved
     };
     let [coarse, fine] = [run(0.004, 5), run(0.002, 5)];
     assert!((3.5..4.5).contains(&(coarse / fine)), "{coarse} {fine}");
-    // What is left with short steps is the box's own.
+    // With short steps of the atoms the error is that of the box.
     let [coarse, fine] = [run(0.0005, 40), run(0.0005, 20)];
     assert!((3.5..4.5).contains(&(coarse / fine)), "{coarse} {fine}");
 }
 
-/// Molecules that are rigid, their constraints and charges take nothing from it.
+/// Energy is conserved with rigid molecules, constraints and charges.
 #[test]
 fn energy_of_rigid_water_and_box_is_conserved() {
     let bar = NANO.bare(jostle_core::Dimension::PRESSURE);
@@ -400,7 +385,7 @@ fn energy_of_rigid_water_and_box_is_conserved() {
         let sample = StageInput::dynamics("sample", steps, timestep).thermostat(chain);
         let sample = sample.barostat(mtk(1000.0 * bar, 0.5, 5)).thermo(steps / 50);
         let switched = oxygens(Truncation::Switched { from: 0.8 });
-        let [conserved, total] = wander(&mut water(160, Precision::Double, switched, [settle, sample]));
+        let [conserved, total] = deviations(&mut water(160, Precision::Double, switched, [settle, sample]));
         println!("{timestep}: {conserved:e} of {total}");
         assert!(conserved < 0.02 * total, "{conserved} {total}");
         conserved
@@ -409,7 +394,7 @@ fn energy_of_rigid_water_and_box_is_conserved() {
     assert!((3.5..4.5).contains(&(coarse / fine)), "{coarse} {fine}");
 }
 
-/// Why a fluid under a barostat cannot be run, before or while it is.
+/// The error of a fluid under a barostat, when it is built or run.
 fn refused(system: System, stage: StageInput) -> String {
     let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.2);
     let simulation =
@@ -418,7 +403,7 @@ fn refused(system: System, stage: StageInput) -> String {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn impossible_barostats_are_refused() {
     let liquid = || fluid(108, 0.7, 1.2);
     let stage = || StageInput::dynamics("npt", 2000, 0.005);
     let barostat = monte_carlo(1.0, 5);

@@ -1,11 +1,11 @@
-//! A run that was interrupted and resumed equals one that was not, bit for bit.
+//! Equality, bit for bit, of runs that were interrupted and resumed with uninterrupted ones.
 
-use jostle_core::{Settings, Species, UnitSystem};
-use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
-use jostle_engine::{Existing, Mixture, Outcome, Overrides, Simulation, assign_velocities};
+use crate::fixtures::{argon, run_in_parts, stop_every, thermo_csv};
+use jostle_core::{Settings, UnitSystem};
+use jostle_engine::model::{StageInput, ThermostatInput};
+use jostle_engine::{Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -35,43 +35,22 @@ reproducible = true
     Input::parse(Path::new("restart.toml"), &text).unwrap()
 }
 
-/// Runs with an interruption after every `interval` steps.
-fn run(input: &Input, folder: &Path, interval: Option<u64>) -> Simulation {
-    let mut simulation = Simulation::from_input(input, &Overrides::default()).unwrap();
-    simulation.write_to(folder, Existing::Refuse).unwrap();
-    loop {
-        let asked = Cell::new(0);
-        let stop = || {
-            asked.set(asked.get() + 1);
-            interval.is_some_and(|n| asked.get() >= n)
-        };
-        match simulation.run_with(&mut (), &stop).unwrap() {
-            Outcome::Finished => return simulation,
-            Outcome::Interrupted => {
-                drop(simulation);
-                simulation = Simulation::resume(folder, &Overrides::default()).unwrap();
-            }
-        }
-    }
-}
-
-/// Compares a run in pieces with one in a whole; the number of trajectories compared.
+/// Compares an interrupted run with an uninterrupted one; returns the number of trajectories compared.
 fn check(stages: &str, threads: usize) -> usize {
     check_input(&input(stages, threads))
 }
 
 fn check_input(input: &Input) -> usize {
     let folder = tempfile::tempdir().unwrap();
-    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
-    let mut a = run(input, &whole, None);
-    let mut b = run(input, &pieces, Some(INTERVAL));
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    let mut a = run_in_parts(input, &whole, u64::MAX);
+    let mut b = run_in_parts(input, &parts, INTERVAL);
     assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap());
     assert_eq!(a.velocities().unwrap(), b.velocities().unwrap());
     assert_eq!(a.angular_velocities().unwrap(), b.angular_velocities().unwrap());
     assert_eq!(a.step(), b.step());
-    let rows = |folder: &Path| fs::read_to_string(folder.join("thermo.csv")).unwrap();
-    assert!(rows(&whole).lines().count() > 10, "{}", rows(&whole));
-    assert_eq!(rows(&whole), rows(&pieces));
+    assert!(thermo_csv(&whole).lines().count() > 10, "{}", thermo_csv(&whole));
+    assert_eq!(thermo_csv(&whole), thermo_csv(&parts));
     let mut trajectories = 0;
     for file in fs::read_dir(&whole).unwrap() {
         let name = file.unwrap().file_name();
@@ -80,7 +59,7 @@ fn check_input(input: &Input) -> usize {
             trajectories += 1;
             assert_eq!(
                 fs::read(whole.join(&name)).unwrap(),
-                fs::read(pieces.join(&name)).unwrap(),
+                fs::read(parts.join(&name)).unwrap(),
                 "{name:?}"
             );
         }
@@ -99,15 +78,15 @@ fn stage(name: &str, more: &str) -> String {
     format!("[[stage]]\nname = \"{name}\"\nsteps = 60\ntimestep = 0.005\nthermo = {{ every = 5 }}\n{more}\n")
 }
 
-/// Long enough for several new neighbour lists in each piece.
+/// Each part of the run is long enough for several new neighbour lists.
 #[test]
 fn constant_energy() {
     check(&stage("nve", "").replace("steps = 60", "steps = 1500"), 2);
 }
 
-/// The box is that of the step, and the list is built anew when it changes.
+/// The box depends on the step alone, and the list is rebuilt when the box changes.
 #[test]
-fn a_box_that_changes_its_shape() {
+fn deformations() {
     for deform in [
         "deform = { kind = \"shear\", plane = \"xy\", rate = 0.05, every = 7 }",
         "deform = { kind = \"tension\", axis = \"z\", rate = 0.02, every = 10 }",
@@ -117,7 +96,7 @@ fn a_box_that_changes_its_shape() {
     }
 }
 
-/// Volumes are tried, taken and left as if nothing had happened, also where the thermostat remembers.
+/// The state of barostats is saved, with and without thermostats that have a state.
 #[test]
 fn every_barostat() {
     for (barostat, thermostat) in [
@@ -138,9 +117,10 @@ fn every_barostat() {
     }
 }
 
-/// How fine the mesh of few charges is depends on their density, which is that of the beginning.
+/// The mesh for few charges depends on their density, for which the volume at the beginning of the run is
+/// kept.
 #[test]
-fn charges_in_a_box_that_breathes() {
+fn charges_under_a_barostat() {
     let npt = "barostat = { kind = \"monte-carlo\", pressure = 1.0, every = 7 }\n\
                thermostat = { temperature = 1.0, kind = \"langevin\", friction = 1.0 }";
     let stages = stage("npt", npt).replace("steps = 60", "steps = 200") + &stage("after", "");
@@ -157,7 +137,7 @@ fn charges_in_a_box_that_breathes() {
     check_input(&Input::parse(Path::new("ions.toml"), &text).unwrap());
 }
 
-/// Friction depends on velocities, and grains turn.
+/// Friction depends on velocities, and grains rotate.
 #[test]
 fn grains() {
     let text = r#"
@@ -204,7 +184,7 @@ reproducible = true
     assert!(turning.iter().filter(|w| w.iter().any(|w| w.abs() > 1e-3)).count() > 40);
 }
 
-/// What is measured while it runs does not notice the interruptions either.
+/// Results of measures do not depend on interruptions.
 #[test]
 fn measures() {
     let kinds = "measure = [{ kind = \"rdf\", every = 10 }, { kind = \"msd\", every = 4 }, \
@@ -213,12 +193,12 @@ fn measures() {
         deform = { kind = \"shear\", plane = \"xy\", rate = 0.01 }";
     let input = input(&stage("nve", kinds).replace("steps = 60", "steps = 400"), 2);
     let folder = tempfile::tempdir().unwrap();
-    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
-    run(&input, &whole, None);
-    run(&input, &pieces, Some(INTERVAL));
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    run_in_parts(&input, &whole, u64::MAX);
+    run_in_parts(&input, &parts, INTERVAL);
     for name in ["rdf", "msd", "vacf", "rdf-2", "viscosity"] {
         let read = |run: &Path| fs::read_to_string(run.join(format!("nve.{name}.json"))).unwrap();
-        assert_eq!(read(&whole), read(&pieces), "{name}");
+        assert_eq!(read(&whole), read(&parts), "{name}");
         let json: serde_json::Value = serde_json::from_str(&read(&whole)).unwrap();
         let frames = [("rdf", 40), ("msd", 100), ("vacf", 80), ("rdf-2", 13), ("viscosity", 133)];
         assert_eq!(json["frames"], frames.iter().find(|f| f.0 == name).unwrap().1, "{name}");
@@ -228,7 +208,8 @@ fn measures() {
     assert!(summary.contains("nve.rdf-coordination.csv"));
 }
 
-/// Dipole moments of water are measured, a restart changes nothing, and what has none is refused.
+/// Dipole moments of water do not depend on interruptions; molecules with a net charge and cut-off
+/// electrostatics are refused.
 #[test]
 fn dipole_moments() {
     let text = |water: &str, charges: &str| {
@@ -272,11 +253,11 @@ reproducible = true
     let (mesh, cutoff) = ("kind = \"pme\"\nnet_charge = \"background\"", "kind = \"cutoff\"\n");
     let input = parse(text("-0.8476", mesh)).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
-    run(&input, &whole, None);
-    run(&input, &pieces, Some(INTERVAL));
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    run_in_parts(&input, &whole, u64::MAX);
+    run_in_parts(&input, &parts, INTERVAL);
     let read = |run: &Path| fs::read_to_string(run.join("nve.dielectric.json")).unwrap();
-    assert_eq!(read(&whole), read(&pieces));
+    assert_eq!(read(&whole), read(&parts));
     let json: serde_json::Value = serde_json::from_str(&read(&whole)).unwrap();
     assert_eq!(json["frames"], 25);
     for (water, charges, why) in
@@ -289,14 +270,10 @@ reproducible = true
     }
 }
 
-/// The same for a run that a program has put together.
+/// A run built by a program, without an input file, is resumed by a builder.
 #[test]
 fn a_run_without_an_input() {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.8));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
-    assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
+    let system = argon(256, 0.8, 1.0, 1);
     let builder = || {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
         let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
@@ -313,12 +290,7 @@ fn a_run_without_an_input() {
     let folder = tempfile::tempdir().unwrap();
     let mut first = builder().build().unwrap();
     first.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
-    let asked = Cell::new(0);
-    let stop = || {
-        asked.set(asked.get() + 1);
-        asked.get() >= 87
-    };
-    assert_eq!(first.run_with(&mut (), &stop).unwrap(), Outcome::Interrupted);
+    assert_eq!(first.run_with(&mut (), &stop_every(87)).unwrap(), Outcome::Interrupted);
     drop(first);
     let error = Simulation::resume(&folder.path().join("run"), &Overrides::default()).map(|_| ());
     assert!(error.unwrap_err().message().contains("put together by a program"));
@@ -346,7 +318,7 @@ fn every_trajectory_format() {
     for format in ["xtc", "dcd", "xyz"] {
         let trajectory = format!("trajectory = {{ every = 7, format = \"{format}\" }}");
         let compared = check(&(stage("first", &trajectory) + &stage("second", &trajectory)), 1);
-        // Two trajectories; beside those that do not name the atoms, start.xyz.
+        // There are two trajectories and, for formats that do not name the atoms, start.xyz.
         assert_eq!(compared, if format == "xyz" { 2 } else { 3 });
     }
 }

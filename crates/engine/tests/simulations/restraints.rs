@@ -1,35 +1,20 @@
-//! Restraints and temperatures by stages: what acts when, what changes in the course of a stage, and what that
-//! does to energy, momentum and pressure.
+//! Restraints and temperatures by stages: restraints that act in some stages only, ramps, and their effect on
+//! energy, momentum and pressure.
 
-use jostle_core::{Backend, Precision, Result, Settings, Species, System, UnitSystem, Vec3};
-use jostle_cuda::driver::Device;
-use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
-};
-use jostle_engine::{
-    Existing, Mixture, Outcome, Overrides, Progress, Simulation, SimulationBuilder, assign_velocities,
-};
+use crate::fixtures::{Open, Steps, argon, column, emulated, thermo_csv};
+use jostle_core::{Precision, Result, Settings, UnitSystem, Vec3};
+use jostle_engine::model::{Barostat, Coupling, StageInput, ThermostatInput};
+use jostle_engine::{Existing, Outcome, Overrides, Simulation, SimulationBuilder};
 use jostle_io::Input;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
-use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
 
-/// What puts a system on a device.
-type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
-
-fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, forces, settings)
-}
-
-/// A liquid in which some atoms are held where they were, some others in a frame that follows the box, and two
-/// groups at a distance.
+/// A liquid in which some atoms are restrained to fixed positions, some to positions that follow the box, and
+/// two groups to a distance.
 fn liquid(open: Open) -> SimulationBuilder {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.8));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
-    assign_velocities(&mut system, 1.2, Distribution::Maxwell, 1);
+    let system = argon(256, 0.8, 1.2, 1);
     let places = system.state.position.clone();
     let at = &places;
     let anchor = move |spring: u32, from: Vec3| {
@@ -60,23 +45,15 @@ fn liquid(open: Open) -> SimulationBuilder {
         .open_with(open)
 }
 
-/// The values of a column of `thermo.csv`.
-fn column(folder: &Path, name: &str) -> Vec<f64> {
-    let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
-    let mut lines = rows.lines();
-    let place = lines.next().unwrap().split(',').position(|c| c == name).unwrap();
-    lines.map(|line| line.split(',').nth(place).unwrap().parse().unwrap_or(f64::NAN)).collect()
-}
-
 fn spread(values: &[f64]) -> f64 {
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     most - values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Restraints that grow stiffer and softer do work, which is what the total energy changes by: with it the
-/// conserved quantity stays, at constant energy and under thermostats whose temperature changes, too.
+/// Changes of stiffness do work, by which the total energy changes and which the conserved quantity accounts
+/// for, without a thermostat and under thermostats whose temperature changes, too.
 #[test]
-fn the_work_of_ramps_is_booked() {
+fn the_work_of_ramps_is_accounted_for() {
     let ramps = [[0.0, 200.0], [90.0, 0.0], [4.0, 400.0]];
     let stage = || StageInput::dynamics("ramp", 400, 0.002).thermo(5).restrain(ramps);
     let bussi = ThermostatInput::Bussi { temperature: 0.5, period: 0.5 };
@@ -104,8 +81,7 @@ fn the_work_of_ramps_is_booked() {
     }
 }
 
-/// What a thermostat is told to hold is what the atoms have, at the beginning of a ramp and at its end: of
-/// friction and noise strong enough to be in time.
+/// The temperature of the atoms follows the ramp of a thermostat with strong friction.
 #[test]
 fn temperatures_follow_their_ramps() {
     let langevin = ThermostatInput::Langevin { temperature: 0.2, friction: 20.0 };
@@ -116,11 +92,11 @@ fn temperatures_follow_their_ramps() {
     let mut simulation = liquid(jostle_cpu::open).stage(hold).stage(heat).build().unwrap();
     simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
     simulation.run().unwrap();
-    let rows = std::fs::read_to_string(folder.path().join("run/thermo.csv")).unwrap();
+    let rows = thermo_csv(&folder.path().join("run"));
     let heated = rows.lines().skip(1).filter(|line| line.contains("heat")).count();
     let found = column(&folder.path().join("run"), "temperature");
     let found = &found[found.len() - heated..];
-    // A tenth of the ramp at a time: 40 rows of 768 degrees of freedom, some of them correlated.
+    // Each part is a tenth of the ramp: 40 rows of 768 degrees of freedom, partly correlated.
     for (k, part) in found.chunks(40).enumerate() {
         let mean = part.iter().sum::<f64>() / part.len() as f64;
         let wanted = 0.2 + 1.8 * (k as f64 + 0.5) / 10.0;
@@ -128,15 +104,7 @@ fn temperatures_follow_their_ramps() {
     }
 }
 
-struct Steps<'a>(&'a Cell<u64>);
-
-impl Progress for Steps<'_> {
-    fn stepped(&mut self, stage_step: u64) {
-        self.0.set(stage_step);
-    }
-}
-
-/// The rows and the atoms of a protocol, interrupted in its ramps at some of these steps of a stage.
+/// The rows, positions and velocities of a run with ramps, interrupted at these steps of its stages.
 fn protocol(open: Open, folder: &Path, stops: &[u64]) -> (String, Vec<Vec3>, Vec<Vec3>) {
     let langevin = ThermostatInput::Langevin { temperature: 0.4, friction: 2.0 };
     let barostat = Barostat::MonteCarlo { pressure: 2.0, coupling: Coupling::Isotropic, every: 6 };
@@ -169,14 +137,15 @@ fn protocol(open: Open, folder: &Path, stops: &[u64]) -> (String, Vec<Vec3>, Vec
         simulation = build().resume(folder).unwrap();
     }
     assert_eq!(simulation.run().unwrap(), Outcome::Finished);
-    let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+    let rows = thermo_csv(folder);
     (rows, simulation.unwrapped_positions().unwrap(), simulation.velocities().unwrap())
 }
 
-/// To the last bit, wherever a run is cut: between two stairs of a ramp, at one, and in the next stage.
+/// Resumed runs equal uninterrupted ones to the last bit, wherever they are interrupted: between two changes
+/// of a ramp, at a change, and in the next stage.
 #[test]
-fn runs_resumed_in_ramps_are_those_that_were_not_interrupted() {
-    // Batches of a device end where rows are due, or before.
+fn runs_resumed_in_ramps_equal_uninterrupted_ones() {
+    // A device can be interrupted at the ends of batches, which are where rows are due.
     for (open, interval) in [(jostle_cpu::open as Open, 1), (emulated, 6)] {
         let folder = tempfile::tempdir().unwrap();
         let whole = protocol(open, &folder.path().join("whole"), &[]);
@@ -187,7 +156,7 @@ fn runs_resumed_in_ramps_are_those_that_were_not_interrupted() {
     }
 }
 
-/// The GPU, by verbs and in batches, goes the way of the CPU.
+/// The GPU, step by step and in batches, gives the results of the CPU.
 #[test]
 fn ramps_are_the_same_on_every_device() {
     let folder = tempfile::tempdir().unwrap();
@@ -268,10 +237,10 @@ length = 4
 stiffness = 10
 "#;
 
-/// Atoms that are bound to places around a centre that follows the box, and to nothing else: however large it
-/// is they have as much room, so that they press upon nothing. Forces times arms make up for the kinetic part.
+/// The free energy of atoms that are only restrained to positions that follow the box does not depend on the
+/// volume, so that their pressure is zero: the virial of the restraints cancels the kinetic part.
 #[test]
-fn atoms_held_in_a_frame_that_follows_the_box_have_no_pressure() {
+fn restraints_that_follow_the_box_cancel_the_kinetic_pressure() {
     let stages = r#"
 [[stage]]
 steps = 200
@@ -292,14 +261,14 @@ thermo = { every = 20 }
         averages.iter().find(|a| a.quantity == name).unwrap().estimate.unwrap()
     };
     let pressure = average("pressure");
-    // Without the virial it would be that of an ideal gas: n kT.
+    // Without the virial of restraints the pressure would be that of an ideal gas, n kT.
     assert!(pressure.mean.abs() < 4.0 * pressure.error && pressure.error < 0.1, "{pressure:?}");
     assert!((average("temperature").mean - 0.5).abs() < 0.02);
 }
 
-/// Where nothing holds atoms at places any more momentum is conserved, and the centre of mass is brought to rest.
+/// Without position restraints momentum is conserved, and the centre of mass is brought to rest.
 #[test]
-fn stages_say_which_restraints_act() {
+fn stages_choose_their_restraints() {
     let stages = r#"
 [[stage]]
 name = "all"
@@ -341,7 +310,7 @@ restraints = { slab = [40, 0.5] }
     assert_eq!(work, [false, false, false, true]);
     let (energies, momenta) =
         (column(&folder.path().join("run"), "restraint"), column(&folder.path().join("run"), "momentum_x"));
-    let rows = std::fs::read_to_string(folder.path().join("run/thermo.csv")).unwrap();
+    let rows = thermo_csv(&folder.path().join("run"));
     let none: Vec<usize> =
         rows.lines().skip(1).enumerate().filter(|(_, l)| l.contains("none")).map(|(k, _)| k).collect();
     assert_eq!(none.len(), 4);
@@ -408,7 +377,7 @@ fn nonsense_is_pointed_at() {
         let wanted = (message.to_string(), at.to_string(), hint.to_string());
         assert_eq!(refused(more, stage), wanted, "{stage}");
     }
-    // Where such a restraint does not act, a barostat may.
+    // A barostat is accepted where such a restraint does not act.
     input(
         &format!("{SPRINGS}{fixed}"),
         &format!("[[stage]]\ntimestep = 0.01\nsteps = 10\n{barostat}restraints = [\"slab\"]\n"),
@@ -420,8 +389,8 @@ fn nonsense_is_pointed_at() {
     assert_eq!(error.message(), "the stiffness of \"pair\" cannot change while energy is minimised");
 }
 
-/// Reference positions that follow the box do so in the box that the run began with, also when it is resumed in
-/// another one: molecules are whole then, and their centre is where one would look for it.
+/// Reference positions that follow the box are defined in the box at the beginning of the run, also when the
+/// run is resumed with another box.
 #[test]
 fn reference_positions_survive_a_restart_in_another_box() {
     let stages = r#"

@@ -1,10 +1,11 @@
-//! Inputs that ask for more than any machine has: refused with the number, before anything is allocated.
+//! Inputs that need more memory than any machine has are refused with the number, before anything is
+//! allocated.
 
 use jostle_engine::{Overrides, Simulation};
 use jostle_io::{Input, memory};
 use std::path::Path;
 
-/// Ions by particle-mesh Ewald.
+/// An input of ions with particle-mesh Ewald.
 fn ions(system: &str, more: &str) -> String {
     format!(
         r#"units = "real"
@@ -35,7 +36,7 @@ timestep = 1
     )
 }
 
-/// What is said of an input, where, and what would help.
+/// Message, line and hint of the error of an input.
 fn refused(text: &str) -> (String, Option<usize>, String) {
     let error = Input::parse(Path::new("ions.toml"), text)
         .and_then(|input| Simulation::from_input(&input, &Overrides::default()).map(|_| ()))
@@ -47,11 +48,11 @@ fn refused(text: &str) -> (String, Option<usize>, String) {
 const RANDOM: &str = "place = \"random\"\natoms = 1000\ndensity = \"1 g/cm3\"";
 
 #[test]
-fn what_asks_for_too_much_is_refused_with_the_number() {
+fn sizes_too_large_are_refused_with_the_number() {
     let heavy = |mass: &str| ions(RANDOM, "").replace("mass = 30", mass);
     let copied = format!("{RANDOM}\nreplicate = [1_000_000, 1_000_000, 1_000]");
     for (text, message, line, hint) in [
-        // A mesh for a box that follows from a mass nobody has.
+        // The mesh of a box that follows from an absurd mass.
         (
             heavy("mass = 1e20"),
             "reciprocal-space sums in a box of ",
@@ -96,7 +97,7 @@ fn what_asks_for_too_much_is_refused_with_the_number() {
     }
 }
 
-/// Boxes whose volume is no number that could be computed with; flat ones are none of these.
+/// Boxes whose volume overflows or underflows are refused as such; flat boxes are refused for other reasons.
 #[test]
 fn boxes_out_of_all_bounds_are_refused() {
     let sized = |lengths: &str| {
@@ -113,8 +114,8 @@ fn boxes_out_of_all_bounds_are_refused() {
     assert!(said.contains("more than half the box"), "{said}");
 }
 
-/// As many as 32-bit numbers count, in every way of building a system; where a machine has memory for so many
-/// it may.
+/// Nearly as many atoms as 32-bit numbers count, in every way of building a system, on a machine without
+/// memory for them.
 #[test]
 fn atoms_that_no_memory_holds_are_refused() {
     let atoms = 4_000_000_000;
@@ -138,7 +139,7 @@ fn atoms_that_no_memory_holds_are_refused() {
         assert_eq!(line, Some(4), "{system}: {said}");
         assert!(help.contains("ask for fewer atoms"), "{help}");
     }
-    // Counts of species, too, where nothing else says how many atoms there are.
+    // The sum of the counts of species is checked as well.
     let counts = ions(&format!("place = \"random\"\n{density}"), "").replace("fraction = 0.5", "count = 2e9");
     assert!(refused(&counts).0.starts_with("4,000,000,000 atoms would take"), "{:?}", refused(&counts));
 }

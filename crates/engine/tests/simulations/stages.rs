@@ -1,25 +1,19 @@
-//! What happens where stages meet.
+//! Beginnings and ends of stages.
 
+use crate::fixtures::{Notes, argon};
 use jostle_core::{SimBox, Species, System, UnitSystem};
-use jostle_engine::model::{
-    DensityInput, Distribution, Lattice, LatticeExtent, RegionInput, StageInput, ThermostatInput,
-};
-use jostle_engine::{Mixture, Progress, Simulation, assign_velocities};
+use jostle_engine::model::{Distribution, RegionInput, StageInput, ThermostatInput};
+use jostle_engine::{Mixture, Simulation, assign_velocities};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 fn fluid() -> (System, PairTerm) {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let mut system = Mixture::new(UnitSystem::Lj)
-        .with(argon, None)
-        .lattice(Lattice::Fcc, LatticeExtent::Atoms(32), DensityInput::Number(0.6), 2)
-        .unwrap();
-    assign_velocities(&mut system, 2.0, Distribution::Maxwell, 2);
+    let system = argon(32, 0.6, 2.0, 2);
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 1.8);
     (system, term)
 }
 
-/// The noise moves the centre of mass; the next stage without noise brings it to rest and counts
-/// three degrees of freedom less.
+/// Noise moves the centre of mass; the next stage without noise brings it to rest and has three degrees of
+/// freedom less.
 #[test]
 fn center_of_mass_after_langevin() {
     let (system, term) = fluid();
@@ -30,7 +24,7 @@ fn center_of_mass_after_langevin() {
         .stage(StageInput::dynamics("quiet", 100, 0.004).thermo(100))
         .build()
         .unwrap();
-    let mut notes = Notes(Vec::new());
+    let mut notes = Notes::default();
     simulation.run_with(&mut notes, &|| false).unwrap();
     assert_eq!(notes.0.len(), 1, "{:?}", notes.0);
     assert!(notes.0[0].contains("centre of mass"), "{:?}", notes.0);
@@ -39,14 +33,6 @@ fn center_of_mass_after_langevin() {
     let thermo = simulation.thermo().unwrap();
     assert!(thermo.momentum.iter().all(|p| p.abs() < 1e-5), "{thermo:?}");
     assert!((thermo.temperature - 2.0 * thermo.kinetic / 93.0).abs() < 1e-12);
-}
-
-struct Notes(Vec<String>);
-
-impl Progress for Notes {
-    fn note(&mut self, message: &str) {
-        self.0.push(message.to_string());
-    }
 }
 
 #[test]
@@ -64,7 +50,7 @@ fn atoms_at_rest_cannot_be_scaled() {
 }
 
 #[test]
-fn stages_that_make_no_sense_are_refused() {
+fn impossible_stages_are_refused() {
     let langevin = |temperature, friction| ThermostatInput::Langevin { temperature, friction };
     let run = StageInput::dynamics("run", 10, 0.004);
     for stage in [
@@ -86,7 +72,7 @@ fn stages_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn systems_that_make_no_sense_are_refused() {
+fn impossible_systems_are_refused() {
     let refused = |spoil: fn(&mut System)| {
         let (mut system, term) = fluid();
         spoil(&mut system);
@@ -100,7 +86,7 @@ fn systems_that_make_no_sense_are_refused() {
     assert!(refused(|s| s.species.push(s.species[0].clone())).contains("species"));
 }
 
-/// Without forces atoms fly straight on, through the walls of the box and its images.
+/// Without forces atoms move uniformly, across the boundaries of the box.
 #[test]
 fn free_flight() {
     let argon = Species { name: "Ar".into(), mass: 2.0, charge: 0.0 };
@@ -123,14 +109,14 @@ fn free_flight() {
     let simbox = *simulation.simbox();
     let inside = |r: &[f64; 3]| simbox.to_fractional(*r).iter().all(|s| (-1e-12..1.0 + 1e-12).contains(s));
     assert!(simulation.positions().unwrap().iter().all(inside));
-    // An ideal gas: p V = 2/3 K, and K is that of 3 N - 3 degrees of freedom.
+    // The pressure is that of an ideal gas, p V = 2/3 K, with the K of 3 N - 3 degrees of freedom.
     let thermo = simulation.thermo().unwrap();
     assert!((thermo.temperature / 1.5 - 1.0).abs() < 1e-12);
     assert!((thermo.pressure.unwrap() * simbox.volume() / (147.0 * 1.5 / 3.0) - 1.0).abs() < 1e-12);
     assert_eq!((thermo.potential, thermo.conserved), (0.0, Some(thermo.kinetic)));
 }
 
-/// A single atom keeps its velocity: its motion is not that of anything else's centre of mass.
+/// A single atom keeps its velocity, which is not removed as that of a centre of mass.
 #[test]
 fn one_atom_in_an_open_box() {
     let (mut system, term) = fluid();

@@ -10,13 +10,13 @@ use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 const ATOMS: usize = 500;
 const TEMPERATURE: f64 = 0.85;
-/// How many standard errors apart two estimates of the same quantity may be.
+/// Largest difference of two estimates of the same quantity, in standard errors.
 const APART: f64 = 4.0;
 
 /// A published value and its standard error.
 type Published = (f64, f64);
 
-/// Energy per atom and pressure at a density, each with its correlations inside the error.
+/// Energy per atom and pressure at a density; their errors account for correlations.
 fn sample(density: f64, friction: f64, steps: u64) -> [Estimate; 2] {
     let atom = Species { name: "A".into(), mass: 1.0, charge: 0.0 };
     let (extent, density) = (LatticeExtent::Atoms(ATOMS), DensityInput::Number(density));
@@ -61,7 +61,8 @@ fn vapour() {
 
 #[test]
 fn liquid_near_coexistence() {
-    // The published errors of this point were not at hand: our own alone must cover the difference.
+    // The published errors of this point were not at hand: the error of the run alone must cover the
+    // difference.
     compare(0.776, 1.0, 25_000, (-5.5121, 0.0), (6.7714e-3, 0.0));
 }
 

@@ -1,20 +1,20 @@
-//! A device that makes many steps on its own gives the same run, bit for bit, as one that is driven
-//! step by step, however the run is cut into batches.
+//! Equality, bit for bit, of runs on a device that makes many steps on its own with runs step by step,
+//! however the run is divided into batches.
 
+use crate::fixtures::argon;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::topology::Constraint;
 use jostle_core::{
     AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey,
-    Result, Sample, Settings, SimBox, Species, State, StepBatch, SubSteps, System, Thermostat, UnitSystem,
-    Vec3, VolumeMove,
+    Result, Sample, Settings, SimBox, State, StepBatch, SubSteps, System, Thermostat, UnitSystem, Vec3,
+    VolumeMove,
 };
 use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
-    TrajectoryFormat, TrajectoryInput,
+    Barostat, Coupling, StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::step::{StepContext, step};
-use jostle_engine::{Context, Existing, Mixture, Observer, Outcome, Simulation, assign_velocities};
+use jostle_engine::{Context, Existing, Observer, Outcome, Simulation};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::fs;
@@ -176,7 +176,7 @@ impl Backend for BatchDevice {
     }
 }
 
-/// Tells the step, the time and the energy it sees.
+/// Observer of step, time and conserved quantity.
 struct Witness {
     every: u64,
     requested: Evaluate,
@@ -198,17 +198,17 @@ impl Observer for Witness {
     }
 }
 
-/// How steps are made.
+/// Driving of a device.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum Driving {
     StepByStep,
-    /// In batches; interrupted after every so many of them.
+    /// Batches, with an interruption after every `interval` of them.
     InBatches {
         interval: u64,
     },
 }
 
-/// What came of a run.
+/// Result of a run.
 struct Ran {
     simulation: Simulation,
     seen: Vec<(u64, f64, Option<f64>)>,
@@ -216,16 +216,11 @@ struct Ran {
 }
 
 fn system() -> System {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(108), DensityInput::Number(0.8));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
-    assign_velocities(&mut system, 1.4, Distribution::Maxwell, 1);
-    system
+    argon(108, 0.8, 1.4, 1)
 }
 
-/// Argon in pairs at a distance that does not change: nothing of them would stay together if a device that makes
-/// steps on its own forgot its constraints.
+/// Argon in pairs at a constrained distance: the pairs would separate if a device that makes steps on its own
+/// omitted the constraints.
 fn dumbbells() -> System {
     let mut system = system();
     let nearest = (2f64.sqrt() / 0.8).cbrt();
@@ -236,7 +231,7 @@ fn dumbbells() -> System {
     system
 }
 
-fn run(system: &System, stages: &[StageInput], way: Way, folder: &Path) -> Ran {
+fn run(system: &System, stages: &[StageInput], driving: Driving, folder: &Path) -> Ran {
     let (seen, batches) = (channel(), Arc::new(Mutex::new(Vec::new())));
     let build = || {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.2);
@@ -250,9 +245,9 @@ fn run(system: &System, stages: &[StageInput], way: Way, folder: &Path) -> Ran {
             builder = builder.observer(Witness { every, requested, seen: seen.0.clone() });
         }
         let batches = batches.clone();
-        match way {
-            Way::StepByStep => builder,
-            Way::InBatches { .. } => builder.open_with(move |system, terms, settings| {
+        match driving {
+            Driving::StepByStep => builder,
+            Driving::InBatches { .. } => builder.open_with(move |system, terms, settings| {
                 Ok(Box::new(BatchDevice { cpu: jostle_cpu::open(system, terms, settings)?, batches }))
             }),
         }
@@ -263,7 +258,7 @@ fn run(system: &System, stages: &[StageInput], way: Way, folder: &Path) -> Ran {
         let asked = Cell::new(0);
         let stop = || {
             asked.set(asked.get() + 1);
-            matches!(way, Way::InBatches { interval } if asked.get() >= interval)
+            matches!(driving, Driving::InBatches { interval } if asked.get() >= interval)
         };
         if simulation.run_with(&mut (), &stop).unwrap() == Outcome::Finished {
             break;
@@ -279,15 +274,15 @@ fn check(stages: &[StageInput]) {
     check_system(&system(), stages);
 }
 
-/// Compares a run step by step with runs in batches, uninterrupted and in pieces.
+/// Compares a run step by step with runs in batches, uninterrupted and interrupted.
 fn check_system(system: &System, stages: &[StageInput]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let mut whole = run(system, stages, Way::StepByStep, &path.join("steps"));
+    let mut whole = run(system, stages, Driving::StepByStep, &path.join("steps"));
     assert!(whole.batches.is_empty());
     for interval in [u64::MAX, 4] {
         let name = format!("batches {interval}");
-        let mut other = run(system, stages, Way::InBatches { interval }, &path.join(&name));
+        let mut other = run(system, stages, Driving::InBatches { interval }, &path.join(&name));
         assert!(other.batches.iter().any(|n| *n > 1), "{name}: {:?}", other.batches);
         let (a, b) = (&mut whole.simulation, &mut other.simulation);
         assert_eq!((a.step(), a.time()), (b.step(), b.time()), "{name}");
@@ -312,7 +307,7 @@ fn check_system(system: &System, stages: &[StageInput]) {
             }
         }
         let frames = stages.iter().filter(|s| s.trajectory.is_some()).count();
-        // Tables, and single numbers where so few frames give any.
+        // A measure has a table and, where there are enough frames, a file of single numbers.
         let measured = stages.iter().map(|s| s.measures.len()).sum::<usize>();
         assert!((measured..=2 * measured).contains(&(compared - 1 - frames)), "{name}: {compared}");
     }
@@ -334,7 +329,7 @@ fn rows_and_frames_at_steps_of_their_own() {
     check(&[frames(stage("dense", 1), 7), stage("none", 0), frames(saving, 50), stage("rare", 100)]);
 }
 
-/// Measures see the atoms of their steps, whatever else there is.
+/// Measures get the atoms of their steps, whatever other output there is.
 #[test]
 fn measures_at_steps_of_their_own() {
     let msd = jostle_analysis::kinds::find("msd").unwrap();
@@ -356,14 +351,14 @@ fn every_thermostat() {
     }
 }
 
-/// Constraints hold in steps of a batch, with noise in the middle of a step, too.
+/// Constraints are satisfied in steps of a batch, with noise in the middle of a step, too.
 #[test]
 fn constraints_are_kept_in_batches() {
     let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
     check_system(&dumbbells(), &[stage("free", 5), stage("noise", 3).thermostat(langevin)]);
 }
 
-/// A batch ends where the volume may change, and energies are known there.
+/// A batch ends where the volume may change, and energies are evaluated there.
 #[test]
 fn every_barostat() {
     let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.5 };
@@ -379,7 +374,7 @@ fn every_barostat() {
     ]);
 }
 
-/// Those that see the system as a whole are told of their steps without a stop.
+/// Measures of the whole system get samples without ending a batch.
 #[test]
 fn pressures_at_steps_of_their_own() {
     let viscosity = jostle_analysis::kinds::find("viscosity").unwrap();
@@ -389,7 +384,7 @@ fn pressures_at_steps_of_their_own() {
     check(&[measured("dense", 5, 1), frames(measured("none", 0, 3), 7), measured("rare", 4, 6)]);
 }
 
-/// A minimiser looks at every step itself.
+/// A minimisation is never made in batches.
 #[test]
 fn minimisation_is_step_by_step() {
     check(&[stage("heat", 10), StageInput::minimize("relax", 40, 1e-9, 0.002), stage("run", 10)]);

@@ -1,5 +1,5 @@
-//! Thermostats give the canonical distribution of the kinetic energy, not only its mean, and positions
-//! their temperature at long time steps, too.
+//! Thermostats give the canonical distribution of the kinetic energy, not only its mean, and positions have
+//! the temperature of the thermostat at long time steps, too.
 
 use jostle_core::{Result, Settings, Species, UnitSystem};
 use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
@@ -12,12 +12,12 @@ use std::sync::mpsc::{Sender, channel};
 const ATOMS: usize = 32;
 const TEMPERATURE: f64 = 1.3;
 const SAMPLES: u64 = 2000;
-/// Steps between samples: longer than the kinetic energy remembers.
+/// Steps between samples, longer than the correlation time of the kinetic energy.
 const APART: u64 = 150;
-/// Kolmogorov's distribution: sqrt(n) D exceeds this once in ten thousand times.
+/// Value that sqrt(n) D exceeds once in ten thousand times, by Kolmogorov's distribution.
 const UNLIKELY: f64 = 2.23;
 
-/// Writes the kinetic energy down.
+/// Observer of the kinetic energy.
 struct Kinetic(Sender<f64>);
 
 impl Observer for Kinetic {
@@ -91,7 +91,8 @@ fn distance(samples: &[f64], degrees_of_freedom: usize) -> f64 {
     n.sqrt() * largest.fold(0.0, f64::max)
 }
 
-/// The right number of degrees of freedom passes; a wrong one is noticed.
+/// Checks that samples have the distribution of the right number of degrees of freedom and not that of a
+/// wrong one.
 fn check(thermostat: ThermostatInput, degrees_of_freedom: usize, wrong: usize) {
     let samples = sample(thermostat);
     let (right, wrong) = (distance(&samples, degrees_of_freedom), distance(&samples, wrong));
@@ -102,7 +103,7 @@ fn check(thermostat: ThermostatInput, degrees_of_freedom: usize, wrong: usize) {
 
 #[test]
 fn langevin_gives_the_canonical_distribution() {
-    // Noise moves the centre of mass too.
+    // Noise moves the centre of mass, too.
     let thermostat = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 2.0 };
     check(thermostat, 3 * ATOMS, 3 * ATOMS - 3);
 }
@@ -119,7 +120,7 @@ fn nose_hoover_gives_the_canonical_distribution() {
     check(thermostat, 3 * ATOMS - 3, 3 * ATOMS);
 }
 
-/// Rescaling has the right mean and no distribution at all: the test must see the difference.
+/// Rescaling has the right mean and no canonical distribution: the test must reject it.
 #[test]
 fn rescaling_is_not_canonical() {
     let samples = sample(ThermostatInput::Rescale { temperature: TEMPERATURE, every: 10 });
@@ -128,7 +129,7 @@ fn rescaling_is_not_canonical() {
 
 #[test]
 fn the_exact_distribution_is_the_gamma_distribution() {
-    // Shape 1 is exponential; shape 1/2 is that of the square of a normal deviate.
+    // Shape 1 is the exponential distribution, shape 1/2 that of the square of a normal deviate.
     assert!((gamma_distribution(1.0, 0.7) - (1.0 - (-0.7f64).exp())).abs() < 1e-14);
     assert!((gamma_distribution(0.5, 0.5) - 0.682_689_492_137_086).abs() < 1e-12);
     let erlang = 1.0 - (-3.0f64).exp() * (1.0 + 3.0 + 4.5);
@@ -136,11 +137,11 @@ fn the_exact_distribution_is_the_gamma_distribution() {
 }
 
 /// Springs of angular frequency w have half a kT for each coordinate, whatever the time step dt; if the
-/// velocities at the ends of steps had the temperature of the thermostat, they would have 1 / (1 - (w dt)^2 / 4)
-/// as much: 1.17 times here.
+/// velocities at the ends of steps had the temperature of the thermostat, the energy of springs would be 1 /
+/// (1 - (w dt)^2 / 4) times as large, 1.17 times here.
 #[test]
 fn positions_have_the_temperature_of_the_thermostat_at_long_time_steps() {
-    // A chain takes more steps to a period than the others need: see `NoseHoover::FEWEST_STEPS`.
+    // A chain needs more steps in a period than the other thermostats: see `NoseHoover::FEWEST_STEPS`.
     let thermostats = ["langevin\", friction = 1", "bussi\", period = 2", "nose-hoover\", period = 12"];
     for thermostat in thermostats {
         let line = |thermostat: &str| format!("thermostat = {{ kind = \"{thermostat}, temperature = 0.5 }}");

@@ -1,4 +1,4 @@
-//! Water with points that follow its atoms: against OpenMM, and as it moves.
+//! Molecules with virtual sites: against OpenMM, and in a run.
 
 use jostle_core::{Precision, Settings, UnitSystem};
 use jostle_engine::model::DeviceInput;
@@ -12,7 +12,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sites")).join(name)
 }
 
-/// TIP4P-Ew, whose fourth site is in the plane of the molecule, and TIP5P, whose last two are not, under
+/// TIP4P-Ew, whose fourth site is in the plane of the molecule, and TIP5P, whose last two sites are not, with
 /// Ewald's sum (`tests/external/make_sites_reference.py`).
 #[test]
 fn energies_and_forces_are_those_of_openmm() {
@@ -50,14 +50,14 @@ fn energies_and_forces_are_those_of_openmm() {
         let (error, shift) = ((error / size).sqrt(), found.thermo.potential - energy);
         println!("{name}: energy {energy} + {shift:e}, forces {error:e}");
         assert!(error < 1e-8, "{name}: forces differ by {error:e}");
-        // The sum is small, what charges do to each other in it is not.
+        // The total is small compared with the terms that cancel in it.
         assert!(shift.abs() < 1e-5, "{name}: {} is not {energy}", found.thermo.potential);
     }
 }
 
-/// A box beside its copy: every atom feels what it feels alone, and everything else is there twice.
+/// A replicated box has the forces of the single box on every atom and its copy, and twice the energies.
 #[test]
-fn a_copy_next_door_is_an_image() {
+fn a_replicated_box_has_the_same_forces() {
     let point = |system: &str| {
         let text = format!(
             "units = \"nano\"\n[system]\ntopology = \"five.xml\"\ncoordinates = \"five.xyz\"\n{system}\n\
@@ -84,8 +84,8 @@ fn a_copy_next_door_is_an_image() {
     two.virial.iter().zip(&one.virial).take(3).for_each(|(a, b)| relative(*a, 2.0 * b));
 }
 
-/// Four sites built from nothing (TIP4P/2005; Abascal and Vega, J. Chem. Phys. 123 (2005) 234505): six
-/// degrees of freedom a molecule, and energy stays.
+/// Water of four sites built from an input (TIP4P/2005; J. L. F. Abascal and C. Vega, J. Chem. Phys. 123
+/// (2005) 234505) has six degrees of freedom per molecule, and energy is conserved.
 #[test]
 fn water_of_four_sites_moves() {
     let text = "\
@@ -159,8 +159,8 @@ thermo = { every = 5 }
     }
 }
 
-/// Energies by term, forces and virial of molecules without a box, as `make_sites_reference.py` has them
-/// of OpenMM; atoms that forces are zero of are points.
+/// Checks energies by term, forces and virial of molecules without a box against the values of OpenMM by
+/// `make_sites_reference.py`; forces on virtual sites are zero.
 fn agrees(topology: &str, name: &str, terms: &[(&str, &str)], tolerance: f64) {
     let text = format!(
         "units = \"nano\"\n[system]\n{topology}\ncoordinates = \"{name}.xyz\"\n\
@@ -169,7 +169,7 @@ fn agrees(topology: &str, name: &str, terms: &[(&str, &str)], tolerance: f64) {
     let input = Input::parse(&data("input.toml"), &text).unwrap();
     let (mut system, forces) = system_from_input(&input).unwrap_or_else(|e| panic!("{e}: {:?}", e.help()));
     let sites: Vec<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
-    // Where they are does not come from the file.
+    // Positions of virtual sites follow from those of atoms, not from the file.
     sites.iter().for_each(|site| system.state.position[*site as usize] = [0.1, -0.3, 0.2]);
     let settings = Settings { precision: Precision::Double, ..Settings::default() };
     let found = single_point(UnitSystem::Nano, system, forces, DeviceInput::Cpu, settings).unwrap();
@@ -204,15 +204,14 @@ fn agrees(topology: &str, name: &str, terms: &[(&str, &str)], tolerance: f64) {
             virial[axis] += known[axis] * wanted;
         }
     }
-    // Nothing pulls at the system as a whole, so that the virial is the sum of r f.
+    // The total force is zero, so that the virial is the sum of r f.
     for (axis, wanted) in virial.into_iter().enumerate() {
         let found = found.virial[axis];
         assert!((found - wanted).abs() < tolerance * size, "{name}: virial {found} is not {wanted}");
     }
 }
 
-/// The lone pairs of a PSF (COLINEAR, BISECTOR and RELATIVE), and the same as OpenMM's sites in local
-/// coordinates.
+/// The lone pairs of a PSF (COLINEAR, BISECTOR and RELATIVE), also as sites of OpenMM in local coordinates.
 #[test]
 fn lone_pairs_are_where_openmm_has_them() {
     let terms = [
@@ -226,7 +225,7 @@ fn lone_pairs_are_where_openmm_has_them() {
     agrees("topology = \"lone_pairs.xml\"", "lone_pairs", &terms, 1e-8);
 }
 
-/// The extra points of AMBER: on ethers, thiols, amines and water, and as a file may state them.
+/// The extra points of AMBER on ethers, thiols, amines and water, and explicit ones of a file.
 #[test]
 fn extra_points_are_where_amber_has_them() {
     let terms = [

@@ -1,52 +1,49 @@
-//! What a run says about itself: nonsense does not end with "finished", and sound runs are not doubted.
+//! Warnings of a run: unphysical runs do not end with "finished", and sound runs have no warnings.
 
-use jostle_core::{Error, ErrorKind, Settings, Species, UnitSystem};
-use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput,
-    Strictness, ThermostatInput,
-};
+use crate::fixtures;
+use jostle_core::{Error, ErrorKind, Settings, UnitSystem};
+use jostle_engine::model::{Barostat, Coupling, DeviceInput, StageInput, Strictness, ThermostatInput};
 use jostle_engine::{
-    Existing, Mixture, Outcome, Overrides, Progress, Simulation, SimulationBuilder, Warning, WarningKind,
-    assign_velocities,
+    Existing, Outcome, Overrides, Progress, Simulation, SimulationBuilder, Warning, WarningKind,
 };
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::path::Path;
 
-/// Remembers what is doubted.
+/// Listener that collects warnings.
 #[derive(Default)]
-struct Doubts(Vec<Warning>);
+struct Warnings(Vec<Warning>);
 
-impl Progress for Doubts {
+impl Progress for Warnings {
     fn warned(&mut self, warning: &Warning) {
         self.0.push(warning.clone());
     }
 }
 
-impl Doubts {
+impl Warnings {
     fn kinds(&self) -> Vec<WarningKind> {
         self.0.iter().map(|warning| warning.kind).collect()
     }
 }
 
-/// What an input is doubted for, and how its run ends.
-fn run(text: &str, strictness: Strictness) -> (Doubts, Result<Outcome, Error>) {
+/// The warnings about an input, and the outcome of its run.
+fn run(text: &str, strictness: Strictness) -> (Warnings, Result<Outcome, Error>) {
     let input = Input::parse(Path::new("doubtful.toml"), text).unwrap();
     let overrides =
         Overrides { strictness, threads: Some(1), device: Some(DeviceInput::Cpu), ..Overrides::default() };
     let mut simulation = Simulation::from_input(&input, &overrides).unwrap();
-    let mut doubts = Doubts::default();
-    let outcome = simulation.run_with(&mut doubts, &|| false);
-    (doubts, outcome)
+    let mut warnings = Warnings::default();
+    let outcome = simulation.run_with(&mut warnings, &|| false);
+    (warnings, outcome)
 }
 
 fn kinds(text: &str) -> Vec<WarningKind> {
-    let (doubts, outcome) = run(text, Strictness::Lenient);
+    let (warnings, outcome) = run(text, Strictness::Lenient);
     outcome.unwrap();
-    doubts.kinds()
+    warnings.kinds()
 }
 
-/// Argon, at this density, with steps of so many fs.
+/// An input of argon at a density, with time steps in fs.
 fn argon(density: &str, timestep: f64) -> String {
     format!(
         r#"
@@ -69,7 +66,7 @@ timestep = {timestep}
     )
 }
 
-/// Water, flexible or rigid, with steps of so many fs.
+/// An input of flexible or rigid water, with time steps in fs.
 fn water(flexible: bool, timestep: f64) -> String {
     let molecules = if flexible {
         r#"file = "water.data"
@@ -119,9 +116,10 @@ thermostat = {{ kind = "langevin", temperature = 300, friction = 0.05 }}
     )
 }
 
-/// A charge without a core falls into another one: at constant energy 4 atoms gain thousands of kcal/mol.
+/// Charges without a repulsive core collapse, and errors of the integration heat 4 atoms by thousands of
+/// kcal/mol.
 #[test]
-fn energy_out_of_nothing_ends_a_run() {
+fn growth_of_the_conserved_quantity_ends_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let atoms = "4\nLattice=\"20 0 0 0 20 0 0 0 20\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\n\
         O 5 5 5\nH 5.8 5 5\nO 5 5 8\nH 5.1 5 7.2\n";
@@ -165,27 +163,27 @@ threads = 1
     assert!(summary["status"].as_str().unwrap().contains("heating up"), "{summary:#}");
     drop(simulation);
     let last = Simulation::resume(&run, &Overrides::default()).unwrap();
-    assert!(last.step() < 100, "a checkpoint from before: {}", last.step());
+    assert!(last.step() < 100, "the checkpoint is an earlier one: {}", last.step());
 }
 
 #[test]
-fn steps_too_long_for_collisions_are_told() {
+fn steps_too_long_for_collisions_give_a_warning() {
     assert_eq!(kinds(&argon("1.374 g/cm3", 5.0)), [WarningKind::FewSamples; 0]);
-    let (doubts, outcome) = run(&argon("1.374 g/cm3", 100.0), Strictness::Strict);
-    assert_eq!(doubts.kinds(), [WarningKind::Timestep]);
-    // sigma over the thermal speed is 2425 fs.
-    assert!(doubts.0[0].message.contains("0.041 of its diameter"), "{}", doubts.0[0].message);
+    let (warnings, outcome) = run(&argon("1.374 g/cm3", 100.0), Strictness::Strict);
+    assert_eq!(warnings.kinds(), [WarningKind::Timestep]);
+    // Sigma over the thermal speed is 2425 fs.
+    assert!(warnings.0[0].message.contains("0.041 of its diameter"), "{}", warnings.0[0].message);
     let error = outcome.unwrap_err();
     assert!(error.message().contains("collision"), "{error}");
 }
 
 #[test]
-fn densities_in_another_unit_are_told() {
+fn densities_in_another_unit_give_a_warning() {
     assert_eq!(kinds(&argon("1.374 kg/m3", 5.0)), [WarningKind::Spacing]);
-    // Far from a minimum a lattice that is too dense still has forces that cancel.
+    // Forces cancel in a perfect lattice that is too dense, too.
     let crowded = argon("1.374 g/cm3", 5.0).replace("sigma = 3.4", "sigma = 10");
-    let (doubts, _) = run(&crowded, Strictness::Lenient);
-    assert!(doubts.kinds().contains(&WarningKind::Spacing), "{:?}", doubts.0);
+    let (warnings, _) = run(&crowded, Strictness::Lenient);
+    assert!(warnings.kinds().contains(&WarningKind::Spacing), "{:?}", warnings.0);
     let alone = argon("1.374 kg/m3", 5.0)
         .replace("lennard-jones", "morse")
         .replace("epsilon = \"120 K\", sigma = 3.4", "depth = 0.2, steepness = 1.5, r0 = 3.8");
@@ -193,19 +191,19 @@ fn densities_in_another_unit_are_told() {
 }
 
 #[test]
-fn steps_too_long_for_rigid_water_are_told() {
+fn steps_too_long_for_rigid_water_give_a_warning() {
     for (timestep, doubtful) in [(2.0, false), (5.0, false), (10.0, true)] {
-        let (doubts, _) = run(&water(false, timestep), Strictness::Lenient);
-        let told = doubts.0.iter().find(|w| w.kind == WarningKind::Timestep);
-        assert_eq!(told.is_some(), doubtful, "{timestep} fs");
-        // 1 A over the thermal speed of hydrogen at 300 K is 63.6 fs.
-        assert!(told.is_none_or(|w| w.message.contains("0.16 radians")), "{told:?}");
+        let (warnings, _) = run(&water(false, timestep), Strictness::Lenient);
+        let found = warnings.0.iter().find(|w| w.kind == WarningKind::Timestep);
+        assert_eq!(found.is_some(), doubtful, "{timestep} fs");
+        // The time for 1 A at the thermal speed of hydrogen at 300 K is 63.6 fs.
+        assert!(found.is_none_or(|w| w.message.contains("0.16 radians")), "{found:?}");
     }
 }
 
-/// Flexible SPC water (Wu, Tepper and Voth 2006), whose bonds vibrate in 9.2 fs.
+/// Flexible SPC water (Wu, Tepper and Voth 2006), whose bonds have a period of 9.2 fs.
 #[test]
-fn steps_too_long_for_bonds_are_told() {
+fn steps_too_long_for_bonds_give_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let data = "water\n\n3 atoms\n2 bonds\n1 angles\n2 atom types\n1 bond types\n1 angle types\n\
         0 20 xlo xhi\n0 20 ylo yhi\n0 20 zlo zhi\n\nMasses\n\n1 15.9994\n2 1.008\n\nAtoms # full\n\n\
@@ -216,46 +214,42 @@ fn steps_too_long_for_bonds_are_told() {
         let path = folder.path().join("water.toml");
         let input = Input::parse(&path, &water(true, timestep)).unwrap();
         let overrides = Overrides { device: Some(DeviceInput::Cpu), ..Overrides::default() };
-        let mut doubts = Doubts::default();
+        let mut warnings = Warnings::default();
         let mut simulation = Simulation::from_input(&input, &overrides).unwrap();
-        simulation.run_with(&mut doubts, &|| false).unwrap();
-        let told = doubts.0.iter().find(|w| w.kind == WarningKind::Timestep);
-        assert_eq!(told.is_some(), doubtful, "{timestep} fs: {:?}", doubts.0);
-        assert!(told.is_none_or(|w| w.message.contains("O-H vibrates once in 9.1")), "{told:?}");
+        simulation.run_with(&mut warnings, &|| false).unwrap();
+        let found = warnings.0.iter().find(|w| w.kind == WarningKind::Timestep);
+        assert_eq!(found.is_some(), doubtful, "{timestep} fs: {:?}", warnings.0);
+        assert!(found.is_none_or(|w| w.message.contains("O-H vibrates once in 9.1")), "{found:?}");
     }
 }
 
-/// A Lennard-Jones term of these atoms, cut off at 2.5.
+/// A Lennard-Jones term with a cut-off of 2.5.
 fn core(truncation: Truncation) -> PairTerm {
     PairTerm::uniform(PairKind::LennardJones, truncation, &[1.0, 1.0], 2.5)
 }
 
 fn fluid(term: PairTerm, stages: &[StageInput]) -> SimulationBuilder {
-    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
-    let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.7));
-    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
-    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
-    assign_velocities(&mut system, 1.2, Distribution::Maxwell, 2);
+    let system = fixtures::argon(256, 0.7, 1.2, 2);
     let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
     let builder = Simulation::builder(UnitSystem::Lj, system).seed(4).settings(settings).force(term);
     stages.iter().fold(builder.device(DeviceInput::Cpu), |builder, stage| builder.stage(stage.clone()))
 }
 
 /// Steps that are too long heat a fluid at constant energy, and a thermostat that never acts holds no
-/// temperature: both are told, in the log, too, and are errors where nothing may be doubtful.
+/// temperature: both give warnings, in the log, too, and errors under `strict`.
 #[test]
-fn heating_is_told() {
+fn heating_gives_a_warning() {
     let idle = ThermostatInput::Rescale { temperature: 2.4, every: 1_000_000 };
     let drifting = StageInput::dynamics("drifting", 2000, 0.025).thermo(10);
     let cold = StageInput::dynamics("cold", 2000, 0.004).thermo(10).thermostat(idle);
     let sound = StageInput::dynamics("sound", 20_000, 0.004).thermo(10);
-    let mut doubts = Doubts::default();
+    let mut warnings = Warnings::default();
     let mut simulation = fluid(core(Truncation::Plain), &[drifting, cold.clone()]).build().unwrap();
     let folder = tempfile::tempdir().unwrap();
     simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
-    simulation.run_with(&mut doubts, &|| false).unwrap();
+    simulation.run_with(&mut warnings, &|| false).unwrap();
     let of = |stage: usize, kind| simulation.reports()[stage].warnings.iter().any(|w| w.kind == kind);
-    assert!(of(0, WarningKind::Drift) && of(1, WarningKind::Temperature), "{:?}", doubts.0);
+    assert!(of(0, WarningKind::Drift) && of(1, WarningKind::Temperature), "{:?}", warnings.0);
     let read = |name: &str| std::fs::read_to_string(folder.path().join("run").join(name)).unwrap();
     let log = read("jostle.log");
     assert!(log.contains("warning: stage \"drifting\": the conserved quantity"), "{log}");
@@ -263,7 +257,7 @@ fn heating_is_told() {
     let kinds = summary["stages"][0]["warnings"].as_array().unwrap();
     assert!(kinds.iter().any(|w| w["kind"] == "drift"), "{summary:#}");
     let all: usize = simulation.reports().iter().map(|r| r.warnings.len()).sum();
-    assert_eq!(doubts.0.len(), all, "each is told once: {:?}", doubts.0);
+    assert_eq!(warnings.0.len(), all, "each warning is given once: {:?}", warnings.0);
 
     let strict = |stage: StageInput| {
         let builder = fluid(core(Truncation::Shifted), &[stage]).strictness(Strictness::Strict);
@@ -273,12 +267,12 @@ fn heating_is_told() {
     assert_eq!(strict(sound).unwrap(), Outcome::Finished);
 }
 
-/// A barostat that goes by energies holds the pressure with jumps at the cut-off, which the printed one,
-/// a virial, does not have: they differ by 2 pi/3 rho^2 r^3 u(r), where u(2.5) = -0.016316891 (the shift
-/// that is in every table of the truncated fluid). Nothing is missing where the energy does not jump, where
-/// the tail is corrected for, and under barostats that go by the virial.
+/// A Monte Carlo barostat holds the pressure that includes jumps of the energy at the cut-off, which the
+/// printed pressure, from the virial, does not contain: they differ by 2 pi/3 rho^2 r^3 u(r), where u(2.5) =
+/// -0.016316891 (the usual shift of the truncated fluid). They agree where the energy does not jump, with a
+/// tail correction, and under barostats that go by the virial.
 #[test]
-fn barostats_and_jumps() {
+fn barostats_and_energies_that_jump_at_the_cutoff() {
     let thermostat = ThermostatInput::Langevin { temperature: 1.2, friction: 1.0 };
     let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 5 };
     let moving = Barostat::MartynaTobiasKlein { pressure: 1.0, time: 2.0, every: 2 };
@@ -293,10 +287,10 @@ fn barostats_and_jumps() {
             StageInput::dynamics(name, steps, 0.005).thermostat(thermostat).barostat(barostat).thermo(10)
         };
         let mut simulation = fluid(term, &[stage("settle", 4000), stage("sample", 30_000)]).build().unwrap();
-        let mut doubts = Doubts::default();
-        simulation.run_with(&mut doubts, &|| false).unwrap();
-        let told = doubts.0.iter().filter(|w| w.kind == WarningKind::Barostat).count();
-        assert_eq!(told, if jumps { 2 } else { 0 }, "{name}: {:?}", doubts.0);
+        let mut warnings = Warnings::default();
+        simulation.run_with(&mut warnings, &|| false).unwrap();
+        let found = warnings.0.iter().filter(|w| w.kind == WarningKind::Barostat).count();
+        assert_eq!(found, if jumps { 2 } else { 0 }, "{name}: {:?}", warnings.0);
         let averages = &simulation.reports()[1].averages;
         let mean =
             |quantity: &str| averages.iter().find(|a| a.quantity == quantity).unwrap().estimate.unwrap();

@@ -1,5 +1,6 @@
 //! Boxes of rigid water: degrees of freedom, temperatures, energy.
 
+use crate::fixtures::column;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Precision, Settings, Species, System, Topology, UnitSystem, WaterShape};
 use jostle_engine::model::{
@@ -47,8 +48,8 @@ fn builder_from(first: StageInput) -> SimulationBuilder {
         .device(DeviceInput::Cpu)
 }
 
-/// Velocities that are asked for have no part along distances that do not change: what is shown of a single
-/// configuration is what a run begins with, and the temperature that was asked for.
+/// Velocities along constraints are removed in a single configuration as at the beginning of a run, and the
+/// temperature is that of the input.
 #[test]
 fn a_single_point_has_the_temperature_of_a_run() {
     let system = water();
@@ -66,20 +67,18 @@ fn a_single_point_has_the_temperature_of_a_run() {
         .unwrap();
     simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
     simulation.run().unwrap();
-    let rows = std::fs::read_to_string(folder.path().join("run/thermo.csv")).unwrap();
-    let place = rows.lines().next().unwrap().split(',').position(|c| c.starts_with("temperature")).unwrap();
-    let first: f64 = rows.lines().nth(1).unwrap().split(',').nth(place).unwrap().parse().unwrap();
+    let first = column(&folder.path().join("run"), "temperature")[0];
     let found = point.thermo.temperature;
     assert!((found / first - 1.0).abs() < 1e-9, "{found} {first}");
-    // Four standard deviations of the mean of so many squares.
+    // The tolerance is four standard deviations of the mean of so many squares.
     let spread = (2.0 / (6 * MOLECULES - 3) as f64).sqrt();
     assert!((found / 300.0 - 1.0).abs() < 4.0 * spread, "{found}");
 }
 
-/// Each molecule has six degrees of freedom, three of which are the centre of mass' for all together;
-/// noise acts on that, too. The atoms of a molecule share the temperature of the thermostat.
+/// Each rigid molecule has six degrees of freedom, less three for the common centre of mass, unless noise
+/// moves it. Thermostats hold the temperature by this number.
 #[test]
-fn thermostats_know_what_constraints_take() {
+fn constraints_remove_degrees_of_freedom_of_thermostats() {
     let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.05 };
     let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 20.0 };
     let mut simulation = builder()
@@ -95,7 +94,7 @@ fn thermostats_know_what_constraints_take() {
     for report in &reports[1..3] {
         let temperature = report.averages.iter().find(|a| a.quantity == "temperature").unwrap();
         let mean = temperature.estimate.unwrap().mean;
-        // A standard deviation of one sample is 12 K; there are some 20 independent ones.
+        // The standard deviation of one sample is 12 K, and there are some 20 independent samples.
         assert!((mean - 300.0).abs() < 10.0, "{}: {mean} K", report.name);
     }
     let total = reports[3].averages.iter().find(|a| a.quantity == "total").unwrap().estimate.unwrap();
@@ -104,21 +103,16 @@ fn thermostats_know_what_constraints_take() {
     assert!(drift.of_kinetic.abs() < 5e-3, "{drift:?}");
 }
 
-/// What constraints do to the pressure is known from the first step on; before, there is none.
+/// The virial of constraints is known from the first step on; before, no pressure is printed.
 #[test]
-fn no_pressure_leaves_constraints_out() {
+fn pressure_with_constraints_begins_at_the_first_step() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("first");
     let mut simulation = builder_from(StageInput::dynamics("first", 1, 1e-7).thermo(1)).build().unwrap();
     simulation.write_to(&path, Existing::Refuse).unwrap();
     simulation.run().unwrap();
-    let text = std::fs::read_to_string(path.join("thermo.csv")).unwrap();
-    let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
-    let header = rows.next().unwrap();
-    let column = header.iter().position(|h| h.starts_with("pressure")).unwrap();
-    let pressures: Vec<&str> = rows.map(|row| row[column]).collect();
-    assert_eq!((pressures.len(), pressures[0]), (2, ""));
-    pressures[1].parse::<f64>().unwrap();
+    let pressures = column(&path, "pressure");
+    assert!(pressures.len() == 2 && pressures[0].is_nan() && pressures[1].is_finite(), "{pressures:?}");
 }
 
 /// The pressure after a step from the same start.
@@ -130,20 +124,18 @@ fn pressure_after_one_step(thermostat: Option<ThermostatInput>) -> f64 {
         Some(thermostat) => stage.thermostat(thermostat),
         None => stage,
     };
-    // The centre of mass is at rest.
+    // The first stage brings the centre of mass to rest.
     let settle = ThermostatInput::Bussi { temperature: 300.0, period: 0.02 };
     let before = StageInput::dynamics("settle", 1000, 0.0005).thermostat(settle);
     let mut simulation = builder_from(before).stage(stage).build().unwrap();
     simulation.write_to(&path, Existing::Refuse).unwrap();
     simulation.run().unwrap();
-    let text = std::fs::read_to_string(path.join("thermo.csv")).unwrap();
-    let column = text.lines().next().unwrap().split(',').position(|h| h.starts_with("pressure")).unwrap();
-    text.lines().last().unwrap().split(',').nth(column).unwrap().parse().unwrap()
+    *column(&path, "pressure").last().unwrap()
 }
 
-/// Friction and noise that hardly act do not change the pressure, though they act in the middle of a
-/// drift, which is made in two parts then. Half of what turns molecules, which would be missing if the
-/// last part were taken for the whole, is 600 bar.
+/// Negligible friction and noise do not change the pressure, though they divide the drift into two parts.
+/// Half of the constraint virial of rotations, which would be missing if the last part were taken for the
+/// whole, is 600 bar.
 #[test]
 fn a_drift_in_two_parts_has_the_pressure_of_one() {
     let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 1e-9 };
@@ -152,15 +144,15 @@ fn a_drift_in_two_parts_has_the_pressure_of_one() {
 }
 
 #[test]
-fn what_does_not_keep_constraints_is_refused() {
+fn thermostats_without_constraints_are_refused() {
     let refused = |stage: StageInput| builder().stage(stage).build().map(|_| ()).unwrap_err();
     let pairs = ThermostatInput::Dissipative { temperature: 300.0, friction: 1.0, cutoff: 0.5 };
     let error = refused(StageInput::dynamics("pairs", 10, 0.001).thermostat(pairs));
     assert!(error.message().contains("do not keep constraints"), "{error}");
 }
 
-/// At a minimum no small displacement or turn of a rigid molecule leads further down, though forces on
-/// its atoms, which its constraints bear, are large.
+/// At a minimum no small displacement or rotation of a rigid molecule lowers the energy, though forces on its
+/// atoms, which constraints balance, are large.
 #[test]
 fn a_minimum_of_rigid_molecules() {
     let (molecules, tolerance) = (64, 1.0);
@@ -175,7 +167,7 @@ fn a_minimum_of_rigid_molecules() {
     let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };
     let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
     core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.6 });
-    // Its force is nought where it ends.
+    // The force of this reaction field is zero at the cut-off.
     let field = Method::ReactionField { dielectric: f64::INFINITY };
     let charges = Electrostatics::new(field, UNITS.coulomb(), 0.6);
     let mut simulation = Simulation::builder(UNITS, system.clone())
@@ -210,7 +202,7 @@ fn a_minimum_of_rigid_molecules() {
         let mut r = positions.clone();
         let center = r[3 * molecule];
         for at in &mut r[3 * molecule..3 * molecule + 3] {
-            // A displacement, and a turn about the first atom to the second order.
+            // A displacement, and a rotation about the first atom to the second order.
             let d: [f64; 3] = std::array::from_fn(|k| at[k] - center[k]);
             let cross = |a: [f64; 3], b: [f64; 3]| {
                 [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
@@ -221,7 +213,7 @@ fn a_minimum_of_rigid_molecules() {
                 at[k] += step * push[k] + angle * once[k] + 0.5 * angle * angle * twice[k];
             }
         }
-        // What is left of the forces may give that much; curvature gives the rest.
+        // The remaining forces may lower the energy by that much; curvature raises it.
         let most = 3.0 * tolerance * (step + 10.0 * step * 0.1);
         let gained = at(r).thermo.potential - lowest.thermo.potential;
         assert!(gained > -most, "molecule {molecule}: {gained} under {most}");

@@ -1,0 +1,21 @@
+//! Positions of atoms in the box and along their unwrapped trajectories.
+
+use jostle_core::{SimBox, State, Vec3};
+
+/// The position of an atom in the box.
+pub(crate) fn wrapped_position(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
+    wrapped_with_image(simbox, state, index).0
+}
+
+/// The position of an atom in the box, and the number of boxes it has crossed along each axis.
+pub(crate) fn wrapped_with_image(simbox: &SimBox, state: &State, index: usize) -> (Vec3, [i32; 3]) {
+    let (mut position, mut image) = (state.position[index], state.image[index]);
+    simbox.wrap(&mut position, &mut image);
+    (position, image)
+}
+
+/// The position of an atom that has never been wrapped into the box.
+pub(crate) fn unwrapped_position(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
+    let (position, shift) = (state.position[index], simbox.shift(state.image[index]));
+    [0, 1, 2].map(|k| position[k] + shift[k])
+}

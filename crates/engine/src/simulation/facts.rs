@@ -1,0 +1,111 @@
+//! Data of a system that do not change in the course of a run.
+
+use crate::degrees_of_freedom::DegreesOfFreedom;
+use crate::minimize::ConstraintProjection;
+use crate::plausibility::Scales;
+use crate::ramp::Springs;
+use crate::thermo::{Quantity, Reported, quantities};
+use jostle_core::{Group, Names, Result, SimBox, Species, System, Topology, UnitSystem, Vec3};
+use jostle_potentials::{Embedded, Forces};
+
+/// Species, bonds, names and groups of the atoms, by id; checkpoints store them.
+pub(super) struct AtomTables {
+    pub species: Vec<Species>,
+    pub topology: Topology,
+    /// Charges, see [`System::charges`].
+    pub charges: Vec<f64>,
+    pub names: Names,
+    pub groups: Vec<Group>,
+    /// Reference positions of restraints, see [`System::reference_positions`].
+    pub reference_positions: Vec<Vec3>,
+    /// Box of the reference positions.
+    pub reference_box: Option<SimBox>,
+}
+
+impl AtomTables {
+    /// The tables of a system.
+    pub fn new(system: &System) -> Self {
+        AtomTables {
+            species: system.species.clone(),
+            topology: system.topology.clone(),
+            charges: system.charges.clone(),
+            names: system.names.clone(),
+            groups: system.groups.clone(),
+            reference_positions: system.reference_positions.clone(),
+            reference_box: system.reference_box,
+        }
+    }
+}
+
+/// Numbers that follow from a system and its forces.
+pub(super) struct SystemFacts {
+    /// Number of atoms of each species.
+    pub counts: Vec<usize>,
+    /// Mass of all atoms.
+    pub total_mass: f64,
+    /// Volume of the box at the beginning of the run.
+    pub first_volume: f64,
+    /// Shortest cut-off of any pair of species; without pair forces, the size of the box.
+    pub shortest_cutoff: f64,
+    /// Degrees of freedom without restraints, which depend on the stage.
+    pub degrees: DegreesOfFreedom,
+    /// Springs of the restraints.
+    pub springs: Springs,
+    /// Projection of forces onto constraints, if there are any.
+    pub projection: Option<ConstraintProjection>,
+    /// Length and time scales for plausibility checks.
+    pub scales: Scales,
+}
+
+impl SystemFacts {
+    /// The facts of a system under forces.
+    ///
+    /// # Errors
+    /// If too many constraints are connected.
+    pub fn new(system: &System, forces: &Forces) -> Result<Self> {
+        let counts = system.counts();
+        let total_mass = system.species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
+        Ok(SystemFacts {
+            counts,
+            total_mass,
+            first_volume: system.simbox.volume(),
+            shortest_cutoff: shortest_cutoff(forces, &system.simbox),
+            degrees: DegreesOfFreedom::without_restraints(system, forces),
+            springs: Springs::new(&forces.restraints),
+            projection: ConstraintProjection::new(system)?,
+            scales: Scales::new(system, forces),
+        })
+    }
+}
+
+/// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.
+fn shortest_cutoff(forces: &Forces, simbox: &SimBox) -> f64 {
+    let metal = forces.embedded.iter().map(Embedded::cutoff);
+    let mut shortest = metal.fold(simbox.volume().cbrt(), f64::min);
+    for term in &forces.pairs {
+        for a in 0..term.n_species() {
+            for b in a..term.n_species() {
+                shortest = term.get(a, b).map_or(shortest, |e| shortest.min(e.cutoff));
+            }
+        }
+    }
+    shortest
+}
+
+/// Columns of `thermo.csv`.
+pub(super) struct Columns {
+    /// All quantities, in the order of the columns.
+    pub quantities: Vec<Quantity>,
+    /// Groups whose temperature, kinetic energy and centre of mass are columns.
+    pub groups: Vec<Reported>,
+}
+
+impl Columns {
+    /// The columns of a system under forces, with those of the groups of these names.
+    pub fn new(units: UnitSystem, system: &System, forces: &Forces, names: &[String]) -> Self {
+        let groups = system.groups.iter().filter(|group| names.contains(&group.name));
+        let groups: Vec<Reported> = groups.map(|group| Reported::new(group, system)).collect();
+        let quantities = quantities(units, forces, groups.iter().map(|group| group.name.as_str()));
+        Columns { quantities, groups }
+    }
+}

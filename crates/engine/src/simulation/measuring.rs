@@ -1,0 +1,163 @@
+//! Output that is due after a step: rows, frames, measures and observers.
+
+use super::Simulation;
+use super::schedule::{Schedule, is_due};
+use crate::clock::Clock;
+use crate::deformation::strain;
+use crate::dipole::Dipoles;
+use crate::measure::{Measures, system_info};
+use crate::observe::Context;
+use crate::progress::Progress;
+use crate::stage::StageRun;
+use crate::thermo::{AtomMotion, Reported, Thermo, ThermoInput};
+use jostle_analysis::Observable;
+use jostle_core::{Result, Sample, SimBox};
+use jostle_io::input::model::StageInput;
+use std::time::Instant;
+
+impl Simulation {
+    /// Makes all output that is due now: the row of `thermo.csv`, the frame, measures and observers. Energies
+    /// and kinetic sums are those of a sample of a batch, else the present ones of the device.
+    pub(super) fn measure(
+        &mut self,
+        stage: &StageInput,
+        run: &mut StageRun,
+        schedule: &Schedule,
+        sample: Option<&Sample>,
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
+        let stage_step = run.stage_step;
+        self.thermo = None;
+        if schedule.is_thermo_due(stage_step) {
+            self.thermo = Some(self.read_thermo(stage, run, sample)?);
+        }
+        if schedule.is_row_due(stage_step) {
+            self.report_groups(run.atoms(None))?;
+            self.write_row(stage, run, progress)?;
+        }
+        if let Some(trajectory) = stage.trajectory.filter(|_| schedule.is_frame_due(stage_step)) {
+            self.write_frame(trajectory.format)?;
+        }
+        let looked = Instant::now();
+        let energies = schedule.is_measure_due(Observable::energies, stage_step);
+        self.add_to_measures(run, energies).map_err(|e| e.context(format!("step {}", self.clock.step)))?;
+        run.time.analysis += looked.elapsed().as_secs_f64();
+        self.call_observers(stage, stage_step)
+    }
+
+    /// Thermodynamic quantities now, from a sample of a batch or from the device.
+    fn read_thermo(&mut self, stage: &StageInput, run: &StageRun, sample: Option<&Sample>) -> Result<Thermo> {
+        let Clock { step, time, .. } = self.clock;
+        let degrees_of_freedom = run.degrees_of_freedom;
+        let (atoms, mass) = (run.atoms(sample.map(|s| &s.thermostat)), self.facts.total_mass);
+        let strain = stage.deformation.map(|d| (d.mode, strain(&d, stage_timestep(stage), run.stage_step)));
+        let input = ThermoInput { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
+        Ok(match sample {
+            Some(s) => input.convert(self.backend.simbox(), &s.energies, &s.kinetic),
+            // The virial of constraints is known from the first step on.
+            None if step == 0 && !self.tables.topology.constraints.is_empty() => {
+                input.read(&mut *self.backend)?.without_pressure()
+            }
+            None => input.read(&mut *self.backend)?,
+        })
+    }
+
+    /// Adds the quantities of groups to the present ones.
+    fn report_groups(&mut self, atoms: AtomMotion) -> Result<()> {
+        let Some(thermo) = self.thermo.as_mut().filter(|_| !self.columns.groups.is_empty()) else {
+            return Ok(());
+        };
+        let simbox = *self.backend.simbox();
+        let state = self.backend.state()?;
+        let index_by_id = state.index_by_id();
+        let one = |group: &Reported| group.measure(self.units, &simbox, state, &index_by_id, atoms);
+        thermo.groups = self.columns.groups.iter().map(one).collect();
+        Ok(())
+    }
+
+    /// Writes the row of `thermo.csv`, takes it into the averages and checks the stability of the run by it.
+    fn write_row(
+        &mut self,
+        stage: &StageInput,
+        run: &mut StageRun,
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
+        let Some(thermo) = &self.thermo else { return Ok(()) };
+        // The start itself, perhaps a perfect lattice, belongs to no average.
+        if run.stage_step > 0 {
+            run.record(thermo, self.units);
+        }
+        progress.measured(thermo);
+        self.output.row(&stage.name, thermo)?;
+        run.watch(thermo, self.units)
+    }
+
+    /// Adds the atoms and, if a measure of `energies` is due, the quantities of the whole system to measures.
+    fn add_to_measures(&mut self, run: &StageRun, energies: bool) -> Result<()> {
+        let (stage_step, time) = (run.stage_step, self.clock.time);
+        self.measures.add_atoms(&mut *self.backend, stage_step, time)?;
+        match self.thermo.as_ref().filter(|_| energies) {
+            Some(thermo) => {
+                let whole = thermo.whole(self.units, run.degrees_of_freedom);
+                self.measures.add_whole(&mut *self.backend, stage_step, time, whole)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn call_observers(&mut self, stage: &StageInput, stage_step: u64) -> Result<()> {
+        let Clock { step, time, .. } = self.clock;
+        let mut context = Context {
+            backend: &mut *self.backend,
+            step,
+            time,
+            stage: &stage.name,
+            units: self.units,
+            species: &self.tables.species,
+            thermo: self.thermo.as_ref(),
+        };
+        for observer in &mut self.observers {
+            if is_due(observer.every(), stage_step) {
+                observer.observe(&mut context)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the measures of the stage under way; `simbox` is the box at the beginning of the stage.
+    pub(super) fn begin_measures(&mut self, stage: &StageInput, simbox: SimBox) -> Result<()> {
+        let state = self.backend.state()?;
+        let tables = &self.tables;
+        let dipoles = Dipoles::new(&tables.topology, &tables.species, &tables.charges, state);
+        let system_info = system_info(self.units, &tables.species, state, simbox, &dipoles);
+        let threads = self.origin.threads;
+        self.measures =
+            Measures::begin(stage, self.clock.stage, &system_info, &tables.groups, dipoles, threads)?;
+        Ok(())
+    }
+
+    /// Writes the results of measures so far; returns the reasons why some have none, and warnings about the
+    /// others.
+    pub(super) fn write_measures(&mut self) -> Result<Vec<String>> {
+        let Some(folder) = self.output.folder() else { return Ok(Vec::new()) };
+        let mut notes = Vec::new();
+        for (base, record) in self.measures.records(self.units) {
+            match record {
+                Ok(record) => {
+                    folder.results(&record.files(&base))?;
+                    notes.extend(record.results.warnings.iter().map(|w| format!("{}: {w}", record.kind)));
+                }
+                Err(error) => notes.push(format!("nothing is known yet: {error}")),
+            }
+        }
+        Ok(notes)
+    }
+}
+
+/// The time step of a stage.
+pub(super) fn stage_timestep(stage: &StageInput) -> f64 {
+    use jostle_io::input::model::Action;
+    match stage.action {
+        Action::Dynamics { timestep, .. } | Action::Minimize { timestep, .. } => timestep,
+    }
+}

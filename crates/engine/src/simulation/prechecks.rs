@@ -1,0 +1,70 @@
+//! Warnings before the first step of a run or of a stage, and errors under `strict`.
+
+use super::Simulation;
+use crate::degrees_of_freedom::degrees_of_freedom;
+use crate::progress::Progress;
+use crate::report::Warning;
+use jostle_core::{Error, Result};
+use jostle_io::input::model::{Action, StageInput, Strictness};
+
+impl Simulation {
+    /// Warns about implausible time steps and barostats of the stages to come.
+    ///
+    /// # Errors
+    /// If there are warnings under `strict`, or the device failed.
+    pub(super) fn check_stages(&mut self, progress: &mut dyn Progress) -> Result<()> {
+        let degrees = self.facts.degrees;
+        // Initial velocities are drawn without regard to constraints.
+        let freedom = degrees_of_freedom(degrees.free_atoms, degrees.momentum).max(1) as f64;
+        let mut temperature = 2.0 * self.backend.kinetic()?.energy() / (self.units.boltzmann() * freedom);
+        let volume = self.backend.simbox().volume();
+        let mut warnings = Vec::new();
+        for (k, stage) in self.stages.iter().enumerate().skip(self.clock.stage) {
+            if let Action::Dynamics { thermostat: Some(thermostat), .. } = &stage.action {
+                temperature = thermostat.temperature();
+            }
+            let found = self.facts.scales.of_stage(stage, temperature, volume, self.units);
+            warnings.extend(found.into_iter().map(|warning| (k, warning)));
+        }
+        warnings.retain(|warning| !self.early_warnings.contains(warning));
+        for (_, warning) in &warnings {
+            self.output.warn(progress, warning)?;
+        }
+        let new: Vec<Warning> = warnings.iter().map(|(_, warning)| warning.clone()).collect();
+        self.early_warnings.extend(warnings);
+        self.refuse_if_strict(&new)
+    }
+
+    /// Warns about implausible distances of atoms, before the first stage of dynamics: a minimisation is
+    /// meant to change them.
+    ///
+    /// # Errors
+    /// If there is a warning under `strict`, or the device failed.
+    pub(super) fn check_distances(&mut self, stage: &StageInput, progress: &mut dyn Progress) -> Result<()> {
+        let is_dynamics = |s: &StageInput| matches!(s.action, Action::Dynamics { .. });
+        if !is_dynamics(stage) || self.stages[..self.clock.stage].iter().any(is_dynamics) {
+            return Ok(());
+        }
+        let simbox = *self.backend.simbox();
+        let Some(warning) = self.facts.scales.spacing(&stage.name, &simbox, self.backend.state()?) else {
+            return Ok(());
+        };
+        self.output.warn(progress, &warning)?;
+        self.early_warnings.push((self.clock.stage, warning.clone()));
+        self.refuse_if_strict(&[warning])
+    }
+
+    /// Turns warnings into an error under `strict`.
+    pub(super) fn refuse_if_strict(&self, warnings: &[Warning]) -> Result<()> {
+        let (Strictness::Strict, [first, others @ ..]) = (self.origin.strictness, warnings) else {
+            return Ok(());
+        };
+        let more = match others.len() {
+            0 => String::new(),
+            n => format!(" (and {n} more)"),
+        };
+        Err(Error::simulation(format!("{}{more}", first.message)).hint(
+            "warnings are errors here: mend the cause, or leave out strict = true in [run] and --strict",
+        ))
+    }
+}

@@ -1,0 +1,68 @@
+//! Reports of stages, and `summary.json`.
+
+use super::Simulation;
+use crate::report::StageReport;
+use crate::stage::StageRun;
+use crate::summary_units::{SUMMARY_VERSION, summary_units};
+use crate::warnings::Role;
+use jostle_core::Result;
+use jostle_io::input::model::StageInput;
+
+impl Simulation {
+    /// Results of a stage so far, with all warnings about it.
+    pub(super) fn report(&mut self, stage: &StageInput, run: &StageRun) -> Result<StageReport> {
+        let index = self.clock.stage;
+        let role = if index + 1 < self.stages.len() { Role::Preparation } else { Role::Production };
+        let (backend, projection) = (&mut *self.backend, self.facts.projection.as_ref());
+        let mut report =
+            run.report(stage, role, backend, &self.columns.quantities, self.units, projection)?;
+        let early = self.early_warnings.iter().filter(|(k, _)| *k == index);
+        report.warnings.splice(0..0, early.map(|(_, warning)| warning.clone()));
+        Ok(report)
+    }
+
+    /// Writes the summary, with the stage under way, if there is one.
+    pub(super) fn summarize(
+        &mut self,
+        status: &str,
+        under_way: Option<(&StageInput, &StageRun)>,
+    ) -> Result<()> {
+        if !self.output.has_folder() {
+            return Ok(());
+        }
+        let summary = self.summary(status, under_way);
+        self.output.summarize(&summary)
+    }
+
+    /// Content of `summary.json`.
+    fn summary(&mut self, status: &str, under_way: Option<(&StageInput, &StageRun)>) -> serde_json::Value {
+        let target = under_way.and_then(|(_, run)| run.temperature(self.units));
+        let under_way = under_way
+            .filter(|(_, run)| run.stage_step > 0)
+            .and_then(|(stage, run)| self.report(stage, run).ok());
+        let facts = self.backend.neighbor_facts();
+        let counts = self.tables.species.iter().zip(&self.facts.counts);
+        let species = counts.map(|(s, n)| serde_json::json!({ "name": s.name, "count": n }));
+        let species: Vec<_> = species.collect();
+        serde_json::json!({
+            "version": SUMMARY_VERSION,
+            "jostle": env!("CARGO_PKG_VERSION"),
+            "title": self.origin.title,
+            "status": status,
+            "input": self.origin.source.as_ref().map(|s| s.path.clone()),
+            "units": self.units.name(),
+            "unit_of": summary_units(self.units),
+            "device": self.backend.describe(),
+            "seed": self.origin.seed,
+            "atoms": self.backend.n_atoms(),
+            "species": species,
+            "step": self.clock.step,
+            "time": self.clock.time,
+            "stages": self.reports,
+            "under_way": under_way,
+            "target_temperature": target,
+            "neighbors": { "builds": facts.builds, "skin": facts.skin, "bytes": facts.bytes },
+            "files": self.output.files(),
+        })
+    }
+}

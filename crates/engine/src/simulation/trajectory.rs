@@ -1,0 +1,90 @@
+//! Trajectories of a simulation.
+
+use super::Simulation;
+use crate::clock::Clock;
+use crate::frames::OwnedFrame;
+use crate::positions::wrapped_position;
+use jostle_core::Result;
+use jostle_io::chemical_bonds;
+use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
+use jostle_io::trajectory::{Frame, TrajectoryHeader, WrittenSoFar};
+
+impl Simulation {
+    /// Writes the atoms at the start of the run: a DCD, XTC or TRR file does not name the atoms, and some
+    /// viewers open it only beside a file that does.
+    pub(super) fn write_start(&mut self) -> Result<()> {
+        let nameless = |s: &&StageInput| s.trajectory.is_some_and(|t| !t.format.has_names());
+        let Some(stage) = self.stages.iter().find(nameless).cloned() else { return Ok(()) };
+        let (header, positions) = (self.trajectory_header(&stage, 1)?, self.positions()?);
+        let Clock { step, time, .. } = self.clock;
+        let frame = Frame {
+            step,
+            time: Some(time),
+            simbox: self.backend.simbox(),
+            positions: &positions,
+            velocities: None,
+            images: None,
+        };
+        self.output.folder().map_or(Ok(()), |folder| folder.start(header, &frame))
+    }
+
+    /// Opens the trajectory of a stage that begins, if it has one.
+    pub(super) fn begin_trajectory(&mut self, stage: &StageInput) -> Result<()> {
+        let Some(trajectory) = stage.trajectory else { return Ok(()) };
+        let header = self.trajectory_header(stage, trajectory.every)?;
+        let index = self.clock.stage;
+        match self.output.folder() {
+            Some(folder) => folder.begin_trajectory(index, &stage.name, trajectory.format, header),
+            None => Ok(()),
+        }
+    }
+
+    /// Resumes the trajectory of the stage under way.
+    pub(super) fn resume_trajectory(&mut self, stage: &StageInput, written: WrittenSoFar) -> Result<()> {
+        let Some(trajectory) = stage.trajectory else { return Ok(()) };
+        let header = self.trajectory_header(stage, trajectory.every)?;
+        let index = self.clock.stage;
+        match self.output.folder() {
+            Some(folder) => folder.resume_trajectory(index, &stage.name, trajectory.format, header, written),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a frame of the present atoms.
+    pub(super) fn write_frame(&mut self, format: TrajectoryFormat) -> Result<()> {
+        if !self.output.has_folder() {
+            return Ok(());
+        }
+        let simbox = *self.backend.simbox();
+        let state = self.backend.state()?;
+        let index_by_id = state.index_by_id();
+        let positions = index_by_id.iter().map(|index| wrapped_position(&simbox, state, *index)).collect();
+        let velocity = |index: &usize| state.velocity[*index];
+        let velocities = format.has_velocities().then(|| index_by_id.iter().map(velocity).collect());
+        let Clock { step, time, .. } = self.clock;
+        self.output.frame(OwnedFrame { step, time, simbox, positions, velocities })
+    }
+
+    fn trajectory_header(&mut self, stage: &StageInput, every: u64) -> Result<TrajectoryHeader> {
+        let timestep = match stage.action {
+            Action::Dynamics { timestep, .. } => timestep,
+            Action::Minimize { .. } => 0.0,
+        };
+        let state = self.backend.state()?;
+        let species = state.index_by_id().into_iter().map(|index| state.species[index]).collect();
+        let names = self.tables.species.iter().map(|s| s.name.clone()).collect();
+        let (atoms, bonds) = (self.tables.names.clone(), chemical_bonds(&self.tables.topology));
+        let periodic = self.backend.simbox().periodic();
+        Ok(TrajectoryHeader {
+            units: self.units,
+            names,
+            species,
+            atoms,
+            bonds,
+            periodic,
+            timestep,
+            every,
+            images: false,
+        })
+    }
+}
