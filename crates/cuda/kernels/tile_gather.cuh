@@ -166,7 +166,7 @@ DEVICE void store_tile_atoms(const TileBuild& build, const TileLayout& layout, c
     const DeviceData& w = build.w;
     Control* control = w.control;
     const int lane = threadIdx.x % 32, first = build.owned.first, own = build.owned.count, index = layout.index;
-    u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.tile_stride;
+    u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.stride;
     for (int k = lane; k < n_found + lane; k += 32) {
         const bool there = k < n_found;
         const u32 j = candidates[min(k, n_found - 1)];

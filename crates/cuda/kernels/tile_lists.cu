@@ -307,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     if (PARTS > 1 && owned.count == 0) return;
     const real reach = (real)(control->reach * (1.0 + 1e-5)), reach2 = reach * reach;
     find_region(w, control, owned, order, region);
-    const OwnBounds bounds = {region.piece[0], region.piece[1], region.two_pieces != 0};
+    const OwnBounds bounds(region);
     const int n_ranges = 2 * region.across[0].count * region.across[1].count;
     const TileBuild build = {w, owned, region.origin, SearchRadius(w, region, reach), sketch, stage, entry_capacity};
     if (!region.fits || n_ranges > RANGES || !(build.search.radius < 200.0f)) {

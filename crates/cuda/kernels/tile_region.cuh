@@ -189,6 +189,9 @@ struct OwnBounds {
     Bounds first, second;
     bool two;
 
+    DEVICE_MEMBER explicit OwnBounds(const Region& region)
+        : first(region.piece[0]), second(region.piece[1]), two(region.two_pieces) {}
+
     // Returns true where a point is within a distance, given its square, of a box.
     DEVICE_MEMBER bool within(real3 d, real radius2) const {
         bool within = distance2(first, d.x, d.y, d.z) <= radius2;
