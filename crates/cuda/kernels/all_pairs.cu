@@ -1,13 +1,13 @@
-// Every pair of atoms, without lists, and each once: for forces that reach far.
+// All pairs of atoms, without lists, and each once: for forces of long range.
 //
 // Atoms in the order of storage make groups of 32, and groups make tiles of PAIR_WARPS x PAIR_ROWS
 // groups. A block takes a tile and one of the PAIR_PARTS parts of another, each of its warps
 // PAIR_ROWS groups of the first: a lane holds PAIR_ROWS atoms and goes through the atoms of the second tile
-// one after the other, all lanes of a warp different ones; the reaction forces travel from lane to
+// one after the other, all lanes of a warp different ones; the reaction forces are passed from lane to
 // lane with the atoms they act on (tiles as in Hoang's and in the IUMD code, and Newton's third
-// law). Tile A takes the tiles after it around the circle, A + 0 to A + T / 2, which is every pair
-// of tiles once. Each block stores the forces it has found, and a second kernel adds them up: no
-// atomics, always the same order.
+// law). Tile A is combined with the tiles after it around the circle, A + 0 to A + T / 2, which is every pair
+// of tiles once. Each block stores its forces, and a second kernel adds them up: no atomics, always the same
+// order.
 //
 // Coordinates are relative to the centre of the group, and the nearest image is found for groups,
 // not for pairs, wherever groups are compact enough to have one; groups out of reach of each other
@@ -20,19 +20,19 @@ enum {
     PART_GROUPS = PAIR_GROUPS / PAIR_PARTS,
     GROUP_THREADS = 256,
     GROUP_WARPS = GROUP_THREADS / 32,
-    // How many groups a warp looks at together: each lane at one of them and one of its rows.
+    // Groups that a warp compares together: each lane one of them and one of its rows.
     LOOK = 32 / PAIR_ROWS < PART_GROUPS ? 32 / PAIR_ROWS : PART_GROUPS,
 };
 
 DEVICE int pair_tiles(const DeviceData& w) { return (w.n + PAIR_TILE - 1) / PAIR_TILE; }
 
-// Whether tile `a` computes its pairs with the k-th one after it: not if that does, half the circle away.
+// Returns true where tile `a` computes its pairs with the k-th one after it, and not that one, half the circle away.
 DEVICE bool computes(int a, int k, int tiles) { return 2 * k < tiles || (2 * k == tiles && a < k) || k == 0; }
 
 // ---- groups
 
-// Centre, extent and relative coordinates of the group that this warp has the atoms of, of which
-// lane i has `mine`. Places beyond the last atom are filled with what is out of reach of everything.
+// Stores centre, extent and relative coordinates of a group, whose atoms are those of this warp's lanes. Indices
+// beyond the last atom are filled with coordinates out of reach of everything.
 DEVICE void arrange_group(const DeviceData& w, int i, Position mine) {
     const BoxGeometry& geometry = w.geometry;
     const int group = i / 32;
@@ -56,7 +56,7 @@ DEVICE void arrange_group(const DeviceData& w, int i, Position mine) {
         w.groups.extent[group] = {half[0], half[1], half[2], 0};
     }
     const real3 r = difference(geometry, mine, center);
-    // Far from each other, too.
+    // Such coordinates are far from each other, too.
     const real away = (real)1e30 * (real)(i + 1 - w.n);
     if (i < w.n) {
         w.groups.relative[i] = {r.x, r.y, r.z, as_real((int)mine.species)};
@@ -65,7 +65,7 @@ DEVICE void arrange_group(const DeviceData& w, int i, Position mine) {
     }
 }
 
-// All groups, of all tiles.
+// Groups of all tiles.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(DeviceData w, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(Devic
     arrange_group(w, i, w.atoms.position[now.parity][min(i, w.n - 1)]);
 }
 
-// How two groups of atoms lie to each other.
+// Relative position of two groups of atoms.
 struct GroupGeometry {
     bool apart;      // all pairs are out of reach
     bool wide;       // pairs are in more than two images
@@ -107,7 +107,7 @@ DEVICE GroupGeometry group_geometry(const DeviceData& w, int a, int b) {
 
 // ---- pairs
 
-// What a warp has found about its atoms, and the reaction forces on its partners.
+// Atoms of a lane, and the sums over their pairs.
 struct Rows {
     real3 position[PAIR_ROWS];
     int species[PAIR_ROWS];
@@ -115,7 +115,7 @@ struct Rows {
     PairSums sums;  // energies and virial of all pairs of this lane
 };
 
-// The force between an atom of this lane and the one passing by.
+// Adds the force between the r-th atom of this lane and another one.
 template <bool ENERGY>
 DEVICE void interact(const DeviceData& w, Rows& rows, int r, real3 d, real r2, int other, real3& reaction) {
     const real f = pair_force<ENERGY>(r2, rows.species[r], other, (real)0, w.table, rows.sums.energy);
@@ -125,14 +125,15 @@ DEVICE void interact(const DeviceData& w, Rows& rows, int r, real3 d, real r2, i
     if (ENERGY) add_virial(rows.sums, f, d);
 }
 
-DEVICE void hand_on(real3& reaction) {
+// Passes the reaction forces on to the lane before.
+DEVICE void pass_on(real3& reaction) {
     const int next = (threadIdx.x + 1) % 32;
     reaction.x = __shfl_sync(ALL_LANES, reaction.x, next);
     reaction.y = __shfl_sync(ALL_LANES, reaction.y, next);
     reaction.z = __shfl_sync(ALL_LANES, reaction.z, next);
 }
 
-// d in the nearest image along an axis, whatever it is.
+// Moves d to the nearest image along an axis.
 DEVICE void nearest(real& d, real edge, real inverse) {
 #if DOUBLE
     d -= rint(d * inverse) * edge;
@@ -142,25 +143,24 @@ DEVICE void nearest(real& d, real edge, real inverse) {
 #endif
 }
 
-// Whether a pair of two lanes counts: each once in the end.
+// Returns true where a pair of two lanes counts: each once in all.
 DEVICE bool counts(const DeviceData& w, int i, int j) {
     return i < w.n && j < w.n && (i / PAIR_TILE != j / PAIR_TILE || i < j);
 }
 
-// How the nearest image is found: bits of the axes along which a pair may be in one of two images,
-// or pairs may be in any.
-enum { WRAPS_X = 1, WRAPS_Y = 2, WRAPS_Z = 4, WRAPS_ANYHOW = 8 };
+// Ways to find the nearest image: bits of the axes along which a pair may be in one of two images, or any image
+// along all axes.
+enum { WRAPS_X = 1, WRAPS_Y = 2, WRAPS_Z = 4, WRAPS_ANY = 8 };
 
-// What a coordinate is measured from where two images are possible: half a box from where it would
-// be, on the side where the other image is not.
+// Coordinate where two images are possible: moved by half a box, to the side where the other image is not.
 DEVICE real unfolded(real at, real between, real half) { return at - copysign(half, between); }
 
-// The same, and from there to the nearer of the two.
+// Difference of unfolded coordinates in the nearer of the two images.
 DEVICE real folded(real d, real half) { return d - copysign(half, d); }
 
-// Two groups. `at[r]` are this lane's atoms seen from the centre of the others' group, `i` is the
-// first of them, and `j` the first of the others. Of groups in images of all kinds some places may be
-// empty, and they may be the same one.
+// Forces between two groups; returns the reaction forces. `at[r]` are this lane's atoms relative to the centre of
+// the others' group, `i` is the first of them, and `j` the first of the others. With WRAPS_ANY groups may be
+// incomplete, and both may be the same one.
 template <bool ENERGY, int WRAPS>
 DEVICE real3 group_forces(const DeviceData& w, Rows& rows, const real3* at, const real4* others, int i, int j) {
     const BoxGeometry& geometry = w.geometry;
@@ -178,7 +178,7 @@ DEVICE real3 group_forces(const DeviceData& w, Rows& rows, const real3* at, cons
             if (WRAPS & WRAPS_X) d[r].x = folded(d[r].x, half[0]);
             if (WRAPS & WRAPS_Y) d[r].y = folded(d[r].y, half[1]);
             if (WRAPS & WRAPS_Z) d[r].z = folded(d[r].z, half[2]);
-            if (WRAPS & WRAPS_ANYHOW) {
+            if (WRAPS & WRAPS_ANY) {
                 nearest(d[r].x, (real)geometry.edge[0], (real)geometry.inverse[0]);
                 nearest(d[r].y, (real)geometry.edge[1], (real)geometry.inverse[1]);
                 nearest(d[r].z, (real)geometry.edge[2], (real)geometry.inverse[2]);
@@ -187,13 +187,13 @@ DEVICE real3 group_forces(const DeviceData& w, Rows& rows, const real3* at, cons
 #pragma unroll
         for (int r = 0; r < PAIR_ROWS; r++) {
             real r2 = dot(d[r], d[r]);
-            if (WRAPS & WRAPS_ANYHOW) {
+            if (WRAPS & WRAPS_ANY) {
                 const int me = i + 32 * r, other = j + (lane + s) % 32;
                 if (!counts(w, me, other)) r2 = (real)1e30;
             }
             interact<ENERGY>(w, rows, r, d[r], r2, as_species(q.w), reaction);
         }
-        hand_on(reaction);
+        pass_on(reaction);
     }
     return reaction;
 }
@@ -212,7 +212,7 @@ DEVICE real3 group_forces_folded(const DeviceData& w, Rows& rows, const real3* a
     }
 }
 
-// Groups too wide apart in a tilted box.
+// Forces between groups of several images in a tilted box.
 template <bool ENERGY>
 DEVICE real3 group_forces_tilted(const DeviceData& w, Rows& rows, const Position* position, int i, int first) {
     const int lane = threadIdx.x % 32;
@@ -222,20 +222,89 @@ DEVICE real3 group_forces_tilted(const DeviceData& w, Rows& rows, const Position
         const Position q = position[min(j, w.n - 1)];
         for (int r = 0; r < PAIR_ROWS; r++) {
             const int me = i + 32 * r;
-                        const real3 d = difference(w.geometry, position[min(me, w.n - 1)], q);
+            const real3 d = difference(w.geometry, position[min(me, w.n - 1)], q);
             if (counts(w, me, j)) interact<ENERGY>(w, rows, r, d, dot(d, d), (int)q.species, reaction);
         }
-        hand_on(reaction);
+        pass_on(reaction);
     }
     return reaction;
 }
 
-// A tile and a part of another: the `first`-th to the `count`-th tile after each one.
+// Geometry of LOOK groups of the others and the PAIR_ROWS groups of this warp: a bit, and a lane, for each two.
+struct GroupImages {
+    u32 near, wide, wraps_x, wraps_y, wraps_z;
+    real3 between;  // of this lane's two groups
+};
+
+// Geometry of groups `a` and `b` of each lane, which are out of reach of each other unless they exist.
+DEVICE GroupImages group_images(const DeviceData& w, int a, int b, bool exist) {
+    GroupGeometry m = {true};
+    if (exist) m = group_geometry(w, a, b);
+    const bool near = !m.apart;
+    return {__ballot_sync(ALL_LANES, near), __ballot_sync(ALL_LANES, near && m.wide),
+            __ballot_sync(ALL_LANES, near && m.wraps[0]), __ballot_sync(ALL_LANES, near && m.wraps[1]),
+            __ballot_sync(ALL_LANES, near && m.wraps[2]), m.between};
+}
+
+// Forces between this warp's atoms, of which `i` is the lane's first, and the g-th of the others' groups at which the
+// geometry is known, whose first atom is `j`. Returns the reaction forces. Groups of `rank` less than PAIR_ROWS are
+// among the warp's own, or before them.
+template <bool ENERGY>
+DEVICE real3 reaction_of_group(const DeviceData& w, Rows& rows, const GroupImages& images, int slot,
+                               const real4* others, int g, int i, int j, int rank) {
+    const u32 bits = (u32)((1ull << PAIR_ROWS) - 1) << (g * PAIR_ROWS % 32);
+    if (!(images.near & bits)) return {};
+    const BoxGeometry& geometry = w.geometry;
+    const int folds = (images.wraps_x & bits ? WRAPS_X : 0) | (images.wraps_y & bits ? WRAPS_Y : 0) |
+                      (images.wraps_z & bits ? WRAPS_Z : 0);
+    const bool any_image = (images.wide & bits) || rank < PAIR_ROWS;
+    real3 at[PAIR_ROWS];
+#pragma unroll
+    for (int r = 0; r < PAIR_ROWS; r++) {
+        const int from = (g * PAIR_ROWS + r) % 32;
+        const real3 between = {__shfl_sync(ALL_LANES, images.between.x, from),
+                               __shfl_sync(ALL_LANES, images.between.y, from),
+                               __shfl_sync(ALL_LANES, images.between.z, from)};
+        at[r] = {rows.position[r].x + between.x, rows.position[r].y + between.y, rows.position[r].z + between.z};
+        if (any_image) continue;
+        if (folds & WRAPS_X) at[r].x = unfolded(at[r].x, between.x, (real)(0.5 * geometry.edge[0]));
+        if (folds & WRAPS_Y) at[r].y = unfolded(at[r].y, between.y, (real)(0.5 * geometry.edge[1]));
+        if (folds & WRAPS_Z) at[r].z = unfolded(at[r].z, between.z, (real)(0.5 * geometry.edge[2]));
+    }
+    if (geometry.triclinic && folds) {
+        return group_forces_tilted<ENERGY>(w, rows, w.atoms.position[w.control->slot[slot].parity], i, j);
+    }
+    if (any_image) return group_forces<ENERGY, WRAPS_ANY>(w, rows, at, others, i, j);
+    return group_forces_folded<ENERGY>(w, rows, at, others, folds, i, j);
+}
+
+// Stores a block's shares: the forces on the tile from the parts of the nth one after it, then those on a part of
+// another from the nth tile before it, of which each warp has found some.
+DEVICE void store_tile_shares(const DeviceData& w, const Rows& rows, const real* reactions, int i, int j_first, int nth,
+                              int part, int count) {
+    const size_t n = w.n;
+    real* acted = w.groups.share + (size_t)(nth * PAIR_PARTS + part) * 3 * n;
+    for (int r = 0; r < PAIR_ROWS; r++) {
+        const int a = i + 32 * r;
+        if (a >= w.n) continue;
+        acted[a] = rows.force[r].x;
+        acted[n + a] = rows.force[r].y;
+        acted[2 * n + a] = rows.force[r].z;
+    }
+    real* reacted = w.groups.share + (size_t)(count * PAIR_PARTS + nth) * 3 * n;
+    for (int t = threadIdx.x; t < 96 * PART_GROUPS; t += PAIR_THREADS) {
+        const int axis = t % 96 / 32, a = t / 96 * 32 + t % 32, j = j_first + a;
+        real sum = 0;
+        for (int v = 0; v < PAIR_WARPS; v++) sum += reactions[v * PART_GROUPS * 96 + t];
+        if (j < w.n) reacted[axis * n + j] = sum;
+    }
+}
+
+// Forces between a tile and a part of another: the `first`-th to the `count`-th tile after each one.
 template <bool ENERGY>
 DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
-    extern __shared__ real4 others[];  // each group twice, so that nobody has to begin again
+    extern __shared__ real4 others[];  // each group twice, so that a lane's 32 atoms are contiguous
     real* reactions = (real*)(others + 64 * PART_GROUPS);  // [warp][group][3][32]
-    const BoxGeometry& geometry = w.geometry;
     const int tiles = pair_tiles(w), mine = blockIdx.x % tiles, nth = blockIdx.x / tiles / PAIR_PARTS;
     const int part = blockIdx.x / tiles % PAIR_PARTS, k = first + nth, other = (mine + k) % tiles;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
@@ -260,74 +329,21 @@ DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
     for (int look = 0; look < PART_GROUPS && active; look += LOOK) {
         // This lane's group of its own, and of the others.
         const int a = group + lane % PAIR_ROWS, b = j_first / 32 + look + lane / PAIR_ROWS;
-        const bool there = lane < LOOK * PAIR_ROWS && 32 * a < w.n && 32 * b < w.n && (k > 0 || a <= b);
-        GroupGeometry m = {true};
-        if (there) m = group_geometry(w, a, b);
-        const bool near = !m.apart;
-        const u32 nears = __ballot_sync(ALL_LANES, near), wide = __ballot_sync(ALL_LANES, near && m.wide);
-        const u32 wraps_x = __ballot_sync(ALL_LANES, near && m.wraps[0]);
-        const u32 wraps_y = __ballot_sync(ALL_LANES, near && m.wraps[1]);
-        const u32 wraps_z = __ballot_sync(ALL_LANES, near && m.wraps[2]);
+        const bool exist = lane < LOOK * PAIR_ROWS && 32 * a < w.n && 32 * b < w.n && (k > 0 || a <= b);
+        const GroupImages images = group_images(w, a, b, exist);
         for (int g = 0; g < LOOK; g++) {
-            const u32 rows_of_it = (u32)((1ull << PAIR_ROWS) - 1) << (g * PAIR_ROWS % 32);
             const int j = j_first + 32 * (look + g), rank = k == 0 ? j / 32 - group : PAIR_ROWS;
-            real3 reaction = {};
-            if (nears & rows_of_it) {
-                const int folds = (wraps_x & rows_of_it ? WRAPS_X : 0) | (wraps_y & rows_of_it ? WRAPS_Y : 0) |
-                                  (wraps_z & rows_of_it ? WRAPS_Z : 0);
-                const bool anyhow = (wide & rows_of_it) || rank < PAIR_ROWS;
-                real3 at[PAIR_ROWS];
-#pragma unroll
-                for (int r = 0; r < PAIR_ROWS; r++) {
-                    const int from = (g * PAIR_ROWS + r) % 32;
-                    const real3 between = {__shfl_sync(ALL_LANES, m.between.x, from),
-                                           __shfl_sync(ALL_LANES, m.between.y, from),
-                                           __shfl_sync(ALL_LANES, m.between.z, from)};
-                    at[r] = {rows.position[r].x + between.x, rows.position[r].y + between.y,
-                             rows.position[r].z + between.z};
-                    if (anyhow) continue;
-                    if (folds & WRAPS_X) at[r].x = unfolded(at[r].x, between.x, (real)(0.5 * geometry.edge[0]));
-                    if (folds & WRAPS_Y) at[r].y = unfolded(at[r].y, between.y, (real)(0.5 * geometry.edge[1]));
-                    if (folds & WRAPS_Z) at[r].z = unfolded(at[r].z, between.z, (real)(0.5 * geometry.edge[2]));
-                }
-                const real4* them = others + 64 * (look + g);
-                if (geometry.triclinic && folds) {
-                    reaction = group_forces_tilted<ENERGY>(w, rows, w.atoms.position[w.control->slot[slot].parity], i, j);
-                } else if (anyhow) {
-                    reaction = group_forces<ENERGY, WRAPS_ANYHOW>(w, rows, at, them, i, j);
-                } else {
-                    reaction = group_forces_folded<ENERGY>(w, rows, at, them, folds, i, j);
-                }
-            }
-            real* reaction_of_group = reactions + (warp * PART_GROUPS + look + g) * 96 + lane;
-            reaction_of_group[0] = reaction.x;
-            reaction_of_group[32] = reaction.y;
-            reaction_of_group[64] = reaction.z;
+            const real4* them = others + 64 * (look + g);
+            const real3 reaction = reaction_of_group<ENERGY>(w, rows, images, slot, them, g, i, j, rank);
+            real* to = reactions + (warp * PART_GROUPS + look + g) * 96 + lane;
+            to[0] = reaction.x;
+            to[32] = reaction.y;
+            to[64] = reaction.z;
         }
     }
     __syncthreads();
-
-    // Shares: the forces on the tile from the parts of the nth one after it, then from the nth one
-    // before it.
-    const size_t n = w.n;
-    if (active) {
-        real* acted = w.groups.share + (size_t)(nth * PAIR_PARTS + part) * 3 * n;
-        for (int r = 0; r < PAIR_ROWS; r++) {
-            const int a = i + 32 * r;
-            if (a >= w.n) continue;
-            acted[a] = rows.force[r].x;
-            acted[n + a] = rows.force[r].y;
-            acted[2 * n + a] = rows.force[r].z;
-        }
-        real* reacted = w.groups.share + (size_t)(count * PAIR_PARTS + nth) * 3 * n;
-        for (int t = thread; t < 96 * PART_GROUPS; t += PAIR_THREADS) {
-            const int axis = t % 96 / 32, a = t / 96 * 32 + t % 32, j = j_first + a;
-            real sum = 0;
-            for (int v = 0; v < PAIR_WARPS; v++) sum += reactions[v * PART_GROUPS * 96 + t];
-            if (j < w.n) reacted[axis * n + j] = sum;
-        }
-    }
-    // Each pair has been met once.
+    if (active) store_tile_shares(w, rows, reactions, i, j_first, nth, part, count);
+    // Each pair is counted once.
     if (ENERGY) block_energies<PAIR_THREADS>(w, rows.sums, 1.0, first * tiles * PAIR_PARTS);
 }
 
@@ -343,9 +359,9 @@ forces_all_pairs_energies(DeviceData w, int slot, int trigger, int first, int co
     if (due(w.control, w.control->slot[slot], trigger)) tile_forces<true>(w, slot, first, count);
 }
 
-// ---- what shares add up to
+// ---- sums of shares
 
-// The shares of `count` tiles after and before the one of this block's group, on top of those from
+// Sum of the shares of `count` tiles after and before the one of this block's group, and of the forces from the tiles
 // before `first`; for the atoms of the first warp.
 DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count) {
     __shared__ double sums[GROUP_WARPS][3][32];
@@ -384,7 +400,7 @@ DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count) {
     return {(real)f[0], (real)f[1], (real)f[2]};
 }
 
-// A block for each group.
+// Kernel with a block for each group.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(DeviceData w, int slot, int trigger, int first, int count) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
@@ -393,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(DeviceDat
     if (threadIdx.x < 32 && i < w.n) store_force(w, i, f);
 }
 
-// The same, and on to where the atoms are next, in groups ready for the forces there.
+// Sums of forces, the step that follows from them, and the groups at the new positions.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(DeviceData w, int slot, int first, int count) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];

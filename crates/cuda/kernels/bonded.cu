@@ -1,25 +1,24 @@
-// Bonds, angles, dihedrals, maps over two dihedrals. Every atom that is bound gathers the forces of its
-// own: a bond is computed for both of its atoms and a dihedral for all four, always in the same order,
-// and added to the forces of pairs. TEAM threads share an atom. Where ALL_BOUND (0 or 1), atoms are taken
-// as they are stored, which is near each other, and their numbers are ids.
+// Bonds, angles, dihedrals, maps over two dihedrals. Forces are gathered for each bonded atom: a bond is computed for
+// both of its atoms and a dihedral for all four, always in the same order, and added to the forces of pairs: no
+// atomics. TEAM threads share an atom. Where ALL_BOUND is 1, atoms are taken in the order of storage, in which those
+// near in space are near in memory, and their numbers are ids.
 //
-// The generated source in front of this says N_BONDED, how many energies there are (bonds, angles,
-// dihedrals, and one for all maps), N_BOND_TERMS, N_ANGLE_TERMS, N_DIHEDRAL_TERMS and N_MAPS, how many
-// terms, BOND_COEFFICIENTS and so on, how many coefficients they have at most, the types bond_real,
-// angle_real and dihedral_real, in whose arithmetic they are, and
+// Generated source in front of this file: N_BONDED, the number of energies (bonds, angles, dihedrals, and one for all
+// maps); N_BOND_TERMS, N_ANGLE_TERMS, N_DIHEDRAL_TERMS and N_MAPS, the numbers of terms; BOND_COEFFICIENTS and so on,
+// the largest numbers of their coefficients; the types bond_real, angle_real and dihedral_real of their arithmetic;
 //     void bond(int term, const bond_real* in, bond_real* out)     from {r^2, coefficients} to {energy, force / r}
 //     void angle(int term, const angle_real* in, angle_real* out)  from {a, b, coefficients} to {energy, forces}
-// with a and b from the middle of the angle to its ends, and the forces on these;
+// with a and b the vectors from the middle atom to the ends, and the forces on these;
 //     void dihedral(int term, const dihedral_real* in, dihedral_real* out)
-// from the vectors that lead from atom to atom and the coefficients to {energy, forces on their tips};
-//     void map_places(const real* in, real* out)   from {vectors, points per radian} to two places
+// from the vectors from atom to atom and the coefficients to {energy, forces on their tips};
+//     void map_places(const real* in, real* out)   from {vectors, points per radian} to two map coordinates
 //     void map_forces(const real* in, real* out)
-// from {vectors, places between four points, what is known of these, points per radian} to {energy,
+// from {vectors, coordinates between four points, values and derivatives there, points per radian} to {energy,
 // forces on the tips}.
 
 enum { BONDED_THREADS = 256, ROLES = 8 };
 
-// After a sort, while lists are built: where everybody is now.
+// Indices of all atoms after a sort, while lists are built.
 extern "C" __global__ void bonded_indices(DeviceData w, BondedData b, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
@@ -34,7 +33,7 @@ extern "C" __global__ void bonded_find(DeviceData w, BondedData b, int slot) {
     if (k < b.n_others) b.indices[k] = b.index_by_id[b.ids[k]];
 }
 
-// Positions and differences for terms in the arithmetic R.
+// Positions and differences of atoms for terms in the arithmetic R.
 template <class R>
 struct Atoms {
     typedef Position Place;
@@ -42,7 +41,7 @@ struct Atoms {
     const Position* position;
     DEVICE_MEMBER Atoms(const DeviceData& w, const Slot& now) : w(w), position(w.atoms.position[now.parity]) {}
     DEVICE_MEMBER Position at(u32 i) const { return position[i]; }
-    // From one place to another.
+    // Vector from one position to another.
     DEVICE_MEMBER void between(Position from, Position to, R* vector) const {
         const real3 d = difference(w.geometry, to, from);
         vector[0] = d.x;
@@ -52,7 +51,7 @@ struct Atoms {
 };
 
 #if !DOUBLE
-// In f64, from the positions that are integrated: units of 2^-32 of the box are as coarse as f32 is for a bond.
+// Positions in f64 that are integrated: units of 2^-32 of the box are as coarse as f32 is for a bond.
 template <>
 struct Atoms<double> {
     typedef Double3 Place;
@@ -76,7 +75,7 @@ DEVICE real3 vector_at(const R* of, int m) {
     return {(real)of[3 * m], (real)of[3 * m + 1], (real)of[3 * m + 2]};
 }
 
-// Adds a part of the virial of a force along a vector.
+// Adds a part of the virial of a force with a vector.
 template <class R>
 DEVICE void add_virial(double* sums, double part, const R* d, real3 f) {
     const double x = part * d[0], y = part * d[1], z = part * d[2];
@@ -88,7 +87,7 @@ DEVICE void add_virial(double* sums, double part, const R* d, real3 f) {
     sums[N_BONDED + 5] += y * f.z;
 }
 
-// The vectors from atom to atom along a group of N + 1, of which `mine` has the given role.
+// Vectors from atom to atom along a group of N + 1, of which `mine` has the given role.
 template <int N, class R>
 DEVICE void chain(const Atoms<R>& atoms, typename Atoms<R>::Place mine, u32 role, const u32* others, R* vectors) {
     typename Atoms<R>::Place from = role == 0 ? mine : atoms.at(others[0]);
@@ -100,8 +99,7 @@ DEVICE void chain(const Atoms<R>& atoms, typename Atoms<R>::Place mine, u32 role
     }
 }
 
-// What of the forces on the tips of these vectors acts on the atom of this role; the first one counts
-// energy and virial.
+// Force on the atom of a role from the forces on the tips of these vectors; the first atom adds energy and virial.
 template <bool ENERGY, int N, class R>
 DEVICE real3 on_chain(u32 role, const R* vectors, const R* out, int term, double* sums) {
     real3 force = {(real)0, (real)0, (real)0};
@@ -115,15 +113,14 @@ DEVICE real3 on_chain(u32 role, const R* vectors, const R* out, int term, double
     return force;
 }
 
-template <bool ENERGY>
-DEVICE real3 bonded_forces_on(const DeviceData& w, const BondedData& b, const Slot& now, u32 number, int i, u32 lane,
-                              double* sums) {
-    const uint4 first = b.first[number], end = b.first[number + 1];
-    real3 force = {(real)0, (real)0, (real)0};
 #if N_BOND_TERMS > 0
+// Adds the forces of bonds on an atom: every TEAM-th from `first` to `end`.
+template <bool ENERGY>
+DEVICE void add_bonds(const DeviceData& w, const BondedData& b, const Slot& now, u32 first, u32 end, int i, real3& force,
+                      double* sums) {
     const Atoms<bond_real> bound(w, now);
     const typename Atoms<bond_real>::Place here = bound.at(i);
-    for (u32 k = first.x + lane; k < end.x; k += TEAM) {
+    for (u32 k = first; k < end; k += TEAM) {
         const bond_real* row = b.bond_table + b.row[0][k] / ROLES * (2 + BOND_COEFFICIENTS);
         bond_real d[3], in[1 + BOND_COEFFICIENTS], out[2];
         bound.between(bound.at(b.index[0][k]), here, d);
@@ -135,15 +132,21 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const BondedData& b, const Sl
         add(force, f);
         if (!(in[0] < row[1])) report_force(w, w.control->sorted, i, now.done);
         if (ENERGY) {
-            // Half of it belongs to the other atom.
+            // The other half is the other atom's.
             sums[term] += 0.5 * out[0];
             add_virial(sums, 0.5, d, f);
         }
     }
+}
 #endif
+
 #if N_ANGLE_TERMS > 0
+// Adds the forces of angles on an atom, likewise.
+template <bool ENERGY>
+DEVICE void add_angles(const DeviceData& w, const BondedData& b, const Slot& now, u32 first, u32 end, int i, real3& force,
+                       double* sums) {
     const Atoms<angle_real> bent(w, now);
-    for (u32 k = first.y + lane; k < end.y; k += TEAM) {
+    for (u32 k = first; k < end; k += TEAM) {
         typedef typename Atoms<angle_real>::Place Place;
         const u32 role = b.row[1][k] % ROLES;
         const angle_real* row = b.angle_table + b.row[1][k] / ROLES * (1 + ANGLE_COEFFICIENTS);
@@ -166,10 +169,16 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const BondedData& b, const Sl
             add_virial(sums, 1, in + 3, on_b);
         }
     }
+}
 #endif
+
 #if N_DIHEDRAL_TERMS > 0
+// Adds the forces of dihedrals on an atom, likewise.
+template <bool ENERGY>
+DEVICE void add_dihedrals(const DeviceData& w, const BondedData& b, const Slot& now, u32 first, u32 end, int i, real3& force,
+                          double* sums) {
     const Atoms<dihedral_real> turned(w, now);
-    for (u32 k = first.z + lane; k < end.z; k += TEAM) {
+    for (u32 k = first; k < end; k += TEAM) {
         const u32 role = b.row[2][k] % ROLES;
         const dihedral_real* row = b.dihedral_table + b.row[2][k] / ROLES * (1 + DIHEDRAL_COEFFICIENTS);
         dihedral_real in[9 + DIHEDRAL_COEFFICIENTS], out[10];
@@ -179,10 +188,16 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const BondedData& b, const Sl
         dihedral(term, in, out);
         add(force, on_chain<ENERGY, 3>(role, in, out, N_BOND_TERMS + N_ANGLE_TERMS + term, sums));
     }
+}
 #endif
+
 #if N_MAPS > 0
+// Adds the forces of maps on an atom, likewise.
+template <bool ENERGY>
+DEVICE void add_maps(const DeviceData& w, const BondedData& b, const Slot& now, u32 first, u32 end, int i, real3& force,
+                     double* sums) {
     const Atoms<real> mapped(w, now);
-    for (u32 k = first.w + lane; k < end.w; k += TEAM) {
+    for (u32 k = first; k < end; k += TEAM) {
         const u32 role = b.row[3][k] % ROLES;
         const real* row = b.map_table + b.row[3][k] / ROLES * 3;
         real in[12 + 2 + 16 + 1], out[13], place[2];
@@ -207,12 +222,31 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const BondedData& b, const Sl
         map_forces(in, out);
         add(force, on_chain<ENERGY, 4>(role, in, out, N_BONDED - 1, sums));
     }
+}
+#endif
+
+template <bool ENERGY>
+DEVICE real3 bonded_forces_on(const DeviceData& w, const BondedData& b, const Slot& now, u32 number, int i, u32 lane,
+                              double* sums) {
+    const uint4 first = b.first[number], end = b.first[number + 1];
+    real3 force = {(real)0, (real)0, (real)0};
+#if N_BOND_TERMS > 0
+    add_bonds<ENERGY>(w, b, now, first.x + lane, end.x, i, force, sums);
+#endif
+#if N_ANGLE_TERMS > 0
+    add_angles<ENERGY>(w, b, now, first.y + lane, end.y, i, force, sums);
+#endif
+#if N_DIHEDRAL_TERMS > 0
+    add_dihedrals<ENERGY>(w, b, now, first.z + lane, end.z, i, force, sums);
+#endif
+#if N_MAPS > 0
+    add_maps<ENERGY>(w, b, now, first.w + lane, end.w, i, force, sums);
 #endif
     return force;
 }
 
-// The forces on the atom of a team of threads, and their sums. Returns the number of the atom, or
-// `n_atoms` if there is none.
+// Adds the forces on the atom of a team of threads to those of pairs. Returns the number of the atom, or `n_atoms` if
+// there is none.
 template <bool ENERGY>
 DEVICE u32 bonded(const DeviceData& w, const BondedData& b, const Slot& now, double* sums) {
     const u32 lane = threadIdx.x % TEAM, n_atoms = (u32)b.n_atoms;

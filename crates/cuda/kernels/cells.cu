@@ -1,5 +1,5 @@
-// Forces straight from the cells, without a list: every atom looks through the bins around it
-// (the first of Wang's kernels). Nothing to store but the sorted atoms.
+// Forces straight from the cells, without a list: a thread goes through the bins around its atom (the first of
+// Wang's kernels). Memory is needed for the sorted atoms only.
 
 enum { CELL_THREADS = 128 };
 
@@ -8,7 +8,7 @@ DEVICE PairSums pair_sums_of_cells(const DeviceData& w, const Position* position
     PairSums pairs = {};
     const Position mine = position[i];
     const Atom atom = atom_of(w, mine, i);
-    // The others are in the bins where they were when they were sorted, at most half a skin ago.
+    // Bins are those of the last sort, since when atoms have moved by half a skin at most.
     const double distance = (w.control->reach - 0.5 * w.control->skin) * (1.0 + 1e-6);
     each_near(w, to_fixed(w.geometry, mine), distance, [&](u32 j) {
         const Position other = position[j];
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies
     if (due(w.control, w.control->slot[slot], trigger)) cells_forces<true>(w, slot);
 }
 
-// A whole step at once.
+// Whole step in one kernel.
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(DeviceData w, int slot) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];

@@ -1,38 +1,12 @@
-// Atoms that hang together by distances that do not change, or by points that follow them. The first atom
-// of a group moves all of it, as the verbs would one after the other: a thread has its group in registers
-// from the force of one step to where the next one is evaluated. Atoms without constraints move by themselves.
+// Motion of groups of atoms with constraints and virtual sites. The thread of a group's first atom moves all of it,
+// with the results of the separate operations: it has the group in registers from the force of one step to the
+// positions of the next. Atoms without constraints have threads of their own.
 //
-// The generated source in front of this has jostle_core::constraints for every shape of groups:
-//     Shape<k>::ATOMS, SITES, NUMBERS, COUPLING
-//                          atoms; how many of them, the last ones, are points that follow others; what is
-//                          known of a group; what arms say of impulses
-//     Shape<k>::couple(const double* in, double* out)
-//                          from {places before, but the first one, from that; inverse masses} to {coupling}
-//     Shape<k>::round(const double* in, double* out)
-//                          from {coupling, what is known, inverse masses, places now} to {places, error}
-//     Shape<k>::brake(const double* in, double* out)
-//                          from {places, but the first one; inverse masses; velocities, likewise} to
-//                          {velocities, arms times impulses}
-//     Shape<k>::spread(const double* in, double* out)
-//                          from {places, but the first one; forces} to {forces, those on points given to
-//                          the atoms that they follow; what that adds to the virial}
-// N_SHAPES, and EACH_SHAPE(DO), which is DO(0) DO(1) ...; MOST_ROUNDS and TOLERANCE2, the square of how near
-// squares of distances come to what they should be.
+// Operations on a group are in body.cuh, which stands in front of this file.
 
-enum {
-    BODY_THREADS = 64,
-    MOVE_BLOCKS = 8,  // of them that a multiprocessor runs at a time: they mostly wait
-    MOST_PREFETCHED = 4,  // atoms of a group of which they have something copied ahead
-    SPAN = 1024,              // atoms of a block that finds out who moves whom
-    UNCONSTRAINED = 0xffffffff,
-    FOLLOWER = 0xfffffffe,
-    IMPULSES = 6,
-    VIRIAL = 6,
-};
-
-// A warp group is as many atoms of a SPAN as a warp has lanes that lead groups of the same shape, or have no
-// group: in a warp of all kinds they would have to take turns. They are found after a sort, while lists
-// are built; in which order does not matter.
+// Kinds of warp groups. A warp group is as many atoms of a SPAN as a warp has lanes, all of which lead groups of the
+// same shape, or have no group: a warp of several kinds would diverge. Warp groups are formed after a sort, while
+// lists are built, in any order.
 enum { KINDS = N_SHAPES + 1 };
 
 extern "C" __global__ void constrained_disband(DeviceData w, ConstraintData h, int slot) {
@@ -57,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceDat
         if (leads != UNCONSTRAINED) h.index[h.slot[id]] = {(u32)i, (u32)w.atoms.position[now.parity ^ 1][i].species};
         if (leads != FOLLOWER) kind = leads == UNCONSTRAINED ? (u32)N_SHAPES : mover.y;
     }
-    // How many of each kind are in the warps before, and in all; the first warp group of a kind, and of the block.
+    // Numbers of each kind in the warps before, and in all; first warp groups of the kinds, and of the block.
     __shared__ int before[SPAN / 32][KINDS], all[KINDS], begin[KINDS], first_warp_group;
     u32 alike = 0;
     for (u32 k = 0; k < KINDS; k++) {
@@ -98,104 +72,10 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceDat
     }
 }
 
-// A group in registers.
-template <class S>
-struct Body {
-    u32 index[S::ATOMS];
-    int species[S::ATOMS];
-    double inverse_mass[S::ATOMS];
-    Double3 x[S::ATOMS], v[S::ATOMS];
-    const double* numbers;
-};
-
-template <class S>
-DEVICE Body<S> body_of(const DeviceData& w, const ConstraintData& h, uint4 group) {
-    Body<S> body;
-    const int set = w.control->sorted;
-    for (int k = 0; k < S::ATOMS; k++) {
-        const uint2 index = h.index[group.y + k];
-        const u32 i = body.index[k] = index.x;
-        body.species[k] = (int)index.y;
-        body.inverse_mass[k] = w.atoms.inverse_mass[mass_index(w, i, body.species[k])];
-        body.x[k] = load(w.atoms.x[set], i);
-        body.v[k] = load(w.atoms.v[set], i);
-    }
-    body.numbers = h.numbers + group.z;
-    return body;
-}
-
-DEVICE Double3 operator-(Double3 a, Double3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-
-DEVICE void put(double* to, Double3 v) {
-    to[0] = v.x;
-    to[1] = v.y;
-    to[2] = v.z;
-}
-
-// a - b, in the nearest image.
-DEVICE Double3 apart(const BoxGeometry& geometry, Double3 a, Double3 b) {
-    Double3 d = a - b;
-    nearest_image(geometry, d.x, d.y, d.z);
-    return d;
-}
-
-// After a drift by dt: moves atoms to where distances are what they should be, and changes velocities
-// accordingly. Whether that is possible.
-template <class S>
-DEVICE bool hold(const BoxGeometry& geometry, Body<S>& body, double dt) {
-    enum { N = S::ATOMS, KNOWN = S::COUPLING + S::NUMBERS };
-    double before[4 * N - 3], in[KNOWN + 4 * N], out[3 * N + 1], *now = in + KNOWN + N;
-    for (int k = 0; k < N; k++) {
-        const Double3 d = apart(geometry, body.x[k], body.x[0]), u = body.v[k] - body.v[0];
-        put(now + 3 * k, d);
-        if (k > 0) put(before + 3 * (k - 1), {fma(-dt, u.x, d.x), fma(-dt, u.y, d.y), fma(-dt, u.z, d.z)});
-        before[3 * (N - 1) + k] = in[KNOWN + k] = body.inverse_mass[k];
-    }
-    double drifted[3 * N];
-    for (int k = 0; k < 3 * N; k++) drifted[k] = now[k];
-    S::couple(before, in);
-    for (int k = 0; k < S::NUMBERS; k++) in[S::COUPLING + k] = body.numbers[k];
-    bool held = false;
-    for (int round = 0; round < MOST_ROUNDS && !held; round++) {
-        S::round(in, out);
-        for (int k = 0; k < 3 * N; k++) now[k] = out[k];
-        held = out[3 * N] <= TOLERANCE2;
-    }
-    const double per_time = 1.0 / dt;
-    for (int k = 0; k < N; k++) {
-        const Double3 c = {now[3 * k] - drifted[3 * k], now[3 * k + 1] - drifted[3 * k + 1],
-                           now[3 * k + 2] - drifted[3 * k + 2]};
-        drift(body.x[k], 1.0, c);
-        drift(body.v[k], per_time, c);
-    }
-    return held;
-}
-
-// Takes from velocities what would change a distance; adds arms times impulses to a sum.
-template <class S>
-DEVICE void brake(const BoxGeometry& geometry, Body<S>& body, double* impulse) {
-    enum { N = S::ATOMS };
-    double in[7 * N - 6], out[3 * N + IMPULSES], *u = in + 4 * N - 3;
-    for (int k = 0; k < N; k++) {
-        if (k > 0) {
-            put(in + 3 * (k - 1), apart(geometry, body.x[k], body.x[0]));
-            put(u + 3 * (k - 1), body.v[k] - body.v[0]);
-        }
-        in[3 * (N - 1) + k] = body.inverse_mass[k];
-    }
-    S::brake(in, out);
-    for (int k = 0; k < N; k++) {
-        const Double3 before = k > 0 ? Double3{u[3 * k - 3], u[3 * k - 2], u[3 * k - 1]} : Double3{0.0, 0.0, 0.0};
-        const Double3 after = {out[3 * k], out[3 * k + 1], out[3 * k + 2]};
-        drift(body.v[k], 1.0, after - before);
-    }
-    for (int k = 0; k < IMPULSES; k++) impulse[k] += out[3 * N + k];
-}
-
-// What a kernel that moves atoms does before they are kicked for the first half of a step.
+// Operations of a kernel that moves atoms before it kicks them for the first half of a step.
 enum MoveFrom {
-    MOVE_FROM_SEGMENT_START,  // nothing: a segment begins
-    MOVE_FROM_STEP,    // the second half of the step before
+    MOVE_FROM_SEGMENT_START,  // none: a segment begins
+    MOVE_FROM_STEP,           // the second half of the step before
 };
 
 // Scales the velocities of a group as a thermostat says.
@@ -204,7 +84,7 @@ DEVICE void scale_by_thermostat(const DeviceData& w, int which, Body<S>& body) {
     for (int k = 0; k < S::ATOMS; k++) scale_by_thermostat(w, which, body.inverse_mass[k], body.v[k]);
 }
 
-// Names the group of an atom that has flown apart; where its forces are not finite that is known.
+// Reports a group that has come apart, by its first atom; where its forces are not finite that is reported already.
 template <class S>
 DEVICE void report_torn(const DeviceData& w, const Body<S>& body, i64 done) {
     for (int k = 0; k < S::ATOMS; k++) {
@@ -214,14 +94,14 @@ DEVICE void report_torn(const DeviceData& w, const Body<S>& body, i64 done) {
     report(w.control, TORN);
 }
 
-// Of small groups: what threads will want when they have begun to move them, on its way while they do.
+// Data of small groups in shared memory, copied there while their threads compute.
 struct Prefetched {
-    Double3 vectors[MOST_PREFETCHED][BODY_THREADS];  // noise, and then what is to be stored
+    Double3 vectors[MOST_PREFETCHED][BODY_THREADS];  // noise, and then vectors to be stored
     Position built[MOST_PREFETCHED][BODY_THREADS];
 };
 
-// Stores a vector of an atom of each lane of a warp group. Lanes that are next to each other have the numbers of
-// one atom written: memory is written by as much as is next to each other in it.
+// Stores a vector of an atom of each lane of a warp group. Adjacent lanes write the components of one atom: stores
+// are coalesced as far as atoms are adjacent in memory.
 DEVICE void store_by_warp_group(double* a, u32 warp_group, u32 i, Double3 u, Double3* buffer) {
     const int lane = threadIdx.x % 32, lanes = __popc(warp_group);
     __syncwarp(warp_group);
@@ -232,7 +112,7 @@ DEVICE void store_by_warp_group(double* a, u32 warp_group, u32 i, Double3 u, Dou
     }
 }
 
-// From the force of a step to where the next one is evaluated.
+// Moves a group from the force of a step to the positions of the next one.
 template <class S>
 DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group, int slot, const Slot& now, int what, u32 warp_group,
                       Prefetched& prefetched) {
@@ -262,7 +142,7 @@ DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group,
     }
     kick_all();
     scale_by_thermostat(w, THERMOSTAT_BEFORE, body);
-    // With noise in the middle of the drift there are two parts of it.
+    // Noise in the middle of the drift divides it into two parts.
     const int parts = noisy ? 2 : 1;
     const double way = motion.drift / parts;
     bool held = true;
@@ -296,12 +176,12 @@ DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group,
     check.note(&control->slot[slot + 1]);
 }
 
-// Whether a step, or the first one of a segment, is due.
+// Returns true where a step, or the first one of a segment, is due.
 DEVICE bool moves(const Control* control, const Slot& now, int what) {
     return what == MOVE_FROM_SEGMENT_START ? segment_start_due(control) : step_due(control, now);
 }
 
-// The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
+// Noise of a step for each atom. It does not depend on forces, and is computed at the same time.
 extern "C" __global__ void constrained_noise(DeviceData w, ConstraintData h, int slot, int what) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
@@ -311,7 +191,7 @@ extern "C" __global__ void constrained_noise(DeviceData w, ConstraintData h, int
     store(h.noise, i, noise_of(w, i, w.atoms.inverse_mass[of_mass], now.done));
 }
 
-// An atom that moves by itself, or a group by its first atom.
+// Moves an atom without constraints, or a group by its first atom.
 DEVICE void move_by(const DeviceData& w, const ConstraintData& h, int slot, const Slot& now, int what, uint4 mover, u32 warp_group,
                     Prefetched& prefetched) {
     if (mover.y != UNCONSTRAINED) {
@@ -343,12 +223,12 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
         const uint4 mover = h.mover[k];
         const u32 warp_group = __ballot_sync(ALL_LANES, mover.x != NO_ATOM);
         if (mover.x != NO_ATOM) move_by(w, h, slot, now, what, mover, warp_group, prefetched);
-        __syncwarp();  // others read what a lane has prefetched
+        __syncwarp();  // other lanes read what a lane has prefetched
     }
 }
 
-// The kick that ends a step, its time, and by how much more the part of turning counts: see ClosingKick in
-// jostle_core. For a group as it was before the kick adds that part to a sum.
+// Adds the centripetal part of the constraint impulses to a sum, for a group as it was before the kick that ends a
+// step. `turning` is by how much more that part counts: see ClosingKick in jostle_core.
 template <class S>
 DEVICE void add_turning(const BoxGeometry& geometry, Body<S> before, double turning, double* impulse) {
     double unkicked[IMPULSES] = {};
@@ -356,14 +236,14 @@ DEVICE void add_turning(const BoxGeometry& geometry, Body<S> before, double turn
     for (int k = 0; k < IMPULSES; k++) impulse[k] += turning * unkicked[k];
 }
 
-// The second half of the kick of a step.
+// Second half of the kick of a step.
 template <class S>
 DEVICE void kick_body(const DeviceData& w, const ConstraintData& h, uint4 group, const Slot& now, double* impulse) {
     const Motion motion = w.control->motion;
     const int set = w.control->sorted;
     Body<S> body = body_of<S>(w, h, group);
     scale_by_thermostat(w, THERMOSTAT_AFTER, body);
-    // Where noise is in the middle of the drift, its last part is half a step.
+    // With noise in the middle of the drift, its last part is half a step.
     if (motion.decay < 1.0) add_turning(w.geometry, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.index[k];
@@ -374,7 +254,7 @@ DEVICE void kick_body(const DeviceData& w, const ConstraintData& h, uint4 group,
     for (int k = 0; k < S::ATOMS; k++) store(w.atoms.v[set], body.index[k], body.v[k]);
 }
 
-// The same for all atoms. Blocks leave their shares of arms times impulses.
+// Second half of the kick for all atoms. Blocks store their shares of bond vectors times impulses.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(DeviceData w, ConstraintData h, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
@@ -398,7 +278,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Devi
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);
 }
 
-// What follows a kick by `time`, which has been made.
+// Velocity constraints after a kick by `time`.
 template <class S>
 DEVICE void brake_body(const DeviceData& w, const ConstraintData& h, uint4 group, double time, double turning, double* impulse) {
     const int set = w.control->sorted;
@@ -430,7 +310,7 @@ constrained_brake(DeviceData w, ConstraintData h, double time, double turning) {
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);
 }
 
-// What a kick by `time` would be followed by.
+// Impulses of the velocity constraints that a kick by `time` would need; velocities stay as they are.
 template <class S>
 DEVICE void trial_kick_body(const DeviceData& w, const ConstraintData& h, uint4 group, double time, double turning, double* impulse) {
     Body<S> body = body_of<S>(w, h, group);
@@ -455,8 +335,8 @@ constrained_trial_kick(DeviceData w, ConstraintData h, double time, double turni
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);
 }
 
-// Adds these shares up: over the time of the kick they are a virial, which belongs to the sample at the
-// end of a segment. By themselves they go to the beginning of w.reduction.total.
+// Sums of these shares: over the time of the kick they are a virial, which is added to the sample at the end of a
+// segment. In an immediate evaluation the sums are stored at the beginning of w.reduction.total.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_sums(DeviceData w, int blocks, int row_length, int n_pairs, int trigger) {
     wait_for_previous_kernel();
@@ -488,7 +368,7 @@ DEVICE void hold_body(const DeviceData& w, const ConstraintData& h, uint4 group,
     }
 }
 
-// After a drift by dt, in place.
+// Constraints of all groups after a drift by dt, in place.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(DeviceData w, ConstraintData h, double dt) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -501,7 +381,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(Devi
     }
 }
 
-// Forces on points that follow atoms act on these.
+// Moves the forces on virtual sites of a group to the atoms that they follow.
 template <class S>
 DEVICE void spread_body(const DeviceData& w, const ConstraintData& h, uint4 group, const Slot& now, double* virial) {
     if (S::SITES == 0) return;
@@ -520,7 +400,8 @@ DEVICE void spread_body(const DeviceData& w, const ConstraintData& h, uint4 grou
     for (int k = 0; k < VIRIAL; k++) virial[k] += out[3 * N + k];
 }
 
-// The same for all, when all forces are there. Blocks leave their shares of what that adds to the virial.
+// Forces on virtual sites of all groups, after all forces are computed. Blocks store their shares of the change of the
+// virial.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_spread(DeviceData w, ConstraintData h, int slot, int trigger, int energies) {
     wait_for_previous_kernel();

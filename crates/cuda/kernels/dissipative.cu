@@ -1,12 +1,12 @@
 // Friction and noise between pairs of atoms: dissipative particle dynamics.
 //
-// The generated source in front of this has
+// Generated source in front of this file:
 //     void pair_impulse(const double* in, double* out)
 // from {weight, velocity, noise, friction, amplitude} to the impulse along the line between the two.
 
 enum { PURPOSE_PAIR = 6 };
 
-// As jostle_core::thermostat::pair_noise has it.
+// Noise of a pair: see jostle_core::thermostat::pair_noise.
 DEVICE double pair_noise(const DissipationData& p, u32 a, u32 b) {
     const u32 low = min(a, b), high = max(a, b);
     const u64 seed = p.seed ^ (u64)high * 0x9E3779B97F4A7C15ull;
@@ -15,8 +15,8 @@ DEVICE double pair_noise(const DissipationData& p, u32 a, u32 b) {
     return sqrt(3.0) * ((word + 0.5) / 2147483648.0 - 1.0);
 }
 
-// to = v + part / m times the impulses at the velocities `from`: half-way through the step of a slot,
-// or at once, for the step that is named, where there is no slot.
+// Kick by friction and noise: to = v + part / m times the impulses at the velocities `from`; in the middle of the step
+// of a slot, or at once, for the step of `p`, where there is no slot.
 extern "C" __global__ void
 apply_dpd_thermostat(DeviceData w, DissipationData p, int slot, const double* from, double* to, double part) {
     wait_for_previous_kernel();
@@ -42,7 +42,7 @@ apply_dpd_thermostat(DeviceData w, DissipationData p, int slot, const double* fr
         const real3 d = difference(w.geometry, mine, position[j]);
         const real r2 = dot(d, d);
         if (j == (u32)i || !(r2 < cutoff2) || r2 == (real)0) return;
-        // Divisions are dear.
+        // One division for three quotients.
         const double inverse = 1.0 / sqrt((double)r2), x = d.x * inverse, y = d.y * inverse, z = d.z * inverse;
         const Double3 u = load(velocity, j);
         const double speed = x * (v.x - u.x) + y * (v.y - u.y) + z * (v.z - u.z);

@@ -1,20 +1,20 @@
-// Embedded atoms, in two passes over the lists of tiles or atoms: the density at each atom, from
+// Embedded-atom potentials, in two passes over the lists of tiles or atoms: the density at each atom, from
 // which its embedding energy follows, then forces. Formulas and grids are generated (embedded.rs).
 
-// A place in the tables of distances: the knot before it, and how far beyond.
+// Position in the tables of distances: the knot before it, and the fraction beyond.
 struct TableKnot {
     int knot;
     real p;
 };
 
-// For distances that are not numbers the last knot.
-DEVICE TableKnot place_of(real r) {
+// Position of a distance; NaNs have the last knot.
+DEVICE TableKnot knot_of(real r) {
     const real x = fmin(multiply_add(r, (real)KNOTS_PER_LENGTH, (real)-KNOTS_START), (real)LAST_KNOT);
     const int knot = max((int)x, 0);
     return {knot, x - (real)knot};
 }
 
-// The cubic of the density that `species` feels of `other` (half 0) or of their pair energy (1).
+// Cubic of the density that `other` adds at `species` (half 0) or of their pair energy (1).
 DEVICE real4 function_of(const DeviceData& w, int species, int other, int knot, int half) {
     return w.embedded.functions[((size_t)(species * N_SPECIES + other) * (LAST_KNOT + 1) + knot) * 2 + half];
 }
@@ -29,29 +29,29 @@ DEVICE ValueAndSlope cubic_at(real p, real4 c) {
 }
 
 DEVICE real density_of(const DeviceData& w, real r2, int species, int other) {
-    const TableKnot at = place_of(r2 * reciprocal_square_root(r2));
+    const TableKnot at = knot_of(r2 * reciprocal_square_root(r2));
     const real value = cubic_at(at.p, function_of(w, species, other, at.knot, 0)).value;
     return r2 < (real)EMBEDDED_CUTOFF2 ? value : (real)0;
 }
 
-// From the density at an atom to the derivative of its embedding energy.
+// Stores the derivative of an atom's embedding energy, and with `energies` the energy itself, from its density.
 DEVICE void embed(const DeviceData& w, int i, int species, real density, int energies) {
     const EmbeddingGrid grid = embedding_grid(species);
     const real x = (density - grid.start) * grid.per_density, last = (real)(grid.knots - 1);
     const int knot = min(max((int)fmin(x, last), 0), grid.knots - 2);
     const ValueAndSlope f = cubic_at(fmin(x, last) - (real)knot, w.embedded.functions[grid.first + knot]);
     w.embedded.derivative[i] = f.slope * grid.per_density;
-    // Beyond the last knot in a straight line.
+    // The continuation beyond the last knot is linear.
     if (energies) w.embedded.energy[i] = (double)f.value + (double)f.slope * fmax(x - last, (real)0);
 }
 
-// Adds the force of an atom at distance -d, embedded as the derivatives of the two say, and that of
-// the forces between pairs.
+// Adds the force of an atom at distance -d: from the derivatives of the embedding energies of both, and from pair
+// potentials.
 template <bool ENERGY>
 DEVICE void add_embedded_pair(const DeviceData& w, PairSums& pairs, real3 d, int species, int other, real derivative, real other_derivative) {
     const real r2 = dot(d, d), inverse = reciprocal_square_root(r2);
     if (N_TERMS > 1) add_pair<ENERGY>(w, pairs, d, r2, {species, 0}, {other, 0});
-    const TableKnot at = place_of(r2 * inverse);
+    const TableKnot at = knot_of(r2 * inverse);
     const real per_length = (real)KNOTS_PER_LENGTH;
     const real4 density = function_of(w, species, other, at.knot, 0);
     const real here = cubic_at(at.p, density).slope * per_length;
@@ -71,7 +71,7 @@ DEVICE void add_embedded_pair(const DeviceData& w, PairSums& pairs, real3 d, int
     }
 }
 
-// A block's shares: half of what pairs have, and all of what its atoms have by themselves.
+// Share of a block: half the energies and virial of pairs, and the embedding energies of its atoms.
 template <int THREADS_PER_BLOCK>
 DEVICE void embedded_energies(const DeviceData& w, const PairSums& pairs, int i) {
     double sums[N_TERMS + 6];
@@ -84,18 +84,18 @@ DEVICE void embedded_energies(const DeviceData& w, const PairSums& pairs, int i)
 #ifdef TILE_ATOMS
 // ---- over tiles
 
-// Copies what is within reach of the block's atoms into its tile; `last(j)` is what stands behind
-// the coordinates of atom j.
+// Copies the block's atoms and those within reach into its tile; `last(j, species)` is stored behind the coordinates
+// of atom j.
 template <class Last>
 DEVICE void fill_tile(const DeviceData& w, const Position* position, real4* tile, Last last) {
     const int thread = threadIdx.x, n_tile_atoms = w.tiles.n_atoms[blockIdx.x];
     const Owned owned = owned_by_block(w);
     const Position origin = w.tiles.origin[blockIdx.x];
     const u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.stride;
-    auto put = [&](int place, u32 j) {
+    auto put = [&](int index, u32 j) {
         real4 q = in_tile(w, position[j], origin);
         q.w = last(j, (int)position[j].species);
-        tile[place] = q;
+        tile[index] = q;
     };
     for (int base = thread; base < n_tile_atoms; base += FETCH * THREADS) {
         u32 j[FETCH];
@@ -113,7 +113,7 @@ DEVICE void fill_tile(const DeviceData& w, const Position* position, real4* tile
     if (thread < DUMMIES) tile[thread] = {FAR, FAR, FAR, (real)0};
 }
 
-// Calls visit(q, place) for every atom in this thread's list.
+// Calls visit(q, index) for every atom in this thread's list.
 template <class Visit>
 DEVICE void each_in_list(const DeviceData& w, const real4* tile, Visit visit) {
     const int warp_index = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -130,7 +130,7 @@ DEVICE void each_in_list(const DeviceData& w, const real4* tile, Visit visit) {
     }
 }
 
-DEVICE int place_of_thread(const DeviceData& w) { return DUMMIES + own_of_thread(w); }
+DEVICE int index_of_thread(const DeviceData& w) { return DUMMIES + own_of_thread(w); }
 
 extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(DeviceData w, int slot, int trigger, int energies) {
     wait_for_previous_kernel();
@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(DeviceD
     extern __shared__ real4 tile[];
     fill_tile(w, w.atoms.position[now.parity], tile, [](u32, int species) { return as_real(species); });
     __syncthreads();
-    const real4 mine = tile[place_of_thread(w)];
+    const real4 mine = tile[index_of_thread(w)];
     const int species = N_SPECIES == 1 ? 0 : as_species(mine.w);
     real density = 0;
     each_in_list(w, tile, [&](real4 q, u32) {
@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(DeviceD
     if (i >= 0) embed(w, i, species, density, energies);
 }
 
-// With one species the derivatives stand in the tile where species would be; else behind it.
+// Forces over tiles. With one species the derivatives are stored in the tile in place of species, otherwise behind it.
 template <bool ENERGY>
 DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     const Slot now = w.control->slot[slot];
@@ -162,7 +162,7 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
 #if N_SPECIES == 1
     fill_tile(w, position, tile, [&](u32 j, int) { return w.embedded.derivative[j]; });
     __syncthreads();
-    const real4 mine = tile[place_of_thread(w)];
+    const real4 mine = tile[index_of_thread(w)];
     PairSums pairs = {};
     each_in_list(w, tile, [&](real4 q, u32) {
         const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
@@ -180,12 +180,12 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
         tile_derivative[k] = exists ? w.embedded.derivative[there >= 0 ? tile_atoms[there] : (u32)(owned.first + own)] : (real)0;
     }
     __syncthreads();
-    const real4 mine = tile[place_of_thread(w)];
-    const real derivative = tile_derivative[place_of_thread(w)];
+    const real4 mine = tile[index_of_thread(w)];
+    const real derivative = tile_derivative[index_of_thread(w)];
     PairSums pairs = {};
-    each_in_list(w, tile, [&](real4 q, u32 place) {
+    each_in_list(w, tile, [&](real4 q, u32 index) {
         const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
-        add_embedded_pair<ENERGY>(w, pairs, d, as_species(mine.w), as_species(q.w), derivative, tile_derivative[place]);
+        add_embedded_pair<ENERGY>(w, pairs, d, as_species(mine.w), as_species(q.w), derivative, tile_derivative[index]);
     });
 #endif
 #pragma unroll

@@ -1,9 +1,9 @@
-// The part of CUDA C++ that our kernels use, on the CPU: for tests without a GPU.
+// Part of CUDA C++ that our kernels use, on the CPU: for tests without a GPU.
 //
-// Blocks run one after the other, the threads of a block as fibres that change at barriers and
-// warp collectives only. Shared memory is filled with NaNs before each block, so that
-// nothing reads what an earlier block left. `EMULATED` is defined for the few lines of a kernel
-// that have to differ.
+// Blocks run one after the other, the threads of a block as fibres that switch at barriers and
+// warp collectives only. Shared memory is filled with NaNs before each block, so that no block
+// depends on the data of an earlier one. `EMULATED` is defined for the few lines of a kernel that
+// have to differ.
 #pragma once
 #define EMULATED 1
 
@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-// `__global__` and `__shared__` stay as words of their own; driver/emulated.rs replaces them.
+// Macros for `__global__` and `__shared__` stay undefined: driver/emulated.rs replaces these words.
 #define __global__ EMULATED_GLOBAL
 #define __shared__ EMULATED_SHARED
 #define __device__
@@ -61,7 +61,7 @@ EMULATED_VECTORS(double, double, 16, 16)
 #undef EMULATED_VECTORS
 // Half precision (IEEE 754 binary16), rounded to the nearest, ties to even.
 #ifdef __F16C__
-// The processor's own conversions, without the 2.6 MB of <immintrin.h>: each kernel would read them.
+// Conversions of the processor, without the 2.6 MB of <immintrin.h> in each kernel.
 typedef float emulated_floats __attribute__((vector_size(16)));
 typedef short emulated_halves __attribute__((vector_size(16)));
 typedef int emulated_words __attribute__((vector_size(16)));
@@ -88,7 +88,7 @@ static inline unsigned short half_bits(float x) {
     if (size != size) return sign | 0x7e00;
     if (size >= 65520.0f) return sign | 0x7c00;
     uint32_t bits;
-    size *= 0x1p-112f; // what is too small for a half is too small for a float then, and rounded as such
+    size *= 0x1p-112f; // numbers too small for a half are then too small for a float, and rounded as such
     memcpy(&bits, &size, 4);
     return sign | (unsigned short)((bits + 0xfff + (bits >> 13 & 1)) >> 13);
 }
@@ -133,7 +133,7 @@ constexpr uint32_t POISON = 0x7ff7dead; // a NaN as float and as double, a huge 
 enum class State : unsigned char { Ready, Barrier, Warp, Exited };
 
 struct Fibre;
-// What a collective does once its lanes are there: sets the `result` of each lane in `present`.
+// Operation of a collective once its lanes have arrived: sets the `result` of each lane in `present`.
 typedef void (*Operation)(Fibre* warp, unsigned present);
 
 struct Fibre {
@@ -143,8 +143,8 @@ struct Fibre {
     ucontext_t context;
 #endif
     State state;
-    unsigned mask;       // who takes part in the warp collective it waits for
-    Operation operation; // which one that is
+    unsigned mask;       // lanes of the warp collective at which it waits
+    Operation operation; // of that collective
     uint64_t value, parameter, result;
 };
 
@@ -152,7 +152,7 @@ struct Block {
     unsigned threads, started, alive, at_barrier, current;
     unsigned stacks;     // in use: a thread that returns leaves its own to the next one to start
     int any, all, count; // of the barrier's predicates
-    int any_seen, all_seen, count_seen;  // and what the last barrier found
+    int any_seen, all_seen, count_seen;  // and results of the last barrier
     unsigned queue[THREADS], head, tail; // ready to run, in order
 };
 
@@ -188,13 +188,13 @@ static inline void ready(unsigned thread) {
     block.queue[block.tail++ % THREADS] = thread;
 }
 
-// Before all others: the lanes of a warp go on together, while their stacks are in the cache.
+// Puts a thread at the head of the queue: the lanes of a warp resume together, while their stacks are in the cache.
 static inline void ready_first(unsigned thread) {
     fibres[thread].state = State::Ready;
     block.queue[--block.head % THREADS] = thread;
 }
 
-// Every other block starts its threads backwards: a missing barrier shows more often.
+// Order of starts: every other block starts its threads backwards, in which missing barriers show more often.
 static inline unsigned start_next() {
     const unsigned k = block.started++;
     return blockIdx.x % 2 ? block.threads - 1 - k : k;
@@ -202,8 +202,8 @@ static inline unsigned start_next() {
 
 static void prepare(unsigned thread);
 
-// Goes on with whoever is ready, or starts another thread; with nobody left, back to the launch,
-// which looks what is wrong.
+// Switches to a thread that is ready, or starts another one; if none is left, returns to the launch,
+// which diagnoses why.
 static __attribute__((noinline)) void give_way() {
     const unsigned me = block.current;
     if (block.head != block.tail) {
@@ -272,7 +272,7 @@ static __attribute__((noinline)) uint64_t collective(unsigned mask, Operation op
     return fibre.result;
 }
 
-// The end of a thread; whether another one starts in its place.
+// End of a thread; returns true if another one starts in its place.
 static __attribute__((noinline)) bool leave() {
     const unsigned me = block.current;
     fibres[me].state = State::Exited;
@@ -303,7 +303,7 @@ static void enter() {
 static void prepare(unsigned thread) {
     char* top = stacks + ++block.stacks * STACK;
 #if defined(__x86_64__)
-    // As if `enter` had been called: the stack is 16 n + 8 at its first instruction.
+    // Stack as after a call of `enter`: 16 n + 8 at its first instruction.
     void** stack = reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t(63)) - 1;
     *--stack = reinterpret_cast<void*>(&enter);
     for (int k = 0; k < 6; k++) *--stack = nullptr;
@@ -350,8 +350,8 @@ static const char* stuck() {
     return message;
 }
 
-// A kernel's bad pointers, and divisions by zero that a GPU lets pass, end the launch and not the
-// program. The library stays loaded for ever, so that the handler does.
+// Signal handler: bad pointers of a kernel, and divisions by zero that a GPU lets pass, end the launch and not the
+// program. The library is never unloaded, as the handler stays installed.
 static thread_local bool running, faulty;
 static struct sigaction others[2];
 static constexpr int SIGNALS[2] = {SIGSEGV, SIGFPE};
@@ -386,7 +386,7 @@ static void catch_faults() {
 
 } // namespace emulation
 
-// The linker's names for where the static __shared__ variables begin and end.
+// Symbols of the linker for the section of static __shared__ variables.
 extern "C" __attribute__((weak, visibility("hidden"))) char __start_emulated_shared[],
     __stop_emulated_shared[];
 
@@ -768,7 +768,7 @@ static inline double __uint2double_rn(unsigned x) { return double(x); }
 static inline double __ll2double_rn(long long x) { return double(x); }
 static inline double __ull2double_rn(unsigned long long x) { return double(x); }
 
-// Never contracted to a multiply-add, and rounded once.
+// Operations that are never contracted to a multiply-add, and rounded once.
 static __attribute__((noinline)) float __fmul_rn(float a, float b) { return a * b; }
 static __attribute__((noinline)) float __fadd_rn(float a, float b) { return a + b; }
 static __attribute__((noinline)) float __fsub_rn(float a, float b) { return a - b; }
@@ -787,7 +787,7 @@ static inline double __dsqrt_rn(double a) { return sqrt(a); }
 static inline float __frsqrt_rn(float a) { return float(1.0 / sqrt(double(a))); }
 static inline float __saturatef(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
 
-// Names that some C libraries have, too.
+// Functions whose names some C libraries have, too.
 namespace emulation {
 static inline float inverse_root(float a) { return float(1.0 / ::sqrt(double(a))); }
 static inline double inverse_root(double a) { return 1.0 / ::sqrt(a); }

@@ -1,14 +1,14 @@
-// Ewald's sum in reciprocal space, one by one: slow, exact. A block adds up the amplitude of a wave;
+// Ewald's sum in reciprocal space without a mesh: slow, exact. A block computes the amplitude of one wave vector;
 // then a warp has an atom, and adds up the reciprocal-space forces on it.
 //
-// The generated source in front of this (codegen.rs, `excluded_source`) says
+// Generated source in front of this file (codegen.rs, `excluded_source`):
 //     real strength_of(const DeviceData& w, const Position* position, u32 i)
 
 enum { EWALD_THREADS = 256, EWALD_ATOMS = EWALD_THREADS / 32, EWALD_SUMS = 7 };
 
 struct Phase { real cosine, sine; };
 
-// A wave where an atom is.
+// Phase of a wave at a position.
 #if DOUBLE
 DEVICE Phase phase_at(const BoxGeometry& geometry, Position p, const int* numbers) {
     const Fractions s = fractions(geometry, p.x, p.y, p.z);
@@ -18,14 +18,14 @@ DEVICE Phase phase_at(const BoxGeometry& geometry, Position p, const int* number
 }
 #else
 DEVICE Phase phase_at(const BoxGeometry&, Position p, const int* numbers) {
-    // Whole turns are lost by themselves.
+    // Whole turns overflow and drop out.
     const u32 turns = (u32)numbers[0] * p.x + (u32)numbers[1] * p.y + (u32)numbers[2] * p.z;
     const float angle = (float)(int)turns * (float)(3.141592653589793 / 2147483648.0);
     return {cosine(angle), sine(angle)};
 }
 #endif
 
-// The amplitude of this block's wave; with ENERGY its energy and virial, too.
+// Amplitude of this block's wave vector; with ENERGY its energy and virial, too.
 template <bool ENERGY>
 DEVICE void add_amplitude(const DeviceData& w, const EwaldSum& all, const Slot& now) {
     const WaveData& wave = all.waves[blockIdx.x];
@@ -64,7 +64,7 @@ ewald_amplitudes_energies(DeviceData w, EwaldSum all, int slot, int trigger) {
     if (long_range_due(w.control, now, trigger)) add_amplitude<true>(w, all, now);
 }
 
-// The reciprocal-space forces, at their weight.
+// Weighted reciprocal-space forces.
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
 ewald_forces(DeviceData w, EwaldSum all, int slot, int trigger, double asked) {
     wait_for_previous_kernel();

@@ -1,5 +1,5 @@
-// Charges that are excluded from each other, where no mesh sees to them: see excluded.cuh, which stands
-// in front of this.
+// Forces between excluded charges where no mesh kernel adds them: see excluded.cuh, which stands in front of this
+// file.
 
 enum { EXCLUDED_THREADS = 256 };
 

@@ -1,17 +1,17 @@
-// Atoms that are excluded from each other: no list has them, but what all charges feel, or all that
-// disperse, knows of no exclusions. So they feel minus the smooth part of the force, which that adds. Every
-// atom gathers the forces of its own, always in the same order.
+// Corrections for pairs of excluded atoms: no list has them, but the reciprocal-space sums of charges or dispersion
+// are over all pairs. The smooth part of the force that these add is subtracted again. Forces are gathered for each
+// atom, always in the same order: no atomics.
 //
-// In front of this stands the generated (codegen.rs, `excluded_source`)
+// Generated source in front of this file (codegen.rs, `excluded_source`):
 //     real strength_of(const DeviceData& w, const Position* position, u32 i)
 //     void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of unit strengths
-// There is a force up to the square `cutoff2` of a distance; at any, if there is a reciprocal-space sum.
+// The correction acts up to a distance of square `cutoff2`; with a reciprocal-space sum at any distance.
 
-// Energy and virial.
+// Number of sums: energy and virial.
 enum { EXCLUDED_SUMS = 7 };
 
-// The force on an atom of every `step`-th of those that it excludes from the `first` on, which is `partner`: who
-// knows it early need not wait for it. Energy and virial into `sums`: half of them belong to the other atom.
+// Force on an atom of every `step`-th of the atoms that it excludes from the `first` on, which is `partner`: loaded
+// early by the caller. Half of the pairs' energy and virial is added to `sums`, for this atom.
 template <bool ENERGY>
 DEVICE real3 excluded_force_on(const DeviceData& w, const Slot& now, int i, u32 partner, int first, int step, double cutoff2,
                                double* sums) {

@@ -1,6 +1,6 @@
-// Fields and walls: forces that follow from the place of an atom alone, added to those of other atoms.
+// Fields and walls: forces that depend on the position of an atom alone, added to those of other atoms.
 //
-// In front of this stand either `field.cu` or a generated pair force and `wall.cu`, which say
+// Source in front of this file: `field.cu`, or a generated pair force and `wall.cu`, which define
 //     template <bool ENERGY>
 //     real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy)
 
@@ -33,7 +33,7 @@ external_forces_energies(DeviceData w, ExternalData data, int slot, int trigger)
     block_partial<EXTERNAL_THREADS, 1>(w, energy);
 }
 
-// The energy, into a place of a row of w.reduction.total.
+// Sum of the energy, into a column of a row of w.reduction.total.
 extern "C" __global__ void __launch_bounds__(EXTERNAL_THREADS)
 external_sums(DeviceData w, int blocks, int row_length, int column, int trigger) {
     wait_for_previous_kernel();

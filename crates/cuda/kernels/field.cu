@@ -1,4 +1,4 @@
-// A force that is the same everywhere; its energy is that of the unbroken path.
+// Uniform force; its energy is that at the unwrapped position.
 
 typedef FieldData ExternalData;
 

@@ -1,6 +1,6 @@
 // Fourier transforms of lines in shared memory, by a block of threads: Stockham's algorithm, which
 // goes back and forth between two arrays and leaves wave numbers in order. Lengths are products of 2,
-// 3, 5 and 7; all that depends on them is known to the compiler.
+// 3, 5 and 7, and compile-time constants.
 
 struct alignas(2 * sizeof(real)) Complex { real re, im; };
 
@@ -11,16 +11,16 @@ DEVICE Complex operator*(Complex a, Complex b) {
 }
 DEVICE Complex conjugate(Complex a) { return {a.re, -a.im}; }
 
-// The sign of the exponent.
+// Sign of the exponent.
 enum { FORWARD = -1, BACKWARD = 1 };
 
-// By SIGN times a quarter of a turn.
+// Rotation by SIGN times a quarter of a turn.
 template <int SIGN>
 DEVICE Complex quarter(Complex a) {
     return SIGN > 0 ? Complex{-a.im, a.re} : Complex{a.im, -a.re};
 }
 
-// By SIGN times so many eighths of a turn, 0 to 3.
+// Rotation by SIGN times so many eighths of a turn, 0 to 3.
 template <int SIGN>
 DEVICE Complex eighths(Complex a, int count) {
     const real root = (real)0.70710678118654752440;
@@ -38,7 +38,7 @@ DEVICE Complex eighths(Complex a, int count) {
     }
 }
 
-// The cosines and sines of k / N turns.
+// Cosines and sines of k / N turns.
 template <int N> struct Circle;
 template <> struct Circle<3> {
     static DEVICE_MEMBER real cosine(int k) {
@@ -77,7 +77,7 @@ template <> struct Circle<7> {
     }
 };
 
-// A transform of N numbers in registers.
+// Transform of N numbers in registers.
 template <int N, int SIGN>
 DEVICE void small_transform(Complex (&v)[N]) {
     if constexpr (N == 2) {
@@ -100,7 +100,7 @@ DEVICE void small_transform(Complex (&v)[N]) {
             v[k + N / 2] = even[k] - turned;
         }
     } else {
-        // Opposite numbers go together.
+        // Sums and differences of opposite numbers.
         Complex sum[N / 2], difference[N / 2];
         Complex all = v[0];
 #pragma unroll
@@ -127,17 +127,17 @@ DEVICE void small_transform(Complex (&v)[N]) {
     }
 }
 
-// The factor that comes next where so much is left.
+// Next factor of a length of which `left` remains.
 __device__ constexpr int next_factor(int left) {
     return left % 8 == 0 && left != 16 ? 8 : left % 4 == 0 ? 4 : left % 2 == 0 ? 2 : left % 3 == 0 ? 3 : left % 5 == 0 ? 5 : 7;
 }
 
-// From one line to the next in shared memory: so that they begin in different banks.
+// Stride of lines in shared memory, by which they begin in different banks.
 template <int N>
 __device__ constexpr int line_stride() { return N + 1; }
 
-// Transforms lines of N numbers from where they are, or from `to`; returns where they end up. `turns`
-// are exp(-2 pi i k / N). BEFORE is the product of the factors that have been done.
+// Transform of lines of N numbers in `from`, with `to` as the second array; returns the one of the two with the
+// result. `turns` are exp(-2 pi i k / N). BEFORE is the product of the factors that are done.
 template <int N, int SIGN, int THREADS, int BEFORE = 1>
 DEVICE Complex* transform(Complex* from, Complex* to, const Complex* turns, int lines) {
     if constexpr (BEFORE == N) {

@@ -1,12 +1,12 @@
-// Damping and friction at the contacts of grains, with each other and with walls. Every grain goes over
-// those it touches by itself. Angular velocities stand by id, and are never sorted.
+// Damping and friction at the contacts of grains, with each other and with walls. Forces are gathered for each grain:
+// no atomics. Angular velocities are stored by id, and are never sorted.
 //
-// The generated source in front of this has
+// Generated source in front of this file:
 //     void friction(const double* in, double* out)
 // from {law (4), overlap, effective mass, arms (2), normal, relative velocity, angular velocities of both}
-// to the force, and to what the torques are by minus the arms.
+// to the force, and to the vector of which the torques are minus the arms times.
 
-// What a grain feels.
+// Force and torque on a grain.
 struct Wrench { Double3 force, torque; };
 
 DEVICE void add(Wrench& sum, const double* law, double overlap, double mass, double arm, double other_arm,
@@ -24,8 +24,8 @@ DEVICE void add(Wrench& sum, const double* law, double overlap, double mass, dou
     sum.torque.z = fma(-arm, out[5], sum.torque.z);
 }
 
-// to = v + part dt F / m and likewise for angular velocities, with forces at the velocities `from`: in the
-// middle of the step of a slot, or at once where there is no slot.
+// Kick by contact forces: to = v + part dt F / m and likewise for angular velocities, with forces at the velocities
+// `from`; in the middle of the step of a slot, or at once where there is no slot.
 extern "C" __global__ void
 apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from,
                        const double* angular_from, double* to, double* angular_to, double part) {
@@ -57,7 +57,7 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
         const double r2 = (double)dot(d, d);
         if (!(r2 < size * size) || r2 == 0.0 || !(inverse > 0.0)) return;
         const double distance = sqrt(r2), normal[3] = {d.x / distance, d.y / distance, d.z / distance};
-        // The point of contact divides the line as the radii do.
+        // The point of contact divides the distance in the ratio of the radii.
         const double arm = radius * distance / size;
         const Double3 u = load(velocity, j);
         add(sum, p.law, size - distance, 1.0 / inverse, arm, distance - arm, normal,

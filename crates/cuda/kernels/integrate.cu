@@ -1,14 +1,14 @@
-// Moving atoms: the parts of a batch that come before and after its fused steps, the step in pieces
-// for force kernels that do not move atoms themselves, and the single verbs.
+// Motion of atoms: the parts of a batch before and after its fused steps, the step in pieces for force kernels
+// that do not move atoms themselves, and single operations on positions and velocities.
 
-// What is known of atoms whose positions are set.
+// Validity of list and species when positions are set.
 enum Placing {
-    PLACING_LISTED,  // their list is right
-    PLACING_FRESH,   // nothing: they come from the host, with their species in w.sort.bin
-    PLACING_ANEW,    // their species; they need a new list
+    PLACING_LISTED,  // both are valid
+    PLACING_FRESH,   // neither: atoms come from the host, with their species in w.sort.bin
+    PLACING_ANEW,    // species are valid; a new list is needed
 };
 
-// Positions for the forces from x.
+// Positions for the force kernels from x.
 extern "C" __global__ void place_atoms(DeviceData w, int placing) {
     wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -18,7 +18,7 @@ extern "C" __global__ void place_atoms(DeviceData w, int placing) {
     const int species = placing == PLACING_FRESH ? (int)w.sort.bin[i] : (int)position[i].species;
     const Position p = to_position(w.geometry, x.x, x.y, x.z, species);
     position[i] = p;
-    // A list that is there already goes on as it would have, or is another device's.
+    // Lists that stay in use have their usual check for displaced atoms.
     if (placing == PLACING_LISTED) {
         DisplacementCheck check(w);
         check.add(w, i, p, w.atoms.built[i]);
@@ -26,7 +26,7 @@ extern "C" __global__ void place_atoms(DeviceData w, int placing) {
     }
 }
 
-// The first half of a segment's first step.
+// First half of a segment's first step.
 extern "C" __global__ void begin_segment(DeviceData w, int slot) {
     wait_for_previous_kernel();
     Control* control = w.control;
@@ -41,7 +41,7 @@ extern "C" __global__ void begin_segment(DeviceData w, int slot) {
     advance_atom(w, slot, now, i, x, v, f, species);
 }
 
-// After the forces of a step, from where they are stored.
+// Rest of a step and the first half of the next one, from stored forces.
 extern "C" __global__ void advance(DeviceData w, int slot) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
@@ -51,7 +51,7 @@ extern "C" __global__ void advance(DeviceData w, int slot) {
     if (moves && i < w.n) finish_step(w, slot, now, i, load_force(w, i));
 }
 
-// The second half of a segment's last step.
+// Second half of a segment's last step.
 extern "C" __global__ void end_segment(DeviceData w) {
     wait_for_previous_kernel();
     Control* control = w.control;
@@ -65,7 +65,7 @@ extern "C" __global__ void end_segment(DeviceData w) {
     store(w.atoms.v[set], i, v);
 }
 
-// ---- single verbs
+// ---- single operations
 
 extern "C" __global__ void kick_atoms(DeviceData w, double dt) {
     wait_for_previous_kernel();
@@ -79,8 +79,8 @@ extern "C" __global__ void kick_atoms(DeviceData w, double dt) {
     store(w.atoms.v[set], i, v);
 }
 
-// In place: nobody reads positions meanwhile. Which atoms are displaced shows when the step's drift is over: see
-// `Cuda::update_neighbors`.
+// Drift of positions in place: no other kernel reads them meanwhile. Displaced atoms are found when the drift of the
+// step is over: see `Cuda::update_neighbors`.
 extern "C" __global__ void drift_atoms(DeviceData w, double dt) {
     wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -107,7 +107,7 @@ extern "C" __global__ void noise_atoms(DeviceData w, double decay, double therma
     store(w.atoms.v[set], i, v);
 }
 
-// v = factor v + (x, y, z)
+// Scaling and shift: v = factor v + (x, y, z).
 extern "C" __global__ void scale_and_shift(DeviceData w, double factor, double x, double y, double z) {
     wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -117,7 +117,7 @@ extern "C" __global__ void scale_and_shift(DeviceData w, double factor, double x
     store(w.atoms.v[set], i, {fma(factor, v.x, x), fma(factor, v.y, y), fma(factor, v.z, z)});
 }
 
-// v = keep v + along f
+// Mixing with forces: v = keep v + along f.
 extern "C" __global__ void mix_velocities(DeviceData w, double keep, double along) {
     wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;

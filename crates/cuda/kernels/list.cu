@@ -1,21 +1,21 @@
-// One list per atom: layers of neighbours, the k-th neighbours of all atoms side by side in memory
-// (Rapaport, "Multibillion-atom MD on a GPU", the layered matrix). For boxes and densities that
-// tiles are not made for: nothing here minds how small the box is.
+// One list per atom: layers of neighbours, the k-th neighbours of all atoms side by side in memory, so that loads
+// are coalesced (Rapaport, "Multibillion-atom MD on a GPU", the layered matrix). For boxes and densities that tiles
+// are not made for: boxes may be as small as they like.
 //
-// Where lists are long and atoms few, LIST_TEAM threads share a list: every LIST_TEAM-th neighbour is one
-// thread's, and threads of different atoms stand side by side.
+// LIST_TEAM threads share a list where lists are long and atoms few: every LIST_TEAM-th neighbour belongs to one
+// thread, and threads of different atoms are neighbours in a warp.
 
 enum { LIST_THREADS = 128, LIST_ATOMS = LIST_THREADS / LIST_TEAM };
 
-// Whether two atoms belong into each other's lists.
+// Returns true where two atoms belong into each other's lists.
 DEVICE bool listed(const DeviceData& w, Position a, Position b, real reach2) {
     const BoxGeometry& geometry = w.geometry;
     if (!geometry.triclinic) {
         const real3 d = difference(geometry, a, b);
         return dot(d, d) <= reach2;
     }
-    // A list may reach beyond half a tilted box, where the image with the smallest fractions need
-    // not be the nearest. Where another one may be, the pair is taken in.
+    // Lists may reach beyond half a tilted box, where the image with the smallest fractions need not be the
+    // nearest. Pairs of which another image may be nearer are listed.
     const double unit = 1.0 / 4294967296.0;
     const Fixed p = to_fixed(geometry, a), q = to_fixed(geometry, b);
     const double s[3] = {(int)(p.x - q.x) * unit, (int)(p.y - q.y) * unit, (int)(p.z - q.z) * unit};
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData
     }
 }
 
-// The atom of a thread of a team, and which of it this is.
+// Atom of a thread, and the thread's number in the team.
 struct TeamMember { int i, rank; };
 
 DEVICE TeamMember list_member() {
@@ -81,7 +81,7 @@ DEVICE PairSums pair_sums_of_list(const DeviceData& w, const Position* position,
     return pairs;
 }
 
-// Adds up the forces of a team, always in the same order, for its first thread.
+// Sum of the forces of a team, always in the same order, for its first thread.
 DEVICE void add_team(PairSums& pairs, TeamMember member) {
 #if LIST_TEAM > 1
     __shared__ real3 part[LIST_TEAM][LIST_ATOMS];
@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(
     if (due(w.control, w.control->slot[slot], trigger)) list_forces<true>(w, slot);
 }
 
-// A whole step at once.
+// Whole step in one kernel.
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData w, int slot) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];

@@ -1,39 +1,38 @@
-// Smooth particle-mesh Ewald: charges are spread on a mesh by B-splines, modes are found by Fourier
-// transforms, and forces are the exact derivatives of the energy that comes out.
+// Smooth particle-mesh Ewald: charges are spread on a mesh by B-splines, amplitudes of modes follow by Fourier
+// transforms, and forces are the exact derivatives of the resulting energy.
 //
-// In front of this stand the generated source (codegen.rs, `mesh_source`), excluded.cuh, the transforms
-// (fourier.cuh), and from the command line the points along the edges, MESH_X, MESH_Y and MESH_Z, and
-// how many lines along each of them a block transforms at a time.
+// Source in front of this file: generated formulas (codegen.rs, `mesh_source`), excluded.cuh, the transforms
+// (fourier.cuh), and from the command line the points along the edges, MESH_X, MESH_Y and MESH_Z, and the numbers
+// of lines along each of them that a block transforms at a time.
 //
-// Charges are spread in whole numbers: their sum is the same in whatever order atoms come. Amplitudes of
-// modes are stored by x, wave number along z, and y or its wave number; of each mode and its opposite
-// only one.
+// Charges are spread as integers: their sum does not depend on the order of atoms. Amplitudes of modes are stored
+// by x, wave number along z, and y or its wave number; of each mode and its opposite only one.
 
 enum {
     MESH_THREADS = 128,
     SPREAD_THREADS = 256,
-    SPREAD_ATOMS = 64,     // of a block: they follow each other in the sorted order and are near each other
-    SPREAD_BLOCKS = DOUBLE ? 2 : 6,  // that a multiprocessor should hold
+    SPREAD_ATOMS = 64,     // of a block: they follow each other in the sorted order and are thus near in space
+    SPREAD_BLOCKS = DOUBLE ? 2 : 6,  // resident on a multiprocessor
     SPREAD_WARPS = SPREAD_THREADS / 32,
-    AROUND = DOUBLE ? 2048 : 4096,  // mesh points around the atoms of a block that it has room for
+    AROUND = DOUBLE ? 2048 : 4096,  // mesh points around the atoms of a block that fit shared memory
     TEAM = SPREAD_THREADS / SPREAD_ATOMS,
     FARTHEST = 1 << 30,    // beyond all points
     MODES_Z = MESH_Z / 2 + 1,
     COLUMNS = MODES_Z * MESH_Y,
-    SLICED = 32 / MESH_ORDER,  // atoms of a warp at a time, if a lane has those of an atom's points with one y
-    COLUMN_TEAM = 16,      // threads that see to a column of points
+    SLICED = 32 / MESH_ORDER,  // atoms of a warp at a time, if a lane has an atom's points with one y
+    COLUMN_TEAM = 16,      // threads that share a column of points
 };
 
 // ---- between atoms and mesh
 
-// Where an atom is along an edge: the point below, and how far beyond it.
+// Position of an atom along an edge: the mesh point below, and the fraction beyond it.
 struct Along { int point; real beyond; };
 
 #if DOUBLE
 DEVICE Along along_edge(const BoxGeometry& geometry, Position p, int axis, int n) {
     const Fractions s = fractions(geometry, p.x, p.y, p.z);
     const double at = axis == 0 ? s.x : axis == 1 ? s.y : s.z, u = (at - floor(at)) * n;
-    // What is not a number must not lead out of the mesh.
+    // NaNs must not lead out of the mesh.
     const int point = max(0, min((int)u, n - 1));
     return {point, u - point};
 }
@@ -46,20 +45,19 @@ DEVICE Along along_edge(const BoxGeometry&, Position p, int axis, int n) {
 
 DEVICE int points_along(int axis) { return axis == 0 ? MESH_X : axis == 1 ? MESH_Y : MESH_Z; }
 
-// A point not more than an edge away from the mesh, on it.
+// Point of the mesh for a point less than an edge outside.
 DEVICE int wrapped(int k, int n) { return k < 0 ? k + n : k < n ? k : k - n; }
 
-// Where the atoms of a block are, and their splines. Numbers of an atom are STRIDE apart from those of the
-// next.
+// Positions of the atoms of a block on the mesh, and their splines, with STRIDE numbers for each atom.
 template <int STRIDE>
 struct Splines {
-    int origin[3];                  // the point below the first atom
-    int low[3], high[3];            // of all atoms, the first point and the one after the last, from there
-    int point[3][SPREAD_ATOMS];     // the point below an atom, from there
+    int origin[3];                  // point below the first atom
+    int low[3], high[3];            // first point of all atoms, and one after the last, from there
+    int point[3][SPREAD_ATOMS];     // point below an atom, from there
     alignas(16) real weight[3][SPREAD_ATOMS][STRIDE];
     alignas(16) real slope[3][SPREAD_ATOMS][STRIDE];
 
-    // By all threads of the block.
+    // Fills the arrays, by all threads of the block.
     DEVICE_MEMBER void find(const DeviceData& w, const Position* position, int first, int own) {
         static_assert(3 * SPREAD_ATOMS <= SPREAD_THREADS && SPREAD_ATOMS % 32 == 0, "a warp has an axis");
         const int axis = threadIdx.x / SPREAD_ATOMS, atom = threadIdx.x % SPREAD_ATOMS, lane = threadIdx.x % 32;
@@ -96,7 +94,7 @@ struct Splines {
         __syncthreads();
     }
 
-    // The place on the mesh of the i-th, j-th and k-th point of an atom along x, y and z.
+    // Index on the mesh of the i-th, j-th and k-th point of an atom along x, y and z.
     DEVICE_MEMBER int on_mesh(int atom, int i, int j, int k) const {
         const int x = wrapped(origin[0] + point[0][atom] + i, MESH_X);
         const int y = wrapped(origin[1] + point[1][atom] + j, MESH_Y);
@@ -104,13 +102,13 @@ struct Splines {
     }
 };
 
-// The points around the atoms of a block, of which it has copies.
+// Points around the atoms of a block, of which shared memory has copies.
 struct MeshPatch {
     int first[3];           // on the mesh
     int low[3];             // from the origin of the splines
     int layers, columns, height;
     int pitch, layer;       // from a column to the next, and from a layer; columns in different banks
-    bool fit;               // there is room for all of them, and each is there once
+    bool fit;               // all of them fit shared memory, and none occurs twice
 
     template <int STRIDE>
     DEVICE_MEMBER explicit MeshPatch(const Splines<STRIDE>& s) {
@@ -123,21 +121,21 @@ struct MeshPatch {
         fit = layers <= MESH_X && columns <= MESH_Y && height <= MESH_Z && (i64)layers * layer <= AROUND;
     }
 
-    // Where the copy is of the first point along x and z of an atom, and the j-th along y.
+    // Index of the copy of an atom's first point along x and z, and its j-th along y.
     template <int STRIDE>
     DEVICE_MEMBER int line(const Splines<STRIDE>& s, int atom, int j) const {
         const int x = s.point[0][atom] - low[0], y = s.point[1][atom] - low[1], z = s.point[2][atom] - low[2];
         return x * layer + (y + j) * pitch + z;
     }
 
-    // Calls `f` with the places of each copy and its point on the mesh, by all threads of the block.
+    // Calls `f` with the indices of each copy and of its point on the mesh, by all threads of the block.
     template <typename F>
     DEVICE_MEMBER void each(F f) const {
         const int team = threadIdx.x / COLUMN_TEAM, member = threadIdx.x % COLUMN_TEAM;
-        // Exact quotients of so few columns by so few, without a division: of what is by 2^-20 too large.
+        // Quotients of so few columns are exact from a reciprocal that is by 2^-20 too large.
         static_assert(AROUND <= 1 << 12 && MESH_ORDER > 1, "");
         const u32 per_layer = (u32)(4294967296.0f * (1.0f + 1.0f / 1048576) * reciprocal((float)columns));
-        // A point less than an edge beyond the mesh, on it: of two numbers without a sign the less.
+        // Point of the mesh for a point less than an edge beyond: the smaller of two unsigned numbers.
         auto on_edge = [](int k, int n) { return (int)min((u32)k, (u32)(k - n)); };
         for (int z = member; z < height; z += COLUMN_TEAM) {
             const int along = on_edge(first[2] + z, MESH_Z);
@@ -151,8 +149,8 @@ struct MeshPatch {
     }
 };
 
-// A few lanes share an atom, each has those of its points with one y: calls `f` with the atom, the number of that
-// y, and whether this lane has any. One that has none gets others' numbers, for lanes to stay together.
+// Calls `f` with an atom, the number of a y, and true where this lane has points: the lanes that share an atom have
+// those of one y each. Lanes without points call it with another's numbers, so that the warp does not diverge.
 template <typename F>
 DEVICE void each_slice(int own, F f) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, member = min(lane / MESH_ORDER, SLICED - 1);
@@ -162,7 +160,7 @@ DEVICE void each_slice(int own, F f) {
     }
 }
 
-// A charge in whole numbers, as the atoms of a block add it up.
+// Integer charges in the sums of a block.
 #if DOUBLE
 typedef i64 Units;
 DEVICE i64 whole(double x) { return __double2ll_rn(x); }
@@ -173,7 +171,7 @@ DEVICE void add_units(int* at, int units) { atomicAdd(at, units); }
 #endif
 DEVICE void add_units(i64* at, i64 units) { atomicAdd((u64*)at, (u64)units); }
 
-// Calls `add` with the numbers along x and z of an atom's points with the j-th y, and what they get of its charge.
+// Calls `add` with the numbers along x and z of an atom's points with the j-th y, and their shares of its charge.
 template <int STRIDE, typename Add>
 DEVICE void spread_slice(const Splines<STRIDE>& s, int atom, int j, real charge, Add add) {
     const real part = charge * s.weight[1][atom][j];
@@ -194,7 +192,7 @@ mesh_spread(DeviceData w, MeshArrays m, int slot, int trigger) {
     __shared__ Splines<MESH_ORDER> s;
     __shared__ real units[SPREAD_ATOMS];
     __shared__ Units copy[AROUND];
-    const int k = SPREAD_THREADS - 1 - threadIdx.x;  // the last warps have no axis
+    const int k = SPREAD_THREADS - 1 - threadIdx.x;  // the last warps have no axis in `find`
     if (k < own) units[k] = strength_of(w, w.atoms.position[now.parity], first + k) * (real)(1.0 / m.unit);
     s.find(w, w.atoms.position[now.parity], first, own);
     const MeshPatch around(s);
@@ -223,7 +221,7 @@ mesh_spread(DeviceData w, MeshArrays m, int slot, int trigger) {
     });
 }
 
-// The sum of what the lanes that have an atom's slices have; right in the first of them.
+// Sum over the lanes that share an atom, valid in the first of them.
 DEVICE real sum_of_slices(real number) {
     static_assert(MESH_ORDER >= 4 && MESH_ORDER <= 6, "");
     const real two = number + __shfl_down_sync(ALL_LANES, number, 1);
@@ -232,8 +230,8 @@ DEVICE real sum_of_slices(real number) {
     return four + __shfl_down_sync(ALL_LANES, MESH_ORDER == 5 ? number : two, 4);
 }
 
-// The slope of the potential at an atom, as far as it comes from its points with the j-th y. `potential_at`
-// knows the potential at those by their number along x and z.
+// Contribution of an atom's points with the j-th y to the slope of the potential there. `potential_at` returns the
+// potential at these points by their numbers along x and z.
 template <int STRIDE, typename Potential>
 DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential potential_at) {
     real value = 0, along_x = 0, along_z = 0;
@@ -254,8 +252,8 @@ DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential
     return {b * along_x, s.slope[1][atom][j] * value, b * along_z};
 }
 
-// The reciprocal-space forces, at their weight, on the atoms of a block, and of what atoms exclude. Energy
-// and virial of the latter into `sums`.
+// Adds the weighted reciprocal-space forces on the atoms of a block and the forces between excluded atoms; energy and
+// virial of the latter are added to `sums`.
 template <bool ENERGY>
 DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, double weight, double* sums) {
     if (!ENERGY && weight == 0 && w.exclusions.fours == 0) return;
@@ -264,7 +262,7 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
     const u32 partner = atom < own ? partner_of(w, i, part) : NO_ATOM;
     __shared__ real3 reciprocal_force[SPREAD_ATOMS];
     if (weight != 0) {
-        // As many numbers as are read at once.
+        // Strides of four numbers allow vector loads.
         __shared__ Splines<(MESH_ORDER + 3) / 4 * 4> s;
         __shared__ real copy[AROUND];
         s.find(w, w.atoms.position[now.parity], first, own);
@@ -303,7 +301,7 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
     store_force(w, i, {before.x + (f.x + force.x), before.y + (f.y + force.y), before.z + (f.z + force.z)});
 }
 
-// The weight of long-range forces: `asked` says it of an evaluation that is no step's.
+// Weight of long-range forces: `asked` in an evaluation that belongs to no step.
 DEVICE double weight_of(const DeviceData& w, const Slot& now, int trigger, double asked) {
     return trigger == TRIGGER_IMMEDIATE ? asked : long_range_weight(w.control, now);
 }
@@ -315,7 +313,7 @@ mesh_gather(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
     if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), nullptr);
 }
 
-// The same; blocks leave their shares of energy and virial of what atoms exclude.
+// Forces, and shares of blocks in energy and virial of excluded atoms.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
 mesh_gather_energies(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
     wait_for_previous_kernel();
@@ -377,7 +375,7 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(Devic
         const int x = (first + line) / (MESH_Y / 2), y = (first + line) % (MESH_Y / 2) * 2;
         const Complex* from = m.modes + ((size_t)x * MODES_Z + k) * MESH_Y + y;
         Complex p = from[0], q = from[1];
-        // These are real, but for rounding.
+        // Modes that are real but for rounding.
         const bool real_ones = k == 0 || k == MESH_Z / 2;
         if (real_ones) p.im = q.im = 0;
         a[line * STRIDE + k] = p + quarter<BACKWARD>(q);
@@ -418,12 +416,12 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(Devic
     if (long_range_due(w.control, w.control->slot[slot], trigger)) transform_y<BACKWARD>(m);
 }
 
-// ---- along x: there, the weights, and back
+// ---- along x: forward, the influence function, and backward
 
-// A wave number of either sign.
+// Wave number with its sign.
 DEVICE real signed_number(int k, int n) { return (real)(2 * k > n ? k - n : k); }
 
-// What an amplitude is multiplied by; with ENERGY adds energy and virial.
+// Factor of an amplitude; with ENERGY adds energy and virial.
 template <bool ENERGY>
 DEVICE real influence(const MeshArrays& m, int x, int y, int z, Complex amplitude, double* sums) {
     if (x == 0 && y == 0 && z == 0) return 0;
@@ -434,7 +432,7 @@ DEVICE real influence(const MeshArrays& m, int x, int y, int z, Complex amplitud
     wave(in, out);
     const real weight = out[0] * m.moduli[x] * m.moduli[MESH_X + y] * m.moduli[MESH_X + MESH_Y + z];
     if (ENERGY) {
-        // All but these stand for their opposites, too.
+        // Other modes count for their opposites, too.
         const real share = z == 0 || 2 * z == MESH_Z ? (real)0.5 : (real)1;
         const real square = multiply_add(amplitude.re, amplitude.re, amplitude.im * amplitude.im);
         out[0] = share * weight * square;
@@ -476,7 +474,7 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(DeviceD
     if (long_range_due(w.control, w.control->slot[slot], trigger)) convolve<false>(m, nullptr);
 }
 
-// The same; leaves each block's share of energy and virial.
+// Convolution, and shares of blocks in energy and virial.
 extern "C" __global__ void __launch_bounds__(MESH_THREADS)
 mesh_convolve_energies(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();

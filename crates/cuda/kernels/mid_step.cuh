@@ -1,13 +1,13 @@
-// The middle of a step, where forces act that depend on velocities. All atoms wait for each other
-// there, so that a step takes two slots: one ends with half a drift, the next makes the other half.
+// Middle of a step, where forces act that depend on velocities. All atoms must have arrived there, so that a step
+// takes two slots: one ends with half a drift, the next makes the other half.
 
-// Whether the middle of a step is to be made.
+// Returns true where the middle of a step is to be executed.
 DEVICE bool crosses(const Control* control, const Slot& slot) {
     return slot_active(control, slot) && halfway(control, slot);
 }
 
-// Calls visit(j) for every atom that may be nearer than `reach`: over a list of atoms where that has
-// all of them, or in the bins around, where atoms were when they were sorted, at most half a skin ago.
+// Calls visit(j) for every atom that may be nearer than `reach`: from the list of an atom where that is complete, or
+// from the bins around, which are those of the last sort, since when atoms have moved by half a skin at most.
 template <class Visit>
 DEVICE void each_in_reach(const DeviceData& w, int i, Position mine, double reach, bool listed, Visit visit) {
     if (listed) {
@@ -18,7 +18,7 @@ DEVICE void each_in_reach(const DeviceData& w, int i, Position mine, double reac
     }
 }
 
-// The second half of the way.
+// Second half of the drift.
 extern "C" __global__ void cross(DeviceData w, int slot) {
     wait_for_previous_kernel();
     Control* control = w.control;

@@ -1,5 +1,5 @@
-// Molecules as points, and a change of the box that moves them as they are. A warp has a molecule at a
-// time, whose atoms its threads share.
+// Molecular virial, and changes of the box that move molecules without deforming them. A warp has a molecule at a
+// time, whose atoms its lanes share.
 
 enum { MOLECULE_THREADS = 256, MOLECULAR_SUMS = 2 };
 
@@ -16,15 +16,15 @@ DEVICE double lane_sum(double x) {
 
 DEVICE Double3 lane_sum(Double3 a) { return {lane_sum(a.x), lane_sum(a.y), lane_sum(a.z)}; }
 
-// Where an atom is on the unbroken path of its molecule, in images.
+// Image of an atom in its molecule made whole.
 DEVICE void image_of(const DeviceData& w, const MoleculeData& m, u32 entry, u32 i, int set, int* image) {
     for (int k = 0; k < 3; k++) {
         image[k] = w.atoms.image[set][3 * (size_t)i + k] + m.shift[k * (size_t)w.n + entry];
     }
 }
 
-// From the first atom of its molecule, which is at `origin` in the image `base`.
-DEVICE Double3 from_first(const DeviceData& w, const MoleculeData& m, u32 entry, u32 i, int set, Double3 origin,
+// Vector to an atom from the first atom of its molecule, which is at `origin` in the image `base`.
+DEVICE Double3 from_first_atom(const DeviceData& w, const MoleculeData& m, u32 entry, u32 i, int set, Double3 origin,
                           const int* base) {
     int image[3];
     image_of(w, m, entry, i, set, image);
@@ -36,7 +36,7 @@ DEVICE Double3 from_first(const DeviceData& w, const MoleculeData& m, u32 entry,
             x.y - origin.y + (b * edge[1] + c * tilt[2]), x.z - origin.z + c * edge[2]};
 }
 
-// A molecule: what its atoms are seen from, its centre seen from there, and its velocity.
+// Centre of mass of a molecule, relative to its first atom, and the centre's velocity.
 struct MoleculeCenter {
     Double3 origin, r, v;
     int base[3];
@@ -49,7 +49,7 @@ DEVICE MoleculeCenter center_of(const DeviceData& w, const MoleculeData& m, u32 
     image_of(w, m, begin, first, set, center.base);
     for (u32 entry = begin + threadIdx.x % 32; entry < end; entry += 32) {
         const u32 i = m.index_by_id[m.atom[entry]];
-        drift(center.r, m.share[entry], from_first(w, m, entry, i, set, center.origin, center.base));
+        drift(center.r, m.share[entry], from_first_atom(w, m, entry, i, set, center.origin, center.base));
         drift(center.v, m.share[entry], load(w.atoms.v[set], i));
     }
     center.r = lane_sum(center.r);
@@ -58,7 +58,7 @@ DEVICE MoleculeCenter center_of(const DeviceData& w, const MoleculeData& m, u32 
 }
 
 // Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their
-// molecule. Blocks leave their shares.
+// molecule. Blocks store their shares.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(DeviceData w, MoleculeData m) {
     wait_for_previous_kernel();
     const int set = w.control->sorted;
@@ -70,14 +70,14 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(
         double within = 0;
         for (u32 entry = begin + lane; entry < end; entry += 32) {
             const u32 i = m.index_by_id[m.atom[entry]];
-            const Double3 r = from_first(w, m, entry, i, set, center.origin, center.base);
+            const Double3 r = from_first_atom(w, m, entry, i, set, center.origin, center.base);
             const real3 f = load_force(w, i);
             within += f.x * (r.x - center.r.x) + f.y * (r.y - center.r.y) + f.z * (r.z - center.r.z);
         }
         const Double3 v = center.v;
         const double own[MOLECULAR_SUMS] = {m.mass[k] * (v.x * v.x + v.y * v.y + v.z * v.z), lane_sum(within)};
 #if REPRODUCIBLE
-        // The first atom of a molecule speaks for it.
+        // The share of a molecule is that of its first atom.
         const double nothing[MOLECULAR_SUMS] = {};
         for (u32 entry = begin + lane; entry < end; entry += 32) {
             store_share(w, entry == begin ? own : nothing, m.atom[entry]);
@@ -91,8 +91,8 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(
 #endif
 }
 
-// Keeps what is, and moves centres along with the edges of another box; their velocities grow by the
-// factor 1 + `faster`.
+// Saves positions, velocities and images, and moves the centres of molecules with the edges of another box; their
+// velocities are multiplied by 1 + `faster`.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
 scale_molecules(DeviceData w, MoleculeData m, BoxGeometry after, double faster) {
     wait_for_previous_kernel();
@@ -104,7 +104,7 @@ scale_molecules(DeviceData w, MoleculeData m, BoxGeometry after, double faster) 
         for (u32 entry = begin + lane; entry < end; entry += 32) {
             const u32 id = m.atom[entry], i = m.index_by_id[id];
             const Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
-            const Double3 r = from_first(w, m, entry, i, set, center.origin, center.base);
+            const Double3 r = from_first_atom(w, m, entry, i, set, center.origin, center.base);
             store(m.x, id, x);
             store(m.v, id, v);
             for (int j = 0; j < 3; j++) m.image[3 * (size_t)id + j] = w.atoms.image[set][3 * (size_t)i + j];
@@ -121,7 +121,7 @@ scale_molecules(DeviceData w, MoleculeData m, BoxGeometry after, double faster) 
     }
 }
 
-// Back to what was.
+// Restores the saved positions, velocities and images.
 extern "C" __global__ void undo_scale(DeviceData w, MoleculeData m) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;

@@ -1,7 +1,7 @@
-// The force and energies of a pair, as they act on its first atom. Follows the generated `pair_force`.
+// Force and energies of a pair, for its first atom. Follows the generated `pair_force`.
 
 #if REPRODUCIBLE
-// A sum that is the same in whatever order: whole numbers of 2^-20 and of 2^-60 EXACT_UNIT.
+// Sum that does not depend on the order of its terms: integer multiples of 2^-20 and of 2^-60 EXACT_UNIT.
 struct Sum { i64 high, low; };
 
 DEVICE void add(Sum& sum, real value) {
@@ -25,7 +25,7 @@ DEVICE void add_product(Sum& sum, real a, real b) { sum = multiply_add(a, b, sum
 DEVICE double value_of(Sum sum) { return sum; }
 #endif
 
-// What the force between two atoms depends on besides their distance.
+// Properties of an atom on which pair forces depend.
 struct Atom {
     int species;
     real charge;  // times the root of Coulomb's constant; 0 where charges have no forces
@@ -44,7 +44,7 @@ struct PairSums {
     Sum3 force;
     Sum energy[N_TERMS > 0 ? N_TERMS : 1];
     Sum virial[6];
-    bool beyond;  // something was too large for exact sums
+    bool beyond;  // true after a term too large for exact sums
 };
 
 #if !REPRODUCIBLE
@@ -70,10 +70,10 @@ DEVICE void add_virial(PairSums& pairs, real f, real3 d) {
     add_product(pairs.virial[5], force.y, d.z);
 }
 
-// The terms that act on an atom: all there are, or charges alone.
+// Terms that act on an atom: all there are, or charges alone.
 enum TermSet { ALL_TERMS, CHARGES };
 
-// The generated function for a set of terms.
+// Force over distance from the generated function for a set of terms.
 template <bool ENERGY, TermSet TERMS>
 DEVICE real force_by(const DeviceData& w, real r2, Atom atom, Atom other, real* energy) {
     const real charges = atom.charge * other.charge;
@@ -83,13 +83,13 @@ DEVICE real force_by(const DeviceData& w, real r2, Atom atom, Atom other, real* 
     return pair_force<ENERGY>(r2, atom.species, other.species, charges, w.table, energy);
 }
 
-// The force between two atoms over their distance; counts their energy.
+// Force between two atoms over their distance; adds their energy to the sums.
 template <bool ENERGY, TermSet TERMS>
 DEVICE real force_between(const DeviceData& w, PairSums& pairs, real r2, Atom atom, Atom other) {
 #if REPRODUCIBLE
     real energy[N_TERMS > 0 ? N_TERMS : 1] = {};
     const real f = force_by<ENERGY, TERMS>(w, r2, atom, other, energy);
-    // So that even a sum over all atoms cannot overflow.
+    // Limit of terms: even a sum over all atoms cannot overflow.
     const real most = (real)(EXACT_UNIT * 4398046511104.0) / (real)w.n;
     bool fits = fabs(f) * square_root(r2) < most && fabs(f) * r2 < most;
     if (ENERGY) {
@@ -115,21 +115,21 @@ DEVICE void add_pair(const DeviceData& w, PairSums& pairs, real3 d, real r2, Ato
     if (ENERGY) add_virial(pairs, f, d);
 }
 
-// The same where most pairs are beyond every cut-off: those cost no more than their distance.
+// Adds the pair if it is within the longest cut-off: for loops over pairs of which most are not.
 template <bool ENERGY>
 DEVICE void add_pair_within_cutoff(const DeviceData& w, PairSums& pairs, real3 d, Atom atom, Atom other) {
     const real r2 = dot(d, d);
     if (r2 < (real)LONGEST_CUTOFF2) add_pair<ENERGY>(w, pairs, d, r2, atom, other);
 }
 
-// Stores the force on an atom of the slot.
+// Stores the force on an atom, and reports one too large for exact sums.
 DEVICE void store_pair_force(const DeviceData& w, int i, const PairSums& pairs, const Slot& now) {
     store_force(w, i, force_of(pairs));
     if (pairs.beyond) report_force(w, w.control->sorted, i, now.done);
 }
 
-// Energies and virial of a block's atoms; `part` is what of them each atom counts: half of what it
-// sees, if its partners see the same. `first` blocks have left their shares before.
+// Share of a block in energies and virial; `part` is the part of a pair that each atom counts: half, if its partner
+// counts the other. `first` blocks have stored their shares before.
 template <int THREADS_PER_BLOCK>
 DEVICE void block_energies(const DeviceData& w, const PairSums& pairs, double part, int first = 0) {
     double sums[N_TERMS + 6];

@@ -1,6 +1,6 @@
-// What every kernel knows: numbers, positions, the box, the control block.
+// Beginning of every kernel's source: numbers, positions, the box, the control block.
 //
-// Compiled by NVRTC, and by a C++ compiler behind emulation.h. DOUBLE (0 or 1) says which precision.
+// Compiled by NVRTC, and by a C++ compiler behind emulation.h. DOUBLE (0 or 1) is the precision.
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -10,7 +10,7 @@ typedef long long i64;
 
 #define DEVICE static __device__ __forceinline__
 #define DEVICE_MEMBER __device__ __forceinline__
-// A function that few kernels need: kept apart, so that it costs the others no registers.
+// Functions that few kernels need are not inlined: they cost the others no registers.
 #ifdef EMULATED
 #define APART static
 #else
@@ -18,10 +18,10 @@ typedef long long i64;
 #endif
 #define ALL_LANES 0xffffffffu
 
-// The lanes of a warp before this one, as bits.
+// Bits of the lanes of a warp before this one.
 DEVICE u32 lanes_before() { return (1u << (threadIdx.x % 32)) - 1; }
 
-// The sum of a value over the lanes of a warp up to this one, its own included.
+// Sum of a value over the lanes of a warp up to this one, its own included.
 template <class T>
 DEVICE T sum_up_to_lane(T value) {
     for (T m = 1; m < 32; m *= 2) {
@@ -31,11 +31,11 @@ DEVICE T sum_up_to_lane(T value) {
     return value;
 }
 
-// Whether displacement limits of species differ: see `displacement_limit`.
+// 1 where displacement limits of species differ: see `displacement_limit`.
 #ifndef LIMITS_BY_SPECIES
 #define LIMITS_BY_SPECIES 0
 #endif
-// In the place of an atom.
+// Index that stands for no atom.
 #define NO_ATOM 0xffffffffu
 
 #if DOUBLE
@@ -51,7 +51,7 @@ struct real3 { real x, y, z; };
 DEVICE real3 operator-(real3 a, real3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
 
 #if !defined(EMULATED) && __CUDA_ARCH__ < 800
-// What Turing does not have in hardware.
+// Reductions that Turing does not have in hardware.
 #define REDUCTION(type, name)                                                        \
     DEVICE type __reduce_##name##_sync(u32 lanes, type x) {                          \
         for (int m = 16; m > 0; m /= 2) x = name(x, __shfl_xor_sync(lanes, x, m));   \
@@ -64,7 +64,7 @@ REDUCTION(int, min)
 #undef REDUCTION
 #endif
 
-// Every kernel begins with this: its blocks may have taken their places before all that the kernel before it
+// Barrier at the beginning of every kernel: its blocks may be resident before all that the kernel before it
 // has written is in memory. See `start_recorded` in driver/nvidia.rs.
 DEVICE void wait_for_previous_kernel() {
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 900
@@ -72,7 +72,7 @@ DEVICE void wait_for_previous_kernel() {
 #endif
 }
 
-// ---- the elementary functions that generated code calls
+// ---- elementary functions that generated code calls
 
 DEVICE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 DEVICE double multiply_add(double a, double b, double c) { return fma(a, b, c); }
@@ -98,8 +98,8 @@ DEVICE double reciprocal_square_root(double x) { return 1.0 / sqrt(x); }
 #if defined(EMULATED) || EXACT
 DEVICE float reciprocal(float x) { return 1.0f / x; }
 DEVICE float reciprocal_square_root(float x) { return 1.0f / sqrtf(x); }
-// Of exactly rounded operations only: 2^n times the exponential of what is left, which its Taylor
-// series has to the last place.
+// Exponential from exactly rounded operations only: 2^n times the exponential of the remainder, which its
+// Taylor series gives to the last digit.
 DEVICE float exponential_of_two(float x) {
     const float n = rintf(fminf(fmaxf(x, -150.0f), 150.0f));
     const float r = 0.693147181f * (x - n);
@@ -111,12 +111,12 @@ DEVICE float exponential_of_two(float x) {
     y = fmaf(y, r, 0.5f);
     y = fmaf(y, r, 1.0f);
     y = fmaf(y, r, 1.0f);
-    // In two steps, as 2^n may be no normal number.
+    // Two factors, as 2^n may be no normal number.
     const int half = (int)n / 2, rest = (int)n - half;
     return y * __int_as_float((half + 127) << 23) * __int_as_float((rest + 127) << 23);
 }
 #else
-// To within one unit in the last place; four times as fast as a division.
+// Approximations to within one unit in the last place, four times as fast as a division.
 DEVICE float reciprocal(float x) {
     float y;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -154,13 +154,13 @@ DEVICE u32 multiply_add_halves(u32 a, u32 b, u32 c) {
     asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(c));
     return y;
 }
-// All bits of a half set where a >= b.
+// Halves with all bits set where a >= b.
 DEVICE u32 at_least(u32 a, u32 b) {
     u32 y;
     asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
     return y;
 }
-// The k-th bit; none where k is 32 or more.
+// Word with the k-th bit set; 0 where k is 32 or more.
 DEVICE u32 bit(u32 k) {
     u32 y;
     asm("shl.b32 %0, 1, %1;" : "=r"(y) : "r"(k));
@@ -178,11 +178,11 @@ DEVICE u32 at_least(u32 a, u32 b) {
 }
 #endif
 
-// Compilers add no products without rounding them first unless it is written so: formulas give the
-// same bits in whichever kernel they are.
+// Scalar product. Compilers contract no product and sum unless it is written so: formulas give the same bits
+// in whichever kernel they are.
 DEVICE real dot(real3 a, real3 b) { return multiply_add(a.x, b.x, multiply_add(a.y, b.y, a.z * b.z)); }
 
-// Two words of a stream that is read once: they need not push anything else out of the cache.
+// Two words of data that are read once, loaded without evicting anything from the L1 cache.
 DEVICE uint2 stream(const uint2* address) {
 #ifndef EMULATED
     uint2 words;
@@ -193,14 +193,14 @@ DEVICE uint2 stream(const uint2* address) {
 #endif
 }
 
-// Has memory fetched that will be needed later.
+// Prefetch of memory to the L2 cache.
 DEVICE void fetch_ahead(const void* address) {
 #ifndef EMULATED
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 #endif
 }
 
-// Begins to copy to shared memory what this thread will want later; it is there after `wait_for_prefetched`.
+// Asynchronous copy to shared memory by this thread, which is complete after `wait_for_prefetched`.
 template <class T>
 DEVICE void prefetch(T* to, const T* from) {
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 800
@@ -225,7 +225,7 @@ DEVICE void wait_for_prefetched() {
 #endif
 }
 
-// ---- positions as the force kernels see them
+// ---- positions for the force kernels
 
 #if DOUBLE
 typedef struct CartesianPosition Position;
@@ -239,7 +239,7 @@ typedef struct FixedPosition Position;
 
 struct Fractions { double x, y, z; };
 
-// Fractions of the box.
+// Fractional coordinates of a point.
 DEVICE Fractions fractions(const BoxGeometry& geometry, double x, double y, double z) {
     double a = x - geometry.origin[0], b = y - geometry.origin[1], c = z - geometry.origin[2];
     if (geometry.triclinic) {
@@ -252,14 +252,14 @@ DEVICE Fractions fractions(const BoxGeometry& geometry, double x, double y, doub
 
 struct Fixed { u32 x, y, z; };
 
-// The same in units of 2^-32, wrapped.
+// Fractional coordinates in units of 2^-32, wrapped.
 DEVICE Fixed to_fixed(const BoxGeometry& geometry, double x, double y, double z) {
     const Fractions s = fractions(geometry, x, y, z);
     return {(u32)__double2ll_rd(s.x * 4294967296.0), (u32)__double2ll_rd(s.y * 4294967296.0),
             (u32)__double2ll_rd(s.z * 4294967296.0)};
 }
 
-// The nearest image of a difference.
+// Nearest image of a difference.
 DEVICE void nearest_image(const BoxGeometry& geometry, double& x, double& y, double& z) {
     if (geometry.periodic[2]) {
         double n = rint(z * geometry.inverse[2]);
@@ -275,9 +275,9 @@ DEVICE void nearest_image(const BoxGeometry& geometry, double& x, double& y, dou
     if (geometry.periodic[0]) x -= rint(x * geometry.inverse[0]) * geometry.edge[0];
 }
 
-// The image of a difference whose fractions of the box are at most a half. That is the nearest one of what is
-// within half the box, and what is around a tile's origin is told apart by fractions: in a sheared box the image
-// that `nearest_image` takes of what is farther away may be another.
+// Image of a difference whose fractions of the box are at most a half. Within half the box it is the nearest one.
+// Farther away `nearest_image` may take another one in a sheared box, and atoms around a tile's origin are told
+// apart by fractions.
 DEVICE void image_by_fractions(const BoxGeometry& geometry, double& x, double& y, double& z) {
     if (!geometry.triclinic) {
         nearest_image(geometry, x, y, z);
@@ -311,7 +311,7 @@ DEVICE Position to_position(const BoxGeometry& geometry, double x, double y, dou
     return {s.x, s.y, s.z, species};
 }
 DEVICE Fixed to_fixed(const BoxGeometry&, Position p) { return {p.x, p.y, p.z}; }
-// x times an edge or tilt. Rounded to single precision they would stretch all distances alike, and
+// Product of x and an edge or tilt. Edges rounded to single precision would stretch all distances alike, and
 // errors of energies would add up.
 DEVICE float along(const BoxGeometry& geometry, int k, float x) { return fmaf(x, geometry.high[k], x * geometry.low[k]); }
 DEVICE real3 difference(const BoxGeometry& geometry, Position a, Position b) {
@@ -323,7 +323,7 @@ DEVICE real3 difference(const BoxGeometry& geometry, Position a, Position b) {
     }
     return d;
 }
-// The same to some 2^-22 of the longest way that either makes along an edge.
+// Difference with an error of some 2^-22 of the longest component along an edge.
 DEVICE real3 rough_difference(const BoxGeometry& geometry, Position a, Position b) {
     const float x = (float)(int)(a.x - b.x), y = (float)(int)(a.y - b.y), z = (float)(int)(a.z - b.z);
     const float* l = geometry.high;
@@ -333,8 +333,8 @@ DEVICE real3 rough_difference(const BoxGeometry& geometry, Position a, Position 
 
 // ---- control of a run without the host
 
-// Where the numbers of an atom stand that follow from its mass: by species, unless some atoms of one are
-// driven and others are not.
+// Index of an atom in the arrays of masses and what follows from them: its species, or its id where some atoms of
+// a species are driven and others are not.
 DEVICE u32 mass_index(const DeviceData& w, int i, int species) {
 #ifdef MASSES_BY_ID
     return w.atoms.id[w.control->sorted][i];
@@ -343,72 +343,72 @@ DEVICE u32 mass_index(const DeviceData& w, int i, int species) {
 #endif
 }
 
-// The k-th atom that an atom excludes; NO_ATOM behind the last.
+// Index of the k-th atom that an atom excludes; NO_ATOM behind the last.
 DEVICE u32 partner_of(const DeviceData& w, int i, int k) {
     return k < 4 * w.exclusions.fours ? ((const u32*)&w.exclusions.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NO_ATOM;
 }
 
-// How far atoms of a species may be from where the list has them, as a part of half the skin: heavy ones are
-// slow, and need not be listed as far away.
+// Largest displacement of atoms of a species from their listed positions, as a part of half the skin: heavy ones
+// are slow, and need not be listed as far away.
 DEVICE real displacement_limit(const DeviceData& w, int species) {
     return LIMITS_BY_SPECIES ? w.atoms.displacement_limits[species].x : (real)1;
 }
 
-// The same, its square inverted.
+// Inverse square of the displacement limit.
 DEVICE real inverse_limit2(const DeviceData& w, int species) {
     return LIMITS_BY_SPECIES ? w.atoms.displacement_limits[species].y : (real)1;
 }
 
-// How much nearer to others than the reach atoms of a species have to be to be listed.
+// Length by which atoms of a species have to be nearer to others than the reach to be listed.
 DEVICE real nearer_by(const DeviceData& w, real half_skin, int species) {
     return LIMITS_BY_SPECIES ? half_skin * ((real)1 - w.atoms.displacement_limits[species].x) : (real)0;
 }
 
-// Notes a fault, which the next `settle` makes known: no kernel may see it come up meanwhile, or the
-// threads of a block would not agree on whether there is anything to do.
+// Records a fault, which the next `settle` publishes: were it visible at once, threads of a block could differ
+// in whether there is anything to do.
 DEVICE void report(Control* control, int fault) { atomicOr(&control->reported, fault); }
 
-// Faults of a list only keep lists from being built: atoms that need one wait for it. After a
-// force that is not finite, or with a molecule torn apart, nothing goes on.
+// Returns true after faults that end the run: a force that is not finite, or a molecule torn apart. Faults of a
+// list only keep lists from being built, and steps that need one from being made.
 DEVICE bool broken(const Control* control) { return control->faults & (NOT_FINITE | TORN); }
 
-// Whether a segment of the batch is to begin.
+// Returns true where a segment of the batch is to begin.
 DEVICE bool segment_start_due(const Control* control) {
     return !broken(control) && control->part < control->parts && control->part % 2 == 0;
 }
 
-// Whether a slot is the middle of a step, where friction and noise of pairs act and no forces.
+// Returns true where a slot is the middle of a step, where friction and noise of pairs act and no forces.
 DEVICE bool halfway(const Control* control, const Slot& slot) {
     return control->motion.drift < control->motion.timestep && slot.done % 2 == 1;
 }
 
-// Whether this slot is to be made: forces or what is done half-way, and on to the next drift.
+// Returns true where this slot is to be executed: forces or the middle of a step, and then the next drift.
 DEVICE bool slot_active(const Control* control, const Slot& slot) {
     return !broken(control) && !slot.stale && control->part % 2 == 1 && slot.done < control->target;
 }
 
-// Whether the step of this slot is to be made.
+// Returns true where the step of this slot is to be made.
 DEVICE bool step_due(const Control* control, const Slot& slot) {
     return slot_active(control, slot) && !halfway(control, slot);
 }
 
-// Whether the last forces of a segment are due.
+// Returns true where the last forces of a segment are due.
 DEVICE bool segment_end_due(const Control* control, const Slot& slot) {
     return !broken(control) && !slot.stale && control->part % 2 == 1 && slot.done == control->target;
 }
 
-// The row for the sample that is due after so many drifts, if one is.
+// Row for the sample that is due after so many drifts; -1 if none is.
 DEVICE i64 row_after(const Control* control, i64 done) {
     const u32 every = (u32)control->sample_every;
     return every > 0 && (u32)done % every == 0 ? (i64)((u32)done / every) - 1 : -1;
 }
 
-// The row for the sample at the end of a segment.
+// Row for the sample at the end of a segment.
 DEVICE i64 last_row(const Control* control) {
     return control->sample_every > 0 ? row_after(control, control->target) : control->part / 2;
 }
 
-// Whether the neighbour list is to be built.
+// Returns true where the neighbour list is to be built.
 DEVICE bool build_due(const Control* control, const Slot& slot) { return !control->faults && slot.stale; }
 
 #if DOUBLE
@@ -419,14 +419,14 @@ DEVICE real as_real(int species) { return __int_as_float(species); }
 DEVICE int as_species(real w) { return __float_as_int(w); }
 #endif
 
-// The weight of long-range forces at the step of a slot.
+// Weight of long-range forces at the step of a slot.
 DEVICE double long_range_weight(const Control* control, const Slot& slot) {
     const Motion& motion = control->motion;
     const u32 steps = (u32)slot.done / (motion.drift < motion.timestep ? 2 : 1);
     return ((u32)motion.long_range_done + steps) % (u32)motion.long_range_every == 0 ? motion.long_range_every : 0;
 }
 
-// The occasion on which a kernel that serves several purposes acts.
+// Occasion on which a kernel that serves several purposes acts.
 enum Trigger { TRIGGER_STEP, TRIGGER_SEGMENT_END, TRIGGER_IMMEDIATE };
 
 DEVICE bool due(const Control* control, const Slot& slot, int trigger) {
@@ -437,7 +437,7 @@ DEVICE bool due(const Control* control, const Slot& slot, int trigger) {
     }
 }
 
-// The same for kernels on the way to the reciprocal-space potential.
+// Returns true where kernels on the way to the reciprocal-space potential are due.
 DEVICE bool long_range_due(const Control* control, const Slot& slot, int trigger) {
     return due(control, slot, trigger) && (trigger == TRIGGER_IMMEDIATE || long_range_weight(control, slot) != 0);
 }

@@ -1,4 +1,4 @@
-// Sums over all atoms: every block leaves its share, then one block adds the shares up.
+// Sums over all atoms: every block stores its share, then one block adds the shares up.
 
 // Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(DeviceData w, int trigger) {
@@ -13,9 +13,9 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(DeviceD
     block_partial<SUM_THREADS, KINETIC_SUMS>(w, sums);
 }
 
-// Adds up `count` numbers from each of `blocks` shares, each in a block of its own, into a row of
-// w.reduction.total: that of the segment under way in a batch, the first one otherwise. What is there already is
-// replaced, or added to. All but the first number go so much further.
+// Sums of `count` numbers from each of `blocks` shares, each in a block of its own, into a row of
+// w.reduction.total: that of the current segment in a batch, the first one otherwise. With ONTO they are added to
+// the numbers there, otherwise they replace them. All but the first number are stored `further` columns to the right.
 template <bool ONTO>
 DEVICE void add_up_shares(const DeviceData& w, int blocks, int count, int row_length, int offset, int trigger, int further) {
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares_onto(Device
     add_up_shares<true>(w, blocks, count, row_length, offset, trigger, further);
 }
 
-// What a minimiser steers by: f.v, f.f, v.v, and the largest squares of force and velocity.
+// Sums that control a minimiser: f.v, f.f, v.v, and the largest squares of force and velocity.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(DeviceData w) {
     wait_for_previous_kernel();
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(DeviceD
         most[1] = sums[2] = v.x * v.x + v.y * v.y + v.z * v.z;
     }
     block_partial<SUM_THREADS, 3>(w, sums);
-    // Squares are not negative, and such doubles are ordered as their bits are.
+    // Doubles that are not negative have the order of their bits.
     for (int k = 0; k < 2; k++) {
         for (int m = 16; m > 0; m /= 2) most[k] = fmax(most[k], __shfl_xor_sync(0xffffffffu, most[k], m));
         if (threadIdx.x % 32 == 0) atomicMax((u64*)&w.reduction.total[3 + k], (u64)__double_as_longlong(most[k]));

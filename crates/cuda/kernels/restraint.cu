@@ -1,11 +1,10 @@
-// Restraints: atoms held at places, and centres of groups held at a distance. What a spring does is
-// generated code:
+// Restraints of atoms to points (anchors), and of centres of groups to a distance. Springs are generated code:
 //     void spring(const double* in, double* out)   from {r^2, from, to, stiffness} to {energy, force / r}
 //     void anchor_virial(const double* in, double* out)   from {force, vector from the centre} to the virial
 
 enum { RESTRAINT_THREADS = 256, DISTANCE_FORCE = 10, ENERGY_AND_VIRIAL = 7 };
 
-// After a sort, while lists are built: where everybody is now.
+// Indices of all atoms after a sort, while lists are built.
 extern "C" __global__ void restraint_places(DeviceData w, RestraintData t, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
@@ -13,13 +12,13 @@ extern "C" __global__ void restraint_places(DeviceData w, RestraintData t, int s
     if (i < w.n) t.place_of[w.atoms.id[w.control->sorted ^ 1][i]] = i;
 }
 
-// A block for each restraint at a distance.
+// Forces of restraints to a distance, a block for each.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_distances(DeviceData w, RestraintData t, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int set = w.control->sorted;
     const double *edge = w.geometry.edge, *tilt = w.geometry.tilt;
-    // From the first centre to the second.
+    // Vector from the first centre to the second.
     double part[3] = {};
     for (int side = 0; side < 2; side++) {
         const double sign = side ? 1.0 : -1.0;
@@ -53,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_distan
     for (int k = 0; k < DISTANCE_FORCE; k++) t.distance_force[DISTANCE_FORCE * blockIdx.x + k] = distance_force[k];
 }
 
-// Adds the forces on an atom and, where these are asked for, energy and virial of its anchors to `sums`.
+// Adds the forces on an atom and, with SUMS, energy and virial of its anchors to `sums`.
 template <bool SUMS>
 DEVICE void restrain(const DeviceData& w, const RestraintData& t, int i, double* sums) {
     const int set = w.control->sorted;
@@ -115,7 +114,7 @@ restraint_forces_energies(DeviceData w, RestraintData t, int slot, int trigger) 
     block_partial<RESTRAINT_THREADS, ENERGY_AND_VIRIAL>(w, sums);
 }
 
-// The energy, into a place of a row of w.reduction.total; the virial, added to that of pairs.
+// Sums of the shares: the energy into a column of a row of w.reduction.total, the virial onto that of pairs.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
 restraint_sums(DeviceData w, RestraintData t, int blocks, int row_length, int n_pairs, int column, int trigger) {
     wait_for_previous_kernel();

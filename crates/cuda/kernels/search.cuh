@@ -1,13 +1,13 @@
-// Where atoms are in the sorted order, and looking for those near a point.
+// Bins and columns of the sorted order, and the search for atoms near a point.
 
-// The place of a column in the snake's line.
-DEVICE u32 column_place(const BoxGeometry& geometry, u32 cx, u32 cy) {
+// Number of a column along the serpentine order of columns.
+DEVICE u32 column_index(const BoxGeometry& geometry, u32 cx, u32 cy) {
     if (cx & 1) cy = geometry.columns[1] - 1 - cy;
     return cx * geometry.columns[1] + cy;
 }
 
 DEVICE u32 column_of(const BoxGeometry& geometry, Fixed s) {
-    return column_place(geometry, __umulhi(s.x, (u32)geometry.columns[0]), __umulhi(s.y, (u32)geometry.columns[1]));
+    return column_index(geometry, __umulhi(s.x, (u32)geometry.columns[0]), __umulhi(s.y, (u32)geometry.columns[1]));
 }
 
 DEVICE u32 bin_of(const BoxGeometry& geometry, Fixed s) {
@@ -18,7 +18,7 @@ DEVICE u32 bin_of(const BoxGeometry& geometry, Fixed s) {
 
 DEVICE u32 n_bins(const BoxGeometry& geometry) { return (u32)(geometry.columns[0] * geometry.columns[1] * geometry.bins); }
 
-// Calls `f` with each atom that an atom has no pair force with.
+// Calls `f` with the index of each atom that an atom excludes.
 template <typename F>
 DEVICE void each_partner(const DeviceData& w, u32 i, F f) {
     for (int k = 0; k < w.exclusions.fours; k++) {
@@ -32,14 +32,14 @@ DEVICE void each_partner(const DeviceData& w, u32 i, F f) {
     }
 }
 
-// Whether two atoms have no pair force.
+// Returns true where an atom excludes another.
 DEVICE bool excludes(const DeviceData& w, u32 i, u32 j) {
     bool found = false;
     each_partner(w, i, [&](u32 other) { found = found || other == j; });
     return found;
 }
 
-// A point moved by fractions of the box.
+// Point moved by fractions of the box.
 DEVICE Position moved_by(const BoxGeometry& geometry, Position p, const int shift[3]) {
 #if DOUBLE
     const double unit = 1.0 / 4294967296.0;
@@ -55,15 +55,15 @@ DEVICE Position moved_by(const BoxGeometry& geometry, Position p, const int shif
     return p;
 }
 
-// The cells of a divided axis between two fractions: the first, and how many. `n` cells make the
-// whole axis, and no cell is counted twice.
+// Cells of a divided axis between two fractions: the first, and how many. `n` cells make the whole axis, and no
+// cell is counted twice.
 struct Cells { int first, count; };
 DEVICE Cells cells_between(u32 low, u64 length, int n) {
     int first = __umulhi(low, (u32)n), last = (int)((low + length) * (u64)n >> 32);
     return {first, min(last - first + 1, n)};
 }
 
-// A stretch of atoms in sorted order.
+// Contiguous range of atoms in sorted order.
 struct AtomRange { u32 first, count; };
 
 DEVICE AtomRange atoms_in_bins(const DeviceData& w, u32 column, int low, int high) {
@@ -78,20 +78,20 @@ DEVICE AtomRange atoms_in_bins(const DeviceData& w, u32 column, int low, int hig
     return {first, w.sort.start[column * bins + high + 1] - first};
 }
 
-// The bins within a distance of a point, along each edge.
+// Bins within a distance of a point, along each edge.
 struct BinRange {
     Cells x, y, z;
 
-    // The atoms of a column: in two stretches, of which the second goes on at the other end of the box.
+    // Atoms of a column: in two ranges, of which the second goes on at the other end of the box.
     DEVICE_MEMBER AtomRange atoms(const DeviceData& w, int cx, int cy, int part) const {
         const BoxGeometry& geometry = w.geometry;
         const int end = z.first + z.count - 1;
-        const u32 column = column_place(geometry, (x.first + cx) % geometry.columns[0], (y.first + cy) % geometry.columns[1]);
+        const u32 column = column_index(geometry, (x.first + cx) % geometry.columns[0], (y.first + cy) % geometry.columns[1]);
         return part == 0 ? atoms_in_bins(w, column, z.first, min(end, geometry.bins - 1))
                          : atoms_in_bins(w, column, 0, end - geometry.bins);
     }
 
-    // All of these stretches, by numbers.
+    // Ranges of all columns, by number.
     DEVICE_MEMBER int n_ranges() const { return 2 * x.count * y.count; }
     DEVICE_MEMBER AtomRange atoms(const DeviceData& w, int k) const { return atoms(w, k / 2 / y.count, k / 2 % y.count, k % 2); }
 };
@@ -108,8 +108,7 @@ DEVICE BinRange bins_within(const BoxGeometry& geometry, Fixed point, const doub
             cells_between(low[2], length[2], geometry.bins)};
 }
 
-// Calls visit(j) for every atom of the bins within a distance of a point, each once, and for some
-// that are further away.
+// Calls visit(j) for every atom of the bins within a distance of a point, each once, and thus for some farther away.
 template <class Visit>
 DEVICE void each_near(const DeviceData& w, Fixed point, double distance, Visit visit) {
     const double along[3] = {distance, distance, distance};

@@ -1,18 +1,18 @@
 // Spatial sort: atoms near in space become neighbours in memory.
 //
 // The box is divided into columns along z, each as wide as a tile of atoms is long, and columns
-// into thin bins. Columns are visited in a snake's line and every other one downwards, so that
+// into thin bins. Columns are numbered in serpentine order and every other one downwards, so that
 // atoms that follow each other in memory are near in space everywhere. Counting, scanning and
-// filling give each atom its bin; inside a bin atoms are ordered by height and id. What counts is
-// where atoms will soon be (`predicted`), so that the order follows from positions, velocities and
+// filling give each atom its bin; inside a bin atoms are ordered by height and id. The sort uses
+// predicted positions (`predicted`), so that the order follows from positions, velocities and
 // forces, whatever it was before.
 
-// Kernels over atoms have no more blocks than the device runs at a time, so that it costs little to
-// find out that there is nothing to do.
+// Loop over all atoms. Kernels have no more blocks than the device runs at a time, so that they cost little where
+// there is nothing to do.
 #define EACH_ATOM(i) \
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < w.n; i += gridDim.x * blockDim.x)
 
-// Bins whose counts one block scans.
+// Sizes of the scan: a block scans the counts of SCAN_BLOCK bins.
 enum { SCAN_THREADS = 256, SCAN_BINS = 4, SCAN_BLOCK = SCAN_THREADS * SCAN_BINS };
 
 // Wraps a position into the box and counts the images crossed.
@@ -37,17 +37,17 @@ extern "C" __global__ void sort_speeds(DeviceData w, int slot) {
     EACH_ATOM(i) {
         const Double3 v = load(w.atoms.v[control->sorted], i);
         const float x = (float)v.x, y = (float)v.y, z = (float)v.z;
-        // Squares are not negative, and such floats are ordered as their bits are.
+        // Floats that are not negative have the order of their bits.
         fastest2 = max(fastest2, (u32)__float_as_int(x * x + y * y + z * z));
     }
     fastest2 = __reduce_max_sync(ALL_LANES, fastest2);
     if (threadIdx.x % 32 == 0 && fastest2 > control->fastest2) atomicMax(&control->fastest2, fastest2);
 }
 
-// Where an atom will be when the fastest of all has gone a part of the skin, as far as its velocity and, if
-// it was kept, its force tell. The list is built around these positions: an atom in flight comes up to its
-// own from behind and leaves it on the other side, and may go twice as far as from where it is now until the
-// list is stale. No atom goes further than almost as far as it may be displaced. As in jostle_core::prediction.
+// Predicted position of an atom at the time when the fastest of all has moved by a part of the skin, from its
+// velocity and, if it was kept, its force. Lists are built around these positions: an atom in flight approaches its
+// own from behind and leaves it on the other side, and can move twice as far as from its present position until the
+// list is stale. Predicted displacements stay below the displacement limit. See jostle_core::prediction.
 DEVICE Position predicted(const DeviceData& w, int i, Position p, const Slot& now) {
     const Control* control = w.control;
     const float fastest2 = __int_as_float((int)control->fastest2);
@@ -55,9 +55,9 @@ DEVICE Position predicted(const DeviceData& w, int i, Position p, const Slot& no
     const double most = 0.45 * control->skin * displacement_limit(w, (int)p.species);
     const double time = control->prediction_distance * control->skin / sqrt((double)fastest2);
     Double3 d = load(w.atoms.v[control->sorted], i);
-    // Steps that the host makes keep none: where runs are reproducible nobody asks.
+    // Forces are kept by steps on the device only: reproducible runs must not depend on that.
     if (now.kept && !REPRODUCIBLE) {
-        // Of the path's parabola; a little less, because what turns an atom round does not last.
+        // The parabola's factor is 0.5; less is better, because forces that turn an atom round do not last.
         kick(d, 0.4 * time * w.atoms.inverse_mass[mass_index(w, i, (int)p.species)], load_force(w, i));
     }
     const double length2 = time * time * (d.x * d.x + d.y * d.y + d.z * d.z);
@@ -90,12 +90,12 @@ extern "C" __global__ void sort_count(DeviceData w, int slot) {
         const u32 bin = bin_of(w.geometry, s);
         w.sort.bin[i] = bin;
         w.sort.rank[i] = atomicAdd(&w.sort.count[bin], 1u);
-        // How high the atom is in its column, the way the column runs.
+        // Height of the atom in its column, in the direction of the column.
         w.sort.height[i] = bin / w.geometry.bins & 1 ? ~s.z : s.z;
     }
 }
 
-// The sum of one value per thread, for all threads.
+// Sum of one value per thread of a block, for all of its threads.
 DEVICE u32 block_sum(u32 value, u32* warps) {
     for (int m = 16; m > 0; m /= 2) value += __shfl_xor_sync(0xffffffffu, value, m);
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
@@ -106,7 +106,7 @@ DEVICE u32 block_sum(u32 value, u32* warps) {
     return sum;
 }
 
-// How many atoms are in the bins of each block.
+// Numbers of atoms in the bins of each block.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData w, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
@@ -117,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData 
     if (threadIdx.x == 0) w.sort.sums[blockIdx.x] = sum;
 }
 
-// Where each bin starts; leaves the counts at zero for the next time.
+// First atoms of bins; sets the counts to zero for the next sort.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData w, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData 
     u32 all = n_bins(w.geometry), first = blockIdx.x * SCAN_BLOCK, before = 0;
     for (u32 k = threadIdx.x; k < blockIdx.x; k += SCAN_THREADS) before += w.sort.sums[k];
     before = block_sum(before, warps);
-    // Read as they lie in memory, used SCAN_BINS to a thread; one gap a thread keeps banks apart.
+    // Loads are coalesced; then a thread has SCAN_BINS consecutive counts, and a gap for each avoids bank conflicts.
     for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) {
         bool real_bin = first + k < all;
         counts[k + k / SCAN_BINS] = real_bin ? w.sort.count[first + k] : 0;
@@ -160,7 +160,7 @@ extern "C" __global__ void sort_fill(DeviceData w, int slot) {
     EACH_ATOM(i) w.sort.order[w.sort.start[w.sort.bin[i]] + w.sort.rank[i]] = (u64)w.sort.height[i] << 32 | i;
 }
 
-// Copies each atom to its new place in the other set of arrays.
+// Copies of all atoms at their new indices in the other set of arrays.
 extern "C" __global__ void sort_move(DeviceData w, int slot) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
@@ -172,7 +172,7 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
         const u32 i = (u32)entry, high = (u32)(entry >> 32), bin = w.sort.bin[i], id = w.atoms.id[from][i];
         const u32 first = w.sort.start[bin], end = w.sort.start[bin + 1];
         Position here = position[i];
-        const Position to_come = predicted(w, i, here, now);
+        const Position built = predicted(w, i, here, now);
         Double3 x = load(w.atoms.x[from], i), v = load(w.atoms.v[from], i);
         const int* was = w.atoms.image[from] + 3 * (size_t)i;
         int image[3] = {was[0], was[1], was[2]};
@@ -192,11 +192,11 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
         here = to_position(w.geometry, x.x, x.y, x.z, (int)here.species);
 #endif
         w.atoms.position[now.parity ^ 1][index] = here;
-        w.atoms.built[index] = to_come;
+        w.atoms.built[index] = built;
     }
 }
 
-// After a sort, while lists are built: where everybody is now.
+// Indices of all atoms after a sort, while lists are built.
 extern "C" __global__ void exclusion_places(DeviceData w, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
@@ -209,24 +209,24 @@ extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
     EACH_ATOM(i) {
         const u32 id = w.atoms.id[w.control->sorted ^ 1][i];
         uint2 range = {NO_ATOM, 0};
-        auto place_of = [&](u32 other) {
+        auto index_of = [&](u32 other) {
             const u32 index = other == NO_ATOM ? NO_ATOM : w.exclusions.index_by_id[other];
             if (index != NO_ATOM) range = {min(range.x, index), max(range.y, index)};
             return index;
         };
         uint4 four = {};
         for (int k = 0; k < w.exclusions.fours; k++) {
-            // Behind the last one there is NO_ATOM: most atoms have few.
+            // NO_ATOM stands behind the last one: most atoms have few.
             if (four.w != NO_ATOM) four = w.exclusions.ids[(size_t)k * w.n + id];
             else four = {NO_ATOM, NO_ATOM, NO_ATOM, NO_ATOM};
-            w.exclusions.partner[(size_t)k * w.n + i] = {place_of(four.x), place_of(four.y), place_of(four.z), place_of(four.w)};
+            w.exclusions.partner[(size_t)k * w.n + i] = {index_of(four.x), index_of(four.y), index_of(four.z), index_of(four.w)};
         }
         w.exclusions.partner_range[i] = range;
     }
 }
 
-// Takes what follows a slot to be the state of affairs from here on. `after_build` says that the
-// kernels that build lists came before.
+// Makes the state after slot `from` that of the first slot, and publishes faults. `after_build` is true where the
+// kernels that build lists have been launched before.
 extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, int after_build) {
     wait_for_previous_kernel();
     Control* control = w.control;
@@ -250,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, 
     if (threadIdx.x == 0) control->slot[0] = now;
 }
 
-// The batch goes on to its next part, if the one before has been done.
+// Advance of the batch to its next part, if the one before is done.
 extern "C" __global__ void next_part(DeviceData w, int begun) {
     wait_for_previous_kernel();
     Control* control = w.control;

@@ -1,8 +1,8 @@
-// Sums over all atoms, always in the same order: the same bits from run to run.
+// Sums over all atoms, always in the same order: bits are equal from run to run.
 
 enum { SUM_THREADS = 256 };
 
-// Adds up N numbers of all threads of a block, in f64.
+// Sums of N numbers over all threads of a block, in f64.
 template <int THREADS_PER_BLOCK, int N>
 DEVICE void block_sums(double (&value)[N], double* sums) {
     __shared__ double warps[THREADS_PER_BLOCK / 32][N];
@@ -19,19 +19,19 @@ DEVICE void block_sums(double (&value)[N], double* sums) {
     }
 }
 
-// Stores N numbers as a share.
+// Storage of N numbers as a share.
 template <int N>
 DEVICE void store_share(const DeviceData& w, const double (&value)[N], i64 share) {
     for (int k = 0; k < N; k++) w.reduction.partial[share * N + k] = value[k];
 }
 
-// Adds up N numbers of all threads of a block and stores them as this block's share,
-// w.reduction.partial[first + block][N]. Threads count for the atom `i`, if there is one: by themselves where
-// nothing else is said.
+// Sums of N numbers over all threads of a block, stored as this block's share,
+// w.reduction.partial[first + block][N]. A thread's numbers belong to the atom `i`, if there is one: by default that
+// of its index in the grid.
 template <int THREADS_PER_BLOCK, int N>
 DEVICE void block_partial(const DeviceData& w, double (&value)[N], int first, int i) {
 #if REPRODUCIBLE
-    // Every atom by itself, in the order of their numbers and not of storage.
+    // A share for each atom, in the order of ids and not of storage.
     if (i < w.n) store_share(w, value, w.atoms.id[w.control->sorted][i]);
 #else
     block_sums<THREADS_PER_BLOCK>(value, w.reduction.partial + ((size_t)first + blockIdx.x) * N);
@@ -43,7 +43,7 @@ DEVICE void block_partial(const DeviceData& w, double (&value)[N], int first = 0
     block_partial<THREADS_PER_BLOCK, N>(w, value, first, blockIdx.x * THREADS_PER_BLOCK + threadIdx.x);
 }
 
-// The sum over `blocks` of the k-th of the `count` numbers in their shares, for thread 0.
+// Sum over `blocks` of the k-th of the `count` numbers in their shares, for thread 0.
 template <int THREADS_PER_BLOCK>
 DEVICE double sum_of_shares(const DeviceData& w, int blocks, int count, int k) {
     __shared__ double warps[THREADS_PER_BLOCK / 32];
@@ -59,7 +59,7 @@ DEVICE double sum_of_shares(const DeviceData& w, int blocks, int count, int k) {
     return sum;
 }
 
-// Half the virial of two atoms (xx, yy, zz, xy, xz, yz) to one of them.
+// Half the virial of two atoms (xx, yy, zz, xy, xz, yz), for one of them.
 DEVICE void add_half_virial(double* virial, real3 d, real force_over_r) {
     const double half = 0.5 * force_over_r;
     virial[0] += half * d.x * d.x;
@@ -70,8 +70,8 @@ DEVICE void add_half_virial(double* virial, real3 d, real force_over_r) {
     virial[5] += half * d.y * d.z;
 }
 
-// By one block, the sums over shares of N energies and a virial, into a row of w.reduction.total: energies from `first` on,
-// the virial onto what is there of it.
+// Sums over shares of N energies and a virial, by one block, into a row of w.reduction.total: energies from `first`
+// on replace the numbers there, the virial is added.
 template <int THREADS_PER_BLOCK, int N>
 DEVICE void add_energies_and_virial(const DeviceData& w, int blocks, int row_length, int virial, int first, int trigger) {
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
@@ -87,7 +87,7 @@ DEVICE void add_energies_and_virial(const DeviceData& w, int blocks, int row_len
     }
 }
 
-// Whether this block is the last one of its kernel to come here. It sees the shares of all others.
+// Returns true in the last block of a kernel that arrives here, to which the shares of all others are visible.
 DEVICE bool comes_last(Control* control) {
     __shared__ bool last;
     __syncthreads();
@@ -115,7 +115,7 @@ DEVICE void kinetic_of(double mass, Double3 v, double* sums) {
     sums[8] = mass * v.z;
 }
 
-// Adds N numbers of `blocks` shares up into a row, by one block; each warp has sums of its own.
+// Sums of N numbers over `blocks` shares into a row, by one block; each warp has sums of its own.
 template <int THREADS_PER_BLOCK, int N>
 DEVICE void add_up(const DeviceData& w, int blocks, double* row) {
     for (int k = threadIdx.x / 32; k < N; k += THREADS_PER_BLOCK / 32) {

@@ -1,9 +1,9 @@
 // Forces by the lists of tiles, and whole steps.
 
-// Charges stand behind the atoms of a tile. Where none is given it is 0.
-DEVICE void put_charge(const DeviceData& w, real4* tile, int place, const real* charge, u32 i) {
+// Stores a charge of the tile, 0 where none is given. Charges are stored behind the atoms.
+DEVICE void put_charge(const DeviceData& w, real4* tile, int index, const real* charge, u32 i) {
 #if CHARGED
-    ((real*)(tile + w.tiles.capacity))[place] = charge ? charge[i] : (real)0;
+    ((real*)(tile + w.tiles.capacity))[index] = charge ? charge[i] : (real)0;
 #endif
 }
 
@@ -15,7 +15,7 @@ DEVICE real charge_in(const DeviceData& w, const real4* tile, u32 slot) {
 #endif
 }
 
-// Adds the forces of those in a thread's list, of which it has read two rows.
+// Adds the forces of a thread's list, of which two rows are loaded already.
 template <bool ENERGY, TermSet TERMS>
 DEVICE void add_listed_pairs(const DeviceData& w, PairSums& pairs, const real4* tile, const uint2* list, int rows, uint2 row,
                          uint2 next, real4 mine, Atom atom) {
@@ -26,7 +26,7 @@ DEVICE void add_listed_pairs(const DeviceData& w, PairSums& pairs, const real4* 
         for (int u = 0; u < 4; u++) {
             const real4 q = tile_at(tile, slots[u]);
             const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
-            // Without a branch: hardly ever are all lanes of a warp beyond the cut-off.
+            // No branch: hardly ever are all lanes of a warp beyond the cut-off.
             const Atom other = {as_species(q.w), charge_in(w, tile, slots[u])};
             add_pair<ENERGY, TERMS>(w, pairs, d, dot(d, d), atom, other);
         }
@@ -35,8 +35,8 @@ DEVICE void add_listed_pairs(const DeviceData& w, PairSums& pairs, const real4* 
     }
 }
 
-// The forces on a block's atoms. Returns with the sums of this thread's list; TEAM neighbouring
-// threads hold parts of one atom's.
+// Forces on a block's atoms: copies the tile and returns the sums of this thread's list; TEAM neighbouring
+// threads hold parts of those of one atom.
 template <bool ENERGY>
 DEVICE PairSums pair_sums_of_tile(const DeviceData& w, const Position* position, real4* tile) {
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
@@ -47,7 +47,7 @@ DEVICE PairSums pair_sums_of_tile(const DeviceData& w, const Position* position,
     const int n_tile_atoms = w.tiles.n_atoms[blockIdx.x], rows = w.tiles.n_rows[warp_index];
     const u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.stride;
     const uint2* list = w.tiles.list + (size_t)warp_index * w.tiles.row_stride * 32 + lane;
-    // Two rows ahead of what is used.
+    // Rows are loaded two ahead of their use.
     uint2 row = stream(list), next = stream(list + 32);
 
     for (int base = thread; base < n_tile_atoms; base += FETCH * THREADS) {
@@ -57,9 +57,9 @@ DEVICE PairSums pair_sums_of_tile(const DeviceData& w, const Position* position,
 #pragma unroll
         for (int u = 0; u < FETCH; u++) {
             if (j[u] != 0xffffffffu) {
-                const int place = DUMMIES + TILE_ATOMS + base + u * THREADS;
-                tile[place] = in_tile(w, position[j[u]], origin);
-                put_charge(w, tile, place, w.atoms.charge, j[u]);
+                const int index = DUMMIES + TILE_ATOMS + base + u * THREADS;
+                tile[index] = in_tile(w, position[j[u]], origin);
+                put_charge(w, tile, index, w.atoms.charge, j[u]);
             }
         }
     }
@@ -100,18 +100,17 @@ DEVICE PairSums pair_sums_of_tile(const DeviceData& w, const Position* position,
     return pairs;
 }
 
-// The atom whose force this thread holds after `pair_sums_of_tile`; -1 for the other threads.
+// Atom whose force this thread holds after `pair_sums_of_tile`; -1 for the other threads.
 DEVICE int atom_of_thread(const DeviceData& w) {
     const Owned owned = owned_by_block(w);
     const int k = own_of_thread(w);
     return threadIdx.x % TEAM == 0 && k < owned.count ? owned.first + k : -1;
 }
 
-// A sample: energies, virial, kinetic tensor and momentum.
+// Numbers of a sample: energies, virial, kinetic tensor and momentum.
 enum { SAMPLE_SUMS = N_TERMS + 6 + KINETIC_SUMS };
 
-// A thread's share of energies and virial. Beyond the last atom there are only dummies in reach of
-// nobody: nothing is added.
+// Share of a thread in energies and virial. Threads beyond the last atom have lists of dummies: they add nothing.
 DEVICE void energies_of_tile(const PairSums& pairs, double* sums) {
     for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * pairs.energy[k];
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pairs.virial[k];
@@ -140,8 +139,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(Devi
     block_partial<THREADS, N_TERMS + 6>(w, sums);
 }
 
-// One whole step: forces, the second half of the kick, and on to where the atoms are next. A sample
-// is taken in between, in whatever step it is due: nothing stops for it.
+// Whole step: forces, the second half of the kick, the first half of the next one and the drift. A sample is
+// taken in between, in the step in which it is due, without a stop.
 template <bool SAMPLES>
 DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
     Control* control = w.control;

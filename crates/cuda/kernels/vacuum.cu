@@ -1,14 +1,14 @@
-// Molecules in open space: every atom has a force on every other one, without a cut-off. A warp has an atom, and each of
-// its lanes every 32nd of the others; their forces are added to those of pairs.
+// Molecules in open space: every atom has a force on every other one, without a cut-off. A warp has an atom, and each
+// of its lanes every 32nd of the others; their forces are added to those of pairs.
 //
-// The generated source in front of this says
+// Generated source in front of this file:
 //     void vacuum_pair(const real* in, real* out)
 // from {r^2, two coefficients, product of the charges} to {energy of each term, force / r}.
 
 enum { VACUUM_THREADS = 256, VACUUM_ATOMS = VACUUM_THREADS / 32, VACUUM_TERMS = 2, VACUUM_SUMS = VACUUM_TERMS + 6 };
 
-// A bit for each of 32 atoms from `first` on that this warp's atom excludes. Of the first 32 of these each lane
-// has one, or NO_ATOM, as its `partner`.
+// Bits of the 32 atoms from `first` on that this warp's atom excludes. Each lane has one of the first 32 excluded
+// atoms, or NO_ATOM, as its `partner`.
 DEVICE u32 left_out(const DeviceData& w, int i, u32 partner, u32 first) {
     u32 bits = 0;
     for (int k = 0; k < 4 * w.exclusions.fours; k += 32) {
@@ -21,8 +21,7 @@ DEVICE u32 left_out(const DeviceData& w, int i, u32 partner, u32 first) {
     return bits;
 }
 
-// The forces of all others on the atom of this warp. Energies and virial into `sums`: half of them belong to the
-// others.
+// Adds the forces of all others on the atom of this warp, and half of the pairs' energies and virial to `sums`.
 template <bool ENERGY>
 DEVICE void add_vacuum(const DeviceData& w, const real* table, int n_species, const Slot& now, double* sums) {
     const int lane = threadIdx.x % 32, i = blockIdx.x * VACUUM_ATOMS + threadIdx.x / 32;
@@ -66,7 +65,7 @@ vacuum_forces(DeviceData w, const real* table, int n_species, int slot, int trig
     if (due(w.control, now, trigger)) add_vacuum<false>(w, table, n_species, now, nullptr);
 }
 
-// Blocks leave their shares of energies and virial.
+// Forces, and shares of blocks in energies and virial.
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
 vacuum_forces_energies(DeviceData w, const real* table, int n_species, int slot, int trigger) {
     wait_for_previous_kernel();

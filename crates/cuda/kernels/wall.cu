@@ -1,5 +1,5 @@
-// A plane that acts on atoms like another atom right below them would. The generated source in front
-// of this has the force of pairs, in which the wall is the last species.
+// Plane that acts on atoms like another atom right below them would. The generated source in front of this file
+// has the force of pairs, in which the wall is the last species.
 
 typedef WallData ExternalData;
 
@@ -9,7 +9,7 @@ DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot&
     const double height = data.side * (w.atoms.x[set][3 * (size_t)i + data.axis] - data.at);
     if (height >= data.reach[species]) return {0, 0, 0};
     if (!(height > 0)) {
-        // Behind the wall. Where it does not act there is nothing behind.
+        // Atoms behind a wall that acts on them are a fault.
         if (data.reach[species] > 0) report_force(w, set, i, now.done);
         return {0, 0, 0};
     }

@@ -228,7 +228,7 @@ fn source(shapes: &[Shape]) -> String {
 pub fn build(shapes: &[Shape], precision: Precision, sums: Summation) -> Build {
     kernels::module_source(
         &(source(shapes) + &ConstraintData::source()),
-        include_str!("../kernels/constraints.cu"),
+        concat!(include_str!("../kernels/body.cuh"), include_str!("../kernels/constraints.cu")),
         precision,
         sums,
     )

@@ -83,6 +83,8 @@ impl PairAlgorithm {
         match self {
             PairAlgorithm::Tiles => concat!(
                 include_str!("../kernels/tiles.cuh"),
+                include_str!("../kernels/tile_region.cuh"),
+                include_str!("../kernels/tile_gather.cuh"),
                 include_str!("../kernels/tile_lists.cu"),
                 include_str!("../kernels/tiles.cu")
             ),

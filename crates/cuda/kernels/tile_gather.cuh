@@ -1,0 +1,197 @@
+// Atoms of a tile: found within reach of the block's own, and copied to shared memory in half precision, from which
+// lists are built.
+
+// Atoms of a tile in half precision, in units of the reach, and two in four words: x and x, y and y, z and z, and
+// minus half the squared distances from the tile's origin, lowered for atoms of a smaller displacement limit. Atoms
+// are sorted by class. Each thread of a team tests every TEAM-th atom of a class, 32 of them for a word of marks:
+// together with the k-th of them comes the one 16 further.
+struct Sketch {
+    u16* halves;
+    int words;  // of marks for each class: one in small tiles if a team is large
+
+    // Entries of two atoms.
+    DEVICE_MEMBER int pairs() const { return CLASSES * words * 16 * TEAM; }
+
+    DEVICE_MEMBER u16* at(int index) const {
+        const u32 k = (u32)index / CLASSES, i = k / TEAM;
+        return halves + (((index % CLASSES * words + i / 32) * 16 + i % 16) * TEAM + k % TEAM) * 8 + i / 16 % 2;
+    }
+    // Stores an atom at `d` from the origin; `lowered` is subtracted from the last number.
+    DEVICE_MEMBER void put(int index, real3 d, real unit, float lowered) const {
+        u16* half = at(index);
+        half[0] = to_half((float)(d.x * unit));
+        half[2] = to_half((float)(d.y * unit));
+        half[4] = to_half((float)(d.z * unit));
+        const float x = from_half(half[0]), y = from_half(half[2]), z = from_half(half[4]);
+        half[6] = to_half(-0.5f * (x * x + y * y + z * z) - lowered);
+    }
+};
+
+// Distances that decide which atoms are in a tile and in its lists.
+struct SearchRadius {
+    real reach, unit, half_skin;  // `unit` is 1 / reach
+    float largest_limit;          // largest displacement limit, in units of the reach
+    float own_radius, radius;     // of spheres around the origin with the block's atoms and with all, likewise
+
+    DEVICE_MEMBER SearchRadius(const DeviceData& w, const Region& region, real reach) : reach(reach) {
+        unit = (real)1 / reach;
+        half_skin = (real)(0.5 * w.control->skin);
+        largest_limit = LIMITS_BY_SPECIES ? (float)(unit * half_skin) : 0.0f;
+        own_radius = (float)(unit * region.own_radius);
+        radius = own_radius + 1.01f;
+    }
+
+    // Number by which the entry of an atom in the sketch is lowered: see `NeighborTest`.
+    DEVICE_MEMBER float lowered(const DeviceData& w, Position p) const {
+        const float s = (float)(unit * nearer_by(w, half_skin, (int)p.species));
+        return LIMITS_BY_SPECIES ? s * (1.0f - largest_limit - 0.5f * s) : 0.0f;
+    }
+};
+
+// Numbers that the phases of a block share.
+struct TileBuild {
+    const DeviceData& w;
+    Owned owned;
+    Position origin;
+    SearchRadius search;
+    Sketch sketch;
+    Stage* stage;        // shared memory of this warp for neighbours before they are listed
+    int entry_capacity;  // neighbours of a thread that it can hold
+};
+
+// ---- gathering the tile
+
+// Begins the sketch: ranges of bins for all, dummies everywhere, and then the block's own atoms. `n_excluded` is how
+// many of the atoms that an atom excludes are in the tile so far: here the block's own.
+DEVICE void sketch_own_atoms(const TileBuild& build, const Region& region, real reach2, AtomRange* ranges, int n_ranges,
+                             int* n_excluded) {
+    const DeviceData& w = build.w;
+    const int first = build.owned.first, own = build.owned.count, n_pairs = build.sketch.pairs();
+    for (int k = threadIdx.x; k < n_ranges; k += THREADS) ranges[k] = range_of(w, region, reach2, k);
+    for (int k = threadIdx.x; k < n_pairs; k += THREADS) {
+        // Entry that is near no other.
+        ((uint4*)build.sketch.halves)[k] = {0, 0, 0, to_half(-60000.0f) * 0x10001u};
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; k < own; k += THREADS) {
+        const Position here = w.atoms.built[first + k];
+        const real3 d = difference(w.geometry, here, build.origin);
+        build.sketch.put(DUMMIES + k, d, build.search.unit, build.search.lowered(w, here));
+        int n = 0;
+        each_partner(w, first + k, [&](u32 j) {
+            if (j - first < (u32)own) w.exclusions.tile_index[(size_t)n++ * w.n + first + k] = DUMMIES + j - first;
+        });
+        n_excluded[k] = n;
+    }
+}
+
+// Atom that may belong to the tile. NO_ATOM stands for one of the block's own, and beyond the end of a range.
+struct Candidate { u32 j; Position at; };
+
+// Finds the atoms within reach of the block's own that are in this warp's share of the ranges, and stores as many as
+// there is space for where lists will be staged. Returns how many there are.
+DEVICE int find_candidates(const TileBuild& build, const OwnBounds& bounds, const AtomRange* ranges, int n_ranges,
+                           u32* candidates, int capacity) {
+    const DeviceData& w = build.w;
+    const SearchRadius& search = build.search;
+    const Position* position = w.atoms.built;
+    const int lane = threadIdx.x % 32, first = build.owned.first, own = build.owned.count;
+    int n_found = 0, turn = threadIdx.x / 32;  // pieces of 32 atoms are dealt out in turn
+    for (int s = 0; s < n_ranges; s += 32) {
+        const AtomRange range = s + lane < n_ranges ? ranges[s + lane] : AtomRange{0, 0};
+        const int pieces = (int)(range.count + 31) / 32;
+        const int upto = sum_up_to_lane(pieces), all = __shfl_sync(ALL_LANES, upto, 31);
+        auto candidate_of = [&](int turn) {
+            const int which = __popc(__ballot_sync(ALL_LANES, upto <= turn));
+            const u32 k = 32 * (turn - __shfl_sync(ALL_LANES, upto - pieces, which)) + lane;
+            const u32 start = __shfl_sync(ALL_LANES, range.first, which);
+            const u32 count = __shfl_sync(ALL_LANES, range.count, which);
+            const u32 j = start + min(k, count - 1);
+            return Candidate{k < count && j - first >= (u32)own ? j : NO_ATOM, position[j]};
+        };
+        // The next one is loaded while one is tested.
+        Candidate next = {};
+        if (turn < all) next = candidate_of(turn);
+        while (turn < all) {
+            const Candidate now = next;
+            turn += WARPS;
+            if (turn < all) next = candidate_of(turn);
+            const real3 d = rough_difference(w.geometry, now.at, build.origin);
+            const real nearer = search.reach - nearer_by(w, search.half_skin, (int)now.at.species);
+            const bool within = bounds.within(d, nearer * nearer) && now.j != NO_ATOM;
+            const u32 lanes = __ballot_sync(ALL_LANES, within);
+            const int index = n_found + __popc(lanes & lanes_before());
+            if (within && index < capacity) candidates[index] = now.j;
+            n_found += __popc(lanes);
+        }
+        turn -= all;
+    }
+    return n_found;
+}
+
+// Layout of a tile: index of the first atom that this warp has found, the number of all indices, and the largest
+// number of candidates of a warp.
+struct TileLayout { int index, filled, most_candidates; };
+
+DEVICE TileLayout tile_layout(const int* found) {
+    TileLayout layout = {DUMMIES + TILE_ATOMS, DUMMIES + TILE_ATOMS, 0};
+    for (int k = 0; k < WARPS; k++) {
+        if (k < (int)threadIdx.x / 32) layout.index += found[k];
+        layout.filled += found[k];
+        layout.most_candidates = max(layout.most_candidates, found[k]);
+    }
+    return layout;
+}
+
+// Returns true where a tile's atoms fit the memory that there is, and reports a fault otherwise.
+DEVICE bool tile_fits(const DeviceData& w, const TileLayout& layout, int capacity) {
+    Control* control = w.control;
+    if (layout.filled <= w.tiles.capacity && layout.most_candidates <= capacity) return true;
+    if (threadIdx.x == 0) {
+        if (layout.filled > w.tiles.capacity) {
+            atomicMax(&control->need_tile, layout.filled);
+            report(control, TILE_FULL);
+        } else {
+            atomicMax(&control->need_rows, layout.most_candidates / (32 * (int)sizeof(Stage)) + 1);
+            report(control, ROWS_FULL);
+        }
+    }
+    return false;
+}
+
+// Stores the atoms that this warp has found as atoms of the tile, in memory and in the sketch, and notes where the
+// block's atoms exclude them.
+DEVICE void store_tile_atoms(const TileBuild& build, const TileLayout& layout, const u32* candidates, int n_found,
+                             int* n_excluded) {
+    const DeviceData& w = build.w;
+    Control* control = w.control;
+    const int lane = threadIdx.x % 32, first = build.owned.first, own = build.owned.count, index = layout.index;
+    u32* tile_atoms = w.tiles.atoms + (size_t)blockIdx.x * w.tiles.stride;
+    for (int k = lane; k < n_found + lane; k += 32) {
+        const bool there = k < n_found;
+        const u32 j = candidates[min(k, n_found - 1)];
+        const Position here = w.atoms.built[j];
+        // Exclusions with the block's own atoms are rare.
+        const uint2 range = w.exclusions.fours > 0 ? w.exclusions.partner_range[j] : uint2{NO_ATOM, 0};
+        const bool bound = there && range.x < (u32)(first + own) && range.y >= (u32)first;
+        if (there) {
+            tile_atoms[index - DUMMIES - TILE_ATOMS + k] = j;
+            const real3 d = difference(w.geometry, here, build.origin);
+            build.sketch.put(index + k, d, build.search.unit, build.search.lowered(w, here));
+        }
+        if (__any_sync(ALL_LANES, bound)) {
+            auto exclude = [&](u32 mine) {
+                if (mine - first >= (u32)own) return;
+                const int n = atomicAdd(&n_excluded[mine - first], 1);
+                w.exclusions.tile_index[(size_t)n * w.n + mine] = index + k;
+            };
+            if (bound) each_partner(w, j, exclude);
+            __syncwarp();
+        }
+    }
+    if (threadIdx.x == 0) {
+        if (layout.filled > control->largest_tile) atomicMax(&control->largest_tile, layout.filled);
+        w.tiles.n_atoms[blockIdx.x] = layout.filled - DUMMIES - TILE_ATOMS;
+        w.tiles.origin[blockIdx.x] = build.origin;
+    }
+}
