@@ -398,7 +398,7 @@ fn velocities_are_rescaled_when_it_is_due() {
             host.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             host.kick(0.5 * batch.timestep);
             if let Thermostat::Rescale(rescale) = &mut thermostats[1]
-                && rescale.is_due(step)
+                && Thermostat::Rescale(rescale.clone()).schedule().is_due(step)
             {
                 let kinetic = host.kinetic().energy();
                 host.scale_velocities(rescale.scale(kinetic));

@@ -60,13 +60,17 @@ pub enum WarningKind {
     Timestep,
     /// The barostat holds another pressure than the one that is printed.
     Barostat,
+    /// The thermostat samples no ensemble.
+    Ensemble,
 }
 
 impl WarningKind {
     /// Whether it is found before the first step.
     pub fn is_foreseen(self) -> bool {
         match self {
-            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat => true,
+            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat | WarningKind::Ensemble => {
+                true
+            }
             WarningKind::Drift
             | WarningKind::NotSettled
             | WarningKind::FewSamples

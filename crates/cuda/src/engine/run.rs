@@ -6,7 +6,7 @@ use crate::dissipative::PairThermostat;
 use crate::kernels::PairAlgorithm;
 use crate::step_graph::{KINETIC, StepGraphs, VIRIAL, slots_per_look, slots_serve};
 use crate::thermostat::{self, Acts, ScalingThermostat};
-use jostle_core::thermostat::Dissipative;
+use jostle_core::thermostat::{AtomNoise, Dissipative};
 use jostle_core::{Backend, Error, Evaluate, Result, Sample, StepBatch, Thermostat};
 use std::time::Instant;
 
@@ -20,14 +20,8 @@ impl Cuda {
         batch: &StepBatch,
         thermostat: &mut Thermostat,
     ) -> Result<Vec<Sample>> {
-        let (decay, thermal_energy) = match thermostat {
-            Thermostat::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
-            Thermostat::Isolated
-            | Thermostat::Rescale(_)
-            | Thermostat::NoseHoover(_)
-            | Thermostat::Bussi(_)
-            | Thermostat::Dissipative(_) => (1.0, 0.0),
-        };
+        let without = AtomNoise { decay: 1.0, thermal_energy: 0.0 };
+        let AtomNoise { decay, thermal_energy } = thermostat.noise().unwrap_or(without);
         self.take_fault()?;
         if batch.steps == 0 {
             return Ok(Vec::new());
@@ -201,7 +195,7 @@ impl Cuda {
 
     /// Prepares friction and noise of pairs, or sees to it that there are none.
     fn prepare_pair_thermostat(&mut self, thermostat: &Thermostat) -> Result<()> {
-        let wanted = if let Thermostat::Dissipative(pairs) = thermostat { Some(pairs) } else { None };
+        let wanted = thermostat.pair_noise();
         if self.pair_thermostat.as_ref().and_then(|pairs| pairs.thermostat.as_ref()) != wanted {
             self.graphs = None;
             // Friction and noise go over lists of atoms, too.

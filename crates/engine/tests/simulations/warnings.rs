@@ -245,7 +245,7 @@ fn fluid(term: PairTerm, stages: &[StageInput]) -> SimulationBuilder {
 /// temperature: both are told, in the log, too, and are errors where nothing may be doubtful.
 #[test]
 fn heating_is_told() {
-    let idle = ThermostatInput::Rescale { temperature: 2.4, every: 1_000_000 };
+    let idle = ThermostatInput::rescale(2.4, 1_000_000);
     let drifting = StageInput::dynamics("drifting", 2000, 0.025).thermo(10);
     let cold = StageInput::dynamics("cold", 2000, 0.004).thermo(10).thermostat(idle);
     let sound = StageInput::dynamics("sound", 20_000, 0.004).thermo(10);
@@ -279,7 +279,7 @@ fn heating_is_told() {
 /// the tail is corrected for, and under barostats that go by the virial.
 #[test]
 fn barostats_and_jumps() {
-    let thermostat = ThermostatInput::Langevin { temperature: 1.2, friction: 1.0 };
+    let thermostat = ThermostatInput::langevin(1.2, 1.0);
     let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 5 };
     let moving = Barostat::MartynaTobiasKlein { pressure: 1.0, time: 2.0, every: 2 };
     let plain = || core(Truncation::Plain);

@@ -291,6 +291,10 @@ impl Reader<'_> {
                 let table = item.get_ref().as_table().ok_or_else(wrong)?;
                 Value::Table(self.variant(key, table, span, variants)?)
             }
+            Kind::OneOf(variants) => {
+                let table = item.get_ref().as_table().ok_or_else(wrong)?;
+                Value::Table(self.variant(key, table, span, variants())?)
+            }
             Kind::Several(variants) => {
                 let items = item.get_ref().as_array().ok_or_else(wrong)?;
                 let tables = items.iter().map(|t| match t.get_ref().as_table() {
@@ -547,6 +551,7 @@ impl Reader<'_> {
                 Some(v) => format!("{{ kind = \"{}\", ... }}", v.name),
                 None => "{ }".into(),
             },
+            Kind::OneOf(variants) => self.example(Kind::Variants(variants())),
             Kind::Several(variants) => format!("[{}]", self.example(Kind::Variants(variants()))),
             Kind::Tables(_) | Kind::Named(_) => "{ ... }".into(),
             Kind::Numbers => "{ kappa = 0.5 }".into(),
@@ -617,6 +622,7 @@ pub(super) fn what(kind: Kind) -> &'static str {
         Kind::Names => "a list of names in quotes",
         Kind::Table(_)
         | Kind::Variants(_)
+        | Kind::OneOf(_)
         | Kind::Named(_)
         | Kind::Pairs
         | Kind::Types(_)

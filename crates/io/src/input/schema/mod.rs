@@ -106,6 +106,8 @@ pub enum Kind {
     Table(&'static Section),
     /// A table whose `kind` says which keys it has.
     Variants(&'static [Variant]),
+    /// Such a table, whose kinds come from a registry.
+    OneOf(fn() -> &'static [Variant]),
     /// A list of such tables.
     Several(fn() -> &'static [Variant]),
     /// Tables one after the other: `[[force]]`.
@@ -337,8 +339,6 @@ const ACCELERATION: &[Dimension] = &[Dimension { length: 1, time: -2, ..Dimensio
 const ELECTRIC: &[Dimension] = &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
 /// Force per length.
 pub(super) const STIFFNESS: &[Dimension] = &[Dimension { length: -2, energy: 1, ..Dimension::NUMBER }];
-/// Force per velocity.
-const DRAG: &[Dimension] = &[Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }];
 const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];
 /// A bare number is the first.
 const DENSITY: &[Dimension] = &[Dimension::NUMBER_DENSITY, Dimension::MASS_DENSITY];
