@@ -1,27 +1,24 @@
 // Thermostats that scale all velocities, without the host. The kinetic energy is that of the drift which has
 // just been made; the factors that follow from it are applied by whoever moves atoms.
 //
-// The generated source in front of this says THERMOSTAT, the kind, how many THERMOSTAT_CONSTANTS and
-// THERMOSTAT_VARIABLES it has, and
+// The generated source in front of this is made from the thermostat's description in jostle_core: 1 or 0 for
+// random THERMOSTAT_DEVIATES, the numbers of THERMOSTAT_CONSTANTS and THERMOSTAT_VARIABLES it has, and
 //     void thermostat_update(const double* in, double* out)
-// from {kinetic energy, a, b, constants, variables} to {factor after the drift, heat, variables}, and
+// from {kinetic energy, time step, two deviates, constants, variables} to {factor after the drift, heat,
+// variables}, and
 //     void thermostat_before_drift(const double* in, double* out)
-// from {time, variables} to {factor before the next one, variables}. For Nose-Hoover chains a is the
-// time, for Bussi's thermostat a and b are random deviates.
+// from {time step, variables} to {factor before the next drift, variables}.
 
 // What is where in w.thermostat, after the factors for velocities. From THERMOSTAT_HEAT to before
 // the constants it changes from step to step.
 enum {
-    THERMOSTAT_EVERY = THERMOSTAT_BEFORE + 1,  // rescaling: steps from one to the next,
+    THERMOSTAT_EVERY = THERMOSTAT_BEFORE + 1,  // steps from one scaling to the next,
     THERMOSTAT_START,    // and the step after which they count
     THERMOSTAT_HEAT,
     THERMOSTAT_VARIABLE,
     THERMOSTAT_CONSTANT = THERMOSTAT_VARIABLE + THERMOSTAT_VARIABLES,
     THERMOSTAT_ROW = THERMOSTAT_CONSTANT - THERMOSTAT_HEAT,
 };
-
-// Kinds of thermostats.
-enum { THERMOSTAT_RESCALE, THERMOSTAT_BUSSI, THERMOSTAT_NOSE_HOOVER };
 
 enum { THERMOSTAT_THREADS = SUM_THREADS };
 
@@ -30,11 +27,13 @@ enum { THERMOSTAT_THREADS = SUM_THREADS };
 enum { THERMOSTAT_SUMS = REPRODUCIBLE ? 3 : 1 };
 
 // The thermostat moves on.
-DEVICE void update(double* thermostat, double kinetic, double a, double b) {
-    double in[3 + THERMOSTAT_CONSTANTS + THERMOSTAT_VARIABLES] = {kinetic, a, b}, out[2 + THERMOSTAT_VARIABLES];
-    for (int k = 0; k < THERMOSTAT_CONSTANTS; k++) in[3 + k] = thermostat[THERMOSTAT_CONSTANT + k];
+DEVICE void update(double* thermostat, double kinetic, double timestep, double a, double b) {
+    enum { GIVEN = 4 };
+    double in[GIVEN + THERMOSTAT_CONSTANTS + THERMOSTAT_VARIABLES] = {kinetic, timestep, a, b};
+    double out[2 + THERMOSTAT_VARIABLES];
+    for (int k = 0; k < THERMOSTAT_CONSTANTS; k++) in[GIVEN + k] = thermostat[THERMOSTAT_CONSTANT + k];
     for (int k = 0; k < THERMOSTAT_VARIABLES; k++)
-        in[3 + THERMOSTAT_CONSTANTS + k] = thermostat[THERMOSTAT_VARIABLE + k];
+        in[GIVEN + THERMOSTAT_CONSTANTS + k] = thermostat[THERMOSTAT_VARIABLE + k];
     thermostat_update(in, out);
     thermostat[THERMOSTAT_AFTER] = out[0];
     thermostat[THERMOSTAT_HEAT] += out[1];
@@ -46,15 +45,13 @@ DEVICE void after_drift(const DeviceData& w, double kinetic, i64 drifts) {
     const Motion& motion = w.control->motion;
     const i64 done = motion.drift < motion.timestep ? drifts / 2 : drifts;
     const u64 step = motion.first_step + done - 1;
-    if (THERMOSTAT == THERMOSTAT_NOSE_HOOVER) {
-        update(w.thermostat, kinetic, motion.timestep, 0.0);
-    } else if (THERMOSTAT == THERMOSTAT_BUSSI) {
-        update(w.thermostat, kinetic, w.deviates[2 * (done - 1)], w.deviates[2 * (done - 1) + 1]);
-    } else if ((step - (u64)w.thermostat[THERMOSTAT_START]) % (u64)w.thermostat[THERMOSTAT_EVERY] == 0) {
-        update(w.thermostat, kinetic, 0.0, 0.0);
-    } else {
+    if ((step - (u64)w.thermostat[THERMOSTAT_START]) % (u64)w.thermostat[THERMOSTAT_EVERY] != 0) {
         w.thermostat[THERMOSTAT_AFTER] = 1.0;
+        return;
     }
+    const double* deviates = w.deviates + 2 * (done - 1);
+    const double a = THERMOSTAT_DEVIATES ? deviates[0] : 0.0, b = THERMOSTAT_DEVIATES ? deviates[1] : 0.0;
+    update(w.thermostat, kinetic, motion.timestep, a, b);
 }
 
 // And before the first drift of the next.

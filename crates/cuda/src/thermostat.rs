@@ -8,120 +8,75 @@ use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::arithmetic::greatest_common_divisor;
-use jostle_core::thermostat::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
+use jostle_core::thermostat::{Known, SubStep, around_forces, heat_of_scaling};
 use jostle_core::{Precision, Real, Result, StepBatch, Thermostat};
 
 /// What comes before the thermostat's variables in its array, and what its row of totals begins with.
 const FIRST_VARIABLE: usize = 5;
 const HEAT: usize = 4;
 
-/// The numbers of a thermostat: constants, and what changes from step to step.
-struct Numbers {
-    kind: &'static str,
-    constants: Vec<f64>,
-    variables: Vec<f64>,
-}
-
-fn numbers(thermostat: &Thermostat) -> Option<Numbers> {
-    let numbers = |kind, constants, variables| Some(Numbers { kind, constants, variables });
-    match thermostat {
-        Thermostat::Isolated | Thermostat::Langevin(_) | Thermostat::Dissipative(_) => None,
-        Thermostat::Rescale(b) => numbers("THERMOSTAT_RESCALE", vec![b.target.kinetic_energy()], vec![]),
-        Thermostat::Bussi(b) => numbers("THERMOSTAT_BUSSI", vec![b.target.thermal_energy, b.decay], vec![]),
-        Thermostat::NoseHoover(b) => {
-            let mut constants = vec![b.target.thermal_energy, b.target.degrees_of_freedom as f64];
-            constants.extend(&b.mass);
-            numbers("THERMOSTAT_NOSE_HOOVER", constants, [b.position.as_slice(), &b.velocity].concat())
-        }
-    }
-}
-
 /// What `kernels/thermostat.cu` needs in front; `None` for thermostats that do not scale velocities.
 pub fn source(thermostat: &Thermostat) -> Option<String> {
-    let Numbers { kind, constants, variables } = numbers(thermostat)?;
-    let (n, m) = (constants.len(), variables.len());
-    let update = scalar_function_as_on_host("thermostat_update", 3 + n + m, |input| {
-        let (kinetic, a, b) = (input[0], input[1], input[2]);
-        let (constants, variables) = input[3..].split_at(n);
-        let scaled = |factor: Recorder| vec![factor, heat_of_scaling(factor, kinetic)];
-        match thermostat {
-            Thermostat::Isolated | Thermostat::Langevin(_) | Thermostat::Dissipative(_) => Vec::new(),
-            Thermostat::Rescale(_) => scaled(rescale_factor(kinetic, constants[0])),
-            Thermostat::Bussi(_) => scaled(bussi_factor(kinetic, constants[0], constants[1], a, b)),
-            Thermostat::NoseHoover(_) => {
-                let (mut position, mut velocity) = (variables[..m / 2].to_vec(), variables[m / 2..].to_vec());
-                let mut chain = Chain {
-                    thermal_energy: constants[0],
-                    degrees_of_freedom: constants[1],
-                    mass: &constants[2..],
-                    position: &mut position,
-                    velocity: &mut velocity,
-                };
-                chain.push(kinetic, a);
-                let factor = chain.drag(Recorder::lit(0.5) * a);
-                [vec![factor, Recorder::lit(0.0)], position, velocity].concat()
-            }
-        }
+    if !thermostat.scales_velocities() {
+        return None;
+    }
+    let (n, m) = (thermostat.constants().len(), thermostat.variables().len());
+    let counts_heat = thermostat.clone().counted_heat().is_some();
+    let update = scalar_function_as_on_host("thermostat_update", 4 + n + m, |input| {
+        let (kinetic, timestep, deviates) = (input[0], input[1], [input[2], input[3]]);
+        let (constants, variables) = input[4..].split_at(n);
+        let mut variables = variables.to_vec();
+        let known = Known { kinetic, timestep, deviates, constants };
+        let factor = thermostat.factor_by_kinetic(&known, &mut variables);
+        let heat = if counts_heat { heat_of_scaling(factor, kinetic) } else { Recorder::lit(0.0) };
+        [vec![factor, heat], variables].concat()
     });
     let before_drift = scalar_function_as_on_host("thermostat_before_drift", 1 + m, |input| {
-        let (time, variables) = (input[0], &input[1..]);
-        let (mut position, velocity) = (variables[..m / 2].to_vec(), variables[m / 2..].to_vec());
-        let factor = match thermostat {
-            Thermostat::NoseHoover(_) => drag(&mut position[0], velocity[0], Recorder::lit(0.5) * time),
-            _ => Recorder::lit(1.0),
+        let mut variables = input[1..].to_vec();
+        let factor = match thermostat.step().contains(&SubStep::ScaleByState) {
+            true => thermostat.factor_by_state(input[0], &mut variables),
+            false => Recorder::lit(1.0),
         };
-        [vec![factor], position, velocity].concat()
+        [vec![factor], variables].concat()
     });
+    let deviates = i32::from(thermostat.deviates(0, 0).is_some());
     Some(format!(
-        "#define THERMOSTAT {kind}\n#define THERMOSTAT_CONSTANTS {n}\n#define THERMOSTAT_VARIABLES {m}\n{update}{before_drift}"
+        "#define THERMOSTAT_DEVIATES {deviates}\n#define THERMOSTAT_CONSTANTS {n}\n#define THERMOSTAT_VARIABLES {m}\n{update}{before_drift}"
     ))
 }
 
 /// The thermostat's array on the device; empty for thermostats that do not scale velocities.
 fn state(thermostat: &Thermostat) -> Vec<f64> {
-    let Some(Numbers { constants, variables, .. }) = numbers(thermostat) else { return Vec::new() };
-    let (every, start) = match thermostat {
-        Thermostat::Rescale(b) => (b.every as f64, b.start as f64),
-        _ => (1.0, 0.0),
-    };
-    let heat = match thermostat {
-        Thermostat::Rescale(b) => b.heat,
-        Thermostat::Bussi(b) => b.heat,
-        _ => 0.0,
-    };
-    [vec![1.0, 1.0, every, start, heat], variables, constants].concat()
+    if !thermostat.scales_velocities() {
+        return Vec::new();
+    }
+    let schedule = thermostat.schedule();
+    let heat = thermostat.clone().counted_heat().map_or(0.0, |heat| *heat);
+    let numbers = [thermostat.variables(), thermostat.constants()].concat();
+    [vec![1.0, 1.0, schedule.every as f64, schedule.start as f64, heat], numbers].concat()
 }
 
 /// How many numbers of a thermostat change from step to step: what a row of totals has of it.
 fn row_length(thermostat: &Thermostat) -> usize {
-    numbers(thermostat).map_or(0, |n| n.variables.len() + FIRST_VARIABLE - HEAT)
+    match thermostat.scales_velocities() {
+        true => thermostat.variables().len() + FIRST_VARIABLE - HEAT,
+        false => 0,
+    }
 }
 
 /// Takes over what has changed, from a row of totals.
 pub fn take_over(thermostat: &mut Thermostat, row: &[f64]) {
-    let variables = &row[(FIRST_VARIABLE - HEAT).min(row.len())..];
-    match thermostat {
-        Thermostat::Isolated | Thermostat::Langevin(_) | Thermostat::Dissipative(_) => {}
-        Thermostat::Rescale(b) => b.heat = row[0],
-        Thermostat::Bussi(b) => b.heat = row[0],
-        Thermostat::NoseHoover(b) => {
-            let links = b.mass.len();
-            b.position.copy_from_slice(&variables[..links]);
-            b.velocity.copy_from_slice(&variables[links..2 * links]);
-        }
+    let [counted, variables @ ..] = row else { return };
+    thermostat.set_variables(variables);
+    if let Some(heat) = thermostat.counted_heat() {
+        *heat = *counted;
     }
 }
 
 /// The random deviates of every step of a batch, two each; empty for thermostats without.
 fn deviates(thermostat: &Thermostat, batch: &StepBatch) -> Vec<f64> {
-    let Thermostat::Bussi(bussi) = thermostat else { return Vec::new() };
     let steps = batch.first_step..batch.first_step + batch.steps;
-    steps
-        .flat_map(|step| {
-            let deviates = bussi.deviates(batch.seed, step);
-            [deviates.first, deviates.others]
-        })
-        .collect()
+    steps.map_while(|step| thermostat.deviates(batch.seed, step)).flatten().collect()
 }
 
 /// A thermostat that scales velocities, in device memory, with the kernels that find by how much.
@@ -150,9 +105,13 @@ pub enum Acts {
 impl Acts {
     /// Those of a thermostat in a batch whose samples are `steps` apart.
     pub fn of(thermostat: &Thermostat, batch: &StepBatch, steps: u64) -> Self {
-        let Thermostat::Rescale(rescale) = thermostat else { return Acts::AroundDrifts };
-        let made = batch.first_step.saturating_sub(1).saturating_sub(rescale.start);
-        Acts::AtEnds([rescale.every, made].into_iter().fold(steps, greatest_common_divisor))
+        let (_, after_forces) = around_forces(thermostat.step());
+        if !after_forces.contains(&SubStep::ScaleByKinetic) {
+            return Acts::AroundDrifts;
+        }
+        let schedule = thermostat.schedule();
+        let made = batch.first_step.saturating_sub(1).saturating_sub(schedule.start);
+        Acts::AtEnds([schedule.every, made].into_iter().fold(steps, greatest_common_divisor))
     }
 }
 

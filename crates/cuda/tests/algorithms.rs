@@ -399,7 +399,7 @@ fn velocities_are_rescaled_when_it_is_due() {
             host.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             host.kick(0.5 * batch.timestep).unwrap();
             if let Thermostat::Rescale(rescale) = &mut thermostats[1]
-                && rescale.is_due(step)
+                && Thermostat::Rescale(rescale.clone()).schedule().is_due(step)
             {
                 let kinetic = host.kinetic().unwrap().energy();
                 host.scale_velocities(rescale.scale(kinetic)).unwrap();

@@ -31,7 +31,7 @@
 //!
 //! let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
 //! let (sender, seen) = channel();
-//! let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.5 };
+//! let bussi = ThermostatInput::bussi(1.0, 0.5);
 //! let mut simulation = Simulation::builder(UnitSystem::Lj, system)
 //!     .force(lj)
 //!     .stage(StageInput::dynamics("equilibrate", 200, 0.005).thermostat(bussi))

@@ -174,9 +174,11 @@ impl Scales {
         volume: f64,
         units: UnitSystem,
     ) -> Vec<Warning> {
-        let Action::Dynamics { timestep, .. } = &stage.action else { return Vec::new() };
+        let Action::Dynamics { timestep, thermostat, .. } = &stage.action else { return Vec::new() };
         let mut found = self.timestep(&stage.name, *timestep, temperature, units);
         found.extend(self.barostat(stage, temperature, volume, units));
+        let caution = thermostat.and_then(|thermostat| thermostat.kind.caution());
+        found.extend(caution.map(|message| Warning::new(WarningKind::Ensemble, &stage.name, message)));
         found
     }
 

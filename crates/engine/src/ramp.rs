@@ -188,7 +188,7 @@ mod tests {
     /// and equally high, and there are not too many.
     #[test]
     fn ramps_lead_from_the_first_to_the_last_value() {
-        let bussi = ThermostatInput::Bussi { temperature: 10.0, period: 1.0 };
+        let bussi = ThermostatInput::bussi(10.0, 1.0);
         for (steps, long_range) in [(2, 1), (3, 1), (24, 1), (99, 1), (1000, 2), (9_999, 3), (123_456, 4)] {
             let steps = steps - steps % long_range;
             let stage = StageInput::dynamics("s", steps, 0.1).thermostat(bussi).ramp_temperature(300.0);

@@ -131,13 +131,17 @@ pub enum WarningKind {
     Timestep,
     /// The barostat holds another pressure than the one that is printed.
     Barostat,
+    /// The thermostat samples no ensemble.
+    Ensemble,
 }
 
 impl WarningKind {
     /// True for rules that need no step.
     pub fn is_foreseen(self) -> bool {
         match self {
-            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat => true,
+            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat | WarningKind::Ensemble => {
+                true
+            }
             WarningKind::Drift
             | WarningKind::NotSettled
             | WarningKind::FewSamples

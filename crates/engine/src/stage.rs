@@ -17,13 +17,13 @@ use crate::thermo::AtomMotion;
 use crate::thermostat::{from_input, momentum};
 use crate::warnings::{Aging, Evidence};
 use jostle_core::quantity::unit_name;
-use jostle_core::thermostat::NoseHoover;
+use jostle_core::thermostat::{Lowest, ThermostatKind};
 use jostle_core::{
     Backend, Dimension, Error, Evaluate, Molecules, Result, Sample, SimBox, StepBatch, Thermostat, Topology,
     UnitSystem, Vec3,
 };
 use jostle_io::input::NamedChoice;
-use jostle_io::input::model::{self, Action, StageInput, ThermostatInput};
+use jostle_io::input::model::{self, Action, StageInput};
 use serde::{Deserialize, Serialize};
 
 /// The state of a stage between two steps.
@@ -325,7 +325,7 @@ impl StageRun {
             return Err(Error::input(message).hint("wait for a stage that holds one temperature"));
         }
         // A chain has masses in proportion to its temperature.
-        let chain = matches!(thermostat, Thermostat::NoseHoover(_))
+        let chain = thermostat.kind().map(ThermostatKind::lowest) == Some(Lowest::AboveZero)
             || self.barostat.as_ref().is_some_and(BarostatState::has_chain);
         let least = if chain { f64::MIN_POSITIVE } else { 0.0 };
         if !(temperature >= least && temperature.is_finite()) {
@@ -372,11 +372,13 @@ pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Resu
     if topology.constraints.is_empty() && topology.virtual_sites.is_empty() {
         return Ok(());
     }
+    if let Action::Dynamics { thermostat: Some(thermostat), .. } = stage.action
+        && let Some(subject) = thermostat.kind.against_constraints()
+    {
+        return Err(Error::input(format!("{subject} do not keep constraints or virtual sites"))
+            .hint("choose another thermostat"));
+    }
     match stage.action {
-        Action::Dynamics { thermostat: Some(ThermostatInput::Dissipative { .. }), .. } => Err(Error::input(
-            "friction and noise between pairs of atoms do not keep constraints or virtual sites",
-        )
-        .hint("choose another thermostat")),
         Action::Dynamics { .. } if stage.deformation.is_some() => {
             Err(Error::input("a box that is deformed does not keep constraints or virtual sites")
                 .hint("leave out deform"))
@@ -421,40 +423,17 @@ pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
         }
         Action::Dynamics { timestep, thermostat, .. } => {
             positive("timestep", timestep)?;
-            if let Some([_, last]) = stage.temperatures() {
-                match thermostat {
-                    Some(ThermostatInput::NoseHoover { .. }) => positive("temperature", last)?,
-                    _ => temperature(last)?,
-                }
+            let Some(thermostat) = thermostat else { return Ok(()) };
+            let temperature = |value: f64| match thermostat.kind.lowest() {
+                Lowest::AboveZero => positive("temperature", value),
+                Lowest::Zero => temperature(value),
+            };
+            temperature(stage.final_temperature.unwrap_or(thermostat.temperature))?;
+            for (parameter, value) in thermostat.each() {
+                positive(parameter.name, value)?;
             }
-            match thermostat {
-                None => Ok(()),
-                Some(ThermostatInput::Rescale { temperature: t, every }) => {
-                    positive("every", every as f64)?;
-                    temperature(t)
-                }
-                Some(ThermostatInput::Langevin { temperature: t, friction }) => {
-                    positive("friction", friction)?;
-                    temperature(t)
-                }
-                Some(ThermostatInput::Dissipative { temperature: t, friction, cutoff }) => {
-                    positive("friction", friction)?;
-                    positive("cutoff", cutoff)?;
-                    temperature(t)
-                }
-                Some(ThermostatInput::NoseHoover { temperature: t, period, chain }) => {
-                    positive("period", period)?;
-                    positive("chain", chain as f64)?;
-                    NoseHoover::check(period, timestep)?;
-                    NoseHoover::check_links(chain)?;
-                    // Its masses are proportional to the temperature.
-                    positive("temperature", t)
-                }
-                Some(ThermostatInput::Bussi { temperature: t, period }) => {
-                    positive("period", period)?;
-                    temperature(t)
-                }
-            }
+            thermostat.check(timestep).map_err(|(_, refused)| refused)?;
+            temperature(thermostat.temperature)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One time step.
 
-use crate::thermostat::{after_drift, before_drift, end_step};
+use SubStep::*;
+use jostle_core::thermostat::{SubStep, with_contact_friction};
 use jostle_core::{Backend, ClosingKick, Evaluate, NoiseKey, Result, Thermostat};
 
 /// Number and length of a step, and the seed of its random numbers.
@@ -16,13 +17,8 @@ pub struct StepContext {
     pub long_range_weight: f64,
 }
 
-/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a thermostat that scales velocities when atoms
-/// have moved or, where it is noise on atoms or between them, in the middle of that (BAOAB; Leimkuhler and
-/// Matthews 2013), as is the friction of grains. Constraints are satisfied after every drift and, by
-/// velocities, after every kick that ends a step (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). After
-/// noise they need not be: what RATTLE would take is along the distances before a drift, as is what is made
-/// up for after it, so that atoms come to the same places, and by these to the same velocities. The forces at
-/// the start of the step are those of the last evaluation.
+/// One step: the sub-steps of the thermostat ([`Thermostat::step`]), one after the other, by the operations of
+/// the device. The forces at its start are those of the last evaluation.
 ///
 /// # Errors
 /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
@@ -32,52 +28,76 @@ pub fn step(
     context: &StepContext,
     evaluate: Evaluate,
 ) -> Result<()> {
+    let with_contacts;
+    let mut sub_steps = match backend.has_contacts() {
+        false => thermostat.step(),
+        true => {
+            with_contacts = with_contact_friction(thermostat.step());
+            &with_contacts
+        }
+    };
     let dt = context.timestep;
     let mut closing = ClosingKick { time: 0.5 * dt, drift: dt };
-    match thermostat {
-        Thermostat::Langevin(langevin) => {
-            let noise = NoiseKey { seed: context.seed, step: context.step };
-            backend.kick(0.5 * dt)?;
-            backend.drift(0.5 * dt)?;
-            backend.constrain_positions(0.5 * dt)?;
-            backend.ornstein_uhlenbeck(langevin.decay, langevin.thermal_energy, noise)?;
-            backend.drift(0.5 * dt)?;
-            backend.constrain_positions(0.5 * dt)?;
-            closing.drift = 0.5 * dt;
-        }
-        Thermostat::Dissipative(pairs) => {
-            let noise = NoiseKey { seed: context.seed, step: context.step };
-            backend.kick(0.5 * dt)?;
-            backend.drift(0.5 * dt)?;
-            backend.update_neighbors()?;
-            backend.apply_dpd_thermostat(pairs, noise)?;
-            backend.drift(0.5 * dt)?;
-        }
-        _ if backend.has_contacts() => {
-            backend.kick(0.5 * dt)?;
-            before_drift(thermostat, backend, dt)?;
-            backend.drift(0.5 * dt)?;
-            backend.update_neighbors()?;
-            backend.apply_contact_friction(dt)?;
-            backend.drift(0.5 * dt)?;
-        }
-        Thermostat::NoseHoover(_) => {
-            backend.kick(0.5 * dt)?;
-            before_drift(thermostat, backend, dt)?;
-            backend.drift(dt)?;
-            backend.constrain_positions(dt)?;
-        }
-        _ => {
-            backend.kick_drift(dt)?;
-            backend.constrain_positions(dt)?;
-        }
+    while let [first, rest @ ..] = sub_steps {
+        sub_steps = match sub_steps {
+            // In one pass over the atoms, where the device can.
+            [Kick, Drift(1.0), rest @ ..] => {
+                backend.kick_drift(dt)?;
+                closing.drift = dt;
+                rest
+            }
+            _ => {
+                sub_step(backend, thermostat, context, evaluate, *first, &mut closing)?;
+                rest
+            }
+        };
     }
-    after_drift(thermostat, backend, context)?;
-    backend.update_neighbors()?;
-    evaluate_forces(backend, evaluate, context.long_range_weight, Some(closing))?;
-    backend.kick(0.5 * dt)?;
-    backend.constrain_velocities(Some(closing))?;
-    end_step(thermostat, backend, context)
+    Ok(())
+}
+
+/// One sub-step by the operations of the device. `closing` is the kick that is to end the step, with the drift
+/// made last.
+fn sub_step(
+    backend: &mut dyn Backend,
+    thermostat: &mut Thermostat,
+    context: &StepContext,
+    evaluate: Evaluate,
+    sub_step: SubStep,
+    closing: &mut ClosingKick,
+) -> Result<()> {
+    let dt = context.timestep;
+    let key = NoiseKey { seed: context.seed, step: context.step };
+    match sub_step {
+        Kick => backend.kick(0.5 * dt)?,
+        Drift(part) => {
+            closing.drift = part * dt;
+            backend.drift(closing.drift)?;
+        }
+        ConstrainPositions => backend.constrain_positions(closing.drift)?,
+        ScaleByState => backend.scale_velocities(thermostat.scale_by_state(dt))?,
+        ScaleByKinetic => {
+            if thermostat.schedule().is_due(context.step) {
+                let kinetic = backend.kinetic()?.energy();
+                let deviates = thermostat.deviates(context.seed, context.step);
+                backend.scale_velocities(thermostat.scale_by_kinetic(kinetic, dt, deviates))?;
+            }
+        }
+        Noise => {
+            if let Some(noise) = thermostat.noise() {
+                backend.ornstein_uhlenbeck(noise.decay, noise.thermal_energy, key)?;
+            }
+        }
+        PairNoise => {
+            if let Some(pairs) = thermostat.pair_noise() {
+                backend.apply_dpd_thermostat(pairs, key)?;
+            }
+        }
+        ContactFriction => backend.apply_contact_friction(dt)?,
+        UpdateNeighbors => backend.update_neighbors()?,
+        EvaluateForces => evaluate_forces(backend, evaluate, context.long_range_weight, Some(*closing))?,
+        ConstrainVelocities => backend.constrain_velocities(Some(*closing))?,
+    }
+    Ok(())
 }
 
 /// Evaluates forces with this weight of long-range forces. Energies and virial take long-range forces at

@@ -1,7 +1,6 @@
-use super::{Target, heat_of_scaling};
-use crate::Real;
+use super::*;
+use crate::Dimension;
 use crate::random::{Purpose, Stream};
-use serde::{Deserialize, Serialize};
 
 /// Stochastic velocity rescaling (G. Bussi, D. Donadio, M. Parrinello, J. Chem. Phys. 126 (2007)
 /// 014101): the kinetic energy does the random walk that has the canonical distribution as its
@@ -34,6 +33,62 @@ impl Bussi {
         let factor = bussi_factor(kinetic, self.target.thermal_energy, self.decay, first, others);
         self.heat += heat_of_scaling(factor, kinetic);
         factor
+    }
+}
+
+impl ThermostatMethod for Bussi {
+    const KIND: &'static str = "bussi";
+    const ABOUT: &'static str =
+        "stochastic velocity rescaling: right ensemble, little disturbance (Bussi 2007)";
+    const LISTED: u8 = 1;
+    const PARAMETERS: &'static [Parameter] = &[Parameter {
+        name: "period",
+        quantity: Quantity::Measured(Dimension::TIME),
+        absent: PERIODS,
+        about: "relaxation time",
+        example: 0.1,
+    }];
+    const STEP: &'static [SubStep] = SCALED_AFTER_DRIFT;
+
+    fn begin(parameters: &[f64], stage: &Conditions) -> Self {
+        Bussi::new(stage.target, parameters[0], stage.timestep)
+    }
+
+    fn thermal_energy(&self) -> f64 {
+        self.target.thermal_energy
+    }
+
+    fn set_thermal_energy(&mut self, thermal_energy: f64) {
+        self.target.thermal_energy = thermal_energy;
+    }
+
+    fn heat(&self) -> Option<f64> {
+        Some(self.heat)
+    }
+
+    fn deviates(&self, seed: u64, step: u64) -> Option<[f64; 2]> {
+        let Deviates { first, others } = Bussi::deviates(self, seed, step);
+        Some([first, others])
+    }
+
+    fn constants(&self) -> Vec<f64> {
+        vec![self.target.thermal_energy, self.decay]
+    }
+
+    fn counted_heat(&mut self) -> Option<&mut f64> {
+        Some(&mut self.heat)
+    }
+
+    fn factor_by_kinetic<R: Real>(known: &Known<R>, _variables: &mut [R]) -> R {
+        let [first, others] = known.deviates;
+        bussi_factor(known.kinetic, known.constants[0], known.constants[1], first, others)
+    }
+}
+
+impl ThermostatInput {
+    /// Stochastic velocity rescaling, see [`Bussi`]; `period` is its relaxation time.
+    pub const fn bussi(temperature: f64, period: f64) -> Self {
+        ThermostatInput::new(ThermostatKind::Bussi, temperature, [period, 0.0, 0.0])
     }
 }
 

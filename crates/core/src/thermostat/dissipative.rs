@@ -1,6 +1,6 @@
+use super::*;
 use crate::random::{Purpose, Stream};
-use crate::{NoiseKey, Real};
-use serde::{Deserialize, Serialize};
+use crate::{Dimension, NoiseKey};
 
 /// Dissipative particle dynamics: pairs of atoms that are near feel friction and noise along the
 /// line between them, so that momentum is conserved and hydrodynamics is right.
@@ -34,6 +34,58 @@ impl Dissipative {
     /// Changes k_B T; friction stays.
     pub fn set_thermal_energy(&mut self, thermal_energy: f64) {
         self.noise = (2.0 * self.friction * thermal_energy).sqrt();
+    }
+}
+
+impl ThermostatMethod for Dissipative {
+    const KIND: &'static str = "dpd";
+    const ABOUT: &'static str =
+        "friction and noise between atoms that are near (dissipative particle dynamics): conserves momentum";
+    const LISTED: u8 = 4;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "friction",
+            quantity: Quantity::Measured(Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }),
+            absent: Absent::Refused,
+            about: "friction: force per velocity",
+            example: 4.5,
+        },
+        Parameter {
+            name: "cutoff",
+            quantity: Quantity::Measured(Dimension::LENGTH),
+            absent: Absent::Refused,
+            about: "where it ends",
+            example: 1.5,
+        },
+    ];
+    const STEP: &'static [SubStep] = PAIR_NOISE_IN_DRIFT;
+    const AGAINST_CONSTRAINTS: Option<&'static str> = Some("friction and noise between pairs of atoms");
+
+    fn begin(parameters: &[f64], stage: &Conditions) -> Self {
+        Dissipative::new(stage.target.thermal_energy, parameters[0], parameters[1], stage.timestep)
+    }
+
+    fn thermal_energy(&self) -> f64 {
+        Dissipative::thermal_energy(self)
+    }
+
+    fn set_thermal_energy(&mut self, thermal_energy: f64) {
+        Dissipative::set_thermal_energy(self, thermal_energy);
+    }
+
+    fn heat(&self) -> Option<f64> {
+        None
+    }
+
+    fn pair_noise(&self) -> Option<&Dissipative> {
+        Some(self)
+    }
+}
+
+impl ThermostatInput {
+    /// Dissipative particle dynamics, see [`Dissipative`]; `friction` is a force per velocity.
+    pub const fn dpd(temperature: f64, friction: f64, cutoff: f64) -> Self {
+        ThermostatInput::new(ThermostatKind::Dissipative, temperature, [friction, cutoff, 0.0])
     }
 }
 

@@ -1,5 +1,5 @@
-use crate::Real;
-use serde::{Deserialize, Serialize};
+use super::*;
+use crate::Dimension;
 
 /// Langevin dynamics: every atom feels friction and noise of its own.
 ///
@@ -19,6 +19,47 @@ impl Langevin {
     /// `friction` is a rate: velocities decay as exp(-friction t).
     pub fn new(thermal_energy: f64, friction: f64, timestep: f64) -> Self {
         Langevin { thermal_energy, decay: (-friction * timestep).exp() }
+    }
+}
+
+impl ThermostatMethod for Langevin {
+    const KIND: &'static str = "langevin";
+    const ABOUT: &'static str = "friction and noise on every atom (BAOAB): right ensemble, slows diffusion";
+    const LISTED: u8 = 3;
+    const PARAMETERS: &'static [Parameter] = &[Parameter {
+        name: "friction",
+        quantity: Quantity::Measured(Dimension::RATE),
+        absent: Absent::ByUnits(["1", "0.001", "1", "1", "0.01", "0.2"]),
+        about: "friction",
+        example: 2.0,
+    }];
+    const STEP: &'static [SubStep] = NOISE_IN_DRIFT;
+
+    fn begin(parameters: &[f64], stage: &Conditions) -> Self {
+        Langevin::new(stage.target.thermal_energy, parameters[0], stage.timestep)
+    }
+
+    fn thermal_energy(&self) -> f64 {
+        self.thermal_energy
+    }
+
+    fn set_thermal_energy(&mut self, thermal_energy: f64) {
+        self.thermal_energy = thermal_energy;
+    }
+
+    fn heat(&self) -> Option<f64> {
+        None
+    }
+
+    fn noise(&self) -> Option<AtomNoise> {
+        Some(AtomNoise { decay: self.decay, thermal_energy: self.thermal_energy })
+    }
+}
+
+impl ThermostatInput {
+    /// Langevin dynamics, see [`Langevin`]; `friction` is a rate.
+    pub const fn langevin(temperature: f64, friction: f64) -> Self {
+        ThermostatInput::new(ThermostatKind::Langevin, temperature, [friction, 0.0, 0.0])
     }
 }
 

@@ -1,6 +1,5 @@
-use super::Target;
-use crate::{Error, Real, Result};
-use serde::{Deserialize, Serialize};
+use super::*;
+use crate::{Dimension, Error, Result};
 
 /// w1 = 1 / (2 - 2^(1/3)), twice, around w2 = 1 - 2 w1 (Yoshida 1990).
 const WEIGHTS: [f64; 3] = [1.351_207_191_959_657_6, -1.702_414_383_919_315_3, 1.351_207_191_959_657_6];
@@ -101,6 +100,92 @@ impl NoseHoover {
             position: &mut self.position,
             velocity: &mut self.velocity,
         }
+    }
+}
+
+impl ThermostatMethod for NoseHoover {
+    const KIND: &'static str = "nose-hoover";
+    const ABOUT: &'static str = "Nose-Hoover chain: deterministic, right ensemble near equilibrium";
+    const LISTED: u8 = 2;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "period",
+            quantity: Quantity::Measured(Dimension::TIME),
+            absent: PERIODS,
+            about: "period of its oscillation; at least 50 time steps",
+            example: 0.5,
+        },
+        Parameter {
+            name: "chain",
+            quantity: Quantity::Count,
+            absent: Absent::Value("3"),
+            about: "thermostats in the chain",
+            example: 3.0,
+        },
+    ];
+    const STEP: &'static [SubStep] = SCALED_AROUND_DRIFT;
+    // Masses are proportional to the temperature.
+    const LOWEST: Lowest = Lowest::AboveZero;
+
+    fn check(parameters: &[f64], timestep: f64) -> std::result::Result<(), (&'static str, Error)> {
+        NoseHoover::check(parameters[0], timestep).map_err(|refused| ("period", refused))?;
+        NoseHoover::check_links(parameters[1] as usize).map_err(|refused| ("chain", refused))
+    }
+
+    fn begin(parameters: &[f64], stage: &Conditions) -> Self {
+        NoseHoover::new(stage.target, parameters[0], parameters[1] as usize)
+    }
+
+    fn thermal_energy(&self) -> f64 {
+        self.target.thermal_energy
+    }
+
+    fn set_thermal_energy(&mut self, thermal_energy: f64) {
+        NoseHoover::set_thermal_energy(self, thermal_energy);
+    }
+
+    fn heat(&self) -> Option<f64> {
+        Some(-self.energy())
+    }
+
+    fn constants(&self) -> Vec<f64> {
+        let Target { thermal_energy, degrees_of_freedom } = self.target;
+        [&[thermal_energy, degrees_of_freedom as f64], self.mass.as_slice()].concat()
+    }
+
+    fn variables(&self) -> Vec<f64> {
+        [self.position.as_slice(), &self.velocity].concat()
+    }
+
+    fn set_variables(&mut self, variables: &[f64]) {
+        let (position, velocity) = variables.split_at(variables.len() / 2);
+        self.position.copy_from_slice(position);
+        self.velocity.copy_from_slice(velocity);
+    }
+
+    fn factor_by_kinetic<R: Real>(known: &Known<R>, variables: &mut [R]) -> R {
+        let (position, velocity) = variables.split_at_mut(variables.len() / 2);
+        let mut chain = Chain {
+            thermal_energy: known.constants[0],
+            degrees_of_freedom: known.constants[1],
+            mass: &known.constants[2..],
+            position,
+            velocity,
+        };
+        chain.push(known.kinetic, known.timestep);
+        chain.drag(R::lit(0.5) * known.timestep)
+    }
+
+    fn factor_by_state<R: Real>(timestep: R, variables: &mut [R]) -> R {
+        let (position, velocity) = variables.split_at_mut(variables.len() / 2);
+        drag(&mut position[0], velocity[0], R::lit(0.5) * timestep)
+    }
+}
+
+impl ThermostatInput {
+    /// A Nose-Hoover chain of so many thermostats, see [`NoseHoover`]; `period` is that of its oscillation.
+    pub const fn nose_hoover(temperature: f64, period: f64, chain: usize) -> Self {
+        ThermostatInput::new(ThermostatKind::NoseHoover, temperature, [period, chain as f64, 0.0])
     }
 }
 

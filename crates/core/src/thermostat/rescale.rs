@@ -1,6 +1,4 @@
-use super::{Target, heat_of_scaling};
-use crate::Real;
-use serde::{Deserialize, Serialize};
+use super::*;
 
 /// Velocities scaled to the temperature every so many steps: how Rapaport brings a system to its
 /// temperature. No ensemble is sampled; for equilibration.
@@ -23,16 +21,65 @@ impl Rescale {
         Rescale { target, every, start, heat: 0.0 }
     }
 
-    /// Whether it scales at the end of a step, counted over all stages.
-    pub fn is_due(&self, step: u64) -> bool {
-        step.saturating_sub(self.start).is_multiple_of(self.every)
-    }
-
     /// The factor for all velocities, given their kinetic energy; counts the heat.
     pub fn scale(&mut self, kinetic: f64) -> f64 {
         let factor = rescale_factor(kinetic, self.target.kinetic_energy());
         self.heat += heat_of_scaling(factor, kinetic);
         factor
+    }
+}
+
+impl ThermostatMethod for Rescale {
+    const KIND: &'static str = "rescale";
+    const ABOUT: &'static str =
+        "velocities scaled to the temperature now and then: to equilibrate, no ensemble (Rapaport)";
+    const LISTED: u8 = 5;
+    const PARAMETERS: &'static [Parameter] = &[Parameter {
+        name: "every",
+        quantity: Quantity::Count,
+        absent: Absent::Value("100"),
+        about: "steps between rescalings",
+        example: 10.0,
+    }];
+    const STEP: &'static [SubStep] = SCALED_AT_END;
+
+    fn begin(parameters: &[f64], stage: &Conditions) -> Self {
+        Rescale::new(stage.target, parameters[0] as u64, stage.start)
+    }
+
+    fn thermal_energy(&self) -> f64 {
+        self.target.thermal_energy
+    }
+
+    fn set_thermal_energy(&mut self, thermal_energy: f64) {
+        self.target.thermal_energy = thermal_energy;
+    }
+
+    fn heat(&self) -> Option<f64> {
+        Some(self.heat)
+    }
+
+    fn schedule(&self) -> Schedule {
+        Schedule { every: self.every, start: self.start }
+    }
+
+    fn constants(&self) -> Vec<f64> {
+        vec![self.target.kinetic_energy()]
+    }
+
+    fn counted_heat(&mut self) -> Option<&mut f64> {
+        Some(&mut self.heat)
+    }
+
+    fn factor_by_kinetic<R: Real>(known: &Known<R>, _variables: &mut [R]) -> R {
+        rescale_factor(known.kinetic, known.constants[0])
+    }
+}
+
+impl ThermostatInput {
+    /// Velocities scaled to the temperature every so many steps, see [`Rescale`].
+    pub const fn rescale(temperature: f64, every: u64) -> Self {
+        ThermostatInput::new(ThermostatKind::Rescale, temperature, [every as f64, 0.0, 0.0])
     }
 }
 
@@ -53,7 +100,7 @@ mod tests {
         assert!((factor * factor * 4.0 - 9.0).abs() < 1e-14);
         assert!((thermostat.heat - 5.0).abs() < 1e-14);
         assert_eq!((thermostat.scale(0.0), thermostat.heat), (1.0, 9.0 - 4.0));
-        let due: Vec<u64> = (6..40).filter(|step| thermostat.is_due(*step)).collect();
+        let due: Vec<u64> = (6..40).filter(|step| thermostat.schedule().is_due(*step)).collect();
         assert_eq!(due, [15, 25, 35]);
     }
 }

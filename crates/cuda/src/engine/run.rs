@@ -7,7 +7,7 @@ use crate::kernels::{PairAlgorithm, TileSize};
 use crate::step_graph::{StepGraphs, slots_per_look, slots_serve};
 use crate::sums::{KINETIC, VIRIAL};
 use crate::thermostat::{self, Acts, ScalingThermostat};
-use jostle_core::thermostat::Dissipative;
+use jostle_core::thermostat::{AtomNoise, Dissipative};
 use jostle_core::{
     AtomStorage, Error, Evaluate, ForceEvaluation, Result, Sample, StepBatch, SubSteps, Thermostat,
 };
@@ -59,14 +59,8 @@ impl Cuda {
         batch: &StepBatch,
         thermostat: &mut Thermostat,
     ) -> Result<Vec<Sample>> {
-        let (decay, thermal_energy) = match thermostat {
-            Thermostat::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
-            Thermostat::Isolated
-            | Thermostat::Rescale(_)
-            | Thermostat::NoseHoover(_)
-            | Thermostat::Bussi(_)
-            | Thermostat::Dissipative(_) => (1.0, 0.0),
-        };
+        let without = AtomNoise { decay: 1.0, thermal_energy: 0.0 };
+        let AtomNoise { decay, thermal_energy } = thermostat.noise().unwrap_or(without);
         if batch.steps == 0 {
             return Ok(Vec::new());
         }
@@ -280,7 +274,7 @@ impl Cuda {
 
     /// Prepares friction and noise of pairs, or removes them.
     fn prepare_pair_thermostat(&mut self, thermostat: &Thermostat) -> Result<()> {
-        let wanted = if let Thermostat::Dissipative(pairs) = thermostat { Some(pairs) } else { None };
+        let wanted = thermostat.pair_noise();
         if self.pair_thermostat.as_ref().and_then(|pairs| pairs.thermostat.as_ref()) != wanted {
             self.graphs = None;
             // Friction and noise use lists of atoms, too.

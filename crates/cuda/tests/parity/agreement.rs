@@ -4,7 +4,7 @@
 use super::device::device;
 use super::fluid::{SHAPES, SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
 use super::{ALGORITHMS, PRECISIONS};
-use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Rescale, Target};
+use jostle_core::thermostat::{Conditions, SubStep, Target, ThermostatInput, ThermostatKind};
 use jostle_core::{
     Algorithm, Backend, Energies, Evaluate, Precision, RespaSchedule, Sample, Settings, State, StepBatch,
     SymTensor, System, Thermostat, Vec3,
@@ -15,23 +15,12 @@ use jostle_potentials::{PairKind, PairTerm, Truncation};
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
 
-/// Thermostat of a case.
-#[derive(Debug, Clone, Copy)]
-enum ThermostatCase {
-    None,
-    Rescale,
-    Langevin,
-    NoseHoover,
-    Bussi,
+/// No thermostat, and every one that leaves pairs alone: noise of pairs has tests of its own.
+fn thermostats() -> Vec<Option<ThermostatKind>> {
+    let kinds = ThermostatKind::ALL.iter().copied();
+    let alone = kinds.filter(|kind| !kind.step().contains(&SubStep::PairNoise));
+    std::iter::once(None).chain(alone.map(Some)).collect()
 }
-
-const THERMOSTATS: [ThermostatCase; 5] = [
-    ThermostatCase::None,
-    ThermostatCase::Rescale,
-    ThermostatCase::Langevin,
-    ThermostatCase::NoseHoover,
-    ThermostatCase::Bussi,
-];
 
 /// Forces, box, settings and thermostat of a case.
 struct Case {
@@ -40,7 +29,7 @@ struct Case {
     terms: Vec<PairTerm>,
     algorithm: Algorithm,
     precision: Precision,
-    thermostat: ThermostatCase,
+    thermostat: Option<ThermostatKind>,
 }
 
 /// Reference and device.
@@ -123,15 +112,9 @@ impl Case {
     fn thermostat(&self) -> Thermostat {
         let degrees_of_freedom = 3 * self.system().state.len() - 3;
         let target = Target { thermal_energy: 0.9, degrees_of_freedom };
-        match self.thermostat {
-            ThermostatCase::None => Thermostat::Isolated,
-            ThermostatCase::Rescale => Thermostat::Rescale(Rescale::new(target, 7, 100)),
-            ThermostatCase::Langevin => {
-                Thermostat::Langevin(Langevin::new(target.thermal_energy, 2.0, TIMESTEP))
-            }
-            ThermostatCase::NoseHoover => Thermostat::NoseHoover(NoseHoover::new(target, 1.0, 3)),
-            ThermostatCase::Bussi => Thermostat::Bussi(Bussi::new(target, 0.05, TIMESTEP)),
-        }
+        let Some(kind) = self.thermostat else { return Thermostat::Isolated };
+        let stage = Conditions { target, timestep: TIMESTEP, start: 100 };
+        ThermostatInput::example(kind, target.thermal_energy).begin(&stage)
     }
 
     /// Returns true for cases that are computed: tiles need some space around them, and where they have it
@@ -316,7 +299,7 @@ fn every_potential_and_truncation() {
                 Shape::Narrow => Algorithm::Auto,
                 _ => cycle(&ALGORITHMS[1..], k),
             };
-            let thermostat = cycle(&THERMOSTATS, k);
+            let thermostat = cycle(&thermostats(), k);
             Case { shape, n_species, terms, algorithm, precision, thermostat }.check();
             k += 1;
         }
@@ -330,7 +313,7 @@ fn every_algorithm_in_every_box() {
         for precision in PRECISIONS {
             for shape in SHAPES {
                 let terms = vec![term(PairKind::LennardJones, Truncation::ForceShifted, 1)];
-                let thermostat = cycle(&THERMOSTATS, k);
+                let thermostat = cycle(&thermostats(), k);
                 Case { shape, n_species: 1, terms, algorithm, precision, thermostat }.check();
                 k += 1;
             }
@@ -344,7 +327,7 @@ fn every_algorithm_in_a_box_that_changes() {
     for (k, algorithm) in ALGORITHMS.into_iter().enumerate() {
         let shape = if algorithm == Algorithm::Auto { Shape::Narrow } else { Shape::Orthorhombic };
         let terms = vec![term(PairKind::LennardJones, Truncation::ForceShifted, 1)];
-        let (precision, thermostat) = (cycle(&PRECISIONS, k), ThermostatCase::None);
+        let (precision, thermostat) = (cycle(&PRECISIONS, k), None);
         let case = Case { shape, n_species: 1, terms, algorithm, precision, thermostat };
         let mut both: Both = [case.reference(), case.open()];
         let mut thermostats = [case.thermostat(), case.thermostat()];
@@ -381,7 +364,7 @@ fn every_algorithm_with_formulas_and_tables() {
         for (j, other) in [yukawa.as_formula().unwrap(), yukawa.tabulated().unwrap()].into_iter().enumerate()
         {
             let terms = vec![term(PairKind::SoftSphere, Truncation::Plain, 2), other];
-            let (precision, thermostat) = (cycle(&PRECISIONS, k + j), cycle(&THERMOSTATS, k));
+            let (precision, thermostat) = (cycle(&PRECISIONS, k + j), cycle(&thermostats(), k));
             Case { shape, n_species: 2, terms, algorithm, precision, thermostat }.check();
         }
     }
@@ -393,7 +376,7 @@ fn every_algorithm_with_every_thermostat() {
     let mut k = 0;
     for algorithm in ALGORITHMS {
         for precision in PRECISIONS {
-            for thermostat in THERMOSTATS {
+            for thermostat in thermostats() {
                 let yukawa = term(PairKind::Yukawa, Truncation::Shifted, 2);
                 let terms = vec![term(PairKind::SoftSphere, Truncation::Plain, 2), yukawa];
                 let shape = cycle(&SHAPES, k);

@@ -43,7 +43,7 @@ reproducible = true
 fn chains_of_ten_beads_are_as_large_as_published() {
     let (chains, beads) = (100, 10);
     let mut simulation = Simulation::from_input(&melt(chains, beads, ""), &Overrides::default()).unwrap();
-    let thermostat = ThermostatInput::Langevin { temperature: 1.0, friction: 0.5 };
+    let thermostat = ThermostatInput::langevin(1.0, 0.5);
     let stage =
         |name: String, steps| StageInput::dynamics(name, steps, 0.01).thermostat(thermostat).thermo(20);
     simulation.add_stage(stage("relax".into(), 15_000));

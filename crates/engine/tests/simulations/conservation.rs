@@ -22,7 +22,7 @@ fn lattice(mixture: Mixture, atoms: usize, density: f64) -> System {
 /// The change of the total energy in 1e5 steps, relative to the energy itself, from the slope of a
 /// straight line through the run after equilibration.
 fn drift(system: System, term: PairTerm, timestep: f64, steps: u64) -> f64 {
-    let rescale = ThermostatInput::Rescale { temperature: 1.0, every: 20 };
+    let rescale = ThermostatInput::rescale(1.0, 20);
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term)
         .stage(StageInput::dynamics("equilibrate", 2000, 0.004).thermostat(rescale))
@@ -83,9 +83,9 @@ fn momentum_stays_zero() {
     }
     let thermostats = [
         None,
-        Some(ThermostatInput::Rescale { temperature: 1.5, every: 10 }),
-        Some(ThermostatInput::Bussi { temperature: 1.5, period: 0.2 }),
-        Some(ThermostatInput::NoseHoover { temperature: 1.5, period: 0.5, chain: 3 }),
+        Some(ThermostatInput::rescale(1.5, 10)),
+        Some(ThermostatInput::bussi(1.5, 0.2)),
+        Some(ThermostatInput::nose_hoover(1.5, 0.5, 3)),
     ];
     for (precision, rounding) in [(Precision::Double, 1e-14), (Precision::Mixed, 1e-7)] {
         for thermostat in thermostats {

@@ -114,8 +114,8 @@ fn groups_are_the_same_on_every_device() {
 
 #[test]
 fn a_run_changes_devices() {
-    let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
-    let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.2 };
+    let langevin = ThermostatInput::langevin(1.0, 1.0);
+    let bussi = ThermostatInput::bussi(1.0, 0.2);
     for (name, thermostat) in [("langevin", langevin), ("bussi", bussi)] {
         let folder = tempfile::tempdir().unwrap();
         let cpu: Open = jostle_cpu::open;
@@ -135,7 +135,7 @@ fn a_run_changes_devices() {
 fn resumed_runs_equal_uninterrupted_ones_on_the_gpu() {
     for precision in [Precision::Mixed, Precision::Double] {
         let build = || {
-            let nose_hoover = ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 2 };
+            let nose_hoover = ThermostatInput::nose_hoover(1.0, 0.5, 2);
             let settings = Settings { reproducible: true, precision, ..Settings::default() };
             let stage = |name: &str| StageInput::dynamics(name, 50, 0.005).thermo(7);
             let (first, second) = (stage("nvt").thermostat(nose_hoover), stage("nve"));
@@ -175,10 +175,10 @@ fn every_stage_on_both_devices() {
     };
     let stages = [
         StageInput::minimize("relax", 12, 1e-9, 0.002).thermo(4),
-        every("rescale", Some(ThermostatInput::Rescale { temperature: 1.2, every: 5 })),
-        every("langevin", Some(ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 })),
-        every("nose-hoover", Some(ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 })),
-        every("bussi", Some(ThermostatInput::Bussi { temperature: 1.0, period: 0.2 })),
+        every("rescale", Some(ThermostatInput::rescale(1.2, 5))),
+        every("langevin", Some(ThermostatInput::langevin(1.0, 1.0))),
+        every("nose-hoover", Some(ThermostatInput::nose_hoover(1.0, 0.5, 3))),
+        every("bussi", Some(ThermostatInput::bussi(1.0, 0.2))),
         every("free", None),
     ];
     let folder = tempfile::tempdir().unwrap();
@@ -240,7 +240,7 @@ fn algorithms_belong_to_devices() {
     use jostle_core::Algorithm::{AllPairs, Cells, Clusters, List, Reference, Tiles};
     let refused = |algorithm, open: Open| {
         let settings = Settings { algorithm, ..Settings::default() };
-        let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
+        let langevin = ThermostatInput::langevin(1.0, 1.0);
         let built = builder(langevin).settings(settings).open_with(open).build();
         built.map(|_| ()).unwrap_err()
     };
@@ -263,7 +263,7 @@ fn no_gpu() {
         println!("skipped: there is a GPU");
         return;
     }
-    let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
+    let langevin = ThermostatInput::langevin(1.0, 1.0);
     let open = |device| builder(langevin).device(device).build();
     let error = open(DeviceInput::Cuda { index: 0 }).map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Device);

@@ -60,7 +60,7 @@ fn heights_have_the_boltzmann_distribution() {
     };
     let integral = |f: &dyn Fn(f64) -> f64| (1..40_000).map(|k| f(0.001 * f64::from(k))).sum::<f64>();
     let expected = integral(&|z| z * weight(z)) / integral(&weight);
-    let thermostat = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 1.0 };
+    let thermostat = ThermostatInput::langevin(TEMPERATURE, 1.0);
     let (sender, seen) = channel();
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .field(forces.fields[0].clone())

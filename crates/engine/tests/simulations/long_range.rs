@@ -45,7 +45,7 @@ fn settings() -> Settings {
 fn settled(sites: usize, molecules: usize, cutoff: f64) -> (System, Forces) {
     let input = Input::parse(Path::new("water.toml"), &text(sites, molecules, cutoff, "")).unwrap();
     let (mut system, forces) = system_from_input(&input).unwrap();
-    let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 20.0 };
+    let langevin = ThermostatInput::langevin(300.0, 20.0);
     let mut simulation = builder(&system, &forces)
         .stage(StageInput::dynamics("settle", 1500, 0.0005).thermostat(langevin))
         .device(DeviceInput::Cpu)
@@ -132,7 +132,7 @@ fn trajectories_converge_and_are_reversible() {
 #[test]
 fn averages_do_not_depend_on_the_interval() {
     let (system, forces) = settled(3, 125, 0.7);
-    let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.1 };
+    let bussi = ThermostatInput::bussi(300.0, 0.1);
     let run = |every: u64| {
         let stage = |name: &str, steps| StageInput::dynamics(name, steps, 0.002).thermo(4).long_range(every);
         let mut simulation = builder(&system, &forces)
@@ -222,8 +222,8 @@ fn energies_do_not_depend_on_the_weight() {
 #[test]
 fn resumed_runs_equal_uninterrupted_ones_on_every_device() {
     let of = settled(3, 64, 0.55);
-    let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.1 };
-    let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 5.0 };
+    let bussi = ThermostatInput::bussi(300.0, 0.1);
+    let langevin = ThermostatInput::langevin(300.0, 5.0);
     let trials = Barostat::MonteCarlo { pressure: 6.0, coupling: Coupling::Isotropic, every: 12 };
     let walk = Barostat::CellRescaling { pressure: 6.0, time: 10.0, compressibility: 1e-6, every: 10 };
     let moving = Barostat::MartynaTobiasKlein { pressure: 6.0, time: 2.0, every: 6 };

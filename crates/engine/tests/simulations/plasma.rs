@@ -28,7 +28,7 @@ fn a_plasma_has_its_published_energy() {
             net_charge: NetCharge::Background,
             ..Electrostatics::new(Method::pme(5.0, 1e-4, 5), 1.0, 5.0)
         };
-        let thermostat = ThermostatInput::Langevin { temperature, friction: 0.2 };
+        let thermostat = ThermostatInput::langevin(temperature, 0.2);
         let mut simulation = Simulation::builder(UnitSystem::Plasma, system)
             .electrostatics(charges)
             .stage(StageInput::dynamics("melt", 1500, 0.15).thermostat(thermostat))

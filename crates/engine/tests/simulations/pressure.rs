@@ -58,9 +58,9 @@ fn assert_within(value: (f64, f64), expected: f64, what: &str) {
     assert!(error < 0.1 * expected.abs(), "{what}: {error} says nothing");
 }
 
-const LANGEVIN: ThermostatInput = ThermostatInput::Langevin { temperature: 1.2, friction: 1.0 };
-const BUSSI: ThermostatInput = ThermostatInput::Bussi { temperature: 1.2, period: 0.5 };
-const CHAIN: ThermostatInput = ThermostatInput::NoseHoover { temperature: 1.2, period: 0.5, chain: 3 };
+const LANGEVIN: ThermostatInput = ThermostatInput::langevin(1.2, 1.0);
+const BUSSI: ThermostatInput = ThermostatInput::bussi(1.2, 0.5);
+const CHAIN: ThermostatInput = ThermostatInput::nose_hoover(1.2, 0.5, 3);
 
 fn monte_carlo(pressure: f64, every: u64) -> Barostat {
     Barostat::MonteCarlo { pressure, coupling: Coupling::Isotropic, every }
@@ -288,7 +288,7 @@ fn water(molecules: usize, precision: Precision, core: PairTerm, stages: [StageI
 /// the model, the small box and the short cut-off.
 fn rigid_water(barostat: impl FnOnce(f64) -> Barostat) {
     let barostat = barostat(NANO.bare(jostle_core::Dimension::PRESSURE));
-    let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 5.0 };
+    let langevin = ThermostatInput::langevin(300.0, 5.0);
     let stage = |name: &str, steps, dt| StageInput::dynamics(name, steps, dt).thermostat(langevin);
     let mut simulation = water(
         160,
@@ -377,8 +377,8 @@ fn energy_of_atoms_and_box_is_conserved() {
 #[test]
 fn energy_of_rigid_water_and_box_is_conserved() {
     let bar = NANO.bare(jostle_core::Dimension::PRESSURE);
-    let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 5.0 };
-    let chain = ThermostatInput::NoseHoover { temperature: 300.0, period: 0.5, chain: 3 };
+    let langevin = ThermostatInput::langevin(300.0, 5.0);
+    let chain = ThermostatInput::nose_hoover(300.0, 0.5, 3);
     let run = |timestep: f64| {
         let steps = (0.5 / timestep).round() as u64;
         let settle = StageInput::dynamics("settle", 1000, 0.0005).thermostat(langevin);
@@ -421,7 +421,7 @@ fn impossible_barostats_are_refused() {
     assert!(error.contains("too short"), "{error}");
     let error = refused(liquid(), stage().barostat(mtk(1.0, 5.0, 10)));
     assert!(error.contains("needs the temperature of a thermostat"), "{error}");
-    let cold = ThermostatInput::Langevin { temperature: 0.0, friction: 1.0 };
+    let cold = ThermostatInput::langevin(0.0, 1.0);
     let error = refused(liquid(), stage().thermostat(cold).barostat(mtk(1.0, 5.0, 10)));
     assert!(error.contains("temperature of zero"), "{error}");
     let mut alone = System::new(liquid().simbox, liquid().species);

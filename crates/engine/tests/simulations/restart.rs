@@ -276,7 +276,7 @@ fn a_run_without_an_input() {
     let system = argon(256, 0.8, 1.0, 1);
     let builder = || {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
-        let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
+        let langevin = ThermostatInput::langevin(1.0, 1.0);
         let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
         Simulation::builder(UnitSystem::Lj, system.clone())
             .force(lj)

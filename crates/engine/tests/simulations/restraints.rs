@@ -56,8 +56,8 @@ fn spread(values: &[f64]) -> f64 {
 fn the_work_of_ramps_is_accounted_for() {
     let ramps = [[0.0, 200.0], [90.0, 0.0], [4.0, 400.0]];
     let stage = || StageInput::dynamics("ramp", 400, 0.002).thermo(5).restrain(ramps);
-    let bussi = ThermostatInput::Bussi { temperature: 0.5, period: 0.5 };
-    let chain = ThermostatInput::NoseHoover { temperature: 0.5, period: 0.5, chain: 3 };
+    let bussi = ThermostatInput::bussi(0.5, 0.5);
+    let chain = ThermostatInput::nose_hoover(0.5, 0.5, 3);
     let stages = [
         stage(),
         stage().thermostat(bussi).ramp_temperature(2.0),
@@ -84,7 +84,7 @@ fn the_work_of_ramps_is_accounted_for() {
 /// The temperature of the atoms follows the ramp of a thermostat with strong friction.
 #[test]
 fn temperatures_follow_their_ramps() {
-    let langevin = ThermostatInput::Langevin { temperature: 0.2, friction: 20.0 };
+    let langevin = ThermostatInput::langevin(0.2, 20.0);
     let folder = tempfile::tempdir().unwrap();
     let hold = StageInput::dynamics("hold", 300, 0.004).thermostat(langevin);
     let heat =
@@ -106,7 +106,7 @@ fn temperatures_follow_their_ramps() {
 
 /// The rows, positions and velocities of a run with ramps, interrupted at these steps of its stages.
 fn protocol(open: Open, folder: &Path, stops: &[u64]) -> (String, Vec<Vec3>, Vec<Vec3>) {
-    let langevin = ThermostatInput::Langevin { temperature: 0.4, friction: 2.0 };
+    let langevin = ThermostatInput::langevin(0.4, 2.0);
     let barostat = Barostat::MonteCarlo { pressure: 2.0, coupling: Coupling::Isotropic, every: 6 };
     let build = || {
         liquid(open)
@@ -160,7 +160,7 @@ fn runs_resumed_in_ramps_equal_uninterrupted_ones() {
 #[test]
 fn ramps_are_the_same_on_every_device() {
     let folder = tempfile::tempdir().unwrap();
-    let chain = ThermostatInput::NoseHoover { temperature: 0.4, period: 0.5, chain: 3 };
+    let chain = ThermostatInput::nose_hoover(0.4, 0.5, 3);
     let barostat = Barostat::MonteCarlo { pressure: 2.0, coupling: Coupling::Isotropic, every: 10 };
     let run = |open: Open, name: &str| {
         let folder = folder.path().join(name);

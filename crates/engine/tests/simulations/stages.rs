@@ -17,7 +17,7 @@ fn fluid() -> (System, PairTerm) {
 #[test]
 fn center_of_mass_after_langevin() {
     let (system, term) = fluid();
-    let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
+    let langevin = ThermostatInput::langevin(1.0, 1.0);
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term)
         .stage(StageInput::dynamics("noise", 100, 0.004).thermostat(langevin).thermo(100))
@@ -39,7 +39,7 @@ fn center_of_mass_after_langevin() {
 fn atoms_at_rest_cannot_be_scaled() {
     let (mut system, term) = fluid();
     system.state.velocity.fill([0.0; 3]);
-    let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.1 };
+    let bussi = ThermostatInput::bussi(1.0, 0.1);
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term)
         .stage(StageInput::dynamics("heat", 10, 0.004).thermostat(bussi))
@@ -51,7 +51,7 @@ fn atoms_at_rest_cannot_be_scaled() {
 
 #[test]
 fn impossible_stages_are_refused() {
-    let langevin = |temperature, friction| ThermostatInput::Langevin { temperature, friction };
+    let langevin = |temperature, friction| ThermostatInput::langevin(temperature, friction);
     let run = StageInput::dynamics("run", 10, 0.004);
     for stage in [
         StageInput::dynamics("run", 10, 0.0),
@@ -59,10 +59,10 @@ fn impossible_stages_are_refused() {
         StageInput::minimize("run", 10, -1.0, 0.004),
         run.clone().thermostat(langevin(-1.0, 1.0)),
         run.clone().thermostat(langevin(1.0, 0.0)),
-        run.clone().thermostat(ThermostatInput::Rescale { temperature: 1.0, every: 0 }),
-        run.clone().thermostat(ThermostatInput::Bussi { temperature: 1.0, period: 0.0 }),
-        run.clone().thermostat(ThermostatInput::NoseHoover { temperature: 0.0, period: 1.0, chain: 3 }),
-        run.thermostat(ThermostatInput::NoseHoover { temperature: 1.0, period: 0.1, chain: 3 }),
+        run.clone().thermostat(ThermostatInput::rescale(1.0, 0)),
+        run.clone().thermostat(ThermostatInput::bussi(1.0, 0.0)),
+        run.clone().thermostat(ThermostatInput::nose_hoover(0.0, 1.0, 3)),
+        run.thermostat(ThermostatInput::nose_hoover(1.0, 0.1, 3)),
     ] {
         let (system, term) = fluid();
         let built = Simulation::builder(UnitSystem::Lj, system).force(term).stage(stage.clone()).build();

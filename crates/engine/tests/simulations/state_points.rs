@@ -24,7 +24,7 @@ fn sample(density: f64, friction: f64, steps: u64) -> [Estimate; 2] {
         Mixture::new(UnitSystem::Lj).with(atom, None).lattice(Lattice::Fcc, extent, density, 1).unwrap();
     assign_velocities(&mut system, 2.0 * TEMPERATURE, Distribution::Maxwell, 1);
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 3.0);
-    let thermostat = |temperature| ThermostatInput::Langevin { temperature, friction };
+    let thermostat = |temperature| ThermostatInput::langevin(temperature, friction);
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term.with_tail_correction().unwrap())
         .stage(StageInput::dynamics("melt", 1000, 0.004).thermostat(thermostat(2.0 * TEMPERATURE)))

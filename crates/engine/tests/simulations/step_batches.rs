@@ -342,10 +342,10 @@ fn measures_at_steps_of_their_own() {
 #[test]
 fn every_thermostat() {
     for thermostat in [
-        ThermostatInput::Rescale { temperature: 1.0, every: 8 },
-        ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 },
-        ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 },
-        ThermostatInput::Bussi { temperature: 1.0, period: 0.5 },
+        ThermostatInput::rescale(1.0, 8),
+        ThermostatInput::langevin(1.0, 1.0),
+        ThermostatInput::nose_hoover(1.0, 0.5, 3),
+        ThermostatInput::bussi(1.0, 0.5),
     ] {
         check(&[stage("first", 5).thermostat(thermostat), stage("second", 3).thermostat(thermostat)]);
     }
@@ -354,15 +354,15 @@ fn every_thermostat() {
 /// Constraints are satisfied in steps of a batch, with noise in the middle of a step, too.
 #[test]
 fn constraints_are_kept_in_batches() {
-    let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
+    let langevin = ThermostatInput::langevin(1.0, 1.0);
     check_system(&dumbbells(), &[stage("free", 5), stage("noise", 3).thermostat(langevin)]);
 }
 
 /// A batch ends where the volume may change, and energies are evaluated there.
 #[test]
 fn every_barostat() {
-    let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.5 };
-    let chain = ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 };
+    let bussi = ThermostatInput::bussi(1.0, 0.5);
+    let chain = ThermostatInput::nose_hoover(1.0, 0.5, 3);
     let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 7 };
     let walk = Barostat::CellRescaling { pressure: 1.0, time: 2.5, compressibility: 0.1, every: 10 };
     let moving = Barostat::MartynaTobiasKlein { pressure: 1.0, time: 2.5, every: 10 };

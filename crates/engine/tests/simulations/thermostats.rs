@@ -2,7 +2,9 @@
 //! the temperature of the thermostat at long time steps, too.
 
 use jostle_core::{Result, Settings, Species, UnitSystem};
-use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
+use jostle_engine::model::{
+    DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput, ThermostatKind,
+};
 use jostle_engine::{Context, Mixture, Observer, Overrides, Simulation, assign_velocities};
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -104,26 +106,38 @@ fn check(thermostat: ThermostatInput, degrees_of_freedom: usize, wrong: usize) {
 #[test]
 fn langevin_gives_the_canonical_distribution() {
     // Noise moves the centre of mass, too.
-    let thermostat = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 2.0 };
+    let thermostat = ThermostatInput::langevin(TEMPERATURE, 2.0);
     check(thermostat, 3 * ATOMS, 3 * ATOMS - 3);
 }
 
 #[test]
 fn bussi_gives_the_canonical_distribution() {
-    let thermostat = ThermostatInput::Bussi { temperature: TEMPERATURE, period: 0.1 };
+    let thermostat = ThermostatInput::bussi(TEMPERATURE, 0.1);
     check(thermostat, 3 * ATOMS - 3, 3 * ATOMS);
 }
 
 #[test]
 fn nose_hoover_gives_the_canonical_distribution() {
-    let thermostat = ThermostatInput::NoseHoover { temperature: TEMPERATURE, period: 0.3, chain: 3 };
+    let thermostat = ThermostatInput::nose_hoover(TEMPERATURE, 0.3, 3);
     check(thermostat, 3 * ATOMS - 3, 3 * ATOMS);
+}
+
+/// The mean of the kinetic energy, within four of its standard errors in the canonical ensemble.
+#[test]
+fn every_thermostat_holds_the_mean_temperature() {
+    for kind in ThermostatKind::ALL {
+        let samples = sample(ThermostatInput::example(*kind, TEMPERATURE));
+        let freedom = if kind.moves_center_of_mass() { 3 * ATOMS } else { 3 * ATOMS - 3 } as f64;
+        let ratio = samples.iter().sum::<f64>() / samples.len() as f64 / (0.5 * freedom);
+        let error = (2.0 / freedom / SAMPLES as f64).sqrt();
+        assert!((ratio - 1.0).abs() < 4.0 * error, "{kind:?}: {ratio}");
+    }
 }
 
 /// Rescaling has the right mean and no canonical distribution: the test must reject it.
 #[test]
 fn rescaling_is_not_canonical() {
-    let samples = sample(ThermostatInput::Rescale { temperature: TEMPERATURE, every: 10 });
+    let samples = sample(ThermostatInput::rescale(TEMPERATURE, 10));
     assert!(distance(&samples, 3 * ATOMS - 3) > 4.0 * UNLIKELY);
 }
 

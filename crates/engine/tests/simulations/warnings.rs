@@ -239,7 +239,7 @@ fn fluid(term: PairTerm, stages: &[StageInput]) -> SimulationBuilder {
 /// temperature: both give warnings, in the log, too, and errors under `strict`.
 #[test]
 fn heating_gives_a_warning() {
-    let idle = ThermostatInput::Rescale { temperature: 2.4, every: 1_000_000 };
+    let idle = ThermostatInput::rescale(2.4, 1_000_000);
     let drifting = StageInput::dynamics("drifting", 2000, 0.025).thermo(10);
     let cold = StageInput::dynamics("cold", 2000, 0.004).thermo(10).thermostat(idle);
     let sound = StageInput::dynamics("sound", 20_000, 0.004).thermo(10);
@@ -273,7 +273,7 @@ fn heating_gives_a_warning() {
 /// tail correction, and under barostats that go by the virial.
 #[test]
 fn barostats_and_energies_that_jump_at_the_cutoff() {
-    let thermostat = ThermostatInput::Langevin { temperature: 1.2, friction: 1.0 };
+    let thermostat = ThermostatInput::langevin(1.2, 1.0);
     let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 5 };
     let moving = Barostat::MartynaTobiasKlein { pressure: 1.0, time: 2.0, every: 2 };
     let plain = || core(Truncation::Plain);

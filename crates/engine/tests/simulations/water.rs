@@ -33,7 +33,7 @@ fn water() -> System {
 }
 
 fn builder() -> SimulationBuilder {
-    let settle = ThermostatInput::Langevin { temperature: 300.0, friction: 20.0 };
+    let settle = ThermostatInput::langevin(300.0, 20.0);
     builder_from(StageInput::dynamics("settle", 1000, 0.0005).thermostat(settle))
 }
 
@@ -79,8 +79,8 @@ fn a_single_point_has_the_temperature_of_a_run() {
 /// moves it. Thermostats hold the temperature by this number.
 #[test]
 fn constraints_remove_degrees_of_freedom_of_thermostats() {
-    let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.05 };
-    let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 20.0 };
+    let bussi = ThermostatInput::bussi(300.0, 0.05);
+    let langevin = ThermostatInput::langevin(300.0, 20.0);
     let mut simulation = builder()
         .stage(StageInput::dynamics("bussi", 1000, 0.002).thermostat(bussi).thermo(5))
         .stage(StageInput::dynamics("langevin", 1000, 0.002).thermostat(langevin).thermo(5))
@@ -125,7 +125,7 @@ fn pressure_after_one_step(thermostat: Option<ThermostatInput>) -> f64 {
         None => stage,
     };
     // The first stage brings the centre of mass to rest.
-    let settle = ThermostatInput::Bussi { temperature: 300.0, period: 0.02 };
+    let settle = ThermostatInput::bussi(300.0, 0.02);
     let before = StageInput::dynamics("settle", 1000, 0.0005).thermostat(settle);
     let mut simulation = builder_from(before).stage(stage).build().unwrap();
     simulation.write_to(&path, Existing::Refuse).unwrap();
@@ -138,7 +138,7 @@ fn pressure_after_one_step(thermostat: Option<ThermostatInput>) -> f64 {
 /// whole, is 600 bar.
 #[test]
 fn a_drift_in_two_parts_has_the_pressure_of_one() {
-    let langevin = ThermostatInput::Langevin { temperature: 300.0, friction: 1e-9 };
+    let langevin = ThermostatInput::langevin(300.0, 1e-9);
     let [one, two] = [None, Some(langevin)].map(pressure_after_one_step);
     assert!((one - two).abs() < 30.0, "{one} and {two} bar");
 }
@@ -146,7 +146,7 @@ fn a_drift_in_two_parts_has_the_pressure_of_one() {
 #[test]
 fn thermostats_without_constraints_are_refused() {
     let refused = |stage: StageInput| builder().stage(stage).build().map(|_| ()).unwrap_err();
-    let pairs = ThermostatInput::Dissipative { temperature: 300.0, friction: 1.0, cutoff: 0.5 };
+    let pairs = ThermostatInput::dpd(300.0, 1.0, 0.5);
     let error = refused(StageInput::dynamics("pairs", 10, 0.001).thermostat(pairs));
     assert!(error.message().contains("do not keep constraints"), "{error}");
 }

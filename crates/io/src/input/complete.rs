@@ -140,6 +140,7 @@ impl Printer<'_> {
             (Kind::Table(section), Value::Table(fields)) => self.inline(section.keys, fields, None),
             (Kind::Numbers, Value::Named(entries)) => self.numbers(entries),
             (Kind::Variants(variants), Value::Table(fields)) => self.variant(variants, fields),
+            (Kind::OneOf(variants), Value::Table(fields)) => self.variant(variants(), fields),
             (Kind::Several(variants), Value::Tables(tables)) => {
                 let tables = tables.iter().map(|fields| self.variant(variants(), fields));
                 format!("[{}]", tables.collect::<Vec<_>>().join(", "))

@@ -122,6 +122,7 @@ fn line(out: &mut String, key: &Key) {
         Kind::Device => listed(out, choices::<DeviceInput>()),
         Kind::Table(section) => indented(out, section.keys),
         Kind::Variants(variants) => variants_text(out, variants),
+        Kind::OneOf(variants) => variants_text(out, variants()),
         Kind::Several(variants) => variants_text(out, variants()),
         _ => {}
     }
@@ -186,7 +187,7 @@ fn shape(kind: Kind) -> String {
         Kind::Names => "[\"A\", \"B\"]".into(),
         Kind::Table(_) => "{ ... }".into(),
         Kind::Numbers => "{ NAME = number, ... }".into(),
-        Kind::Variants(_) => "{ kind = ..., ... }".into(),
+        Kind::Variants(_) | Kind::OneOf(_) => "{ kind = ..., ... }".into(),
         Kind::Several(_) => "[{ kind = ..., ... }, ...]".into(),
         Kind::Tables(_) | Kind::Named(_) | Kind::Pairs | Kind::Types(_) => "tables".into(),
     }
@@ -317,6 +318,7 @@ fn kind_json(kind: Kind) -> Value {
             };
             json!({ "oneOf": variants.iter().map(one).collect::<Vec<_>>() })
         }
+        Kind::OneOf(variants) => kind_json(Kind::Variants(variants())),
         Kind::Several(variants) => {
             json!({ "type": "array", "items": kind_json(Kind::Variants(variants())) })
         }

@@ -268,6 +268,7 @@ impl Reader<'_> {
                 Value::Table(self.table(table()?, span, section, &label)?)
             }
             Kind::Variants(variants) => Value::Table(self.variant(key, table()?, span, variants)?),
+            Kind::OneOf(variants) => Value::Table(self.variant(key, table()?, span, variants())?),
             Kind::Several(variants) => {
                 let variants = variants();
                 Value::Tables(tables(item, wrong, |table, span| self.variant(key, table, span, variants))?)

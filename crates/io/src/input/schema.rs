@@ -97,6 +97,8 @@ pub enum Kind {
     Table(&'static Section),
     /// A table whose `kind` says which keys it has.
     Variants(&'static [Variant]),
+    /// Such a table, whose kinds come from a registry.
+    OneOf(fn() -> &'static [Variant]),
     /// A list of such tables.
     Several(fn() -> &'static [Variant]),
     /// Tables one after the other: `[[force]]`.
@@ -282,8 +284,6 @@ pub(super) const ELECTRIC: &[Dimension] =
     &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
 /// Force per length.
 pub(super) const STIFFNESS: &[Dimension] = &[Dimension { length: -2, energy: 1, ..Dimension::NUMBER }];
-/// Force per velocity.
-pub(super) const DRAG: &[Dimension] = &[Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }];
 pub(super) const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];
 /// A bare number is the first.
 pub(super) const DENSITY: &[Dimension] = &[Dimension::NUMBER_DENSITY, Dimension::MASS_DENSITY];

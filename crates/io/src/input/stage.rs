@@ -6,9 +6,9 @@ use super::group;
 use super::long_range::check_long_range;
 use super::model::*;
 use super::read::words::join;
+use jostle_core::Result;
 use jostle_core::quantity::nearest;
-use jostle_core::thermostat::NoseHoover;
-use jostle_core::{Error, Result};
+use jostle_core::thermostat::{MOST_PARAMETERS, Quantity};
 
 pub(super) fn stages(
     source: &Source,
@@ -162,29 +162,23 @@ fn stage_restraints(
 }
 
 fn thermostat(source: &Source, fields: &Fields, timestep: f64) -> Result<ThermostatInput> {
+    let name = fields.need::<String>("kind")?;
+    let kind = ThermostatKind::from_name(&name)
+        .ok_or_else(|| source.error(&fields.span, format!("there is no thermostat \"{name}\"")))?;
     let [temperature, _] = fields.need("temperature")?;
-    Ok(match fields.need::<String>("kind")?.as_str() {
-        "bussi" => ThermostatInput::Bussi { temperature, period: fields.need("period")? },
-        "dpd" => ThermostatInput::Dissipative {
-            temperature,
-            friction: fields.need("friction")?,
-            cutoff: fields.need("cutoff")?,
-        },
-        "langevin" => ThermostatInput::Langevin { temperature, friction: fields.need("friction")? },
-        "nose-hoover" => {
-            let (period, chain) = (fields.need("period")?, fields.need::<u64>("chain")? as usize);
-            let at = |key: &'static str| {
-                move |refused: Error| {
-                    let hint = refused.help().unwrap_or_default().to_owned();
-                    source.error(&entry_span(fields, key), refused.message()).hint(hint)
-                }
-            };
-            NoseHoover::check(period, timestep).map_err(at("period"))?;
-            NoseHoover::check_links(chain).map_err(at("chain"))?;
-            ThermostatInput::NoseHoover { temperature, period, chain }
-        }
-        _ => ThermostatInput::Rescale { temperature, every: fields.need("every")? },
-    })
+    let mut parameters = [0.0; MOST_PARAMETERS];
+    for (value, parameter) in parameters.iter_mut().zip(kind.parameters()) {
+        *value = match parameter.quantity {
+            Quantity::Count => fields.need::<u64>(parameter.name)? as f64,
+            Quantity::Measured(_) => fields.need(parameter.name)?,
+        };
+    }
+    let thermostat = ThermostatInput::new(kind, temperature, parameters);
+    thermostat.check(timestep).map_err(|(key, refused)| {
+        let hint = refused.help().unwrap_or_default().to_owned();
+        source.error(&entry_span(fields, key), refused.message()).hint(hint)
+    })?;
+    Ok(thermostat)
 }
 
 fn deformation(fields: &Fields) -> Result<Deformation> {

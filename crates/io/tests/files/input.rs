@@ -81,7 +81,7 @@ fn argon() {
         jostle_core::quantity::parse_quantity("119.8 K", &[Dimension::ENERGY], input.units).unwrap().0;
     let choice = PairChoice::Given { parameters: vec![Some(kelvin), Some(3.405)], cutoff: None };
     assert_eq!(force.pairs[0].value, PairInput { species: ["Ar".into(), "Ar".into()], choice, table: None });
-    let thermostat = Some(ThermostatInput::Bussi { temperature: 94.4, period: 500.0 });
+    let thermostat = Some(ThermostatInput::bussi(94.4, 500.0));
     let [equilibrate, sample] = &input.stages[..] else { panic!("{:?}", input.stages) };
     assert_eq!(equilibrate.value.action, Action::Dynamics { steps: 20_000, timestep: 5.0, thermostat });
     assert_eq!((equilibrate.value.thermo_every, equilibrate.value.checkpoint_every), (100, 0));
@@ -237,15 +237,10 @@ fn defaults_are_good_in_all_units() {
         let names: Vec<&str> = input.stages.iter().map(|s| s.value.name.as_str()).collect();
         assert_eq!(names, ["stage-1", "stage-2", "stage-3", "stage-4", "stage-5"]);
         let periods = input.stages.iter().map(|s| match s.value.action {
-            Action::Dynamics { thermostat: Some(ThermostatInput::Bussi { period, .. }), .. } => period,
-            Action::Dynamics {
-                thermostat: Some(ThermostatInput::NoseHoover { period, chain: 3, .. }),
-                ..
-            } => period,
-            Action::Dynamics { thermostat: Some(ThermostatInput::Langevin { friction, .. }), .. } => {
-                1.0 / friction
+            Action::Dynamics { thermostat: Some(thermostat), .. } => {
+                let parameters = thermostat.parameters();
+                parameters.iter().copied().fold(f64::INFINITY, f64::min)
             }
-            Action::Dynamics { thermostat: Some(ThermostatInput::Rescale { every, .. }), .. } => every as f64,
             Action::Minimize { timestep, force_tolerance, steps: 10_000, .. } => timestep / force_tolerance,
             _ => 0.0,
         });

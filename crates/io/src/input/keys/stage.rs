@@ -3,11 +3,12 @@
 use super::{ATOMS, GROUP};
 use crate::input::barostat::BAROSTATS;
 use crate::input::choice::choices;
-use crate::input::model::{Axis, Minimizer, Plane, TrajectoryFormat};
+use crate::input::model::{Axis, Minimizer, Plane, ThermostatKind, TrajectoryFormat};
 use crate::input::schema::Fallback::{Absent, ByUnits, Required, Value};
 use crate::input::schema::NumberRange::{NonNegative, Positive};
 use crate::input::schema::*;
 use jostle_core::Dimension;
+use jostle_core::thermostat::{self, Parameter, Quantity};
 use std::sync::LazyLock;
 
 pub(super) static STAGE: Section = Section {
@@ -15,7 +16,7 @@ pub(super) static STAGE: Section = Section {
         Key::new("name", Kind::Text, Absent("\"stage-1\", \"stage-2\", ..."), "its name, unique in the file"),
         Key::new("steps", Kind::Count(1), Absent(""), "how many time steps"),
         Key::new("timestep", Kind::Quantity(TIME, Positive), Required, "how long each is").with(&["steps"]),
-        Key::new("thermostat", Kind::Variants(THERMOSTATS), Absent("constant energy"), "temperature control")
+        Key::new("thermostat", Kind::OneOf(thermostats), Absent("constant energy"), "temperature control")
             .with(&["steps"]),
         Key::new("barostat", Kind::Variants(BAROSTATS), Absent("constant volume"), "pressure control")
             .with(&["steps"]),
@@ -71,76 +72,31 @@ const TARGET: Key = Key::new(
     "the temperature to hold; of two, from the first to the last in the course of the stage",
 );
 
-const PERIODS: Fallback = ByUnits(["1", "500", "0.5", "0.5", "100", "5"]);
-
-const THERMOSTATS: &[Variant] = &[
-    Variant {
-        name: "bussi",
-        about: "stochastic velocity rescaling: right ensemble, little disturbance (Bussi 2007)",
-        section: Section {
-            keys: &[TARGET, Key::new("period", Kind::Quantity(TIME, Positive), PERIODS, "relaxation time")],
-            alternatives: &[],
-        },
-    },
-    Variant {
-        name: "nose-hoover",
-        about: "Nose-Hoover chain: deterministic, right ensemble near equilibrium",
-        section: Section {
-            keys: &[
-                TARGET,
-                Key::new(
-                    "period",
-                    Kind::Quantity(TIME, Positive),
-                    PERIODS,
-                    "period of its oscillation; at least 50 time steps",
-                ),
-                Key::new("chain", Kind::Count(1), Value("3"), "thermostats in the chain"),
-            ],
-            alternatives: &[],
-        },
-    },
-    Variant {
-        name: "langevin",
-        about: "friction and noise on every atom (BAOAB): right ensemble, slows diffusion",
-        section: Section {
-            keys: &[
-                TARGET,
-                Key::new(
-                    "friction",
-                    Kind::Quantity(RATE, Positive),
-                    ByUnits(["1", "0.001", "1", "1", "0.01", "0.2"]),
-                    "friction",
-                ),
-            ],
-            alternatives: &[],
-        },
-    },
-    Variant {
-        name: "dpd",
-        about: "friction and noise between atoms that are near (dissipative particle dynamics): conserves momentum",
-        section: Section {
-            keys: &[
-                TARGET,
-                Key::new(
-                    "friction",
-                    Kind::Quantity(DRAG, Positive),
-                    Required,
-                    "friction: force per velocity",
-                ),
-                Key::new("cutoff", Kind::Quantity(LENGTH, Positive), Required, "where it ends"),
-            ],
-            alternatives: &[],
-        },
-    },
-    Variant {
-        name: "rescale",
-        about: "velocities scaled to the temperature now and then: to equilibrate, no ensemble (Rapaport)",
-        section: Section {
-            keys: &[TARGET, Key::new("every", Kind::Count(1), Value("100"), "steps between rescalings")],
-            alternatives: &[],
-        },
-    },
-];
+/// The thermostats, each with its temperature and its own parameters.
+fn thermostats() -> &'static [Variant] {
+    static THERMOSTATS: LazyLock<Vec<Variant>> = LazyLock::new(|| {
+        let parameter = |p: &'static Parameter| {
+            let kind = match &p.quantity {
+                Quantity::Count => Kind::Count(1),
+                Quantity::Measured(dimension) => Kind::Quantity(std::slice::from_ref(dimension), Positive),
+            };
+            let default = match p.absent {
+                thermostat::Absent::Refused => Required,
+                thermostat::Absent::Value(value) => Value(value),
+                thermostat::Absent::ByUnits(values) => ByUnits(values),
+            };
+            Key::new(p.name, kind, default, p.about)
+        };
+        let variant = |kind: ThermostatKind| {
+            let keys = std::iter::once(TARGET).chain(kind.parameters().iter().map(parameter));
+            // Made once, for the life of the program, like the tables that stand in this file.
+            let section = Section { keys: keys.collect::<Vec<Key>>().leak(), alternatives: &[] };
+            Variant { name: kind.name(), about: kind.about(), section }
+        };
+        ThermostatKind::documented().into_iter().map(variant).collect()
+    });
+    &THERMOSTATS
+}
 
 const STRAIN_RATE: Key =
     Key::new("rate", Kind::Quantity(RATE, NumberRange::Any), Required, "strain per time");

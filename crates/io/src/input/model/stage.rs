@@ -2,6 +2,8 @@
 
 use super::*;
 
+pub use jostle_core::thermostat::{ThermostatInput, ThermostatKind};
+
 /// `[[stage]]`
 #[derive(Debug, Clone)]
 pub struct StageInput {
@@ -182,63 +184,6 @@ pub enum Minimizer {
     Lbfgs,
     /// Conjugate gradients.
     ConjugateGradient,
-}
-
-/// Temperature control.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ThermostatInput {
-    /// Velocities scaled to the temperature at intervals (Rapaport's equilibration).
-    Rescale {
-        /// Target.
-        temperature: f64,
-        /// Steps between rescalings.
-        every: u64,
-    },
-    /// Langevin dynamics, BAOAB.
-    Langevin {
-        /// Target.
-        temperature: f64,
-        /// Friction, 1 / time.
-        friction: f64,
-    },
-    /// Dissipative particle dynamics: friction and noise between atoms that are near.
-    Dissipative {
-        /// Target.
-        temperature: f64,
-        /// Friction, force / velocity.
-        friction: f64,
-        /// Cut-off.
-        cutoff: f64,
-    },
-    /// Nose-Hoover chain.
-    NoseHoover {
-        /// Target.
-        temperature: f64,
-        /// Period of the thermostat's oscillation.
-        period: f64,
-        /// Number of thermostats in the chain.
-        chain: usize,
-    },
-    /// Stochastic velocity rescaling (Bussi, Donadio, Parrinello 2007).
-    Bussi {
-        /// Target.
-        temperature: f64,
-        /// Relaxation time.
-        period: f64,
-    },
-}
-
-impl ThermostatInput {
-    /// The temperature it holds, at the beginning of its stage.
-    pub fn temperature(&self) -> f64 {
-        match *self {
-            ThermostatInput::Rescale { temperature, .. }
-            | ThermostatInput::Langevin { temperature, .. }
-            | ThermostatInput::Dissipative { temperature, .. }
-            | ThermostatInput::NoseHoover { temperature, .. }
-            | ThermostatInput::Bussi { temperature, .. } => temperature,
-        }
-    }
 }
 
 /// A box that changes its shape at constant volume, in small steps; every atom keeps its place

@@ -50,6 +50,7 @@ impl Reader<'_> {
                 Some(v) => format!("{{ kind = \"{}\", ... }}", v.name),
                 None => "{ }".into(),
             },
+            Kind::OneOf(variants) => self.example(Kind::Variants(variants())),
             Kind::Several(variants) => format!("[{}]", self.example(Kind::Variants(variants()))),
             Kind::Tables(_) | Kind::Named(_) => "{ ... }".into(),
             Kind::Numbers => "{ kappa = 0.5 }".into(),
@@ -81,6 +82,7 @@ pub(in crate::input) fn what(kind: Kind) -> &'static str {
         Kind::Names => "a list of names in quotes",
         Kind::Table(_)
         | Kind::Variants(_)
+        | Kind::OneOf(_)
         | Kind::Named(_)
         | Kind::Pairs
         | Kind::Types(_)
