@@ -4,7 +4,6 @@ use crate::arguments::ConvertOptions;
 use crate::numbers::grouped;
 use crate::reading::FrameSelection;
 use jostle_core::{Error, Result};
-use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Snapshot, TrajectoryHeader, TrajectoryWriter};
 use std::path::Path;

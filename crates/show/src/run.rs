@@ -5,7 +5,6 @@ use jostle_analysis::{Column, Record, Table};
 use jostle_core::{Error, Result};
 use jostle_engine::StageReport;
 use jostle_engine::commands::COMMAND_FILE;
-use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use serde::Deserialize;
 use serde_json::Value as Json;

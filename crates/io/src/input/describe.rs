@@ -327,7 +327,7 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Types(types) => types_json(types),
         Kind::Numbers => json!({ "type": "object", "additionalProperties": any_number() }),
         Kind::Pairs => {
-            // One of these applies, by the kind of the force.
+            // Alternatives of which one applies, by the kind of the force.
             let kinds = PairKind::ALL.iter().map(|kind| {
                 let mut table = keys_json(&pair_keys(*kind), &[]);
                 if let Value::Object(map) = &mut table {

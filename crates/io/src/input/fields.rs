@@ -1,5 +1,4 @@
-//! Tables of an input file, read and checked: what [`super::read`] makes and [`super::build`]
-//! takes.
+//! Tables of an input file, read and checked against the schema, before they become the model.
 
 use super::choice::NamedChoice;
 use super::model::{DeviceInput, Located};

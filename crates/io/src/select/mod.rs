@@ -1,6 +1,6 @@
 //! Atoms chosen by words, much as in VMD: `protein and name CA`, `water within 5 of resid 1 to 10`.
 //!
-//! [`words`] says which words there are; the parser, its messages and `jostle help select` follow
+//! The words are those of [`keywords`]; the parser, its messages and `jostle help select` follow
 //! from it. A [`Selection`] is read once and may be asked of any [`System`].
 
 mod evaluate;
@@ -64,7 +64,7 @@ impl Selection {
     /// Reads the text of a selection.
     ///
     /// # Errors
-    /// If a word is unknown, or the text is not made as [`words`] says.
+    /// If a word is unknown, or the text is not made as [`keywords`] says.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         Ok(Selection { text: text.to_string(), expression: parse::parse(text)? })
     }

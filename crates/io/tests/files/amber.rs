@@ -88,7 +88,7 @@ fn with(changes: &[(&'static str, &'static str, String)]) -> Result<Molecules, E
     read(&text(&sections))
 }
 
-/// Groups and lists in formats: maps as tleap writes them, and sections that nobody asks for.
+/// Groups and lists in formats: maps as tleap writes them, and sections that are not read.
 #[test]
 fn formats_have_groups() {
     let energies: Vec<f64> = (0..16).map(f64::from).collect();
