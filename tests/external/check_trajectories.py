@@ -57,6 +57,26 @@ def with_mdanalysis(path, sample):
         compare("frame spacing", universe.trajectory.dt, step, 1e-4 * step)
 
 
+def with_gro(path, sample):
+    """Frame by frame, as MDAnalysis reads one frame of a gro file."""
+    length, time = ANGSTROM.get(sample["units"], 10.0), PICOSECONDS[sample["units"]]
+    n = len(sample["frames"][0]["positions"])
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == (n + 3) * len(sample["frames"])
+    for k, frame in enumerate(sample["frames"]):
+        one = path.with_suffix(".frame.gro")
+        one.write_text("".join(lines[(n + 3) * k : (n + 3) * (k + 1)]))
+        universe = mda.Universe(str(one))
+        assert list(universe.atoms.names[:2]) == ["Ar", "Kr"][:n] and set(universe.atoms.resnames) == {"UNK"}
+        positions = length * np.array(frame["positions"])
+        compare("positions", universe.atoms.positions, positions, 0.00501 + 2e-7 * np.abs(positions).max())
+        velocities = length / time * np.array(frame["velocities"])
+        compare("velocities", universe.atoms.velocities, velocities, 0.000501 + 2e-7 * np.abs(velocities).max())
+        expected = triclinic_box(*(length * np.array(frame["edges"])))
+        compare("box", universe.dimensions, expected, 1e-4 + 1e-6 * expected[:3].max())
+        one.unlink()
+
+
 def with_pdb(path, sample):
     """Names, residues and the box of each model by MDAnalysis, elements and positions by ASE."""
     length = ANGSTROM.get(sample["units"], 1.0)
@@ -154,7 +174,7 @@ def with_h5py(path, sample):
 
 failures = 0
 for sample in samples:
-    check = {"xyz": with_ase, "gsd": with_gsd, "pdb": with_pdb, "cif": with_cif, "h5md": with_h5py}.get(sample["format"], with_mdanalysis)
+    check = {"xyz": with_ase, "gsd": with_gsd, "pdb": with_pdb, "cif": with_cif, "h5md": with_h5py, "gro": with_gro}.get(sample["format"], with_mdanalysis)
     try:
         check(folder / sample["file"], sample)
         print("ok    ", sample["file"])

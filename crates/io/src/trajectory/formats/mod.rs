@@ -38,6 +38,7 @@ registry! {
     H5md: h5md,
     Pdb: pdb,
     Cif: cif,
+    Gro: gro,
 }
 
 impl TrajectoryFormat {
