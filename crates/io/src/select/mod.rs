@@ -1,6 +1,6 @@
 //! Atoms chosen by words, much as in VMD: `protein and name CA`, `water within 5 of resid 1 to 10`.
 //!
-//! [`keywords`] says which words there are; the parser, its messages and `jostle help select` follow
+//! The words are those of [`keywords`]; the parser, its messages and `jostle help select` follow
 //! from it. A [`Selection`] is read once and may be asked of any [`System`].
 
 mod evaluate;

@@ -33,7 +33,8 @@ fn positions(n: usize, step: u64) -> Vec<Vec3> {
 
 fn write(writer: &mut TrajectoryWriter, n: usize, step: u64) -> Result<()> {
     let positions = positions(n, step);
-    let velocities = Some(&positions[..]);
+    let velocities: Vec<Vec3> = positions.iter().map(|r| r.map(|x| 0.01 * x)).collect();
+    let velocities = Some(&velocities[..]);
     writer.write(&Frame {
         step,
         time: Some(2.0 * step as f64),
