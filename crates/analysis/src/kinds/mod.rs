@@ -22,30 +22,10 @@ mod viscosity;
 pub use bond_order::{averaged_q6, neighbor_distance};
 
 use crate::limits;
-use crate::report::Results;
-use crate::saved_state::SavedState;
+use crate::measure::Measure;
 use crate::settings::{MeasureSettings, Setting};
-use crate::view::{SystemInfo, View};
+use crate::view::SystemInfo;
 use jostle_core::Result;
-
-/// Takes frames, gives results.
-pub trait Measure: Send {
-    /// Takes the next frame.
-    ///
-    /// # Errors
-    /// If the frame lacks what is measured: velocities, times, a volume, a pressure.
-    fn add(&mut self, frame: &View) -> Result<()>;
-
-    /// Its state from one frame to the next. A run keeps it in its checkpoints, so
-    /// that a resumed one finds what it would have found without a stop.
-    fn saved_state(&mut self) -> Vec<&mut dyn SavedState>;
-
-    /// Results so far.
-    ///
-    /// # Errors
-    /// If there were too few frames.
-    fn results(&self) -> Result<Results>;
-}
 
 /// Quantity that a measure takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
