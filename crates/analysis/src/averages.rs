@@ -15,15 +15,15 @@ pub struct Estimate {
     pub mean: f64,
     /// Its standard error, correlations included.
     pub error: f64,
-    /// How many values went in.
+    /// Number of values.
     pub samples: u64,
-    /// How many of them count as one independent value.
+    /// Number of values that count as one independent value.
     pub inefficiency: f64,
-    /// Whether the values suffice to know the error.
+    /// Confidence in the error.
     pub confidence: Confidence,
 }
 
-/// Whether the values suffice to know an error.
+/// Confidence in an error, by the number of independent values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {

@@ -8,7 +8,7 @@ use crate::limits;
 use jostle_core::Result;
 use serde::{Deserialize, Serialize};
 
-/// When there are so many blocks, neighbours are joined: memory does not grow with the frames.
+/// Number of blocks at which neighbouring ones are joined: memory does not grow with the frames.
 const MOST: usize = 32;
 
 /// Averages of several quantities over frames.
@@ -58,7 +58,7 @@ impl Blocks {
         Blocks { width, length: 1, blocks: Vec::new(), frames: 0 }
     }
 
-    /// The same of so many that it may be too many.
+    /// Averages of `width` quantities, with a check of their memory.
     ///
     /// # Errors
     /// If they would not fit into memory; the hint says what would make them fewer.
@@ -99,7 +99,7 @@ impl Blocks {
         values.iter().enumerate().for_each(|(k, v)| self.add(k, *v));
     }
 
-    /// How many frames there were.
+    /// Number of frames.
     pub fn frames(&self) -> u64 {
         self.frames
     }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     /// Frames of which about nine count as one, in blocks of eight: blocks that are
-    /// joined further know better, and together they are not far from right.
+    /// joined further tell more, and together they are not far from right.
     #[test]
     fn frames_that_follow_soon_do_not_hide_their_error() {
         let (series, frames, keep) = (300, 256, 0.8f64);

@@ -13,23 +13,23 @@ mod tests;
 
 pub use distances::{CellSurroundings, ROW, fold_around};
 
-/// How large cells are.
+/// Rules for the size of cells.
 struct CellLayout {
-    /// They are this part of the reach wide.
+    /// Least width as a part of the reach.
     of_reach: f64,
-    /// Nor are they narrower than this part of the mean distance of atoms: hardly one were in each.
+    /// Least width as a part of the mean distance of atoms: narrower cells were almost empty.
     of_spacing: f64,
-    /// How many there are along an axis is a multiple of this, if it is more than one.
+    /// Divisor of the number of cells along an axis, where that is more than one.
     multiple: usize,
 }
 
 /// Cells within reach of a cell, at most: those of fifty images of a small box in all directions.
 const MOST_AROUND: f64 = 2e6;
-/// So few pairs are neither long to go through nor large to keep.
+/// Number of pairs up to which time and memory for them are small.
 const FEW_PAIRS: f64 = 5e7;
 /// Rows of cells that are looked at for an estimate.
 const LOOKS: usize = 1 << 13;
-/// What helps against too many pairs.
+/// Hint where there are too many pairs.
 const FEWER: &str = "choose a shorter distance, or fewer atoms; is the box what it should be?";
 
 const LAYOUT: CellLayout = CellLayout { of_reach: 0.25, of_spacing: 0.8, multiple: 1 };
@@ -39,12 +39,12 @@ pub struct Cells {
     simbox: SimBox,
     reach: f64,
     shape: [usize; 3],
-    /// How many cells away an atom within reach may be, along each axis.
+    /// Largest distance of an atom within reach, in cells along each axis.
     span: [i32; 3],
     /// Fractional coordinates of the corner of the first cell, and the extent of all of them.
     low: Vec3,
     extent: Vec3,
-    /// Where the atoms of each cell begin, and where the last end.
+    /// Beginning of the atoms of each cell, and the end of the last.
     start: Vec<u32>,
     id: Vec<u32>,
     position: Vec<Vec3>,
@@ -81,13 +81,13 @@ pub struct Pair {
 
 /// The neighbours of all atoms.
 pub struct Neighbors {
-    /// Where those of each atom begin, and where the last end.
+    /// Beginning of the neighbours of each atom, and the end of the last.
     start: Vec<u32>,
     entries: Vec<(u32, Vec3)>,
 }
 
 impl Neighbors {
-    /// How many atoms there are.
+    /// Number of atoms.
     pub fn atoms(&self) -> usize {
         self.start.len() - 1
     }
@@ -107,7 +107,7 @@ impl Cells {
     /// Sorts atoms.
     ///
     /// # Errors
-    /// If the box has no volume, or there is more within reach than anybody could wait for.
+    /// If the box has no volume, or the pairs within reach are too many to go through.
     pub fn new(simbox: &SimBox, positions: &[Vec3], reach: f64) -> Result<Self> {
         Self::with_layout(simbox, positions, reach, &LAYOUT)
     }
@@ -191,7 +191,7 @@ impl Cells {
         let looked_at: f64 = lines.iter().map(|line| f64::from(line.to - line.from + 1)).sum();
         let widths = self.simbox.widths();
         let cell: f64 = (0..3).map(|k| widths[k] * self.extent[k] / self.shape[k] as f64).product();
-        // Of atoms spread over cells that are wider than the reach this says nothing: they may be a clump.
+        // Counts in cells wider than the reach say nothing of pairs within reach: the atoms may be a clump.
         let within = match cell > self.reach.powi(3) {
             true => 1.0,
             false => (2.0 / 3.0 * PI * self.reach.powi(3) / (looked_at * cell)).min(1.0),
@@ -326,7 +326,7 @@ impl Cells {
         lines
     }
 
-    /// How far along the last axis cells that are so far away along the others reach; `None` where
+    /// Reach along the last axis, in cells, at a distance `across` along the others; `None` where
     /// nothing is within reach. Corners are cut off where axes are at right angles.
     fn span_beside(&self, across: [i32; 2]) -> Option<i32> {
         if self.simbox.tilts() != [0.0; 3] {
@@ -363,7 +363,7 @@ impl Cells {
         rows
     }
 
-    /// Where a point is that is so many cells from the first corner, along each axis.
+    /// Position of a point that is `at` cells from the first corner, along each axis.
     fn point(&self, at: Vec3) -> Vec3 {
         let along = |k: usize| self.low[k] + self.extent[k] * at[k] / self.shape[k] as f64;
         self.simbox.to_cartesian([along(0), along(1), along(2)])
@@ -389,7 +389,7 @@ impl Cells {
         Some(((place[0] * self.shape[1] + place[1]) * self.shape[2] + place[2], image))
     }
 
-    /// How many cells are looked at around a point.
+    /// Number of cells that are searched around a point.
     pub(crate) fn around_each(&self) -> f64 {
         self.span.iter().map(|n| 2.0 * f64::from(*n) + 1.0).product()
     }

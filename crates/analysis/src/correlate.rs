@@ -45,7 +45,7 @@ impl<T> MultiTau<T> {
         self.frames += 1;
     }
 
-    /// How many lags there can be.
+    /// Largest number of lags.
     pub fn width(&self) -> usize {
         self.lags + (LEVELS - 1) * (self.lags / 2)
     }

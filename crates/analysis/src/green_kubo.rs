@@ -1,7 +1,7 @@
-//! Integrals of correlations over time, and how far they can be trusted (M. S. Green, J. Chem. Phys. 22
+//! Integrals of correlations over time, and checks of their convergence (M. S. Green, J. Chem. Phys. 22
 //! (1954) 398; R. Kubo, J. Phys. Soc. Jpn. 12 (1957) 570).
 //!
-//! An integral is wrong for two reasons that its standard error does not know. The correlation may
+//! An integral is wrong for two reasons that its standard error does not contain. The correlation may
 //! decay between two frames: the trapezoidal rule over every other frame tells by how much, for its
 //! error is at least four times that of the rule over all. Or the integral may end too early: what its
 //! last quarter adds, beside the one before, tells what would follow.
@@ -18,7 +18,7 @@ pub(crate) struct GreenKubo<'a, S: Fn(&[f64]) -> f64> {
     pub times: &'a [f64],
     /// Their unit.
     pub unit: &'a str,
-    /// What the integral is multiplied by, given all averages.
+    /// Factor of the integral, given all averages.
     pub scale: S,
 }
 
@@ -60,7 +60,7 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
         (self.scale)(m) * kept.windows(2).map(trapezoid).sum::<f64>()
     }
 
-    /// Whether frames follow each other soon enough for the integral up to a time.
+    /// Doubt about the interval of frames, for the integral up to a time.
     pub fn resolution(&self, end: usize) -> Option<Doubt> {
         let apart = self.time(self.times.get(1).copied().unwrap_or(0.0));
         let first = self.blocks.derive(|m| vec![m[1.min(end)]])[0];
@@ -85,8 +85,8 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
         judge(off, value).map(|verdict| (verdict, reason()))
     }
 
-    /// Whether the integral has settled where it ends. Where there are times for as long again, these say
-    /// what it lacks; else its last two quarters do, as of a tail that is geometric from there on.
+    /// Doubt about the convergence of the integral at its end. Where there are times for as long again, these
+    /// say what it lacks; else its last two quarters do, as of a tail that is geometric from there on.
     pub fn convergence(&self, end: usize) -> Option<Doubt> {
         let at = |time: f64| self.times.partition_point(|t| *t <= time * (1.0 + 1e-9)).saturating_sub(1);
         let last = self.times[end];

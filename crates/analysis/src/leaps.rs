@@ -55,5 +55,5 @@ impl Leaps {
     }
 }
 
-/// What would mend it.
+/// Remedy.
 pub(crate) const REMEDY: &str = "save frames more often, or paths that were not put back into the box";

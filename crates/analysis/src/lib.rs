@@ -1,7 +1,7 @@
 //! Analysis of configurations: distribution functions, correlations in time, order.
 //!
-//! A measure takes frames one after the other and gives tables ([`Measure`]); it neither reads
-//! files nor knows a device, so that it serves during a run as on a trajectory. All kinds are in
+//! A measure takes frames one after the other and gives tables ([`Measure`]); it depends neither
+//! on files nor on a device, so that it serves during a run as on a trajectory. All kinds are in
 //! one registry, [`kinds::ALL`]. Every average has an error, from blocks of frames ([`Blocks`]).
 
 pub mod averages;
@@ -12,6 +12,7 @@ mod green_kubo;
 pub mod kinds;
 mod leaps;
 mod limits;
+mod measure;
 mod report;
 mod saved_state;
 pub mod series;
@@ -20,9 +21,10 @@ mod view;
 mod warning;
 
 pub use blocks::{BlockEstimate, Blocks};
-pub use kinds::{Kind, Measure, Observable};
+pub use kinds::{Kind, Observable};
+pub use measure::{Measure, restore, save};
 pub use report::{Column, Record, Results, Table, Value};
-pub use saved_state::{SavedState, restore, save};
+pub use saved_state::SavedState;
 pub use settings::{MeasureSettings, Setting};
 pub use view::{FrameSubset, Paths, Polarity, SystemInfo, View, Whole};
 pub use warning::{ResultWarning, Verdict};

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// A column of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// What it is.
+    /// Name.
     pub name: String,
     /// Its unit; empty for bare numbers and in reduced units.
     pub unit: String,
@@ -23,7 +23,7 @@ pub struct Column {
 /// Columns of the same length.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// What it is.
+    /// Name.
     pub name: String,
     /// Its columns; the first is what the others are functions of.
     pub columns: Vec<Column>,
@@ -32,7 +32,7 @@ pub struct Table {
 /// A single number with its error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
-    /// What it is.
+    /// Name.
     pub name: String,
     /// Its unit.
     pub unit: String,
@@ -43,14 +43,14 @@ pub struct Value {
     pub error: Option<f64>,
 }
 
-/// What a measure has found.
+/// Results of a measure.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Results {
     /// Functions; the first is the one that the measure is named after.
     pub tables: Vec<Table>,
     /// Single numbers.
     pub values: Vec<Value>,
-    /// What is to be known before they are believed, and which are missing for what reason.
+    /// Warnings about results, and the reasons for those that are missing.
     #[serde(default)]
     pub warnings: Vec<ResultWarning>,
 }
@@ -139,22 +139,22 @@ impl Results {
     }
 }
 
-/// What a measure has found, and in what.
+/// Results of a measure with their origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The kind of analysis.
     pub kind: String,
     /// The name of the unit system.
     pub units: String,
-    /// How many frames were looked at.
+    /// Number of frames.
     pub frames: u64,
-    /// What was found.
+    /// The results.
     #[serde(flatten)]
     pub results: Results,
 }
 
 impl Record {
-    /// What a table's file is called without its ending, given what all files of the record begin
+    /// Name of a table's file without its ending, given what the names of all files of the record begin
     /// with: the kind of analysis, or more.
     pub fn stem(&self, base: &str, table: &Table) -> String {
         if table.name == self.kind { base.to_string() } else { format!("{base}-{}", table.name) }
@@ -188,7 +188,7 @@ mod gaps {
     }
 }
 
-/// Likewise one number.
+/// A number as JSON, with null for NaN.
 mod gap {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,6 +1,5 @@
-//! The state of a measure, as bytes.
+//! Parts of the state of a measure, as bytes.
 
-use crate::kinds::Measure;
 use jostle_core::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,32 +31,5 @@ impl<T: Serialize + DeserializeOwned> SavedState for T {
             .map_err(|e| Error::input(format!("the saved state of a measure is damaged: {e}")))?;
         (*self, *bytes) = (value, rest);
         Ok(())
-    }
-}
-
-/// The state of a measure.
-///
-/// # Errors
-/// See [`SavedState::write`].
-pub fn save(measure: &mut dyn Measure) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    for part in measure.saved_state() {
-        part.write(&mut bytes)?;
-    }
-    Ok(bytes)
-}
-
-/// Gives a new measure the saved state of another of its kind and settings.
-///
-/// # Errors
-/// See [`SavedState::read`].
-pub fn restore(measure: &mut dyn Measure, bytes: &[u8]) -> Result<()> {
-    let mut rest = bytes;
-    for part in measure.saved_state() {
-        part.read(&mut rest)?;
-    }
-    match rest.is_empty() {
-        true => Ok(()),
-        false => Err(Error::input("the saved state of a measure is damaged: there is too much of it")),
     }
 }

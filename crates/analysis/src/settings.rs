@@ -1,4 +1,4 @@
-//! What can be set of a measure: numbers by name, with units.
+//! Settings of a measure: numbers by name, with units.
 
 use jostle_core::quantity::{nearest, parse_quantity};
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -10,13 +10,13 @@ pub struct Setting {
     pub name: &'static str,
     /// Its dimension.
     pub dimension: Dimension,
-    /// What it is where nobody sets it; `None`: found from the first frame.
+    /// Default value; `None`: found from the first frame.
     pub default: Option<f64>,
-    /// What it means.
+    /// Meaning, in one line.
     pub about: &'static str,
 }
 
-/// What was set.
+/// Settings with their values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MeasureSettings {
     values: Vec<(&'static str, f64)>,

@@ -13,17 +13,17 @@ pub struct SystemInfo {
     pub species: Vec<u16>,
     /// The box of the first frame.
     pub simbox: SimBox,
-    /// Whether there is a dipole moment to see.
+    /// Kind of dipole moment that the system has.
     pub polarity: Polarity,
 }
 
-/// Whether a system has a dipole moment that is the same wherever one looks from.
+/// Kinds of systems by their dipole moment, which must not depend on the origin.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Polarity {
-    /// Nobody knows the charges, as of a trajectory.
+    /// Charges are not known, as in a trajectory.
     #[default]
     Unknown,
-    /// There are none.
+    /// No atom has a charge.
     Uncharged,
     /// A molecule, that of this atom, has a charge, so that it depends on the origin.
     Ions {
@@ -37,7 +37,7 @@ pub enum Polarity {
 }
 
 impl SystemInfo {
-    /// How many atoms of each species there are.
+    /// Number of atoms of each species.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.names.len()];
         for s in &self.species {
@@ -46,7 +46,7 @@ impl SystemInfo {
         counts
     }
 
-    /// The same of the atoms with these ids only, and of the species that they have; `None`: of all.
+    /// Facts about the atoms with these ids and the species that they have; `None`: all atoms.
     pub fn part(&self, atoms: Option<&[u32]>) -> SystemInfo {
         let Some(atoms) = atoms else { return self.clone() };
         let species: Vec<u16> = atoms.iter().map(|id| self.species[*id as usize]).collect();
@@ -77,7 +77,7 @@ pub struct View<'a> {
     pub positions: &'a [Vec3],
     /// Positions on unbroken paths, likewise; see [`Paths`].
     pub unwrapped: &'a [Vec3],
-    /// How many times each atom has crossed the box, where that was counted: its unbroken path is at
+    /// Number of box crossings of each atom, where that was counted: its unbroken path is at
     /// its position shifted by so many edges.
     pub images: Option<&'a [[i32; 3]]>,
     /// Velocities, where they are known.
@@ -96,7 +96,7 @@ pub struct FrameSubset {
 }
 
 impl FrameSubset {
-    /// Those with these ids; what the frame does not have, they do not have either.
+    /// Atoms with these ids; arrays that the frame lacks, the subset lacks, too.
     pub fn of(view: &View, atoms: &[u32]) -> FrameSubset {
         fn some<T: Copy>(all: &[T], atoms: &[u32]) -> Vec<T> {
             atoms.iter().filter_map(|id| all.get(*id as usize).copied()).collect()
@@ -131,11 +131,11 @@ pub struct Whole {
     pub kinetic: f64,
     /// Kinetic and potential energy.
     pub total: f64,
-    /// What temperatures are counted with.
+    /// Divisor that turns kinetic energies into temperatures.
     pub degrees_of_freedom: usize,
     /// The pressure tensor, as energy over volume; `None` where there is no volume.
     pub pressure: Option<SymTensor>,
-    /// The dipole moment of all molecules, whole, as charge times length; `None` where nobody asked.
+    /// The dipole moment of all molecules, whole, as charge times length; `None` where it was not asked for.
     pub dipole: Option<Vec3>,
 }
 

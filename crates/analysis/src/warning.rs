@@ -1,6 +1,6 @@
 //! Warnings of results: numbers that were sampled too coarsely, too shortly or in too small a box.
 //!
-//! A standard error knows statistics only. A measure judges what else may be wrong with its numbers
+//! A standard error contains statistics only. A measure judges what else may be wrong with its numbers
 //! and says so in its results, as data: where a number may be off by more than its error it is
 //! [`Verdict::Doubtful`], where it says nothing about the system it is [`Verdict::Withheld`] and not
 //! among the values. What was sampled, such as the correlation itself, is given all the same.
@@ -10,26 +10,26 @@ use crate::blocks::BlockEstimate;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What became of a number.
+/// Verdict on a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It is given, and may be off by more than its error.
+    /// The number is given, and may be off by more than its error.
     Doubtful,
-    /// It is not given.
+    /// The number is not given.
     Withheld,
 }
 
-/// Something to know before a number is believed.
+/// Warning about a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultWarning {
-    /// What became of the number.
+    /// Verdict on the number.
     pub verdict: Verdict,
     /// The value, the table or the column that it is about.
     pub about: String,
-    /// What is wrong.
+    /// Reason for the warning.
     pub reason: String,
-    /// What would mend it.
+    /// Remedy.
     pub remedy: String,
 }
 
@@ -43,15 +43,15 @@ impl fmt::Display for ResultWarning {
     }
 }
 
-/// A systematic error below this part of a number is nothing to speak of: few simulations know a
+/// A systematic error below this part of a number is negligible: few simulations give a
 /// transport coefficient better.
 const DOUBTFUL: f64 = 0.03;
 /// Above this part of it a number would mislead.
 const WITHHELD: f64 = 0.1;
 /// The relative error of a variance of so many independent values, sqrt(2 / n), is a fifth.
 const FEW: f64 = 50.0;
-/// So few cannot be told from none at all: the longest blocks that errors are taken from are [`MANY`] or
-/// more, up to twice as many, whatever the values.
+/// Number of independent values that cannot be told from none: the longest blocks that errors are taken from
+/// are [`MANY`] or more, up to twice as many, whatever the values.
 const HARDLY_ANY: f64 = 2.0 * MANY as f64;
 
 /// The verdict on a number that is off by so much besides its error. What noise explains, or the error
@@ -76,7 +76,7 @@ pub(crate) fn judge_fluctuations(independent: f64) -> Option<Verdict> {
     }
 }
 
-/// How many of the values are independent, on average over several quantities. Those that stay what
+/// Number of independent values, on average over several quantities. Quantities that stay what
 /// they are do not count.
 pub(crate) fn independent(averages: &[BlockAverage]) -> f64 {
     let estimates = averages.iter().filter_map(BlockAverage::estimate).filter(|e| e.error > 0.0);

@@ -45,7 +45,7 @@ fn at_rest(positions: Vec<Vec3>) -> Frame {
     Frame { positions, velocities: None }
 }
 
-/// How far a value is from what it should be, in its errors.
+/// Deviation of a value from the exact one, in its errors.
 fn off(results: &Results, name: &str, expected: f64) -> f64 {
     let value = results.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", results.values));
     let error = value.error.unwrap();

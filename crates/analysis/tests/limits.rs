@@ -3,7 +3,7 @@
 use jostle_analysis::{Kind, MeasureSettings, Observable, Polarity, Results, SystemInfo, View, Whole, kinds};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 
-/// Two frames of a kind with these settings, as far as it knows them, else its defaults.
+/// Two frames of a kind with those of these settings that it has, else its defaults.
 fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[Vec3]) -> Result<Results> {
     let settings = MeasureSettings::of(kind.settings, |s| {
         settings.iter().find(|(name, _)| *name == s.name).map(|(_, value)| *value)
@@ -88,7 +88,7 @@ fn settings_that_ask_for_too_much_are_refused_with_the_number() {
     }
 }
 
-/// What grows with the atoms is estimated before the first frame.
+/// Memory that grows with the atoms is estimated before the first frame.
 #[test]
 fn systems_that_do_not_fit_are_refused_before_they_begin() {
     let simbox = SimBox::orthorhombic([1e3; 3]).unwrap();

@@ -95,7 +95,7 @@ fn diffusion_by_velocities_says_when_frames_are_too_far_apart() {
     }
 }
 
-/// Frames that know nothing of each other: neither integral nor spectrum, and the reason in the JSON.
+/// Independent frames: neither integral nor spectrum, and the reason in the JSON.
 #[test]
 fn what_was_not_resolved_is_not_derived() {
     let results = vacf(30.0, 400, &["lags=20"]);
@@ -255,7 +255,7 @@ fn lattice(edge: usize) -> Vec<Vec3> {
     (0..edge.pow(3)).map(|k| [k / edge / edge, k / edge % edge, k % edge].map(|x| x as f64)).collect()
 }
 
-/// Whoever asks for more than half the box gets it, and is told that it holds images: of one atom in a
+/// Shells beyond half the box are counted, with a warning that they hold images: of one atom in a
 /// box nothing else.
 #[test]
 fn shells_beyond_half_the_box_are_told() {

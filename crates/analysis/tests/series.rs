@@ -25,7 +25,7 @@ fn analyze(
     analyze_with(kind, frames.map(|frame| (frame, 600.0)), settings)
 }
 
-/// The same in volumes that may vary.
+/// Series in volumes that may vary.
 fn analyze_with(
     kind: &str,
     frames: impl Iterator<Item = (Whole, f64)>,

@@ -108,7 +108,7 @@ fn choose(
         Some(system) => system.clone(),
         None => {
             let told = reader.header(first, None);
-            // Of masses and charges a trajectory knows nothing.
+            // A trajectory has neither masses nor charges.
             let species = |name: &String| Species { name: name.clone(), mass: f64::NAN, charge: 0.0 };
             let mut system = System::new(first.simbox, told.names.iter().map(species).collect());
             told.species.iter().for_each(|species| system.state.push(*species, [0.0; 3]));
@@ -227,7 +227,7 @@ fn sentence(value: &Value) -> String {
     format!("{} = {}{error} {}", value.name, significant(value.value, 6), value.unit).trim_end().to_string()
 }
 
-/// All tables and values into a folder.
+/// Writes all tables and values into a folder.
 fn write(folder: &Path, record: &Record) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
     for (name, text) in record.files(&record.kind) {
@@ -237,7 +237,7 @@ fn write(folder: &Path, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// What can be set of each kind, for `jostle help analyze`.
+/// Settings of each kind, for `jostle help analyze`.
 pub fn help() -> String {
     let mut text = "Examples:\n  \
         jostle analyze rdf argon cutoff=12 > rdf.csv   the last trajectory of the run\n  \

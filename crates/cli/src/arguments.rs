@@ -26,12 +26,12 @@ use std::str::FromStr;
         Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failed, 2 wrong input, 130 interrupted."
 )]
 pub struct Arguments {
-    /// What to do.
+    /// Command and its options.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// Command and its options.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the stages of an input file
@@ -200,7 +200,7 @@ pub struct ControlOptions {
     pub command: ControlCommand,
 }
 
-/// What a run can be told.
+/// Commands to a run under way.
 #[derive(Debug, Subcommand)]
 pub enum ControlCommand {
     /// Write a checkpoint and wait
@@ -332,7 +332,7 @@ pub struct ConvertOptions {
     pub reading: ReadingOptions,
 }
 
-/// How to read a trajectory.
+/// Options of reading a trajectory.
 #[derive(Debug, Args, Clone)]
 pub struct ReadingOptions {
     /// Unit system to read in [default: what the file says, or start.xyz beside it]
@@ -420,7 +420,7 @@ pub struct CompletionsOptions {
     pub shell: Shell,
 }
 
-/// How to compute; never changes the physics.
+/// Options of computing; they never change the physics.
 #[derive(Debug, Args, Clone, Copy)]
 pub struct ComputeOptions {
     /// CPU threads [default: what the input says, else all cores]

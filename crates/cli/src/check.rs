@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 /// Steps are made for so long before the clock starts: lists, skins and batches tune themselves.
 const WARM_UP: Duration = Duration::from_millis(1000);
-/// How long time steps are timed for.
+/// Time for which time steps are timed.
 const TRIAL: Duration = Duration::from_millis(500);
-/// How long to wait for the end of a minimisation that comes before them, and for enough steps.
+/// Longest wait for the end of a minimisation before the steps, and for enough of these.
 const PATIENCE: Duration = Duration::from_secs(6);
 /// Bytes an atom needs outside the device, as measured: a checkpoint while it is written, a frame.
 const HOST_BYTES_PER_ATOM: u64 = 250;
@@ -24,10 +24,10 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 /// Validates an input by building all of it and making its first steps, without writing anything.
 ///
 /// # Errors
-/// Whatever `jostle run` would refuse, or fail at in the first steps.
+/// Those of `jostle run` before and in its first steps.
 pub fn check(options: &CheckOptions) -> Result<()> {
     let input = input_file::read(&options.file)?;
-    // What is free before the system is put together.
+    // Memory that is free before the system is put together.
     let machine = Machine::look();
     let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
     let trial = StepClock {
@@ -86,9 +86,9 @@ struct StepClock<'a> {
     input: &'a Input,
     patient_until: Instant,
     stage: RefCell<Timed>,
-    /// What the engine has to say.
+    /// Notes of the engine.
     notes: RefCell<Vec<String>>,
-    /// What is doubtful before the first step.
+    /// Doubts before the first step.
     doubts: RefCell<Vec<String>>,
 }
 
@@ -102,7 +102,7 @@ struct Timed {
 }
 
 impl Timed {
-    /// Of the steps after the warm-up; where steps are too slow or too few for one, of all but the first.
+    /// Seconds a step after the warm-up; where steps are too slow or too few for one, of all but the first.
     fn seconds_per_step(&self) -> Option<f64> {
         let (began, first, last) = (self.began?, self.first?, self.last?);
         let from = if last.step > first.step { first } else { began };
@@ -110,7 +110,7 @@ impl Timed {
     }
 }
 
-/// When a step was done.
+/// Time at which a step was done.
 #[derive(Clone, Copy)]
 struct Mark {
     step: u64,
@@ -118,7 +118,7 @@ struct Mark {
 }
 
 impl StepClock<'_> {
-    /// Whether enough steps were made.
+    /// Returns true where enough steps were made.
     fn is_over(&self) -> bool {
         let now = Instant::now();
         let stage = self.stage.borrow();

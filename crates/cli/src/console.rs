@@ -1,4 +1,4 @@
-//! What a run says on stderr: a progress bar on a terminal, plain lines elsewhere; or a dashboard.
+//! Progress of a run on stderr: a bar on a terminal, plain lines elsewhere; or a dashboard.
 
 use crate::dashboard::Dashboard;
 use crate::numbers::{duration, grouped, per_day, significant};
@@ -27,7 +27,7 @@ pub struct Console {
     stage: Stage,
 }
 
-/// Where progress is shown.
+/// Form in which progress is shown.
 enum Screen {
     /// A line now and then.
     Lines,

@@ -25,7 +25,7 @@ const MOST: usize = 1000;
 /// Width of names and numbers beside the curves.
 const WORDS: u16 = 34;
 
-/// What is shown.
+/// Contents of the dashboard.
 pub struct Dashboard<B: Backend = CrosstermBackend<Stderr>> {
     terminal: Terminal<B>,
     shown: DashboardState,
@@ -62,7 +62,7 @@ struct RecentValues {
 }
 
 impl Dashboard {
-    /// Takes the lines below the cursor, and sets `stop` when somebody presses `q`.
+    /// Takes the lines below the cursor, and sets `stop` when `q` is pressed.
     ///
     /// # Errors
     /// If stderr is no terminal.
@@ -115,7 +115,7 @@ impl<B: Backend> Dashboard<B> {
         self.draw();
     }
 
-    /// So much of the stage is done; seconds are left.
+    /// Finished fraction of the stage, and the seconds that are left.
     pub fn advanced(&mut self, step: u64, part: f64, left: Option<f64>) {
         (self.shown.part, self.shown.left) = (part, left);
         let (before, then) = self.shown.pace;

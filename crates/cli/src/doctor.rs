@@ -18,9 +18,9 @@ const ATOMS: usize = 1500;
 
 /// The largest deviation from the reference that is rounding.
 struct Tolerance {
-    /// Of the energy, relative.
+    /// Relative deviation of the energy.
     energy: f64,
-    /// Of the forces: the median of the relative deviations.
+    /// Median of the relative deviations of forces.
     force: f64,
 }
 
@@ -50,7 +50,7 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     let machine = Machine::look();
     let gpu = gpu_facts();
     let gpus = gpu.driver.as_ref().map_or(0, |driver| driver.gpus.len());
-    // What is missing is shown as such; a GPU that is there and ready must compute.
+    // Missing parts are shown as such; a GPU that is there and ready must compute.
     let ready = if gpu.compiler.is_ok() { gpus } else { 0 };
     let devices = (0..ready).map(|index| DeviceInput::Cuda { index });
     let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
@@ -149,7 +149,7 @@ fn compute(device: DeviceInput, settings: Settings) -> Result<SinglePoint> {
     single_point(input.units, system, forces, device, settings)
 }
 
-/// What there is for running on a GPU, or what is missing.
+/// Parts needed for running on a GPU: those present and those missing.
 fn gpu_lines(gpu: &GpuFacts) -> Vec<(String, String)> {
     let missing = |error: &Error| match error.help() {
         Some(help) => format!("{} ({help})", error.message()),
@@ -183,7 +183,7 @@ fn gpu_lines(gpu: &GpuFacts) -> Vec<(String, String)> {
     lines
 }
 
-/// The same for programs.
+/// Facts as JSON.
 fn gpu_json(gpu: &GpuFacts) -> Value {
     let missing = |error: &Error| json!({ "missing": error.message(), "hint": error.help() });
     let driver = |driver: &DriverFacts| {

@@ -76,7 +76,7 @@ fn species_by_id(system: &System) -> Vec<String> {
     system.state.index_by_id().into_iter().map(name).collect()
 }
 
-/// One line an atom, in the order of ids, which count from 1 in files.
+/// Lines of atoms, one each, in the order of ids, which count from 1 in files.
 fn forces_csv(unit: &str, species: &[String], forces: &[Vec3]) -> String {
     let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
     let mut csv = format!("atom,species,fx{unit},fy{unit},fz{unit}\n");

@@ -20,7 +20,7 @@ impl ErrorReport {
 
 impl fmt::Display for ErrorReport {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        // Where the line itself is shown, its frame names the file.
+        // The frame around a shown line names the file.
         if let (None, Some(place)) = (&self.excerpt, self.error.place()) {
             let file = place.file.display().to_string();
             match place.line {

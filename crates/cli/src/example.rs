@@ -21,7 +21,7 @@ macro_rules! examples {
             text: include_str!(concat!("../../../examples/", $name, ".toml")),
         };)*
 
-        /// All of them, the simplest first.
+        /// All examples, the simplest first.
         pub const ALL: &[Example] = &[$($constant,)*];
     };
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Name of the input that stands for standard input.
 const STANDARD_INPUT: &str = "-";
-/// Bytes of the longest input: far more than anybody writes.
+/// Bytes of the longest input: far more than is ever written.
 const LONGEST: u64 = 64 << 20;
 
 /// Reads the input of that name; `-` is standard input, whose relative paths start in the working folder and

@@ -35,9 +35,9 @@ pub fn listen() -> Result<Arc<AtomicBool>> {
 /// The effect of SIGHUP when the program began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hangup {
-    /// It would end the program.
+    /// End of the program.
     Ends,
-    /// It is ignored.
+    /// None: the signal is ignored.
     Ignored,
     /// The system does not tell: the signal is left as it is, so that `nohup` works.
     Unknown,

@@ -18,7 +18,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Sets `stop` once somebody presses `q`; nothing where the input is no terminal. As soon as `stop`
+    /// Sets `stop` once `q` is pressed; nothing where the input is no terminal. As soon as `stop`
     /// is set, by whatever, the terminal is as before: a second Ctrl-C ends the program at once.
     pub fn listen(input: OwnedFd, stop: Arc<AtomicBool>) -> Option<Keys> {
         let before = tcgetattr(&input).ok()?;
@@ -64,7 +64,7 @@ fn pressed(terminal: &OwnedFd) -> Option<u8> {
 }
 
 fn restore(terminal: &OwnedFd, before: &Termios) {
-    // One that has gone away needs nothing.
+    // A terminal that is closed needs no restoring.
     let _ = tcsetattr(terminal, OptionalActions::Now, before);
 }
 

@@ -4,7 +4,7 @@ use jostle_io::memory;
 use serde_json::{Value, json};
 use std::fs;
 
-/// What the machine has.
+/// Processors and memory of this machine.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// Name of the processor, where the system tells.
@@ -15,7 +15,7 @@ pub struct Machine {
     pub features: Vec<(&'static str, bool)>,
     /// Memory that this process may still use, in bytes, where the system tells.
     pub memory_available: Option<u64>,
-    /// All memory, in bytes, where the system tells.
+    /// Total memory in bytes, where the system tells.
     pub memory_total: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Machine {
         }
     }
 
-    /// The same facts for a program.
+    /// Facts as JSON.
     pub fn to_json(&self) -> Value {
         let features: serde_json::Map<_, _> =
             self.features.iter().map(|(name, there)| (name.to_string(), json!(there))).collect();

@@ -1,7 +1,7 @@
 //! The `jostle` program: thin. What it does is in `jostle-engine`; here are the command line, the
 //! talk and the error messages.
 
-/// A line of talk on stderr. That nobody listens is no reason to stop, as it is for `eprintln!`.
+/// A message on stderr. A closed stderr is no reason to stop, as it is for `eprintln!`.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write;

@@ -79,7 +79,7 @@ impl FrameSelection {
         Ok(None)
     }
 
-    /// What is read.
+    /// The trajectory.
     pub fn reader(&self) -> &TrajectoryReader {
         &self.reader
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 impl ComputeOptions {
-    /// What these options change about an input.
+    /// Changes that these options make to an input.
     pub fn overrides(&self) -> Overrides {
         let threads = self.threads.map(|n| n.get());
         Overrides { threads, device: self.device, ..Overrides::default() }
@@ -26,7 +26,7 @@ impl ComputeOptions {
 }
 
 impl WarningsOptions {
-    /// What becomes of warnings by these options.
+    /// Treatment of warnings by these options.
     pub fn strictness(&self) -> Strictness {
         if self.strict { Strictness::Strict } else { Strictness::Lenient }
     }
@@ -74,7 +74,7 @@ pub fn resume(options: &ResumeOptions) -> Result<ExitCode> {
     go(simulation, &options.folder, controls)
 }
 
-/// How a run is watched and stopped.
+/// Observation of a run, and the means to stop it.
 struct Controls {
     stop: Arc<AtomicBool>,
     dashboard: Option<Dashboard>,

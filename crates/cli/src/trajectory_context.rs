@@ -1,4 +1,4 @@
-//! What is known of the atoms of a trajectory besides what stands in it: from the run that it is of, or
+//! Facts about the atoms of a trajectory that its file lacks: from the run that wrote it, or
 //! from an input.
 
 use crate::arguments::AnalyzeOptions;
@@ -10,11 +10,11 @@ use jostle_io::{Input, Snapshot, TrajectoryReader};
 use jostle_show::RunFiles;
 use std::path::{Path, PathBuf};
 
-/// Where more is known.
+/// Sources of further facts about the atoms.
 pub struct TrajectoryContext {
     /// The folder with the checkpoint of the run.
     run: Option<PathBuf>,
-    /// What was said to describe the system.
+    /// Input that describes the system.
     input: Option<Input>,
 }
 
@@ -30,7 +30,7 @@ impl TrajectoryContext {
         Ok(TrajectoryContext { run, input })
     }
 
-    /// Those of the input.
+    /// Units of the input.
     pub fn units(&self) -> Option<UnitSystem> {
         self.input.as_ref().map(|input| input.units)
     }
@@ -67,7 +67,7 @@ impl TrajectoryContext {
     /// The dipole moments of its molecules.
     ///
     /// # Errors
-    /// If they mean something else with the forces of this system, or nobody says the temperature.
+    /// If they mean something else with the forces of this system, or the temperature is not given.
     pub fn moments(
         &self,
         options: &AnalyzeOptions,
@@ -114,12 +114,12 @@ pub struct DipoleMoments {
 }
 
 impl DipoleMoments {
-    /// Whether there is one.
+    /// Kind of dipole moment that the system has.
     pub fn polarity(&self) -> Polarity {
         self.dipoles.polarity()
     }
 
-    /// That of a frame.
+    /// Dipole moment of a frame.
     ///
     /// # Errors
     /// If a molecule is bound to its own image.

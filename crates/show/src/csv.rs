@@ -4,7 +4,7 @@ use csv::{ReaderBuilder, StringRecord};
 use jostle_core::{Error, Result};
 use std::path::Path;
 
-/// A file, read.
+/// Contents of a file.
 pub(crate) struct Csv {
     /// Name and unit of each column.
     pub columns: Vec<(String, String)>,
@@ -28,12 +28,12 @@ impl Csv {
         Ok(Csv { columns, rows })
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// What stands in a field.
+    /// Text of a field.
     pub fn text(&self, row: usize, column: usize) -> &str {
         self.rows.get(row).and_then(|r| r.get(column)).unwrap_or("")
     }
@@ -54,7 +54,7 @@ impl Csv {
     }
 }
 
-/// `name (unit)` in two.
+/// Name and unit of a head `name (unit)`.
 fn named(title: &str) -> (String, String) {
     match title.strip_suffix(')').and_then(|t| t.rsplit_once(" (")) {
         Some((name, unit)) => (name.to_string(), unit.to_string()),

@@ -4,6 +4,7 @@ use crate::figure::{AxisScale, Curve, Figure, Point};
 use jostle_core::{Error, Result};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontStyle, register_font};
@@ -36,17 +37,17 @@ const COLOURS: [RGBColor; 7] = [
 /// Draws a figure as SVG.
 ///
 /// # Errors
-/// If it cannot be drawn; a bug.
+/// If the figure cannot be drawn, which is a bug.
 pub fn svg(figure: &Figure) -> Result<String> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
-        // That it cannot be read shows when text is drawn.
+        // A font that cannot be read is reported when text is drawn.
         let _ = register_font(FONT, FontStyle::Normal, FONT_DATA);
     });
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
     let (x, mut y) = (range(figure, |p| (p.x, p.x), figure.x.scale), range(figure, reach, figure.y.scale));
-    // Room for the words.
+    // Space for the legend.
     let words = figure.curves.iter().filter(|c| !c.label.is_empty()).count() as f64;
     y.end = match figure.y.scale {
         AxisScale::Linear => y.end + 0.075 * words * (y.end - y.start),
@@ -70,7 +71,7 @@ pub fn svg(figure: &Figure) -> Result<String> {
 /// Draws a figure as PNG.
 ///
 /// # Errors
-/// Likewise.
+/// Those of [`svg`].
 pub fn png(figure: &Figure) -> Result<Vec<u8>> {
     let failed = |why: String| Error::simulation(format!("\"{}\" cannot become a PNG: {why}", figure.name));
     let mut fonts = fontdb::Database::new();
@@ -84,13 +85,13 @@ pub fn png(figure: &Figure) -> Result<Vec<u8>> {
     pixmap.encode_png().map_err(|e| failed(e.to_string()))
 }
 
-/// From where to where a point reaches with its error.
+/// Lower and upper end of a point's error bar.
 fn reach(point: &Point) -> (f64, f64) {
     let error = point.error.unwrap_or(0.0);
     (point.y - error, point.y + error)
 }
 
-/// What an axis shows: all points and, on a linear one, a margin.
+/// Range of an axis: all points and, on a linear one, a margin.
 fn range(figure: &Figure, reach: impl Fn(&Point) -> (f64, f64), scale: AxisScale) -> Range<f64> {
     let points = figure.curves.iter().flat_map(|c| &c.points);
     let shown = points.filter(|p| figure.x.scale.shows(p.x) && figure.y.scale.shows(p.y));
@@ -103,19 +104,18 @@ fn range(figure: &Figure, reach: impl Fn(&Point) -> (f64, f64), scale: AxisScale
         AxisScale::Logarithmic => low / 1.2..high * 1.2,
         AxisScale::Linear => {
             let margin = if high > low { 0.04 * (high - low) } else { 0.05 * high.abs().max(1e-12) };
-            // What begins at zero is drawn from zero on.
+            // A range that begins near zero is drawn from zero on.
             let from = if low >= 0.0 && low < 0.2 * high { 0.0 } else { low - margin };
             from..high + margin
         }
     }
 }
 
-fn chart<X, Y>(
-    figure: &Figure,
-    area: &DrawingArea<SVGBackend, Shift>,
-    x: X,
-    y: Y,
-) -> std::result::Result<(), Box<dyn std::error::Error>>
+type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
+type Plane<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+
+/// Draws axes, bands of errors, lines and legend, in this order.
+fn chart<X, Y>(figure: &Figure, area: &DrawingArea<SVGBackend, Shift>, x: X, y: Y) -> Drawn
 where
     X: AsRangedCoord<Value = f64>,
     Y: AsRangedCoord<Value = f64>,
@@ -123,22 +123,45 @@ where
     Y::CoordDescType: ValueFormatter<f64>,
 {
     area.fill(&WHITE)?;
-    let text = |size: u32| (FONT, size).into_font();
-    let (x_scale, y_scale) = (figure.x.scale, figure.y.scale);
-    // Room above for what is not drawn.
     let note = figure.note();
     if let Some(note) = &note {
-        let right = text(TEXT - 5).color(&BLACK.mix(0.6)).pos(Pos::new(HPos::Right, VPos::Top));
+        let right = text_style(TEXT - 5).color(&BLACK.mix(0.6)).pos(Pos::new(HPos::Right, VPos::Top));
         area.draw_text(note, &right, (SIZE.0 as i32 - 28, 8))?;
     }
-    let mut chart = ChartBuilder::on(area)
+    let mut plane = ChartBuilder::on(area)
         .margin(16)
         .margin_top(if note.is_some() { 36 } else { 16 })
         .margin_right(28)
         .x_label_area_size(58)
         .y_label_area_size(100)
         .build_cartesian_2d(x, y)?;
-    chart
+    draw_axes(figure, &mut plane)?;
+    draw_bands(figure, &mut plane)?;
+    draw_lines(figure, &mut plane)?;
+    if figure.curves.iter().any(|c| !c.label.is_empty()) {
+        plane
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .legend_area_size(32)
+            .margin(12)
+            .background_style(WHITE.mix(0.8))
+            .label_font(text_style(TEXT - 3))
+            .draw()?;
+    }
+    area.present()?;
+    Ok(())
+}
+
+fn text_style(size: u32) -> FontDesc<'static> {
+    (FONT, size).into_font()
+}
+
+fn draw_axes<X, Y>(figure: &Figure, plane: &mut Plane<X, Y>) -> Drawn
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    plane
         .configure_mesh()
         .bold_line_style(BLACK.mix(0.12))
         .light_line_style(TRANSPARENT)
@@ -147,49 +170,61 @@ where
         .y_desc(&figure.y.label)
         .x_labels(6)
         .y_labels(6)
-        .label_style(text(TEXT))
-        .axis_desc_style(text(TEXT))
+        .label_style(text_style(TEXT))
+        .axis_desc_style(text_style(TEXT))
         .x_label_formatter(&number)
         .y_label_formatter(&number)
         .draw()?;
-    let visible = |c: &Curve| -> Vec<Point> {
-        let c = c.thinned(MOST_POINTS);
-        c.points.into_iter().filter(|p| x_scale.shows(p.x) && y_scale.shows(p.y)).collect()
-    };
-    let colour = |k: usize| COLOURS[k % COLOURS.len()];
+    Ok(())
+}
+
+/// Points of a curve that the axes have places for, thinned to what can be told apart.
+fn visible(figure: &Figure, curve: &Curve) -> Vec<Point> {
+    let points = curve.thinned(MOST_POINTS).points.into_iter();
+    points.filter(|p| figure.x.scale.shows(p.x) && figure.y.scale.shows(p.y)).collect()
+}
+
+fn colour(k: usize) -> RGBColor {
+    COLOURS[k % COLOURS.len()]
+}
+
+/// Standard errors as bands around curves.
+fn draw_bands<X, Y>(figure: &Figure, plane: &mut Plane<X, Y>) -> Drawn
+where
+    X: Ranged<ValueType = f64>,
+    Y: Ranged<ValueType = f64>,
+{
     for (k, curve) in figure.curves.iter().enumerate() {
-        let points = visible(curve);
-        let band: Vec<(f64, f64, f64)> = points
-            .iter()
-            .map(|p| (p.x, reach(p)))
-            .map(|(x, (low, high))| (x, if y_scale.shows(low) { low } else { high / 10.0 }, high))
-            .collect();
-        if points.iter().any(|p| p.error.is_some()) {
-            let around = band.iter().map(|b| (b.0, b.1)).chain(band.iter().rev().map(|b| (b.0, b.2)));
-            let around: Vec<(f64, f64)> = around.collect();
-            chart.draw_series([Polygon::new(around, colour(k).mix(0.25).filled())])?;
+        let points = visible(figure, curve);
+        if points.iter().all(|p| p.error.is_none()) {
+            continue;
         }
+        let ends = |p: &Point| {
+            let (low, high) = reach(p);
+            (p.x, if figure.y.scale.shows(low) { low } else { high / 10.0 }, high)
+        };
+        let band: Vec<(f64, f64, f64)> = points.iter().map(ends).collect();
+        let around = band.iter().map(|b| (b.0, b.1)).chain(band.iter().rev().map(|b| (b.0, b.2)));
+        let around: Vec<(f64, f64)> = around.collect();
+        plane.draw_series([Polygon::new(around, colour(k).mix(0.25).filled())])?;
     }
+    Ok(())
+}
+
+fn draw_lines<X, Y>(figure: &Figure, plane: &mut Plane<X, Y>) -> Drawn
+where
+    X: Ranged<ValueType = f64>,
+    Y: Ranged<ValueType = f64>,
+{
     for (k, curve) in figure.curves.iter().enumerate() {
-        let line = visible(curve).into_iter().map(|p| (p.x, p.y));
-        let drawn = chart.draw_series(LineSeries::new(line, colour(k).stroke_width(2)))?;
+        let line = visible(figure, curve).into_iter().map(|p| (p.x, p.y));
+        let drawn = plane.draw_series(LineSeries::new(line, colour(k).stroke_width(2)))?;
         if !curve.label.is_empty() {
             drawn
                 .label(&curve.label)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 26, y)], colour(k).stroke_width(3)));
         }
     }
-    if figure.curves.iter().any(|c| !c.label.is_empty()) {
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
-            .legend_area_size(32)
-            .margin(12)
-            .background_style(WHITE.mix(0.8))
-            .label_font(text(TEXT - 3))
-            .draw()?;
-    }
-    area.present()?;
     Ok(())
 }
 

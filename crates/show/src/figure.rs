@@ -1,17 +1,17 @@
-//! What a plot shows, before anybody has drawn it.
+//! Data of a plot: axes, curves and errors, before they are drawn.
 
 /// A plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// What its files are called, without an ending.
+    /// Name of its files, without an ending.
     pub name: String,
-    /// What it shows, in words.
+    /// Title in words.
     pub title: String,
-    /// What is along.
+    /// Horizontal axis.
     pub x: PlotAxis,
-    /// What is up.
+    /// Vertical axis.
     pub y: PlotAxis,
-    /// What is drawn.
+    /// Curves, in the order of their colours.
     pub curves: Vec<Curve>,
 }
 
@@ -20,41 +20,41 @@ pub struct Figure {
 pub struct PlotAxis {
     /// The quantity with its unit.
     pub label: String,
-    /// How numbers become places.
+    /// Scale of the axis.
     pub scale: AxisScale,
 }
 
-/// How numbers become places on an axis.
+/// Map from numbers to positions on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxisScale {
-    /// In proportion.
+    /// Linear.
     Linear,
-    /// Powers of ten equally far apart; there is no zero.
+    /// Logarithmic: powers of ten equally far apart, without zero.
     Logarithmic,
 }
 
 /// A line with, perhaps, errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// What it is beside others; empty where it is alone.
+    /// Label beside other curves; empty where the curve is alone.
     pub label: String,
-    /// Along it.
+    /// Points along the curve.
     pub points: Vec<Point>,
 }
 
 /// A point of a curve; all numbers are finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Along.
+    /// Horizontal coordinate.
     pub x: f64,
-    /// Up.
+    /// Vertical coordinate.
     pub y: f64,
     /// The standard error of `y`.
     pub error: Option<f64>,
 }
 
 impl AxisScale {
-    /// Whether a number has a place.
+    /// Returns true where a number has a position on the axis.
     pub fn shows(self, x: f64) -> bool {
         self == AxisScale::Linear || x > 0.0
     }

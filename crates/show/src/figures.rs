@@ -1,98 +1,134 @@
-//! Which figures a run and an analysis make.
+//! Figures of a run and of an analysis.
 
 use crate::figure::{AxisScale, Curve, Figure, PlotAxis, Point};
 use crate::labels::{function, label, number, time_unit};
 use crate::run::{Finding, RunFiles, StageRows, ThermoTable};
 use jostle_analysis::{Column, Table};
 
-/// All that there is to draw of a run.
+/// Figures of a run and of its analyses.
 pub fn of_run(run: &RunFiles) -> Vec<Figure> {
     let thermo = run.thermo.iter().flat_map(of_thermo);
     thermo.chain(run.findings.iter().flat_map(of_finding)).collect()
 }
 
-/// Temperature, energies, the drift of what should be conserved, pressure, density in a box that changes
-/// its volume and, in one that is deformed, stress over strain.
+/// Temperature, pressure, density in a box that changes its volume, energies, the drift of what should be
+/// conserved and, in a box that is deformed, stress over strain.
 pub fn of_thermo(thermo: &ThermoTable) -> Vec<Figure> {
-    let times = thermo.stages.iter().flat_map(|s| &s.time);
-    let (unit, divisor) = time_unit(&thermo.time_unit, times.fold(0.0, |a, b| a.max(*b)));
-    let time = linear(label("time", unit));
-    let clock = |s: &StageRows| -> Vec<f64> { s.time.iter().map(|t| t / divisor).collect() };
-    let figure = |name: &str, title: &str, y: PlotAxis, curves: Vec<Curve>| Figure {
-        name: name.into(),
-        title: title.into(),
-        x: time.clone(),
-        y,
-        curves,
-    };
-    let stages = |quantity: usize, value: &dyn Fn(&StageRows, f64) -> f64| -> Vec<Curve> {
-        let curve = |s: &StageRows| {
-            let values: Vec<f64> = s.values[quantity].iter().map(|v| value(s, *v)).collect();
-            curve(&s.name, &clock(s), &values, None)
-        };
-        thermo.stages.iter().map(curve).collect()
-    };
-    let mut figures = Vec::new();
-    let plain = |_: &StageRows, value: f64| value;
-    for (name, title) in [("temperature", "Temperature"), ("pressure", "Pressure")] {
-        if let Some(k) = thermo.quantity(name) {
-            let y = linear(label(name, &thermo.quantities[k].1));
-            figures.push(figure(name, title, y, stages(k, &plain)));
-        }
+    let plots = ThermoPlots::new(thermo);
+    let figures = [
+        plots.of_quantity("temperature", "Temperature"),
+        plots.of_quantity("pressure", "Pressure"),
+        plots.temperatures_of_groups(),
+        plots.density(),
+        plots.of_quantity("potential", "Potential energy"),
+        plots.energies(),
+        plots.drift(),
+        plots.stress(),
+    ];
+    figures.into_iter().flatten().filter_map(finished).collect()
+}
+
+/// Rows of `thermo.csv` with the axis of time that all figures over time share.
+struct ThermoPlots<'a> {
+    thermo: &'a ThermoTable,
+    time: PlotAxis,
+    /// Number by which times are divided on that axis.
+    divisor: f64,
+}
+
+impl<'a> ThermoPlots<'a> {
+    fn new(thermo: &'a ThermoTable) -> Self {
+        let times = thermo.stages.iter().flat_map(|s| &s.time);
+        let (unit, divisor) = time_unit(&thermo.time_unit, times.fold(0.0, |a, b| a.max(*b)));
+        ThermoPlots { thermo, time: linear(label("time", unit)), divisor }
     }
-    // Those of groups, over all stages.
-    let of_group = |(k, (name, _)): (usize, &(String, String))| {
-        let group = name.strip_prefix("temperature_")?;
-        let times: Vec<f64> = thermo.stages.iter().flat_map(clock).collect();
-        let values: Vec<f64> = thermo.stages.iter().flat_map(|s| s.values[k].iter().copied()).collect();
-        Some(curve(group, &times, &values, None))
-    };
-    let groups: Vec<Curve> = thermo.quantities.iter().enumerate().filter_map(of_group).collect();
-    if let Some(k) = thermo.quantity("temperature").filter(|_| !groups.is_empty()) {
-        let y = linear(label("temperature", &thermo.quantities[k].1));
+
+    fn times(&self, stage: &StageRows) -> Vec<f64> {
+        stage.time.iter().map(|t| t / self.divisor).collect()
+    }
+
+    fn figure(&self, name: &str, title: &str, y: PlotAxis, curves: Vec<Curve>) -> Figure {
+        Figure { name: name.into(), title: title.into(), x: self.time.clone(), y, curves }
+    }
+
+    /// Axis of a quantity with its unit, under this name.
+    fn axis(&self, name: &str, quantity: usize) -> PlotAxis {
+        linear(label(name, &self.thermo.quantities[quantity].1))
+    }
+
+    /// A curve for each stage, of a function of the quantity's values.
+    fn of_stages(&self, quantity: usize, value: &dyn Fn(&StageRows, f64) -> f64) -> Vec<Curve> {
+        let of_stage = |s: &StageRows| {
+            let values: Vec<f64> = s.values[quantity].iter().map(|v| value(s, *v)).collect();
+            curve(&s.name, &self.times(s), &values, None)
+        };
+        self.thermo.stages.iter().map(of_stage).collect()
+    }
+
+    fn of_quantity(&self, name: &str, title: &str) -> Option<Figure> {
+        let k = self.thermo.quantity(name)?;
+        Some(self.figure(name, title, self.axis(name, k), self.of_stages(k, &|_, value| value)))
+    }
+
+    /// Temperatures of groups, over all stages.
+    fn temperatures_of_groups(&self) -> Option<Figure> {
+        let thermo = self.thermo;
+        let of_group = |(k, (name, _)): (usize, &(String, String))| {
+            let group = name.strip_prefix("temperature_")?;
+            let times: Vec<f64> = thermo.stages.iter().flat_map(|s| self.times(s)).collect();
+            let values: Vec<f64> = thermo.stages.iter().flat_map(|s| s.values[k].iter().copied()).collect();
+            Some(curve(group, &times, &values, None))
+        };
+        let groups: Vec<Curve> = thermo.quantities.iter().enumerate().filter_map(of_group).collect();
         let title = match &groups[..] {
+            [] => return None,
             [one] => format!("Temperature of group {}", one.label),
             _ => "Temperature of groups".to_string(),
         };
-        figures.push(figure("temperature-groups", &title, y, groups));
+        let y = self.axis("temperature", thermo.quantity("temperature")?);
+        Some(self.figure("temperature-groups", &title, y, groups))
     }
-    if let Some(k) = thermo.quantity("density") {
-        let values = || thermo.stages.iter().flat_map(|s| s.values[k].iter().copied());
+
+    /// Density, where it varies.
+    fn density(&self) -> Option<Figure> {
+        let k = self.thermo.quantity("density")?;
+        let values = || self.thermo.stages.iter().flat_map(|s| s.values[k].iter().copied());
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-        if least < (1.0 - 1e-9) * most {
-            let y = linear(label("density", &thermo.quantities[k].1));
-            figures.push(figure("density", "Density", y, stages(k, &plain)));
-        }
+        if least < (1.0 - 1e-9) * most { self.of_quantity("density", "Density") } else { None }
     }
-    if let Some(k) = thermo.quantity("potential") {
-        let y = linear(label("potential", &thermo.quantities[k].1));
-        figures.push(figure("potential", "Potential energy", y, stages(k, &plain)));
-    }
-    if let Some(k) = thermo.quantity("total") {
-        let last = thermo.stages.last();
+
+    /// Energies of the last stage less their means.
+    fn energies(&self) -> Option<Figure> {
+        let k = self.thermo.quantity("total")?;
+        let last = self.thermo.stages.last();
         let title =
             last.map_or_else(String::new, |s| format!("Energies in stage {} less their means", s.name));
         let names = ["kinetic", "potential", "total"];
-        let curves =
-            last.iter().flat_map(|s| names.iter().filter_map(|name| departures(thermo, s, name, &clock(s))));
-        let y = linear(label("energy − mean", &thermo.quantities[k].1));
-        figures.push(figure("energy", &title, y, curves.collect()));
+        let of_stage = |s: &'a StageRows| {
+            let times = self.times(s);
+            names.iter().filter_map(move |name| departures(self.thermo, s, name, &times))
+        };
+        let curves = last.into_iter().flat_map(of_stage).collect();
+        Some(self.figure("energy", &title, self.axis("energy − mean", k), curves))
     }
-    if let Some(k) = thermo.quantity("conserved") {
-        let y = linear(label("drift", &thermo.quantities[k].1));
+
+    /// Conserved quantity of each stage less its first value.
+    fn drift(&self) -> Option<Figure> {
+        let k = self.thermo.quantity("conserved")?;
         let since = |stage: &StageRows, value: f64| {
             value - stage.values[k].iter().find(|v| v.is_finite()).copied().unwrap_or(0.0)
         };
-        figures.push(figure("drift", "Conserved quantity since the stage began", y, stages(k, &since)));
+        let title = "Conserved quantity since the stage began";
+        Some(self.figure("drift", title, self.axis("drift", k), self.of_stages(k, &since)))
     }
-    if let (Some(strain), Some(stress)) = (thermo.quantity("strain"), thermo.quantity("stress")) {
-        let curves = thermo.stages.iter();
-        let curves = curves.map(|s| curve(&s.name, &s.values[strain], &s.values[stress], None)).collect();
-        let y = linear(label("stress", &thermo.quantities[stress].1));
-        let x = linear(label("strain", ""));
-        figures.push(Figure { x, ..figure("stress", "Stress over strain", y, curves) });
+
+    fn stress(&self) -> Option<Figure> {
+        let (strain, stress) = (self.thermo.quantity("strain")?, self.thermo.quantity("stress")?);
+        let of_stage = |s: &StageRows| curve(&s.name, &s.values[strain], &s.values[stress], None);
+        let curves = self.thermo.stages.iter().map(of_stage).collect();
+        let figure = self.figure("stress", "Stress over strain", self.axis("stress", stress), curves);
+        Some(Figure { x: linear(label("strain", "")), ..figure })
     }
-    figures.into_iter().filter_map(finished).collect()
 }
 
 /// A quantity in a stage less its mean, which the label names: energies are large and change little, so
@@ -105,14 +141,14 @@ fn departures(thermo: &ThermoTable, stage: &StageRows, name: &str, times: &[f64]
     Some(curve(&format!("{name}, mean {}", number(mean)), times, &departures, None))
 }
 
-/// What the tables of an analysis make.
+/// Figures of the tables of an analysis.
 pub fn of_finding(finding: &Finding) -> Vec<Figure> {
     let Finding { base, record } = finding;
     record.results.tables.iter().flat_map(|t| of_table(&record.stem(base, t), t)).collect()
 }
 
 /// One figure for each group of columns that are of one kind; columns of errors are bands around
-/// the others. `stem` is what the first is called.
+/// the others. `stem` is the name of the first.
 fn of_table(stem: &str, table: &Table) -> Vec<Figure> {
     let Some((first, others)) = table.columns.split_first() else { return Vec::new() };
     let longest = first.values.iter().fold(0.0f64, |a, b| a.max(*b));
@@ -135,7 +171,7 @@ fn of_table(stem: &str, table: &Table) -> Vec<Figure> {
         let alone = columns.len() == 1;
         let part = |c: &Column| match alone {
             true => String::new(),
-            // Numbers alone are times.
+            // A number alone is a time.
             false => match c.name.strip_prefix(kind).unwrap_or(&c.name).trim() {
                 time if time.parse::<f64>().is_ok() => format!("t = {time}"),
                 part => part.to_string(),
@@ -161,7 +197,7 @@ fn of_table(stem: &str, table: &Table) -> Vec<Figure> {
     groups.into_iter().enumerate().filter_map(figure).collect()
 }
 
-/// What columns with names like `g Ar-Ar` have in common.
+/// Common part of names of columns such as `g Ar-Ar`.
 fn kind_of(name: &str) -> &str {
     name.split(' ').next().unwrap_or(name)
 }
@@ -178,7 +214,7 @@ fn curve(label: &str, x: &[f64], y: &[f64], errors: Option<&[f64]>) -> Curve {
     Curve { label: label.to_string(), points }
 }
 
-/// Chooses scales; nothing where there is nothing to draw.
+/// Figure with its scales chosen; `None` where no curve has two points.
 fn finished(mut figure: Figure) -> Option<Figure> {
     figure.curves.retain(|c| c.points.len() > 1);
     if figure.curves.is_empty() {

@@ -1,5 +1,5 @@
 //! The frames of a trajectory, ready to be shown in any order: a thread reads the files from
-//! beginning to end, and goes on as they grow; what a page needs of each frame waits in a temporary
+//! beginning to end, and goes on as they grow; the part of a frame that a page shows is kept in a temporary
 //! file, so that memory does not grow with the trajectory.
 
 use crate::run::trajectories;
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Between two looks at files that may grow.
+/// Interval between two looks at files that may grow.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// So often a frame may look damaged because it is being written.
+/// Number of times that a frame may look damaged because it is being written.
 const TRIES: u32 = 20;
 
 /// Frames, as far as they have been read.
 pub(crate) struct FrameCache {
     shared: Arc<Mutex<CacheState>>,
-    /// Who the atoms are.
+    /// Identity of the atoms.
     pub scene: Scene,
     /// The unit of the times of frames; empty where they have none.
     pub time_unit: String,
@@ -30,19 +30,19 @@ pub(crate) struct FrameCache {
 
 struct CacheState {
     file: File,
-    /// Where frames end.
+    /// Ends of the frames in the temporary file, in bytes.
     ends: Vec<u64>,
     progress: CacheProgress,
 }
 
-/// How far the thread is.
+/// Progress of the thread that reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CacheProgress {
-    /// There may be more.
+    /// More frames may follow.
     Reading,
-    /// That was all.
+    /// All frames are read.
     Done,
-    /// This frame could not be read.
+    /// A frame could not be read, for this reason.
     Failed(String),
 }
 
@@ -91,7 +91,7 @@ impl FrameCache {
         Ok(FrameCache { shared, scene, time_unit })
     }
 
-    /// How many frames there are by now, and whether there may be more.
+    /// Number of frames so far, and the progress of the thread that reads.
     pub fn progress(&self) -> (usize, CacheProgress) {
         let shared = locked(&self.shared);
         (shared.ends.len(), shared.progress.clone())
@@ -136,7 +136,7 @@ struct Files {
 }
 
 impl Files {
-    /// The next one, if it is there by now.
+    /// The next trajectory, if its file exists.
     fn next(&mut self) -> Option<PathBuf> {
         if let Some(file) = self.file.take() {
             return Some(file);
@@ -147,13 +147,13 @@ impl Files {
         Some(next)
     }
 
-    /// Whether a run is under way that may write more.
+    /// Returns true where a run is under way that may write more.
     fn grow(&self) -> bool {
         self.run.as_ref().is_some_and(|run| trajectories(run).0)
     }
 }
 
-/// Reads everything there is and will be.
+/// Reads all frames, those that are still to be written included.
 fn fill(mut reader: TrajectoryReader, files: &mut Files, how: &Open, to: &Mutex<CacheState>) -> Result<()> {
     let (mut frames, mut tries) = (0, 0);
     loop {

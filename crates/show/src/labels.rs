@@ -43,7 +43,7 @@ pub(crate) fn time_unit(unit: &str, longest: f64) -> (&str, f64) {
     }
 }
 
-/// What a column of a table is, as it is written in formulas; `x` is what it is a function of.
+/// Symbol of a column of a table, as formulas write it; `x` is the variable it depends on.
 pub(crate) fn function(name: &str, x: &str) -> String {
     match name {
         "alpha2" => "α₂".into(),

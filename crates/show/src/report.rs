@@ -35,7 +35,7 @@ pub(crate) const THEME: &str = "<button type=\"button\" id=\"theme\" class=\"but
     aria-label=\"light or dark\"><svg viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"10\" cy=\"10\" r=\"6.5\"/>\
     <path d=\"M10 3.5a6.5 6.5 0 0 1 0 13z\" fill=\"currentColor\"/></svg></button>";
 pub(crate) const GRAPHICS: &str = include_str!("../assets/ogl/ogl.min.js");
-/// Points of a curve beyond which nobody sees a difference.
+/// Points of a curve beyond which the picture stays the same.
 const MOST_POINTS: usize = 4000;
 /// More atoms than this would make the page too large to open: 8 bytes each.
 const MOST_ATOMS: usize = 2_000_000;
@@ -106,7 +106,7 @@ pub(crate) fn filled(page: &str, parts: &[(&str, String)]) -> String {
     out + rest
 }
 
-/// What pages draw.
+/// Figures of a page as JSON.
 pub(crate) fn figures_json(figures: &[Figure]) -> Vec<Json> {
     figures.iter().map(figure_json).collect()
 }
@@ -182,7 +182,7 @@ fn rounded_to(x: f64, digits: usize) -> String {
     rounded(short)
 }
 
-/// Places for plots.
+/// Elements that plots are drawn in.
 fn figures_html(number: usize) -> String {
     if number == 0 {
         return String::new();
@@ -286,7 +286,7 @@ fn average_row(average: &Average) -> Option<String> {
     ))
 }
 
-/// Where the time went, as a bar.
+/// Shares of the computing time, as a bar.
 fn time_html(time: &TimeSpent) -> String {
     if time.total <= 0.0 {
         return String::new();
@@ -367,7 +367,7 @@ fn atoms_html(scene: Option<&Scene>, drawn: bool) -> String {
     format!("<section class=\"card atoms\">{CANVAS}{}</section>", controls(scene))
 }
 
-/// What a scene can be asked for.
+/// Controls of a scene.
 pub(crate) fn controls(scene: &Scene) -> String {
     let names =
         scene.names.iter().zip(scene.colours()).map(|(name, colour)| {

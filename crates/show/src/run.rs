@@ -1,4 +1,4 @@
-//! What is in the folder of a run, or comes from an analysis.
+//! Contents of the folder of a run, and results of an analysis.
 
 use crate::csv::Csv;
 use jostle_analysis::{Column, Record, Table};
@@ -33,7 +33,7 @@ pub struct RunFiles {
 /// Results of an analysis, or a single table of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What its files begin with: the kind of analysis, behind the stage it was made in.
+    /// Beginning of the names of its files: the stage it was made in and the kind of analysis.
     pub base: String,
     /// The results.
     pub record: Record,
@@ -99,7 +99,7 @@ impl RunFiles {
     }
 }
 
-/// Whether a run goes on, as far as its folder tells, and the trajectories it has written, in the order of
+/// True where a run goes on, as far as its folder tells; the trajectories it has written, in the order of
 /// its stages.
 pub fn trajectories(run: &Path) -> (bool, Vec<PathBuf>) {
     let summary = json(&run.join(SUMMARY)).unwrap_or_default();
@@ -188,7 +188,7 @@ impl ThermoTable {
         let mut stages: Vec<StageRows> = Vec::new();
         for row in 0..csv.len() {
             let name = csv.text(row, 0);
-            // The start is no sample of anything: a perfect lattice perhaps.
+            // The start, a perfect lattice perhaps, is no sample of the ensemble.
             if csv.text(row, 1) == "0" {
                 continue;
             }
@@ -205,7 +205,7 @@ impl ThermoTable {
         Ok(ThermoTable { time_unit: csv.columns[2].1.clone(), quantities, stages })
     }
 
-    /// The place of a quantity.
+    /// Index of a quantity.
     pub fn quantity(&self, name: &str) -> Option<usize> {
         self.quantities.iter().position(|(n, _)| n == name)
     }

@@ -1,4 +1,4 @@
-//! Atoms as a page shows them: who they are once, and where they are frame by frame.
+//! Atoms as a page shows them: their identity once, their positions frame by frame.
 
 use jostle_analysis::kinds::{averaged_q6, neighbor_distance};
 use jostle_core::{AtomName, Error, Result, SimBox, System, Vec3};
@@ -7,7 +7,7 @@ use jostle_io::chemical_bonds;
 use jostle_io::select::keywords::is_water;
 use std::collections::HashSet;
 
-/// Who the atoms are.
+/// Identity of the atoms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scene {
     /// Names of the species.
@@ -16,11 +16,11 @@ pub struct Scene {
     pub species: Vec<u16>,
     /// Atoms that are bound.
     pub bonds: Vec<[u32; 2]>,
-    /// Which atoms are those of water among others; empty where that is not known.
+    /// True for atoms of water among others; empty where that is not known.
     pub water: Vec<bool>,
 }
 
-/// Where the atoms are.
+/// Positions of the atoms in one frame.
 #[derive(Debug, Clone, Copy)]
 pub struct ScenePositions<'a> {
     /// The step.
@@ -56,7 +56,7 @@ const ELEMENTS: [(&str, &str); 12] = [
 
 /// Speeds above so many times their root mean square look alike.
 const FASTEST: f64 = 2.5;
-/// Numbers before the places of the atoms.
+/// Numbers before the positions of the atoms.
 const HEADER: usize = 17;
 /// The averaged q6 at which colours end: that of a perfect fcc crystal is 0.575.
 const MOST_ORDERED: f64 = 0.6;
@@ -72,7 +72,7 @@ impl Scene {
         self.bonds.as_flattened().iter().flat_map(|atom| atom.to_le_bytes()).collect()
     }
 
-    /// Which atoms are those of water, as bytes.
+    /// Flags of atoms of water, as bytes.
     pub(crate) fn water_bytes(&self) -> Vec<u8> {
         self.water.iter().map(|water| u8::from(*water)).collect()
     }
@@ -133,7 +133,7 @@ impl Scene {
         Scene { names, species, bonds: chemical_bonds(&system.topology), water }
     }
 
-    /// What a checkpoint holds: the atoms, and where they were.
+    /// Scene of a checkpoint: its atoms and their positions.
     pub(crate) fn of_checkpoint(checkpoint: Checkpoint) -> Result<(Scene, Vec<u8>)> {
         let step = checkpoint.step();
         let system = checkpoint.into_system()?;
@@ -147,8 +147,8 @@ impl Scene {
 
 impl ScenePositions<'_> {
     /// A frame as a page reads it, little endian: 17 doubles (atoms, time, step, the speed at which
-    /// colours end, origin and edges of the box, 1, 2 and 4 for periodic axes), places in the box as three 16-bit numbers, speeds
-    /// as bytes where there are any.
+    /// colours end, origin and edges of the box, 1, 2 and 4 for periodic axes), places in the box as three
+    /// 16-bit numbers, speeds as bytes where there are any.
     pub fn bytes(&self) -> Vec<u8> {
         let places: Vec<Vec3> = self.positions.iter().map(|r| self.simbox.to_fractional(*r)).collect();
         let periodic = self.simbox.periodic();
@@ -187,7 +187,7 @@ impl ScenePositions<'_> {
     }
 }
 
-/// How ordered the surroundings of each atom of a frame are, see [`ScenePositions::bytes`]: the averaged q6
+/// Order of the surroundings of each atom of a frame, see [`ScenePositions::bytes`]: the averaged q6
 /// as bytes.
 ///
 /// # Errors
@@ -304,7 +304,7 @@ mod tests {
             ScenePositions { step: 0, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
         let order = order(&atoms.bytes()).unwrap();
         assert_eq!(order.len(), positions.len());
-        // Away from where both meet.
+        // Atoms away from the interface.
         let mean = |part: &[u8]| {
             part.iter().map(|b| f64::from(*b)).sum::<f64>() / part.len() as f64 / 255.0 * MOST_ORDERED
         };

@@ -1,6 +1,6 @@
 //! HTTP for the browser of one person on this machine, which strangers on it cannot hold up: one
 //! request a connection, bounds on its size and on the time for each of its parts, and, where there are
-//! too many connections, an end to the oldest that nobody has vouched for.
+//! too many connections, an end to the oldest whose request was not admitted.
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Incoming};
@@ -41,16 +41,16 @@ pub(crate) struct Request {
     pub path: String,
     /// The part of the address behind the question mark.
     pub query: String,
-    /// The name under which the browser knows this server.
+    /// Name by which the browser addressed this server.
     pub host: String,
 }
 
 /// The kinds of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// To see something.
+    /// Reading (GET).
     Get,
-    /// To tell something.
+    /// Sending (POST).
     Post,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Words.
+    /// Answer of plain text.
     pub fn text(status: StatusCode, words: &str) -> Self {
         Reply { status, kind: "text/plain; charset=utf-8", content: words.as_bytes().to_vec() }
     }
@@ -136,7 +136,7 @@ async fn converse(stream: TcpStream, site: Arc<impl Content>, admitted: Arc<Atom
         .max_headers(MOST_HEADERS)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
-    // A browser that has gone away misses nothing.
+    // An error here means that the browser has closed the connection.
     let _ = served.await;
 }
 

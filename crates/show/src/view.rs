@@ -1,4 +1,4 @@
-//! A page that shows a trajectory, served to the browser of this machine and to nobody else.
+//! Page that shows a trajectory, served only to a browser of this machine that has the token.
 
 use crate::figures::of_thermo;
 use crate::frame_cache::{CacheProgress, FrameCache};
@@ -22,7 +22,7 @@ const PAGE: &str = include_str!("../pages/view.html");
 const STYLE: &str = include_str!("../pages/style.css");
 const VIEW_STYLE: &str = include_str!("../pages/view.css");
 const SCRIPT: &str = include_str!("../pages/view.js");
-/// Bytes beyond which nothing is a command.
+/// Bytes of the largest command.
 const LONGEST_ORDER: u64 = 1000;
 /// The page takes nothing from anywhere else, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
@@ -34,7 +34,7 @@ pub struct Viewer {
     token: String,
 }
 
-/// What the answers are made of.
+/// Data from which requests are answered.
 struct ViewerContent {
     path: PathBuf,
     frames: FrameCache,
@@ -44,7 +44,7 @@ struct ViewerContent {
 
 impl Viewer {
     /// Shows a trajectory or the folder of a run on a port of this machine (0: any that is free),
-    /// until the program ends. Only who knows [`Viewer::url`] sees it.
+    /// until the program ends. Only requests with the token of [`Viewer::url`] are answered.
     ///
     /// # Errors
     /// If there is nothing to show, or the port is taken.
@@ -64,7 +64,7 @@ impl Viewer {
         Ok(Viewer { address, token })
     }
 
-    /// Where to look.
+    /// Address of the page, with the token.
     pub fn url(&self) -> String {
         format!("http://{}/?token={}", self.address, self.token)
     }
@@ -165,13 +165,13 @@ impl ViewerContent {
         filled(PAGE, &parts)
     }
 
-    /// How far everything is: frames, and what `thermo.csv` says by now.
+    /// Progress: number of frames, and the rows of `thermo.csv` so far.
     fn state(&self) -> Json {
         let (frames, progress) = self.frames.progress();
         let run = self.path.is_dir().then(|| RunFiles::read(&self.path).ok()).flatten();
         let thermo = run.as_ref().and_then(|r| r.thermo.as_ref());
         let figures = thermo.map(of_thermo).unwrap_or_default();
-        // The clock beside the frames goes as the axes of the plots do.
+        // The clock beside the frames has the unit of the plots' axes.
         let longest =
             thermo.iter().flat_map(|t| &t.stages).flat_map(|s| &s.time).fold(0.0, |a: f64, b| a.max(*b));
         let (time, divisor) = match thermo {

@@ -1,5 +1,5 @@
-//! What somebody should know before believing a run: what the run itself says, by the rules of
-//! [`jostle_engine::warnings`], and what its folder says.
+//! Warnings about a run: those that the run itself gives, by the rules of
+//! [`jostle_engine::warnings`], and those that follow from its folder.
 
 use crate::run::{RunFiles, StageRows};
 use jostle_engine::report::TemperatureChange;
@@ -34,7 +34,7 @@ pub(crate) fn warnings(run: &RunFiles) -> Vec<String> {
     found
 }
 
-/// What the rows of a stage say that has no report yet, because it is under way.
+/// Warnings from the rows of a stage under way, which has no report yet.
 fn unfinished(run: &RunFiles) -> Vec<String> {
     let Some(thermo) = &run.thermo else { return Vec::new() };
     let Some(stage) = thermo.stages.last().filter(|s| run.stages.iter().all(|r| r.name != s.name)) else {

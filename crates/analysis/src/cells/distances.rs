@@ -1,6 +1,6 @@
 //! Distances of all pairs, many at a time: histograms look at thousands of atoms around each.
 //!
-//! What is around a block of cells is copied once, in single precision as seen from its middle, and
+//! Atoms around a block of cells are copied once, in single precision relative to its middle, and
 //! every atom of the block then goes along that copy from end to end.
 
 use super::{CellLayout, CellLine, Cells};
@@ -9,7 +9,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// So many atoms are met at once.
+/// Number of atoms whose distances are found at once.
 pub const ROW: usize = 64;
 
 /// Farther than any reach, and its square is a number.
@@ -18,18 +18,18 @@ const FAR: f32 = 1e18;
 /// Narrower cells reach less too far, wider ones are fewer to copy from.
 const LAYOUT: CellLayout = CellLayout { of_reach: 0.125, of_spacing: 1.2, multiple: EDGE };
 
-/// So many cells along each axis are a block, if there is more than one.
+/// Cells of a block along each axis, where there is more than one.
 const EDGE: usize = 2;
 
-/// Atoms in a block of cells, and those around it that they meet.
+/// Atoms in a block of cells, and those around it within reach.
 #[derive(Debug, Clone, Default)]
 pub struct CellSurroundings {
-    /// How many are in the block, the first: each meets all that come after it.
+    /// Number of atoms in the block, which come first: each makes pairs with all after it.
     pub own: usize,
-    /// x, y, z of each as seen from the middle of the block, rounded; those of nobody, at the end,
+    /// x, y, z of each relative to the middle of the block, rounded; empty places, at the end,
     /// are far away.
     pub place: [Vec<f32>; 3],
-    /// What each is labelled with.
+    /// Label of each.
     pub labels: Vec<u32>,
     rows: Vec<ShiftedRow>,
 }
@@ -106,7 +106,7 @@ struct CellBlocks<'a> {
     count: [usize; 3],
     /// Lines of the cells of a block itself, as seen from its first cell.
     own: Vec<CellLine>,
-    /// Of half of those around it, so that each pair is met once.
+    /// Lines of half of the cells around it, so that each pair is found once.
     beyond: Vec<CellLine>,
     /// Along each axis, from the span before the first cell on: which cell that is, in which image.
     wrapped: [Vec<Option<(usize, i32)>>; 3],

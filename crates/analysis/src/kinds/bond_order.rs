@@ -127,14 +127,14 @@ impl Moments {
 /// Real and imaginary parts of [`Moments`].
 const PARTS: usize = 24;
 
-/// So many directions are looked at at once.
+/// Number of directions that are evaluated at once.
 const ROW: usize = 64;
 
 /// Spherical harmonics of many directions: each part of [`Moments`], in its order, one number a
 /// direction.
 type Harmonics = [[f64; ROW]; PARTS];
 
-/// Those of vectors, x, y and z, that are not zero.
+/// Spherical harmonics of vectors (x, y, z) that are not zero.
 #[multiversion(targets("x86_64+avx2"))]
 fn harmonics([x, y, z]: &mut [[f64; ROW]; 3], harmonics: &mut Harmonics) {
     let coefficients = &*COEFFICIENTS;
@@ -180,7 +180,7 @@ fn harmonic(l: i32, m: i32) -> [f64; 4] {
     }
     let norm = (f64::from(2 * l + 1) / (4.0 * PI) * factorial(l - m) / factorial(l + m)).sqrt();
     std::array::from_fn(|place| {
-        // That of z^(l - m - 2 k).
+        // Coefficient of z^(l - m - 2 k).
         let k = (l - m) / 2 - (3 - place as i32);
         if k < 0 {
             return 0.0;
@@ -277,7 +277,7 @@ fn add_harmonics(lists: &Neighbors, first: usize, local: &mut [Moments]) {
     }
 }
 
-/// Atoms nearer than this are neighbours, unless somebody says otherwise: 1.4 times the mean
+/// Atoms nearer than this are neighbours by default: 1.4 times the mean
 /// distance, at the first minimum of g(r) in liquids and close-packed crystals.
 pub fn neighbor_distance(density: f64) -> f64 {
     1.4 * density.powf(-1.0 / 3.0)

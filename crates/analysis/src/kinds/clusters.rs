@@ -34,7 +34,7 @@ pub(super) const KIND: Kind = Kind {
 struct Clusters {
     cutoff: f64,
     atoms: usize,
-    /// Number of clusters, size of the largest, mean size as an atom sees it; clusters of each size.
+    /// Number of clusters, size of the largest, mean size weighted by atoms; number of clusters of each size.
     blocks: Blocks,
 }
 
@@ -72,7 +72,7 @@ impl Measure for Clusters {
     }
 }
 
-/// How many clusters of each size pairs make of atoms.
+/// Number of clusters of each size that pairs make of atoms.
 pub(super) fn sizes(atoms: usize, pairs: impl Iterator<Item = (u32, u32)>) -> BTreeMap<usize, usize> {
     let mut parent: Vec<u32> = (0..atoms as u32).collect();
     fn root(parent: &mut [u32], mut k: u32) -> u32 {

@@ -236,7 +236,7 @@ impl Diffusion {
         }
     }
 
-    /// One of the means at each lag.
+    /// Mean number `what` at each lag.
     fn column(&self, means: &[f64], what: usize, lags: &[usize]) -> Vec<f64> {
         let width = self.counts.len() + 2;
         lags.iter().map(|k| means[k * width + what]).collect()
@@ -315,8 +315,8 @@ fn slope(points: &[(f64, f64)]) -> f64 {
     xy / xx
 }
 
-/// What diffusion in a periodic cube of edge L lacks: xi k_B T / (6 pi eta L) with xi = 2.837297
-/// (I.-C. Yeh and G. Hummer, J. Phys. Chem. B 108 (2004) 15873, equation 12).
+/// Finite-size correction of diffusion in a periodic cube of edge L: xi k_B T / (6 pi eta L) with xi =
+/// 2.837297 (I.-C. Yeh and G. Hummer, J. Phys. Chem. B 108 (2004) 15873, equation 12).
 fn finite_size(thermal: f64, viscosity: f64, edge: f64) -> f64 {
     2.837297 * thermal / (6.0 * PI * viscosity * edge)
 }

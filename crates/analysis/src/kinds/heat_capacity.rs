@@ -83,7 +83,8 @@ impl Measure for HeatCapacity {
             let in_boltzmann = match constant {
                 // J. L. Lebowitz, J. K. Percus and L. Verlet, Phys. Rev. 153 (1967) 250.
                 true => 0.5 * f / (1.0 - 2.0 * variance(m, 0) / (f * thermal(m).powi(2))),
-                // Of the energy; where the volume varies, too, of the enthalpy at the mean pressure.
+                // Fluctuation of the energy; where the volume varies, too, of the enthalpy at the mean
+                // pressure.
                 false => {
                     let p = if rigid { 0.0 } else { m[7] };
                     let together = m[6] - m[2] * m[4];

@@ -1,4 +1,4 @@
-//! How many pairs of atoms there are at each distance, by their species.
+//! Histograms of the distances of pairs of atoms, by their species.
 
 use super::shells::Shells;
 use crate::cells::{CellSurroundings, ROW, fold_around};
@@ -17,9 +17,9 @@ const WHOLE: f32 = (3 << 22) as f32;
 pub(super) struct Histograms {
     shells: Shells,
     species: usize,
-    /// Which histogram each pair of species has, in both orders.
+    /// Index of the histogram of each pair of species, in both orders.
     which: Vec<usize>,
-    /// How many histograms there are.
+    /// Number of histograms.
     count: usize,
 }
 
@@ -55,12 +55,12 @@ impl Histograms {
 
 /// Histograms that are being filled.
 struct Counts {
-    /// Of every other pair, and of those between: a count that has just been changed has to be waited
+    /// Counts of even and of odd pairs by turns: a count that has just been changed has to be waited
     /// for.
     recent: [Vec<Wrapping<u32>>; 2],
     /// More than the recent ones hold in one shell.
     at_most: usize,
-    /// What was counted before.
+    /// Sums of earlier counts.
     totals: Vec<f64>,
 }
 
@@ -99,10 +99,10 @@ impl Counts {
 
 struct HistogramKernel {
     per_length: f32,
-    /// Where distances end that are too large.
+    /// Bin for distances that are too large.
     last: [f32; ROW],
     species: usize,
-    /// Where the histogram of each pair of species begins, less the bits of [`WHOLE`].
+    /// Beginning of the histogram of each pair of species, less the bits of [`WHOLE`].
     begin: Vec<u32>,
 }
 

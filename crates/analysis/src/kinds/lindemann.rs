@@ -29,8 +29,8 @@ pub(super) const KIND: Kind = Kind {
     },
 };
 
-/// Of a crystal displacements are as large over half of the time; of atoms that diffuse they grow with
-/// its root.
+/// Largest growth of displacements over twice the time in a crystal, where they are bounded; diffusive ones
+/// grow with the root of time.
 const GROWS: f64 = 1.1;
 
 struct Lindemann {

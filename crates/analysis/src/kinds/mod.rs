@@ -22,32 +22,12 @@ mod viscosity;
 pub use bond_order::{averaged_q6, neighbor_distance};
 
 use crate::limits;
-use crate::report::Results;
-use crate::saved_state::SavedState;
+use crate::measure::Measure;
 use crate::settings::{MeasureSettings, Setting};
-use crate::view::{SystemInfo, View};
+use crate::view::SystemInfo;
 use jostle_core::Result;
 
-/// Takes frames, gives results.
-pub trait Measure: Send {
-    /// Takes the next frame.
-    ///
-    /// # Errors
-    /// If the frame lacks what is measured: velocities, times, a volume, a pressure.
-    fn add(&mut self, frame: &View) -> Result<()>;
-
-    /// Its state from one frame to the next. A run keeps it in its checkpoints, so
-    /// that a resumed one finds what it would have found without a stop.
-    fn saved_state(&mut self) -> Vec<&mut dyn SavedState>;
-
-    /// What has been found so far.
-    ///
-    /// # Errors
-    /// If there were too few frames.
-    fn results(&self) -> Result<Results>;
-}
-
-/// What a measure looks at.
+/// Quantity that a measure takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observable {
     /// Positions, wrapped and on unbroken paths: the frames of a trajectory.
@@ -56,18 +36,18 @@ pub enum Observable {
     Velocities,
     /// Energies and pressure of the system as a whole: the rows of `thermo.csv`.
     Whole,
-    /// The same with the dipole moment of all molecules: a run, or frames of which charges and molecules
-    /// are known.
+    /// Energies and pressure with the dipole moment of all molecules: a run, or frames of which charges and
+    /// molecules are known.
     Dipole,
 }
 
 impl Observable {
-    /// Whether it looks at the atoms, or has somebody do so.
+    /// Returns true where it needs the atoms, for itself or for the dipole moment.
     pub fn atoms(self) -> bool {
         self != Observable::Whole
     }
 
-    /// Whether it wants to know energies.
+    /// Returns true where it needs energies.
     pub fn energies(self) -> bool {
         matches!(self, Observable::Whole | Observable::Dipole)
     }
@@ -78,11 +58,11 @@ impl Observable {
 pub struct Kind {
     /// Its name on the command line.
     pub name: &'static str,
-    /// One line about it.
+    /// Description in one line.
     pub about: &'static str,
-    /// What it looks at.
+    /// Quantity that it takes.
     pub observable: Observable,
-    /// What can be set.
+    /// Settings by name.
     pub settings: &'static [Setting],
     /// Makes a measure.
     new: fn(&SystemInfo, &MeasureSettings) -> Result<Box<dyn Measure>>,

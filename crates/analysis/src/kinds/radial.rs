@@ -89,7 +89,7 @@ impl Measure for Radial {
         let histograms = Histograms::new(self.shells, n, which);
         let mut found = histograms.of(frame.simbox, frame.positions, &self.species)?;
         self.narrowest.add(frame.simbox);
-        // All atoms: the sum over the pairs of species.
+        // Function of all atoms: the sum over the pairs of species.
         for bin in 0..bins {
             if self.pairs.len() > 1 {
                 found[bin] = (1..self.pairs.len()).map(|p| found[p * bins + bin]).sum();
@@ -162,7 +162,7 @@ impl Radial {
         (0..bins).map(|k| means[pair * bins + k] / (self.pairs[pair].1 * self.shells.volume(k))).collect()
     }
 
-    /// How many atoms others are counted around, and how often each pair counts.
+    /// Number of atoms that others are counted around, and the number of times that each pair counts.
     fn centres(&self, pair: Option<(usize, usize)>) -> (usize, f64) {
         let counts = self.system_info.counts();
         match pair {
@@ -193,7 +193,7 @@ impl Radial {
     }
 }
 
-/// How far a function is from 1 over its last tenth, noise apart, if that matters.
+/// Distance of a function from 1 over its last tenth, less noise; `None` where it does not matter.
 fn unlevelled(g: &[BlockEstimate]) -> Option<f64> {
     let last = &g[g.len() - g.len().div_ceil(10)..];
     let square = |(g, error): &BlockEstimate| (g - 1.0).powi(2) - error.unwrap_or(0.0).powi(2);

@@ -1,4 +1,4 @@
-//! How far a structure is from the one it began with: the root mean square deviation of its atoms, after
+//! Deviation of a structure from the one it began with: root mean square over its atoms, after
 //! the shift and turn that make it least.
 
 use super::{Kind, Measure, Observable};
@@ -28,7 +28,7 @@ struct Deviation {
     system_info: SystemInfo,
     /// The first frame, about its centre.
     first: Vec<Vec3>,
-    /// What its unbroken paths are shifted by so that it is whole.
+    /// Shifts of its unbroken paths that make it whole.
     shifts: Vec<Vec3>,
     /// Time, or the number of the frame, and deviation.
     series: Vec<(f64, f64)>,
@@ -120,7 +120,7 @@ fn deviation(a: &[Vec3], b: &[Vec3]) -> f64 {
     (2.0 * (squares - largest).max(0.0) / a.len() as f64).sqrt()
 }
 
-/// Of a symmetric matrix, by Jacobi's turns.
+/// Largest eigenvalue of a symmetric matrix, by Jacobi's rotations.
 fn largest_eigenvalue(mut m: [[f64; 4]; 4]) -> f64 {
     let size = m.iter().flatten().map(|x| x * x).sum::<f64>();
     for _ in 0..50 {

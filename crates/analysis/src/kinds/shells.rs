@@ -7,12 +7,12 @@ use jostle_core::{Error, Result, SimBox};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
-/// So many shells of the same thickness.
+/// Shells of the same thickness.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shells {
-    /// Where the last one ends.
+    /// Outer radius of the last shell.
     pub cutoff: f64,
-    /// How many there are.
+    /// Number of shells.
     pub bins: usize,
 }
 
@@ -45,7 +45,7 @@ impl Shells {
 
 /// A box that a barostat lets breathe passes the half that it began with by little.
 const BREATH: f64 = 1.05;
-/// What helps where shells reach too far.
+/// Hint where shells reach too far.
 pub(super) const LARGER: &str = "a shorter cutoff, or a larger box";
 
 /// The narrowest box so far.

@@ -31,9 +31,9 @@ pub(super) const KIND: Kind = Kind {
 
 /// Bytes for each wave vector: itself, its value and a wave of [`LANES`] atoms.
 const BYTES: f64 = (size_of::<[i32; 3]>() + size_of::<(f64, f64)>() + size_of::<Phases>()) as f64;
-/// What helps against too many of them.
+/// Hint where there are too many wave vectors.
 const SHORTER: &str = "choose a smaller wave number: largest=...; is the box what it should be?";
-/// As many wave vectors by default.
+/// Number of wave vectors by default.
 const VECTORS: f64 = 20_000.0;
 
 struct StructureFactor {
@@ -142,7 +142,7 @@ fn rows(vectors: &[[i32; 3]]) -> Vec<&[[i32; 3]]> {
     vectors.chunk_by(|a, b| a[..2] == b[..2] && a[2] + 1 == b[2]).collect()
 }
 
-/// So many atoms are looked at at once.
+/// Number of atoms that are evaluated at once.
 const LANES: usize = 32;
 
 /// exp(i q.r) of several atoms, real and imaginary parts.
@@ -193,7 +193,7 @@ impl Phases {
     }
 }
 
-/// Adds what atoms have of waves that differ along the last axis only, from the first on.
+/// Adds the contributions of atoms to wave vectors that differ along the last axis only, from the first on.
 #[multiversion(targets("x86_64+avx2"))]
 fn add_waves([x, y, first]: [i32; 3], [px, py, pz]: &[Phases; 3], sums: &mut [Phases]) {
     let mut e = Phases::ZERO;

@@ -150,7 +150,7 @@ impl Measure for VanHove {
 }
 
 impl VanHove {
-    /// What is to be said of the self part at one lag: atoms that have gone beyond the cutoff, and a peak
+    /// Doubt about the self part at one lag: atoms that have gone beyond the cutoff, and a peak
     /// too narrow for the bins.
     fn judge_self(&self, own: &[f64]) -> Option<((Verdict, String), &'static str)> {
         let within: Vec<f64> = own.iter().enumerate().map(|(bin, g)| g * self.shells.volume(bin)).collect();

@@ -53,9 +53,9 @@ pub(super) const KIND: Kind = Kind {
     },
 };
 
-/// What helps against too many velocities.
+/// Hint where there are too many velocities.
 const FEWER: &str = "choose fewer lags, origins farther apart, or a part of the atoms";
-/// What helps where frames are too far apart.
+/// Hint where frames are too far apart.
 const SOONER: &str = "save velocities more often, or measure while a run goes: measure = [{ kind = \"vacf\", every = 5 }]; msd needs no frames so near each other";
 
 struct Velocities {
@@ -218,13 +218,13 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 /// 4 \int c(t)/c(0) cos(2 pi f t) dt with a window that falls to zero as a cosine (Hann), at
 /// frequencies up to that of Nyquist; its integral over them is 1.
 struct PowerSpectrum {
-    /// Of the correlation and its mirror image, which makes a cosine transform of it.
+    /// Transform of the correlation and its mirror image, which is a cosine transform.
     transform: Arc<dyn RealToComplex<f64>>,
     dt: f64,
 }
 
 impl PowerSpectrum {
-    /// Of a correlation at so many times, so far apart.
+    /// Spectrum of a correlation at `count` times, `dt` apart.
     fn new(count: usize, dt: f64) -> Self {
         PowerSpectrum { transform: RealFftPlanner::new().plan_fft_forward(2 * (count - 1)), dt }
     }

@@ -130,8 +130,8 @@ fn plateau(times: &[f64], running: &[BlockEstimate]) -> Option<usize> {
     (2..times.partition_point(|t| 2.0 * t <= last * (1.0 + 1e-9))).find(stays)
 }
 
-/// All independent components of two traceless tensors at once, as if one of them were P_xy: a tenth of
-/// their double contraction (P. J. Daivis and D. J. Evans, J. Chem. Phys. 100 (1994) 541).
+/// Product of two traceless tensors, averaged over all independent components as if they were P_xy: a tenth
+/// of their double contraction (P. J. Daivis and D. J. Evans, J. Chem. Phys. 100 (1994) 541).
 fn product(a: &SymTensor, b: &SymTensor) -> f64 {
     let diagonal: f64 = (0..3).map(|k| a[k] * b[k]).sum();
     let others: f64 = (3..6).map(|k| a[k] * b[k]).sum();

@@ -13,25 +13,25 @@ pub struct Case {
     example: Example,
     atoms: Option<usize>,
     cutoff: Cutoff,
-    /// Whether it is one of those that are measured when none is named.
+    /// Occasion on which the case is measured.
     pub choice: Choice,
 }
 
-/// Where a case cuts its forces off.
+/// Cut-off of a case.
 #[derive(Debug, Clone, Copy)]
 enum Cutoff {
-    /// Where the example does.
+    /// Cut-off of the example.
     AsGiven,
-    /// At half the box: every atom meets every other within reach of a nearest image.
+    /// Half the box: every pair of nearest images within that distance.
     HalfTheBox,
 }
 
-/// When a case is measured.
+/// Occasion on which a case is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// When no case is named, too.
+    /// Named, or no case named.
     Usual,
-    /// When it is named, and with `all`.
+    /// Named, or `all`.
     Named,
 }
 
@@ -43,7 +43,7 @@ const fn case(name: &'static str, example: Example, atoms: usize, cutoff: Cutoff
     Case { name, example, atoms: Some(atoms), cutoff, choice }
 }
 
-/// All of them.
+/// All cases.
 pub const CASES: &[Case] = &[
     case("melt-4k", MELT, 4_000, AsGiven, Named),
     case("melt-32k", MELT, 32_000, AsGiven, Usual),

@@ -26,13 +26,13 @@ const IONS: [(usize, f64); 7] = [
 
 /// A row of Table II.
 pub struct Ions {
-    /// How many.
+    /// Number of ions.
     pub count: usize,
     /// Milliseconds a step then.
     pub then: f64,
     /// Today's.
     pub now: Measured,
-    /// What was measured today.
+    /// Input that was measured today.
     pub input: Input,
 }
 

@@ -23,19 +23,19 @@ const WARM_UP: u64 = 600;
 const LEAST_TUNING: f64 = 2.0;
 const MOST_TUNING: f64 = 8.0;
 const TUNING_PER_SECOND: f64 = 4.0;
-/// How many times a case is timed; fewer where laps are slow.
+/// Number of laps of a case; fewer where laps are slow.
 const LAPS: usize = 10;
 /// Steps of a lap, at least: several rebuilds of the list.
 const SHORTEST_LAP: u64 = 50;
 
-/// What a case came to.
+/// Result of a case.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// Its name.
     pub name: String,
-    /// How many atoms there are.
+    /// Number of atoms.
     pub atoms: usize,
-    /// What computed it.
+    /// Device that computed the case.
     pub device: String,
     /// CPU threads.
     pub threads: usize,
@@ -45,13 +45,13 @@ pub struct Measured {
     laps: Vec<f64>,
     /// Steps of a lap.
     pub lap_steps: u64,
-    /// Where the time of all laps went.
+    /// Shares of the time of all laps.
     pub time: TimeSpent,
     /// Steps from one list to the next; `None` without lists.
     pub steps_per_list: Option<f64>,
     /// Bytes an atom.
     pub bytes: f64,
-    /// How far lists reach beyond the cut-off.
+    /// Skin of the neighbour list.
     pub skin: f64,
 }
 
@@ -81,7 +81,7 @@ impl Measured {
         self.time.is_divided().then(|| [pair, neighbors, integrate].map(|part| part / total))
     }
 
-    /// All of it, for programs.
+    /// Result as JSON.
     pub fn to_json(&self) -> Value {
         let laps: Vec<_> = self.laps.iter().map(|seconds| self.per_atom(*seconds)).collect();
         let time = self.shares().map(|[pair, neighbors, integrate]| {
@@ -106,7 +106,7 @@ impl Measured {
     }
 }
 
-/// How cases are measured.
+/// Settings of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSettings {
     /// Device and threads.
@@ -197,7 +197,7 @@ impl TimedSystem {
         Ok(time)
     }
 
-    /// What computes it.
+    /// Device that computes the case.
     pub fn describe(&mut self) -> String {
         self.simulation.backend().describe()
     }

@@ -19,7 +19,7 @@ use std::path::Path;
 
 /// Seconds to measure a case for.
 const SECONDS: f64 = 5.0;
-/// The same for one of many in a table.
+/// Seconds to measure each of many cases of a table for.
 const SECONDS_IN_TABLE: f64 = 1.0;
 
 /// Measures one case, several, or one of the tables.

@@ -100,7 +100,7 @@ struct PaperTable {
     title: String,
     source: &'static str,
     unit: &'static str,
-    /// What measured the numbers of today.
+    /// Device that measured the numbers of today.
     device: String,
     columns: Vec<&'static str>,
     rows: Vec<PaperRow>,
@@ -154,7 +154,7 @@ impl PaperTable {
     }
 }
 
-/// How all tables are measured.
+/// Settings with which all tables are measured.
 struct Session {
     run_settings: RunSettings,
     seconds: f64,

@@ -243,7 +243,7 @@ trajectory = { every = 15, format = "xyz" }
 measure = [{ kind = "dielectric", every = 15 }, { kind = "dielectric", every = 15, temperature = 350 }]
 "#;
 
-/// What a run measures of dipole moments comes from its trajectory, too, with charges from the run or
+/// Dipole moments that a run measures come from its trajectory, too, with charges from the run or
 /// from an input.
 #[test]
 fn a_trajectory_has_dipole_moments() {
@@ -318,7 +318,7 @@ fn a_run_is_measured_while_it_goes() {
         measured("{ kind = \"rdf\", every = 4, bins = 50 }, { kind = \"lindemann\", every = 40 }"),
     );
     let finished = desk.succeed(&["run", "liquid.toml"]);
-    // The same frames from the trajectory give the same numbers.
+    // Frames from the trajectory give the same numbers.
     desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "bins=50", "--output", "after"]);
     let columns = |name: &str| -> Vec<f64> {
         let text = desk.read(name);
@@ -349,7 +349,7 @@ fn a_run_is_measured_while_it_goes() {
     }
 }
 
-/// What is told of the system as a whole while it runs is what the rows of `thermo.csv` say.
+/// Measures of the system as a whole agree with the rows of `thermo.csv`.
 #[test]
 fn the_viscosity_is_measured_while_it_goes() {
     let desk = Desk::new();

@@ -53,7 +53,7 @@ fn check_prints_an_input_that_means_the_same() {
     let completed = desk.succeed(&["check", "liquid.toml", "--full"]);
     desk.write("completed.toml", &completed.stdout);
     let again = desk.succeed(&["check", "completed.toml", "--full"]);
-    // What was a default is written out now.
+    // Defaults are written out now.
     assert_eq!(completed.stdout.replace("  # default", ""), again.stdout);
     for word in ["memory", "time"] {
         assert!(completed.stderr.contains(word), "no estimate of the {word}:\n{}", completed.stderr);

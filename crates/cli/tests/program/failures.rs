@@ -1,5 +1,5 @@
-//! Whatever is wrong, `jostle` says what and where, exits with the right code, does not panic and
-//! leaves nothing half-written.
+//! Failures of all kinds: `jostle` says what is wrong and where, exits with the right code, does not panic
+//! and leaves nothing half-written.
 
 use crate::jostle::{Desk, Finished, LIQUID};
 

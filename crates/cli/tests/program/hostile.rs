@@ -21,7 +21,7 @@ fn sent(viewer: &Viewer, words: &[u8]) -> TcpStream {
     stream
 }
 
-/// All that comes back until the connection is closed.
+/// Answer until the connection is closed.
 fn answer(mut stream: TcpStream) -> String {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);

@@ -9,7 +9,7 @@ pub struct Desk {
     folder: TempDir,
 }
 
-/// What a finished `jostle` left behind.
+/// Output and status of a finished `jostle`.
 pub struct Finished {
     pub code: Option<i32>,
     pub stdout: String,

@@ -34,7 +34,7 @@ impl Viewer {
     /// Status, headers, content.
     fn get(&self, path: &str, host: &str) -> (u16, String, Vec<u8>) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        // Of version 1.0, so that no answer comes in chunks.
+        // Requests are of HTTP 1.0, so that no answer comes in chunks.
         write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
