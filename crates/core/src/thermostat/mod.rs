@@ -240,6 +240,7 @@ registry! {
     nose_hoover::NoseHoover,
     bussi::Bussi,
     dissipative::Dissipative,
+    berendsen::Berendsen,
 }
 
 impl ThermostatKind {

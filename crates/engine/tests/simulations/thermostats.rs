@@ -141,6 +141,18 @@ fn rescaling_is_not_canonical() {
     assert!(distance(&samples, 3 * ATOMS - 3) > 4.0 * UNLIKELY);
 }
 
+/// Weak coupling has the right mean, and much too small a variance: the random deviates make the difference
+/// between it and Bussi's thermostat.
+#[test]
+fn weak_coupling_is_not_canonical() {
+    let samples = sample(ThermostatInput::berendsen(TEMPERATURE, 0.02));
+    let (n, freedom) = (samples.len() as f64, (3 * ATOMS - 3) as f64);
+    let mean = samples.iter().sum::<f64>() / n;
+    let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+    assert!(variance < 0.5 * (0.5 * freedom), "{variance} of {}", 0.5 * freedom);
+    assert!(distance(&samples, 3 * ATOMS - 3) > UNLIKELY);
+}
+
 #[test]
 fn the_exact_distribution_is_the_gamma_distribution() {
     // Shape 1 is the exponential distribution, shape 1/2 that of the square of a normal deviate.
