@@ -21,7 +21,7 @@ pub struct StepContext {
 /// the device. The forces at its start are those of the last evaluation.
 ///
 /// # Errors
-/// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
+/// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`.
 pub fn step(
     backend: &mut dyn Backend,
     thermostat: &mut Thermostat,

@@ -34,6 +34,8 @@ fn status(stream: TcpStream) -> Option<u16> {
 
 /// The frame and the page are still there.
 fn is_well(viewer: &Viewer) {
+    // The file is read while the viewer answers already.
+    viewer.wait(|state| state["frames"] == 1);
     assert_eq!(viewer.content("/frame/0").len(), 136 + 3 * 2 * 2);
     assert!(viewer.state()["error"].is_null());
 }

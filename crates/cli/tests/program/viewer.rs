@@ -66,7 +66,7 @@ impl Viewer {
         serde_json::from_slice(&self.content("/state")).unwrap()
     }
 
-    fn wait(&self, done: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+    pub fn wait(&self, done: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
         let begun = Instant::now();
         loop {
             let state = self.state();

@@ -137,7 +137,7 @@ impl Schedule {
     }
 }
 
-/// An exact Ornstein-Uhlenbeck step of every atom, see [`crate::Backend::ornstein_uhlenbeck`].
+/// An exact Ornstein-Uhlenbeck step of every atom, see [`crate::SubSteps::ornstein_uhlenbeck`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AtomNoise {
     /// What friction leaves of a velocity in one step.
