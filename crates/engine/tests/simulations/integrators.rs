@@ -120,8 +120,8 @@ fn conserved_quantities_of_thermostats_stay() {
         let mut simulation = Simulation::builder(UnitSystem::Lj, system)
             .force(term)
             .settings(settings())
-            .stage(StageInput::dynamics("melt", 300, 0.002).thermostat(thermostat))
-            .stage(StageInput::dynamics("run", 1500, 0.002).thermostat(thermostat).thermo(5))
+            .stage(StageInput::dynamics("melt", 400, 0.0015).thermostat(thermostat))
+            .stage(StageInput::dynamics("run", 2000, 0.0015).thermostat(thermostat).thermo(5))
             .build()
             .unwrap();
         simulation.run().unwrap();
