@@ -1,6 +1,7 @@
 //! Thermostats give the canonical distribution of the kinetic energy, not only its mean, and positions have
 //! the temperature of the thermostat at long time steps, too.
 
+use jostle_core::thermostat::SubStep;
 use jostle_core::{Result, Settings, Species, UnitSystem};
 use jostle_engine::model::{
     DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput, ThermostatKind,
@@ -122,10 +123,11 @@ fn nose_hoover_gives_the_canonical_distribution() {
     check(thermostat, 3 * ATOMS - 3, 3 * ATOMS);
 }
 
-/// The mean of the kinetic energy, within four of its standard errors in the canonical ensemble.
+/// The mean of the kinetic energy, within four of its standard errors in the canonical ensemble. Noise of pairs
+/// needs forces that reach as far; its test is in `dissipative.rs`.
 #[test]
 fn every_thermostat_holds_the_mean_temperature() {
-    for kind in ThermostatKind::ALL {
+    for kind in ThermostatKind::ALL.iter().filter(|kind| !kind.step().contains(&SubStep::PairNoise)) {
         let samples = sample(ThermostatInput::example(*kind, TEMPERATURE));
         let freedom = if kind.moves_center_of_mass() { 3 * ATOMS } else { 3 * ATOMS - 3 } as f64;
         let ratio = samples.iter().sum::<f64>() / samples.len() as f64 / (0.5 * freedom);

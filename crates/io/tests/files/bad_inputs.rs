@@ -145,7 +145,7 @@ const TABLE: &[Bad] = &[
     bad(("\"fcc\"", "\"hcp\""), 5, "\"lattice\" cannot be \"hcp\"", "\"fcc\""),
     bad(("\"real\"", "\"reel\""), 2, "\"units\" cannot be \"reel\"", "did you mean \"real\"?"),
     bad(("\"xtc\"", "\"netcdf\""), 29, "\"format\" cannot be \"netcdf\"", "\"dcd\""),
-    bad(("\"bussi\"", "\"berendsen\""), 22, "\"kind\" cannot be \"berendsen\"", "\"nose-hoover\""),
+    bad(("\"bussi\"", "\"evans\""), 22, "\"kind\" cannot be \"evans\"", "\"nose-hoover\""),
     bad(
         (
             "\"bussi\", temperature = 94.4, period = \"0.5 ps\"",
