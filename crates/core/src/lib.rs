@@ -28,8 +28,9 @@ pub mod virtual_sites;
 pub mod volume;
 
 pub use backend::{
-    Algorithm, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic,
-    NoiseKey, Precision, Processor, RespaSchedule, Sample, Settings, StepBatch, SubSteps, VolumeMove,
+    AddedForces, Algorithm, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate,
+    ForceEvaluation, Kinetic, NoiseKey, Precision, Processor, RespaSchedule, Sample, Settings, StepBatch,
+    SubSteps, VolumeMove,
 };
 pub use driven::{Driven, Masses};
 pub use dual::Dual;

@@ -1,5 +1,6 @@
 //! Sources of all kernels of a run, put together: what is compiled for given forces.
 
+use crate::added;
 use crate::all_pairs::PairShape;
 use crate::bonded;
 use crate::codegen;
@@ -70,9 +71,10 @@ pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
     [dissipative::build(precision, Summation::Fast), grains::build(precision, Summation::Fast)]
 }
 
-/// Sources of restraints and of fields.
-pub fn of_external(precision: Precision) -> [Build; 2] {
-    [restraint::build(precision, Summation::Fast), external::field(precision, Summation::Fast)]
+/// Sources of restraints, of fields, and of forces that the host adds.
+pub fn of_external(precision: Precision) -> [Build; 3] {
+    let sums = Summation::Fast;
+    [restraint::build(precision, sums), external::field(precision, sums), added::build(precision, sums)]
 }
 
 /// Sources that are compiled for every run, whatever its forces: with fast sums, and with exact ones for

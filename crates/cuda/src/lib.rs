@@ -1,6 +1,7 @@
 //! GPU engine: CUDA kernels, whose physics [`codegen`] writes, compiled at run time and run through
 //! [`driver`], on an NVIDIA GPU or, for tests, on the emulation of one.
 
+mod added;
 mod all_pairs;
 mod arrays;
 mod bonded;

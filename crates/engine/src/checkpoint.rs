@@ -6,6 +6,7 @@
 use crate::clock::Clock;
 use crate::measure::SavedMeasure;
 use crate::report::StageReport;
+use crate::simulation::SavedForce;
 use crate::stage::StageRun;
 use jostle_core::{
     Driven, Error, Group, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
@@ -17,7 +18,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Level of zstd: positions hardly compress, so that slower levels gain next to nothing.
@@ -67,6 +68,8 @@ pub(crate) struct Header {
     pub run: Option<StageRun>,
     /// The measures of the stage under way.
     pub measures: Vec<SavedMeasure>,
+    /// Custom forces.
+    pub forces: Vec<SavedForce>,
     /// The stages that are over.
     pub reports: Vec<StageReport>,
     /// The input; `None` for a simulation that a program has put together.
@@ -350,6 +353,7 @@ mod tests {
             clock: Clock { stage: 1, step: 7, time: 0.7 },
             run: None,
             measures: Vec::new(),
+            forces: Vec::new(),
             reports: Vec::new(),
             input: Some(InputText { path: "a.toml".into(), text: "units".into(), most_steps: None }),
             thermo_bytes: 120,

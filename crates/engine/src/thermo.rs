@@ -35,7 +35,7 @@ pub struct Thermo {
     pub kinetic: f64,
     /// Potential energy, long-range corrections included.
     pub potential: f64,
-    /// Potential energy of each force, in the order of the input.
+    /// Potential energy of each force, in the order of the input, then of each custom force.
     pub terms: Vec<f64>,
     /// Rotational energy of grains; `None` without grains.
     pub rotational: Option<f64>,
@@ -62,6 +62,8 @@ pub struct Thermo {
     pub momentum: Vec3,
     /// Groups that are reported, in the order of the input; empty where no row is due.
     pub groups: Vec<GroupThermo>,
+    /// Columns of custom forces, see [`crate::CustomForce::columns`]; `None` where one has no meaning.
+    pub custom: Vec<Option<f64>>,
 }
 
 /// Thermodynamic quantities of a group at one step.
@@ -99,6 +101,16 @@ pub(crate) enum AtomMotion {
     AtRest,
 }
 
+impl AtomMotion {
+    /// The same with work that was done on the atoms besides, which counts like heat.
+    pub(crate) fn with_work(self, work: f64) -> Self {
+        match self {
+            AtomMotion::Moving { heat } => AtomMotion::Moving { heat: heat.map(|heat| heat + work) },
+            AtomMotion::AtRest => AtomMotion::AtRest,
+        }
+    }
+}
+
 impl ThermoInput {
     /// Quantities from the last evaluation of a backend, which must have included energies.
     pub(crate) fn read(&self, backend: &mut dyn Backend) -> Result<Thermo> {
@@ -131,7 +143,7 @@ impl ThermoInput {
             temperature: if thermal > 0.0 { kinetic / thermal } else { 0.0 },
             kinetic,
             potential,
-            terms: energies.terms.clone(),
+            terms: energies.terms.iter().chain(&energies.added).copied().collect(),
             rotational: sums.rotation,
             total,
             conserved: heat.map(|heat| total - heat),
@@ -143,6 +155,7 @@ impl ThermoInput {
             pressure_tensor,
             momentum: sums.momentum.map(|p| units.mass_to_user(p)),
             groups: Vec::new(),
+            custom: Vec::new(),
         }
     }
 }
@@ -248,6 +261,9 @@ pub fn quantities<'a>(
     list
 }
 
+/// Number of quantities before the energies of forces.
+pub(crate) const BEFORE_ENERGIES: usize = 19;
+
 /// Names of the energies of forces: the name of the potential, with a number where there are several of a
 /// kind.
 pub fn term_names(forces: &Forces) -> Vec<String> {
@@ -291,6 +307,7 @@ impl Thermo {
             .chain(self.groups.iter().flat_map(|group| {
                 [group.temperature, Some(group.kinetic)].into_iter().chain(group.center.map(Some))
             }))
+            .chain(self.custom.iter().copied())
     }
 }
 
@@ -303,6 +320,7 @@ mod tests {
     fn every_value_has_its_column() {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
         let columns = quantities(UnitSystem::Real, &vec![lj.clone(), lj].into(), ["slab"]);
+        assert_eq!(columns[BEFORE_ENERGIES].name, "lennard_jones_1");
         let thermo = Thermo {
             step: 0,
             time: 0.0,
@@ -321,6 +339,7 @@ mod tests {
             stress: Some(16.0),
             momentum: [17.0, 18.0, 19.0],
             groups: vec![GroupThermo { temperature: Some(22.0), kinetic: 23.0, center: [24.0, 25.0, 26.0] }],
+            custom: Vec::new(),
         };
         let values: Vec<f64> = thermo.values().flatten().collect();
         assert_eq!(values, (1..=26).map(f64::from).collect::<Vec<_>>());

@@ -287,6 +287,7 @@ mod tests {
             stress: None,
             momentum: [0.0; 3],
             groups: Vec::new(),
+            custom: Vec::new(),
         };
         let watch = |aging, target, rows: &[(f64, f64)]| {
             let mut evidence = Evidence::new(aging);

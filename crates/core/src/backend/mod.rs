@@ -2,12 +2,14 @@
 //!
 //! Every method that does something returns a `Result`; errors are reported by the method that finds them.
 
+mod added;
 mod batch;
 mod settings;
 mod sums;
 
 use crate::thermostat::Dissipative;
 use crate::{Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, State, Thermostat, Vec3};
+pub use added::AddedForces;
 pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StepBatch};
 pub use settings::{Algorithm, Precision, Processor, Settings};
 pub use sums::{Descent, Energies, Evaluate, Kinetic, NeighborFacts, Timings};
@@ -95,6 +97,13 @@ pub trait ForceEvaluation {
     /// Adds to the virial of the last evaluation, made with energies, what constraints will bear in the kick
     /// by its forces that is to end a step; velocities stay as they are.
     fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()>;
+
+    /// Adds forces that the host has computed to those of the last evaluation, at the same positions and before
+    /// the next sub-step; after an evaluation with energies, their energies and their virial, too.
+    ///
+    /// # Errors
+    /// If an atom does not exist, or the device failed.
+    fn add_forces(&mut self, added: &AddedForces) -> Result<()>;
 
     /// Energies of the last evaluation with [`Evaluate::ForcesAndEnergies`].
     fn energies(&self) -> &Energies;

@@ -16,6 +16,8 @@ pub enum Evaluate {
 pub struct Energies {
     /// Energy of each force term in the order of the input, long-range corrections included.
     pub terms: Vec<f64>,
+    /// Energy of each source of forces that the host has added, see [`super::ForceEvaluation::add_forces`].
+    pub added: Vec<f64>,
     /// Virial tensor, W_ab = sum over pairs of d_a f_b, long-range corrections included; the
     /// pressure is (2 K + W) / V with K the kinetic tensor.
     pub virial: SymTensor,
@@ -24,7 +26,13 @@ pub struct Energies {
 impl Energies {
     /// The potential energy.
     pub fn potential(&self) -> f64 {
-        self.terms.iter().sum()
+        self.terms.iter().chain(&self.added).sum()
+    }
+
+    /// Takes energies and virial of added forces in.
+    pub fn add(&mut self, added: &super::AddedForces) {
+        self.added.extend_from_slice(&added.energies);
+        self.virial.iter_mut().zip(added.virial).for_each(|(w, part)| *w += part);
     }
 }
 

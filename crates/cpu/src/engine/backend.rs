@@ -10,8 +10,8 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic,
-    NoiseKey, Result, SimBox, State, SubSteps, Vec3, VolumeMove,
+    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
+    Kinetic, NoiseKey, Result, SimBox, State, SubSteps, Vec3, VolumeMove,
 };
 use std::time::Instant;
 
@@ -153,6 +153,10 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
             return Err(self.force_fault());
         }
         Ok(())
+    }
+
+    fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
+        self.add_to_tasks(added)
     }
 
     fn energies(&self) -> &Energies {

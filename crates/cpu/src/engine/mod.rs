@@ -1,6 +1,7 @@
 //! The CPU engine: its state, lists and forces. Its methods as a device are in [`backend`], the motion of
 //! atoms in [`motion`].
 
+mod added;
 mod backend;
 mod motion;
 

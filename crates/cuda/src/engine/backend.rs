@@ -1,6 +1,7 @@
 //! The GPU as a device ([`jostle_core::Backend`]).
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
+use crate::added::AddedKernel;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::device_data::BoxGeometry;
@@ -13,9 +14,9 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic,
-    MolecularVirial, Molecules, NoiseKey, Precision, Result, Sample, SavedVolume, SimBox, State, StepBatch,
-    SubSteps, Thermostat, Vec3, VolumeMove,
+    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
+    Kinetic, MolecularVirial, Molecules, NoiseKey, Precision, Result, Sample, SavedVolume, SimBox, State,
+    StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
 };
 
 impl AtomStorage for Cuda {
@@ -140,6 +141,21 @@ impl ForceEvaluation for Cuda {
                 self.read_control()?;
                 return Err(self.blame());
             }
+        }
+        Ok(())
+    }
+
+    fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
+        added.check(self.n_atoms())?;
+        let (n, precision, sums) = (self.n_atoms(), self.precision, self.plan.summation);
+        let kernel = match &mut self.added {
+            Some(kernel) => kernel,
+            none => none.insert(AddedKernel::new(&self.device, n, precision, sums)?),
+        };
+        let launch = kernel.launch(&self.data, &added.by_id(n))?;
+        self.device.run(&launch)?;
+        if self.evaluated == Evaluate::ForcesAndEnergies {
+            self.energies.add(added);
         }
         Ok(())
     }

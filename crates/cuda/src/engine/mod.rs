@@ -17,6 +17,7 @@ use open::{contacts, first_plan, with_lookups};
 use plan::{Extent, Plan, narrowest};
 use tuning::Tuning;
 
+use crate::added::AddedKernel;
 use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
 use crate::bonded::BondedKernels;
@@ -90,6 +91,8 @@ pub struct Cuda {
     thermostat: Option<ScalingThermostat>,
     pair_thermostat: Option<PairThermostat>,
     grains: Option<Contacts>,
+    /// Kernel that adds forces of the host, created when it first does.
+    added: Option<AddedKernel>,
     /// Molecules, created when a barostat first needs them.
     bodies: Option<Bodies>,
     sums: Sums,
@@ -198,6 +201,7 @@ impl Cuda {
             thermostat: None,
             pair_thermostat: None,
             grains,
+            added: None,
             bodies: None,
             sums,
             data,

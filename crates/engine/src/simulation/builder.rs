@@ -7,6 +7,7 @@ use crate::barostat::check_barostat;
 use crate::build::{check_atoms, check_reciprocal_memory, forces_from_input, system_from_input};
 use crate::checkpoint::{Checkpoint, InputText};
 use crate::clock::Clock;
+use crate::custom_force::{CustomForce, DeviceWithForces};
 use crate::device::{self, Opened};
 use crate::measure::Measures;
 use crate::observe::Observer;
@@ -14,7 +15,9 @@ use crate::ramp::Springs;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
 use jostle_core::quantity::unit_name;
-use jostle_core::{Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem};
+use jostle_core::{
+    AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
+};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput, Strictness};
 use jostle_potentials::external::{Field, Wall};
@@ -35,6 +38,7 @@ pub struct SimulationBuilder {
     open: Box<OpenDevice>,
     settings: Settings,
     observers: Vec<Box<dyn Observer>>,
+    custom_forces: Vec<Box<dyn CustomForce>>,
     source: Option<InputText>,
     title: String,
     /// Names of groups that are columns of `thermo.csv`.
@@ -90,6 +94,7 @@ impl SimulationBuilder {
             open: known(DeviceInput::Auto),
             settings: Settings::default(),
             observers: Vec::new(),
+            custom_forces: Vec::new(),
             source: None,
             title: String::new(),
             reported: Vec::new(),
@@ -119,6 +124,7 @@ impl SimulationBuilder {
             open: known(overrides.device.unwrap_or(input.run.device)),
             settings,
             observers: Vec::new(),
+            custom_forces: Vec::new(),
             source: Some(InputText {
                 path: input.source.path.clone(),
                 text: input.source.text.to_string(),
@@ -194,6 +200,12 @@ impl SimulationBuilder {
     /// Adds an observer.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Box::new(observer));
+        self
+    }
+
+    /// Adds a force that the host computes.
+    pub fn custom_force(mut self, force: impl CustomForce + 'static) -> Self {
+        self.custom_forces.push(Box::new(force));
         self
     }
 
@@ -289,6 +301,7 @@ impl SimulationBuilder {
         self.system.reference_box = reference_box;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
+        simulation.restore_forces(header.forces)?;
         simulation.facts.first_volume = header.first_volume;
         simulation.clock = header.clock;
         simulation.run = header.run;
@@ -312,7 +325,7 @@ impl SimulationBuilder {
     }
 
     fn open(self) -> Result<Simulation> {
-        let SimulationBuilder { units, system, forces, stages, settings, .. } = self;
+        let SimulationBuilder { units, system, forces, stages, settings, custom_forces, .. } = self;
         check_system(&system, &forces, &settings)?;
         let springs = Springs::new(&forces.restraints);
         for stage in &stages {
@@ -326,8 +339,9 @@ impl SimulationBuilder {
         let tables = AtomTables::new(&system);
         let notes = notes_about_tables(&forces).chain(notes_about_restraints(&springs, &stages)).collect();
         let (atoms, threads) = (system.state.len(), settings.threads);
+        let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
         let Opened { backend, missed } = (self.open)(system, forces, settings)?;
-        Ok(Simulation {
+        let mut simulation = Simulation {
             units,
             origin: Origin {
                 title: self.title,
@@ -340,7 +354,7 @@ impl SimulationBuilder {
             facts,
             columns,
             stages,
-            backend,
+            backend: Box::new(DeviceWithForces::new(backend, sites)),
             missed,
             observers: self.observers,
             output: Output::none(atoms),
@@ -352,7 +366,10 @@ impl SimulationBuilder {
             reports: Vec::new(),
             early_warnings: Vec::new(),
             notes,
-        })
+            saved_forces: Vec::new(),
+        };
+        custom_forces.into_iter().try_for_each(|force| simulation.add_boxed_force(force))?;
+        Ok(simulation)
     }
 }
 

@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::checkpoint::{Checkpoint, Header};
 use crate::progress::Progress;
 use crate::stage::StageRun;
-use jostle_core::{Error, Result, Vec3};
+use jostle_core::{AtomStorage, DeviceReport, Error, Result, Vec3};
 use std::time::Instant;
 
 impl Simulation {
@@ -16,6 +16,7 @@ impl Simulation {
         let begun = Instant::now();
         // Measures with too few frames for results are reported at the end of the stage.
         self.write_measures()?;
+        let forces = self.save_forces()?;
         let Some(folder) = self.output.folder() else { return Ok(()) };
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?.clone();
@@ -38,6 +39,7 @@ impl Simulation {
             clock: self.clock,
             run: run.cloned(),
             measures: self.measures.save()?,
+            forces,
             reports: self.reports.clone(),
             input: self.origin.source.clone(),
             thermo_bytes: folder.settle()?,

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::report::TemperatureChange;
 use crate::stage::StageRun;
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, ErrorKind, Result};
+use jostle_core::{AtomStorage, Dimension, ErrorKind, Result};
 use jostle_io::input::model::{Action, StageInput};
 use std::time::{Duration, Instant};
 

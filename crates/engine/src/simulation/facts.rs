@@ -4,8 +4,11 @@ use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::minimize::ConstraintProjection;
 use crate::plausibility::Scales;
 use crate::ramp::Springs;
-use crate::thermo::{Quantity, Reported, quantities};
-use jostle_core::{Group, Names, Result, SimBox, Species, System, Topology, UnitSystem, Vec3};
+use crate::thermo::{BEFORE_ENERGIES, Quantity, Reported, quantities};
+use jostle_core::quantity::unit_name;
+use jostle_core::{
+    Dimension, Error, Group, Names, Result, SimBox, Species, System, Topology, UnitSystem, Vec3,
+};
 use jostle_potentials::{Embedded, Forces};
 
 /// Species, bonds, names and groups of the atoms, by id; checkpoints store them.
@@ -98,6 +101,8 @@ pub(super) struct Columns {
     pub quantities: Vec<Quantity>,
     /// Groups whose temperature, kinetic energy and centre of mass are columns.
     pub groups: Vec<Reported>,
+    /// Place of the next energy of a custom force, behind the energies of all terms.
+    next_energy: usize,
 }
 
 impl Columns {
@@ -106,6 +111,31 @@ impl Columns {
         let groups = system.groups.iter().filter(|group| names.contains(&group.name));
         let groups: Vec<Reported> = groups.map(|group| Reported::new(group, system)).collect();
         let quantities = quantities(units, forces, groups.iter().map(|group| group.name.as_str()));
-        Columns { quantities, groups }
+        let next_energy = BEFORE_ENERGIES + forces.n_terms();
+        Columns { quantities, groups, next_energy }
+    }
+
+    /// Adds the columns of a custom force: its energy behind those of the terms, its own at the end.
+    ///
+    /// # Errors
+    /// If a name is empty, cannot be the name of a column, or is there already.
+    pub fn add_force(&mut self, name: &str, units: UnitSystem, columns: Vec<Quantity>) -> Result<()> {
+        let energy = Quantity { name: name.to_string(), unit: unit_name(units, Dimension::ENERGY) };
+        for Quantity { name, .. } in columns.iter().chain([&energy]) {
+            let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && c != ',' && c != '"';
+            if name.is_empty() || !name.chars().all(is_plain) {
+                return Err(Error::input(format!("'{name}' cannot be the name of a column of thermo.csv"))
+                    .hint("use letters, digits and underscores"));
+            }
+            let reserved = ["stage", "step", "time"].contains(&name.as_str());
+            if reserved || self.quantities.iter().any(|quantity| quantity.name == *name) {
+                return Err(Error::input(format!("thermo.csv has a column '{name}' already"))
+                    .hint("give the force another name"));
+            }
+        }
+        self.quantities.insert(self.next_energy, energy);
+        self.next_energy += 1;
+        self.quantities.extend(columns);
+        Ok(())
     }
 }

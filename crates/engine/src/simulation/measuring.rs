@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::stage::StageRun;
 use crate::thermo::{AtomMotion, Reported, Thermo, ThermoInput};
 use jostle_analysis::Observable;
-use jostle_core::{Result, Sample, SimBox};
+use jostle_core::{AtomStorage, Result, Sample, SimBox};
 use jostle_io::input::model::StageInput;
 use std::time::Instant;
 
@@ -49,17 +49,19 @@ impl Simulation {
     fn read_thermo(&mut self, stage: &StageInput, run: &StageRun, sample: Option<&Sample>) -> Result<Thermo> {
         let Clock { step, time, .. } = self.clock;
         let degrees_of_freedom = run.degrees_of_freedom;
-        let (atoms, mass) = (run.atoms(sample.map(|s| &s.thermostat)), self.facts.total_mass);
+        let atoms = run.atoms(sample.map(|s| &s.thermostat)).with_work(self.backend.work());
+        let mass = self.facts.total_mass;
         let strain = stage.deformation.map(|d| (d.mode, strain(&d, stage_timestep(stage), run.stage_step)));
         let input = ThermoInput { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
-        Ok(match sample {
+        let thermo = match sample {
             Some(s) => input.convert(self.backend.simbox(), &s.energies, &s.kinetic),
             // The virial of constraints is known from the first step on.
             None if step == 0 && !self.tables.topology.constraints.is_empty() => {
                 input.read(&mut *self.backend)?.without_pressure()
             }
             None => input.read(&mut *self.backend)?,
-        })
+        };
+        Ok(Thermo { custom: self.backend.forces().flat_map(|force| force.values()).collect(), ..thermo })
     }
 
     /// Adds the quantities of groups to the present ones.

@@ -5,6 +5,7 @@ mod builder;
 mod checkpoint_clock;
 mod checkpoints;
 mod commands;
+mod custom_forces;
 mod facts;
 mod measuring;
 mod output;
@@ -15,10 +16,12 @@ mod summary;
 mod trajectory;
 
 pub use builder::SimulationBuilder;
+pub(crate) use custom_forces::SavedForce;
 pub use run::Outcome;
 
 use crate::checkpoint::InputText;
 use crate::clock::Clock;
+use crate::custom_force::DeviceWithForces;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::positions::{unwrapped_position, wrapped_position};
@@ -27,7 +30,9 @@ use crate::run_folder::{Existing, RunFolder};
 use crate::stage::StageRun;
 use crate::thermo::{Quantity, Thermo};
 use facts::{AtomTables, Columns, SystemFacts};
-use jostle_core::{Backend, Molecules, Result, SimBox, Species, State, Topology, UnitSystem, Vec3};
+use jostle_core::{
+    AtomStorage, Backend, DeviceReport, Molecules, Result, SimBox, Species, State, Topology, UnitSystem, Vec3,
+};
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, StageInput, Strictness};
 use output::Output;
@@ -54,7 +59,7 @@ pub struct Simulation {
     facts: SystemFacts,
     columns: Columns,
     stages: Vec<StageInput>,
-    backend: Box<dyn Backend>,
+    backend: Box<DeviceWithForces>,
     /// Reason why the device is the CPU, where a GPU was looked for.
     missed: Option<String>,
     observers: Vec<Box<dyn Observer>>,
@@ -74,6 +79,8 @@ pub struct Simulation {
     early_warnings: Vec<(usize, Warning)>,
     /// Messages for the listener of the next run.
     notes: Vec<String>,
+    /// States of custom forces in the checkpoint of a resumed run that have not been added again.
+    saved_forces: Vec<SavedForce>,
 }
 
 /// Origin and settings of a run.

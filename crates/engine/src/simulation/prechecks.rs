@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::degrees_of_freedom::degrees_of_freedom;
 use crate::progress::Progress;
 use crate::report::Warning;
-use jostle_core::{Error, Result};
+use jostle_core::{AtomStorage, Error, Result, SubSteps};
 use jostle_io::input::model::{Action, StageInput, Strictness};
 
 impl Simulation {

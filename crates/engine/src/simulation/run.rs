@@ -13,7 +13,9 @@ use crate::stage::StageRun;
 use crate::step::{StepContext, evaluate_forces};
 use crate::summary;
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, Molecules, RespaSchedule, Result, StepBatch};
+use jostle_core::{
+    AtomStorage, Backend, Error, ForceEvaluation, Molecules, RespaSchedule, Result, StepBatch,
+};
 use jostle_io::input::model::{Action, StageInput};
 use std::time::Instant;
 
@@ -86,6 +88,7 @@ impl Simulation {
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
         self.check_observers(stage)?;
+        self.check_saved_forces()?;
         let (mut run, schedule) = self.begin_stage(stage, progress)?;
         let outcome = self.make_steps(stage, &mut run, &schedule, progress, stop);
         if outcome.is_err() || matches!(outcome, Ok(Outcome::Interrupted)) {
@@ -149,6 +152,7 @@ impl Simulation {
             self.check_distances(stage, progress)?;
         }
         let schedule = self.schedule(stage, &run);
+        self.backend.begin_step(self.clock.step, self.clock.time);
         self.backend.update_neighbors()?;
         let weight = respa_schedule(stage, &run).after(0);
         evaluate_forces(&mut *self.backend, schedule.evaluate_at(run.stage_step), weight, None)?;
@@ -263,8 +267,12 @@ impl Simulation {
             return Ok(());
         }
         let evaluate = schedule.evaluate_at(run.stage_step + 1);
+        self.backend.begin_step(step, run.time_at(stage, run.stage_step + 1));
         run.advance(&mut *self.backend, &context, evaluate).map_err(|e| e.context(format!("step {step}")))?;
         self.count(stage, run, 1);
+        if let Action::Dynamics { .. } = stage.action {
+            self.backend.end_step().map_err(|e| e.context(format!("step {step}")))?;
+        }
         if schedule.is_output_due(run.stage_step) {
             let (now, analysis) = (Instant::now(), run.time.analysis);
             self.measure(stage, run, schedule, None, progress)?;

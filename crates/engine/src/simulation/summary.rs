@@ -5,7 +5,7 @@ use crate::report::StageReport;
 use crate::stage::StageRun;
 use crate::summary_units::{SUMMARY_VERSION, summary_units};
 use crate::warnings::Role;
-use jostle_core::Result;
+use jostle_core::{AtomStorage, DeviceReport, Result};
 use jostle_io::input::model::StageInput;
 
 impl Simulation {

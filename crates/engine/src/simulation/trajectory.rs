@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::clock::Clock;
 use crate::frames::OwnedFrame;
 use crate::positions::wrapped_position;
-use jostle_core::Result;
+use jostle_core::{AtomStorage, Result};
 use jostle_io::chemical_bonds;
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, TrajectoryHeader, WrittenSoFar};

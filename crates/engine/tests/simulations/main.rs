@@ -4,6 +4,7 @@
 mod blow_up;
 mod chains;
 mod conservation;
+mod custom_forces;
 mod deformation;
 mod devices;
 mod dispersion;

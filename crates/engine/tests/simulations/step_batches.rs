@@ -6,9 +6,9 @@ use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::topology::Constraint;
 use jostle_core::{
-    AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey,
-    Result, Sample, Settings, SimBox, State, StepBatch, SubSteps, System, Thermostat, UnitSystem, Vec3,
-    VolumeMove,
+    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation,
+    Kinetic, NoiseKey, Result, Sample, Settings, SimBox, State, StepBatch, SubSteps, System, Thermostat,
+    UnitSystem, Vec3, VolumeMove,
 };
 use jostle_engine::model::{
     Barostat, Coupling, StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
@@ -77,6 +77,10 @@ impl ForceEvaluation for BatchDevice {
 
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
         self.cpu.compute_forces(evaluate)
+    }
+
+    fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
+        self.cpu.add_forces(added)
     }
 
     fn energies(&self) -> &Energies {

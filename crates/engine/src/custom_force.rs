@@ -1,0 +1,461 @@
+//! Forces from outside the devices: a trait for forces of a library's user, a client or a bias.
+//!
+//! The host computes them at every evaluation and adds them to those of the device, whichever that is. Steps,
+//! minimisers, barostats and single evaluations know nothing of it: [`DeviceWithForces`] is a device like any other.
+//! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps.
+
+use crate::degrees_of_freedom::Momentum;
+use crate::positions::unwrapped_position;
+use crate::thermo::Quantity;
+use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::thermostat::Dissipative;
+use jostle_core::{
+    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
+    Kinetic, MolecularVirial, Molecules, NoiseKey, Result, Sample, SavedVolume, SimBox, State, StepBatch,
+    SubSteps, SymTensor, Thermostat, Vec3, VolumeMove,
+};
+
+/// A force that the host computes.
+///
+/// ```
+/// use jostle_core::{Result, Vec3};
+/// use jostle_engine::custom_force::{AtomChoice, Configuration, CustomForce, ForceSums};
+/// use jostle_engine::degrees_of_freedom::Momentum;
+///
+/// /// A spring of stiffness k between two atoms.
+/// struct Spring([u32; 2], f64);
+///
+/// impl CustomForce for Spring {
+///     fn name(&self) -> &str {
+///         "spring"
+///     }
+///     fn atoms(&self) -> AtomChoice<'_> {
+///         AtomChoice::Ids(&self.0)
+///     }
+///     fn momentum(&self) -> Momentum {
+///         Momentum::Conserved
+///     }
+///     fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+///         let [a, b] = [now.positions[0], now.positions[1]];
+///         let d = now.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
+///         let force = d.map(|d| -self.1 * d);
+///         forces[0] = force.map(|f| -f);
+///         forces[1] = force;
+///         let virial = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].map(|(i, j)| d[i] * force[j]);
+///         Ok(ForceSums { energy: 0.5 * self.1 * d.iter().map(|d| d * d).sum::<f64>(), virial })
+///     }
+/// }
+/// ```
+pub trait CustomForce: Send {
+    /// Name of the energy's column in `thermo.csv`.
+    fn name(&self) -> &str;
+
+    /// Atoms whose positions are needed and on which forces act. Where there are none, the force costs nothing and
+    /// a GPU goes on making many steps on its own; the choice may change between steps.
+    fn atoms(&self) -> AtomChoice<'_>;
+
+    /// Conservation of momentum: forces that hold atoms at places do not conserve it.
+    fn momentum(&self) -> Momentum;
+
+    /// Writes the force on each atom of [`CustomForce::atoms`], in this order, into `forces`, which are zero
+    /// before. It may be called several times a step (barostats and minimisers try configurations), and depends
+    /// on the configuration and on what [`CustomForce::end_step`] has left alone.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums>;
+
+    /// Takes note of a step of dynamics that is over, with the configuration of its last evaluation: once a step.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn end_step(&mut self, _now: &Configuration) -> Result<()> {
+        Ok(())
+    }
+
+    /// Energy that has been put into the system since the run began, other than by the change of the energy with
+    /// positions: it is taken off the conserved quantity.
+    fn work(&self) -> f64 {
+        0.0
+    }
+
+    /// Columns of `thermo.csv` besides the energy.
+    fn columns(&self) -> Vec<Quantity> {
+        Vec::new()
+    }
+
+    /// Values of these columns at the last evaluation, in their order; `None` where one has no meaning.
+    fn values(&self) -> Vec<Option<f64>> {
+        Vec::new()
+    }
+
+    /// State for a checkpoint; empty where there is none.
+    ///
+    /// # Errors
+    /// If it cannot be written as bytes.
+    fn save(&self) -> Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    /// Restores the state of a checkpoint.
+    ///
+    /// # Errors
+    /// If the bytes are not those that [`CustomForce::save`] gave for the same force.
+    fn restore(&mut self, _saved: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Choice of atoms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtomChoice<'a> {
+    /// All atoms, in the order of their ids.
+    All,
+    /// Atoms with these ids.
+    Ids(&'a [u32]),
+}
+
+impl AtomChoice<'_> {
+    fn count(&self, n_atoms: usize) -> usize {
+        match self {
+            AtomChoice::All => n_atoms,
+            AtomChoice::Ids(ids) => ids.len(),
+        }
+    }
+}
+
+/// Configuration of the atoms of a custom force.
+#[derive(Debug, Clone, Copy)]
+pub struct Configuration<'a> {
+    /// The box.
+    pub simbox: &'a SimBox,
+    /// Unwrapped positions, of atoms that have never been wrapped into the box, in the order of
+    /// [`CustomForce::atoms`].
+    pub positions: &'a [Vec3],
+    /// Number of the step to whose end the positions belong, counted over all stages.
+    pub step: u64,
+    /// Simulated time at its end.
+    pub time: f64,
+}
+
+/// Energy and virial of a custom force.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ForceSums {
+    /// The energy.
+    pub energy: f64,
+    /// Virial, as [`Energies::virial`].
+    pub virial: SymTensor,
+}
+
+/// A custom force with the configuration of its last evaluation.
+struct Active {
+    force: Box<dyn CustomForce>,
+    positions: Vec<Vec3>,
+    forces: Vec<Vec3>,
+}
+
+/// A device, and the forces that the host adds to its own.
+pub(crate) struct DeviceWithForces {
+    device: Box<dyn Backend>,
+    active: Vec<Active>,
+    /// Number of the step under way, and the time at its end.
+    moment: (u64, f64),
+    /// Ids of virtual sites, in ascending order: forces act on atoms with mass.
+    sites: Vec<u32>,
+}
+
+impl DeviceWithForces {
+    /// A device without such forces, in a system with these virtual sites.
+    pub fn new(device: Box<dyn Backend>, mut sites: Vec<u32>) -> Self {
+        sites.sort_unstable();
+        DeviceWithForces { device, active: Vec::new(), moment: (0, 0.0), sites }
+    }
+
+    /// Adds a force.
+    pub fn add(&mut self, force: Box<dyn CustomForce>) {
+        self.active.push(Active { force, positions: Vec::new(), forces: Vec::new() });
+    }
+
+    /// The forces.
+    pub fn forces(&self) -> impl Iterator<Item = &dyn CustomForce> {
+        self.active.iter().map(|active| &*active.force)
+    }
+
+    /// The force of a name.
+    pub fn force_mut(&mut self, name: &str) -> Option<&mut (dyn CustomForce + 'static)> {
+        self.active.iter_mut().map(|active| &mut *active.force).find(|force| force.name() == name)
+    }
+
+    /// Tells number and end of the step that comes.
+    pub fn begin_step(&mut self, step: u64, time: f64) {
+        self.moment = (step, time);
+    }
+
+    /// Tells the forces that a step of dynamics is over.
+    pub fn end_step(&mut self) -> Result<()> {
+        let (simbox, (step, time)) = (self.device.simbox(), self.moment);
+        self.active.iter_mut().try_for_each(|active| {
+            active.force.end_step(&Configuration { simbox, positions: &active.positions, step, time })
+        })
+    }
+
+    /// Sum of the work of all forces.
+    pub fn work(&self) -> f64 {
+        self.forces().map(|force| force.work()).sum()
+    }
+
+    /// Returns true where no force acts on any atom.
+    fn is_idle(&self) -> bool {
+        self.forces().all(|force| force.atoms() == AtomChoice::Ids(&[]))
+    }
+
+    /// Evaluates all forces at the present positions.
+    fn evaluate(&mut self) -> Result<AddedForces> {
+        let (simbox, (step, time)) = (*self.device.simbox(), self.moment);
+        let state = self.device.state()?;
+        let index_by_id = state.index_by_id();
+        let mut added = AddedForces::default();
+        for Active { force, positions, forces } in &mut self.active {
+            let n = force.atoms().count(state.len());
+            let position = |id: u32| {
+                let index = index_by_id.get(id as usize);
+                index
+                    .map(|index| unwrapped_position(&simbox, state, *index))
+                    .ok_or_else(|| unknown(&**force, id))
+            };
+            positions.clear();
+            match force.atoms() {
+                AtomChoice::All => (0..n as u32).try_for_each(|id| position(id).map(|r| positions.push(r))),
+                AtomChoice::Ids(ids) => {
+                    ids.iter().try_for_each(|id| position(*id).map(|r| positions.push(r)))
+                }
+            }?;
+            forces.clear();
+            forces.resize(n, [0.0; 3]);
+            let now = Configuration { simbox: &simbox, positions, step, time };
+            let sums = if n > 0 { force.evaluate(&now, forces)? } else { ForceSums::default() };
+            check_sums(&**force, forces, &sums)?;
+            added.energies.push(sums.energy);
+            added.virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);
+            match force.atoms() {
+                AtomChoice::All => added.ids.extend(0..n as u32),
+                AtomChoice::Ids(ids) => added.ids.extend_from_slice(ids),
+            }
+            added.forces.extend_from_slice(forces);
+        }
+        self.check_sites(&added)?;
+        Ok(added)
+    }
+
+    /// Refuses forces on virtual sites: devices have passed the forces on sites on to atoms before.
+    fn check_sites(&self, added: &AddedForces) -> Result<()> {
+        if self.sites.is_empty() {
+            return Ok(());
+        }
+        let mut acting = added.ids.iter().zip(&added.forces).filter(|(_, force)| **force != [0.0; 3]);
+        match acting.find(|(id, _)| self.sites.binary_search(id).is_ok()) {
+            Some((id, _)) => Err(Error::simulation(format!(
+                "a force is added to atom {id}, which is a virtual site without mass"
+            ))
+            .hint("let it act on the atoms that the site follows")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unknown(force: &dyn CustomForce, id: u32) -> Error {
+    Error::simulation(format!("the force '{}' acts on atom {id}, which does not exist", force.name()))
+}
+
+/// Refuses forces, energies and virials that are not finite.
+fn check_sums(force: &dyn CustomForce, forces: &[Vec3], sums: &ForceSums) -> Result<()> {
+    if let Some(k) = forces.iter().position(|f| f.iter().any(|x| !x.is_finite())) {
+        let id = match force.atoms() {
+            AtomChoice::All => k as u32,
+            AtomChoice::Ids(ids) => ids[k],
+        };
+        return Err(Error::simulation(format!("the force '{}' on atom {id} is not finite", force.name())));
+    }
+    if !sums.energy.is_finite() || sums.virial.iter().any(|w| !w.is_finite()) {
+        let message = format!("the energy or the virial of the force '{}' is not finite", force.name());
+        return Err(Error::simulation(message));
+    }
+    Ok(())
+}
+
+impl AtomStorage for DeviceWithForces {
+    fn simbox(&self) -> &SimBox {
+        self.device.simbox()
+    }
+
+    fn n_atoms(&self) -> usize {
+        self.device.n_atoms()
+    }
+
+    fn state(&mut self) -> Result<&State> {
+        self.device.state()
+    }
+
+    fn set_state(&mut self, state: State) -> Result<()> {
+        self.device.set_state(state)
+    }
+
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        self.device.set_velocities(velocities)
+    }
+
+    fn list_positions(&mut self) -> Result<&[Vec3]> {
+        self.device.list_positions()
+    }
+
+    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
+        self.device.restore(state, list_positions, skin)
+    }
+
+    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
+        self.device.set_box(simbox, state)
+    }
+
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        self.device.deform(simbox)
+    }
+}
+
+impl ForceEvaluation for DeviceWithForces {
+    fn set_long_range_weight(&mut self, weight: f64) -> Result<()> {
+        self.device.set_long_range_weight(weight)
+    }
+
+    fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
+        self.device.set_stiffness(stiffness)
+    }
+
+    fn update_neighbors(&mut self) -> Result<()> {
+        self.device.update_neighbors()
+    }
+
+    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
+        self.device.compute_forces(evaluate)?;
+        if self.active.is_empty() || (self.is_idle() && evaluate == Evaluate::Forces) {
+            return Ok(());
+        }
+        let added = self.evaluate()?;
+        self.device.add_forces(&added)
+    }
+
+    fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {
+        self.device.add_constraint_virial(kick)
+    }
+
+    fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
+        self.device.add_forces(added)
+    }
+
+    fn energies(&self) -> &Energies {
+        self.device.energies()
+    }
+}
+
+impl SubSteps for DeviceWithForces {
+    fn kick(&mut self, dt: f64) -> Result<()> {
+        self.device.kick(dt)
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<()> {
+        self.device.drift(dt)
+    }
+
+    fn kick_drift(&mut self, dt: f64) -> Result<()> {
+        self.device.kick_drift(dt)
+    }
+
+    fn constrain_positions(&mut self, dt: f64) -> Result<()> {
+        self.device.constrain_positions(dt)
+    }
+
+    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) -> Result<()> {
+        self.device.constrain_velocities(kick)
+    }
+
+    fn scale_velocities(&mut self, factor: f64) -> Result<()> {
+        self.device.scale_velocities(factor)
+    }
+
+    fn shift_velocities(&mut self, delta: Vec3) -> Result<()> {
+        self.device.shift_velocities(delta)
+    }
+
+    fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()> {
+        self.device.mix_velocities(keep, along)
+    }
+
+    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()> {
+        self.device.ornstein_uhlenbeck(decay, thermal_energy, noise)
+    }
+
+    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
+        self.device.apply_dpd_thermostat(thermostat, noise)
+    }
+
+    fn has_contacts(&self) -> bool {
+        self.device.has_contacts()
+    }
+
+    fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
+        self.device.apply_contact_friction(dt)
+    }
+
+    fn kinetic(&mut self) -> Result<Kinetic> {
+        self.device.kinetic()
+    }
+
+    fn descent(&mut self) -> Result<Descent> {
+        self.device.descent()
+    }
+}
+
+impl VolumeMove for DeviceWithForces {
+    fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
+        self.device.molecular_virial(molecules)
+    }
+
+    fn scale_volume(
+        &mut self,
+        molecular: MolecularVirial,
+        simbox: SimBox,
+        faster: f64,
+    ) -> Result<SavedVolume> {
+        self.device.scale_volume(molecular, simbox, faster)
+    }
+
+    fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
+        self.device.undo_scale(before)
+    }
+}
+
+impl DeviceReport for DeviceWithForces {
+    fn describe(&self) -> String {
+        self.device.describe()
+    }
+
+    fn timings(&self) -> Timings {
+        self.device.timings()
+    }
+
+    fn neighbor_facts(&self) -> NeighborFacts {
+        self.device.neighbor_facts()
+    }
+}
+
+impl Backend for DeviceWithForces {
+    fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        if !self.is_idle() {
+            return Ok(None);
+        }
+        let mut samples = self.device.run_steps(batch, thermostat)?;
+        for sample in samples.iter_mut().flatten() {
+            sample.energies.added = vec![0.0; self.active.len()];
+        }
+        Ok(samples)
+    }
+}

@@ -1,0 +1,76 @@
+//! Custom forces of a simulation: their columns and their state in checkpoints.
+
+use super::Simulation;
+use crate::custom_force::CustomForce;
+use crate::degrees_of_freedom::Momentum;
+use crate::plausibility::ExternalWork;
+use jostle_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// State of a custom force in a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SavedForce {
+    pub name: String,
+    pub state: Vec<u8>,
+}
+
+impl Simulation {
+    /// Adds a force that the host computes, see [`CustomForce`]; its energy and its columns become columns of
+    /// `thermo.csv`. In a resumed run it gets the state of the checkpoint.
+    ///
+    /// # Errors
+    /// If the run has begun or its folder is there already, unless it was resumed and had this force before; if
+    /// there is a column of its name; if it cannot use the state of the checkpoint.
+    pub fn add_custom_force(&mut self, force: impl CustomForce + 'static) -> Result<()> {
+        self.add_boxed_force(Box::new(force))
+    }
+
+    pub(super) fn add_boxed_force(&mut self, mut force: Box<dyn CustomForce>) -> Result<()> {
+        let name = force.name().to_string();
+        match self.saved_forces.iter().position(|saved| saved.name == name) {
+            Some(index) => force.restore(&self.saved_forces.remove(index).state)?,
+            None if self.output.has_folder() || self.clock.step > 0 => {
+                return Err(Error::input(format!("the force '{name}' comes too late: the run has begun"))
+                    .hint("add forces before the folder of the run is named and before it runs"));
+            }
+            None => {}
+        }
+        if force.momentum() == Momentum::Thermal {
+            self.facts.degrees = self.facts.degrees.held();
+            self.facts.scales.work = ExternalWork::Done;
+        }
+        self.columns.add_force(&name, self.units, force.columns())?;
+        self.backend.add(force);
+        Ok(())
+    }
+
+    /// Gives the forces that are there already their states in a checkpoint; keeps the others until forces of
+    /// their names are added.
+    pub(super) fn restore_forces(&mut self, saved: Vec<SavedForce>) -> Result<()> {
+        for saved in saved {
+            match self.backend.force_mut(&saved.name) {
+                Some(force) => force.restore(&saved.state)?,
+                None => self.saved_forces.push(saved),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on without a force that the run had.
+    pub(super) fn check_saved_forces(&self) -> Result<()> {
+        match self.saved_forces.first() {
+            Some(SavedForce { name, .. }) => Err(Error::input(format!(
+                "the run had a force '{name}' that the host computes, which is missing now"
+            ))
+            .hint("add it by add_custom_force before the run goes on")),
+            None => Ok(()),
+        }
+    }
+
+    /// States of all custom forces, for a checkpoint.
+    pub(super) fn save_forces(&self) -> Result<Vec<SavedForce>> {
+        let save =
+            |force: &dyn CustomForce| Ok(SavedForce { name: force.name().to_string(), state: force.save()? });
+        self.backend.forces().map(save).collect()
+    }
+}

@@ -1,0 +1,225 @@
+//! Forces that the host computes: they act as built-in ones do, on every device, and belong to checkpoints.
+
+use crate::fixtures::{Open, Steps, argon, column, emulated, thermo_csv};
+use jostle_core::{Error, Precision, Result, Settings, SymTensor, UnitSystem, Vec3};
+use jostle_engine::custom_force::{AtomChoice, Configuration, ForceSums};
+use jostle_engine::degrees_of_freedom::Momentum;
+use jostle_engine::model::{StageInput, ThermostatInput};
+use jostle_engine::{CustomForce, Existing, Outcome, Quantity, Simulation, SimulationBuilder};
+use jostle_potentials::restraint::{Center, Distance, Restraints, Spring};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::cell::Cell;
+
+const ATOMS: [u32; 2] = [7, 201];
+const STIFFNESS: f64 = 30.0;
+
+/// A spring whose length at rest grows with time; it counts steps.
+struct GrowingSpring {
+    rest: f64,
+    rate: f64,
+    steps: u64,
+    work: f64,
+    last: [f64; 2],
+}
+
+impl GrowingSpring {
+    fn new(rest: f64, rate: f64) -> Self {
+        GrowingSpring { rest, rate, steps: 0, work: 0.0, last: [f64::NAN; 2] }
+    }
+
+    fn distance(now: &Configuration) -> Vec3 {
+        let [a, b] = [now.positions[0], now.positions[1]];
+        now.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
+    }
+
+    fn energy(&self, r: f64, time: f64) -> f64 {
+        0.5 * STIFFNESS * (r - self.rest - self.rate * time).powi(2)
+    }
+}
+
+impl CustomForce for GrowingSpring {
+    fn name(&self) -> &str {
+        "growing_spring"
+    }
+
+    fn atoms(&self) -> AtomChoice<'_> {
+        AtomChoice::Ids(&ATOMS)
+    }
+
+    fn momentum(&self) -> Momentum {
+        Momentum::Conserved
+    }
+
+    fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+        let d = Self::distance(now);
+        let r = d.iter().map(|d| d * d).sum::<f64>().sqrt();
+        let force_over_r = -STIFFNESS * (r - self.rest - self.rate * now.time) / r;
+        forces[0] = d.map(|d| -force_over_r * d);
+        forces[1] = d.map(|d| force_over_r * d);
+        let virial: SymTensor =
+            [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].map(|(a, b)| force_over_r * d[a] * d[b]);
+        self.last = [r, now.time];
+        Ok(ForceSums { energy: self.energy(r, now.time), virial })
+    }
+
+    /// Work of the change of the length at rest, at the positions of the step that is over.
+    fn end_step(&mut self, now: &Configuration) -> Result<()> {
+        let r = Self::distance(now).iter().map(|d| d * d).sum::<f64>().sqrt();
+        self.steps += 1;
+        self.work += self.energy(r, now.time + TIMESTEP) - self.energy(r, now.time);
+        Ok(())
+    }
+
+    fn work(&self) -> f64 {
+        // That of the step that comes is not in the energy yet.
+        let [r, time] = self.last;
+        self.work - if self.steps > 0 { self.energy(r, time + TIMESTEP) - self.energy(r, time) } else { 0.0 }
+    }
+
+    fn columns(&self) -> Vec<Quantity> {
+        vec![Quantity { name: "spring_length".into(), unit: String::new() }]
+    }
+
+    fn values(&self) -> Vec<Option<f64>> {
+        vec![Some(self.last[0])]
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        Ok([self.steps.to_le_bytes(), self.work.to_le_bytes()].concat())
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> Result<()> {
+        let ([steps, work], []) = saved.as_chunks::<8>() else {
+            return Err(Error::input("not the state of a spring"));
+        };
+        (self.steps, self.work) = (u64::from_le_bytes(*steps), f64::from_le_bytes(*work));
+        Ok(())
+    }
+}
+
+const TIMESTEP: f64 = 0.002;
+
+fn liquid(open: Open) -> SimulationBuilder {
+    let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 2.0);
+    let precision = Precision::Double;
+    let settings = Settings { threads: Some(1), reproducible: true, precision, ..Settings::default() };
+    Simulation::builder(UnitSystem::Lj, argon(256, 0.8, 1.2, 1))
+        .force(lj)
+        .seed(3)
+        .settings(settings)
+        .open_with(open)
+}
+
+fn cpu() -> Open {
+    |system, forces, settings| jostle_cpu::open(system, forces, settings)
+}
+
+/// A spring computed by the host gives the rows of the restraint with the same spring, on both devices.
+#[test]
+fn a_custom_spring_is_a_restraint_at_a_distance() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |builder: SimulationBuilder, name: &str| {
+        let stage =
+            StageInput::dynamics("run", 60, TIMESTEP).thermostat(ThermostatInput::bussi(1.2, 0.5)).thermo(6);
+        let mut simulation = builder.stage(stage).build().unwrap();
+        simulation.write_to(&folder.path().join(name), Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+        folder.path().join(name)
+    };
+    let system = argon(256, 0.8, 1.2, 1);
+    let places = &system.state.position;
+    let center = |atom: u32| Center::new(&system, &[atom], places);
+    let restraints = Restraints {
+        springs: vec![Spring::new(STIFFNESS)],
+        anchors: Vec::new(),
+        distances: vec![Distance { centers: ATOMS.map(center), range: [2.0; 2], spring: 0 }],
+    };
+    let built_in = run(liquid(cpu()).restraints(restraints), "restraint");
+    for (open, name) in [(cpu(), "cpu"), (emulated as Open, "gpu")] {
+        let rows = run(liquid(open).custom_force(GrowingSpring::new(2.0, 0.0)), name);
+        for (quantity, mine) in
+            [("restraint", "growing_spring"), ("pressure", "pressure"), ("pxy", "pxy"), ("total", "total")]
+        {
+            let (expected, found) = (column(&built_in, quantity), column(&rows, mine));
+            assert_eq!(found.len(), 11);
+            for (a, b) in expected.iter().zip(&found) {
+                assert!((a - b).abs() < 1e-7 * (1.0 + a.abs()), "{name} {quantity}: {expected:?} {found:?}");
+            }
+        }
+        let lengths = column(&rows, "spring_length");
+        let energies = column(&rows, "growing_spring");
+        for (length, energy) in lengths.iter().zip(&energies) {
+            assert!((0.5 * STIFFNESS * (length - 2.0).powi(2) - energy).abs() < 1e-5 * (1.0 + energy));
+        }
+    }
+}
+
+/// A spring that is moved does work, which the conserved quantity accounts for; a run that stops in the middle
+/// goes on with the state of the spring, to the same bits.
+#[test]
+fn a_moving_spring_does_work_and_is_part_of_checkpoints() {
+    let folder = tempfile::tempdir().unwrap();
+    let build = || {
+        let stage = StageInput::dynamics("pull", 400, TIMESTEP).thermo(10);
+        liquid(cpu()).stage(stage).custom_force(GrowingSpring::new(2.0, 1.5))
+    };
+    let whole = folder.path().join("whole");
+    let mut simulation = build().build().unwrap();
+    simulation.write_to(&whole, Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    let spread = |values: Vec<f64>| {
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        most - values.iter().copied().fold(f64::INFINITY, f64::min)
+    };
+    let (total, conserved) = (spread(column(&whole, "total")), spread(column(&whole, "conserved")));
+    assert!(total > 1.0 && conserved < 0.02 * total, "{total} {conserved}");
+
+    let parts = folder.path().join("parts");
+    let mut first = build().build().unwrap();
+    first.write_to(&parts, Existing::Refuse).unwrap();
+    let step = Cell::new(0);
+    assert_eq!(first.run_with(&mut Steps(&step), &|| step.get() == 170).unwrap(), Outcome::Interrupted);
+    drop(first);
+    let without = liquid(cpu()).stage(StageInput::dynamics("pull", 400, TIMESTEP).thermo(10));
+    let error = without.resume(&parts).unwrap().run().unwrap_err();
+    assert!(error.message().contains("growing_spring"), "{error}");
+    build().resume(&parts).unwrap().run().unwrap();
+    assert_eq!(thermo_csv(&parts), thermo_csv(&whole));
+}
+
+/// A force that names atoms that do not exist, or is not finite, ends the run with its name.
+#[test]
+fn faults_of_custom_forces_are_named() {
+    struct Bad(Vec<u32>, f64);
+    impl CustomForce for Bad {
+        fn name(&self) -> &str {
+            "bad"
+        }
+        fn atoms(&self) -> AtomChoice<'_> {
+            AtomChoice::Ids(&self.0)
+        }
+        fn momentum(&self) -> Momentum {
+            Momentum::Thermal
+        }
+        fn evaluate(&mut self, _now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+            forces[0][1] = self.1;
+            Ok(ForceSums::default())
+        }
+    }
+    let run = |force: Bad| {
+        let stage = StageInput::dynamics("run", 3, TIMESTEP);
+        liquid(cpu()).stage(stage).custom_force(force).build().unwrap().run().unwrap_err()
+    };
+    let missing = run(Bad(vec![256], 0.0));
+    assert!(missing.message().contains("'bad' acts on atom 256, which does not exist"), "{missing}");
+    let infinite = run(Bad(vec![255], f64::INFINITY));
+    assert!(infinite.message().contains("'bad' on atom 255 is not finite"), "{infinite}");
+    // A column of that name is there already; a run that has begun takes no more forces.
+    let mut simulation =
+        liquid(cpu()).stage(StageInput::dynamics("run", 3, TIMESTEP)).custom_force(Bad(vec![0], 0.0));
+    simulation = simulation.custom_force(Bad(vec![1], 0.0));
+    assert!(simulation.build().is_err());
+    let mut simulation = liquid(cpu()).stage(StageInput::dynamics("run", 3, TIMESTEP)).build().unwrap();
+    simulation.run().unwrap();
+    assert!(simulation.add_custom_force(Bad(vec![1], 0.0)).unwrap_err().message().contains("too late"));
+}
