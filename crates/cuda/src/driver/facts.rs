@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jostle_core::{Error, Result};
 
-use super::nvidia;
+use super::nvidia::{self, GpuFacts};
 use super::nvrtc::{Nvrtc, Version};
 use crate::cache;
 
@@ -27,21 +27,6 @@ pub struct DriverFacts {
     pub cuda: Version,
     /// GPUs, in the order of their indices.
     pub gpus: Vec<GpuFacts>,
-}
-
-/// Properties of a GPU.
-pub struct GpuFacts {
-    /// Name by the maker.
-    pub name: String,
-    /// Architecture for which kernels are compiled: `sm_90`.
-    pub architecture: String,
-    /// Total memory, in bytes.
-    pub memory: usize,
-    /// Number of multiprocessors.
-    pub multiprocessors: u32,
-    /// Operations in single precision, a fused multiply-add one of them, of all lanes at the
-    /// highest clock.
-    pub operations_per_second: f64,
 }
 
 /// Properties of a GPU that can be found without using it.

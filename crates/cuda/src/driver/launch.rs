@@ -99,7 +99,7 @@ pub enum Waits {
     /// All launches before it but those of the side stream.
     #[default]
     MainStream,
-    /// Those of the side stream before it, and those that ended before the first of these: it runs beside the
+    /// Launches of the side stream before it, and all that ended before the first of these: it runs beside the
     /// launches that follow, until one waits for both streams.
     SideStream,
     /// All launches before it.

@@ -1,4 +1,4 @@
-//! Interface to a device, either an NVIDIA GPU (`nvidia.rs`) or its emulation on the CPU (`emulated.rs`):
+//! Interface to a device, either an NVIDIA GPU (`nvidia/`) or its emulation on the CPU (`emulated.rs`):
 //! memory, compiled kernels, launches in the order of one stream, recorded sequences of launches, and times.
 //! All `unsafe` of the GPU engine is in this folder.
 
@@ -9,9 +9,10 @@ mod memory;
 mod nvidia;
 pub mod nvrtc;
 
-pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, GpuFacts, describe, facts};
+pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, describe, facts};
 pub use launch::{Kernel, Launch, Module, Waits};
 pub use memory::{Buffer, DeviceCopy};
+pub use nvidia::GpuFacts;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
