@@ -52,8 +52,8 @@ impl AtomStorage for Cuda {
     }
 
     fn list_positions(&mut self) -> Result<&[Vec3]> {
-        self.list_positions = self.arrays.built(&self.geometry)?;
-        Ok(&self.list_positions)
+        self.order.list_positions = self.arrays.built(&self.geometry)?;
+        Ok(&self.order.list_positions)
     }
 
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
@@ -73,7 +73,7 @@ impl AtomStorage for Cuda {
             return self.set_state(now);
         }
         self.arrays.overwrite(&self.control, &now)?;
-        self.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&now))?;
+        self.terms.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&now))?;
         self.system.state = now;
         self.place_listed()?;
         self.read_control()
@@ -94,13 +94,13 @@ impl AtomStorage for Cuda {
 impl ForceEvaluation for Cuda {
     fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {
         self.find_groups()?;
-        let Some(constraints) = &self.constraints else { return Ok(()) };
+        let Some(constraints) = &self.terms.constraints else { return Ok(()) };
         self.device.run(&constraints.trial_kick(&self.data, kick.time, kick.turning()))?;
         self.collect_constraint_virial(kick.time)
     }
 
     fn set_long_range_weight(&mut self, weight: f64) -> Result<()> {
-        self.long_range_weight = weight;
+        self.evaluation.long_range_weight = weight;
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl ForceEvaluation for Cuda {
     }
 
     fn update_neighbors(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.drifted) {
+        if std::mem::take(&mut self.order.drifted) {
             // Only now: in the middle of a drift, or before constraints, atoms may have been further away.
             self.place_listed()?;
         }
@@ -118,7 +118,7 @@ impl ForceEvaluation for Cuda {
             self.run_all(self.launches().build(0))?;
             self.read_control()?;
             if self.control.faults == 0 {
-                self.sorted = true;
+                self.order.sorted = true;
                 return Ok(());
             }
             self.settle_faults()?;
@@ -132,11 +132,11 @@ impl ForceEvaluation for Cuda {
             self.update_neighbors()?;
         }
         self.run_all(self.launches().forces(0, Trigger::Immediate, evaluate))?;
-        self.evaluated = evaluate;
+        self.evaluation.evaluated = evaluate;
         if evaluate == Evaluate::ForcesAndEnergies {
             let row = self.totals(self.forces.n_terms() + VIRIAL)?;
-            self.energies = self.energies_from(&row);
-            if !self.energies.potential().is_finite() {
+            self.evaluation.energies = self.energies_from(&row);
+            if !self.evaluation.energies.potential().is_finite() {
                 self.kick(0.0)?;
                 self.read_control()?;
                 return Err(self.blame());
@@ -148,20 +148,20 @@ impl ForceEvaluation for Cuda {
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
         added.check(self.n_atoms())?;
         let (n, precision, sums) = (self.n_atoms(), self.precision, self.plan.summation);
-        let kernel = match &mut self.added {
+        let kernel = match &mut self.terms.added {
             Some(kernel) => kernel,
             none => none.insert(AddedKernel::new(&self.device, n, precision, sums)?),
         };
         let launch = kernel.launch(&self.data, &added.by_id(n))?;
         self.device.run(&launch)?;
-        if self.evaluated == Evaluate::ForcesAndEnergies {
-            self.energies.add(added);
+        if self.evaluation.evaluated == Evaluate::ForcesAndEnergies {
+            self.evaluation.energies.add(added);
         }
         Ok(())
     }
 
     fn energies(&self) -> &Energies {
-        &self.energies
+        &self.evaluation.energies
     }
 }
 
@@ -173,13 +173,13 @@ impl SubSteps for Cuda {
 
     fn drift(&mut self, dt: f64) -> Result<()> {
         let launch = self.launches().atoms(&self.kernels.drift).with_value(dt);
-        self.drifted = true;
+        self.order.drifted = true;
         self.device.run(&launch)
     }
 
     fn constrain_positions(&mut self, dt: f64) -> Result<()> {
         self.find_groups()?;
-        let hold = self.constraints.as_ref().map(|c| c.hold(&self.data, dt));
+        let hold = self.terms.constraints.as_ref().map(|c| c.hold(&self.data, dt));
         self.run_all(hold.into_iter().collect())
     }
 
@@ -190,7 +190,7 @@ impl SubSteps for Cuda {
     fn kinetic(&mut self) -> Result<Kinetic> {
         self.run_all(self.launches().kinetic(Trigger::Immediate))?;
         let row = self.totals(KINETIC)?;
-        let rotation = self.grains.as_ref().map(Contacts::rotation).transpose()?;
+        let rotation = self.terms.grains.as_ref().map(Contacts::rotation).transpose()?;
         Ok(Kinetic { rotation, ..kinetic_from(&row) })
     }
 
@@ -217,11 +217,11 @@ impl SubSteps for Cuda {
     }
 
     fn has_contacts(&self) -> bool {
-        self.grains.is_some()
+        self.terms.grains.is_some()
     }
 
     fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
-        let launches = self.grains.as_ref().map(|grains| grains.now(&self.data, dt));
+        let launches = self.terms.grains.as_ref().map(|grains| grains.now(&self.data, dt));
         self.run_all(launches.into_iter().flatten().collect())
     }
 
@@ -249,15 +249,15 @@ impl SubSteps for Cuda {
 
 impl VolumeMove for Cuda {
     fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
-        if self.bodies.is_none() {
+        if self.terms.bodies.is_none() {
             let simbox = self.system.simbox;
             self.read_control()?;
             self.download()?;
             let (precision, sums) = (self.precision, self.plan.summation);
             let bodies = Bodies::new(&self.device, molecules, &simbox, &self.system.state, precision, sums)?;
-            self.bodies = Some(bodies);
+            self.terms.bodies = Some(bodies);
         }
-        let Some(bodies) = &self.bodies else { return Ok(MolecularVirial::on_device(0.0, 0.0)) };
+        let Some(bodies) = &self.terms.bodies else { return Ok(MolecularVirial::on_device(0.0, 0.0)) };
         let launches = self.launches();
         let add = launches.add_shares(launches.atom_shares(), MOLECULAR_SUMS, 0, Trigger::Immediate);
         self.run_all([bodies.molecular_virial(&self.data), vec![add]].concat())?;
@@ -272,30 +272,30 @@ impl VolumeMove for Cuda {
         faster: f64,
     ) -> Result<SavedVolume> {
         simbox.check_cutoff(self.cutoff)?;
-        let Some(bodies) = &self.bodies else {
+        let Some(bodies) = &self.terms.bodies else {
             return Err(Error::device("the molecular virial was not taken"));
         };
         let before = self.system.simbox;
         let after = BoxGeometry::new(&simbox, &self.system.state, 0.0);
         self.device.run(&bodies.scale_volume(&self.data, after, faster))?;
         self.read_control()?;
-        self.saved_graphs = self.graphs.take().map(|graphs| (self.data, graphs));
+        self.recorded.saved = self.recorded.graphs.take().map(|graphs| (self.data, graphs));
         self.enter(simbox)?;
         Ok(SavedVolume { simbox: before, state: None })
     }
 
     fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
-        let Some(bodies) = &self.bodies else {
+        let Some(bodies) = &self.terms.bodies else {
             return Err(Error::device("the molecular virial was not taken"));
         };
         self.device.run(&bodies.undo_scale(&self.data))?;
         self.read_control()?;
         self.enter(before.simbox)?;
         // Recording is dear, and nothing may have come to be elsewhere.
-        if let Some((data, graphs)) = self.saved_graphs.take()
+        if let Some((data, graphs)) = self.recorded.saved.take()
             && data == self.data
         {
-            self.graphs = Some(graphs);
+            self.recorded.graphs = Some(graphs);
         }
         Ok(())
     }
@@ -307,7 +307,7 @@ impl DeviceReport for Cuda {
             Precision::Mixed => "mixed",
             Precision::Double => "double",
         };
-        format!("{}, {}, {precision} precision", self.device.name(), self.neighbor_engine.name())
+        format!("{}, {}, {precision} precision", self.device.name(), self.pairs.engine.name())
     }
 
     fn timings(&self) -> Timings {
@@ -320,12 +320,12 @@ impl DeviceReport for Cuda {
             skin: self.skin.now(),
             settled: self.skin.settled(),
             bytes: self.arrays.bytes()
-                + self.neighbor_engine.bytes()
+                + self.pairs.engine.bytes()
                 + self.plan.excluded.bytes()
-                + self.charges.iter().map(LatticeSumKernel::bytes).sum::<usize>()
-                + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
-                + self.bonded.as_ref().map_or(0, BondedKernels::bytes)
-                + self.constraints.as_ref().map_or(0, Constraints::bytes),
+                + self.terms.charges.iter().map(LatticeSumKernel::bytes).sum::<usize>()
+                + self.terms.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
+                + self.terms.bonded.as_ref().map_or(0, BondedKernels::bytes)
+                + self.terms.constraints.as_ref().map_or(0, Constraints::bytes),
         }
     }
 }
@@ -338,7 +338,7 @@ impl Backend for Cuda {
             // Virials of constraints would be those of long-range forces at another weight than 1.
             return Ok(None);
         }
-        match self.grains {
+        match self.terms.grains {
             Some(_) if batch.sample_every > 0 => self.make_batch_in_parts(batch, thermostat),
             _ => self.make_batch(batch, thermostat),
         }
@@ -347,18 +347,18 @@ impl Backend for Cuda {
 }
 
 impl Cuda {
-    /// Makes sure that atoms have been sorted, if there are constraints: before that nobody knows where
+    /// Makes sure that atoms have been sorted, if there are constraints: before that it is not known where
     /// the atoms of a molecule are.
     fn find_groups(&mut self) -> Result<()> {
-        if self.constraints.is_none() || self.sorted { Ok(()) } else { self.update_neighbors() }
+        if self.terms.constraints.is_none() || self.order.sorted { Ok(()) } else { self.update_neighbors() }
     }
 
     fn constrain_velocities_after(&mut self, kick: Option<ClosingKick>) -> Result<()> {
         self.find_groups()?;
-        let Some(constraints) = &self.constraints else { return Ok(()) };
+        let Some(constraints) = &self.terms.constraints else { return Ok(()) };
         let (time, turning) = kick.map_or((0.0, 0.0), |kick| (kick.time, kick.turning()));
         self.device.run(&constraints.brake(&self.data, time, turning))?;
-        match self.evaluated {
+        match self.evaluation.evaluated {
             Evaluate::ForcesAndEnergies if kick.is_some() => self.collect_constraint_virial(time),
             _ => Ok(()),
         }
@@ -366,10 +366,10 @@ impl Cuda {
 
     /// Adds what constraints bore of a kick by `time`.
     fn collect_constraint_virial(&mut self, time: f64) -> Result<()> {
-        let Some(constraints) = &self.constraints else { return Ok(()) };
+        let Some(constraints) = &self.terms.constraints else { return Ok(()) };
         self.device.run(&constraints.sums(&self.data, 0, Trigger::Immediate))?;
-        let impulse = self.totals(self.energies.virial.len())?;
-        self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / time);
+        let impulse = self.totals(self.evaluation.energies.virial.len())?;
+        self.evaluation.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / time);
         Ok(())
     }
 }

@@ -47,8 +47,8 @@ impl Cuda {
     /// batches.
     pub(super) fn tighten(&mut self) {
         if let Some(capacity) = self.plan.tighten(&self.control) {
-            self.neighbor_engine.tighten(capacity);
-            self.graphs = None;
+            self.pairs.engine.tighten(capacity);
+            self.recorded.graphs = None;
             self.attach();
         }
     }
@@ -57,13 +57,13 @@ impl Cuda {
     pub(super) fn resize(&mut self, before: Extent) -> Result<()> {
         let extent = self.extent();
         let Some(capacity) = self.plan.resize(&self.control, before, extent) else { return Ok(()) };
-        if !self.neighbor_engine.holds(capacity)
+        if !self.pairs.engine.holds(capacity)
             || tiles::size(self.precision, capacity) != self.plan.layout.shape.size
         {
             return self.arrange();
         }
-        self.neighbor_engine.tighten(capacity);
-        self.graphs = None;
+        self.pairs.engine.tighten(capacity);
+        self.recorded.graphs = None;
         self.attach();
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Cuda {
     /// Names the term and the atom of a force that was not finite.
     pub(super) fn blame(&mut self) -> Error {
         if self.control.first_bad == u64::MAX {
-            return diagnose::energy(&self.forces, &self.energies.terms);
+            return diagnose::energy(&self.forces, &self.evaluation.energies.terms);
         }
         let id = self.control.first_bad as u32;
         if let Err(error) = self.download() {

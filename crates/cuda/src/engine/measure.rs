@@ -24,7 +24,7 @@ impl Cuda {
             return Ok(());
         }
         let Some(folder) = cache::folder() else { return Ok(()) };
-        let free = self.plan.free && self.pair_thermostat.is_none();
+        let free = self.plan.free && self.terms.pair_thermostat.is_none();
         if free && !self.tuning.algorithm_settled && self.timings.pair > LONG_RUN {
             self.measure_algorithms(&folder)?;
         }

@@ -6,6 +6,7 @@ mod faults;
 mod layout;
 mod measure;
 mod open;
+mod parts;
 mod plan;
 mod run;
 mod tuning;
@@ -14,36 +15,31 @@ pub use layout::Layout;
 
 use layout::LONG_LIST;
 use open::{contacts, first_plan, with_lookups};
+use parts::{AtomOrder, Evaluation, PairKernels, Recorded, TermKernels};
 use plan::{Extent, Plan, narrowest};
 use tuning::Tuning;
 
-use crate::added::AddedKernel;
 use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::device_data::{BoxGeometry, Control, DeviceData, ReductionArrays};
-use crate::dissipative::PairThermostat;
-use crate::driver::{Device, Module};
+use crate::driver::Device;
 use crate::electrostatics::{BoxChange, LatticeSumKernel};
 use crate::external::ExternalForces;
-use crate::grains::Contacts;
-use crate::kernels::{Kernels, PairAlgorithm, TileShape};
+use crate::kernels::Kernels;
 use crate::list_capacity::ListCapacity;
 use crate::mid_step::MidStepForces;
-use crate::molecules::Bodies;
-use crate::neighbor_engine::NeighborEngine;
 use crate::skin::{self, Skin};
-use crate::step_graph::{Launches, StepGraphs, Sums};
+use crate::step_graph::{Launches, Sums};
 use crate::sums::{KINETIC, Summation, VIRIAL};
-use crate::thermostat::ScalingThermostat;
 use crate::tiles;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::Timings;
 use jostle_core::prediction;
 use jostle_core::virtual_sites::follow_atoms;
-use jostle_core::{Energies, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3};
-use jostle_potentials::{Forces, Tail, check};
+use jostle_core::{Energies, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System};
+use jostle_potentials::{Forces, check};
 use std::f64::consts::PI;
 use std::ops::Range;
 
@@ -78,48 +74,16 @@ pub struct Cuda {
     plan: Plan,
     arrays: Arrays,
     kernels: Kernels,
-    /// Kernels of the pair algorithm.
-    pair_kernels: Module,
-    /// Parameters for which these were compiled, see [`Plan::compiled`].
-    compiled: (PairAlgorithm, TileShape, PairShape),
-    neighbor_engine: Box<dyn NeighborEngine>,
-    charges: Vec<LatticeSumKernel>,
-    vacuum: Option<VacuumKernel>,
-    bonded: Option<BondedKernels>,
-    constraints: Option<Constraints>,
-    external: Option<ExternalForces>,
-    thermostat: Option<ScalingThermostat>,
-    pair_thermostat: Option<PairThermostat>,
-    grains: Option<Contacts>,
-    /// Kernel that adds forces of the host, created when it first does.
-    added: Option<AddedKernel>,
-    /// Molecules, created when a barostat first needs them.
-    bodies: Option<Bodies>,
+    pairs: PairKernels,
+    terms: TermKernels,
     sums: Sums,
     data: DeviceData,
-    graphs: Option<StepGraphs>,
-    /// Graphs recorded before the box changed, and the device data they hold: a trial change of the volume
-    /// may be undone.
-    saved_graphs: Option<(DeviceData, StepGraphs)>,
-    /// Seconds per slot of the last batch.
-    seconds_per_slot: f64,
+    recorded: Recorded,
     tuning: Tuning,
     /// Control block as the host last read it.
     control: Control,
-    /// True where atoms have been sorted since the host last gave them their places.
-    sorted: bool,
-    list_positions: Vec<Vec3>,
-    /// Energy and virial of each term beyond its cut-off, times volume.
-    tails: Vec<Tail>,
-    /// Constant energies of each lattice sum, see [`LatticeSumKernel::constants`].
-    constants: Vec<[f64; 2]>,
-    energies: Energies,
-    /// Result of the last evaluation: forces, or energies too.
-    evaluated: Evaluate,
-    /// True where the host has moved atoms since displaced atoms were last determined.
-    drifted: bool,
-    /// Weight of long-range forces.
-    long_range_weight: f64,
+    order: AtomOrder,
+    evaluation: Evaluation,
     timings: Timings,
 }
 
@@ -179,20 +143,8 @@ impl Cuda {
         let grains = contacts(&device, &system, &forces, &plan)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let data = arrays.data(geometry);
-        let mut cuda = Cuda {
-            device,
-            system,
-            forces,
-            precision,
-            cutoff,
-            skin,
-            geometry,
-            compiled: plan.compiled(),
-            plan,
-            arrays,
-            kernels,
-            pair_kernels,
-            neighbor_engine,
+        let pairs = PairKernels { module: pair_kernels, compiled: plan.compiled(), engine: neighbor_engine };
+        let terms = TermKernels {
             charges,
             vacuum,
             bonded,
@@ -203,21 +155,34 @@ impl Cuda {
             grains,
             added: None,
             bodies: None,
-            sums,
-            data,
-            graphs: None,
-            saved_graphs: None,
-            seconds_per_slot: 0.0,
-            tuning: Tuning::new(algorithm_settled),
-            control: Control::new(),
-            sorted: false,
-            list_positions: Vec::new(),
-            tails: Vec::new(),
-            constants: Vec::new(),
+        };
+        let evaluation = Evaluation {
             energies: Energies::default(),
             evaluated: Evaluate::Forces,
-            drifted: false,
             long_range_weight: 1.0,
+            tails: Vec::new(),
+            constants: Vec::new(),
+        };
+        let mut cuda = Cuda {
+            device,
+            system,
+            forces,
+            precision,
+            cutoff,
+            skin,
+            geometry,
+            plan,
+            arrays,
+            kernels,
+            pairs,
+            terms,
+            sums,
+            data,
+            recorded: Recorded::default(),
+            tuning: Tuning::new(algorithm_settled),
+            control: Control::new(),
+            order: AtomOrder::default(),
+            evaluation,
             timings: Timings::default(),
         };
         cuda.lay_out()?;
@@ -260,27 +225,27 @@ impl Cuda {
     fn arrange(&mut self) -> Result<()> {
         let extent = self.extent();
         self.plan.fit(&self.device, extent)?;
-        if self.plan.compiled() != self.compiled {
-            self.pair_kernels = self.plan.compile(&self.device, &self.plan.build(&self.forces))?;
-            self.compiled = self.plan.compiled();
+        if self.plan.compiled() != self.pairs.compiled {
+            self.pairs.module = self.plan.compile(&self.device, &self.plan.build(&self.forces))?;
+            self.pairs.compiled = self.plan.compiled();
         }
-        self.neighbor_engine = self.plan.open(&self.device, &self.pair_kernels)?;
+        self.pairs.engine = self.plan.open(&self.device, &self.pairs.module)?;
         self.lay_out()
     }
 
     /// Assigns memory to everything: also when the box that positions are fractions of has changed.
     fn lay_out(&mut self) -> Result<()> {
-        self.graphs = None;
+        self.recorded.graphs = None;
         let density = self.extent().density;
         tiles::divide(&mut self.geometry, self.plan.atoms_in_cube(density, self.cutoff), density);
         let bins = [self.geometry.columns[0], self.geometry.columns[1], self.geometry.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
         let row = self.forces.n_terms() + VIRIAL + KINETIC;
-        let of_charges = self.charges.iter().map(LatticeSumKernel::most_shares).max().unwrap_or(0);
-        let blocks = self.neighbor_engine.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
-        let constraints = self.constraints.as_ref().map_or(0, Constraints::partial_length);
-        let bonded = self.bonded.as_ref().map_or(0, BondedKernels::partial_length);
-        let vacuum = self.vacuum.as_ref().map_or(0, VacuumKernel::partial_length);
+        let of_charges = self.terms.charges.iter().map(LatticeSumKernel::most_shares).max().unwrap_or(0);
+        let blocks = self.pairs.engine.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
+        let constraints = self.terms.constraints.as_ref().map_or(0, Constraints::partial_length);
+        let bonded = self.terms.bonded.as_ref().map_or(0, BondedKernels::partial_length);
+        let vacuum = self.terms.vacuum.as_ref().map_or(0, VacuumKernel::partial_length);
         let partial = constraints.max(bonded).max(vacuum).max(blocks as usize * row);
         if self.sums.partial.len() < partial {
             self.sums.partial = self.device.alloc(partial)?;
@@ -299,11 +264,11 @@ impl Cuda {
     fn attach(&mut self) {
         self.data = self.arrays.data(self.geometry);
         self.plan.excluded.attach(&mut self.data);
-        self.neighbor_engine.attach(&mut self.data);
+        self.pairs.engine.attach(&mut self.data);
         if self.looks_around() {
             self.arrays.allow_displaced(&mut self.data);
         }
-        if let Some(thermostat) = &self.thermostat {
+        if let Some(thermostat) = &self.terms.thermostat {
             thermostat.attach(&mut self.data);
         }
         self.data.reduction =
@@ -314,18 +279,19 @@ impl Cuda {
     fn upload(&mut self) -> Result<()> {
         let counts = self.system.counts();
         let terms = 0..self.forces.n_searched();
-        self.tails = terms.map(|term| self.forces.tail(term, &counts)).collect();
-        self.bodies = None;
+        self.evaluation.tails = terms.map(|term| self.forces.tail(term, &counts)).collect();
+        self.terms.bodies = None;
         self.begin_anew(Control { builds: self.control.builds, ..Control::new() })?;
         self.arrays.upload(&self.system.state)?;
-        self.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&self.system.state))?;
+        self.terms.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&self.system.state))?;
         self.place(Placing::Fresh)
     }
 
     /// Continues without a list.
     fn begin_anew(&mut self, control: Control) -> Result<()> {
-        self.sorted = false;
-        self.constants = self.charges.iter().map(|charges| charges.constants(&self.system)).collect();
+        self.order.sorted = false;
+        self.evaluation.constants =
+            self.terms.charges.iter().map(|charges| charges.constants(&self.system)).collect();
         self.control = control;
         self.set_skin();
         self.write_control()
@@ -335,9 +301,9 @@ impl Cuda {
     fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
         self.system.simbox = simbox;
         self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
-        for charges in &mut self.charges {
+        for charges in &mut self.terms.charges {
             if charges.follow(&self.device, &simbox)? == BoxChange::Anew {
-                self.saved_graphs = None;
+                self.recorded.saved = None;
             }
         }
         self.follow_springs()?;
@@ -347,7 +313,7 @@ impl Cuda {
     /// Updates springs whose stiffness has changed, or whose centres have with the box.
     fn follow_springs(&mut self) -> Result<()> {
         let (forces, simbox) = (&self.forces, &self.system.simbox);
-        self.external.as_mut().map_or(Ok(()), |external| external.follow(forces, simbox))
+        self.terms.external.as_mut().map_or(Ok(()), |external| external.follow(forces, simbox))
     }
 
     /// Adopts another box, in which the atoms on the device are already.
@@ -385,26 +351,26 @@ impl Cuda {
     fn launches(&self) -> Launches<'_> {
         Launches {
             kernels: &self.kernels,
-            neighbor_engine: &*self.neighbor_engine,
-            charges: &self.charges,
-            vacuum: self.vacuum.as_ref(),
-            bonded: self.bonded.as_ref(),
-            constraints: self.constraints.as_ref(),
-            external: self.external.as_ref(),
-            thermostat: self.thermostat.as_ref(),
+            neighbor_engine: &*self.pairs.engine,
+            charges: &self.terms.charges,
+            vacuum: self.terms.vacuum.as_ref(),
+            bonded: self.terms.bonded.as_ref(),
+            constraints: self.terms.constraints.as_ref(),
+            external: self.terms.external.as_ref(),
+            thermostat: self.terms.thermostat.as_ref(),
             mid_step: self.mid_step(),
             data: self.data,
             n_terms: self.forces.n_terms(),
             n_pairs: self.forces.n_searched(),
             sums: self.plan.summation,
             resident_blocks: 6 * self.device.multiprocessors(),
-            long_range_weight: self.long_range_weight,
+            long_range_weight: self.evaluation.long_range_weight,
         }
     }
 
     /// Forces in the middle of steps.
     fn mid_step(&self) -> Option<&dyn MidStepForces> {
-        match (&self.pair_thermostat, &self.grains) {
+        match (&self.terms.pair_thermostat, &self.terms.grains) {
             (Some(pairs), _) if pairs.thermostat.is_some() => Some(pairs),
             (_, Some(grains)) => Some(grains),
             _ => None,
@@ -442,7 +408,7 @@ impl Cuda {
 
     fn download(&mut self) -> Result<()> {
         self.arrays.download(&self.control, &mut self.system.state)?;
-        self.grains.as_ref().map_or(Ok(()), |grains| grains.download(&mut self.system.state))
+        self.terms.grains.as_ref().map_or(Ok(()), |grains| grains.download(&mut self.system.state))
     }
 
     /// Energies from a row of totals, long-range corrections included.
@@ -452,14 +418,14 @@ impl Cuda {
         let (virial, others) = rest.split_at(VIRIAL);
         let mut energies = Energies::default();
         energies.virial.copy_from_slice(virial);
-        for (sum, tail) in sums.iter().zip(&self.tails) {
+        for (sum, tail) in sums.iter().zip(&self.evaluation.tails) {
             let [tail_energy, tail_virial] = tail.at(volume);
             energies.terms.push(sum + tail_energy);
             for k in 0..3 {
                 energies.virial[k] += tail_virial;
             }
         }
-        for (charges, [itself, even]) in self.charges.iter().zip(&self.constants) {
+        for (charges, [itself, even]) in self.terms.charges.iter().zip(&self.evaluation.constants) {
             energies.terms[charges.term] += itself + even;
             energies.virial[..3].iter_mut().for_each(|w| *w += even);
         }

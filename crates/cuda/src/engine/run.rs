@@ -66,7 +66,7 @@ impl Cuda {
         }
         self.tune(batch.steps)?;
         let start = Instant::now();
-        let had_graphs = self.graphs.is_some();
+        let had_graphs = self.recorded.graphs.is_some();
         let between = if batch.sample_every > 0 { batch.sample_every } else { batch.steps };
         let acts = Acts::of(thermostat, batch, between);
         self.prepare_thermostat(batch, thermostat, acts)?;
@@ -77,10 +77,10 @@ impl Cuda {
         self.begin_batch(batch, &segments, [decay, thermal_energy])?;
         let (builds, size) = (self.control.builds, self.plan.layout.shape.size);
         self.make_segments(segments.count, segments.slots(), segments.evaluate)?;
-        self.long_range_weight = batch.long_range.after(batch.steps);
+        self.evaluation.long_range_weight = batch.long_range.after(batch.steps);
         let mut samples = self.read_samples(&segments, thermostat)?;
         if let Some(last) = samples.last() {
-            self.energies = last.energies.clone();
+            self.evaluation.energies = last.energies.clone();
         }
         if batch.sample_every == 0 {
             samples.clear();
@@ -88,7 +88,7 @@ impl Cuda {
         let seconds = start.elapsed().as_secs_f64();
         self.timings.pair += seconds;
         let slots = batch.steps * segments.slots_per_step;
-        self.seconds_per_slot = seconds / slots as f64;
+        self.recorded.seconds_per_slot = seconds / slots as f64;
         let cost = BatchCost {
             steps: batch.steps,
             slots,
@@ -177,7 +177,7 @@ impl Cuda {
             if evaluate == Evaluate::ForcesAndEnergies {
                 let energies = self.energies_from(energies);
                 if !energies.potential().is_finite() {
-                    self.energies = energies;
+                    self.evaluation.energies = energies;
                     return Err(self.blame());
                 }
                 samples.push(Sample {
@@ -195,7 +195,7 @@ impl Cuda {
         let BatchCost { steps, slots, builds, seconds, had_graphs, size } = *cost;
         let life = slots as f64 / builds.max(1) as f64;
         self.tuning.life = life;
-        if let Some(graphs) = &mut self.graphs {
+        if let Some(graphs) = &mut self.recorded.graphs {
             graphs.learn(slots, self.control.replays);
         }
         let extent = self.extent();
@@ -215,7 +215,7 @@ impl Cuda {
         let idle = self.launches().idle_share();
         if builds > 2 && !slots_serve(self.plan.layout.slots_per_look, life, idle) {
             self.plan.layout.slots_per_look = slots_per_look(life, idle);
-            self.graphs = None;
+            self.recorded.graphs = None;
         }
         Ok(())
     }
@@ -237,7 +237,11 @@ impl Cuda {
             self.make_batch(&part, thermostat)?;
             self.compute_forces(Evaluate::ForcesAndEnergies)?;
             let kinetic = self.kinetic()?;
-            samples.push(Sample { energies: self.energies.clone(), kinetic, thermostat: thermostat.clone() });
+            samples.push(Sample {
+                energies: self.evaluation.energies.clone(),
+                kinetic,
+                thermostat: thermostat.clone(),
+            });
         }
         Ok(samples)
     }
@@ -247,7 +251,7 @@ impl Cuda {
         let wanted = rows as usize * self.launches().row_length();
         if self.sums.total.len() < wanted {
             self.sums.total = self.device.alloc(wanted.next_power_of_two())?;
-            self.graphs = None;
+            self.recorded.graphs = None;
             self.attach();
         }
         Ok(())
@@ -255,9 +259,9 @@ impl Cuda {
 
     /// Copies a thermostat that scales velocities to the device.
     fn prepare_thermostat(&mut self, batch: &StepBatch, thermostat: &Thermostat, acts: Acts) -> Result<()> {
-        let before = self.thermostat.as_ref().map(ScalingThermostat::identity);
-        self.thermostat = ScalingThermostat::prepare(
-            self.thermostat.take(),
+        let before = self.terms.thermostat.as_ref().map(ScalingThermostat::identity);
+        self.terms.thermostat = ScalingThermostat::prepare(
+            self.terms.thermostat.take(),
             &self.device,
             self.precision,
             self.plan.summation,
@@ -266,8 +270,8 @@ impl Cuda {
             acts,
         )?;
         self.attach();
-        if before != self.thermostat.as_ref().map(ScalingThermostat::identity) {
-            self.graphs = None;
+        if before != self.terms.thermostat.as_ref().map(ScalingThermostat::identity) {
+            self.recorded.graphs = None;
         }
         Ok(())
     }
@@ -275,15 +279,15 @@ impl Cuda {
     /// Prepares friction and noise of pairs, or removes them.
     fn prepare_pair_thermostat(&mut self, thermostat: &Thermostat) -> Result<()> {
         let wanted = thermostat.pair_noise();
-        if self.pair_thermostat.as_ref().and_then(|pairs| pairs.thermostat.as_ref()) != wanted {
-            self.graphs = None;
+        if self.terms.pair_thermostat.as_ref().and_then(|pairs| pairs.thermostat.as_ref()) != wanted {
+            self.recorded.graphs = None;
             // Friction and noise use lists of atoms, too.
             if self.plan.free && wanted.is_some_and(|pairs| pairs.cutoff <= self.cutoff) {
                 self.set_algorithm(PairAlgorithm::List)?;
                 self.compute_forces(Evaluate::Forces)?;
             }
         }
-        match (wanted, &mut self.pair_thermostat) {
+        match (wanted, &mut self.terms.pair_thermostat) {
             (Some(pairs), _) => self.pair_thermostat(pairs)?.thermostat = Some(pairs.clone()),
             (None, Some(pair_thermostat)) => pair_thermostat.thermostat = None,
             (None, None) => {}
@@ -300,11 +304,11 @@ impl Cuda {
             ))
             .hint("shorten the cut-off of the thermostat"));
         }
-        let pair_thermostat = match self.pair_thermostat.take() {
+        let pair_thermostat = match self.terms.pair_thermostat.take() {
             Some(pair_thermostat) => pair_thermostat,
             None => PairThermostat::new(&self.device, self.precision, self.plan.summation, self.n_atoms())?,
         };
-        let pair_thermostat = self.pair_thermostat.insert(pair_thermostat);
+        let pair_thermostat = self.terms.pair_thermostat.insert(pair_thermostat);
         pair_thermostat.listed = self.plan.lists_all_pairs() && cutoff <= self.cutoff;
         Ok(pair_thermostat)
     }
@@ -313,10 +317,10 @@ impl Cuda {
     fn make_segments(&mut self, segments: u64, slots: u64, evaluate: Evaluate) -> Result<()> {
         // Reading the control block costs some 20 microseconds; queueing without reading it costs steps that
         // do nothing where a segment ends.
-        let look = segments > 1 && self.seconds_per_slot * slots as f64 > LONG_SEGMENT;
+        let look = segments > 1 && self.recorded.seconds_per_slot * slots as f64 > LONG_SEGMENT;
         let mut attempts = 0;
         loop {
-            let graphs = match self.graphs.take() {
+            let graphs = match self.recorded.graphs.take() {
                 Some(graphs) => graphs,
                 None => StepGraphs::new(&self.device, &self.launches(), self.plan.layout.slots_per_look)?,
             };
@@ -337,7 +341,7 @@ impl Cuda {
                     graphs.go(&self.device, slots)?;
                 }
             }
-            self.graphs = Some(graphs);
+            self.recorded.graphs = Some(graphs);
             self.read_control()?;
             if self.control.faults != 0 {
                 attempts += 1;

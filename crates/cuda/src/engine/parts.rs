@@ -1,0 +1,78 @@
+//! Parts of the engine, by job.
+
+use crate::added::AddedKernel;
+use crate::all_pairs::PairShape;
+use crate::bonded::BondedKernels;
+use crate::constraints::Constraints;
+use crate::device_data::DeviceData;
+use crate::dissipative::PairThermostat;
+use crate::driver::Module;
+use crate::electrostatics::LatticeSumKernel;
+use crate::external::ExternalForces;
+use crate::grains::Contacts;
+use crate::kernels::{PairAlgorithm, TileShape};
+use crate::molecules::Bodies;
+use crate::neighbor_engine::NeighborEngine;
+use crate::step_graph::StepGraphs;
+use crate::thermostat::ScalingThermostat;
+use crate::vacuum::VacuumKernel;
+use jostle_core::{Energies, Evaluate, Vec3};
+use jostle_potentials::Tail;
+
+/// Compiled pair algorithm.
+pub struct PairKernels {
+    pub module: Module,
+    /// Parameters for which the module was compiled, see [`super::plan::Plan::compiled`].
+    pub compiled: (PairAlgorithm, TileShape, PairShape),
+    pub engine: Box<dyn NeighborEngine>,
+}
+
+/// Kernels of everything but the pair algorithm; `None` where a system has no such term.
+pub struct TermKernels {
+    pub charges: Vec<LatticeSumKernel>,
+    pub vacuum: Option<VacuumKernel>,
+    pub bonded: Option<BondedKernels>,
+    pub constraints: Option<Constraints>,
+    pub external: Option<ExternalForces>,
+    pub thermostat: Option<ScalingThermostat>,
+    pub pair_thermostat: Option<PairThermostat>,
+    pub grains: Option<Contacts>,
+    /// Kernel that adds forces of the host, created when it first does.
+    pub added: Option<AddedKernel>,
+    /// Molecules, created when a barostat first needs them.
+    pub bodies: Option<Bodies>,
+}
+
+/// Recorded steps.
+#[derive(Default)]
+pub struct Recorded {
+    pub graphs: Option<StepGraphs>,
+    /// Graphs recorded before the box changed, and the device data they hold: a trial change of the volume
+    /// may be undone.
+    pub saved: Option<(DeviceData, StepGraphs)>,
+    /// Seconds per slot of the last batch.
+    pub seconds_per_slot: f64,
+}
+
+/// Order of the atoms on the device, as far as the host knows.
+#[derive(Default)]
+pub struct AtomOrder {
+    /// True where atoms have been sorted since the host last gave them their places.
+    pub sorted: bool,
+    /// True where the host has moved atoms since displaced atoms were last determined.
+    pub drifted: bool,
+    pub list_positions: Vec<Vec3>,
+}
+
+/// Last evaluation of forces, and numbers that complete its energies.
+pub struct Evaluation {
+    pub energies: Energies,
+    /// Result of the last evaluation: forces, or energies too.
+    pub evaluated: Evaluate,
+    /// Weight of long-range forces.
+    pub long_range_weight: f64,
+    /// Energy and virial of each term beyond its cut-off, times volume.
+    pub tails: Vec<Tail>,
+    /// Constant energies of each lattice sum, see [`LatticeSumKernel::constants`].
+    pub constants: Vec<[f64; 2]>,
+}
