@@ -136,7 +136,7 @@ pub enum Command {
     /// Print every key of the input file: type, unit, default, meaning
     Schema(SchemaOptions),
 
-    /// What this machine offers, and whether Jostle computes correctly on it
+    /// The devices of this machine, and a test of each
     Doctor(DoctorOptions),
 
     /// Print a completion script for a shell
@@ -195,7 +195,7 @@ pub struct WarningsOptions {
 pub struct ControlOptions {
     /// The folder of the run
     pub folder: PathBuf,
-    /// What it is told
+    /// The command
     #[command(subcommand)]
     pub command: ControlCommand,
 }
@@ -248,7 +248,7 @@ pub struct CheckOptions {
 /// Options of `jostle analyze`.
 #[derive(Debug, Args, Clone)]
 pub struct AnalyzeOptions {
-    /// What to measure
+    /// The kind of analysis
     #[arg(value_parser = kind_name())]
     pub kind: String,
     #[arg(
@@ -256,7 +256,7 @@ pub struct AnalyzeOptions {
         help = format!("The folder of a run, or a trajectory: {}", TrajectoryFormat::titles("", |_| true))
     )]
     pub trajectory: PathBuf,
-    /// What is set, see below
+    /// Settings of the analysis, see below
     #[arg(value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
     /// Look at these atoms only, in words: jostle help select lists them

@@ -112,7 +112,7 @@ APART Double3 langevin_noise(u64 seed, u32 id, u64 step) {
     return {radius * cos(angle), radius * sin(angle), second * cos(tau * uniform(b.w[2], b.w[3]))};
 }
 
-// What noise adds to a velocity, from normal deviates; its amplitude is generated code.
+// Noise of a velocity, from normal deviates; its amplitude is generated code.
 DEVICE Double3 thermal_noise(double decay, double thermal_energy, double inverse_mass, Double3 xi) {
     const double known[3] = {decay, thermal_energy, inverse_mass};
     double width;
@@ -145,7 +145,7 @@ DEVICE void kick_and_drift(const DeviceData& w, Double3& x, Double3& v, real3 f,
     }
 }
 
-// What a step leaves for the next one, by one thread of all; atoms note the rest as they arrive.
+// Slot of the next step, written by one thread of all; atoms note the rest as they arrive.
 DEVICE void next_slot(const DeviceData& w, int slot, bool moved) {
     if (blockIdx.x != 0 || threadIdx.x != 0) return;
     const Slot now = w.control->slot[slot];
@@ -158,7 +158,7 @@ DEVICE void next_slot(const DeviceData& w, int slot, bool moved) {
     if (!moved && now.soon) next->soon = 1;
 }
 
-// Whether a fraction of an open axis is far from its ends.
+// Returns true where a fraction of an open axis is far from its ends.
 DEVICE bool is_inside(double s) { return s > 0.125 && s < 0.875; }
 
 // How far the atoms that arrive in a slot are from where the list has them.
@@ -205,7 +205,7 @@ DEVICE Position store_position(const DeviceData& w, int i, Double3 x, int specie
     return p;
 }
 
-// The same at the end of a step's drift: notes in the slot it arrives in whether it is displaced.
+// Storage of a position at the end of a step's drift: the slot that it belongs to notes whether it is displaced.
 DEVICE void store_position(const DeviceData& w, int i, Double3 x, int species, Position* to, Slot* slot) {
     DisplacementCheck check(w);
     check.add(w, i, store_position(w, i, x, species, to), w.atoms.built[i]);
@@ -255,7 +255,7 @@ DEVICE void finish_step(const DeviceData& w, int slot, const Slot& now, int i, r
     advance_atom(w, slot, now, i, x, v, f, species);
 }
 
-// Whether an atom keeps its velocity whatever happens.
+// Returns true where an atom keeps its velocity whatever happens.
 DEVICE bool driven(const DeviceData& w, int i) {
     return w.atoms.inverse_mass[mass_index(w, i, (int)w.atoms.position[w.control->slot[0].parity][i].species)] == 0;
 }

@@ -9,8 +9,8 @@
 //     void thermostat_before_drift(const double* in, double* out)
 // from {time step, variables} to {factor before the next drift, variables}.
 
-// What is where in w.thermostat, after the factors for velocities. From THERMOSTAT_HEAT to before
-// the constants it changes from step to step.
+// Indices in w.thermostat, after the factors for velocities. Numbers from THERMOSTAT_HEAT to before
+// the constants change from step to step.
 enum {
     THERMOSTAT_EVERY = THERMOSTAT_BEFORE + 1,  // steps from one scaling to the next,
     THERMOSTAT_START,    // and the step after which they count
@@ -40,7 +40,7 @@ DEVICE void update(double* thermostat, double kinetic, double timestep, double a
     for (int k = 0; k < THERMOSTAT_VARIABLES; k++) thermostat[THERMOSTAT_VARIABLE + k] = out[2 + k];
 }
 
-// What it does after a drift, the last one of a step, with that many of the batch.
+// Scaling after a drift, the last one of a step, with that many drifts of the batch done.
 DEVICE void after_drift(const DeviceData& w, double kinetic, i64 drifts) {
     const Motion& motion = w.control->motion;
     const i64 done = motion.drift < motion.timestep ? drifts / 2 : drifts;
@@ -94,7 +94,7 @@ thermostat_kinetic(DeviceData w, int slot, int trigger) {
     block_partial<THERMOSTAT_THREADS, THERMOSTAT_SUMS>(w, energy);
 }
 
-// What follows from the shares of so many `blocks`. At the end of a segment without the next drift, and
+// Scaling by the kinetic energy in the shares of so many `blocks`. At the end of a segment without the next drift, and
 // the thermostat's variables are kept in its row of w.reduction.total.
 extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS)
 thermostat_after_drift(DeviceData w, int slot, int trigger, int blocks, int row_length, int offset) {
@@ -114,7 +114,7 @@ thermostat_after_drift(DeviceData w, int slot, int trigger, int blocks, int row_
     }
 }
 
-// What is done at the end of a segment only.
+// Scaling of velocities at the end of a segment only.
 extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS) thermostat_scale(DeviceData w) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[0];

@@ -11,11 +11,11 @@ use jostle_core::arithmetic::greatest_common_divisor;
 use jostle_core::thermostat::{Known, SubStep, around_forces, heat_of_scaling};
 use jostle_core::{Precision, Real, Result, StepBatch, Thermostat};
 
-/// What comes before the thermostat's variables in its array, and what its row of totals begins with.
+/// Index of the thermostat's first variable in its array, and of the heat, with which its row of totals begins.
 const FIRST_VARIABLE: usize = 5;
 const HEAT: usize = 4;
 
-/// What `kernels/thermostat.cu` needs in front; `None` for thermostats that do not scale velocities.
+/// Source in front of `kernels/thermostat.cu`; `None` for thermostats that do not scale velocities.
 pub fn source(thermostat: &Thermostat) -> Option<String> {
     if !thermostat.scales_velocities() {
         return None;
@@ -103,7 +103,7 @@ pub enum Acts {
 }
 
 impl Acts {
-    /// Those of a thermostat in a batch whose samples are `steps` apart.
+    /// Times at which a thermostat acts in a batch whose samples are `steps` apart.
     pub fn of(thermostat: &Thermostat, batch: &StepBatch, steps: u64) -> Self {
         let (_, after_forces) = around_forces(thermostat.step());
         if !after_forces.contains(&SubStep::ScaleByKinetic) {
@@ -143,7 +143,7 @@ impl ScalingThermostat {
         })
     }
 
-    /// What a batch needs on the device, made from what there was for the one before; `None` if the
+    /// Thermostat of a batch on the device, made from that of the batch before; `None` if the
     /// thermostat does not scale velocities.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl ScalingThermostat {
         Ok(Some(scaling))
     }
 
-    /// What recorded launches depend on.
+    /// Source and addresses that recorded launches depend on.
     pub fn identity(&self) -> (String, [u64; 2]) {
         (self.source.clone(), [self.state.address(), self.deviates.address()])
     }
@@ -196,7 +196,7 @@ impl ScalingThermostat {
         Launch::new(&self.begin, 1, 1).with_value(*data)
     }
 
-    /// What it does between a drift and the kick after it, if anything.
+    /// Launches between a drift and the kick after it, if any.
     pub fn after_each_drift(
         &self,
         data: &DeviceData,
@@ -210,7 +210,7 @@ impl ScalingThermostat {
         }
     }
 
-    /// What it does at the end of a segment, if anything.
+    /// Launches at the end of a segment, if any.
     pub fn end_segment(&self, data: &DeviceData, row_length: usize) -> Vec<Launch> {
         match self.acts {
             Acts::AroundDrifts => Vec::new(),

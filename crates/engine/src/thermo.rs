@@ -102,7 +102,7 @@ pub(crate) enum AtomMotion {
 }
 
 impl AtomMotion {
-    /// The same with work that was done on the atoms besides, which counts like heat.
+    /// This motion with work that was done on the atoms besides, which counts like heat.
     pub(crate) fn with_work(self, work: f64) -> Self {
         match self {
             AtomMotion::Moving { heat } => AtomMotion::Moving { heat: heat.map(|heat| heat + work) },

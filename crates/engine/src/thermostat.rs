@@ -6,7 +6,7 @@ use jostle_core::Thermostat;
 use jostle_core::thermostat::{Conditions, Target};
 use jostle_io::input::model::ThermostatInput;
 
-/// What becomes of the total momentum under a thermostat; `isolated` is that without one.
+/// Behaviour of the total momentum under a thermostat; `isolated` is that without one.
 pub fn momentum(thermostat: Option<&ThermostatInput>, isolated: Momentum) -> Momentum {
     match thermostat {
         Some(thermostat) if thermostat.kind.moves_center_of_mass() => Momentum::Thermal,

@@ -25,7 +25,7 @@ pub struct StepBatch {
     pub seed: u64,
     /// A [`Sample`] is taken after every so many of its steps; 0: none. Divides `steps`.
     pub sample_every: u64,
-    /// What is evaluated at its last step, so that [`ForceEvaluation::energies`](super::ForceEvaluation::energies) has it.
+    /// Evaluation at its last step, so that [`ForceEvaluation::energies`](super::ForceEvaluation::energies) has it.
     pub evaluate: Evaluate,
     /// The steps at which long-range forces act.
     pub long_range: RespaSchedule,
@@ -51,7 +51,7 @@ impl RespaSchedule {
     }
 }
 
-/// What was measured in the middle of a [`StepBatch`].
+/// Measurement in the middle of a [`StepBatch`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Energies and virial.

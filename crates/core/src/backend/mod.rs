@@ -220,7 +220,7 @@ pub trait VolumeMove: AtomStorage {
 
 /// Facts about a device and its work, for people and for the report.
 pub trait DeviceReport {
-    /// What the device is, for people: `"CPU, 2 threads, AVX-512, mixed precision"`.
+    /// Description of the device, for people: `"CPU, 2 threads, AVX-512, mixed precision"`.
     fn describe(&self) -> String;
 
     /// Where the time went so far.

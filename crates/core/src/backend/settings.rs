@@ -16,7 +16,7 @@ pub enum Precision {
 /// How a device looks for pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Algorithm {
-    /// What is fastest here.
+    /// The fastest here.
     #[default]
     Auto,
     /// On the CPU: cluster pair lists, rebuilt by displacement.
@@ -116,7 +116,7 @@ pub struct Settings {
     pub threads: Option<usize>,
     /// The arithmetic of the forces.
     pub precision: Precision,
-    /// Whether results must not depend on the number of threads, nor on a restart.
+    /// True where results must not depend on the number of threads, nor on a restart.
     pub reproducible: bool,
     /// How pairs are found.
     pub algorithm: Algorithm,

@@ -2,7 +2,7 @@
 
 use crate::{SymTensor, Vec3};
 
-/// What a force evaluation should produce.
+/// Results that a force evaluation should produce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluate {
     /// Forces only: the fast path of nearly every step.
@@ -87,7 +87,7 @@ pub struct NeighborFacts {
     pub builds: u64,
     /// The skin now.
     pub skin: f64,
-    /// Whether it stays as it is: a better one is not being looked for.
+    /// True where the skin stays as it is: a better one is not being looked for.
     pub settled: bool,
     /// Bytes the engine uses for everything.
     pub bytes: usize,

@@ -10,7 +10,7 @@ use crate::Dimension;
 pub struct Berendsen {
     /// The temperature it holds.
     pub target: Target,
-    /// What one step leaves of a deviation of the kinetic energy: exp(-dt / period).
+    /// Part of a deviation of the kinetic energy that one step leaves: exp(-dt / period).
     pub decay: f64,
     /// The energy given to the atoms so far.
     pub heat: f64,

@@ -10,7 +10,7 @@ use crate::random::{Purpose, Stream};
 pub struct Bussi {
     /// The temperature it holds.
     pub target: Target,
-    /// What one step leaves of a deviation of the kinetic energy: exp(-dt / period).
+    /// Part of a deviation of the kinetic energy that one step leaves: exp(-dt / period).
     pub decay: f64,
     /// The energy given to the atoms so far.
     pub heat: f64,
@@ -103,7 +103,7 @@ pub struct Deviates {
 }
 
 impl Deviates {
-    /// Those of a step, counted over all stages: a function of these three numbers only.
+    /// Deviates of a step, counted over all stages: a function of these three numbers only.
     pub fn draw(seed: u64, step: u64, degrees_of_freedom: usize) -> Self {
         let mut stream = Stream::new(seed, Purpose::Thermostat, 0, step);
         let first = stream.normal();

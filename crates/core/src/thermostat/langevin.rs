@@ -11,7 +11,7 @@ use crate::Dimension;
 pub struct Langevin {
     /// k_B T.
     pub thermal_energy: f64,
-    /// What friction leaves of a velocity in one step.
+    /// Part of a velocity that friction leaves in one step.
     pub decay: f64,
 }
 

@@ -19,7 +19,7 @@ pub trait ThermostatMethod: Clone {
     const STEP: &'static [SubStep];
     /// The lowest temperature it can hold.
     const LOWEST: Lowest = Lowest::Zero;
-    /// What, as the subject of a sentence, keeps no constraints and no virtual sites; `None` if
+    /// Subject of a sentence that says why constraints and virtual sites are not kept; `None` if
     /// [`ThermostatMethod::STEP`] satisfies them.
     const AGAINST_CONSTRAINTS: Option<&'static str> = None;
     /// A doubt about what it samples, for a warning before the first step.
@@ -140,7 +140,7 @@ impl Schedule {
 /// An exact Ornstein-Uhlenbeck step of every atom, see [`crate::SubSteps::ornstein_uhlenbeck`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AtomNoise {
-    /// What friction leaves of a velocity in one step.
+    /// Part of a velocity that friction leaves in one step.
     pub decay: f64,
     /// k_B T.
     pub thermal_energy: f64,
@@ -160,9 +160,9 @@ pub enum Lowest {
 pub struct Parameter {
     /// Its key in the input file.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub quantity: Quantity,
-    /// What happens when it is not given.
+    /// Treatment of an input without it.
     pub absent: Absent,
     /// One line for help and documentation.
     pub about: &'static str,
@@ -170,7 +170,7 @@ pub struct Parameter {
     pub example: f64,
 }
 
-/// What a parameter is.
+/// Kind of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// A whole number.
@@ -179,7 +179,7 @@ pub enum Quantity {
     Measured(Dimension),
 }
 
-/// What happens when a parameter is not given.
+/// Treatment of an input without a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
     /// The input is refused.

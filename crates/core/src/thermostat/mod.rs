@@ -104,7 +104,7 @@ macro_rules! registry {
             }
         }
 
-        /// What the atoms of a stage exchange heat with, with all that it remembers.
+        /// Heat bath of a stage, with its state between steps.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum Thermostat {
             /// Nothing: constant energy.
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(ThermostatKind::from_name("none"), None);
     }
 
-    /// What a list of sub-steps has, the thermostat can do.
+    /// Thermostats have the numbers that their lists of sub-steps need.
     #[test]
     fn sub_steps_have_what_they_need() {
         for thermostat in thermostats(1.0) {

@@ -108,7 +108,7 @@ pub const PAIR_NOISE_IN_DRIFT: &[SubStep] = &[
     ConstrainVelocities,
 ];
 
-/// What a whole drift becomes where grains are in contact, which have no constraints.
+/// Whole drift where grains are in contact, which have no constraints.
 pub const DRIFT_WITH_CONTACTS: &[SubStep] = &[Drift(0.5), UpdateNeighbors, ContactFriction, Drift(0.5)];
 
 /// A step for grains in contact: a whole drift has their friction in its middle.

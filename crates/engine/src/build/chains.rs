@@ -69,7 +69,7 @@ fn push_apart(system: System) -> Result<Vec<Vec3>> {
     let repulsion = PairTerm::uniform(PairKind::SoftRepulsion, Truncation::Plain, &[1.0, 1.0], 1.0);
     let spring = BondTerm::uniform(BondKind::HarmonicBond, &[SPRING, 1.0])?;
     let forces = Forces { pairs: vec![repulsion], bonds: vec![spring], ..Forces::default() };
-    // The same input must give the same system.
+    // One input gives one system: sums do not depend on the number of threads.
     let settings = Settings { reproducible: true, ..Settings::default() };
     let simbox = system.simbox;
     let mut backend = jostle_cpu::open(system, forces, settings)?;
