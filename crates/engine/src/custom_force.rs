@@ -14,6 +14,7 @@ use jostle_core::{
     Kinetic, MolecularVirial, Molecules, NoiseKey, Result, Sample, SavedVolume, SimBox, State, StepBatch,
     SubSteps, SymTensor, Thermostat, Vec3, VolumeMove,
 };
+use jostle_io::input::model::Action;
 
 /// A force that the host computes.
 ///
@@ -50,6 +51,11 @@ pub trait CustomForce: Send {
     /// Name of the energy's column in `thermo.csv`.
     fn name(&self) -> &str;
 
+    /// Presence of an energy, and of its column.
+    fn energy_column(&self) -> EnergyColumn {
+        EnergyColumn::Present
+    }
+
     /// Atoms whose positions are needed and on which forces act. Where there are none, the force costs nothing and
     /// a GPU goes on making many steps on its own; the choice may change between steps.
     fn atoms(&self) -> AtomChoice<'_>;
@@ -57,9 +63,18 @@ pub trait CustomForce: Send {
     /// Conservation of momentum: forces that hold atoms at places do not conserve it.
     fn momentum(&self) -> Momentum;
 
+    /// Takes note that a step, a batch of steps or an iteration of a minimiser is about to begin: the time to
+    /// change the choice of atoms.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn prepare(&mut self, _action: &Action) -> Result<()> {
+        Ok(())
+    }
+
     /// Writes the force on each atom of [`CustomForce::atoms`], in this order, into `forces`, which are zero
     /// before. It may be called several times a step (barostats and minimisers try configurations), and depends
-    /// on the configuration and on what [`CustomForce::end_step`] has left alone.
+    /// on the configuration and on what [`CustomForce::prepare`] and [`CustomForce::end_step`] have left alone.
     ///
     /// # Errors
     /// An error ends the run.
@@ -104,6 +119,15 @@ pub trait CustomForce: Send {
     fn restore(&mut self, _saved: &[u8]) -> Result<()> {
         Ok(())
     }
+}
+
+/// Presence of the energy of a custom force in the potential energy and in `thermo.csv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnergyColumn {
+    /// The force has an energy.
+    Present,
+    /// The force has no potential; its energy is zero.
+    Absent,
 }
 
 /// Choice of atoms.
@@ -186,6 +210,16 @@ impl DeviceWithForces {
         self.active.iter_mut().map(|active| &mut *active.force).find(|force| force.name() == name)
     }
 
+    /// Tells the forces that a step, a batch or an iteration is about to begin.
+    pub fn prepare(&mut self, action: &Action) -> Result<()> {
+        self.active.iter_mut().try_for_each(|active| active.force.prepare(action))
+    }
+
+    /// Number of forces that have an energy.
+    fn n_energies(&self) -> usize {
+        self.forces().filter(|force| force.energy_column() == EnergyColumn::Present).count()
+    }
+
     /// Tells number and end of the step that comes.
     pub fn begin_step(&mut self, step: u64, time: f64) {
         self.moment = (step, time);
@@ -235,7 +269,9 @@ impl DeviceWithForces {
             let now = Configuration { simbox: &simbox, positions, step, time };
             let sums = if n > 0 { force.evaluate(&now, forces)? } else { ForceSums::default() };
             check_sums(&**force, forces, &sums)?;
-            added.energies.push(sums.energy);
+            if force.energy_column() == EnergyColumn::Present {
+                added.energies.push(sums.energy);
+            }
             added.virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);
             match force.atoms() {
                 AtomChoice::All => added.ids.extend(0..n as u32),
@@ -275,6 +311,10 @@ fn check_sums(force: &dyn CustomForce, forces: &[Vec3], sums: &ForceSums) -> Res
             AtomChoice::Ids(ids) => ids[k],
         };
         return Err(Error::simulation(format!("the force '{}' on atom {id} is not finite", force.name())));
+    }
+    if force.energy_column() == EnergyColumn::Absent && sums.energy != 0.0 {
+        let message = format!("the force '{}' has an energy, but no column for it", force.name());
+        return Err(Error::simulation(message).hint("let energy_column say that it is present"));
     }
     if !sums.energy.is_finite() || sums.virial.iter().any(|w| !w.is_finite()) {
         let message = format!("the energy or the virial of the force '{}' is not finite", force.name());
@@ -339,7 +379,10 @@ impl ForceEvaluation for DeviceWithForces {
         if self.active.is_empty() || (self.is_idle() && evaluate == Evaluate::Forces) {
             return Ok(());
         }
-        let added = self.evaluate()?;
+        let added = match self.is_idle() {
+            true => AddedForces { energies: vec![0.0; self.n_energies()], ..AddedForces::default() },
+            false => self.evaluate()?,
+        };
         self.device.add_forces(&added)
     }
 
@@ -454,7 +497,7 @@ impl Backend for DeviceWithForces {
         }
         let mut samples = self.device.run_steps(batch, thermostat)?;
         for sample in samples.iter_mut().flatten() {
-            sample.energies.added = vec![0.0; self.active.len()];
+            sample.energies.added = vec![0.0; self.n_energies()];
         }
         Ok(samples)
     }

@@ -13,6 +13,7 @@ use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::ramp::Springs;
 use crate::run_folder::{RunFolder, newest_checkpoint};
+use crate::run_handle::RunHandle;
 use crate::stage::{check_constraints, check_stage};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
@@ -367,6 +368,7 @@ impl SimulationBuilder {
             early_warnings: Vec::new(),
             notes,
             saved_forces: Vec::new(),
+            handle: RunHandle::default(),
         };
         custom_forces.into_iter().try_for_each(|force| simulation.add_boxed_force(force))?;
         Ok(simulation)

@@ -22,11 +22,14 @@ pub(super) enum Course {
 }
 
 impl Simulation {
-    /// Executes a command and, while the run is paused, the commands that follow. Returns the course of the
-    /// run, which is never [`Course::Paused`].
+    /// Executes a command and, while the run is paused or held by its handle, the commands that follow. Returns
+    /// the course of the run, which is never [`Course::Paused`].
+    ///
+    /// A short hold leaves no trace: clients that read a run hold it while their memory is full. One that lasts
+    /// begins with a checkpoint, as a pause does.
     pub(super) fn run_commands(
         &mut self,
-        first: IssuedCommand,
+        first: Option<IssuedCommand>,
         stage: &StageInput,
         run: &mut StageRun,
         progress: &mut dyn Progress,
@@ -34,7 +37,8 @@ impl Simulation {
     ) -> Result<Course> {
         let begun = Instant::now();
         let mut course = Course::On;
-        let mut next = Some(first);
+        let mut next = first;
+        let mut announced = false;
         loop {
             if let Some(IssuedCommand { id, order }) = next {
                 let refused = match self.execute(order, course, stage, run, progress) {
@@ -49,19 +53,37 @@ impl Simulation {
                 if let Some(why) = &refused {
                     self.output.note(progress, &format!("a command was refused: {why}"))?;
                 }
-                let status = if course == Course::Paused { "paused" } else { "running" };
-                self.summarize(status, Some((stage, &*run)))?;
+                self.summarize(self.paused_or_running(course), Some((stage, &*run)))?;
                 self.output.answer(id, refused)?;
             }
+            let rests = course == Course::Paused || self.handle.is_held();
+            if course == Course::Stopping || !rests {
+                break;
+            }
+            if stop() || self.handle.take_stop() {
+                return Ok(Course::Stopping);
+            }
             match course {
-                Course::Paused if stop() => return Ok(Course::Stopping),
                 Course::Paused => std::thread::sleep(PROGRESS_INTERVAL),
-                Course::On | Course::Stopping => break,
+                Course::On | Course::Stopping => self.handle.wait(PROGRESS_INTERVAL),
+            }
+            self.take_notes(progress)?;
+            if self.handle.is_held() && course == Course::On && !announced {
+                announced = true;
+                self.save(Some(&*run), progress)?;
+                self.summarize("paused", Some((stage, &*run)))?;
             }
             next = self.output.take_command(progress)?;
         }
+        if announced {
+            self.summarize(self.paused_or_running(course), Some((stage, &*run)))?;
+        }
         progress.rested(begun.elapsed());
         Ok(course)
+    }
+
+    fn paused_or_running(&self, course: Course) -> &'static str {
+        if course == Course::Paused || self.handle.is_held() { "paused" } else { "running" }
     }
 
     fn execute(
@@ -74,15 +96,18 @@ impl Simulation {
     ) -> Result<Course> {
         let step = self.clock.step;
         match (order, course) {
-            (RunCommand::Pause, Course::Paused) | (RunCommand::GoOn, Course::On | Course::Stopping) => {
+            (RunCommand::GoOn, Course::On | Course::Stopping) => {
+                self.handle.release();
                 Ok(course)
             }
+            (RunCommand::Pause, Course::Paused) => Ok(course),
             (RunCommand::Pause, _) => {
                 self.save(Some(&*run), progress)?;
                 self.output.note(progress, &format!("paused after step {step}, as told from outside"))?;
                 Ok(Course::Paused)
             }
             (RunCommand::GoOn, Course::Paused) => {
+                self.handle.release();
                 self.output.note(progress, &format!("going on after step {step}"))?;
                 Ok(Course::On)
             }

@@ -1,7 +1,7 @@
 //! Custom forces of a simulation: their columns and their state in checkpoints.
 
 use super::Simulation;
-use crate::custom_force::CustomForce;
+use crate::custom_force::{CustomForce, EnergyColumn};
 use crate::degrees_of_freedom::Momentum;
 use crate::plausibility::ExternalWork;
 use jostle_core::{Error, Result};
@@ -19,17 +19,29 @@ impl Simulation {
     /// `thermo.csv`. In a resumed run it gets the state of the checkpoint.
     ///
     /// # Errors
-    /// If the run has begun or its folder is there already, unless it was resumed and had this force before; if
-    /// there is a column of its name; if it cannot use the state of the checkpoint.
+    /// If the run has begun or its folder is there already, unless it was resumed and had this force before or the
+    /// force has no columns; if there is a column of its name; if it cannot use the state of the checkpoint.
     pub fn add_custom_force(&mut self, force: impl CustomForce + 'static) -> Result<()> {
         self.add_boxed_force(Box::new(force))
     }
 
+    /// Returns true where steps were made or the folder of the run is there: `thermo.csv` has its columns.
+    pub fn has_begun(&self) -> bool {
+        self.output.has_folder() || self.clock.step > 0
+    }
+
+    /// Names of the custom forces that a resumed run had and that have not been added again.
+    pub fn missing_forces(&self) -> impl Iterator<Item = &str> {
+        self.saved_forces.iter().map(|saved| saved.name.as_str())
+    }
+
     pub(super) fn add_boxed_force(&mut self, mut force: Box<dyn CustomForce>) -> Result<()> {
         let name = force.name().to_string();
+        let energy = force.energy_column();
+        let has_columns = energy == EnergyColumn::Present || !force.columns().is_empty();
         match self.saved_forces.iter().position(|saved| saved.name == name) {
             Some(index) => force.restore(&self.saved_forces.remove(index).state)?,
-            None if self.output.has_folder() || self.clock.step > 0 => {
+            None if self.has_begun() && has_columns => {
                 return Err(Error::input(format!("the force '{name}' comes too late: the run has begun"))
                     .hint("add forces before the folder of the run is named and before it runs"));
             }
@@ -39,7 +51,7 @@ impl Simulation {
             self.facts.degrees = self.facts.degrees.held();
             self.facts.scales.work = ExternalWork::Done;
         }
-        self.columns.add_force(&name, self.units, force.columns())?;
+        self.columns.add_force(&name, energy, self.units, force.columns())?;
         self.backend.add(force);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Data of a system that do not change in the course of a run.
 
+use crate::custom_force::EnergyColumn;
 use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::minimize::ConstraintProjection;
 use crate::plausibility::Scales;
@@ -119,9 +120,16 @@ impl Columns {
     ///
     /// # Errors
     /// If a name is empty, cannot be the name of a column, or is there already.
-    pub fn add_force(&mut self, name: &str, units: UnitSystem, columns: Vec<Quantity>) -> Result<()> {
-        let energy = Quantity { name: name.to_string(), unit: unit_name(units, Dimension::ENERGY) };
-        for Quantity { name, .. } in columns.iter().chain([&energy]) {
+    pub fn add_force(
+        &mut self,
+        name: &str,
+        energy: EnergyColumn,
+        units: UnitSystem,
+        columns: Vec<Quantity>,
+    ) -> Result<()> {
+        let column = Quantity { name: name.to_string(), unit: unit_name(units, Dimension::ENERGY) };
+        let energy = (energy == EnergyColumn::Present).then_some(column);
+        for Quantity { name, .. } in columns.iter().chain(&energy) {
             let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && c != ',' && c != '"';
             if name.is_empty() || !name.chars().all(is_plain) {
                 return Err(Error::input(format!("'{name}' cannot be the name of a column of thermo.csv"))
@@ -133,8 +141,10 @@ impl Columns {
                     .hint("give the force another name"));
             }
         }
-        self.quantities.insert(self.next_energy, energy);
-        self.next_energy += 1;
+        if let Some(energy) = energy {
+            self.quantities.insert(self.next_energy, energy);
+            self.next_energy += 1;
+        }
         self.quantities.extend(columns);
         Ok(())
     }

@@ -27,6 +27,7 @@ use crate::observe::Observer;
 use crate::positions::{unwrapped_position, wrapped_position};
 use crate::report::{StageReport, Warning};
 use crate::run_folder::{Existing, RunFolder};
+use crate::run_handle::RunHandle;
 use crate::stage::StageRun;
 use crate::thermo::{Quantity, Thermo};
 use facts::{AtomTables, Columns, SystemFacts};
@@ -81,6 +82,8 @@ pub struct Simulation {
     notes: Vec<String>,
     /// States of custom forces in the checkpoint of a resumed run that have not been added again.
     saved_forces: Vec<SavedForce>,
+    /// Holds, ends and notes of other threads.
+    handle: RunHandle,
 }
 
 /// Origin and settings of a run.
@@ -117,6 +120,11 @@ impl Simulation {
     /// Adds an observer.
     pub fn observe(&mut self, observer: impl Observer + 'static) {
         self.observers.push(Box::new(observer));
+    }
+
+    /// A handle by which other threads hold the run, let it go on and end it.
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
     }
 
     /// Adds a stage after the others.

@@ -14,7 +14,7 @@ use crate::step::{StepContext, evaluate_forces};
 use crate::summary;
 use jostle_core::backend::Timings;
 use jostle_core::{
-    AtomStorage, Backend, Error, ForceEvaluation, Molecules, RespaSchedule, Result, StepBatch,
+    AtomStorage, Backend, Error, Evaluate, ForceEvaluation, Molecules, RespaSchedule, Result, StepBatch,
 };
 use jostle_io::input::model::{Action, StageInput};
 use std::time::Instant;
@@ -50,6 +50,7 @@ impl Simulation {
         }
         self.output.restart_clock(self.backend.n_atoms());
         let outcome = self.check_stages(progress).and_then(|()| self.run_stages(progress, stop));
+        self.take_notes(progress)?;
         let status = match &outcome {
             Ok(Outcome::Finished) => "finished".to_string(),
             Ok(Outcome::Interrupted) => "interrupted".to_string(),
@@ -90,7 +91,7 @@ impl Simulation {
         self.check_observers(stage)?;
         self.check_saved_forces()?;
         let (mut run, schedule) = self.begin_stage(stage, progress)?;
-        let outcome = self.make_steps(stage, &mut run, &schedule, progress, stop);
+        let outcome = self.make_steps(stage, &mut run, schedule, progress, stop);
         if outcome.is_err() || matches!(outcome, Ok(Outcome::Interrupted)) {
             self.run = Some(run);
             return outcome;
@@ -190,7 +191,7 @@ impl Simulation {
         &mut self,
         stage: &StageInput,
         run: &mut StageRun,
-        schedule: &Schedule,
+        mut schedule: Schedule,
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
@@ -198,19 +199,24 @@ impl Simulation {
         let mut lap = Lap::begin(&*self.backend);
         let mut reported = lap.begin;
         while !run.is_over(stage, &mut *self.backend, self.facts.projection.as_ref())? {
-            self.advance(stage, run, schedule, &mut batch_size, progress)?;
+            if !schedule.has_observers(self.observations()) {
+                schedule = self.schedule(stage, run);
+            }
+            self.advance(stage, run, &schedule, &mut batch_size, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
-            let mut interrupted = stop();
+            let mut interrupted = stop() || self.handle.take_stop();
+            let mut command = None;
             if now - reported > PROGRESS_INTERVAL {
                 reported = now;
                 progress.advanced(stage_step);
-                if let Some(command) = self.output.take_command(progress)? {
-                    lap.end(run, &*self.backend);
-                    interrupted |=
-                        self.run_commands(command, stage, run, progress, stop)? == Course::Stopping;
-                    lap = Lap::begin(&*self.backend);
-                }
+                self.take_notes(progress)?;
+                command = self.output.take_command(progress)?;
+            }
+            if command.is_some() || self.handle.is_held() {
+                lap.end(run, &*self.backend);
+                interrupted |= self.run_commands(command, stage, run, progress, stop)? == Course::Stopping;
+                lap = Lap::begin(&*self.backend);
             }
             let by_the_clock = self.output.is_checkpoint_due();
             if interrupted || schedule.is_checkpoint_due(stage_step) || by_the_clock {
@@ -238,6 +244,7 @@ impl Simulation {
     ) -> Result<()> {
         let begun = Instant::now();
         let step = self.clock.step + 1;
+        self.backend.prepare(&stage.action)?;
         let context = StepContext {
             seed: self.origin.seed,
             step,
@@ -314,9 +321,19 @@ impl Simulation {
             barostat: run.barostat_every(),
             ramps: run.ramps_every(),
             stiffness: run.stiffness_every(),
-            observers: self.observers.iter().map(|o| (o.every(), o.requested())).collect(),
+            observers: self.observations().collect(),
             measures: self.measures.intervals().collect(),
         }
+    }
+
+    /// Interval of each observer, and the quantities it needs.
+    fn observations(&self) -> impl Iterator<Item = (u64, Evaluate)> {
+        self.observers.iter().map(|observer| (observer.every(), observer.requested()))
+    }
+
+    /// Gives the notes of other threads to the listener and to the log.
+    pub(super) fn take_notes(&mut self, progress: &mut dyn Progress) -> Result<()> {
+        self.handle.take_notes().iter().try_for_each(|note| self.output.note(progress, note))
     }
 
     /// Counts steps that were made.

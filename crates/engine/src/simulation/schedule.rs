@@ -56,6 +56,11 @@ pub(super) struct BatchPlan {
 }
 
 impl Schedule {
+    /// True if the observers have these intervals and needs, which may change while a stage goes on.
+    pub fn has_observers(&self, observers: impl Iterator<Item = (u64, Evaluate)>) -> bool {
+        observers.eq(self.observers.iter().copied())
+    }
+
     /// True if a row is due after so many steps.
     pub fn is_row_due(&self, stage_step: u64) -> bool {
         is_due(self.rows, stage_step)
