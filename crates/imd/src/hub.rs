@@ -1,0 +1,366 @@
+//! Clients of a run: their forces, pauses and intervals, between the threads of the clients and that of the run.
+
+use crate::outbox::{Fate, Outbox};
+use crate::protocol::{FrameData, Pull, Request, Version, encode_frame};
+use crate::scale::Scale;
+use crate::server::Permission;
+use jostle_core::arithmetic::greatest_common_divisor;
+use jostle_core::{UnitSystem, Vec3};
+use jostle_engine::RunHandle;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Facts about a run that clients depend on.
+#[derive(Debug, Clone)]
+pub(crate) struct RunFacts {
+    pub n_atoms: u32,
+    pub units: UnitSystem,
+    /// Interval of frames where a client chooses none, in steps.
+    pub every: u64,
+    /// Number of steps of which all intervals are multiples, see `long_range_every` of the input.
+    pub period: u64,
+    /// Greatest force on an atom that a client may ask for, in units of the run.
+    pub greatest_force: f64,
+    /// Ids of virtual sites, which no force can pull, in ascending order.
+    pub sites: Vec<u32>,
+    pub permission: Permission,
+}
+
+/// Identifier of a client.
+pub(crate) type ClientId = u64;
+
+/// A client that has said "go".
+struct Client {
+    name: String,
+    version: Version,
+    outbox: Arc<Outbox>,
+    /// Interval of its frames.
+    every: u64,
+    pauses: bool,
+    /// Its forces, in units of the run.
+    pulls: Vec<(u32, Vec3)>,
+    /// Step of its last frame.
+    sent: Option<u64>,
+    left_out: u64,
+    /// Refusals it has been told of in the log, so that a log does not fill with them.
+    refused: bool,
+}
+
+/// Clients of a run.
+pub(crate) struct Hub {
+    pub facts: RunFacts,
+    handle: RunHandle,
+    clients: Mutex<BTreeMap<ClientId, Client>>,
+    arrived: Condvar,
+    next: AtomicU64,
+    /// Greatest common divisor of all intervals; 0 without clients.
+    interval: AtomicU64,
+    /// Number that changes with the forces.
+    pulls_changed: AtomicU64,
+    /// Set while a client pauses the run.
+    paused: AtomicBool,
+    closing: AtomicBool,
+}
+
+impl Hub {
+    pub fn new(facts: RunFacts, handle: RunHandle) -> Self {
+        Hub {
+            facts,
+            handle,
+            clients: Mutex::default(),
+            arrived: Condvar::new(),
+            next: AtomicU64::new(0),
+            interval: AtomicU64::new(0),
+            pulls_changed: AtomicU64::new(0),
+            paused: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<ClientId, Client>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of clients.
+    pub fn n_clients(&self) -> usize {
+        self.clients().len()
+    }
+
+    /// Interval at which a client of all needs a frame, in steps; 0 without clients.
+    pub fn interval(&self) -> u64 {
+        self.interval.load(Ordering::Relaxed)
+    }
+
+    /// Number that changes with the forces.
+    pub fn pulls_changed(&self) -> u64 {
+        self.pulls_changed.load(Ordering::Acquire)
+    }
+
+    /// Sum of the forces of all clients on each atom that is pulled.
+    pub fn pulls(&self) -> BTreeMap<u32, Vec3> {
+        let mut sums: BTreeMap<u32, Vec3> = BTreeMap::new();
+        for (atom, force) in self.clients().values().flat_map(|client| &client.pulls) {
+            let sum = sums.entry(*atom).or_default();
+            (0..3).for_each(|k| sum[k] += force[k]);
+        }
+        sums
+    }
+
+    /// Returns true once the server ends.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Leaves a message in the log of the run.
+    pub fn note(&self, message: String) {
+        self.handle.note(message);
+    }
+
+    /// Adds a client that has said "go".
+    pub fn join(&self, name: String, version: Version, outbox: Arc<Outbox>) -> ClientId {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.note(format!("{name} is connected, {version} of the protocol"));
+        let mut clients = self.clients();
+        clients.insert(
+            id,
+            Client {
+                name,
+                version,
+                outbox,
+                every: self.facts.every,
+                pauses: false,
+                pulls: Vec::new(),
+                sent: None,
+                left_out: 0,
+                refused: false,
+            },
+        );
+        self.settle(&clients);
+        self.arrived.notify_all();
+        id
+    }
+
+    /// Removes a client, its forces and its pause.
+    pub fn leave(&self, id: ClientId, why: &str) {
+        let mut clients = self.clients();
+        let Some(client) = clients.remove(&id) else { return };
+        client.outbox.close();
+        if !client.pulls.is_empty() {
+            self.pulls_changed.fetch_add(1, Ordering::Release);
+        }
+        self.settle(&clients);
+        drop(clients);
+        let left_out = match client.left_out {
+            0 => String::new(),
+            n => format!("; it was too slow for {n} frames"),
+        };
+        self.note(format!("{} {why}{left_out}", client.name));
+    }
+
+    /// Applies intervals and pauses of all clients.
+    fn settle(&self, clients: &BTreeMap<ClientId, Client>) {
+        let interval = clients.values().map(|client| client.every).fold(0, greatest_common_divisor);
+        self.interval.store(interval, Ordering::Relaxed);
+        let pauses = clients.values().any(|client| client.pauses);
+        match (self.paused.swap(pauses, Ordering::Relaxed), pauses) {
+            (false, true) => self.handle.hold(),
+            (true, false) => self.handle.release(),
+            // A run that others let go on is not held again by each request.
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    /// Carries out a request, other than to disconnect.
+    pub fn carry_out(&self, id: ClientId, request: Request) {
+        let mut clients = self.clients();
+        let Some(client) = clients.get_mut(&id) else { return };
+        let watches = self.facts.permission == Permission::Watch;
+        let refusal = match request {
+            Request::Pull(_) | Request::Pause | Request::Resume | Request::Kill if watches => {
+                Some("it may only watch".to_string())
+            }
+            Request::Pull(pulls) => match self.accept(client.version, &pulls) {
+                Ok(accepted) => {
+                    client.pulls = accepted;
+                    self.pulls_changed.fetch_add(1, Ordering::Release);
+                    None
+                }
+                Err(why) => Some(why),
+            },
+            Request::Pause => {
+                client.pauses = client.version == Version::Three || !client.pauses;
+                None
+            }
+            Request::Resume => {
+                client.pauses = false;
+                None
+            }
+            Request::Rate(every) => {
+                let period = self.facts.period;
+                client.every = every.map_or(self.facts.every, |every| every.div_ceil(period) * period);
+                None
+            }
+            Request::Kill => {
+                self.note(format!("{} ends the run", client.name));
+                self.handle.stop();
+                None
+            }
+            // Waiting for clients is decided by those who began the run.
+            Request::Wait | Request::Go | Request::Disconnect => None,
+        };
+        if let Some(why) = refusal.filter(|_| !std::mem::replace(&mut client.refused, true)) {
+            self.note(format!("requests of {} are ignored: {why}", client.name));
+        }
+        self.settle(&clients);
+    }
+
+    /// Forces in units of the run, without those that are zero, or the reason why they are refused.
+    fn accept(&self, version: Version, pulls: &[Pull]) -> Result<Vec<(u32, Vec3)>, String> {
+        let unit = Scale::new(self.facts.units, version).force();
+        let mut accepted = Vec::new();
+        for Pull { atom, force } in pulls {
+            let force = force.map(|f| f / unit);
+            let size = force.iter().map(|f| f * f).sum::<f64>().sqrt();
+            if size > self.facts.greatest_force {
+                return Err(format!(
+                    "the force on atom {atom} would move it by a tenth of its distance in a step"
+                ));
+            }
+            if self.facts.sites.binary_search(atom).is_ok() {
+                return Err(format!("atom {atom} is a virtual site; pull an atom with mass"));
+            }
+            if size > 0.0 {
+                accepted.push((*atom, force));
+            }
+        }
+        Ok(accepted)
+    }
+
+    /// Gives a frame to all clients to whom one is due; it is made once for each version of the protocol.
+    pub fn publish(&self, step: u64, mut frame: impl FnMut(Version) -> FrameData) {
+        let mut made: [Option<Arc<[u8]>>; 2] = [None, None];
+        for client in self.clients().values_mut() {
+            if client.sent.is_some_and(|sent| step < sent.saturating_add(client.every)) {
+                continue;
+            }
+            client.sent = Some(step);
+            let version = client.version;
+            let place = &mut made[usize::from(version == Version::Three)];
+            let bytes = place.get_or_insert_with(|| encode_frame(version, &frame(version)).into());
+            if client.outbox.push(bytes) == Fate::LeftOut {
+                client.left_out += 1;
+                if client.left_out == 1 {
+                    self.note(format!("{} is too slow: frames are left out for it", client.name));
+                }
+            }
+        }
+    }
+
+    /// Waits for a client to say "go", looking at `stop` ten times a second.
+    pub fn wait_for_client(&self, stop: &dyn Fn() -> bool) {
+        let mut clients = self.clients();
+        while clients.is_empty() && !stop() {
+            let waited = self.arrived.wait_timeout(clients, Duration::from_millis(100));
+            clients = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends the server: frames in queues are still written.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        self.clients().values().for_each(|client| client.outbox.close());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::Next;
+
+    fn hub(period: u64) -> Hub {
+        let facts = RunFacts {
+            n_atoms: 4,
+            units: UnitSystem::Lj,
+            every: 10,
+            period,
+            greatest_force: 100.0,
+            sites: vec![3],
+            permission: Permission::Full,
+        };
+        Hub::new(facts, RunHandle::default())
+    }
+
+    fn join(hub: &Hub, version: Version) -> (ClientId, Arc<Outbox>) {
+        let outbox = Arc::new(Outbox::default());
+        (hub.join("a client".into(), version, outbox.clone()), outbox)
+    }
+
+    /// Steps at which a client gets frames of steps 0 to 60.
+    fn steps(hub: &Hub, outboxes: &[&Outbox]) -> Vec<Vec<u64>> {
+        let mut found = vec![Vec::new(); outboxes.len()];
+        for step in (0..=60).filter(|step| step % hub.interval() == 0) {
+            hub.publish(step, |_| FrameData { step, ..FrameData::default() });
+            for (outbox, found) in outboxes.iter().zip(&mut found) {
+                while let Next::Write(_) = outbox.next(Duration::ZERO) {
+                    found.push(step);
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn each_client_has_its_own_interval() {
+        let hub = hub(2);
+        let (first, second) = (join(&hub, Version::Two), join(&hub, Version::Three));
+        hub.carry_out(first.0, Request::Rate(Some(15)));
+        assert_eq!(hub.interval(), 2, "16 and 10, which are multiples of the period");
+        assert_eq!(
+            steps(&hub, &[&first.1, &second.1]),
+            [vec![0, 16, 32, 48], vec![0, 10, 20, 30, 40, 50, 60]]
+        );
+        hub.carry_out(first.0, Request::Rate(None));
+        assert_eq!(hub.interval(), 10);
+        hub.leave(first.0, "has left");
+        hub.leave(second.0, "has left");
+        assert_eq!(hub.interval(), 0);
+    }
+
+    #[test]
+    fn forces_add_up_and_end_with_their_client() {
+        let hub = hub(1);
+        let (first, second) = (join(&hub, Version::Two).0, join(&hub, Version::Three).0);
+        let pull = |atom, x| Request::Pull(vec![Pull { atom, force: [x, 0.0, 0.0] }]);
+        let before = hub.pulls_changed();
+        hub.carry_out(first, pull(1, 2.0));
+        hub.carry_out(second, pull(1, 3.0));
+        assert_eq!(hub.pulls(), BTreeMap::from([(1, [5.0, 0.0, 0.0])]));
+        assert_ne!(hub.pulls_changed(), before);
+        // A refused request leaves the forces as they were.
+        hub.carry_out(second, pull(0, 1e6));
+        hub.carry_out(second, pull(3, 1.0));
+        hub.leave(first, "is gone");
+        assert_eq!(hub.pulls(), BTreeMap::from([(1, [3.0, 0.0, 0.0])]));
+        hub.carry_out(second, Request::Pull(Vec::new()));
+        assert!(hub.pulls().is_empty());
+    }
+
+    #[test]
+    fn a_run_is_held_while_a_client_pauses_it() {
+        let hub = hub(1);
+        let (first, second) = (join(&hub, Version::Two).0, join(&hub, Version::Three).0);
+        let held = |id, request| {
+            hub.carry_out(id, request);
+            hub.paused.load(Ordering::Relaxed)
+        };
+        assert!(held(first, Request::Pause));
+        assert!(held(second, Request::Pause) && held(second, Request::Pause), "the same again in version 3");
+        assert!(held(first, Request::Pause), "the end of a pause in version 2, but the other pauses");
+        assert!(!held(second, Request::Resume));
+        assert!(held(first, Request::Pause));
+        hub.leave(first, "is gone");
+        assert!(!hub.paused.load(Ordering::Relaxed), "a client that is gone pauses nothing");
+    }
+}

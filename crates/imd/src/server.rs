@@ -1,0 +1,205 @@
+//! The server: listening, accepting, and the connection to a simulation.
+
+use crate::client;
+use crate::frame::FrameSender;
+use crate::hub::{Hub, RunFacts};
+use crate::protocol::Version;
+use crate::pull::PullForce;
+use jostle_core::arithmetic::greatest_common_divisor;
+use jostle_core::{Error, Result};
+use jostle_engine::Simulation;
+use jostle_engine::model::Action;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Connections at once.
+const MOST_CONNECTIONS: usize = 32;
+/// Time between two looks for a connection.
+const ACCEPT_TICK: Duration = Duration::from_millis(20);
+/// Longest time for frames to reach their clients once a run is over.
+const CLOSING_TIME: Duration = Duration::from_secs(60);
+
+/// Rights of clients.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Permission {
+    /// Clients may pull atoms, pause and end the run.
+    #[default]
+    Full,
+    /// Clients get frames and nothing else.
+    Watch,
+}
+
+/// Settings of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerOptions {
+    /// Address to listen on.
+    pub address: IpAddr,
+    /// Port for each version of the protocol; port 0 is any free one.
+    pub ports: Vec<(Version, u16)>,
+    /// Interval of frames in steps, where a client chooses none.
+    pub every: NonZeroU64,
+    /// Rights of clients.
+    pub permission: Permission,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions {
+            address: Ipv4Addr::LOCALHOST.into(),
+            ports: Vec::new(),
+            every: NonZeroU64::MIN,
+            permission: Permission::default(),
+        }
+    }
+}
+
+/// A server that listens and has no run yet.
+pub struct Server {
+    listeners: Vec<(Version, TcpListener)>,
+    options: ServerOptions,
+}
+
+impl Server {
+    /// Listens.
+    ///
+    /// # Errors
+    /// If an address cannot be listened on.
+    pub fn open(options: ServerOptions) -> Result<Self> {
+        let listen = |(version, port): &(Version, u16)| {
+            let address = SocketAddr::new(options.address, *port);
+            let listener = TcpListener::bind(address).and_then(|listener| {
+                listener.set_nonblocking(true)?;
+                Ok(listener)
+            });
+            let listener = listener.map_err(|e| {
+                Error::device(format!("cannot listen on {address} for IMD: {e}"))
+                    .hint("choose another port; 0 takes any that is free")
+            })?;
+            Ok((*version, listener))
+        };
+        let listeners = options.ports.iter().map(listen).collect::<Result<_>>()?;
+        Ok(Server { listeners, options })
+    }
+
+    /// Addresses that are listened on.
+    pub fn addresses(&self) -> Vec<(Version, SocketAddr)> {
+        let address =
+            |(version, listener): &(Version, TcpListener)| Some((*version, listener.local_addr().ok()?));
+        self.listeners.iter().filter_map(address).collect()
+    }
+
+    /// Connects clients to a simulation, before its folder is named or after it was resumed.
+    ///
+    /// # Errors
+    /// If the simulation cannot take another force, or the system has no thread left.
+    pub fn attach(self, simulation: &mut Simulation) -> Result<Session> {
+        let facts = facts(simulation, &self.options)?;
+        let hub = Arc::new(Hub::new(facts, simulation.handle()));
+        simulation.add_custom_force(PullForce::new(
+            hub.clone(),
+            simulation.units(),
+            simulation.has_begun(),
+        ))?;
+        simulation.observe(FrameSender::new(hub.clone(), simulation));
+        let connections = Arc::new(AtomicUsize::new(0));
+        for (version, listener) in self.listeners {
+            let (hub, connections) = (hub.clone(), connections.clone());
+            let accept = move || accept(&listener, version, &hub, &connections);
+            let thread = std::thread::Builder::new().name("imd".into()).spawn(accept);
+            thread.map_err(|e| Error::device(format!("IMD has no thread: {e}")))?;
+        }
+        Ok(Session { hub, connections })
+    }
+}
+
+/// Facts about a simulation.
+fn facts(simulation: &mut Simulation, options: &ServerOptions) -> Result<RunFacts> {
+    let n_atoms = u32::try_from(simulation.backend().n_atoms()).ok().filter(|n| i32::try_from(*n).is_ok());
+    let n_atoms =
+        n_atoms.ok_or_else(|| Error::input("there are more atoms than the IMD protocol can count"))?;
+    let stages = simulation.stages();
+    let least_common_multiple = |a: u64, b: u64| a / greatest_common_divisor(a, b) * b;
+    let period = stages.iter().map(|s| s.long_range_every.max(1)).fold(1, least_common_multiple);
+    let longest = stages.iter().map(|s| match s.action {
+        Action::Dynamics { timestep, .. } => timestep,
+        Action::Minimize { .. } => 0.0,
+    });
+    let longest = longest.fold(0.0, f64::max);
+    let masses = simulation.species().iter().map(|s| s.mass).filter(|mass| *mass > 0.0);
+    let spacing = (simulation.simbox().volume() / f64::from(n_atoms.max(1))).cbrt();
+    // A force m 2 d / dt^2 moves an atom by d in one step from rest.
+    let greatest_force = masses.fold(f64::INFINITY, f64::min) * 0.2 * spacing / (longest * longest);
+    let mut sites: Vec<u32> = simulation.topology().virtual_sites.iter().map(|site| site.site).collect();
+    sites.sort_unstable();
+    Ok(RunFacts {
+        n_atoms,
+        units: simulation.units(),
+        every: options.every.get().div_ceil(period) * period,
+        period,
+        greatest_force,
+        sites,
+        permission: options.permission,
+    })
+}
+
+/// Accepts clients until the server ends; each has a thread of its own.
+fn accept(listener: &TcpListener, version: Version, hub: &Arc<Hub>, connections: &Arc<AtomicUsize>) {
+    while !hub.is_closing() {
+        // An error means that nobody is there, or that the program has as many files open as it may.
+        let Ok((stream, _)) = listener.accept() else {
+            std::thread::sleep(ACCEPT_TICK);
+            continue;
+        };
+        let place = connections.fetch_add(1, Ordering::Relaxed);
+        let leave = Leave(connections.clone());
+        if place >= MOST_CONNECTIONS || stream.set_nonblocking(false).is_err() {
+            continue;
+        }
+        let hub = hub.clone();
+        let serve = move || {
+            let _leave = leave;
+            client::serve(stream, version, &hub);
+        };
+        // Without a thread the client is dropped, and may try again.
+        let _ = std::thread::Builder::new().name("imd client".into()).spawn(serve);
+    }
+}
+
+/// Counts a connection off when it ends, however that comes.
+struct Leave(Arc<AtomicUsize>);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Clients of a simulation.
+pub struct Session {
+    hub: Arc<Hub>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Session {
+    /// Number of clients that have said "go".
+    pub fn n_clients(&self) -> usize {
+        self.hub.n_clients()
+    }
+
+    /// Waits for a first client; looks at `stop` ten times a second.
+    pub fn wait_for_client(&self, stop: &dyn Fn() -> bool) {
+        self.hub.wait_for_client(stop);
+    }
+
+    /// Ends all connections; clients that read get the frames that are in their queues, for a minute at most.
+    pub fn close(self) {
+        self.hub.close();
+        let begun = Instant::now();
+        while self.connections.load(Ordering::Relaxed) > 0 && begun.elapsed() < CLOSING_TIME {
+            std::thread::sleep(ACCEPT_TICK);
+        }
+    }
+}

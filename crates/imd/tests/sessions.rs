@@ -1,0 +1,266 @@
+//! Clients of versions 2 and 3 beside a run: they watch, pull, pause and end it, and those that misbehave disturb
+//! neither the run nor each other.
+
+use jostle_core::{Backend, Precision, Result, Settings, Species, System, UnitSystem};
+use jostle_cuda::driver::Device;
+use jostle_engine::model::{
+    DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
+};
+use jostle_engine::{Mixture, Outcome, Progress, Simulation, SimulationBuilder, Thermo, assign_velocities};
+use jostle_fixtures::imd_client::{ImdClient, ImdFrame, packet};
+use jostle_imd::{Permission, Server, ServerOptions, Session, Version};
+use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU64;
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
+
+const TIMESTEP: f64 = 0.004;
+
+/// Argon in reduced units with the energies of a smooth potential.
+fn argon(atoms: usize) -> SimulationBuilder {
+    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+    let (extent, density) = (LatticeExtent::Atoms(atoms), DensityInput::Number(0.8));
+    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
+    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 5).unwrap();
+    assign_velocities(&mut system, 1.0, Distribution::Maxwell, 5);
+    let smooth = Truncation::ForceShifted;
+    let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
+    Simulation::builder(UnitSystem::Lj, system)
+        .force(PairTerm::uniform(PairKind::LennardJones, smooth, &[1.0, 1.0], 2.5))
+        .device(DeviceInput::Cpu)
+        .settings(settings)
+}
+
+fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
+    jostle_cuda::open(Device::emulated()?, system, forces, settings)
+}
+
+/// Listener that collects rows and messages.
+#[derive(Default)]
+struct Log {
+    rows: Vec<Thermo>,
+    notes: Vec<String>,
+}
+
+impl Progress for Log {
+    fn measured(&mut self, thermo: &Thermo) {
+        self.rows.push(thermo.clone());
+    }
+
+    fn note(&mut self, message: &str) {
+        self.notes.push(message.to_string());
+    }
+}
+
+/// Server options for one version, with frames every so many steps.
+fn options(version: Version, every: u64) -> ServerOptions {
+    let every = NonZeroU64::new(every).unwrap();
+    ServerOptions { ports: vec![(version, 0)], every, ..ServerOptions::default() }
+}
+
+/// Runs a simulation from the moment at which so many clients are there.
+fn run(mut simulation: Simulation, server: Server, clients: usize) -> (Simulation, Outcome, Log) {
+    let session = server.attach(&mut simulation).unwrap();
+    while session.n_clients() < clients {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    go(simulation, session)
+}
+
+fn go(mut simulation: Simulation, session: Session) -> (Simulation, Outcome, Log) {
+    let mut log = Log::default();
+    let outcome = simulation.run_with(&mut log, &|| false).unwrap();
+    session.close();
+    (simulation, outcome, log)
+}
+
+/// A client in a thread of its own.
+fn client<T: Send + 'static>(
+    address: SocketAddr,
+    act: impl FnOnce(&mut ImdClient) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    spawn(move || act(&mut ImdClient::connect(address).unwrap()))
+}
+
+/// All frames until the server closes the connection.
+fn all_frames(client: &mut ImdClient) -> Vec<ImdFrame> {
+    std::iter::from_fn(|| client.frame().ok()).collect()
+}
+
+/// Opens a server for each version.
+fn open(options: ServerOptions) -> (Server, Vec<SocketAddr>) {
+    let server = Server::open(options).unwrap();
+    let addresses = server.addresses().into_iter().map(|(_, address)| address).collect();
+    (server, addresses)
+}
+
+#[test]
+fn frames_are_the_atoms_of_the_run() {
+    let simulation =
+        argon(108).stage(StageInput::dynamics("sample", 60, TIMESTEP).thermo(20)).build().unwrap();
+    let (server, addresses) = open(ServerOptions {
+        ports: vec![(Version::Two, 0), (Version::Three, 0)],
+        ..options(Version::Three, 20)
+    });
+    let second = client(addresses[0], all_frames);
+    let third = client(addresses[1], |client| (client.flags.clone(), all_frames(client)));
+    let (mut simulation, outcome, log) = run(simulation, server, 2);
+    assert_eq!(outcome, Outcome::Finished);
+    let (flags, frames) = third.join().unwrap();
+    let seconds = second.join().unwrap();
+    assert_eq!(seconds.last().unwrap().positions, frames.last().unwrap().positions);
+    assert_eq!(flags, [1; 7]);
+    let last = frames.last().unwrap();
+    assert_eq!(last.step, 60);
+    assert_eq!(last.times[0], TIMESTEP);
+    assert!((last.times[1] - 60.0 * TIMESTEP).abs() < 1e-12);
+    let floats =
+        |vectors: Vec<[f64; 3]>| -> Vec<f32> { vectors.iter().flatten().map(|x| *x as f32).collect() };
+    assert_eq!(last.positions, floats(simulation.positions().unwrap()));
+    assert_eq!(last.velocities, floats(simulation.velocities().unwrap()));
+    assert_eq!(last.forces, floats(simulation.forces().unwrap()));
+    let edges: Vec<f32> = simulation.simbox().edges().as_flattened().iter().map(|x| *x as f32).collect();
+    assert_eq!(last.edges, edges);
+    let row = log.rows.last().unwrap();
+    let expected = [row.temperature, row.total, row.potential, row.potential].map(|x| x as f32);
+    assert_eq!(last.energies[..4], expected, "one pair force has all the potential energy");
+}
+
+/// A client that pulls an atom through a liquid as a person with VMD does: it pauses, gives a force, goes on, lets
+/// go, and ends the run. The work is the energy that the system gains.
+fn pull_an_atom(builder: SimulationBuilder, tolerance: f64) {
+    let simulation =
+        builder.stage(StageInput::dynamics("pull", 1_000_000, TIMESTEP).thermo(5)).build().unwrap();
+    let (server, addresses) = open(options(Version::Two, 5));
+    let person = client(addresses[0], |client| {
+        assert_eq!(client.version, 2);
+        let first = client.frame().unwrap();
+        client.send(packet::PAUSE, 0).unwrap();
+        client.pull(&[(7, [25.0, 0.0, 0.0])]).unwrap();
+        client.send(packet::PAUSE, 0).unwrap();
+        (0..12).for_each(|_| drop(client.frame().unwrap()));
+        client.pull(&[]).unwrap();
+        (0..4).for_each(|_| drop(client.frame().unwrap()));
+        client.send(packet::KILL, 0).unwrap();
+        (first, all_frames(client))
+    });
+    let (_, outcome, log) = run(simulation, server, 1);
+    assert_eq!(outcome, Outcome::Interrupted, "the client ended it");
+    person.join().unwrap();
+    let work = |row: &Thermo| row.custom[0].unwrap();
+    let (first, last) = (&log.rows[0], log.rows.last().unwrap());
+    assert_eq!(work(first), 0.0);
+    let (done, gained) = (work(last), last.total - first.total);
+    assert!(done > 5.0, "the atom was pulled: {done}");
+    assert!((gained - done).abs() < tolerance * done, "work {done}, energy gained {gained}");
+    let conserved = last.conserved.unwrap() - first.conserved.unwrap();
+    assert!((conserved - (gained - done)).abs() < 1e-9 * last.total.abs(), "{conserved}");
+    let [.., before, end] = log.rows.as_slice() else { panic!("rows") };
+    assert_eq!(work(before), work(end), "no work after the atom was let go");
+    assert!(log.notes.iter().any(|note| note.contains("ends the run")), "{:?}", log.notes);
+}
+
+#[test]
+fn the_work_of_a_pull_is_the_energy_gained() {
+    pull_an_atom(argon(256), 0.02);
+}
+
+#[test]
+fn pulls_act_on_a_gpu_as_well() {
+    let settings = Settings { precision: Precision::Double, ..Settings::default() };
+    pull_an_atom(argon(256).settings(settings).open_with(emulated), 0.02);
+}
+
+#[test]
+fn a_run_with_clients_that_misbehave_is_that_without_clients() {
+    let stage = || {
+        let bussi = ThermostatInput::bussi(1.0, 0.1);
+        StageInput::dynamics("sample", 400, TIMESTEP).thermostat(bussi).thermo(50)
+    };
+    let mut alone = argon(108).stage(stage()).build().unwrap();
+    alone.run().unwrap();
+    let (server, addresses) = open(options(Version::Three, 10));
+    let address = addresses[0];
+    let mut simulation = argon(108).stage(stage()).build().unwrap();
+    let session = server.attach(&mut simulation).unwrap();
+    let connect = || ImdClient::connect(address).unwrap();
+    let silent = TcpStream::connect(address).unwrap();
+    let never_reads = connect();
+    // Each is disconnected for what it sends; the end of its stream says so.
+    let ended = |act: &dyn Fn(&mut ImdClient) -> io::Result<()>| {
+        let mut client = connect();
+        act(&mut client).unwrap();
+        assert!(client.frame().is_err());
+    };
+    ended(&|client| client.send_bytes(&[0xff; 8]));
+    ended(&|client| client.send(packet::FORCES, i32::MAX));
+    ended(&|client| client.send(packet::FORCES, -1));
+    ended(&|client| client.pull(&[(108, [1.0; 3])]));
+    ended(&|client| client.pull(&[(3, [f32::NAN, 0.0, 0.0])]));
+    ended(&|client| {
+        client.pull(&[(3, [1e30, 0.0, 0.0])])?;
+        client.send(packet::DISCONNECT, 0)
+    });
+    // A client that dies while it pauses the run.
+    connect().send(packet::PAUSE, 0).unwrap();
+    let honest = client(address, move |client| {
+        all_frames(client);
+        drop((silent, never_reads));
+    });
+    while session.n_clients() < 2 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (mut simulation, outcome, log) = go(simulation, session);
+    assert_eq!(outcome, Outcome::Finished);
+    assert_eq!(simulation.positions().unwrap(), alone.positions().unwrap(), "bit for bit");
+    honest.join().unwrap();
+    for reason in
+        ["no packet of type", "which the run does not have", "atom 108", "not finite", "are ignored"]
+    {
+        assert!(log.notes.iter().any(|note| note.contains(reason)), "no '{reason}' in {:?}", log.notes);
+    }
+}
+
+#[test]
+fn twenty_clients_get_all_frames() {
+    let simulation = argon(108).stage(StageInput::dynamics("sample", 300, TIMESTEP)).build().unwrap();
+    let (server, addresses) = open(options(Version::Three, 10));
+    let watchers: Vec<_> = (0..20).map(|_| client(addresses[0], all_frames)).collect();
+    let (_, outcome, _) = run(simulation, server, 20);
+    assert_eq!(outcome, Outcome::Finished);
+    for watcher in watchers {
+        let steps: Vec<i64> = watcher.join().unwrap().iter().map(|frame| frame.step).collect();
+        assert_eq!(steps, (0..=30).map(|k| 10 * k).collect::<Vec<i64>>());
+    }
+}
+
+#[test]
+fn clients_that_may_only_watch_change_nothing() {
+    let stage = || StageInput::dynamics("sample", 200, TIMESTEP).thermo(50);
+    let mut alone = argon(108).stage(stage()).build().unwrap();
+    alone.run().unwrap();
+    let simulation = argon(108).stage(stage()).build().unwrap();
+    let (server, addresses) =
+        open(ServerOptions { permission: Permission::Watch, ..options(Version::Three, 10) });
+    let watcher = client(addresses[0], |client| {
+        client.pull(&[(7, [5.0, 0.0, 0.0])]).unwrap();
+        client.send(packet::PAUSE, 0).unwrap();
+        client.send(packet::KILL, 0).unwrap();
+        all_frames(client)
+    });
+    let (mut simulation, outcome, _) = run(simulation, server, 1);
+    assert_eq!(outcome, Outcome::Finished);
+    assert_eq!(simulation.positions().unwrap(), alone.positions().unwrap());
+    assert_eq!(watcher.join().unwrap().last().unwrap().step, 200);
+}
+
+#[test]
+fn a_port_in_use_is_refused_with_its_number() {
+    let (_server, addresses) = open(options(Version::Two, 1));
+    let again =
+        ServerOptions { ports: vec![(Version::Two, addresses[0].port())], ..ServerOptions::default() };
+    let error = Server::open(again).err().unwrap();
+    assert!(error.to_string().contains(&addresses[0].to_string()), "{error}");
+}
