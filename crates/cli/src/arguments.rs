@@ -1,13 +1,15 @@
 //! The command line, as types.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use clap_complete::Shell;
 use jostle_analysis::{Kind, Observable, kinds};
 use jostle_core::{Algorithm, Precision, UnitSystem};
 use jostle_engine::model::{DeviceInput, TrajectoryFormat};
 use jostle_io::input::NamedChoice;
 use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -39,7 +41,8 @@ pub enum Command {
         jostle run argon.toml\n  \
         jostle run argon.toml --output /scratch/argon --threads 8\n  \
         jostle run argon.toml --steps 1000       try it: no stage takes more than 1000 steps\n  \
-        sed s/94.4/120/ argon.toml | jostle run - --output hot\n\n\
+        sed s/94.4/120/ argon.toml | jostle run - --output hot\n  \
+        jostle run argon.toml --imd 8888 --imd-wait   in VMD: imd connect localhost 8888\n\n\
         Ctrl-C finishes the step, writes a checkpoint and says how to go on.")]
     Run(RunOptions),
 
@@ -163,6 +166,8 @@ pub struct RunOptions {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
+    pub imd: ImdOptions,
+    #[command(flatten)]
     pub warnings: WarningsOptions,
     #[command(flatten)]
     pub compute: ComputeOptions,
@@ -177,9 +182,36 @@ pub struct ResumeOptions {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
+    pub imd: ImdOptions,
+    #[command(flatten)]
     pub warnings: WarningsOptions,
     #[command(flatten)]
     pub compute: ComputeOptions,
+}
+
+/// Options of interactive molecular dynamics.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Interactive molecular dynamics")]
+#[command(group = ArgGroup::new("imd_ports").multiple(true).args(["imd", "imd_v3"]))]
+pub struct ImdOptions {
+    /// Serve VMD and other clients of IMD version 2 on a port of this machine: they watch, pull and pause
+    #[arg(long, value_name = "PORT")]
+    pub imd: Option<u16>,
+    /// Serve clients of IMD version 3, such as MDAnalysis: times, box, velocities and forces as well
+    #[arg(long, value_name = "PORT")]
+    pub imd_v3: Option<u16>,
+    /// Steps between two frames; a client may choose another number
+    #[arg(long, value_name = "N", default_value = "100", requires = "imd_ports")]
+    pub imd_every: NonZeroU64,
+    /// Begin when the first client is connected
+    #[arg(long, requires = "imd_ports")]
+    pub imd_wait: bool,
+    /// Clients may watch, but not pull, pause or end the run
+    #[arg(long, requires = "imd_ports")]
+    pub imd_watch: bool,
+    /// Listen on another address than 127.0.0.1; IMD has no password, so whoever reaches it is a client
+    #[arg(long, value_name = "ADDRESS", requires = "imd_ports")]
+    pub imd_listen: Option<IpAddr>,
 }
 
 /// Options of what may find a run doubtful.

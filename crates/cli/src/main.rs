@@ -23,6 +23,7 @@ mod energy;
 mod error_report;
 mod example;
 mod excerpt;
+mod imd;
 mod input_file;
 mod interrupt;
 #[cfg(unix)]

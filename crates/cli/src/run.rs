@@ -4,6 +4,7 @@ use crate::arguments::{ComputeOptions, ResumeOptions, RunOptions, WarningsOption
 use crate::compiling;
 use crate::console::Console;
 use crate::dashboard::Dashboard;
+use crate::imd;
 use crate::input_file;
 use crate::interrupt;
 use crate::numbers::{duration, grouped};
@@ -11,6 +12,7 @@ use jostle_core::{Error, Result};
 use jostle_engine::model::Strictness;
 use jostle_engine::summary::findings;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
+use jostle_imd::Session;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -48,7 +50,8 @@ pub fn run(options: &RunOptions) -> Result<ExitCode> {
     let mut simulation = Simulation::from_input(&input, &overrides)?;
     let folder = options.output.clone().unwrap_or_else(|| default_folder(&input));
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
-    let controls = Controls::open(&simulation, options.tui)?;
+    let mut controls = Controls::open(&simulation, options.tui)?;
+    controls.imd = imd::serve(&options.imd, &mut simulation)?;
     // Last of all that can be refused: this removes the results of an earlier run.
     simulation.write_to(&folder, existing)?;
     if !input.title.is_empty() {
@@ -64,12 +67,13 @@ pub fn run(options: &RunOptions) -> Result<ExitCode> {
 pub fn resume(options: &ResumeOptions) -> Result<ExitCode> {
     let strictness = options.warnings.strictness();
     let overrides = Overrides { strictness, ..options.compute.overrides() };
-    let simulation = Simulation::resume(&options.folder, &overrides)?;
+    let mut simulation = Simulation::resume(&options.folder, &overrides)?;
     if simulation.is_finished() {
         say!("the run in {} is finished; there is nothing left to do", options.folder.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let controls = Controls::open(&simulation, options.tui)?;
+    let mut controls = Controls::open(&simulation, options.tui)?;
+    controls.imd = imd::serve(&options.imd, &mut simulation)?;
     say!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
     go(simulation, &options.folder, controls)
 }
@@ -78,31 +82,41 @@ pub fn resume(options: &ResumeOptions) -> Result<ExitCode> {
 struct Controls {
     stop: Arc<AtomicBool>,
     dashboard: Option<Dashboard>,
+    /// Clients that watch and pull.
+    imd: Option<(Session, imd::Begin)>,
 }
 
 impl Controls {
     fn open(simulation: &Simulation, tui: bool) -> Result<Self> {
         let stop = interrupt::listen()?;
         let dashboard = tui.then(|| Dashboard::open(simulation.units(), stop.clone())).transpose()?;
-        Ok(Controls { stop, dashboard })
+        Ok(Controls { stop, dashboard, imd: None })
     }
 }
 
 /// Runs what is left of a simulation, talking on stderr.
 fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Result<ExitCode> {
     compiling::done();
-    let Controls { stop, dashboard } = controls;
+    let Controls { stop, dashboard, imd } = controls;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
     say!("{} atoms on {device}", grouped(atoms as u64));
     if let Some(missed) = simulation.missed_device() {
         say!("{missed}");
     }
     say!("");
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    if let Some((session, imd::Begin::WithFirstClient)) = &imd {
+        say!("waiting for a first IMD client");
+        session.wait_for_client(&is_stopped);
+    }
     let units = simulation.units();
     let mut console = Console::new(units, atoms, simulation.stages(), dashboard);
     let begun = Instant::now();
-    let outcome = simulation.run_with(&mut console, &|| stop.load(Ordering::Relaxed));
+    let outcome = simulation.run_with(&mut console, &is_stopped);
     console.end();
+    if let Some((session, _)) = imd {
+        session.close();
+    }
     match outcome? {
         Outcome::Finished => {
             if let Some(last) = simulation.reports().last() {

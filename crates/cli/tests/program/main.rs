@@ -6,6 +6,7 @@ mod documents;
 mod failures;
 mod far_right;
 mod hostile;
+mod imd;
 mod jostle;
 mod runs;
 mod trajectories;
