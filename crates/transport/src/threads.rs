@@ -1,0 +1,131 @@
+//! Ranks as threads of one process, for tests and for a look at a run of several ranks without MPI.
+
+use crate::{Communicator, Incoming, Outgoing, Transport};
+use jostle_core::{Error, Result};
+use std::any::Any;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// First failure of a rank: its number and the reason.
+type Failure = Arc<Mutex<Option<(usize, Error)>>>;
+
+/// A rank that is a thread.
+struct ThreadRank {
+    rank: usize,
+    /// Channels to the other ranks.
+    to: Vec<Sender<Vec<u8>>>,
+    /// Channels from the other ranks.
+    from: Vec<Receiver<Vec<u8>>>,
+    failure: Failure,
+}
+
+impl ThreadRank {
+    /// Failure of another rank, or its silent end.
+    fn lost(&self, other: usize) -> Error {
+        match &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some((rank, reason)) if *rank != self.rank => {
+                Error::simulation(format!("rank {rank} failed: {}", reason.message()))
+            }
+            _ => Error::simulation(format!("rank {other} has ended before the others")),
+        }
+    }
+}
+
+impl Transport for ThreadRank {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.to.len()
+    }
+
+    fn describe(&self) -> String {
+        "threads of one process".into()
+    }
+
+    fn exchange(&mut self, outgoing: &[Outgoing], incoming: &mut [Incoming]) -> Result<()> {
+        for Outgoing { to, bytes } in outgoing {
+            self.to[*to].send(bytes.to_vec()).map_err(|_| self.lost(*to))?;
+        }
+        for Incoming { from, bytes } in incoming {
+            let message = self.from[*from].recv().map_err(|_| self.lost(*from))?;
+            if message.len() != bytes.len() {
+                return Err(Error::simulation(format!(
+                    "rank {} expected {} bytes of rank {from} and got {}: this is a bug in Jostle",
+                    self.rank,
+                    bytes.len(),
+                    message.len()
+                )));
+            }
+            bytes.copy_from_slice(&message);
+        }
+        Ok(())
+    }
+
+    fn abort(&mut self, reason: &Error) {
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert_with(|| (self.rank, reason.clone()));
+        // Without its channels, others hear of it at their next exchange.
+        (self.to, self.from) = (Vec::new(), Vec::new());
+    }
+}
+
+impl Drop for ThreadRank {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.abort(&Error::simulation("a panic, which is a bug in Jostle"));
+        }
+    }
+}
+
+/// The communicators of `n` ranks, to be given to as many threads.
+pub fn communicators(n: usize) -> Vec<Communicator> {
+    let n = n.max(1);
+    let failure = Failure::default();
+    let mut senders: Vec<Vec<_>> = (0..n).map(|_| Vec::new()).collect();
+    let mut receivers: Vec<Vec<_>> = (0..n).map(|_| Vec::new()).collect();
+    for senders in &mut senders {
+        for receivers in &mut receivers {
+            let (sender, receiver) = channel();
+            senders.push(sender);
+            receivers.push(receiver);
+        }
+    }
+    let ranks = senders.into_iter().zip(receivers).enumerate();
+    let ranks = ranks.map(|(rank, (to, from))| ThreadRank { rank, to, from, failure: failure.clone() });
+    ranks.map(|rank| Communicator::new(Box::new(rank))).collect()
+}
+
+/// Runs `body` on `n` ranks, each a thread; results in the order of ranks.
+///
+/// # Errors
+/// Error of the rank that failed first.
+pub fn run<R: Send>(n: usize, body: impl Fn(&Communicator) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let on_rank = |communicator: Communicator| {
+        let result = body(&communicator);
+        if let Err(error) = &result {
+            communicator.abort(error);
+        }
+        result
+    };
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = communicators(n).into_iter().map(|c| scope.spawn(|| on_rank(c))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| Err(panicked(&panic))))
+            .collect()
+    });
+    // An error that is only the echo of another rank's comes second.
+    let is_echo = |error: &Error| error.message().starts_with("rank ");
+    let own = results.iter().find_map(|r| r.as_ref().err().filter(|e| !is_echo(e)).cloned());
+    own.map_or_else(|| results.into_iter().collect(), Err)
+}
+
+fn panicked(panic: &Box<dyn Any + Send>) -> Error {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+    Error::simulation(format!("a panic, which is a bug in Jostle: {text}"))
+}
