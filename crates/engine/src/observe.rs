@@ -48,6 +48,7 @@ pub struct Context<'a> {
     pub(crate) units: UnitSystem,
     pub(crate) species: &'a [Species],
     pub(crate) thermo: Option<&'a Thermo>,
+    pub(crate) paused: &'a mut bool,
 }
 
 impl Context<'_> {
@@ -92,5 +93,11 @@ impl Context<'_> {
     /// If the device failed.
     pub fn state(&mut self) -> Result<&State> {
         self.backend.state()
+    }
+
+    /// Pauses the run after this step: the call that runs it returns [`Outcome::Paused`](crate::Outcome::Paused), and
+    /// another one goes on.
+    pub fn pause(&mut self) {
+        *self.paused = true;
     }
 }

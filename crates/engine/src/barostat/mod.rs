@@ -13,7 +13,7 @@ use crate::ramp::Springs;
 use crate::step::StepContext;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Backend, Error, Molecules, Result, System, Thermostat};
+use jostle_core::{Backend, Error, Molecules, Result, SimBox, Thermostat};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::{Forces, PairKind, PairTerm, Potential, Truncation};
 use martyna_tobias_klein::MartynaTobiasKlein;
@@ -122,12 +122,13 @@ pub(crate) fn pressure_of_jumps(forces: &Forces, counts: &[usize]) -> f64 {
     2.0 * std::f64::consts::PI / 3.0 * sum
 }
 
-/// Refuses a barostat that makes no sense for a stage or a system.
+/// Refuses a barostat that makes no sense for a stage or a system, of which `molecules` counts the molecules.
 pub(crate) fn check_barostat(
     stage: &StageInput,
-    system: &System,
-    forces: &Forces,
+    simbox: &SimBox,
+    momentum: Momentum,
     springs: &Springs,
+    molecules: impl Fn() -> usize,
 ) -> Result<()> {
     let Some(barostat) = &stage.barostat else { return Ok(()) };
     let Action::Dynamics { timestep, thermostat, .. } = &stage.action else {
@@ -141,11 +142,11 @@ pub(crate) fn check_barostat(
         return Err(Error::input("a box that is deformed cannot follow a pressure as well")
             .hint("leave out deform or the barostat"));
     }
-    if system.simbox.periodic() != [true; 3] {
+    if simbox.periodic() != [true; 3] {
         return Err(Error::input("a box that is open along an axis has no pressure")
             .hint("leave out the barostat, or make all axes periodic"));
     }
-    if forces.have_fields_or_walls() || system.has_driven() {
+    if momentum == Momentum::Thermal {
         return Err(Error::input(
             "fields, walls and driven atoms stay where they are, so a barostat cannot act on them",
         )
@@ -191,7 +192,7 @@ pub(crate) fn check_barostat(
                     "choose a temperature above zero, or barostat = { kind = \"cell-rescaling\", ... }",
                 ));
             }
-            if Molecules::new(&system.topology, &system.species, &system.state).count() < 2 {
+            if molecules() < 2 {
                 return Err(Error::input("a single molecule cannot be moved away from others")
                     .hint("leave out the barostat"));
             }
@@ -205,7 +206,7 @@ mod tests {
     use super::molecular::{centers_virial, resize};
     use super::*;
     use jostle_core::thermostat::Langevin;
-    use jostle_core::{Evaluate, Precision, Settings, Species, Topology, UnitSystem, WaterShape};
+    use jostle_core::{Evaluate, Precision, Settings, Species, System, Topology, UnitSystem, WaterShape};
     use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
     use jostle_potentials::electrostatics::Method;
     use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};

@@ -1,9 +1,9 @@
 //! Construction of simulations from systems, inputs and checkpoints.
 
+use super::batch_size::BatchSize;
 use super::facts::{AtomTables, Columns, SystemFacts};
 use super::output::Output;
-use super::{Origin, Overrides, Simulation};
-use crate::barostat::check_barostat;
+use super::{Origin, Overrides, Readiness, Simulation};
 use crate::build::{check_atoms, check_reciprocal_memory, forces_from_input, system_from_input};
 use crate::checkpoint::{Checkpoint, InputText};
 use crate::clock::Clock;
@@ -14,7 +14,6 @@ use crate::observe::Observer;
 use crate::ramp::Springs;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::run_handle::RunHandle;
-use crate::stage::{check_constraints, check_stage};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
@@ -328,17 +327,17 @@ impl SimulationBuilder {
     fn open(self) -> Result<Simulation> {
         let SimulationBuilder { units, system, forces, stages, settings, custom_forces, .. } = self;
         check_system(&system, &forces, &settings)?;
-        let springs = Springs::new(&forces.restraints);
+        check_masses(&system)?;
+        let facts = SystemFacts::new(&system, &forces)?;
         for stage in &stages {
-            check_stage_of_system(stage, &system, &forces, &springs)
+            facts
+                .check_stage(stage, &system.simbox, (&system.topology, &system.species, &system.state))
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
-        check_masses(&system)?;
-        check_driven(&system, &stages)?;
         let columns = Columns::new(units, &system, &forces, &self.reported);
-        let facts = SystemFacts::new(&system, &forces)?;
         let tables = AtomTables::new(&system);
-        let notes = notes_about_tables(&forces).chain(notes_about_restraints(&springs, &stages)).collect();
+        let notes =
+            notes_about_tables(&forces).chain(notes_about_restraints(&facts.springs, &stages)).collect();
         let (atoms, threads) = (system.state.len(), settings.threads);
         let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
         let Opened { backend, missed } = (self.open)(system, forces, settings)?;
@@ -361,10 +360,15 @@ impl SimulationBuilder {
             output: Output::none(atoms),
             clock: Clock::default(),
             run: None,
+            readiness: Readiness::Stale,
+            batch_size: BatchSize::new(),
+            paused: false,
+            evaluated: None,
             molecules: Molecules::default(),
             measures: Measures::default(),
             thermo: None,
             reports: Vec::new(),
+            results: Vec::new(),
             early_warnings: Vec::new(),
             notes,
             saved_forces: Vec::new(),
@@ -388,20 +392,6 @@ fn check_system(system: &System, forces: &Forces, settings: &Settings) -> Result
     check_skin(settings, &system.simbox, forces)
 }
 
-/// Refuses a stage that does not fit the system or its forces.
-fn check_stage_of_system(
-    stage: &StageInput,
-    system: &System,
-    forces: &Forces,
-    springs: &Springs,
-) -> Result<()> {
-    springs.check(stage)?;
-    check_stage(stage, &system.simbox)?;
-    stage.check_long_range(forces.has_reciprocal_sum())?;
-    check_constraints(stage, &system.topology)?;
-    check_barostat(stage, system, forces, springs)
-}
-
 /// Refuses masses that are negative or not finite. Virtual sites have no mass; the device refuses other atoms
 /// without.
 fn check_masses(system: &System) -> Result<()> {
@@ -409,18 +399,6 @@ fn check_masses(system: &System) -> Result<()> {
         Some(s) => Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass))),
         None => Ok(()),
     }
-}
-
-/// Refuses minimisations of systems with atoms that are driven at a velocity.
-fn check_driven(system: &System, stages: &[StageInput]) -> Result<()> {
-    let moves = |index: &usize| system.driven(*index).is_some_and(|v| v != [0.0; 3]);
-    let Some(index) = (0..system.state.len()).find(moves) else { return Ok(()) };
-    if !stages.iter().any(|stage| matches!(stage.action, Action::Minimize { .. })) {
-        return Ok(());
-    }
-    let name = system.names.describe(system.state.id[index]);
-    Err(Error::input(format!("{name} cannot be driven while energy is minimised"))
-        .hint("minimise with frozen atoms, in a run of its own"))
 }
 
 /// Notes about tabulated forces: the distance at which each table begins.

@@ -53,6 +53,7 @@ impl Simulation {
         }
         self.columns.add_force(&name, energy, self.units, force.columns())?;
         self.backend.add(force);
+        self.disturb();
         Ok(())
     }
 

@@ -1,15 +1,19 @@
 //! Data of a system that do not change in the course of a run.
 
+use crate::barostat::check_barostat;
 use crate::custom_force::EnergyColumn;
 use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::minimize::ConstraintProjection;
 use crate::plausibility::Scales;
 use crate::ramp::Springs;
+use crate::stage::{check_constraints, check_stage};
 use crate::thermo::{BEFORE_ENERGIES, Quantity, Reported, quantities};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
-    Dimension, Error, Group, Names, Result, SimBox, Species, System, Topology, UnitSystem, Vec3,
+    Dimension, Error, Group, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem,
+    Vec3,
 };
+use jostle_io::input::model::{Action, StageInput};
 use jostle_potentials::{Embedded, Forces};
 
 /// Species, bonds, names and groups of the atoms, by id; checkpoints store them.
@@ -59,6 +63,17 @@ pub(super) struct SystemFacts {
     pub projection: Option<ConstraintProjection>,
     /// Length and time scales for plausibility checks.
     pub scales: Scales,
+    /// Reciprocal-space sum of charges or dispersion.
+    reciprocal: ReciprocalSum,
+    /// An atom that is driven at a velocity, for messages.
+    driven: Option<String>,
+}
+
+/// Presence of a reciprocal-space sum among the forces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReciprocalSum {
+    Present,
+    Absent,
 }
 
 impl SystemFacts {
@@ -78,8 +93,43 @@ impl SystemFacts {
             springs: Springs::new(&forces.restraints),
             projection: ConstraintProjection::new(system)?,
             scales: Scales::new(system, forces),
+            reciprocal: if forces.has_reciprocal_sum() {
+                ReciprocalSum::Present
+            } else {
+                ReciprocalSum::Absent
+            },
+            driven: driven_atom(system),
         })
     }
+
+    /// Refuses a stage that does not fit the system or its forces.
+    pub fn check_stage(
+        &self,
+        stage: &StageInput,
+        simbox: &SimBox,
+        (topology, species, state): (&Topology, &[Species], &State),
+    ) -> Result<()> {
+        self.springs.check(stage)?;
+        check_stage(stage, simbox)?;
+        stage.check_long_range(self.reciprocal == ReciprocalSum::Present)?;
+        check_constraints(stage, topology)?;
+        let molecules = || Molecules::new(topology, species, state).count();
+        check_barostat(stage, simbox, self.degrees.momentum, &self.springs, molecules)?;
+        match (&stage.action, &self.driven) {
+            (Action::Minimize { .. }, Some(name)) => {
+                Err(Error::input(format!("{name} cannot be driven while energy is minimised"))
+                    .hint("minimise with frozen atoms, in a run of its own"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An atom that is driven at a velocity other than zero, for messages.
+fn driven_atom(system: &System) -> Option<String> {
+    let moves = |index: &usize| system.driven(*index).is_some_and(|v| v != [0.0; 3]);
+    let index = (0..system.state.len()).find(moves)?;
+    Some(system.names.describe(system.state.id[index]))
 }
 
 /// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.

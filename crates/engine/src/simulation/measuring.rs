@@ -117,6 +117,7 @@ impl Simulation {
             units: self.units,
             species: &self.tables.species,
             thermo: self.thermo.as_ref(),
+            paused: &mut self.paused,
         };
         for observer in &mut self.observers {
             if is_due(observer.every(), stage_step) {

@@ -1,10 +1,12 @@
 //! Simulations: stages that run one after another.
 
+mod advance;
 mod batch_size;
 mod builder;
 mod checkpoint_clock;
 mod checkpoints;
 mod commands;
+mod configuration;
 mod custom_forces;
 mod facts;
 mod measuring;
@@ -15,7 +17,9 @@ mod schedule;
 mod summary;
 mod trajectory;
 
+pub use advance::Extent;
 pub use builder::SimulationBuilder;
+pub use configuration::Evaluated;
 pub(crate) use custom_forces::SavedForce;
 pub use run::Outcome;
 
@@ -24,15 +28,16 @@ use crate::clock::Clock;
 use crate::custom_force::DeviceWithForces;
 use crate::measure::Measures;
 use crate::observe::Observer;
-use crate::positions::{unwrapped_position, wrapped_position};
 use crate::report::{StageReport, Warning};
 use crate::run_folder::{Existing, RunFolder};
 use crate::run_handle::RunHandle;
 use crate::stage::StageRun;
 use crate::thermo::{Quantity, Thermo};
+use batch_size::BatchSize;
 use facts::{AtomTables, Columns, SystemFacts};
+use jostle_analysis::Record;
 use jostle_core::{
-    AtomStorage, Backend, DeviceReport, Molecules, Result, SimBox, Species, State, Topology, UnitSystem, Vec3,
+    AtomStorage, Backend, DeviceReport, Molecules, Names, Result, SimBox, Species, Topology, UnitSystem,
 };
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, StageInput, Strictness};
@@ -68,6 +73,12 @@ pub struct Simulation {
     clock: Clock,
     /// The stage under way.
     run: Option<StageRun>,
+    readiness: Readiness,
+    batch_size: BatchSize,
+    /// Wish of an observer to pause the run.
+    paused: bool,
+    /// Quantities of the present configuration, if they have been evaluated on request.
+    evaluated: Option<Evaluated>,
     /// Molecules, which a barostat moves; empty before the first stage with a barostat.
     molecules: Molecules,
     /// Measures of the stage under way.
@@ -76,6 +87,8 @@ pub struct Simulation {
     thermo: Option<Thermo>,
     /// Reports of the stages that are finished.
     reports: Vec<StageReport>,
+    /// Results of the measures of the stages that have finished since the simulation was made.
+    results: Vec<(String, Record)>,
     /// Warnings about stages before their first step, with the index of the stage.
     early_warnings: Vec<(usize, Warning)>,
     /// Messages for the listener of the next run.
@@ -84,6 +97,15 @@ pub struct Simulation {
     saved_forces: Vec<SavedForce>,
     /// Holds, ends and notes of other threads.
     handle: RunHandle,
+}
+
+/// State of the device between two calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Readiness {
+    /// Forces, neighbour list and restraints are those with which the next step of the stage under way begins.
+    Ready,
+    /// They must be evaluated before the next step.
+    Stale,
 }
 
 /// Origin and settings of a run.
@@ -177,6 +199,19 @@ impl Simulation {
         &self.reports
     }
 
+    /// Results of measures, with the beginning of the names of their files: of the stages that have finished since
+    /// the simulation was made or resumed, and of the one under way, as far as something is known.
+    pub fn results(&self) -> Vec<(String, Record)> {
+        let present = self.measures.records(self.units).into_iter();
+        let present = present.filter_map(|(name, record)| Some((name, record.ok()?)));
+        self.results.iter().cloned().chain(present).collect()
+    }
+
+    /// Path and text of the input; `None` for a simulation built by a program.
+    pub fn input(&self) -> Option<(&Path, &str)> {
+        self.origin.source.as_ref().map(|source| (source.path.as_path(), source.text.as_str()))
+    }
+
     /// The names and units of [`Thermo::values`].
     pub fn quantities(&self) -> &[Quantity] {
         &self.columns.quantities
@@ -189,7 +224,49 @@ impl Simulation {
 
     /// The device, for its description, its timings and facts about its neighbour lists.
     pub fn backend(&mut self) -> &mut dyn Backend {
+        self.disturb();
         &mut *self.backend
+    }
+
+    /// Description of the device, for people.
+    pub fn device(&self) -> String {
+        self.backend.describe()
+    }
+
+    /// Number of atoms.
+    pub fn n_atoms(&self) -> usize {
+        self.backend.n_atoms()
+    }
+
+    /// The title of the run.
+    pub fn title(&self) -> &str {
+        &self.origin.title
+    }
+
+    /// Names of atoms and residues.
+    pub fn names(&self) -> &Names {
+        &self.tables.names
+    }
+
+    /// Charge of each atom, by id.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn charges(&mut self) -> Result<Vec<f64>> {
+        if !self.tables.charges.is_empty() {
+            return Ok(self.tables.charges.clone());
+        }
+        let species = self.species_by_id()?;
+        Ok(species.into_iter().map(|s| self.tables.species[usize::from(s)].charge).collect())
+    }
+
+    /// Species of each atom, as an index into [`Simulation::species`], by id.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn species_by_id(&mut self) -> Result<Vec<u16>> {
+        let state = self.backend.state()?;
+        Ok(state.index_by_id().into_iter().map(|index| state.species[index]).collect())
     }
 
     /// Reason why the device is the CPU, where a GPU was looked for and not found.
@@ -200,53 +277,6 @@ impl Simulation {
     /// The box.
     pub fn simbox(&self) -> &SimBox {
         self.backend.simbox()
-    }
-
-    /// Positions in the box, by id.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn positions(&mut self) -> Result<Vec<Vec3>> {
-        let simbox = *self.backend.simbox();
-        self.by_id(|state, index| wrapped_position(&simbox, state, index))
-    }
-
-    /// Unwrapped positions, of atoms that have never been wrapped into the box, by id.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn unwrapped_positions(&mut self) -> Result<Vec<Vec3>> {
-        let simbox = *self.backend.simbox();
-        self.by_id(|state, index| unwrapped_position(&simbox, state, index))
-    }
-
-    /// Velocities, by id.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn velocities(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, index| state.velocity[index])
-    }
-
-    /// Angular velocities of grains, by id; all zero without grains.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn angular_velocities(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, index| state.angular_velocity.get(index).copied().unwrap_or_default())
-    }
-
-    /// Forces of the last evaluation, by id; all zero before the first step.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn forces(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, index| state.force[index])
-    }
-
-    fn by_id(&mut self, value: impl Fn(&State, usize) -> Vec3) -> Result<Vec<Vec3>> {
-        let state = self.backend.state()?;
-        Ok(state.index_by_id().into_iter().map(|index| value(state, index)).collect())
     }
 }
 

@@ -31,6 +31,11 @@ impl Output {
         self.saved = saved;
     }
 
+    /// Writes to no folder any more.
+    pub fn close(&mut self) {
+        self.folder = None;
+    }
+
     /// Restarts the clock of checkpoints, for a run of so many atoms.
     pub fn restart_clock(&mut self, atoms: usize) {
         self.clock = CheckpointClock::start(atoms);

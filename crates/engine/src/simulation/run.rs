@@ -1,10 +1,9 @@
 //! Running of the stages, step by step or in batches.
 
-use super::Simulation;
-use super::batch_size::BatchSize;
 use super::commands::{Course, PROGRESS_INTERVAL};
 use super::measuring::stage_timestep;
 use super::schedule::{RowData, Schedule};
+use super::{Extent, Readiness, Simulation};
 use crate::clock::Clock;
 use crate::measure::Measures;
 use crate::progress::{Progress, StageStart};
@@ -22,9 +21,24 @@ use std::time::Instant;
 /// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// All stages are finished.
+    /// All that was asked for is done: all stages, or the steps of [`Simulation::advance`].
     Finished,
     /// The run was stopped on request; running again continues it.
+    Interrupted,
+    /// An observer has paused the run, see [`Context::pause`](crate::Context::pause); running again continues it.
+    Paused,
+}
+
+/// Outcome of a part of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StageOutcome {
+    /// The stage is over and has ended.
+    Finished,
+    /// The steps asked for are made.
+    UnderWay,
+    /// An observer has paused the run.
+    Paused,
+    /// The run was stopped on request.
     Interrupted,
 }
 
@@ -45,59 +59,33 @@ impl Simulation {
     /// # Errors
     /// As for [`Simulation::run`].
     pub fn run_with(&mut self, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<Outcome> {
-        for note in std::mem::take(&mut self.notes) {
-            self.output.note(progress, &note)?;
-        }
         self.output.restart_clock(self.backend.n_atoms());
-        let outcome = self.check_stages(progress).and_then(|()| self.run_stages(progress, stop));
-        self.take_notes(progress)?;
-        let status = match &outcome {
-            Ok(Outcome::Finished) => "finished".to_string(),
-            Ok(Outcome::Interrupted) => "interrupted".to_string(),
-            Err(error) => format!("failed: {error}"),
-        };
-        if let (Err(_), Some(step)) = (&outcome, self.output.last_checkpoint()) {
-            progress.note(&format!("the last checkpoint is that of step {step}"));
-        }
-        let written = match (self.stage_under_way(), self.run.take()) {
-            (Some(stage), Some(run)) => {
-                let written = self.summarize(&status, Some((&stage, &run)));
-                self.run = Some(run);
-                written
-            }
-            _ => self.summarize(&status, None),
-        };
-        // The error of the run takes precedence over an error of writing about it.
-        outcome.and_then(|outcome| written.map(|()| outcome))
+        self.advance_with(&mut Extent::All, progress, stop)
     }
 
-    fn run_stages(&mut self, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<Outcome> {
-        while let Some(stage) = self.stages.get(self.clock.stage).cloned() {
-            let outcome = self.run_stage(&stage, progress, stop);
-            let in_stage = |e: Error| e.context(format!("stage '{}'", stage.name));
-            if outcome.map_err(in_stage)? == Outcome::Interrupted {
-                return Ok(Outcome::Interrupted);
-            }
-        }
-        Ok(Outcome::Finished)
-    }
-
-    fn run_stage(
+    /// Makes at most `most` steps of the stage that is next or under way, and ends it where it is over before
+    /// that.
+    pub(super) fn run_stage(
         &mut self,
         stage: &StageInput,
+        most: u64,
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Outcome> {
-        self.check_observers(stage)?;
-        self.check_saved_forces()?;
-        let (mut run, schedule) = self.begin_stage(stage, progress)?;
-        let outcome = self.make_steps(stage, &mut run, schedule, progress, stop);
-        if outcome.is_err() || matches!(outcome, Ok(Outcome::Interrupted)) {
-            self.run = Some(run);
-            return outcome;
+    ) -> Result<StageOutcome> {
+        let in_stage = |e: Error| e.context(format!("stage '{}'", stage.name));
+        self.check_observers(stage).map_err(in_stage)?;
+        self.check_saved_forces().map_err(in_stage)?;
+        let (mut run, schedule) = self.begin_stage(stage, progress).map_err(in_stage)?;
+        let outcome = self.make_steps(stage, &mut run, schedule, most, progress, stop);
+        self.evaluated = None;
+        if let Ok(StageOutcome::Finished) = outcome {
+            self.readiness = Readiness::Stale;
+            self.end_stage(stage, &run, progress).map_err(in_stage)?;
+            return Ok(StageOutcome::Finished);
         }
-        self.end_stage(stage, &run, progress)?;
-        Ok(Outcome::Finished)
+        self.readiness = if outcome.is_ok() { Readiness::Ready } else { Readiness::Stale };
+        self.run = Some(run);
+        outcome.map_err(in_stage)
     }
 
     /// Refuses observers at steps at which long-range forces do not act.
@@ -120,6 +108,11 @@ impl Simulation {
         progress: &mut dyn Progress,
     ) -> Result<(StageRun, Schedule)> {
         let begun = self.run.is_some();
+        if let Some(run) = self.run.take_if(|_| self.readiness == Readiness::Ready) {
+            progress.stage_begins(&self.describe(stage, &run));
+            let schedule = self.schedule(stage, &run);
+            return Ok((run, schedule));
+        }
         let facts = &self.facts;
         let (mut run, note) = match self.run.take() {
             Some(run) => (run, None),
@@ -170,6 +163,7 @@ impl Simulation {
         for note in self.write_measures()? {
             self.output.note(progress, &note)?;
         }
+        self.results = self.results();
         self.measures = Measures::default();
         progress.stage_ends(&report);
         self.output.log(&summary::headline(&report))?;
@@ -186,23 +180,33 @@ impl Simulation {
         self.refuse_if_strict(&warnings)
     }
 
-    /// Makes the steps that are left of a stage.
+    /// Makes the steps that are left of a stage, but at most `most`.
     fn make_steps(
         &mut self,
         stage: &StageInput,
         run: &mut StageRun,
         mut schedule: Schedule,
+        most: u64,
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Outcome> {
-        let mut batch_size = BatchSize::new();
+    ) -> Result<StageOutcome> {
+        let first = run.stage_step;
         let mut lap = Lap::begin(&*self.backend);
         let mut reported = lap.begin;
-        while !run.is_over(stage, &mut *self.backend, self.facts.projection.as_ref())? {
+        loop {
+            let left = most - (run.stage_step - first);
+            if std::mem::take(&mut self.paused) || left == 0 {
+                lap.end(run, &*self.backend);
+                return Ok(if left == 0 { StageOutcome::UnderWay } else { StageOutcome::Paused });
+            }
+            if run.is_over(stage, &mut *self.backend, self.facts.projection.as_ref())? {
+                lap.end(run, &*self.backend);
+                return Ok(StageOutcome::Finished);
+            }
             if !schedule.has_observers(self.observations()) {
                 schedule = self.schedule(stage, run);
             }
-            self.advance(stage, run, &schedule, &mut batch_size, progress)?;
+            self.make_batch(stage, run, &schedule, left, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
             let mut interrupted = stop() || self.handle.take_stop();
@@ -226,20 +230,19 @@ impl Simulation {
                 run.time.output += now.elapsed().as_secs_f64();
             }
             if interrupted {
-                return Ok(Outcome::Interrupted);
+                return Ok(StageOutcome::Interrupted);
             }
         }
-        lap.end(run, &*self.backend);
-        Ok(Outcome::Finished)
     }
 
-    /// Makes the next step or, where the device can, the next batch, and the output that is due then.
-    fn advance(
+    /// Makes the next step or, where the device can, the next batch of at most `most` steps, and the output that
+    /// is due then.
+    fn make_batch(
         &mut self,
         stage: &StageInput,
         run: &mut StageRun,
         schedule: &Schedule,
-        batch_size: &mut BatchSize,
+        most: u64,
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let begun = Instant::now();
@@ -253,11 +256,11 @@ impl Simulation {
         };
         run.change_surroundings(stage, &mut *self.backend, &self.molecules, &context)
             .map_err(|e| e.context(format!("step {step}")))?;
-        let batch = self.next_batch(stage, run, schedule, *batch_size);
+        let batch = self.next_batch(stage, run, schedule, most.min(self.batch_size.steps));
         if let Some(samples) = run.advance_batch(&mut *self.backend, &batch)? {
             let now = Instant::now();
             let analysis = run.time.analysis;
-            batch_size.adapt(batch.steps, (now - begun).as_secs_f64());
+            self.batch_size.adapt(batch.steps, (now - begun).as_secs_f64());
             for sample in &samples {
                 self.count(stage, run, batch.sample_every);
                 if schedule.is_output_due(run.stage_step) {
@@ -288,14 +291,8 @@ impl Simulation {
         Ok(())
     }
 
-    fn next_batch(
-        &self,
-        stage: &StageInput,
-        run: &StageRun,
-        schedule: &Schedule,
-        batch_size: BatchSize,
-    ) -> StepBatch {
-        let plan = schedule.next_batch(run.stage_step, batch_size.steps);
+    fn next_batch(&self, stage: &StageInput, run: &StageRun, schedule: &Schedule, most: u64) -> StepBatch {
+        let plan = schedule.next_batch(run.stage_step, most);
         StepBatch {
             first_step: self.clock.step + 1,
             steps: plan.steps,

@@ -1,6 +1,7 @@
 //! Whole simulations, on the CPU and, where a test says so, on the emulated GPU. All tests are one program,
 //! which is linked once and whose tests of all files run side by side.
 
+mod advance;
 mod blow_up;
 mod chains;
 mod conservation;

@@ -94,6 +94,12 @@ impl StageInput {
         Some([first, self.final_temperature.unwrap_or(first)])
     }
 
+    /// True if a temperature or a stiffness changes in the course of the stage.
+    pub fn has_ramps(&self) -> bool {
+        self.final_temperature.is_some()
+            || self.restraints.iter().flatten().any(|[first, last]| first != last)
+    }
+
     /// The stage with restraints of this stiffness, at its beginning and at its end.
     pub fn restrain(mut self, stiffness: impl Into<Vec<[f64; 2]>>) -> Self {
         self.restraints = Some(stiffness.into());

@@ -1,0 +1,199 @@
+//! Running part of a run, call by call, and stages that are added between two calls.
+
+use super::Simulation;
+use super::run::{Outcome, StageOutcome};
+use crate::checkpoint::InputText;
+use crate::progress::Progress;
+use jostle_core::{AtomStorage, Error, Result};
+use jostle_io::Input;
+use jostle_io::input::model::{Action, StageInput};
+
+/// Extent of a call that runs part of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All stages.
+    All,
+    /// The stages up to the one with this index, and that one, too.
+    Through(usize),
+    /// So many more steps of dynamics. A minimisation on the way runs to its end; the last stage is lengthened
+    /// where it would end before, and stays open.
+    Steps(u64),
+}
+
+impl Simulation {
+    /// Makes so many more steps of dynamics, see [`Extent::Steps`]. Any number of calls gives the same path as one
+    /// call with the sum of the steps; nothing is written but what stages write.
+    ///
+    /// # Errors
+    /// As for [`Simulation::run`], and if all stages are finished.
+    pub fn advance(&mut self, steps: u64) -> Result<Outcome> {
+        self.advance_with(&mut Extent::Steps(steps), &mut (), &|| false)
+    }
+
+    /// Runs part of a run, reporting to `progress` and calling `stop` as [`Simulation::run_with`] does; `extent` is
+    /// left as what remains. After steps neither summary nor checkpoint is written, see
+    /// [`Simulation::save_checkpoint`].
+    ///
+    /// # Errors
+    /// As for [`Simulation::advance`].
+    pub fn advance_with(
+        &mut self,
+        extent: &mut Extent,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Outcome> {
+        for note in std::mem::take(&mut self.notes) {
+            self.output.note(progress, &note)?;
+        }
+        let outcome = self.run_extent(extent, progress, stop);
+        self.take_notes(progress)?;
+        let status = match (&outcome, &extent) {
+            (Ok(Outcome::Paused), _) | (Ok(Outcome::Finished), Extent::Steps(_)) => return outcome,
+            (Ok(Outcome::Finished), _) if self.is_finished() => "finished".to_string(),
+            (Ok(_), _) => "interrupted".to_string(),
+            (Err(error), _) => format!("failed: {error}"),
+        };
+        if let (Err(_), Some(step)) = (&outcome, self.output.last_checkpoint()) {
+            progress.note(&format!("the last checkpoint is that of step {step}"));
+        }
+        let written = self.summarize_present(&status);
+        // The error of the run takes precedence over an error of writing about it.
+        outcome.and_then(|outcome| written.map(|()| outcome))
+    }
+
+    fn run_extent(
+        &mut self,
+        extent: &mut Extent,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Outcome> {
+        if self.run.is_none() || *extent == Extent::All {
+            self.check_stages(progress)?;
+        }
+        while !self.is_reached(extent)? {
+            let Some(stage) = self.stages.get(self.clock.stage).cloned() else { break };
+            let (before, is_dynamics) = (self.clock.step, matches!(stage.action, Action::Dynamics { .. }));
+            let most = match *extent {
+                Extent::Steps(left) if is_dynamics => left,
+                _ => u64::MAX,
+            };
+            let outcome = self.run_stage(&stage, most, progress, stop);
+            if let Extent::Steps(left) = extent
+                && is_dynamics
+            {
+                *left -= self.clock.step - before;
+            }
+            match outcome? {
+                StageOutcome::Finished | StageOutcome::UnderWay => {}
+                StageOutcome::Paused => return Ok(Outcome::Paused),
+                StageOutcome::Interrupted => return Ok(Outcome::Interrupted),
+            }
+        }
+        Ok(Outcome::Finished)
+    }
+
+    /// Writes the summary, with the stage under way, if there is one.
+    fn summarize_present(&mut self, status: &str) -> Result<()> {
+        let (stage, run) = (self.stage_under_way(), self.run.take());
+        let written = self.summarize(status, stage.as_ref().zip(run.as_ref()));
+        self.run = run;
+        written
+    }
+
+    /// Returns true where nothing remains of an extent; lengthens the last stage for what remains.
+    fn is_reached(&mut self, extent: &Extent) -> Result<bool> {
+        match *extent {
+            Extent::All => Ok(self.is_finished()),
+            Extent::Through(last) => Ok(self.is_finished() || self.clock.stage > last),
+            Extent::Steps(0) => Ok(true),
+            Extent::Steps(left) => self.lengthen(left).map(|()| false),
+        }
+    }
+
+    /// Gives the last stage as many steps as are asked for, unless something changes in the course of it: such a
+    /// stage ends.
+    fn lengthen(&mut self, left: u64) -> Result<()> {
+        if self.is_finished() {
+            return Err(Error::input("all stages are finished").hint("add a stage"));
+        }
+        let done = self.run.as_ref().map_or(0, |run| run.stage_step);
+        let is_last = self.clock.stage + 1 == self.stages.len();
+        if let Some(stage) = self.stages.last_mut().filter(|stage| is_last && !stage.has_ramps())
+            && let Action::Dynamics { steps, .. } = &mut stage.action
+        {
+            // A stage ends where long-range forces act.
+            let needed = done.saturating_add(left).checked_next_multiple_of(stage.long_range_every.max(1));
+            *steps = (*steps).max(needed.unwrap_or(u64::MAX));
+        }
+        Ok(())
+    }
+
+    /// Index of the stage under way or next; the number of stages at the end of the run.
+    pub fn stage_index(&self) -> usize {
+        self.clock.stage
+    }
+
+    /// Number of steps made of the stage under way; `None` between two stages.
+    pub fn stage_step(&self) -> Option<u64> {
+        self.run.as_ref().map(|run| run.stage_step)
+    }
+
+    /// Index of a stage that would come next: after the one under way, before those to come.
+    pub fn next_stage_index(&self) -> usize {
+        self.clock.stage + usize::from(self.run.is_some())
+    }
+
+    /// Makes the stage at [`Simulation::next_stage_index`] of `input` the next one; the other stages of `input` are
+    /// those of this run, and its text is that of the run from now on. The stage under way ends where it is.
+    ///
+    /// # Errors
+    /// If the input has no such stage or other units, or the stage does not fit the system or its forces.
+    pub fn insert_stage(&mut self, input: &Input) -> Result<()> {
+        let index = self.next_stage_index();
+        if input.units != self.units || input.stages.len() != self.stages.len() + 1 {
+            return Err(Error::input("a stage can only be added to the input of this run"));
+        }
+        let Some(located) = input.stages.get(index) else {
+            return Err(Error::input(format!("the input has no stage {}", index + 1)));
+        };
+        let stage: &StageInput = &located.value;
+        let at = |e: Error| e.at_span(&input.source.path, &input.source.text, located.span.clone());
+        let (simbox, tables) = (*self.backend.simbox(), &self.tables);
+        self.facts
+            .check_stage(stage, &simbox, (&tables.topology, &tables.species, self.backend.state()?))
+            .map_err(|e| at(e.context(format!("stage '{}'", stage.name))))?;
+        if let (Some(run), Some(stage)) = (&self.run, self.stages.get_mut(self.clock.stage)) {
+            let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
+            *steps = run.stage_step;
+        }
+        self.stages.insert(index, stage.clone());
+        if let Some(source) = &mut self.origin.source {
+            let (path, text) = (input.source.path.clone(), input.source.text.to_string());
+            *source = InputText { path, text, most_steps: source.most_steps };
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint and the summary, if there is a folder, so that the run can be resumed from here.
+    ///
+    /// # Errors
+    /// If a position or a velocity is not finite, the device failed, or a file cannot be written.
+    pub fn save_checkpoint(&mut self) -> Result<()> {
+        let status = if self.is_finished() { "finished" } else { "interrupted" };
+        let run = self.run.take();
+        let saved = self.save(run.as_ref(), &mut ());
+        self.run = run;
+        saved.and_then(|()| self.summarize_present(status))
+    }
+
+    /// Writes a checkpoint and the summary and lets go of the folder: it can be resumed then, and this simulation
+    /// writes no more files.
+    ///
+    /// # Errors
+    /// As for [`Simulation::save_checkpoint`].
+    pub fn leave_folder(&mut self) -> Result<()> {
+        self.save_checkpoint()?;
+        self.output.close();
+        Ok(())
+    }
+}

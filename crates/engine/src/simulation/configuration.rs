@@ -1,0 +1,220 @@
+//! Atoms, energies and forces between two calls, and their changes from outside.
+
+use super::{Readiness, Simulation};
+use crate::clock::Clock;
+use crate::positions::{unwrapped_position, wrapped_position};
+use crate::step::evaluate_forces;
+use crate::thermo::{AtomMotion, Thermo, ThermoInput};
+use jostle_core::{
+    AtomStorage, Error, Evaluate, ForceEvaluation, Result, SimBox, State, SubSteps, SymTensor, Vec3,
+};
+
+/// Largest number of boxes that a position may be outside of the box.
+const MOST_BOXES: f64 = 1e6;
+
+/// Quantities of the present configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluated {
+    /// Energies, temperature and pressure. With constraints the pressure is known only at steps with a row or an
+    /// observer.
+    pub thermo: Thermo,
+    /// Virial tensor, an energy; see [`jostle_core::Energies::virial`].
+    pub virial: SymTensor,
+}
+
+impl Simulation {
+    /// Positions in the box, by id.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn positions(&mut self) -> Result<Vec<Vec3>> {
+        let simbox = *self.backend.simbox();
+        self.by_id(|state, index| wrapped_position(&simbox, state, index))
+    }
+
+    /// Unwrapped positions, of atoms that have never been wrapped into the box, by id.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn unwrapped_positions(&mut self) -> Result<Vec<Vec3>> {
+        let simbox = *self.backend.simbox();
+        self.by_id(|state, index| unwrapped_position(&simbox, state, index))
+    }
+
+    /// Velocities, by id.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn velocities(&mut self) -> Result<Vec<Vec3>> {
+        self.by_id(|state, index| state.velocity[index])
+    }
+
+    /// Angular velocities of grains, by id; all zero without grains.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn angular_velocities(&mut self) -> Result<Vec<Vec3>> {
+        self.by_id(|state, index| state.angular_velocity.get(index).copied().unwrap_or_default())
+    }
+
+    /// Forces of the last evaluation, by id; all zero before the first step.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn forces(&mut self) -> Result<Vec<Vec3>> {
+        self.by_id(|state, index| state.force[index])
+    }
+
+    fn by_id(&mut self, value: impl Fn(&State, usize) -> Vec3) -> Result<Vec<Vec3>> {
+        let state = self.backend.state()?;
+        Ok(state.index_by_id().into_iter().map(|index| value(state, index)).collect())
+    }
+
+    /// Forces at the present positions, by id, evaluated where they are not known.
+    ///
+    /// # Errors
+    /// If a force is not finite, or the device failed.
+    pub fn present_forces(&mut self) -> Result<Vec<Vec3>> {
+        if self.readiness == Readiness::Stale || self.has_impulses() {
+            self.evaluate()?;
+        }
+        self.forces()
+    }
+
+    /// Energies, temperature, pressure and virial of the present configuration, evaluated where they are not
+    /// known. The path of the atoms remains the same.
+    ///
+    /// # Errors
+    /// If a force or an energy is not finite, or the device failed.
+    pub fn evaluate(&mut self) -> Result<&Evaluated> {
+        let evaluated = match self.evaluated.take() {
+            Some(evaluated) => evaluated,
+            None => self.evaluate_present()?,
+        };
+        Ok(self.evaluated.insert(evaluated))
+    }
+
+    fn evaluate_present(&mut self) -> Result<Evaluated> {
+        let Clock { step, time, .. } = self.clock;
+        let is_present = |thermo: &&Thermo| self.readiness == Readiness::Ready && thermo.step == step;
+        if let Some(thermo) = self.thermo.as_ref().filter(is_present) {
+            return Ok(Evaluated { thermo: thermo.clone(), virial: self.backend.energies().virial });
+        }
+        let constrained = !self.tables.topology.constraints.is_empty();
+        if self.readiness == Readiness::Stale {
+            if let Some(run) = &self.run {
+                run.set_restraints(&mut *self.backend)?;
+            }
+            if self.run.is_none() && constrained {
+                // Velocities along constraints are removed, as the degrees of freedom assume.
+                self.backend.constrain_velocities(None)?;
+            }
+            self.backend.update_neighbors()?;
+        }
+        self.backend.begin_step(step, time);
+        evaluate_forces(&mut *self.backend, Evaluate::ForcesAndEnergies, 1.0, None)?;
+        if self.has_impulses() {
+            self.readiness = Readiness::Stale;
+        }
+        let degrees_of_freedom = match (&self.run, self.reports.last()) {
+            (Some(run), _) => run.degrees_of_freedom,
+            (None, Some(report)) => report.degrees_of_freedom,
+            (None, None) => self.facts.degrees.count(self.facts.degrees.momentum),
+        };
+        let atoms = self.run.as_ref().map_or(AtomMotion::Moving { heat: Some(0.0) }, |run| run.atoms(None));
+        let atoms = atoms.with_work(self.backend.work());
+        let (units, mass) = (self.units, self.facts.total_mass);
+        let input = ThermoInput { units, degrees_of_freedom, atoms, step, time, mass, strain: None };
+        let thermo = input.read(&mut *self.backend)?;
+        let thermo = if constrained { thermo.without_pressure() } else { thermo };
+        let custom = self.backend.forces().flat_map(|force| force.values()).collect();
+        let thermo = Thermo { custom, ..thermo };
+        Ok(Evaluated { thermo, virial: self.backend.energies().virial })
+    }
+
+    /// Returns true where long-range forces act at some steps of the stage only.
+    fn has_impulses(&self) -> bool {
+        self.stages.get(self.clock.stage).is_some_and(|stage| stage.long_range_every > 1)
+    }
+
+    /// Moves atoms to other positions, by id. Their paths begin anew: unwrapped positions are these.
+    ///
+    /// # Errors
+    /// If there are not as many as atoms, or one is not finite or very far from the box; if there are constraints
+    /// or virtual sites; if the device failed.
+    pub fn set_positions(&mut self, positions: &[Vec3]) -> Result<()> {
+        let simbox = *self.backend.simbox();
+        let state = self.moved(&simbox, positions)?;
+        self.disturb();
+        self.backend.set_state(state)
+    }
+
+    /// Moves atoms to other positions in another box with the same periodic axes.
+    ///
+    /// # Errors
+    /// As for [`Simulation::set_positions`], and if a cut-off is more than half the smallest width of the box.
+    pub fn set_configuration(&mut self, simbox: SimBox, positions: &[Vec3]) -> Result<()> {
+        if simbox.periodic() != self.backend.simbox().periodic() {
+            return Err(Error::input("the axes along which a box is periodic cannot change"));
+        }
+        let state = self.moved(&simbox, positions)?;
+        self.disturb();
+        self.backend.set_box(simbox, state)
+    }
+
+    /// Changes the velocities, by id. Components along constraints are removed.
+    ///
+    /// # Errors
+    /// If there are not as many as atoms, or one is not finite; if the device failed.
+    pub fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        self.check_vectors("velocity", "velocities", velocities)?;
+        let ids = &self.backend.state()?.id;
+        let in_order: Vec<Vec3> = ids.iter().map(|id| velocities[*id as usize]).collect();
+        self.evaluated = None;
+        self.thermo = None;
+        self.backend.set_velocities(&in_order)?;
+        if !self.tables.topology.constraints.is_empty() {
+            self.backend.constrain_velocities(None)?;
+        }
+        Ok(())
+    }
+
+    /// The present state with other positions, by id.
+    fn moved(&mut self, simbox: &SimBox, positions: &[Vec3]) -> Result<State> {
+        let topology = &self.tables.topology;
+        if !(topology.constraints.is_empty() && topology.virtual_sites.is_empty()) {
+            return Err(Error::input("positions of atoms with constraints or virtual sites cannot be set")
+                .hint("begin another simulation with a file of these positions"));
+        }
+        self.check_vectors("position", "positions", positions)?;
+        let far = |r: &Vec3| simbox.to_fractional(*r).iter().any(|s| s.abs() > MOST_BOXES);
+        if let Some(id) = positions.iter().position(far) {
+            return Err(Error::input(format!("atom {id} would be more than a million boxes away")));
+        }
+        let mut state = self.backend.state()?.clone();
+        for index in 0..state.len() {
+            state.position[index] = positions[state.id[index] as usize];
+            state.image[index] = [0; 3];
+        }
+        Ok(state)
+    }
+
+    /// Refuses vectors that are not one for each atom, or not finite.
+    fn check_vectors(&self, one: &str, all: &str, vectors: &[Vec3]) -> Result<()> {
+        let atoms = self.backend.n_atoms();
+        if vectors.len() != atoms {
+            return Err(Error::input(format!("{} {all} for {atoms} atoms", vectors.len())));
+        }
+        match vectors.iter().position(|v| !v.iter().all(|x| x.is_finite())) {
+            Some(id) => Err(Error::input(format!("the {one} of atom {id} is {:?}", vectors[id]))),
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets what was evaluated: atoms may have changed.
+    pub(super) fn disturb(&mut self) {
+        self.readiness = Readiness::Stale;
+        self.evaluated = None;
+        self.thermo = None;
+    }
+}

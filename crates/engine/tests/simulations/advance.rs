@@ -1,0 +1,174 @@
+//! Runs made of many calls, stages added between them, and looks at atoms in between.
+
+use crate::fixtures::{Open, Rows, argon, emulated};
+use jostle_core::{Evaluate, Result, Settings, UnitSystem};
+use jostle_engine::model::{DeviceInput, StageInput, ThermostatInput};
+use jostle_engine::{Context, Existing, Extent, Observer, Outcome, Overrides, Simulation};
+use jostle_io::Input;
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::path::Path;
+
+/// A fluid with a minimisation, a stage with Langevin's thermostat and one at constant energy.
+fn fluid(open: Option<Open>) -> Simulation {
+    let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
+    let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
+    let builder = Simulation::builder(UnitSystem::Lj, argon(256, 0.8, 1.0, 4))
+        .force(lj)
+        .settings(settings)
+        .stage(StageInput::minimize("relax", 4, 1e-9, 0.01))
+        .stage(StageInput::dynamics("warm", 30, 0.004).thermostat(ThermostatInput::langevin(1.0, 0.5)))
+        .stage(StageInput::dynamics("sample", 40, 0.004).thermo(8));
+    match open {
+        Some(open) => builder.open_with(open).build().unwrap(),
+        None => builder.device(DeviceInput::Cpu).build().unwrap(),
+    }
+}
+
+/// Bits of all positions and velocities.
+fn bits(simulation: &mut Simulation) -> Vec<u64> {
+    let (r, v) = (simulation.unwrapped_positions().unwrap(), simulation.velocities().unwrap());
+    r.iter().chain(&v).flatten().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn many_calls_are_one_call() {
+    for open in [None, Some(emulated as Open)] {
+        let (mut whole, mut parts, mut stages) = (fluid(open), fluid(open), fluid(open));
+        let (mut all, mut some) = (Rows::default(), Rows::default());
+        whole.advance_with(&mut Extent::Steps(70), &mut all, &|| false).unwrap();
+        for steps in [1, 0, 7, 22, 1, 1, 38] {
+            let mut extent = Extent::Steps(steps);
+            let outcome = parts.advance_with(&mut extent, &mut some, &|| false).unwrap();
+            assert_eq!((outcome, extent), (Outcome::Finished, Extent::Steps(0)));
+            // Energies and forces between two calls leave no trace.
+            assert!(parts.evaluate().unwrap().thermo.potential < 0.0);
+            parts.present_forces().unwrap();
+        }
+        assert_eq!(bits(&mut whole), bits(&mut parts));
+        assert_eq!(all.0, some.0);
+        assert_eq!((parts.step(), parts.stage_step(), parts.reports().len()), (74, Some(40), 2));
+        stages.run().unwrap();
+        assert_eq!(bits(&mut whole), bits(&mut stages));
+        assert_eq!(whole.run().unwrap(), Outcome::Finished);
+        assert_eq!(whole.reports()[2].averages, stages.reports()[2].averages);
+        assert!(whole.advance(1).unwrap_err().message().contains("finished"));
+    }
+}
+
+#[test]
+fn the_last_stage_is_as_long_as_it_is_asked_to_be() {
+    let (mut whole, mut parts) = (fluid(None), fluid(None));
+    whole.advance(100).unwrap();
+    (0..10).for_each(|_| assert_eq!(parts.advance(10).unwrap(), Outcome::Finished));
+    assert_eq!(bits(&mut whole), bits(&mut parts));
+    assert_eq!(whole.stage_step(), Some(70));
+}
+
+/// Pauses every so many steps.
+struct Pauses(u64);
+
+impl Observer for Pauses {
+    fn every(&self) -> u64 {
+        self.0
+    }
+
+    fn requested(&self) -> Evaluate {
+        Evaluate::Forces
+    }
+
+    fn observe(&mut self, context: &mut Context) -> Result<()> {
+        context.pause();
+        Ok(())
+    }
+}
+
+#[test]
+fn observers_pause_a_run() {
+    for open in [None, Some(emulated as Open)] {
+        let (mut free, mut paused) = (fluid(open), fluid(open));
+        free.run().unwrap();
+        paused.observe(Pauses(10));
+        let mut steps = Vec::new();
+        while paused.run().unwrap() == Outcome::Paused {
+            steps.push(paused.step());
+        }
+        // The minimisation has four steps, and the start is observed, too.
+        assert_eq!(steps, [0, 14, 24, 34, 44, 54, 64, 74]);
+        assert!(paused.is_finished());
+        assert_eq!(bits(&mut free), bits(&mut paused));
+    }
+}
+
+#[test]
+fn atoms_that_are_moved_are_where_they_are_put() {
+    let mut simulation = fluid(None);
+    let (r, v) = (simulation.positions().unwrap(), simulation.velocities().unwrap());
+    simulation.advance(5).unwrap();
+    let energy = |simulation: &mut Simulation| simulation.evaluate().unwrap().thermo.potential;
+    let later = energy(&mut simulation);
+    simulation.set_positions(&r).unwrap();
+    simulation.set_velocities(&v).unwrap();
+    assert_eq!(simulation.positions().unwrap(), r);
+    assert_eq!(simulation.velocities().unwrap(), v);
+    assert!((energy(&mut simulation) - energy(&mut fluid(None))).abs() < 1e-9 * later.abs());
+    assert_ne!(energy(&mut simulation), later);
+    assert!(simulation.set_positions(&r[1..]).unwrap_err().message().contains("255 positions"));
+    let mut wrong = r.clone();
+    wrong[3][1] = f64::NAN;
+    assert!(simulation.set_positions(&wrong).unwrap_err().message().contains("atom 3"));
+    assert!(simulation.set_velocities(&wrong).unwrap_err().message().contains("atom 3"));
+    wrong[3][1] = 1e300;
+    assert!(simulation.set_positions(&wrong).unwrap_err().message().contains("atom 3"));
+    simulation.advance(5).unwrap();
+}
+
+const INPUT: &str = r#"
+units = "lj"
+[run]
+device = "cpu"
+threads = 1
+reproducible = true
+[system]
+lattice = "fcc"
+atoms = 108
+density = 0.8
+temperature = 1.0
+[species.A]
+mass = 1.0
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.0
+pairs."A-A" = { epsilon = 1.0, sigma = 1.0 }
+"#;
+
+/// The text of a stage.
+fn stage(name: &str) -> String {
+    format!("[[stage]]\nname = \"{name}\"\nsteps = 20\ntimestep = 0.004\n")
+}
+
+#[test]
+fn stages_are_added_in_the_course_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let parse = |text: &str| Input::parse(Path::new("fluid.toml"), text).unwrap();
+    let (one, three) = (stage("one"), stage("three"));
+    let mut simulation =
+        Simulation::from_input(&parse(&format!("{INPUT}{one}{three}")), &Overrides::default()).unwrap();
+    simulation.write_to(&folder.path().join("out"), Existing::Refuse).unwrap();
+    simulation.advance(7).unwrap();
+    assert_eq!(simulation.next_stage_index(), 1);
+    let cold = "[[stage]]\nname = \"two\"\nsteps = 5\ntimestep = 0.004\nthermostat = { kind = \"bussi\", temperature = -1, period = 1 }\n";
+    assert!(Input::parse(Path::new("fluid.toml"), &format!("{INPUT}{one}{cold}{three}")).is_err());
+    let longer = parse(&format!("{INPUT}{one}{}{three}", stage("two")));
+    simulation.insert_stage(&longer).unwrap();
+    assert!(simulation.insert_stage(&longer).is_err());
+    let mut extent = Extent::Through(1);
+    simulation.advance_with(&mut extent, &mut (), &|| false).unwrap();
+    assert_eq!((simulation.step(), simulation.stage_index()), (27, 2));
+    simulation.advance(3).unwrap();
+    simulation.save_checkpoint().unwrap();
+    let mut resumed = Simulation::resume(&folder.path().join("out"), &Overrides::default()).unwrap();
+    assert_eq!((resumed.step(), resumed.stage_index(), resumed.stages().len()), (30, 2, 3));
+    resumed.run().unwrap();
+    simulation.run().unwrap();
+    assert_eq!(bits(&mut resumed), bits(&mut simulation));
+}
