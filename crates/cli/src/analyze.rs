@@ -21,8 +21,16 @@ use std::path::Path;
 /// Goes through a trajectory and prints what one kind of analysis finds.
 ///
 /// # Errors
-/// If the trajectory cannot be read or does not have what is measured.
+/// As for [`analysis`].
 pub fn analyze(options: &AnalyzeOptions) -> Result<()> {
+    print(options, analysis(options, &mut |message| say!("{message}"))?)
+}
+
+/// Goes through a trajectory; returns what one kind of analysis finds. Messages go to `tell`.
+///
+/// # Errors
+/// If the trajectory cannot be read or does not have what is measured.
+pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<Record> {
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
     if kind.observable == Observable::Dipole && options.atoms.is_some() {
@@ -31,17 +39,20 @@ pub fn analyze(options: &AnalyzeOptions) -> Result<()> {
     match kind.observable {
         Observable::Positions | Observable::Velocities | Observable::Dipole => {
             let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
-            frames(&AnalyzeOptions { trajectory, ..options.clone() }, kind)
+            if trajectory != options.trajectory {
+                tell(&trajectory.display().to_string());
+            }
+            frames(&AnalyzeOptions { trajectory, ..options.clone() }, kind, tell)
         }
-        Observable::Whole => rows(options, kind),
+        Observable::Whole => rows(options, kind, tell),
     }
 }
 
-fn frames(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
+fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Result<Record> {
     let context = TrajectoryContext::of(options)?;
     let reading =
         ReadingOptions { units: options.reading.units.or(context.units()), ..options.reading.clone() };
-    let mut frames = FrameSelection::open(&options.trajectory, &reading)?;
+    let mut frames = FrameSelection::open(&options.trajectory, &reading, tell)?;
     let units = frames.reader().units();
     let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
     let mut measure = None;
@@ -91,8 +102,8 @@ fn frames(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
         );
     };
     let results = measure.results().map_err(here)?;
-    say!("{} frames, units = {units}", grouped(count));
-    print(options, Record { kind: kind.name.into(), units: units.name().into(), frames: count, results })
+    tell(&format!("{} frames, units = {units}", grouped(count)));
+    Ok(Record { kind: kind.name.into(), units: units.name().into(), frames: count, results })
 }
 
 /// The ids of the atoms that words choose in the first frame. What the atoms are called says what is
@@ -161,7 +172,7 @@ fn print(options: &AnalyzeOptions, record: Record) -> Result<()> {
 }
 
 /// Analyzes the rows of `thermo.csv` of one stage.
-fn rows(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
+fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Result<Record> {
     let folder = &options.trajectory;
     if options.atoms.is_some() {
         return Err(of_all(kind));
@@ -216,8 +227,8 @@ fn rows(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
         frames += 1;
     }
     let results = measure.results().map_err(here)?;
-    say!("{} rows of stage '{}', units = {units}", grouped(frames), stage.name);
-    print(options, Record { kind: kind.name.into(), units: units.name().into(), frames, results })
+    tell(&format!("{} rows of stage '{}', units = {units}", grouped(frames), stage.name));
+    Ok(Record { kind: kind.name.into(), units: units.name().into(), frames, results })
 }
 
 /// `diffusion coefficient all = 2.43 ± 0.05 A^2/ps`

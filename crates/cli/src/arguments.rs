@@ -283,6 +283,7 @@ pub struct AnalyzeOptions {
     /// The kind of analysis
     #[arg(value_parser = kind_name())]
     pub kind: String,
+    /// The folder of a run, or a trajectory
     #[arg(
         value_name = "RUN|FILE",
         help = format!("The folder of a run, or a trajectory: {}", TrajectoryFormat::titles("", |_| true))
@@ -303,10 +304,31 @@ pub struct AnalyzeOptions {
     /// Write all tables as CSV, and everything as JSON, to a folder
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Frames that are read
     #[command(flatten)]
     pub reading: ReadingOptions,
+    /// Format of what is printed
     #[command(flatten)]
     pub format: OutputFormat,
+}
+
+impl AnalyzeOptions {
+    /// Options of an analysis of this kind of a trajectory, or of the run of a folder, without further wishes.
+    pub fn new(kind: String, trajectory: PathBuf) -> Self {
+        let (first, every) = (0, std::num::NonZeroU64::MIN);
+        let reading = ReadingOptions { units: None, names: None, timestep: None, first, last: None, every };
+        AnalyzeOptions {
+            kind,
+            trajectory,
+            settings: Vec::new(),
+            atoms: None,
+            input: None,
+            stage: None,
+            output: None,
+            reading,
+            format: OutputFormat { json: false },
+        }
+    }
 }
 
 /// Options of `jostle plot`.

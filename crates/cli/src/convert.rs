@@ -21,7 +21,7 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     if same(&options.from, &options.to) {
         return Err(Error::input("a trajectory cannot be converted into itself"));
     }
-    let mut frames = FrameSelection::open(&options.from, &options.reading)?;
+    let mut frames = FrameSelection::open(&options.from, &options.reading, &mut |note| say!("{note}"))?;
     let Some(first) = frames.next_frame()? else {
         return Err(Error::file(&options.from, "there is no frame to convert").hint("see --first and --last"));
     };

@@ -4,7 +4,12 @@ use crate::excerpt::{Excerpt, legible};
 use jostle_core::{Error, ErrorKind};
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, SourceCode};
 use std::fmt;
-use std::process::ExitCode;
+
+/// Exit code of a command that has done its work.
+pub const SUCCESS: u8 = 0;
+
+/// Exit code of a command that has failed.
+pub const FAILURE: u8 = 1;
 
 /// An error dressed for the terminal.
 struct ErrorReport {
@@ -65,10 +70,10 @@ pub fn print(error: &Error) {
 }
 
 /// 2 where the input is to blame, 1 for everything else.
-pub fn exit_code(error: &Error) -> ExitCode {
+pub fn exit_code(error: &Error) -> u8 {
     match error.kind() {
-        ErrorKind::Input => ExitCode::from(2),
-        ErrorKind::File | ErrorKind::Simulation | ErrorKind::Device => ExitCode::FAILURE,
+        ErrorKind::Input => 2,
+        ErrorKind::File | ErrorKind::Simulation | ErrorKind::Device => FAILURE,
     }
 }
 

@@ -19,7 +19,6 @@ pub fn trajectory_at(path: &Path, stage: Option<&str>) -> Result<PathBuf> {
     let stem = |file: &PathBuf| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let mut wanted = all.iter().rev().filter(|file| stage.is_none_or(|stage| stem(file) == stage));
     if let Some(found) = wanted.next() {
-        say!("{}", found.display());
         return Ok(found.clone());
     }
     if all.is_empty() {
@@ -43,14 +42,14 @@ pub struct FrameSelection {
 }
 
 impl FrameSelection {
-    /// Opens a trajectory.
+    /// Opens a trajectory. Notes about it go to `tell`.
     ///
     /// # Errors
     /// See [`TrajectoryReader::open`].
-    pub fn open(path: &Path, options: &ReadingOptions) -> Result<Self> {
+    pub fn open(path: &Path, options: &ReadingOptions, tell: &mut dyn FnMut(&str)) -> Result<Self> {
         let open = Open { units: options.units, names: options.names.clone(), timestep: options.timestep };
         let reader = TrajectoryReader::open(path, &open)?;
-        reader.notes().iter().for_each(|note| say!("{}: {note}", path.display()));
+        reader.notes().iter().for_each(|note| tell(&format!("{}: {note}", path.display())));
         let bar = stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3}%  {eta} left");
             ProgressBar::new(reader.progress().1)

@@ -4,6 +4,7 @@ use crate::arguments::{ComputeOptions, ResumeOptions, RunOptions, WarningsOption
 use crate::compiling;
 use crate::console::Console;
 use crate::dashboard::Dashboard;
+use crate::error_report::SUCCESS;
 use crate::imd;
 use crate::input_file;
 use crate::interrupt;
@@ -14,7 +15,6 @@ use jostle_engine::summary::findings;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
 use jostle_imd::Session;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -38,7 +38,7 @@ impl WarningsOptions {
 ///
 /// # Errors
 /// If the input is wrong, the folder cannot be written, or the simulation fails.
-pub fn run(options: &RunOptions) -> Result<ExitCode> {
+pub fn run(options: &RunOptions) -> Result<u8> {
     let input = input_file::read(&options.file)?;
     if input.stages.is_empty() {
         return Err(Error::input("the input has no [[stage]], so there is nothing to run")
@@ -64,13 +64,13 @@ pub fn run(options: &RunOptions) -> Result<ExitCode> {
 ///
 /// # Errors
 /// If the folder holds no run, or the simulation fails.
-pub fn resume(options: &ResumeOptions) -> Result<ExitCode> {
+pub fn resume(options: &ResumeOptions) -> Result<u8> {
     let strictness = options.warnings.strictness();
     let overrides = Overrides { strictness, ..options.compute.overrides() };
     let mut simulation = Simulation::resume(&options.folder, &overrides)?;
     if simulation.is_finished() {
         say!("the run in {} is finished; there is nothing left to do", options.folder.display());
-        return Ok(ExitCode::SUCCESS);
+        return Ok(SUCCESS);
     }
     let mut controls = Controls::open(&simulation, options.tui)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;
@@ -95,7 +95,7 @@ impl Controls {
 }
 
 /// Runs what is left of a simulation, talking on stderr.
-fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Result<ExitCode> {
+fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Result<u8> {
     compiling::done();
     let Controls { stop, dashboard, imd } = controls;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
@@ -135,12 +135,12 @@ fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Result<E
                 1 => say!("there is a warning, see above and the report"),
                 n => say!("there are {n} warnings, see above and the report"),
             }
-            Ok(ExitCode::SUCCESS)
+            Ok(SUCCESS)
         }
-        Outcome::Interrupted => {
+        Outcome::Interrupted | Outcome::Paused => {
             say!("interrupted after step {}; a checkpoint is written", grouped(simulation.step()));
             say!("go on with: jostle resume {}", folder.display());
-            Ok(ExitCode::from(interrupt::EXIT_CODE))
+            Ok(interrupt::EXIT_CODE)
         }
     }
 }

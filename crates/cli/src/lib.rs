@@ -1,0 +1,102 @@
+//! The program `jostle` as a library, for the program itself and for the package of Python, which brings it along:
+//! thin. The work is done in `jostle-engine`; here are the command line, the talk and the error messages.
+
+/// A message on stderr. A closed stderr is no reason to stop, as it is for `eprintln!`.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+
+mod analyze;
+mod arguments;
+mod bench;
+mod check;
+mod compiling;
+mod console;
+mod control;
+mod convert;
+mod dashboard;
+mod doctor;
+mod energy;
+mod error_report;
+mod example;
+mod excerpt;
+mod imd;
+mod input_file;
+mod interrupt;
+#[cfg(unix)]
+mod keys;
+mod machine;
+mod new;
+mod numbers;
+mod output;
+mod plot;
+mod reading;
+mod report;
+mod run;
+mod schema;
+mod select;
+mod trajectory_context;
+mod view;
+
+pub use analyze::analysis;
+pub use arguments::{AnalyzeOptions, OutputFormat, ReadingOptions};
+
+use arguments::{Arguments, Command};
+use clap::{CommandFactory, Parser};
+use error_report::SUCCESS;
+use jostle_core::Result;
+use std::ffi::OsString;
+
+/// Does what a command line asks for, the name of the program first; returns the exit code.
+pub fn program(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    error_report::install_panic_hook();
+    compiling::listen();
+    let command = match Arguments::try_parse_from(arguments) {
+        Ok(Arguments { command }) => command,
+        Err(told) => {
+            // Help and version go to stdout and are no failure. A closed stream is no reason to fail.
+            let _ = told.print();
+            return u8::try_from(told.exit_code()).unwrap_or(1);
+        }
+    };
+    match obey(command) {
+        Ok(code) => code,
+        Err(error) => {
+            error_report::print(&error);
+            error_report::exit_code(&error)
+        }
+    }
+}
+
+fn obey(command: Command) -> Result<u8> {
+    match command {
+        Command::Run(options) => return run::run(&options),
+        Command::Resume(options) => return run::resume(&options),
+        Command::Energy(options) => energy::energy(&options)?,
+        Command::Check(options) => check::check(&options)?,
+        Command::Analyze(options) => analyze::analyze(&options)?,
+        Command::Plot(options) => plot::plot(&options)?,
+        Command::Report(options) => report::report(&options)?,
+        Command::View(options) => view::view(&options)?,
+        Command::Control(options) => control::control(&options)?,
+        Command::Convert(options) => convert::convert(&options)?,
+        Command::New(options) => new::new(&options)?,
+        Command::Bench(options) => bench::bench(&options)?,
+        Command::Select(options) => select::select(&options)?,
+        Command::Schema(options) => schema::schema(&options)?,
+        Command::Doctor(options) => {
+            if !doctor::doctor(&options)? {
+                return Ok(error_report::FAILURE);
+            }
+        }
+        Command::Completions(options) => {
+            let mut script = Vec::new();
+            clap_complete::generate(options.shell, &mut Arguments::command(), "jostle", &mut script);
+            output::print(&String::from_utf8_lossy(&script))?;
+        }
+    }
+    Ok(SUCCESS)
+}
