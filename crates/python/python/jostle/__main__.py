@@ -1,0 +1,14 @@
+"""The program `jostle`: `python -m jostle run argon.toml`."""
+
+import sys
+
+from ._jostle import program
+
+
+def main():
+    """Does what the command line asks for."""
+    sys.exit(program(["jostle", *sys.argv[1:]]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Analyses of trajectories and runs, the same as those of `jostle analyze`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+
+from ._errors import InputError
+from ._jostle import analysis_kinds, analyze as _analyze
+from ._simulation import Simulation
+from ._tables import Record
+
+__all__ = ["analyze"]
+
+
+def analyze(
+    kind, source, *, atoms=None, stage=None, input=None, units=None, first=0, last=None, every=1, **settings
+) -> Record:
+    """Analyses a trajectory or a run.
+
+        rdf = jostle.analyze("rdf", "argon", cutoff="12 angstrom")
+        rdf.table["r"], rdf.table["g all"]
+
+    Args:
+        kind: kind of analysis, such as "rdf", "msd" or "viscosity"; `jostle help analyze` lists them.
+        source: a trajectory file, the folder of a run, or a `Simulation` that writes to a folder.
+        atoms: words that choose atoms, such as "element O"; None: all.
+        stage: name of the stage; None: the last one.
+        input: input file that describes the atoms, for trajectories without a run.
+        units: unit system of the trajectory, where the file does not say.
+        first, last, every: frames that are taken, counted from 0.
+        settings: settings of the kind, as numbers in the units of the trajectory or as text with a unit.
+
+    Returns:
+        Record: tables and single numbers, with errors from blocks of frames.
+    """
+    if isinstance(source, Simulation):
+        folder = source.folder
+        if folder is None:
+            raise InputError(
+                "the simulation writes to no folder, so there is no trajectory",
+                "name a folder by write_to(folder), or let a stage measure: measure=[{'kind': 'rdf', 'every': 100}]",
+            )
+        source.save()
+        source = folder
+    reading = {
+        "atoms": atoms,
+        "stage": stage,
+        "input": input,
+        "units": units,
+        "first": first,
+        "last": last,
+        "every": every,
+    }
+    given = [f"{name}={_text(value)}" for name, value in settings.items() if value is not None]
+    record, notes = _analyze(kind, os.fspath(source), given, reading)
+    for note in notes:
+        logging.getLogger("jostle").info(note)
+    return Record(json.loads(record))
+
+
+def _text(value):
+    """A setting as the command line has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def _function(kind, about, settings):
+    """The function for one kind."""
+
+    def run(source, **arguments):
+        return analyze(kind, source, **arguments)
+
+    name = kind.replace("-", "_")
+    run.__name__ = run.__qualname__ = name
+    lines = "\n".join(
+        f"    {setting}: {words}" + (f" (default: {default})" if default else "") for setting, words, default in settings
+    )
+    run.__doc__ = f"{about}; see `analyze`.\n" + (f"\nSettings:\n{lines}\n" if lines else "")
+    return name, run
+
+
+# A function for each kind of the registry: `jostle.rdf(...)`, `jostle.msd(...)`, ...
+functions = dict(_function(*kind) for kind in analysis_kinds())
+globals().update(functions)
+__all__ += list(functions)

@@ -1,0 +1,19 @@
+"""Messages of a run: warnings by `warnings`, notes by `logging`."""
+
+import logging
+import warnings
+
+from ._errors import JostleWarning
+
+_log = logging.getLogger("jostle")
+
+
+def warn(message):
+    """Passes on a warning about a stage."""
+    # The frames of this package are not where the warning belongs.
+    warnings.warn(message, JostleWarning, stacklevel=5)
+
+
+def note(message):
+    """Passes on a note."""
+    _log.info(message)

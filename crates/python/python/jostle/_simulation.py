@@ -1,0 +1,515 @@
+"""Simulations."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from . import _progress
+from ._errors import InputError
+from ._jostle import Core, input_text
+from ._tables import Record, Table
+
+if TYPE_CHECKING:
+    from numpy import float64, str_, uint32
+    from numpy.typing import ArrayLike, NDArray
+
+    Progress = bool | Callable[[str, int, int], object] | None
+
+__all__ = ["Simulation"]
+
+_ENERGIES = ("kinetic", "potential", "total")
+
+
+class Simulation:
+    """A simulation: atoms, forces, a device, and stages that run one after another.
+
+    From keyword arguments with the names of an input file: `system`, `species`, `electrostatics`, ... are
+    dictionaries, `force`, `stage`, ... lists of dictionaries. They go through the reader of input files, and are
+    refused with the same words.
+
+        sim = jostle.Simulation(
+            units="lj",
+            system={"lattice": "fcc", "atoms": 864, "density": 0.8, "temperature": 1.0},
+            species={"A": {"mass": 1.0}},
+            force=[{"kind": "lennard-jones", "cutoff": 2.5, "pairs": {"A-A": {"epsilon": 1.0, "sigma": 1.0}}}],
+            stage=[{"steps": 1000, "timestep": 0.005}],
+        )
+
+    Args:
+        device: "cpu", "cuda" or "cuda:1"; None: as the input says.
+        threads: number of CPU threads; None: as the input says, else all cores.
+        strict: warnings are errors.
+        keys: the keys of an input file, see `jostle schema`.
+
+    Raises:
+        InputError: if the input asks for something impossible; it names the line and the remedy.
+        FileError: if a file cannot be read.
+        DeviceError: if the device is missing or fails.
+    """
+
+    def __init__(
+        self, *, device: str | None = None, threads: int | None = None, strict: bool = False, **keys: Any
+    ):
+        self._adopt(Core.parse(input_text(keys), device, threads, None, strict))
+
+    @classmethod
+    def _of(cls, core):
+        made = cls.__new__(cls)
+        made._adopt(core)
+        return made
+
+    def _adopt(self, core):
+        self._core = core
+        self._observers = []
+        self._running = False
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        device: str | None = None,
+        threads: int | None = None,
+        steps: int | None = None,
+        strict: bool = False,
+    ) -> Simulation:
+        """The simulation of an input file.
+
+        Args:
+            path: the file.
+            device, threads, strict: see `Simulation`.
+            steps: no stage takes more steps; None: as the file says.
+        """
+        return cls._of(Core.read(os.fspath(path), device, threads, steps, strict))
+
+    @classmethod
+    def from_string(
+        cls,
+        text: str,
+        *,
+        device: str | None = None,
+        threads: int | None = None,
+        steps: int | None = None,
+        strict: bool = False,
+    ) -> Simulation:
+        """The simulation of the text of an input file; relative paths start in the working folder."""
+        return cls._of(Core.parse(text, device, threads, steps, strict))
+
+    @classmethod
+    def resume(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        device: str | None = None,
+        threads: int | None = None,
+        strict: bool = False,
+    ) -> Simulation:
+        """The run of a folder, from its last checkpoint; it goes on writing to that folder."""
+        return cls._of(Core.resume(os.fspath(folder), device, threads, strict))
+
+    # Running
+
+    def run(self, steps: int | None = None, *, progress: Progress = None, **stage: Any) -> None:
+        """Runs all stages that are left, or so many steps.
+
+        `run(1000)` makes 1000 more steps of the stage under way, and of those that follow it; a minimisation on the
+        way runs to its end. The last stage is open: it is lengthened as far as calls ask for, so that ten calls of
+        `run(100)` are one of `run(1000)`, bit for bit. With further keys of a stage, such as
+        `run(1000, timestep=2, thermostat={...})`, a new stage is made and run; the one under way ends for it.
+
+        Args:
+            steps: number of steps; None: to the end of all stages.
+            progress: True or False for a bar, or a function of (stage, steps, done) that is called a few times a
+                second; None: a bar in terminals and notebooks.
+            stage: keys of a new stage.
+
+        Raises:
+            SimulationError: if a force or a position is not finite any more.
+            KeyboardInterrupt: on Ctrl-C; `run` goes on from there.
+        """
+        if stage:
+            if steps is None:
+                raise TypeError("a new stage needs a number of steps")
+            self._run_stage("run", {"steps": steps, **stage}, progress)
+        elif steps is None:
+            self._advance("all", 0, progress)
+        else:
+            steps = _count(steps)
+            if steps and self.finished:
+                self._run_again(steps, progress)
+            else:
+                self._advance("steps", steps, progress)
+
+    def minimize(self, *, progress: Progress = None, **settings: Any) -> None:
+        """Minimises the energy now; the stage under way ends for it.
+
+        Args:
+            progress: see `run`.
+            settings: keys of `minimize` in an input: `force_tolerance`, `steps`, `minimizer`, ...
+        """
+        self._run_stage("minimize", {"minimize": settings}, progress)
+
+    def _run_stage(self, kind, stage, progress):
+        if "name" not in stage:
+            names, number = self.stages, 1
+            while f"{kind}-{number}" in names:
+                number += 1
+            stage = {"name": f"{kind}-{number}", **stage}
+        self._advance("through", self._core.insert_stage(stage), progress)
+
+    def _run_again(self, steps, progress):
+        raise InputError("all stages are finished", "say how to go on: run(steps, timestep=...)")
+
+    def _advance(self, extent, amount, progress):
+        if self._running:
+            raise RuntimeError("the simulation is running: an observer cannot run it")
+        bar = _progress.wanted(progress)
+        self._running = True
+        try:
+            while True:
+                outcome, amount_left, due = self._core.advance(extent, amount, bar)
+                if extent == "steps":
+                    amount = amount_left
+                for number in due:
+                    self._observers[number](self)
+                if outcome != "paused":
+                    return
+        finally:
+            self._running = False
+            if isinstance(bar, _progress.Bar):
+                bar.end()
+
+    def observe(
+        self, every: int, *, energies: bool = True
+    ) -> Callable[[Callable[[Simulation], object]], Callable[[Simulation], object]]:
+        """Decorator: calls a function of the simulation at the start and every so many steps of each stage.
+
+            @sim.observe(every=100)
+            def watch(sim):
+                print(sim.step, sim.temperature)
+
+        It may look at the simulation and change positions and velocities. An exception ends the run and comes out
+        of `run`.
+
+        Args:
+            every: interval in steps.
+            energies: evaluate energies and pressure together with the step; without, steps are as fast as others.
+        """
+        every = _count(every)
+        if every == 0:
+            raise ValueError("every = 0, but an observer needs an interval")
+
+        def add(function):
+            if not callable(function):
+                raise TypeError("an observer is a function of the simulation")
+            number = self._core.add_observer(every, bool(energies))
+            assert number == len(self._observers)
+            self._observers.append(function)
+            return function
+
+        return add
+
+    def force(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        atoms: Iterable[int] | None = None,
+        box: bool = False,
+        conserves_momentum: bool = False,
+    ) -> Callable[..., Any]:
+        """Decorator: adds a force that a function computes.
+
+            @sim.force
+            def trap(positions):
+                return 0.5 * (positions**2).sum(), -positions
+
+        The function gets unwrapped positions, an array of shape (n, 3), and returns the energy, the forces, an array
+        of the same shape, and, if it likes, the virial, an array of shape (3, 3): the sum of r f over pairs, for
+        pressures. It must depend on nothing but the positions and the box. Forces are added before the first step,
+        and again to a run that is resumed.
+
+        Args:
+            name: name of the energy in `thermo`; None: that of the function.
+            atoms: ids of the atoms, from 0; None: all.
+            box: the function gets the edges of the box, too, an array of shape (3, 3).
+            conserves_momentum: the forces of all atoms add up to zero.
+        """
+
+        def add(function):
+            if not callable(function):
+                raise TypeError("a force is a function of positions")
+            called = name if name is not None else getattr(function, "__name__", "python").strip("<>")
+            ids = None if atoms is None else [int(atom) for atom in atoms]
+            self._core.add_force(called, function, ids, bool(box), bool(conserves_momentum))
+            return function
+
+        return add if function is None else add(function)
+
+    # Files
+
+    def write_to(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes thermo.csv, trajectories, checkpoints, summary.json and a log to a folder from now on.
+
+        Args:
+            folder: the folder; it is made.
+            overwrite: replace the run that is there.
+        """
+        self._core.write_to(os.fspath(folder), overwrite)
+
+    def save(self) -> None:
+        """Writes a checkpoint to the folder, from which `Simulation.resume` and `jostle resume` go on."""
+        self._core.save()
+
+    def close(self) -> None:
+        """Writes a checkpoint to the folder, if there is one, and lets go of it, so that it can be resumed.
+
+        `with jostle.Simulation(...) as sim:` does so at the end.
+        """
+        self._core.leave_folder()
+
+    @property
+    def folder(self) -> str | os.PathLike[str] | None:
+        """Folder that results are written to; None if there is none."""
+        return self._core.folder()
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # State
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms."""
+        return self._core.n_atoms()
+
+    def __len__(self) -> int:
+        return self.n_atoms
+
+    @property
+    def step(self) -> int:
+        """Steps made so far, over all stages."""
+        return self._core.clock()[0]
+
+    @property
+    def time(self) -> float:
+        """Simulated time so far, over all stages."""
+        return self._core.clock()[1]
+
+    @property
+    def stages(self) -> list[str]:
+        """Names of all stages, finished and to come."""
+        return self._core.stages()
+
+    @property
+    def stage(self) -> str | None:
+        """Name of the stage under way or next; None if all are finished."""
+        stages = self._core.stages()
+        index = self._core.stage()[0]
+        return stages[index] if index < len(stages) else None
+
+    @property
+    def finished(self) -> bool:
+        """True if all stages are finished."""
+        return self.stage is None
+
+    @property
+    def title(self) -> str:
+        """Title of the input."""
+        return self._core.describe()[0]
+
+    @property
+    def units(self) -> str:
+        """Unit system: "lj", "real", "metal", ..."""
+        return self._core.describe()[1]
+
+    @property
+    def device(self) -> str:
+        """Description of the device."""
+        return self._core.describe()[2]
+
+    @property
+    def input(self) -> str:
+        """Text of the input."""
+        return self._core.input()
+
+    @property
+    def positions(self) -> NDArray[float64]:
+        """Positions in the box: array of shape (n_atoms, 3), a copy. Assign another to move the atoms."""
+        return self._core.positions()
+
+    @positions.setter
+    def positions(self, positions: ArrayLike) -> None:
+        self._core.set_positions(positions)
+
+    @property
+    def unwrapped_positions(self) -> NDArray[float64]:
+        """Positions of atoms that were never wrapped into the box: array of shape (n_atoms, 3)."""
+        return self._core.unwrapped_positions()
+
+    @property
+    def velocities(self) -> NDArray[float64]:
+        """Velocities: array of shape (n_atoms, 3), a copy. Assign another to change them."""
+        return self._core.velocities()
+
+    @velocities.setter
+    def velocities(self, velocities: ArrayLike) -> None:
+        self._core.set_velocities(velocities)
+
+    @property
+    def forces(self) -> NDArray[float64]:
+        """Forces at the present positions: array of shape (n_atoms, 3)."""
+        return self._core.forces()
+
+    @property
+    def box(self) -> NDArray[float64]:
+        """Edges of the box: array of shape (3, 3), a row an edge; see `periodic` and `origin`."""
+        import numpy
+
+        _, (a, b, c), (xy, xz, yz), _ = self._core.simbox()
+        return numpy.array([[a, 0.0, 0.0], [xy, b, 0.0], [xz, yz, c]])
+
+    @property
+    def origin(self) -> NDArray[float64]:
+        """Corner of the box: array of shape (3,)."""
+        import numpy
+
+        return numpy.array(self._core.simbox()[0])
+
+    @property
+    def periodic(self) -> tuple[bool, bool, bool]:
+        """Axes along which the box is periodic: three booleans."""
+        return tuple(self._core.simbox()[3])
+
+    def set_configuration(self, box: ArrayLike, positions: ArrayLike) -> None:
+        """Another box, of these edges, with atoms at these positions.
+
+        Args:
+            box: array of shape (3, 3): the first edge along x, the second in the plane of x and y.
+            positions: array of shape (n_atoms, 3).
+        """
+        import numpy
+
+        edges = numpy.asarray(box, dtype=float)
+        if edges.shape != (3, 3):
+            raise ValueError(f"box has the shape {edges.shape}, but it must be (3, 3)")
+        if edges[0, 1] or edges[0, 2] or edges[1, 2]:
+            raise ValueError("the first edge of the box must be along x, the second in the plane of x and y")
+        tilts = [float(edges[1, 0]), float(edges[2, 0]), float(edges[2, 1])]
+        self._core.set_configuration(edges.diagonal().tolist(), tilts, positions)
+
+    @property
+    def species(self) -> NDArray[str_]:
+        """Name of the species of each atom: array of strings of shape (n_atoms,)."""
+        import numpy
+
+        names, _, index = self._core.species()
+        return numpy.array(names)[index]
+
+    @property
+    def masses(self) -> NDArray[float64]:
+        """Mass of each atom: array of shape (n_atoms,)."""
+        import numpy
+
+        _, masses, index = self._core.species()
+        return numpy.array(masses)[index]
+
+    @property
+    def charges(self) -> NDArray[float64]:
+        """Charge of each atom: array of shape (n_atoms,)."""
+        return self._core.charges()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the atoms as files give them, else those of their species."""
+        return [name for name, *_ in self._core.names()] or list(self.species)
+
+    @property
+    def residues(self) -> list[tuple[str, int, str]]:
+        """Residue of each atom: tuples (name, number, chain); empty where files give none."""
+        return [tuple(residue) for _, _, *residue in self._core.names()]
+
+    @property
+    def topology(self) -> dict[str, NDArray[uint32]]:
+        """Indices of bonded atoms: arrays "bonds" (n, 2), "angles" (n, 3), "dihedrals" (n, 4), "constraints" (n, 2)."""
+        return self._core.topology()
+
+    @property
+    def quantities(self) -> dict[str, float]:
+        """Temperature, energies, pressure, ... of the present configuration, by the names of thermo.csv.
+
+        Quantities without a meaning, such as the pressure in an open box, are left out.
+        """
+        return {name: value for name, _, value in self._core.evaluate()[0] if value is not None}
+
+    @property
+    def energies(self) -> dict[str, float]:
+        """Energies of the present configuration: kinetic, potential, total, and one for each force."""
+        values = list(self._core.evaluate()[0])
+        terms = [(name, value) for name, _, value in values if name in _ENERGIES]
+        after = next((k for k, (name, *_) in enumerate(values) if name == "momentum_z"), len(values)) + 1
+        terms += [(name, value) for name, _, value in values[after:] if value is not None]
+        return dict(terms)
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of the present configuration."""
+        return self.quantities["temperature"]
+
+    @property
+    def potential_energy(self) -> float:
+        """Potential energy of the present configuration."""
+        return self.quantities["potential"]
+
+    @property
+    def kinetic_energy(self) -> float:
+        """Kinetic energy of the present configuration."""
+        return self.quantities["kinetic"]
+
+    @property
+    def virial(self) -> NDArray[float64]:
+        """Virial tensor of the present configuration, an energy: array of shape (3, 3)."""
+        import numpy
+
+        xx, yy, zz, xy, xz, yz = self._core.evaluate()[1]
+        return numpy.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+    # Results
+
+    @property
+    def thermo(self) -> Table:
+        """Rows of thermo.csv since the simulation was made: a `Table` with "stage", "step", "time", "temperature", ..."""
+        columns = self._core.thermo()
+        return Table(
+            {name: values for name, _, values in columns}, {name: unit for name, unit, _ in columns}, "thermo"
+        )
+
+    @property
+    def results(self) -> dict[str, Record]:
+        """Results of the analyses that stages make (`measure`): `Record` by name, such as "sample.rdf"."""
+        return {name: Record(record) for name, record in json.loads(self._core.results())}
+
+    @property
+    def reports(self) -> list[dict[str, Any]]:
+        """Reports of the stages that are finished, as dictionaries: averages with errors, drift, speed, warnings."""
+        return json.loads(self._core.reports())
+
+    def __repr__(self):
+        title = f"{self.title!r}: " if self.title else ""
+        return f"<Simulation {title}{self.n_atoms} atoms on {self.device}, step {self.step}>"
+
+
+def _count(number):
+    """A number of steps, from 0."""
+    import operator
+
+    number = operator.index(number)
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{number} steps make no sense")
+    return number

@@ -1,0 +1,102 @@
+"""Tables of numbers with their units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["Table", "Record"]
+
+
+class Table(Mapping):
+    """Columns of the same length by name, each a NumPy array.
+
+    Attributes:
+        name: name of the table.
+        units: unit of each column; empty for bare numbers and in reduced units.
+    """
+
+    def __init__(self, columns, units, name=""):
+        self.name = name
+        self.units = dict(units)
+        self._columns = dict(columns)
+
+    def __getitem__(self, column):
+        return self._columns[column]
+
+    def __iter__(self):
+        return iter(self._columns)
+
+    def __len__(self):
+        return len(self._columns)
+
+    def __repr__(self):
+        rows = len(next(iter(self._columns.values()), ()))
+        return f"<Table {self.name!r}: {rows} rows of {', '.join(self._columns)}>"
+
+    def to_pandas(self):
+        """The table as a `pandas.DataFrame`, where pandas is installed."""
+        import pandas
+
+        return pandas.DataFrame(self._columns)
+
+    def to_polars(self):
+        """The table as a `polars.DataFrame`, where polars is installed."""
+        import polars
+
+        return polars.DataFrame(self._columns)
+
+
+class Record:
+    """Results of an analysis.
+
+    Attributes:
+        kind: kind of analysis, such as "rdf".
+        frames: number of frames that were analysed.
+        tables: the tables by name; the first is the one that the kind is named after.
+        values: single numbers by name, each a tuple (value, standard error or None, unit).
+        warnings: reasons why a result is doubtful or missing.
+    """
+
+    def __init__(self, data):
+        import numpy
+
+        def column(values):
+            return numpy.array([numpy.nan if value is None else value for value in values], dtype=float)
+
+        self.kind = data["kind"]
+        self.frames = data["frames"]
+        self.tables = {}
+        for table in data["tables"]:
+            columns = {c["name"]: column(c["values"]) for c in table["columns"]}
+            units = {c["name"]: c["unit"] for c in table["columns"]}
+            self.tables[table["name"]] = Table(columns, units, table["name"])
+        self.values = {v["name"]: (v["value"], v["error"], v["unit"]) for v in data["values"]}
+        self.warnings = [f"{w['about']}: {w['reason']}" for w in data["warnings"]]
+
+    @property
+    def table(self):
+        """The table that the kind is named after; None if there is none."""
+        return next(iter(self.tables.values()), None)
+
+    def __repr__(self):
+        return f"<Record {self.kind!r}: {self.frames} frames, tables {list(self.tables)}, values {list(self.values)}>"
+
+    def plot(self, axes=None):
+        """Draws the first table with matplotlib, where it is installed; returns the axes."""
+        if self.table is None:
+            raise ValueError(f"{self.kind} has no table to draw")
+        if axes is None:
+            from matplotlib import pyplot
+
+            axes = pyplot.figure().add_subplot()
+        table = self.table
+        (first, x), *others = table.items()
+        for name, y in others:
+            if name.endswith(" error"):
+                continue
+            error = table.get(f"{name} error")
+            axes.errorbar(x, y, yerr=error, label=name)
+        label = f"{first} ({table.units[first]})" if table.units[first] else first
+        axes.set_xlabel(label)
+        axes.legend()
+        return axes

@@ -1,0 +1,153 @@
+"""Jostle and ASE, the Atomic Simulation Environment: a calculator for ASE, and calculators of ASE as forces.
+
+Simulations in units with SI equivalents ("real", "metal", ...) are converted to ASE's eV and angstroms and back;
+numbers in reduced units are taken as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import numpy
+from ase.calculators.calculator import Calculator, all_changes
+from ase.stress import full_3x3_to_voigt_6_stress
+
+from ._jostle import si as si_units
+from ._simulation import Simulation
+
+__all__ = ["AseForce", "Jostle", "from_ase"]
+
+_EV = 1.602176634e-19  # J
+_ANGSTROM = 1e-10  # m
+_DALTON = 1e-3 / 6.02214076e23  # kg: a gram per mole, as in the tables of masses
+
+
+class _Units:
+    """Factors from the units of a simulation to those of ASE."""
+
+    def __init__(self, name):
+        si = si_units(name)
+        self.length = 1.0 if si is None else si[0] / _ANGSTROM
+        self.energy = 1.0 if si is None else si[1] / _EV
+        # A velocity in angstroms per time of ASE, which is angstrom sqrt(dalton / eV).
+        time = 1.0 if si is None else si[2] / (_ANGSTROM * (_DALTON / _EV) ** 0.5)
+        self.velocity = self.length / time
+        self.force = self.energy / self.length
+        self.mass = 1.0 if si is None else si[3] / _DALTON
+
+
+class Jostle(Calculator):
+    """Energies, forces and stresses by Jostle, for ASE.
+
+        atoms.calc = jostle.ase.Jostle(simulation)
+
+    Args:
+        simulation: a `Simulation` of the same atoms in the same order; it may have no stages.
+    """
+
+    implemented_properties = ["energy", "free_energy", "forces", "stress"]
+
+    def __init__(self, simulation: Simulation, **arguments):
+        super().__init__(**arguments)
+        self.simulation = simulation
+        self._units = _Units(simulation.units)
+
+    def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes):
+        """Computes energy, forces and, in a periodic box, the stress."""
+        super().calculate(atoms, properties, system_changes)
+        sim, units = self.simulation, self._units
+        if len(self.atoms) != sim.n_atoms:
+            raise ValueError(f"{len(self.atoms)} atoms, but the simulation has {sim.n_atoms}")
+        if tuple(bool(p) for p in self.atoms.pbc) != tuple(sim.periodic):
+            raise ValueError(f"pbc = {self.atoms.pbc}, but the simulation has {sim.periodic}")
+        # Jostle's first edge is along x, its second in the plane of x and y.
+        rotation = numpy.eye(3)
+        positions = self.atoms.positions / units.length
+        if self.atoms.cell.rank == 3:
+            cell, rotation = self.atoms.cell.standard_form()
+            positions = positions @ rotation.T
+            edges = numpy.tril(cell.array) / units.length
+        else:
+            edges = sim.box
+        if numpy.array_equal(edges, sim.box):
+            sim.positions = positions
+        else:
+            sim.set_configuration(edges, positions)
+        energy = units.energy * sim.potential_energy
+        self.results = {
+            "energy": energy,
+            "free_energy": energy,
+            "forces": units.force * sim.forces @ rotation,
+        }
+        if all(sim.periodic):
+            volume = abs(numpy.linalg.det(sim.box)) * units.length**3
+            stress = -units.energy * sim.virial / volume
+            self.results["stress"] = full_3x3_to_voigt_6_stress(rotation.T @ stress @ rotation)
+
+
+class AseForce:
+    """A calculator of ASE as a force of a simulation.
+
+        simulation.force(jostle.ase.AseForce(EMT(), atoms), box=True, conserves_momentum=True)
+
+    Args:
+        calculator: the calculator.
+        atoms: atoms of ASE in the order of the simulation, for their elements and periodic axes.
+        simulation: the simulation, for its units; None: those of ASE ("metal" has its energies and lengths).
+    """
+
+    __name__ = "ase"
+
+    def __init__(self, calculator, atoms, simulation=None):
+        self._atoms = atoms.copy()
+        self._atoms.calc = calculator
+        units = None if simulation is None else _Units(simulation.units)
+        self._length = 1.0 if units is None else units.length
+        self._energy = 1.0 if units is None else units.energy
+
+    def __call__(self, positions, box):
+        """Energy, forces and virial at positions in a box of these edges."""
+        atoms = self._atoms
+        atoms.set_cell(box * self._length)
+        atoms.set_positions(positions * self._length)
+        energy = atoms.get_potential_energy() / self._energy
+        forces = atoms.get_forces() * (self._length / self._energy)
+        if "stress" not in atoms.calc.implemented_properties or not atoms.pbc.all():
+            return energy, forces
+        virial = -atoms.get_stress(voigt=False) * atoms.get_volume() / self._energy
+        return energy, forces, virial
+
+
+def from_ase(atoms, *, units="metal", device=None, threads=None, strict=False, **keys) -> Simulation:
+    """A simulation of atoms of ASE, with their velocities.
+
+        sim = jostle.ase.from_ase(bulk("Cu") * 10, metal={"kind": "sutton-chen"}, stage=[...])
+
+    Args:
+        atoms: the atoms; species are their chemical symbols.
+        units: unit system of `keys` and of the simulation.
+        device, threads, strict: see `Simulation`.
+        keys: the other keys of an input: `force`, `metal`, `stage`, ...
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "atoms.xyz")
+        _write(atoms, _Units(units), path)
+        system = {"file": path, **keys.pop("system", {})}
+        return Simulation(units=units, system=system, device=device, threads=threads, strict=strict, **keys)
+
+
+def _write(atoms, units, path):
+    """Writes atoms as extended XYZ in these units, all digits of them."""
+    cell, rotation = atoms.cell.standard_form()
+    lattice = " ".join(repr(x) for x in (cell.array / units.length).ravel().tolist())
+    periodic = " ".join("T" if p else "F" for p in atoms.pbc)
+    columns = [atoms.positions @ rotation.T / units.length, atoms.get_masses()[:, None] / units.mass]
+    properties = "species:S:1:pos:R:3:mass:R:1"
+    if atoms.has("momenta"):
+        columns.append(atoms.get_velocities() @ rotation.T / units.velocity)
+        properties += ":velo:R:3"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'{len(atoms)}\nLattice="{lattice}" pbc="{periodic}" Properties={properties}\n')
+        for symbol, numbers in zip(atoms.symbols, numpy.hstack(columns).tolist()):
+            file.write(f"{symbol} {' '.join(map(repr, numbers))}\n")

@@ -1,0 +1,68 @@
+//! Analyses of trajectories and runs, and the program itself.
+
+use crate::error::OrRaise;
+use crate::simulation::unit_system;
+use jostle_analysis::kinds;
+use jostle_program::{AnalyzeOptions, analysis, program};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+/// Frames of a trajectory that are taken, and what is known besides.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Reading {
+    atoms: Option<String>,
+    stage: Option<String>,
+    input: Option<PathBuf>,
+    units: Option<String>,
+    first: u64,
+    last: Option<u64>,
+    every: u64,
+}
+
+/// Results of an analysis of this kind, as JSON, and notes about the trajectory.
+///
+/// # Errors
+/// If the trajectory cannot be read or does not have what is measured.
+#[pyfunction]
+pub fn analyze(
+    py: Python,
+    kind: String,
+    trajectory: PathBuf,
+    settings: Vec<String>,
+    reading: Reading,
+) -> PyResult<(String, Vec<String>)> {
+    let Reading { atoms, stage, input, units, first, last, every } = reading;
+    let mut options =
+        AnalyzeOptions { settings, atoms, stage, input, ..AnalyzeOptions::new(kind, trajectory) };
+    options.reading.units = units.as_deref().map(unit_system).transpose().or_raise(py)?;
+    (options.reading.first, options.reading.last) = (first, last);
+    options.reading.every =
+        NonZeroU64::new(every).ok_or_else(|| PyValueError::new_err("every = 0 takes no frame"))?;
+    let mut notes = Vec::new();
+    let record = py.detach(|| analysis(&options, &mut |note| notes.push(note.to_string()))).or_raise(py)?;
+    let text = serde_json::to_string(&record).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok((text, notes))
+}
+
+/// A setting of an analysis: name, explanation, default.
+type Setting = (&'static str, &'static str, Option<String>);
+
+/// Kinds of analysis: name, explanation, settings.
+#[pyfunction]
+pub fn analysis_kinds() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
+    let settings = |kind: &jostle_analysis::Kind| {
+        kind.settings.iter().map(|s| (s.name, s.about, s.default.map(|d| d.to_string()))).collect()
+    };
+    kinds::ALL.iter().map(|kind| (kind.name, kind.about, settings(kind))).collect()
+}
+
+/// Does what a command line of the program `jostle` asks for; returns the exit code.
+#[pyfunction]
+#[pyo3(name = "program")]
+pub fn run_program(py: Python, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| program(arguments))
+}

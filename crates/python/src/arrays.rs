@@ -1,0 +1,75 @@
+//! NumPy arrays from vectors, and vectors from anything that NumPy takes.
+
+use jostle_core::Vec3;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict};
+
+/// Numbers that an array can hold.
+pub trait Number: Copy {
+    /// NumPy's name of the type.
+    const DTYPE: &'static str;
+    /// Bytes of a number.
+    const SIZE: usize;
+
+    /// Writes the number, in the order of this machine.
+    fn write(self, bytes: &mut [u8]);
+}
+
+macro_rules! number {
+    ($($type:ty: $name:literal),*) => {
+        $(impl Number for $type {
+            const DTYPE: &'static str = $name;
+            const SIZE: usize = size_of::<$type>();
+
+            fn write(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_ne_bytes());
+            }
+        })*
+    };
+}
+
+number!(f64: "float64", u16: "uint16", u32: "uint32", u64: "uint64");
+
+/// An array of numbers, of its own memory.
+///
+/// # Errors
+/// If NumPy is missing, or memory.
+pub fn array<'py, T: Number>(py: Python<'py>, numbers: &[T]) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = PyByteArray::new_with(py, numbers.len() * T::SIZE, |bytes| {
+        for (bytes, number) in bytes.chunks_exact_mut(T::SIZE).zip(numbers) {
+            number.write(bytes);
+        }
+        Ok(())
+    })?;
+    py.import("numpy")?.call_method1("frombuffer", (bytes, T::DTYPE))
+}
+
+/// An array with a row for each element.
+///
+/// # Errors
+/// As for [`array`].
+pub fn rows<'py, T: Number, const N: usize>(py: Python<'py>, rows: &[[T; N]]) -> PyResult<Bound<'py, PyAny>> {
+    array(py, rows.as_flattened())?.call_method1("reshape", (rows.len(), N))
+}
+
+/// Vectors of an array, of which there have to be `n`; `what` is what they are called in messages.
+///
+/// # Errors
+/// If these are no numbers, or the shape is another one.
+pub fn vectors(values: &Bound<PyAny>, n: usize, what: &str) -> PyResult<Vec<Vec3>> {
+    let py = values.py();
+    let arguments = PyDict::new(py);
+    arguments.set_item("dtype", "float64")?;
+    let array = py.import("numpy")?.call_method("ascontiguousarray", (values,), Some(&arguments))?;
+    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+    if shape != [n, 3] {
+        let message = format!("{what} have the shape {shape:?}, but it must be [{n}, 3]");
+        return Err(PyValueError::new_err(message));
+    }
+    let bytes = array.call_method0("tobytes")?;
+    let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+    let numbers = bytes.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap_or_default()));
+    let numbers: Vec<f64> = numbers.collect();
+    Ok(numbers.as_chunks::<3>().0.to_vec())
+}

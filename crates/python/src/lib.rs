@@ -1,0 +1,26 @@
+//! Jostle as a module of Python. Thin over `jostle-engine`: arrays, errors, locks and the text of inputs are
+//! here, the package around it is in `python/jostle`.
+
+mod analysis;
+mod arrays;
+mod error;
+mod exclusive;
+mod force;
+mod listener;
+mod observer;
+mod simulation;
+mod text;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package `jostle`.
+#[pymodule(gil_used = false)]
+fn _jostle(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(simulation::input_text, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::si, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::analysis_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::run_program, module)?)?;
+    module.add_class::<simulation::Core>()
+}

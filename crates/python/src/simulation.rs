@@ -1,0 +1,474 @@
+//! A simulation, as the package `jostle` uses it.
+
+use crate::arrays::{array, rows, vectors};
+use crate::error::{NO_FILE, OrRaise, exception};
+use crate::exclusive::{Exclusive, Guard};
+use crate::force::{Arguments, PythonForce, RaisedByForces};
+use crate::listener::{Listener, Raised, Rows, Stop};
+use crate::observer::{Due, PythonObserver};
+use crate::text;
+use jostle_core::quantity::unit_name;
+use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, UnitSystem, Vec3};
+use jostle_engine::degrees_of_freedom::Momentum;
+use jostle_engine::model::{DeviceInput, Strictness};
+use jostle_engine::{Existing, Extent, Outcome, Overrides, Simulation};
+use jostle_io::Input;
+use jostle_io::input::NamedChoice;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// A simulation and the rows of its thermodynamic quantities.
+struct Run {
+    simulation: Simulation,
+    rows: Rows,
+    /// Number of observers.
+    observers: usize,
+    /// The folder written to.
+    folder: Option<PathBuf>,
+    /// Text of the input.
+    input: Input,
+}
+
+/// A simulation.
+#[pyclass(frozen, module = "jostle._jostle")]
+pub struct Core {
+    run: Exclusive<Run>,
+    due: Due,
+    raised: RaisedByForces,
+}
+
+/// Settings that take precedence over those of an input.
+fn overrides(
+    device: Option<&str>,
+    threads: Option<usize>,
+    steps: Option<u64>,
+    strict: bool,
+) -> jostle_core::Result<Overrides> {
+    Ok(Overrides {
+        threads,
+        device: device.map(DeviceInput::from_str).transpose()?,
+        most_steps: steps,
+        strictness: if strict { Strictness::Strict } else { Strictness::Lenient },
+    })
+}
+
+impl Core {
+    fn new(simulation: Simulation, input: Input, folder: Option<PathBuf>) -> Self {
+        let run = Run { simulation, rows: Rows::default(), observers: 0, folder, input };
+        Core { run: Exclusive::new(run), due: Due::default(), raised: RaisedByForces::default() }
+    }
+
+    fn of_input(py: Python, input: Input, overrides: &Overrides) -> PyResult<Self> {
+        let simulation = py.detach(|| Simulation::from_input(&input, overrides)).or_raise(py)?;
+        Ok(Core::new(simulation, input, None))
+    }
+
+    fn get(&self, py: Python) -> PyResult<Guard<'_, Run>> {
+        self.run.get(py)
+    }
+
+    /// Vectors by id.
+    fn vectors<'py>(
+        &self,
+        py: Python<'py>,
+        of: fn(&mut Simulation) -> jostle_core::Result<Vec<Vec3>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut run = self.get(py)?;
+        let run = &mut *run;
+        let vectors = self.or_raise(py, py.detach(|| of(&mut run.simulation)))?;
+        rows(py, &vectors)
+    }
+
+    /// The value, or the exception that a force has raised, or that for the error.
+    fn or_raise<T>(&self, py: Python, result: jostle_core::Result<T>) -> PyResult<T> {
+        let raised = self.raised.take();
+        result.map_err(|error| raised.unwrap_or_else(|| exception(py, &error)))
+    }
+}
+
+#[pymethods]
+impl Core {
+    /// The simulation of an input file.
+    #[staticmethod]
+    #[pyo3(signature = (path, device, threads, steps, strict))]
+    fn read(
+        py: Python,
+        path: PathBuf,
+        device: Option<&str>,
+        threads: Option<usize>,
+        steps: Option<u64>,
+        strict: bool,
+    ) -> PyResult<Self> {
+        let overrides = overrides(device, threads, steps, strict).or_raise(py)?;
+        let input = Input::read(&path).or_raise(py)?;
+        Core::of_input(py, input, &overrides)
+    }
+
+    /// The simulation of the text of an input; relative paths start in the working folder.
+    #[staticmethod]
+    #[pyo3(signature = (text, device, threads, steps, strict))]
+    fn parse(
+        py: Python,
+        text: &str,
+        device: Option<&str>,
+        threads: Option<usize>,
+        steps: Option<u64>,
+        strict: bool,
+    ) -> PyResult<Self> {
+        let overrides = overrides(device, threads, steps, strict).or_raise(py)?;
+        let folder = std::env::current_dir().unwrap_or_default();
+        let input = Input::parse(&folder.join(NO_FILE), text).or_raise(py)?;
+        Core::of_input(py, input, &overrides)
+    }
+
+    /// The run of a folder, from its last checkpoint.
+    #[staticmethod]
+    #[pyo3(signature = (folder, device, threads, strict))]
+    fn resume(
+        py: Python,
+        folder: PathBuf,
+        device: Option<&str>,
+        threads: Option<usize>,
+        strict: bool,
+    ) -> PyResult<Self> {
+        let overrides = overrides(device, threads, None, strict).or_raise(py)?;
+        let simulation = py.detach(|| Simulation::resume(&folder, &overrides)).or_raise(py)?;
+        let (path, text) = simulation.input().unwrap_or((Path::new(NO_FILE), ""));
+        let input = Input::parse(path, text).or_raise(py)?;
+        Ok(Core::new(simulation, input, Some(folder)))
+    }
+
+    /// Runs what remains of an extent: all stages, those up to an index, or some steps. Returns what became of it,
+    /// the steps that are left, and the numbers of the observers that are due.
+    fn advance(
+        &self,
+        py: Python,
+        extent: &str,
+        amount: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(&'static str, u64, Vec<usize>)> {
+        let mut extent = match extent {
+            "all" => Extent::All,
+            "through" => Extent::Through(usize::try_from(amount).unwrap_or(usize::MAX)),
+            _ => Extent::Steps(amount),
+        };
+        let mut run = self.get(py)?;
+        let Run { simulation, rows, .. } = &mut *run;
+        let (outcome, raised) = py.detach(|| {
+            let raised = Raised::default();
+            let stage = (String::new(), simulation.stage_index(), 0);
+            let mut listener = Listener { rows, progress, raised: &raised, stage };
+            let stop = Stop::new(&raised);
+            let outcome = simulation.advance_with(&mut extent, &mut listener, &|| stop.is_wished());
+            (outcome, raised.take())
+        });
+        if let Some(raised) = raised {
+            return Err(raised);
+        }
+        let outcome = match self.or_raise(py, outcome)? {
+            Outcome::Finished => "finished",
+            Outcome::Interrupted => "interrupted",
+            Outcome::Paused => "paused",
+        };
+        let left = if let Extent::Steps(left) = extent { left } else { 0 };
+        Ok((outcome, left, self.due.take()))
+    }
+
+    /// Adds an observer, for which runs pause; returns its number.
+    fn add_observer(&self, py: Python, every: u64, energies: bool) -> PyResult<usize> {
+        let mut run = self.get(py)?;
+        let number = run.observers;
+        let requested = if energies { Evaluate::ForcesAndEnergies } else { Evaluate::Forces };
+        run.simulation.observe(PythonObserver { every, requested, number, due: self.due.clone() });
+        run.observers += 1;
+        Ok(number)
+    }
+
+    /// Adds a force that a function computes.
+    #[pyo3(signature = (name, function, ids, with_box, conserves_momentum))]
+    fn add_force(
+        &self,
+        py: Python,
+        name: String,
+        function: Py<PyAny>,
+        ids: Option<Vec<u32>>,
+        with_box: bool,
+        conserves_momentum: bool,
+    ) -> PyResult<()> {
+        let mut run = self.get(py)?;
+        let n = run.simulation.n_atoms();
+        if let Some(id) = ids.iter().flatten().find(|id| **id as usize >= n) {
+            return Err(PyValueError::new_err(format!("there is no atom {id}: there are {n}, from 0")));
+        }
+        let force = PythonForce {
+            name,
+            function,
+            arguments: if with_box { Arguments::PositionsAndBox } else { Arguments::Positions },
+            ids,
+            momentum: if conserves_momentum { Momentum::Conserved } else { Momentum::Thermal },
+            raised: self.raised.clone(),
+            has_virial: true,
+        };
+        run.simulation.add_custom_force(force).or_raise(py)
+    }
+
+    /// Makes a stage with these keys the next one; returns its index.
+    fn insert_stage(&self, py: Python, stage: &Bound<PyDict>) -> PyResult<usize> {
+        let mut run = self.get(py)?;
+        let Run { simulation, input, .. } = &mut *run;
+        let index = simulation.next_stage_index();
+        let text = text::with_stage(input, index, stage)?;
+        let amended = Input::parse(&input.source.path, &text).or_raise(py)?;
+        simulation.insert_stage(&amended).or_raise(py)?;
+        *input = amended;
+        Ok(index)
+    }
+
+    /// Writes results to a folder.
+    fn write_to(&self, py: Python, folder: PathBuf, overwrite: bool) -> PyResult<()> {
+        let existing = if overwrite { Existing::Replace } else { Existing::Refuse };
+        let mut run = self.get(py)?;
+        run.simulation.write_to(&folder, existing).or_raise(py)?;
+        run.folder = Some(folder);
+        Ok(())
+    }
+
+    /// Writes a checkpoint into the folder.
+    fn save(&self, py: Python) -> PyResult<()> {
+        let mut run = self.get(py)?;
+        if run.folder.is_none() {
+            let error = Error::input("there is no folder that a checkpoint could be written to");
+            return Err(exception(py, &error.hint("name one by write_to(folder)")));
+        }
+        let run = &mut *run;
+        py.detach(|| run.simulation.save_checkpoint()).or_raise(py)
+    }
+
+    /// Writes a checkpoint into the folder, if there is one, and lets go of it.
+    fn leave_folder(&self, py: Python) -> PyResult<()> {
+        let mut run = self.get(py)?;
+        let run = &mut *run;
+        if run.folder.is_some() {
+            py.detach(|| run.simulation.leave_folder()).or_raise(py)?;
+            run.folder = None;
+        }
+        Ok(())
+    }
+
+    /// The folder written to.
+    fn folder(&self, py: Python) -> PyResult<Option<PathBuf>> {
+        Ok(self.get(py)?.folder.clone())
+    }
+
+    /// Text of the input.
+    fn input(&self, py: Python) -> PyResult<String> {
+        Ok(self.get(py)?.input.source.text.to_string())
+    }
+
+    /// Number of atoms.
+    fn n_atoms(&self, py: Python) -> PyResult<usize> {
+        Ok(self.get(py)?.simulation.n_atoms())
+    }
+
+    /// Steps made so far, and the simulated time.
+    fn clock(&self, py: Python) -> PyResult<(u64, f64)> {
+        let run = self.get(py)?;
+        Ok((run.simulation.step(), run.simulation.time()))
+    }
+
+    /// Index of the stage under way or next, and its steps so far, if it is under way.
+    fn stage(&self, py: Python) -> PyResult<(usize, Option<u64>)> {
+        let run = self.get(py)?;
+        Ok((run.simulation.stage_index(), run.simulation.stage_step()))
+    }
+
+    /// Names of all stages.
+    fn stages(&self, py: Python) -> PyResult<Vec<String>> {
+        Ok(self.get(py)?.simulation.stages().iter().map(|stage| stage.name.clone()).collect())
+    }
+
+    /// Title, units and device.
+    fn describe(&self, py: Python) -> PyResult<(String, &'static str, String)> {
+        let run = self.get(py)?;
+        let simulation = &run.simulation;
+        Ok((simulation.title().to_string(), simulation.units().name(), simulation.device()))
+    }
+
+    /// Positions in the box.
+    fn positions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.vectors(py, Simulation::positions)
+    }
+
+    /// Positions along unwrapped paths.
+    fn unwrapped_positions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.vectors(py, Simulation::unwrapped_positions)
+    }
+
+    /// Velocities.
+    fn velocities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.vectors(py, Simulation::velocities)
+    }
+
+    /// Forces.
+    fn forces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.vectors(py, Simulation::present_forces)
+    }
+
+    /// Moves the atoms.
+    fn set_positions(&self, py: Python, positions: &Bound<PyAny>) -> PyResult<()> {
+        let mut run = self.get(py)?;
+        let positions = vectors(positions, run.simulation.n_atoms(), "positions")?;
+        run.simulation.set_positions(&positions).or_raise(py)
+    }
+
+    /// Changes the velocities.
+    fn set_velocities(&self, py: Python, velocities: &Bound<PyAny>) -> PyResult<()> {
+        let mut run = self.get(py)?;
+        let velocities = vectors(velocities, run.simulation.n_atoms(), "velocities")?;
+        run.simulation.set_velocities(&velocities).or_raise(py)
+    }
+
+    /// Another box, of these lengths and tilts, with the atoms at other positions.
+    fn set_configuration(
+        &self,
+        py: Python,
+        lengths: [f64; 3],
+        tilts: [f64; 3],
+        positions: &Bound<PyAny>,
+    ) -> PyResult<()> {
+        let mut run = self.get(py)?;
+        let positions = vectors(positions, run.simulation.n_atoms(), "positions")?;
+        let now = *run.simulation.simbox();
+        let simbox = SimBox::new(now.origin(), lengths, tilts, now.periodic()).or_raise(py)?;
+        run.simulation.set_configuration(simbox, &positions).or_raise(py)
+    }
+
+    /// Origin, lengths, tilts and periodic axes of the box.
+    fn simbox(&self, py: Python) -> PyResult<([f64; 3], [f64; 3], [f64; 3], [bool; 3])> {
+        let run = self.get(py)?;
+        let simbox = run.simulation.simbox();
+        Ok((simbox.origin(), simbox.lengths(), simbox.tilts(), simbox.periodic()))
+    }
+
+    /// Names, masses and charges of the species, and the species of each atom.
+    fn species<'py>(&self, py: Python<'py>) -> PyResult<(Vec<String>, Vec<f64>, Bound<'py, PyAny>)> {
+        let mut run = self.get(py)?;
+        let units = run.simulation.units();
+        let species = run.simulation.species();
+        let names = species.iter().map(|s| s.name.clone()).collect();
+        let masses = species.iter().map(|s| units.mass_to_user(s.mass)).collect();
+        let by_id = run.simulation.species_by_id().or_raise(py)?;
+        Ok((names, masses, array(py, &by_id)?))
+    }
+
+    /// Charge of each atom.
+    fn charges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let charges = self.get(py)?.simulation.charges().or_raise(py)?;
+        array(py, &charges)
+    }
+
+    /// Names of the atoms, their elements and residues; empty where files have not given any.
+    fn names(&self, py: Python) -> PyResult<Vec<(String, String, String, i32, String)>> {
+        let run = self.get(py)?;
+        let names = run.simulation.names();
+        let one = |atom: &AtomName| {
+            let residue = names.residues.get(atom.residue as usize).cloned().unwrap_or_default();
+            (atom.name.clone(), atom.element.clone(), residue.name, residue.number, residue.chain)
+        };
+        Ok(names.atoms.iter().map(one).collect())
+    }
+
+    /// Ids of the atoms of bonds, angles, dihedrals and constraints.
+    fn topology<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let run = self.get(py)?;
+        let topology = run.simulation.topology();
+        let all = PyDict::new(py);
+        let ids: Vec<[u32; 2]> = topology.bonds.iter().map(|bond| bond.atoms).collect();
+        all.set_item("bonds", rows(py, &ids)?)?;
+        let ids: Vec<[u32; 3]> = topology.angles.iter().map(|angle| angle.atoms).collect();
+        all.set_item("angles", rows(py, &ids)?)?;
+        let ids: Vec<[u32; 4]> = topology.dihedrals.iter().map(|dihedral| dihedral.atoms).collect();
+        all.set_item("dihedrals", rows(py, &ids)?)?;
+        let ids: Vec<[u32; 2]> = topology.constraints.iter().map(|constraint| constraint.atoms).collect();
+        all.set_item("constraints", rows(py, &ids)?)?;
+        Ok(all)
+    }
+
+    /// Thermodynamic quantities of the present configuration: names, units and values; the virial.
+    fn evaluate(&self, py: Python) -> PyResult<(Vec<(String, String, Option<f64>)>, [f64; 6])> {
+        let mut run = self.get(py)?;
+        let quantities = run.simulation.quantities().to_vec();
+        let simulation = &mut run.simulation;
+        let evaluated = self.or_raise(py, py.detach(|| simulation.evaluate().cloned()))?;
+        let values = evaluated.thermo.values().map(Some).chain(std::iter::repeat(None));
+        let named = quantities.into_iter().zip(values);
+        let named = named.map(|(q, value)| (q.name, q.unit, value.flatten())).collect();
+        Ok((named, evaluated.virial))
+    }
+
+    /// Rows of thermodynamic quantities: names, units and columns.
+    fn thermo<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let run = self.get(py)?;
+        let rows = &run.rows;
+        let columns = PyList::empty(py);
+        columns.append(("stage", "", array(py, &rows.stage)?))?;
+        columns.append(("step", "", array(py, &rows.step)?))?;
+        columns.append((
+            "time",
+            unit_name(run.simulation.units(), Dimension::TIME),
+            array(py, &rows.time)?,
+        ))?;
+        for (k, quantity) in run.simulation.quantities().iter().enumerate() {
+            let values = rows.columns.get(k).map_or(&[][..], Vec::as_slice);
+            columns.append((&quantity.name, &quantity.unit, array(py, values)?))?;
+        }
+        Ok(columns)
+    }
+
+    /// Reports of the stages that are finished, as JSON.
+    fn reports(&self, py: Python) -> PyResult<String> {
+        let run = self.get(py)?;
+        json(run.simulation.reports())
+    }
+
+    /// Results of the measures of stages, as JSON: of those that are finished and of the one under way.
+    fn results(&self, py: Python) -> PyResult<String> {
+        json(&self.get(py)?.simulation.results())
+    }
+}
+
+/// The text of an input from Python's values.
+#[pyfunction]
+pub fn input_text(keys: &Bound<PyDict>) -> PyResult<String> {
+    text::input(keys)
+}
+
+/// The unit system of a name.
+///
+/// # Errors
+/// If there is none.
+pub fn unit_system(name: &str) -> jostle_core::Result<UnitSystem> {
+    let names = UnitSystem::ALL.map(UnitSystem::name).join(", ");
+    UnitSystem::from_name(name).ok_or_else(|| {
+        Error::input(format!("there is no unit system \"{name}\"")).hint(format!("there are {names}"))
+    })
+}
+
+/// Length, energy, time and mass of a unit system in SI units; `None` in reduced units.
+///
+/// # Errors
+/// If there is no such system.
+#[pyfunction]
+pub fn si(py: Python, units: &str) -> PyResult<Option<[f64; 4]>> {
+    let units = unit_system(units).or_raise(py)?;
+    let of = |dimension| units.from_si(dimension).map(|units: f64| 1.0 / units);
+    let all = [Dimension::LENGTH, Dimension::ENERGY, Dimension::TIME, Dimension::MASS].map(of);
+    Ok(all.into_iter().collect::<Option<Vec<f64>>>().and_then(|all| all.try_into().ok()))
+}
+
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
+}

@@ -1,0 +1,71 @@
+"""Analyses of runs and trajectories."""
+
+import json
+import subprocess
+import sys
+
+import jostle
+import numpy
+import pytest
+
+
+@pytest.fixture
+def folder(fluid, tmp_path):
+    fluid["stage"][0] |= {
+        "trajectory": {"every": 5, "format": "xyz"},
+        "measure": [{"kind": "rdf", "every": 5, "cutoff": 2.0}],
+    }
+    sim = jostle.Simulation(**fluid)
+    sim.write_to(tmp_path / "out")
+    sim.run()
+    return tmp_path / "out"
+
+
+def test_analyses_are_those_of_the_program(folder):
+    record = jostle.analyze("rdf", folder, cutoff=2.0, first=1)
+    run = [sys.executable, "-m", "jostle", "analyze", "rdf", str(folder), "cutoff=2.0", "--first", "1", "--json"]
+    told = json.loads(subprocess.run(run, check=True, capture_output=True).stdout)
+    columns = told["results"]["tables"][0]["columns"]
+    assert [c["name"] for c in columns] == list(record.table)
+    for column in columns:
+        given = [numpy.nan if x is None else x for x in column["values"]]
+        assert numpy.array_equal(record.table[column["name"]], given, equal_nan=True)
+    assert record.kind == "rdf" and record.frames == told["frames"]
+
+
+def test_every_kind_is_a_function(folder):
+    for kind, about, _ in jostle._jostle.analysis_kinds():
+        function = getattr(jostle, kind.replace("-", "_"))
+        assert function.__doc__.startswith(about)
+    rdf = jostle.rdf(folder, cutoff=2.0)
+    assert rdf.table["g all"].max() > 1.5 and rdf.table.units["r"] == ""
+    value, error, unit = rdf.values["first peak all"]
+    assert 1.0 < value < 1.3 and error > 0 and unit == ""
+
+
+def test_analyses_of_a_simulation(fluid, tmp_path):
+    fluid["stage"][0]["trajectory"] = {"every": 5, "format": "xyz"}
+    sim = jostle.Simulation(**fluid)
+    with pytest.raises(jostle.InputError, match="no folder"):
+        jostle.rdf(sim)
+    sim.write_to(tmp_path / "out")
+    sim.run(30)
+    assert jostle.rdf(sim, cutoff=2.0).frames == 7
+
+
+def test_wrong_requests_are_refused(folder, tmp_path):
+    for wrong in [{"cutof": 2.0}, {"cutoff": "two"}, {"cutoff": -1.0}, {"cutoff": float("nan")}, {"every": 0}]:
+        with pytest.raises(ValueError):
+            jostle.rdf(folder, **wrong)
+    with pytest.raises(jostle.InputError, match="rfd"):
+        jostle.analyze("rfd", folder)
+    with pytest.raises(jostle.JostleError):
+        jostle.rdf(tmp_path / "nothing.xyz")
+    with pytest.raises(TypeError):
+        jostle.rdf(3)
+
+
+def test_the_program_comes_along():
+    done = subprocess.run([sys.executable, "-m", "jostle", "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split()[1] == jostle.__version__
+    assert subprocess.run([sys.executable, "-m", "jostle", "nonsense"], capture_output=True).returncode == 2

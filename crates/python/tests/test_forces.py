@@ -1,0 +1,145 @@
+"""Forces written in Python."""
+
+import gc
+import weakref
+
+import jostle
+import numpy
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*gives no virial")
+
+
+def lennard_jones(positions, box):
+    """Lennard-Jones forces with a cut-off of 2.5, energy and virial, by all pairs."""
+    lengths = numpy.diag(box)
+    d = positions[:, None] - positions[None, :]
+    d -= lengths * numpy.round(d / lengths)
+    r2 = (d**2).sum(-1)
+    numpy.fill_diagonal(r2, numpy.inf)
+    s6 = numpy.where(r2 < 2.5**2, r2, numpy.inf) ** -3
+    energy = 0.5 * (4 * (s6**2 - s6)).sum()
+    f = (24 * (2 * s6**2 - s6) / r2)[..., None] * d
+    return energy, f.sum(1), 0.5 * numpy.einsum("ija,ijb->ab", d, f)
+
+
+def test_a_force_of_python_agrees_with_the_built_in_one(fluid):
+    fluid["force"][0]["truncation"] = "plain"
+    fluid["run"]["precision"] = "double"
+    built_in = jostle.Simulation(**fluid)
+    fluid["force"] = []
+    written = jostle.Simulation(**fluid)
+    written.force(lennard_jones, box=True, conserves_momentum=True)
+    assert written.potential_energy == pytest.approx(built_in.potential_energy, rel=1e-10)
+    for sim in [built_in, written]:
+        sim.run(30)
+    assert numpy.allclose(written.positions, built_in.positions, rtol=0, atol=1e-8)
+    assert written.quantities["pressure"] == pytest.approx(built_in.quantities["pressure"], rel=1e-8)
+    assert written.energies["lennard_jones"] == written.potential_energy
+    assert numpy.array_equal(written.thermo["lennard_jones"], written.thermo["potential"])
+
+
+def test_energy_is_conserved(fluid):
+    del fluid["stage"][0]["thermostat"]
+    fluid["stage"][0]["steps"] = 400
+    sim = jostle.Simulation(**fluid)
+
+    @sim.force(atoms=range(4))
+    def springs(positions):
+        assert positions.shape == (4, 3)
+        return 10.0 * (positions**2).sum(), -20.0 * positions
+
+    sim.run()
+    conserved = sim.thermo["conserved"]
+    assert numpy.ptp(conserved) < 5e-3 * abs(conserved[0]) and numpy.ptp(sim.thermo["springs"]) > 1
+
+
+def test_exceptions_come_out(sim):
+    class Broken(Exception):
+        pass
+
+    calls = []
+
+    @sim.force
+    def broken(positions):
+        calls.append(1)
+        if len(calls) > 5:
+            raise Broken("at the sixth")
+        return 0.0, 0.0 * positions
+
+    with pytest.raises(Broken, match="sixth"):
+        sim.run()
+    with pytest.raises(Broken):
+        sim.run(1)
+    with pytest.raises(Broken):
+        sim.energies
+    assert sim.positions.shape == (256, 3)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [None, 3.0, (), (1.0,), (1.0, None), ("much", numpy.zeros((256, 3))), (0.0, numpy.zeros((255, 3))),
+     (0.0, numpy.full((256, 3), numpy.nan)), (numpy.inf, numpy.zeros((256, 3))),
+     (0.0, numpy.zeros((256, 3)), numpy.zeros(3)), (0.0, numpy.zeros((256, 3)), None, None)],
+    ids=lambda returned: repr(returned)[:24],
+)
+def test_wrong_values_are_refused(sim, returned):
+    sim.force(lambda positions: returned, name="wrong")
+    with pytest.raises((TypeError, ValueError, jostle.SimulationError)):
+        sim.run(1)
+    assert sim.step == 0
+
+
+def test_a_force_cannot_use_its_simulation(sim):
+    sim.force(lambda positions: sim.positions, name="curious")
+    with pytest.raises(RuntimeError, match="evaluating"):
+        sim.run(1)
+
+
+def test_wrong_forces_are_refused(sim):
+    with pytest.raises(TypeError):
+        sim.force(3)
+    with pytest.raises((ValueError, OverflowError)):
+        sim.force(lambda r: (0.0, r), name="far", atoms=[-1])
+    with pytest.raises(ValueError):
+        sim.force(lambda r: (0.0, r), name="far", atoms=[256])
+    with pytest.raises(jostle.InputError):
+        sim.force(lambda r: (0.0, r), name="temperature")
+    sim.run(1)
+    with pytest.raises(jostle.InputError, match="late"):
+        sim.force(lambda r: (0.0, r), name="late")
+
+
+def test_a_missing_virial_is_told(sim):
+    sim.force(lambda positions: (0.0, 0.0 * positions), name="nothing")
+    with pytest.warns(jostle.JostleWarning, match="virial"):
+        sim.run(2)
+
+
+def test_forces_are_resumed(fluid, tmp_path):
+    def trap(positions):
+        return 0.5 * (positions**2).sum(), -positions
+
+    whole = jostle.Simulation(**fluid)
+    whole.force(trap)
+    whole.run(50)
+    with jostle.Simulation(**fluid) as sim:
+        sim.force(trap)
+        sim.write_to(tmp_path / "out")
+        sim.run(20)
+    resumed = jostle.Simulation.resume(tmp_path / "out")
+    with pytest.raises(jostle.InputError, match="trap"):
+        resumed.run(30)
+    resumed.force(trap)
+    resumed.run(30)
+    assert numpy.array_equal(resumed.positions, whole.positions)
+
+
+def test_simulations_are_freed(fluid):
+    sim = jostle.Simulation(**fluid)
+    freed = weakref.ref(sim)
+    sim.observe(every=10)(lambda sim: None)
+    sim.run(5)
+    del sim
+    gc.collect()
+    assert freed() is None
