@@ -14,7 +14,7 @@ mod text;
 use pyo3::prelude::*;
 
 /// The compiled part of the package `jostle`.
-#[pymodule(gil_used = false)]
+#[pymodule]
 fn _jostle(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(simulation::input_text, module)?)?;

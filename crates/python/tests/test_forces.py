@@ -136,10 +136,13 @@ def test_forces_are_resumed(fluid, tmp_path):
 
 
 def test_simulations_are_freed(fluid):
-    sim = jostle.Simulation(**fluid)
-    freed = weakref.ref(sim)
-    sim.observe(every=10)(lambda sim: None)
-    sim.run(5)
-    del sim
+    def make():
+        sim = jostle.Simulation(**fluid)
+        sim.observe(every=10)(lambda observed: sim.step)
+        sim.force(lambda positions: (0.0 * len(sim.stages), 0.0 * positions), name="nothing", atoms=[])
+        sim.run(5)
+        return weakref.ref(sim)
+
+    freed = make()
     gc.collect()
     assert freed() is None

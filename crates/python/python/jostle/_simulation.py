@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,7 @@ class Simulation:
     def _adopt(self, core):
         self._core = core
         self._observers = []
+        self._forces = []
         self._running = False
 
     @classmethod
@@ -205,8 +207,7 @@ class Simulation:
         def add(function):
             if not callable(function):
                 raise TypeError("an observer is a function of the simulation")
-            number = self._core.add_observer(every, bool(energies))
-            assert number == len(self._observers)
+            self._core.add_observer(every, bool(energies))
             self._observers.append(function)
             return function
 
@@ -244,7 +245,16 @@ class Simulation:
                 raise TypeError("a force is a function of positions")
             called = name if name is not None else getattr(function, "__name__", "python").strip("<>")
             ids = None if atoms is None else [int(atom) for atom in atoms]
-            self._core.add_force(called, function, ids, bool(box), bool(conserves_momentum))
+            # The engine has no hold on the function, which may have one on the simulation.
+            owner, number = weakref.ref(self), len(self._forces)
+            self._core.add_force(
+                called,
+                lambda *arguments: owner()._forces[number](*arguments),
+                ids,
+                bool(box),
+                bool(conserves_momentum),
+            )
+            self._forces.append(function)
             return function
 
         return add if function is None else add(function)
