@@ -1,9 +1,10 @@
 //! Driven atoms, which keep a velocity whatever acts on them, and the masses that integrators use.
 
 use crate::{State, Vec3};
+use serde::{Deserialize, Serialize};
 
 /// Velocities of driven atoms; zero for frozen ones.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Driven {
     /// Velocities by species; empty where no atom is driven.
     BySpecies(Vec<Option<Vec3>>),

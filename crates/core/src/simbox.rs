@@ -3,13 +3,14 @@
 use crate::error::{Error, Result};
 use crate::vector::cross;
 use crate::{SymTensor, Vec3};
+use serde::{Deserialize, Serialize};
 
 /// A parallelepiped with a corner at `origin` and the edge vectors
 /// a = (lx, 0, 0), b = (xy, ly, 0), c = (xz, yz, lz).
 ///
 /// Along an open axis atoms are never wrapped and have no images; the edge is then only a mark of
 /// where they are.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SimBox {
     origin: Vec3,
     lengths: Vec3,

@@ -1,9 +1,10 @@
 //! Atoms: a plain structure of arrays.
 
 use crate::{SimBox, Vec3};
+use serde::{Deserialize, Serialize};
 
 /// Common properties of atoms of one kind.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Species {
     /// Name in the input file, in pairs and in trajectories.
     pub name: String,
@@ -18,7 +19,7 @@ pub struct Species {
 
 /// Atoms in storage order. Storage order changes as the run goes (atoms near in space are kept near in
 /// memory); `id` identifies an atom. Files and observers use ids.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Number of the atom, from 0, in the order of the file or the builder.
     pub id: Vec<u32>,

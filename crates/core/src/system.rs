@@ -1,9 +1,10 @@
 //! The whole of a simulated system.
 
 use crate::{Driven, Group, Masses, Names, SimBox, Species, State, Topology, Vec3};
+use serde::{Deserialize, Serialize};
 
 /// The whole of a simulated system: box, species, atoms and topology.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct System {
     /// The box.
     pub simbox: SimBox,

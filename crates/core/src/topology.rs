@@ -154,7 +154,7 @@ pub struct Topology {
 }
 
 /// Pairs of bound atoms without pair forces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Exclude {
     /// None: bound atoms interact as all others do (Kremer and Grest's chains).
     #[default]

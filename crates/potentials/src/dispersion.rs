@@ -11,10 +11,11 @@
 use crate::electrostatics::Method;
 use crate::{PairKind, PairTerm, Potential, Truncation};
 use jostle_core::{Error, Real, Result, System};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 /// Dispersion over all images, added to a Lennard-Jones force that ends at the cut-off.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dispersion {
     /// Method of the sum in reciprocal space: [`Method::Ewald`] or [`Method::Pme`].
     pub method: Method,

@@ -18,10 +18,11 @@ pub use gaussian::{WIDEST_SINGLE, gaussian};
 pub use mesh_error::Composition;
 
 use jostle_core::{Error, Precision, Real, Result, SimBox, System, Vec3};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 /// Coulomb's forces between all charges. Charges are those of the system.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Electrostatics {
     /// Treatment of the long range.
     pub method: Method,
@@ -37,7 +38,7 @@ pub struct Electrostatics {
 }
 
 /// Treatment of the long range of Coulomb's forces.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Method {
     /// A cut-off of 1/r, and nothing beyond.
     Cutoff,
@@ -67,7 +68,7 @@ pub enum Method {
 }
 
 /// Treatment of a net charge by sums over all images.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum NetCharge {
     /// An error, because most often something is missing. Screened charges need not be neutral.
     #[default]

@@ -2,11 +2,12 @@
 
 use crate::PairTerm;
 use jostle_core::{Error, SimBox, System, Vec3};
+use serde::{Deserialize, Serialize};
 
 /// A force on every atom of some species, the same wherever it is. Its energy is minus the force
 /// times the unbroken path of the atom, so that it stands for the work done across periodic
 /// boundaries, too.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     /// Force by species.
     pub force: Vec<Vec3>,
@@ -36,7 +37,7 @@ impl Field {
 }
 
 /// The side of a wall that atoms are on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
     /// Side of larger coordinates.
     Above,
@@ -75,7 +76,7 @@ impl Side {
 
 /// A plane that acts on atoms like another atom right below them would: by a pair potential of the
 /// distance.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Wall {
     /// The axis it is perpendicular to.
     pub axis: usize,
@@ -92,7 +93,7 @@ pub struct Wall {
 }
 
 /// Surface of a wall.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Surface {
     /// No friction.
     #[default]

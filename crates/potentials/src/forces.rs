@@ -12,10 +12,11 @@ use crate::tail::Tail;
 use crate::term::PairTerm;
 use crate::vacuum::Vacuum;
 use jostle_core::Exclude;
+use serde::{Deserialize, Serialize};
 
 /// All forces of a system, which add up. Energies by term, as in [`jostle_core::Energies::terms`],
 /// are in the order of its fields.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forces {
     /// Forces between pairs of atoms, in the order of the input.
     pub pairs: Vec<PairTerm>,

@@ -9,9 +9,10 @@
 use crate::{PairEntry, PairKind, PairTerm, Truncation};
 use jostle_core::vector::{cross, dot};
 use jostle_core::{Error, Masses, Real, Result, System};
+use serde::{Deserialize, Serialize};
 
 /// The material of all grains, and their sizes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grains {
     /// The push along the normal, by overlap: energy / length^2.
     pub stiffness: f64,

@@ -103,6 +103,7 @@ pub mod potential;
 pub mod resolve;
 pub mod restraint;
 pub mod screening;
+mod serial;
 pub mod spectrum;
 pub mod table;
 pub mod tail;

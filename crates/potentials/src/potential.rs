@@ -5,18 +5,19 @@ use crate::pair::{At, PairFunction, PairKind, PairVisitor};
 use crate::table::{self, Tables};
 use crate::truncation::{Precomputed, Truncation};
 use jostle_core::Real;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A pair potential, without the parameters of the pairs of species.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Potential {
     /// A potential of the registry.
     BuiltIn(PairKind),
     /// A formula in the input.
-    Formula(Arc<Formula>),
+    Formula(#[serde(with = "crate::serial::shared")] Arc<Formula>),
     /// Numbers, from files or from another potential; what happens at the cut-off is in them. The parameter of a pair is the
     /// place of its curve.
-    Table(Arc<Tables>),
+    Table(#[serde(with = "crate::serial::shared")] Arc<Tables>),
 }
 
 impl From<PairKind> for Potential {

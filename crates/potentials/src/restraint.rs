@@ -2,6 +2,7 @@
 //! a distance. How strongly they are held may change from stage to stage and in the course of one.
 
 use jostle_core::{Error, Real, Result, SimBox, State, SymTensor, System, Vec3};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// All restraints of a system, one term of its energy.
@@ -12,7 +13,7 @@ use std::ops::Range;
 /// is the response of the energy, the sum of the forces times the vectors from the centre of the reference
 /// positions to the atoms (as GROMACS has it for `refcoord_scaling = com`; `posres` in its
 /// `position_restraints.cpp`).
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Restraints {
     /// Springs, one for each `[[restraint]]`; anchors and distances have theirs by number.
     pub springs: Vec<Spring>,
@@ -23,7 +24,7 @@ pub struct Restraints {
 }
 
 /// Common properties of the anchors or distances of one `[[restraint]]`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spring {
     /// k, in energy / length^2.
     pub stiffness: f64,
@@ -40,7 +41,7 @@ impl Spring {
 }
 
 /// A spring from an atom, in its nearest image, to a place: k/2 d^2.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Anchor {
     /// The id of the atom.
     pub atom: u32,
@@ -52,7 +53,7 @@ pub struct Anchor {
 
 /// A spring between two centres of mass, the second in its nearest image as seen from the first: k/2
 /// (d - from)^2 where they are nearer than `from`, k/2 (d - to)^2 where they are further than `to`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Distance {
     /// The two groups.
     pub centers: [Center; 2],
@@ -63,14 +64,14 @@ pub struct Distance {
 }
 
 /// A group of atoms by its centre of mass.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Center {
     /// The atoms, with their ids.
     pub members: Vec<GroupMember>,
 }
 
 /// An atom of a group.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GroupMember {
     /// Id of the atom.
     pub id: u32,

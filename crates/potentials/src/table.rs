@@ -6,8 +6,10 @@
 
 use crate::embedded::cubic;
 use crate::pair::At;
+use crate::serial::Name;
 use crate::truncation::{Precomputed, Truncation};
 use jostle_core::Real;
+use serde::{Deserialize, Serialize};
 
 /// Numbers in a row.
 pub const ROW: usize = 4;
@@ -26,7 +28,7 @@ const NEAREST: f64 = 0.4;
 const INTERVALS: [usize; 2] = [128, 8192];
 
 /// The energy of one pair of species.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// Squared distance of the first knot.
     start: f64,
@@ -38,10 +40,10 @@ pub struct Curve {
 }
 
 /// The curves of a force.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tables {
     /// Name of the energies.
-    name: &'static str,
+    name: Name,
     curves: Vec<Curve>,
     /// First row of each curve.
     first: Vec<usize>,
@@ -139,12 +141,12 @@ impl Tables {
             rows += curve.rows.len();
             rows - curve.rows.len()
         });
-        Tables { name, first: first.collect(), curves }
+        Tables { name: Name(name), first: first.collect(), curves }
     }
 
     /// The name in the input file of what they are the energies of.
     pub fn name(&self) -> &'static str {
-        self.name
+        self.name.0
     }
 
     /// The curves.

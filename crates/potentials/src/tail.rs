@@ -11,10 +11,11 @@ use crate::potential::Potential;
 use crate::table::Tables;
 use crate::truncation::Truncation;
 use jostle_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 /// Integrals over what one pair of species lacks.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TailIntegrals {
     /// Integral of r^2 w(r).
     energy: f64,

@@ -7,9 +7,10 @@ use crate::table::{Curve, ROW, Tables};
 use crate::tail::{Tail, TailIntegrals};
 use crate::truncation::Truncation;
 use jostle_core::{Error, Real, Result};
+use serde::{Deserialize, Serialize};
 
 /// The interaction of one pair of species.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairEntry {
     /// Values in the order of [`Potential::parameters`].
     pub parameters: Vec<f64>,
@@ -18,7 +19,7 @@ pub struct PairEntry {
 }
 
 /// A pair force of the input, resolved for every pair of species.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairTerm {
     /// The potential.
     pub potential: Potential,

@@ -5,10 +5,11 @@
 
 use crate::pair::{At, PairFunction, PairVisitor};
 use jostle_core::Real;
+use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
 /// Truncation of a potential at the cut-off.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Truncation {
     /// The energy jumps to zero at the cut-off.
     Plain,

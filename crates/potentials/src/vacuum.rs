@@ -5,10 +5,11 @@ use crate::pair::{Coulomb, LennardJones, PairFunction, PairKind};
 use crate::term::{PairEntry, PairTerm};
 use crate::truncation::Truncation;
 use jostle_core::{Real, System};
+use serde::{Deserialize, Serialize};
 
 /// Lennard-Jones and Coulomb's forces between all atoms, at any distance. Charges are those of the
 /// system.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vacuum {
     /// The parameters of every pair of species.
     pub lennard_jones: PairTerm,

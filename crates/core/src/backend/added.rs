@@ -1,9 +1,10 @@
 //! Forces that the host adds to those of a device.
 
 use crate::{Error, Result, SymTensor, Vec3};
+use serde::{Deserialize, Serialize};
 
 /// Forces on chosen atoms, computed outside the device at the positions of its last evaluation.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AddedForces {
     /// Ids of the atoms; an id may occur more than once.
     pub ids: Vec<u32>,

@@ -2,9 +2,10 @@
 
 use super::{Energies, Evaluate, Kinetic};
 use crate::{SymTensor, Thermostat};
+use serde::{Deserialize, Serialize};
 
 /// Which random numbers to use: every atom's noise is a function of this and of its id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoiseKey {
     /// The seed of the run.
     pub seed: u64,
@@ -68,7 +69,7 @@ pub struct Sample {
 /// constraints over two times: what they bear of the forces over that of the kick, and what turns
 /// velocities from chords of the drift into tangents over half of that of the drift. The latter is
 /// what velocities would be corrected by without the kick.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClosingKick {
     /// How long it was.
     pub time: f64,

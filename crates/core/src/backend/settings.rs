@@ -1,9 +1,10 @@
 //! Settings of a run that never change its physics.
 
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// The arithmetic of the forces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Precision {
     /// Pair arithmetic in f32 on coordinates relative to something near; positions, velocities
     /// and sums in f64.
@@ -14,7 +15,7 @@ pub enum Precision {
 }
 
 /// How a device looks for pairs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Algorithm {
     /// The fastest here.
     #[default]
@@ -110,7 +111,7 @@ pub enum Processor {
 }
 
 /// How a run is computed; never changes the physics.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Settings {
     /// CPU threads; `None` takes all cores.
     pub threads: Option<usize>,

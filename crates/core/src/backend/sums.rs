@@ -1,9 +1,10 @@
 //! Sums over atoms that an evaluation of forces or a sub-step gives, and facts about them.
 
 use crate::{SymTensor, Vec3};
+use serde::{Deserialize, Serialize};
 
 /// Results that a force evaluation should produce.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Evaluate {
     /// Forces only: the fast path of nearly every step.
     Forces,

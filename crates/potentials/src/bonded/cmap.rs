@@ -4,10 +4,11 @@
 
 use super::dihedral::DihedralAngle;
 use jostle_core::{Error, Real, Result};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::{PI, TAU};
 
 /// A map, periodic in both angles.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cmap {
     /// Points along each angle.
     size: usize,

@@ -22,7 +22,7 @@ pub trait DihedralVisitor {
 macro_rules! registry {
     ($(#[$doc:meta])* $kind:ident, $visitor:ident, $what:literal: $($name:ident,)*) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub enum $kind {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name,)*
         }

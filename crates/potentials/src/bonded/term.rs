@@ -2,7 +2,9 @@
 
 use super::{AngleKind, BondKind, BondedKind, DihedralKind};
 use crate::resolve;
+use crate::serial::Name;
 use jostle_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// Bonds of one kind, with the parameters of each type.
 pub type BondTerm = BondedTerm<BondKind>;
@@ -14,12 +16,12 @@ pub type AngleTerm = BondedTerm<AngleKind>;
 pub type DihedralTerm = BondedTerm<DihedralKind>;
 
 /// A bonded force; see [`BondTerm`], [`AngleTerm`] and [`DihedralTerm`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BondedTerm<K> {
     /// The function.
     pub kind: K,
     /// The name of its energy.
-    term: &'static str,
+    term: Name,
     /// `None` for types that are of another kind.
     types: Vec<Option<Vec<f64>>>,
 }
@@ -27,17 +29,17 @@ pub struct BondedTerm<K> {
 impl<K: BondedKind> BondedTerm<K> {
     /// A term without the parameters of any type.
     pub fn new(kind: K, n_types: usize) -> Self {
-        BondedTerm { kind, term: kind.term(), types: vec![None; n_types] }
+        BondedTerm { kind, term: Name(kind.term()), types: vec![None; n_types] }
     }
 
     /// The term with another name for its energy, where force fields have one: "urey-bradley".
     pub fn named(self, term: &'static str) -> Self {
-        BondedTerm { term, ..self }
+        BondedTerm { term: Name(term), ..self }
     }
 
     /// The name of its energy.
     pub fn term(&self) -> &'static str {
-        self.term
+        self.term.0
     }
 
     /// A term with the same parameters for all bonds, which are of one type.

@@ -12,9 +12,10 @@ pub use spline::{Spline, cubic};
 pub use sutton_chen::SuttonChen;
 
 use jostle_core::{Error, Real, Result};
+use serde::{Deserialize, Serialize};
 
 /// Kinds of embedded-atom forces in the input file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EmbeddedKind {
     /// Functions from a file.
     EmbeddedAtom,
@@ -43,7 +44,7 @@ impl EmbeddedKind {
 }
 
 /// An embedded-atom force, resolved for every species.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Embedded {
     /// Kind of the force.
     pub kind: EmbeddedKind,

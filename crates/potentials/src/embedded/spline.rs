@@ -1,6 +1,7 @@
 //! Functions given by numbers on a uniform grid.
 
 use jostle_core::Real;
+use serde::{Deserialize, Serialize};
 
 /// Value and slope of c0 + c1 p + c2 p^2 + c3 p^3.
 #[inline(always)]
@@ -12,7 +13,7 @@ pub fn cubic<R: Real>(p: R, c: [R; 4]) -> (R, R) {
 
 /// A function on a uniform grid, a cubic between each two knots: value and slope are continuous.
 /// The slopes at the knots are fourth-order differences, as in LAMMPS, whose numbers it gives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spline {
     /// First knot of the grid.
     pub start: f64,

@@ -2,14 +2,15 @@
 //! numbers are computed at once, and factors that do not depend on the distance gather in front of the
 //! others.
 
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// An expression: terms that add up, none of them alike. Nothing is zero.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sum(pub Vec<Term>);
 
 /// A number times powers of bases.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Term {
     /// The number.
     pub coefficient: f64,
@@ -18,7 +19,7 @@ pub struct Term {
 }
 
 /// Base of a power.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Base {
     /// The distance r, which is positive.
     Distance,
@@ -33,7 +34,7 @@ pub enum Base {
 }
 
 /// A function of one number, as [`jostle_core::Real`] has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Function {
     /// The exponential function.
     Exp,
@@ -74,7 +75,7 @@ pub type Id = u32;
 type TermKey = (u64, Vec<(Base, u64)>);
 
 /// The expressions that are parts of others, each of them once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Algebra {
     sums: Vec<Sum>,
     ids: HashMap<Vec<TermKey>, Id>,

@@ -18,6 +18,7 @@ pub use resolve::FormulaForce;
 
 use algebra::{Algebra, Sum};
 use jostle_core::Real;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -34,7 +35,7 @@ const LONGEST_TEXT: usize = 4000;
 /// let (energy, force_over_r) = formula.evaluate(1.0, &c);
 /// assert_eq!((energy, force_over_r), (0.0, 24.0));
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Formula {
     text: String,
     parameters: Vec<String>,

@@ -2,6 +2,7 @@
 
 use super::algebra::Function;
 use jostle_core::Real;
+use serde::{Deserialize, Serialize};
 
 /// Index of a step and of its result.
 pub type StepIndex = u16;
@@ -10,7 +11,7 @@ pub type StepIndex = u16;
 pub const MOST_STEPS: usize = 200;
 
 /// A step; its operands are results of earlier ones.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// The squared distance.
     Square,
@@ -85,7 +86,7 @@ impl Step {
 }
 
 /// Energy and force over distance of a pair, step by step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// The steps.
     pub steps: Vec<Step>,

@@ -11,7 +11,7 @@ macro_rules! pair_potentials {
         $(mod $file; pub use $file::$name;)*
 
         /// Kinds of pair potential.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub enum PairKind {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name,)*
         }
