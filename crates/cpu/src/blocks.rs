@@ -47,6 +47,17 @@ impl<S: Scalar> TaskForces<S> {
         (&mut self.own, &self.foreign)
     }
 
+    /// Numbers for foreign clusters, to be changed.
+    pub(crate) fn foreign_mut(&mut self) -> &mut [S] {
+        &mut self.foreign
+    }
+
+    /// Space for so many numbers of own and foreign clusters, of unspecified contents.
+    pub(crate) fn resize(&mut self, own: usize, foreign: usize) {
+        self.own.resize(own);
+        self.foreign.resize(foreign);
+    }
+
     /// Own clusters, foreign ones, and working space.
     pub(crate) fn parts(&mut self) -> (&mut Aligned<S>, &mut Aligned<S>, &mut Aligned<S>) {
         (&mut self.own, &mut self.foreign, &mut self.tile)

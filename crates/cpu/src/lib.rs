@@ -24,6 +24,7 @@ pub mod near;
 pub mod neighbors;
 pub mod noise;
 pub mod pair;
+mod ranks;
 pub mod reference;
 pub mod search;
 pub mod simd;
@@ -33,10 +34,12 @@ pub mod threads;
 pub mod vacuum;
 
 pub use engine::Cpu;
+pub use ranks::Ranks;
 pub use simd::Level;
 
 use jostle_core::{Algorithm, Backend, Precision, Processor, Result, Settings, System};
 use jostle_potentials::Forces;
+use jostle_transport::Communicator;
 
 /// Puts a system on the CPU, with the best instruction set it has.
 ///
@@ -54,17 +57,37 @@ pub fn open_at(
     settings: Settings,
     level: Level,
 ) -> Result<Box<dyn Backend>> {
-    place(system, forces.into(), settings, level)
+    place(system, forces.into(), settings, (level, None))
+}
+
+/// Puts a system on the processors of all ranks of a communicator, which call this with the same system, forces and
+/// settings.
+///
+/// # Errors
+/// Those of [`open`], or if another rank has failed.
+pub fn open_on_ranks(
+    system: System,
+    forces: Forces,
+    settings: Settings,
+    communicator: Communicator,
+) -> Result<Box<dyn Backend>> {
+    let ranks = Ranks::agree(communicator, &settings, Level::best())?;
+    place(system, forces, settings, (ranks.level(), Some(ranks)))
 }
 
 /// Body of [`open_at`], not generic, so that the kernels are compiled once, here, and not with every caller.
-fn place(system: System, forces: Forces, settings: Settings, level: Level) -> Result<Box<dyn Backend>> {
+fn place(
+    system: System,
+    forces: Forces,
+    settings: Settings,
+    (level, ranks): (Level, Option<Ranks>),
+) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Cpu)?;
-    let level = if level.is_available() { level } else { Level::Portable };
+    let on = (if level.is_available() { level } else { Level::Portable }, ranks);
     match (settings.algorithm, settings.precision) {
         (Algorithm::Reference, _) | (_, Precision::Double) => {
-            Ok(Box::new(Cpu::<f64>::new(system, forces, settings, level)?))
+            Ok(Box::new(Cpu::<f64>::new(system, forces, settings, on)?))
         }
-        (_, Precision::Mixed) => Ok(Box::new(Cpu::<f32>::new(system, forces, settings, level)?)),
+        (_, Precision::Mixed) => Ok(Box::new(Cpu::<f32>::new(system, forces, settings, on)?)),
     }
 }

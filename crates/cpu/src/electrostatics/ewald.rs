@@ -19,6 +19,11 @@ impl EwaldSum {
         EwaldSum { waves: Wave::all(simbox, spectrum, longest), most }
     }
 
+    /// Number of reciprocal-space vectors.
+    pub fn n_waves(&self) -> usize {
+        self.waves.len()
+    }
+
     /// Phase factors of every atom along the three edges, cosine and sine: by edge, multiple, atom.
     fn phases(&self, simbox: &SimBox, positions: &[Vec3]) -> [Vec<[f64; 2]>; 3] {
         let n = positions.len();

@@ -9,11 +9,12 @@ pub mod real_space;
 
 use crate::blocks::Sums;
 use crate::cells::Clusters;
+use crate::ranks::Ranks;
 use crate::simd::aligned::Aligned;
 use crate::simd::{Level, Scalar};
 use crate::threads::Team;
 use ewald::EwaldSum;
-use jostle_core::{Evaluate, SimBox, System, Vec3};
+use jostle_core::{Evaluate, Result, SimBox, System, Vec3};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, LatticeSum};
 use mesh::{Mesh, MeshAtoms};
@@ -127,16 +128,19 @@ impl<S: Scalar> LatticeSumKernel<S> {
     }
 
     /// Adds the reciprocal-space forces, and the forces of excluded pairs beyond lists, to the forces of tasks
-    /// (clusters and the forces on them). Returns virial and energy, if asked for with that of charges with
-    /// themselves.
+    /// (clusters and the forces on them), of which those of other ranks stay incomplete. Returns virial and energy,
+    /// if asked for with that of charges with themselves.
+    ///
+    /// # Errors
+    /// If another rank has failed.
     pub fn add_long_range(
         &mut self,
-        (team, level): (&Team, Level),
+        (team, level, ranks): (&Team, Level, Option<&Ranks>),
         system: &System,
         clusters: &Clusters<S>,
         mut tasks: Vec<(Range<usize>, &mut [S])>,
         evaluate: Evaluate,
-    ) -> Sums {
+    ) -> Result<Sums> {
         let [itself, even] = match evaluate {
             Evaluate::Forces => [0.0; 2],
             Evaluate::ForcesAndEnergies => self.sum.constants(system),
@@ -146,7 +150,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
         self.add_far(system, clusters, &mut tasks, &mut sums);
         let silent = self.weight == 0.0 && evaluate == Evaluate::Forces;
         if silent || matches!(self.long, Long::Nothing) {
-            return sums;
+            return Ok(sums);
         }
         let n = system.state.len();
         self.forces.resize(n, [S::default(); 3]);
@@ -161,7 +165,8 @@ impl<S: Scalar> LatticeSumKernel<S> {
             }
         });
         let parts = parts.collect();
-        let Some(spectrum) = self.sum.spectrum() else { return sums };
+        let Some(spectrum) = self.sum.spectrum() else { return Ok(sums) };
+        let own = ranks.map_or(0..tasks.len(), Ranks::own);
         sums.join(&match (&mut self.long, self.sum.method()) {
             (Long::Ewald(ewald), Method::Ewald { longest, .. }) => {
                 let simbox = system.simbox;
@@ -169,20 +174,26 @@ impl<S: Scalar> LatticeSumKernel<S> {
                     *ewald = Some(Box::new((simbox, EwaldSum::new(&simbox, spectrum, longest))));
                 }
                 let ewald = ewald.as_ref();
-                ewald.map_or_else(Sums::default, |ewald| add_ewald_forces(team, &ewald.1, &simbox, parts))
+                match ewald {
+                    Some(ewald) => add_ewald_forces((team, ranks), &ewald.1, &simbox, parts)?,
+                    None => Sums::default(),
+                }
             }
             (Long::Mesh(mesh), Method::Pme { order, spacing, .. }) => {
                 let n_tasks = tasks.len();
                 if mesh.as_ref().is_none_or(|mesh| !mesh.fits(&system.simbox, n_tasks)) {
-                    *mesh = Some(Box::new(Mesh::new(&system.simbox, spectrum, order, spacing, n_tasks)));
+                    let divided = (n_tasks, own.clone());
+                    *mesh = Some(Box::new(Mesh::new(&system.simbox, spectrum, order, spacing, divided)));
                 }
-                let mesh = mesh.as_mut();
-                mesh.map_or_else(Sums::default, |mesh| mesh.evaluate(team, level, parts, evaluate))
+                match mesh {
+                    Some(mesh) => mesh.evaluate((team, level, ranks), parts, evaluate)?,
+                    None => Sums::default(),
+                }
             }
             _ => Sums::default(),
         });
         let (forces, width, weight) = (&self.forces, clusters.width, S::from_f64(self.weight));
-        team.map(tasks, |_, (range, own)| {
+        team.map(tasks.drain(own).collect(), |_, (range, own)| {
             for (c, cluster) in range.enumerate() {
                 let place = &mut own[c * 3 * width..(c + 1) * 3 * width];
                 for (lane, force) in forces[clusters.atoms(cluster)].iter().enumerate() {
@@ -192,7 +203,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
                 }
             }
         });
-        sums
+        Ok(sums)
     }
 
     /// Subtracts the smooth part of excluded pairs beyond lists.
@@ -243,15 +254,20 @@ fn arm(system: &System, [a, b]: [usize; 2]) -> Vec3 {
     system.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 
-/// Ewald's sum over a team.
+/// Ewald's sum over a team and the ranks: amplitudes are added in the order of tasks.
 fn add_ewald_forces<S: Scalar>(
-    team: &Team,
+    (team, ranks): (&Team, Option<&Ranks>),
     ewald: &EwaldSum,
     simbox: &SimBox,
-    parts: Vec<MeshAtoms<'_, S>>,
-) -> Sums {
-    let by_task =
+    mut parts: Vec<MeshAtoms<'_, S>>,
+) -> Result<Sums> {
+    let parts: Vec<_> = parts.drain(ranks.map_or(0..parts.len(), Ranks::own)).collect();
+    let mut by_task =
         team.map(parts.iter().collect(), |_, part| ewald.amplitudes(simbox, part.position, part.charge));
+    if let Some(ranks) = ranks {
+        let all = ranks.join(&by_task.concat())?;
+        by_task = all.chunks(ewald.n_waves().max(1)).map(<[[f64; 2]]>::to_vec).collect();
+    }
     let mut by_task = by_task.into_iter();
     let mut amplitudes = by_task.next().unwrap_or_default();
     for part in by_task {
@@ -263,5 +279,5 @@ fn add_ewald_forces<S: Scalar>(
         let forces = ewald.forces(simbox, part.position, part.charge, &amplitudes);
         part.force.iter_mut().zip(forces).for_each(|(to, force)| *to = force.map(S::from_f64));
     });
-    ewald.sums(&amplitudes)
+    Ok(ewald.sums(&amplitudes))
 }

@@ -113,7 +113,8 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
         self.catch_up();
         if self.stale {
             let start = Instant::now();
-            self.skin.tune(&self.timings);
+            let timings = self.common_timings()?;
+            self.skin.tune(&timings);
             self.rebuild()?;
             self.timings.neighbors += start.elapsed().as_secs_f64();
         }
@@ -290,18 +291,19 @@ impl<S: Scalar> SubSteps for Cpu<S> {
                 .hint("leave out algorithm"));
         }
         let (clusters, id) = (&self.clusters, &self.system.state.id);
-        self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+        let own = self.own_tasks();
+        self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
             task.pairs.find(clusters, &task.list, id, thermostat, noise);
         });
         let before = self.system.state.velocity.clone();
         // Half-way first, then all the way with the friction of the velocities half-way.
         for part in [0.5, 1.0] {
             let (width, velocity) = (self.clusters.width, &self.system.state.velocity);
-            self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+            self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
                 task.forces.clear(&task.list, width);
                 task.pairs.act(width, velocity, thermostat, &mut task.forces);
             });
-            self.gather_forces();
+            self.gather_forces()?;
             self.system.state.velocity.copy_from_slice(&before);
             self.kick(part)?;
         }
@@ -320,14 +322,15 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         }
         let (clusters, state) = (&self.clusters, &self.system.state);
         let Some(contacts) = &self.contacts else { return Ok(()) };
-        self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+        let own = self.own_tasks();
+        self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
             task.contacts.find(clusters, &task.list, state, contacts);
         });
         let (velocity, angular_velocity) = (state.velocity.clone(), state.angular_velocity.clone());
         // Half-way first, then all the way with the friction of the velocities half-way.
         for part in [0.5, 1.0] {
             let (width, state, contacts) = (self.clusters.width, &self.system.state, &self.contacts);
-            self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+            self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
                 let Task { list, contacts: touching, forces, torques, .. } = task;
                 forces.clear(list, width);
                 torques.clear(list, width);
@@ -335,8 +338,8 @@ impl<S: Scalar> SubSteps for Cpu<S> {
                     touching.act(width, state, contacts, forces, torques);
                 }
             });
-            self.gather_forces();
-            self.gather_torques();
+            self.gather_forces()?;
+            self.gather_torques()?;
             self.system.state.velocity.copy_from_slice(&velocity);
             self.system.state.angular_velocity.copy_from_slice(&angular_velocity);
             self.kick(part * dt)?;

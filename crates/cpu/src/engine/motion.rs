@@ -78,6 +78,32 @@ impl<S: Scalar> Cpu<S> {
         done.map(drop)
     }
 
+    /// Changes angular velocities by the torques, over `dt`.
+    pub(super) fn turn(&mut self, dt: f64) {
+        let Some(contacts) = &self.contacts else { return };
+        let (clusters, state) = (&self.clusters, &mut self.system.state);
+        let State { id, species, angular_velocity, .. } = state;
+        let mut rest = &mut angular_velocity[..];
+        let mut parts = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let range = task.list.clusters.clone();
+            let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
+            parts.push((task, rest.split_off_mut(..n).unwrap_or_default()));
+        }
+        self.team.map(parts, |_, (task, angular_velocity)| {
+            let mut turning = angular_velocity.iter_mut();
+            for (c, cluster) in task.list.clusters.clone().enumerate() {
+                for (lane, atom) in clusters.atoms(cluster).enumerate() {
+                    let Some(w) = turning.next() else { return };
+                    let scale = dt * contacts.inverse_inertia.of(species[atom], id[atom]);
+                    for (k, w) in w.iter_mut().enumerate() {
+                        *w += scale * task.torques.own[(3 * c + k) * clusters.width + lane].to_f64();
+                    }
+                }
+            }
+        });
+    }
+
     /// Copies forces from the tasks to the state.
     pub(super) fn collect_forces(&mut self) {
         let clusters = &self.clusters;

@@ -52,6 +52,7 @@ pub(crate) mod guess;
 mod portable;
 
 use crate::fourier::Planned;
+use bytemuck::Pod;
 use jostle_core::Real;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -69,7 +70,7 @@ pub trait Scalar:
     + Mul<Output = Self>
     + Neg<Output = Self>
     + Planned
-    + 'static
+    + Pod
 {
     /// The registers of this scalar in an instruction set.
     type Lanes<I: Simd>: Lanes<Scalar = Self>;

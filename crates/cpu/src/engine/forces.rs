@@ -1,0 +1,238 @@
+//! Evaluation of forces over all tasks.
+
+use super::{Cpu, Incoming, Task};
+use crate::blocks::{ListPass, Sums, TaskForces};
+use crate::electrostatics::LatticeSumKernel;
+use crate::external;
+use crate::reference;
+use crate::simd::Scalar;
+use crate::threads::Team;
+use jostle_core::{Error, Evaluate, Precision, Result, State, System};
+use jostle_potentials::diagnose;
+use std::ops::Range;
+
+impl<S: Scalar> Cpu<S> {
+    /// Evaluates the forces over the lists, and bonded ones; returns sums by term.
+    ///
+    /// # Errors
+    /// If a bond has broken: names the two atoms.
+    pub(super) fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
+        let embedding = self.embed(evaluate)?;
+        let own_tasks = self.own_tasks();
+        self.restraints.evaluate_distances(&self.system, &self.forces);
+        if let Some(vacuum) = &mut self.vacuum {
+            vacuum.follow(&self.system.state.position);
+        }
+        let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
+        let (width, embedded, lattice_sums) = (clusters.width, &self.embedded, &self.lattice_sums);
+        let (n_pairs, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
+        let (vacuum, bonded, system, all) = (&self.vacuum, &self.bonded, &self.system, &self.forces);
+        let restraints = &self.restraints;
+        let by_task = self.team.map(self.tasks[own_tasks].iter_mut().collect(), |_, task| {
+            task.forces.clear(&task.list, width);
+            let (list, forces) = (&task.list, &mut task.forces);
+            let mut pass = ListPass { level, clusters, list, accumulated: forces, evaluate };
+            let mut sums = vec![Sums::default(); n_searched];
+            for (term, kernel) in kernels {
+                sums[*term] = kernel.add_forces(pass.reborrow());
+            }
+            if let Some(kernel) = embedded {
+                sums[n_pairs] = kernel.add_forces(pass.reborrow(), &task.packed);
+            }
+            for LatticeSumKernel { direct, term, companion, charge, .. } in lattice_sums {
+                let both = direct.add_forces(pass.reborrow(), charge);
+                if let Some(companion) = companion {
+                    sums[*companion] = both[0];
+                }
+                sums[*term] = both[1];
+            }
+            let own = &mut task.forces.own;
+            let vacuum = vacuum.iter();
+            let range = &task.list.clusters;
+            sums.extend(vacuum.flat_map(|k| k.add_forces(level, clusters, range.clone(), own, evaluate)));
+            let (bound, broken) =
+                bonded.add_forces(level, &system.state.position, width, &task.bonds, own, evaluate);
+            sums.extend(bound);
+            sums.extend(external::add_forces(system, all, restraints, clusters, range.clone(), own));
+            (sums, broken)
+        });
+        let by_task = self.share_sums(by_task, evaluate)?;
+        if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {
+            return Err(broken.error(&self.system.state));
+        }
+        self.gather(3 * self.clusters.width, |task| &mut task.forces)?;
+        let mut sums = vec![Sums::default(); self.forces.n_terms()];
+        self.add_long_range(evaluate, &mut sums)?;
+        self.share(|task| &mut task.forces)?;
+        if let (Some(_), Some(sum)) = (&self.embedded, sums.get_mut(self.forces.pairs.len())) {
+            sum.energy = embedding;
+        }
+        for (task, _) in by_task {
+            for (sum, part) in sums.iter_mut().zip(task) {
+                sum.energy += part.energy;
+                for (w, part) in sum.virial.iter_mut().zip(part.virial) {
+                    *w += part;
+                }
+            }
+        }
+        self.restraints.add_to(sums.last_mut());
+        Ok(sums)
+    }
+
+    /// Adds the forces of tasks on clusters of others to the forces of the owners.
+    pub(super) fn gather_forces(&mut self) -> Result<()> {
+        self.gather(3 * self.clusters.width, |task| &mut task.forces)?;
+        self.share(|task| &mut task.forces)
+    }
+
+    /// Adds the torques of tasks on clusters of others to the torques of the owners.
+    pub(super) fn gather_torques(&mut self) -> Result<()> {
+        self.gather(3 * self.clusters.width, |task| &mut task.torques)?;
+        self.share(|task| &mut task.torques)
+    }
+
+    /// Adds the numbers that tasks have for clusters of others to the numbers of the owners, `stride` a
+    /// cluster.
+    fn gather(&mut self, stride: usize, of: fn(&mut Task<S>) -> &mut TaskForces<S>) -> Result<()> {
+        self.receive_foreign(stride, of)?;
+        let own = self.own_tasks();
+        let parts = self.tasks.iter_mut().map(|task| {
+            // Moved out and back, because the list of incoming numbers belongs to the task, too.
+            let incoming = std::mem::take(&mut task.incoming);
+            (std::mem::take(of(task)), incoming)
+        });
+        let mut parts: Vec<_> = parts.collect();
+        let split = parts.iter_mut().map(|(numbers, incoming)| {
+            let (own, foreign) = numbers.split();
+            (own, foreign, &incoming[..])
+        });
+        hand_over(&self.team, split.collect(), own, stride);
+        for (task, (numbers, incoming)) in self.tasks.iter_mut().zip(parts) {
+            *of(task) = numbers;
+            task.incoming = incoming;
+        }
+        Ok(())
+    }
+
+    /// Adds the long-range forces of charges and dispersion; sums by term.
+    fn add_long_range(&mut self, evaluate: Evaluate, sums: &mut [Sums]) -> Result<()> {
+        let (team, system, clusters) = (&self.team, &self.system, &self.clusters);
+        for sum in &mut self.lattice_sums {
+            let tasks = self.tasks.iter_mut().map(|task| {
+                let range = task.list.clusters.clone();
+                (range, &mut task.forces.own[..])
+            });
+            let on = (team, self.level, self.ranks.as_ref());
+            sums[sum.term] = sum.add_long_range(on, system, clusters, tasks.collect(), evaluate)?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates densities and the derivatives of embedding energies; returns the sum of embedding energies
+    /// and, if asked for, of the energies of pairs.
+    fn embed(&mut self, evaluate: Evaluate) -> Result<f64> {
+        let Some(mut kernel) = self.embedded.take() else { return Ok(0.0) };
+        let own = self.own_tasks();
+        let (clusters, level, width) = (&self.clusters, self.level, self.clusters.width);
+        let pairs = self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
+            let Task { list, densities, packed, .. } = task;
+            densities.clear_numbers(list, width);
+            kernel.add_densities(ListPass { level, clusters, list, accumulated: densities, evaluate }, packed)
+        });
+        self.gather(width, |task| &mut task.densities)?;
+        let mut derivative = std::mem::take(&mut kernel.derivative);
+        derivative.resize(self.clusters.count() * width);
+        let mut rest = &mut derivative[..];
+        let mut parts = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let part = rest.split_off_mut(..task.list.clusters.len() * width).unwrap_or_default();
+            parts.push((task, part));
+        }
+        let parts = parts.drain(own).collect();
+        let clusters = &self.clusters;
+        let energies = self
+            .team
+            .map(parts, |_, (task, part)| kernel.embed(clusters, &task.list, &task.densities.own, part));
+        self.share_by_cluster(&mut derivative, width)?;
+        kernel.derivative = derivative;
+        self.embedded = Some(kernel);
+        if evaluate == Evaluate::Forces {
+            return Ok(0.0);
+        }
+        let (pairs, energies) = (self.share_numbers(pairs)?, self.share_numbers(energies)?);
+        Ok(pairs.into_iter().chain(energies).sum())
+    }
+
+    /// Evaluates forces and energies by the plain reference.
+    pub(super) fn evaluate_reference(&mut self) -> Result<()> {
+        let weight = self.lattice_sums.first().map_or(1.0, |sum| sum.weight);
+        let (forces, energies) = reference::evaluate_weighted(&self.system, &self.forces, weight)?;
+        self.energies = energies;
+        let width = self.clusters.width;
+        for task in &mut self.tasks {
+            let range = task.list.clusters.clone();
+            let (own, _) = task.forces.split();
+            for (c, cluster) in range.enumerate() {
+                for (lane, atom) in self.clusters.atoms(cluster).enumerate() {
+                    for k in 0..3 {
+                        own[c * 3 * width + k * width + lane] = S::from_f64(forces[atom][k]);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Spreads the forces on virtual sites over their atoms.
+    pub(super) fn spread_forces(&mut self) {
+        if !self.constraints.have_sites() {
+            return;
+        }
+        let mut forces: Vec<&mut [S]> = self.tasks.iter_mut().map(|task| task.forces.split().0).collect();
+        let (System { simbox, state, .. }, width) = (&self.system, self.clusters.width);
+        let virial = self.constraints.spread(simbox, state, width, &mut forces);
+        if self.evaluated == Evaluate::ForcesAndEnergies {
+            self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+        }
+    }
+
+    /// The index of the atom with the smallest id whose force is not finite.
+    pub(super) fn bad_force(&mut self) -> Option<usize> {
+        self.collect_forces();
+        let State { force, id, .. } = &self.system.state;
+        let bad = |index: &usize| force[*index].iter().any(|x| !x.is_finite());
+        (0..force.len()).filter(bad).min_by_key(|index| id[*index])
+    }
+
+    /// The error that names the force that was not finite, or the energy.
+    pub(super) fn force_fault(&mut self) -> Error {
+        let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
+        match self.bad_force() {
+            Some(index) => diagnose::force(&self.system, &self.forces, precision, index),
+            None => diagnose::energy(&self.forces, &self.energies.terms),
+        }
+    }
+}
+
+/// Adds the numbers that tasks have for clusters of others to the numbers of the owners among `receivers`. Parts
+/// are the own numbers of a task, those for others, and the list of incoming ones; `stride` numbers a cluster.
+fn hand_over<S: Scalar>(
+    team: &Team,
+    mut parts: Vec<(&mut [S], &[S], &[Incoming])>,
+    receivers: Range<usize>,
+    stride: usize,
+) {
+    if parts.len() < 2 {
+        return;
+    }
+    let foreign: Vec<&[S]> = parts.iter().map(|(_, foreign, _)| *foreign).collect();
+    team.map(parts.drain(receivers).collect(), |_, (own, _, incoming)| {
+        for Incoming { task, from, to } in incoming {
+            let from = &foreign[*task as usize][*from as usize * stride..][..stride];
+            let to = &mut own[*to as usize * stride..][..stride];
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = S::from_f64(to.to_f64() + from.to_f64());
+            }
+        }
+    });
+}
