@@ -42,7 +42,8 @@ pub enum Command {
         jostle run argon.toml --output /scratch/argon --threads 8\n  \
         jostle run argon.toml --steps 1000       try it: no stage takes more than 1000 steps\n  \
         sed s/94.4/120/ argon.toml | jostle run - --output hot\n  \
-        jostle run argon.toml --imd 8888 --imd-wait   in VMD: imd connect localhost 8888\n\n\
+        jostle run argon.toml --imd 8888 --imd-wait   in VMD: imd connect localhost 8888\n  \
+        mpirun -n 4 jostle run argon.toml        four processes, by MPI (`jostle doctor` finds it)\n\n\
         Ctrl-C finishes the step, writes a checkpoint and says how to go on.")]
     Run(RunOptions),
 
@@ -465,6 +466,9 @@ pub struct SchemaOptions {
 pub struct DoctorOptions {
     #[command(flatten)]
     pub format: OutputFormat,
+    /// Only test messages between the ranks that mpiexec has started
+    #[arg(long)]
+    pub messages: bool,
 }
 
 /// Options of `jostle completions`.
@@ -480,6 +484,9 @@ pub struct ComputeOptions {
     /// CPU threads [default: what the input says, else all cores]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
+    /// Divide the work as MPI would, among threads as N ranks: a look at what `mpirun -n N` does
+    #[arg(long, value_name = "N")]
+    pub ranks: Option<std::num::NonZeroUsize>,
     /// Where to compute: auto, cpu, cuda, cuda:1, ... [default: what the input says, else auto]
     #[arg(long, hide_possible_values = true, value_parser = DeviceName)]
     pub device: Option<DeviceInput>,

@@ -1,6 +1,7 @@
 //! `jostle doctor`
 
 use crate::arguments::DoctorOptions;
+use crate::doctor_mpi::{MpiFacts, messages};
 use crate::example;
 use crate::machine::Machine;
 use crate::numbers::bytes;
@@ -47,8 +48,13 @@ impl EngineComparison {
 /// # Errors
 /// If that cannot be printed.
 pub fn doctor(options: &DoctorOptions) -> Result<bool> {
+    if options.messages {
+        output::print(&format!("{}\n", messages()?))?;
+        return Ok(true);
+    }
     let machine = Machine::look();
     let gpu = gpu_facts();
+    let mpi = MpiFacts::look();
     let gpus = gpu.driver.as_ref().map_or(0, |driver| driver.gpus.len());
     // Missing parts are shown as such; a GPU that is there and ready must compute.
     let ready = if gpu.compiler.is_ok() { gpus } else { 0 };
@@ -62,7 +68,7 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
             }
         }
     }
-    let passed = comparisons.iter().all(EngineComparison::passed) && failures.is_empty();
+    let passed = comparisons.iter().all(EngineComparison::passed) && failures.is_empty() && mpi.passed();
     if options.format.json {
         let tests: Vec<_> = comparisons
             .iter()
@@ -80,6 +86,7 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
             "jostle": env!("CARGO_PKG_VERSION"),
             "machine": machine.to_json(),
             "gpu": gpu_json(&gpu),
+            "mpi": mpi.json(),
             "self_test": { "passed": passed, "comparisons": tests, "failures": failures },
         }))?;
         return Ok(passed);
@@ -99,6 +106,9 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     }
     for (name, fact) in gpu_lines(&gpu) {
         line(&name, &fact);
+    }
+    for (name, fact) in mpi.lines() {
+        line(name, &fact);
     }
     for c in &comparisons {
         let verdict = if c.passed() { "passed" } else { "FAILED" };

@@ -32,6 +32,19 @@ pub fn listen() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
+/// Leaves Ctrl-C, SIGTERM and SIGHUP without effect.
+///
+/// # Errors
+/// If the system refuses.
+pub fn ignore() -> Result<()> {
+    let unread = Arc::new(AtomicBool::new(false));
+    let mut registered =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().map(|signal| flag::register(signal, unread.clone()));
+    registered
+        .try_for_each(|done| done.map(drop))
+        .map_err(|error| Error::device(format!("cannot listen for signals: {error}")))
+}
+
 /// The effect of SIGHUP when the program began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hangup {

@@ -19,6 +19,7 @@ mod control;
 mod convert;
 mod dashboard;
 mod doctor;
+mod doctor_mpi;
 mod energy;
 mod error_report;
 mod example;
@@ -33,6 +34,7 @@ mod new;
 mod numbers;
 mod output;
 mod plot;
+mod ranks;
 mod reading;
 mod report;
 mod run;
@@ -54,21 +56,14 @@ use std::ffi::OsString;
 pub fn program(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     error_report::install_panic_hook();
     compiling::listen();
-    let command = match Arguments::try_parse_from(arguments) {
-        Ok(Arguments { command }) => command,
+    ranks::run(|| match Arguments::try_parse_from(arguments) {
+        Ok(Arguments { command }) => obey(command),
         Err(told) => {
             // Help and version go to stdout and are no failure. A closed stream is no reason to fail.
             let _ = told.print();
-            return u8::try_from(told.exit_code()).unwrap_or(1);
+            Ok(u8::try_from(told.exit_code()).unwrap_or(2))
         }
-    };
-    match obey(command) {
-        Ok(code) => code,
-        Err(error) => {
-            error_report::print(&error);
-            error_report::exit_code(&error)
-        }
-    }
+    })
 }
 
 fn obey(command: Command) -> Result<u8> {

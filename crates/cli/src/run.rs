@@ -22,8 +22,8 @@ use std::time::Instant;
 impl ComputeOptions {
     /// Changes that these options make to an input.
     pub fn overrides(&self) -> Overrides {
-        let threads = self.threads.map(|n| n.get());
-        Overrides { threads, device: self.device, ..Overrides::default() }
+        let [threads, ranks] = [self.threads, self.ranks].map(|n| n.map(|n| n.get()));
+        Overrides { threads, ranks, device: self.device, ..Overrides::default() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Choice of the device that computes a simulation.
 
-use jostle_core::{Backend, Processor, Result, Settings, System};
+use crate::ranks;
+use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_cuda::driver::Device;
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::Forces;
@@ -13,6 +14,9 @@ pub use jostle_cuda::driver::{
 /// it takes to launch the kernels of a GPU, and a short run is over before a GPU is ready.
 const WORTH_A_GPU: usize = 1000;
 
+/// Most ranks of one process.
+const MOST_RANKS: usize = 64;
+
 /// A system on a device.
 pub struct Opened {
     /// The device.
@@ -21,7 +25,7 @@ pub struct Opened {
     pub missed: Option<String>,
 }
 
-/// Puts a system on a device.
+/// Puts a system on a device: on the CPUs of all processes where MPI has started several.
 ///
 /// # Errors
 /// If the device is missing, or the system, the forces and the settings do not fit together.
@@ -31,7 +35,49 @@ pub fn open(
     forces: impl Into<Forces>,
     settings: Settings,
 ) -> Result<Opened> {
-    let forces = forces.into();
+    match ranks::are_processes() {
+        true => {
+            check_ranks(device)?;
+            let backend = ranks::open_on_processes(system, forces.into(), settings)?;
+            Ok(Opened { backend, missed: None })
+        }
+        false => open_alone(device, system, forces.into(), settings),
+    }
+}
+
+/// Puts a system on CPU ranks that are threads of this process.
+///
+/// # Errors
+/// Those of [`open`], or if this process is a rank itself.
+pub fn open_on_threads(
+    n_ranks: usize,
+    device: DeviceInput,
+    system: System,
+    forces: impl Into<Forces>,
+    settings: Settings,
+) -> Result<Opened> {
+    if ranks::are_processes() {
+        return Err(Error::input("--ranks divides one process, and MPI has started several")
+            .hint("leave out either --ranks or mpirun"));
+    }
+    if n_ranks > MOST_RANKS {
+        return Err(Error::input(format!("{n_ranks} ranks in one process: at most {MOST_RANKS} make sense")));
+    }
+    check_ranks(device)?;
+    let backend = ranks::open_on_threads(n_ranks, system, forces.into(), settings)?;
+    Ok(Opened { backend, missed: None })
+}
+
+/// Refuses a GPU for several ranks.
+fn check_ranks(device: DeviceInput) -> Result<()> {
+    match device {
+        DeviceInput::Cuda { .. } => Err(Error::input("several ranks compute on CPUs only")
+            .hint("a GPU takes one process: leave out mpirun and --ranks, or choose device = \"cpu\"")),
+        DeviceInput::Auto | DeviceInput::Cpu => Ok(()),
+    }
+}
+
+fn open_alone(device: DeviceInput, system: System, forces: Forces, settings: Settings) -> Result<Opened> {
     let mut missed = None;
     let gpu = match device {
         DeviceInput::Cpu => None,

@@ -74,6 +74,7 @@ mod plausibility;
 mod positions;
 pub mod progress;
 mod ramp;
+pub mod ranks;
 pub mod report;
 mod run_files;
 mod run_folder;

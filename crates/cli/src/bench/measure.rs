@@ -3,9 +3,11 @@
 use crate::machine::Machine;
 use jostle_core::{Algorithm, Error, Precision, Result};
 use jostle_engine::model::{Action, StageInput};
+use jostle_engine::ranks::traffic;
 use jostle_engine::report::TimeSpent;
 use jostle_engine::{Overrides, Simulation};
 use jostle_io::Input;
+use jostle_transport::Traffic;
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -53,6 +55,39 @@ pub struct Measured {
     pub bytes: f64,
     /// Skin of the neighbour list.
     pub skin: f64,
+    /// Messages between ranks; `None` for one rank.
+    pub messages: Option<Messages>,
+}
+
+/// Messages of rank 0, per step.
+#[derive(Debug, Clone, Copy)]
+pub struct Messages {
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Seconds in exchanges, waiting included.
+    pub seconds: f64,
+    /// Messages sent.
+    pub messages: f64,
+    /// Bytes sent.
+    pub bytes: f64,
+}
+
+impl Messages {
+    /// Messages since there were `before`, in so many steps.
+    fn since(before: Option<(usize, Traffic)>, steps: f64) -> Option<Messages> {
+        let ((_, before), (ranks, now)) = (before?, traffic()?);
+        Some(Messages {
+            ranks,
+            seconds: (now.seconds - before.seconds) / steps,
+            messages: (now.messages - before.messages) as f64 / steps,
+            bytes: (now.bytes - before.bytes) as f64 / steps,
+        })
+    }
+
+    fn to_json(self) -> Value {
+        let Messages { ranks, seconds, messages, bytes } = self;
+        json!({ "ranks": ranks, "seconds_per_step": seconds, "messages_per_step": messages, "bytes_per_step": bytes })
+    }
 }
 
 impl Measured {
@@ -102,6 +137,7 @@ impl Measured {
             "time": time,
             "bytes_per_atom": self.bytes,
             "skin": self.skin,
+            "messages": self.messages.map(Messages::to_json),
         })
     }
 }
@@ -237,7 +273,7 @@ impl TimedSystem {
         }
         let lap_steps = self.steps_in(seconds / LAPS as f64).max(SHORTEST_LAP);
         let builds = self.simulation.backend().neighbor_facts().builds;
-        let (mut laps, mut time) = (Vec::new(), TimeSpent::default());
+        let (mut laps, mut time, before) = (Vec::new(), TimeSpent::default(), traffic());
         while laps.len() < LAPS && time.total < 2.0 * seconds {
             let (seconds_per_step, spent) = self.run(lap_steps)?;
             laps.push(seconds_per_step);
@@ -265,6 +301,7 @@ impl TimedSystem {
             steps_per_list: (builds > 0).then(|| steps / builds as f64),
             bytes: facts.bytes as f64 / atoms as f64,
             skin: facts.skin,
+            messages: Messages::since(before, steps),
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::output;
 use cases::{CASES, Choice};
 use jostle_core::{Error, Result};
 use jostle_io::Input;
-use measure::{Measured, RunSettings, measure};
+use measure::{Measured, Messages, RunSettings, measure};
 use serde_json::json;
 use std::path::Path;
 
@@ -93,6 +93,13 @@ fn list(
             output::print(&format!("{}\n\n{}", measured.device, row("case", columns.map(str::to_string))))?;
         }
         output::print(&case_row(&measured))?;
+        if let Some(Messages { ranks, seconds, messages, bytes }) = measured.messages {
+            let share = 100.0 * seconds / measured.seconds_per_step();
+            output::print(&format!(
+                "  {ranks} ranks: {share:.0}% of the time in messages, waiting included; {messages:.1} messages and {:.1} kB a step\n",
+                bytes / 1e3
+            ))?;
+        }
     }
     if options.format.json {
         output::print_json(&json!({ "cases": rows }))?;

@@ -8,6 +8,7 @@ mod far_right;
 mod hostile;
 mod imd;
 mod jostle;
+mod ranks;
 mod runs;
 mod trajectories;
 mod viewer;

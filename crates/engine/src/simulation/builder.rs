@@ -91,7 +91,7 @@ impl SimulationBuilder {
             forces: Forces::default(),
             stages: Vec::new(),
             seed: 0,
-            open: known(DeviceInput::Auto),
+            open: known(DeviceInput::Auto, None),
             settings: Settings::default(),
             observers: Vec::new(),
             custom_forces: Vec::new(),
@@ -121,7 +121,7 @@ impl SimulationBuilder {
             forces,
             stages: input.stages.iter().map(|s| stage(&s.value)).collect(),
             seed: input.system.seed,
-            open: known(overrides.device.unwrap_or(input.run.device)),
+            open: known(overrides.device.unwrap_or(input.run.device), overrides.ranks),
             settings,
             observers: Vec::new(),
             custom_forces: Vec::new(),
@@ -229,7 +229,7 @@ impl SimulationBuilder {
 
     /// Chooses the device.
     pub fn device(mut self, device: DeviceInput) -> Self {
-        self.open = known(device);
+        self.open = known(device, None);
         self
     }
 
@@ -417,9 +417,12 @@ fn notes_about_restraints(springs: &Springs, stages: &[StageInput]) -> impl Iter
     numbers.map(|number| format!("restraint {number} of the input acts in no stage"))
 }
 
-/// Function that puts a system on a device of the input.
-fn known(device: DeviceInput) -> Box<OpenDevice> {
-    Box::new(move |system, forces, settings| device::open(device, system, forces, settings))
+/// Function that puts a system on a device of the input, or on so many ranks of this process.
+fn known(device: DeviceInput, ranks: Option<usize>) -> Box<OpenDevice> {
+    Box::new(move |system, forces, settings| match ranks {
+        None | Some(1) => device::open(device, system, forces, settings),
+        Some(n) => device::open_on_threads(n, device, system, forces, settings),
+    })
 }
 
 /// Most threads: more than any machine has cores.

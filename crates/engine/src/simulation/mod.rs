@@ -51,6 +51,8 @@ pub struct Overrides {
     pub threads: Option<usize>,
     /// Device.
     pub device: Option<DeviceInput>,
+    /// Number of ranks as threads of this process; `None`: one, or the processes that MPI has started.
+    pub ranks: Option<usize>,
     /// Largest number of steps of a stage.
     pub most_steps: Option<u64>,
     /// Treatment of warnings: errors, if this or the input says so.

@@ -23,6 +23,7 @@ mod molecules;
 mod openmm;
 mod plasma;
 mod pressure;
+mod ranks;
 mod restart;
 mod restraints;
 mod sizes;

@@ -1,0 +1,139 @@
+//! Runs by `mpiexec`, with every MPI that is found: MPICH's wheel of PyPI, and Open MPI.
+
+use crate::jostle::{Desk, Finished, LIQUID, repository};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A launcher: its name and program.
+type Launcher = (&'static str, PathBuf);
+
+/// The launchers here; `JOSTLE_TEST_MPICH` is the folder of MPICH's wheel.
+fn launchers() -> Vec<Launcher> {
+    let wheel =
+        std::env::var_os("JOSTLE_TEST_MPICH").map_or_else(|| repository("target/mpich"), PathBuf::from);
+    let all = [("MPICH", wheel.join("bin/mpiexec")), ("Open MPI", PathBuf::from("/usr/bin/mpirun.openmpi"))];
+    let (there, missing): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, program)| program.is_file());
+    for (name, program) in missing {
+        eprintln!("skipped: no mpiexec of {name} ({})", program.display());
+    }
+    there
+}
+
+/// `mpiexec -n N jostle` with arguments, ready to start.
+fn mpiexec(desk: &Desk, (name, program): &Launcher, n: usize, arguments: &[&str]) -> Command {
+    let jostle = desk.command(arguments);
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "120"]).arg(program);
+    if *name == "Open MPI" {
+        command.args(["--allow-run-as-root", "--oversubscribe"]);
+    }
+    command.args(["-n", &n.to_string()]).arg(jostle.get_program()).args(jostle.get_args());
+    command.current_dir(desk.path("")).stdin(Stdio::null()).env("NO_COLOR", "1");
+    command
+}
+
+fn finish(desk: &Desk, launcher: &Launcher, n: usize, arguments: &[&str]) -> Finished {
+    Finished::of(mpiexec(desk, launcher, n, arguments).output().expect("mpiexec starts"))
+}
+
+#[test]
+fn processes_write_what_one_process_writes() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml", "--output", "one"]);
+    for launcher in launchers() {
+        for n in [2, 4] {
+            let finished =
+                finish(&desk, &launcher, n, &["run", "liquid.toml", "--output", "many", "--overwrite"]);
+            let (name, talk) = (launcher.0, finished.stderr);
+            assert_eq!(finished.code, Some(0), "{name}: {talk}");
+            assert!(talk.contains(&format!("on {n} ranks ({name}")), "{name}: {talk}");
+            assert_eq!(talk.matches("256 atoms").count(), 1, "{name}: {talk}");
+            assert_eq!(desk.read("one/thermo.csv"), desk.read("many/thermo.csv"), "{name}: {n} ranks");
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_input_appears_once() {
+    let desk = Desk::new();
+    desk.write("wrong.toml", LIQUID.replace("density", "dnesity"));
+    for launcher in launchers() {
+        let finished = finish(&desk, &launcher, 4, &["run", "wrong.toml"]);
+        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        assert_eq!(
+            finished.stderr.matches("dnesity").count(),
+            desk.jostle(&["run", "wrong.toml"]).stderr.matches("dnesity").count()
+        );
+        // Help is the work of rank 0, too.
+        let help = finish(&desk, &launcher, 2, &["--help"]);
+        assert_eq!((help.code, help.stdout.matches("Usage:").count()), (Some(0), 1));
+    }
+}
+
+/// A run that does not end by itself, once it has written a checkpoint.
+fn begin(desk: &Desk, launcher: &Launcher, n: usize) -> Child {
+    desk.write("long.toml", LIQUID.replace("steps = 80", "steps = 100_000_000"));
+    let arguments = ["run", "long.toml", "--output", "long", "--overwrite"];
+    let mut command = mpiexec(desk, launcher, n, &arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("mpiexec starts");
+    wait_for("a checkpoint", || desk.path("long/latest.checkpoint").is_file());
+    child
+}
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !there() {
+        assert!(begun.elapsed() < Duration::from_secs(100), "{what} did not come");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The processes of `jostle` in a folder, in the order of their start.
+fn processes(desk: &Desk) -> Vec<String> {
+    let output = Command::new("pgrep").args(["-f", "jostle run long.toml"]).output().expect("pgrep");
+    let ids = String::from_utf8_lossy(&output.stdout).into_owned();
+    let here = desk.path("").canonicalize().unwrap();
+    let is_here = |id: &&str| std::fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|cwd| cwd == here);
+    let is_jostle =
+        |id: &&str| std::fs::read_link(format!("/proc/{id}/exe")).is_ok_and(|exe| exe.ends_with("jostle"));
+    ids.lines().filter(is_here).filter(is_jostle).map(str::to_string).collect()
+}
+
+#[test]
+fn a_rank_that_is_killed_takes_the_run_down() {
+    for launcher in launchers() {
+        let desk = Desk::new();
+        let child = begin(&desk, &launcher, 3);
+        let ranks = processes(&desk);
+        assert_eq!(ranks.len(), 3, "{ranks:?}");
+        Command::new("kill").args(["-9", &ranks[2]]).status().expect("kill");
+        let output = child.wait_with_output().expect("an end");
+        assert_ne!(output.status.code(), Some(0));
+        wait_for("the end of the ranks", || processes(&desk).is_empty());
+        // The last checkpoint is whole: the run goes on from it, alone.
+        let mut alone = desk.command(&["resume", "long"]);
+        let alone = alone.stderr(Stdio::piped()).spawn().expect("jostle starts");
+        std::thread::sleep(Duration::from_millis(500));
+        Command::new("kill").args(["-TERM", &alone.id().to_string()]).status().expect("kill");
+        let output = alone.wait_with_output().expect("an end");
+        assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_signal_to_rank_0_ends_all_with_a_checkpoint() {
+    for launcher in launchers() {
+        let desk = Desk::new();
+        let child = begin(&desk, &launcher, 2);
+        // Rank 0 alone talks about its progress, but any rank may be the first of the list: all get the signal,
+        // as from a launcher.
+        for id in processes(&desk) {
+            Command::new("kill").args(["-TERM", &id]).status().expect("kill");
+        }
+        let finished = Finished::of(child.wait_with_output().expect("an end"));
+        assert!(finished.stderr.contains("a checkpoint is written"), "{}", finished.stderr);
+        wait_for("the end of the ranks", || processes(&desk).is_empty());
+    }
+}

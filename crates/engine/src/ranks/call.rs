@@ -1,0 +1,102 @@
+//! Calls of a device as messages.
+
+use jostle_core::thermostat::Dissipative;
+use jostle_core::{
+    AddedForces, Backend, ClosingKick, Evaluate, NoiseKey, Result, Settings, SimBox, State, System, Vec3,
+};
+use jostle_potentials::Forces;
+use serde::{Deserialize, Serialize};
+
+/// A message of rank 0 to all others.
+#[derive(Serialize, Deserialize)]
+pub enum Message {
+    /// A device for this system.
+    Open(Box<(System, Forces, Settings)>),
+    /// A call of its methods.
+    Call(Call),
+    /// A test of messages.
+    SelfTest,
+    /// The end of the run.
+    End,
+}
+
+/// A call of a method that changes something, or makes changes that wait; those that only read are not sent.
+#[derive(Serialize, Deserialize)]
+pub enum Call {
+    State,
+    SetState(State),
+    SetVelocities(Vec<Vec3>),
+    Restore {
+        state: State,
+        list_positions: Vec<Vec3>,
+        skin: f64,
+    },
+    SetBox(SimBox, State),
+    Deform(SimBox),
+    SetLongRangeWeight(f64),
+    SetStiffness(Vec<f64>),
+    UpdateNeighbors,
+    ComputeForces(Evaluate),
+    AddConstraintVirial(ClosingKick),
+    AddForces(AddedForces),
+    Kick(f64),
+    Drift(f64),
+    KickDrift(f64),
+    ConstrainPositions(f64),
+    ConstrainVelocities(Option<ClosingKick>),
+    ScaleVelocities(f64),
+    ShiftVelocities(Vec3),
+    MixVelocities {
+        keep: f64,
+        along: f64,
+    },
+    OrnsteinUhlenbeck {
+        decay: f64,
+        thermal_energy: f64,
+        noise: NoiseKey,
+    },
+    ApplyDpdThermostat(Dissipative, NoiseKey),
+    ApplyContactFriction(f64),
+    Kinetic,
+    Descent,
+    /// The last call has failed on rank 0.
+    Failed,
+    /// The device is no longer needed.
+    Close,
+}
+
+impl Call {
+    /// Makes the call; results are rank 0's business.
+    pub fn make(self, device: &mut dyn Backend) -> Result<()> {
+        match self {
+            Call::State => device.state().map(drop),
+            Call::SetState(state) => device.set_state(state),
+            Call::SetVelocities(velocities) => device.set_velocities(&velocities),
+            Call::Restore { state, list_positions, skin } => device.restore(state, list_positions, skin),
+            Call::SetBox(simbox, state) => device.set_box(simbox, state),
+            Call::Deform(simbox) => device.deform(simbox),
+            Call::SetLongRangeWeight(weight) => device.set_long_range_weight(weight),
+            Call::SetStiffness(stiffness) => device.set_stiffness(&stiffness),
+            Call::UpdateNeighbors => device.update_neighbors(),
+            Call::ComputeForces(evaluate) => device.compute_forces(evaluate),
+            Call::AddConstraintVirial(kick) => device.add_constraint_virial(kick),
+            Call::AddForces(added) => device.add_forces(&added),
+            Call::Kick(dt) => device.kick(dt),
+            Call::Drift(dt) => device.drift(dt),
+            Call::KickDrift(dt) => device.kick_drift(dt),
+            Call::ConstrainPositions(dt) => device.constrain_positions(dt),
+            Call::ConstrainVelocities(kick) => device.constrain_velocities(kick),
+            Call::ScaleVelocities(factor) => device.scale_velocities(factor),
+            Call::ShiftVelocities(delta) => device.shift_velocities(delta),
+            Call::MixVelocities { keep, along } => device.mix_velocities(keep, along),
+            Call::OrnsteinUhlenbeck { decay, thermal_energy, noise } => {
+                device.ornstein_uhlenbeck(decay, thermal_energy, noise)
+            }
+            Call::ApplyDpdThermostat(thermostat, noise) => device.apply_dpd_thermostat(&thermostat, noise),
+            Call::ApplyContactFriction(dt) => device.apply_contact_friction(dt),
+            Call::Kinetic => device.kinetic().map(drop),
+            Call::Descent => device.descent().map(drop),
+            Call::Failed | Call::Close => Ok(()),
+        }
+    }
+}

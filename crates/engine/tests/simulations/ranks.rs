@@ -1,0 +1,199 @@
+//! Runs divided among ranks, here threads of one process, against runs of one rank.
+
+use crate::fixtures::{stop_every, thermo_csv};
+use jostle_core::Vec3;
+use jostle_engine::{Existing, Outcome, Overrides, Simulation};
+use jostle_io::Input;
+use std::path::{Path, PathBuf};
+
+/// An example with a few changes of its text.
+fn example(name: &str, changes: &[(&str, &str)]) -> Input {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(format!("{name}.toml"));
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{name} has no {from}");
+        text = text.replace(from, to);
+    }
+    Input::parse(&path, &text).unwrap()
+}
+
+/// Adds or changes a line of `[run]`.
+fn reproducible(mut input: Input) -> Input {
+    input.run.settings.reproducible = true;
+    input
+}
+
+/// Ranks and threads of each.
+#[derive(Debug, Clone, Copy)]
+struct Division {
+    ranks: usize,
+    threads: usize,
+}
+
+impl Division {
+    fn overrides(self, most_steps: u64) -> Overrides {
+        let Division { ranks, threads } = self;
+        let device = Some(jostle_engine::model::DeviceInput::Cpu);
+        Overrides {
+            ranks: Some(ranks),
+            threads: Some(threads),
+            most_steps: Some(most_steps),
+            device,
+            ..Overrides::default()
+        }
+    }
+}
+
+/// Results of a run.
+#[derive(Debug, PartialEq)]
+struct Results {
+    positions: Vec<Vec3>,
+    velocities: Vec<Vec3>,
+    turning: Vec<Vec3>,
+    rows: String,
+}
+
+fn run(input: &Input, most_steps: u64, division: Division) -> Results {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("run");
+    let mut simulation = Simulation::from_input(input, &division.overrides(most_steps)).unwrap();
+    simulation.write_to(&folder, Existing::Refuse).unwrap();
+    assert_eq!(simulation.run().unwrap(), Outcome::Finished);
+    results(&mut simulation, &folder)
+}
+
+fn results(simulation: &mut Simulation, folder: &Path) -> Results {
+    Results {
+        positions: simulation.unwrapped_positions().unwrap(),
+        velocities: simulation.velocities().unwrap(),
+        turning: simulation.angular_velocities().unwrap(),
+        rows: thermo_csv(folder),
+    }
+}
+
+const ONE: Division = Division { ranks: 1, threads: 1 };
+
+/// Lennard-Jones, screened charges by an open cut-off, minimisation, constraints, charges on a mesh, restraints, a
+/// barostat, formulas, grains with fields and walls, chains, virtual sites, embedded atoms, pair friction.
+fn inputs() -> Vec<(&'static str, Input)> {
+    let plain = ["argon", "crust", "equilibration", "formula", "grains", "kob-andersen", "kremer-grest"];
+    let plain = plain.into_iter().chain(["molten-salt", "sediment", "tip4p-2005", "water"]);
+    let mut all: Vec<_> = plain.map(|name| (name, example(name, &[]))).collect();
+    all.push(("copper", example("copper", &[("[20, 20, 20]", "[7, 7, 7]")])));
+    all.push(("dpd", example("dpd", &[("24_000", "3_000")])));
+    all.push(("ensembles", ensembles()));
+    all
+}
+
+/// A liquid through all thermostats, barostats and a deformation.
+fn ensembles() -> Input {
+    let mut text = String::from(
+        r#"
+units = "lj"
+[system]
+lattice = "fcc"
+atoms = 864
+density = 0.8
+temperature = 1.2
+seed = 5
+[species.A]
+mass = 1
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.2
+tail_correction = true
+pairs."A-A" = { epsilon = 1, sigma = 1 }
+"#,
+    );
+    for (name, settings) in [
+        ("langevin", r#"thermostat = { kind = "langevin", temperature = 1.2, period = 1 }"#),
+        ("bussi", r#"thermostat = { kind = "bussi", temperature = 1.2, period = 1 }"#),
+        ("nose-hoover", r#"thermostat = { kind = "nose-hoover", temperature = 1.2, period = 1 }"#),
+        (
+            "box",
+            r#"thermostat = { kind = "bussi", temperature = 1.2, period = 1 }
+barostat = { kind = "cell-rescaling", pressure = 2, compressibility = 0.1, period = 1, every = 5 }"#,
+        ),
+        (
+            "monte-carlo",
+            r#"thermostat = { kind = "bussi", temperature = 1.2, period = 1 }
+barostat = { kind = "monte-carlo", pressure = 2, every = 5 }"#,
+        ),
+        ("shear", r#"deform = { kind = "shear", plane = "xy", rate = 1e-2 }"#),
+    ] {
+        text += &format!(
+            "[[stage]]\nname = \"{name}\"\nsteps = 30\ntimestep = 0.004\nthermo = {{ every = 5 }}\n{settings}\n"
+        );
+    }
+    Input::parse(Path::new("ensembles.toml"), &text).unwrap()
+}
+
+/// Tasks are the same whether they belong to threads of one rank or to several ranks; so are the bits.
+#[test]
+fn ranks_are_threads_to_the_last_bit() {
+    for (name, input) in inputs() {
+        let threads = run(&input, 20, Division { ranks: 1, threads: 3 });
+        let ranks = run(&input, 20, Division { ranks: 3, threads: 1 });
+        assert!(threads.positions == ranks.positions, "{name}: positions differ");
+        assert!(threads.velocities == ranks.velocities, "{name}: velocities differ");
+        assert!(threads.turning == ranks.turning, "{name}: angular velocities differ");
+        assert_eq!(threads.rows, ranks.rows, "{name}");
+    }
+}
+
+#[test]
+fn reproducible_runs_are_the_same_with_any_number_of_ranks() {
+    for (name, input) in inputs() {
+        if name == "equilibration" {
+            // Its restraints and groups are those of the test above; all else is in water.
+            continue;
+        }
+        let input = reproducible(input);
+        let one = run(&input, 10, ONE);
+        for (ranks, threads) in [(2, 1), (4, 2), (17, 1)] {
+            let many = run(&input, 10, Division { ranks, threads });
+            assert!(one == many, "{name}: {ranks} ranks of {threads} threads are not one");
+        }
+    }
+}
+
+/// Checkpoints are those of one process and go on with any number of ranks.
+#[test]
+fn runs_go_on_with_another_number_of_ranks() {
+    let input = reproducible(example("kob-andersen", &[]));
+    let whole = run(&input, 40, ONE);
+    let folder = tempfile::tempdir().unwrap();
+    let folder: PathBuf = folder.path().join("parts");
+    let mut simulation =
+        Simulation::from_input(&input, &Division { ranks: 4, threads: 1 }.overrides(40)).unwrap();
+    simulation.write_to(&folder, Existing::Refuse).unwrap();
+    let mut next = [1, 2, 3].into_iter().cycle();
+    while simulation.run_with(&mut (), &stop_every(17)).unwrap() == Outcome::Interrupted {
+        drop(simulation);
+        let division = Division { ranks: next.next().unwrap(), threads: 1 };
+        simulation = Simulation::resume(&folder, &division.overrides(40)).unwrap();
+    }
+    assert!(whole == results(&mut simulation, &folder));
+}
+
+/// An energy that explodes is the same error with the same atoms, and no rank is left behind.
+#[test]
+fn errors_are_those_of_one_rank() {
+    let error = |division: Division| {
+        let text = ensembles().source.text.replace("timestep = 0.004", "timestep = 0.4");
+        let input = Input::parse(Path::new("hot.toml"), &text).unwrap();
+        Simulation::from_input(&input, &division.overrides(30)).unwrap().run().unwrap_err().to_string()
+    };
+    assert_eq!(error(Division { ranks: 1, threads: 3 }), error(Division { ranks: 3, threads: 1 }));
+}
+
+#[test]
+fn ranks_that_make_no_sense_are_refused() {
+    let input = example("argon", &[]);
+    let refused = |overrides: Overrides| Simulation::from_input(&input, &overrides).err().unwrap();
+    let many = refused(Overrides { ranks: Some(1000), ..Overrides::default() });
+    assert!(many.message().contains("at most 64"), "{many}");
+    let device = Some(jostle_engine::model::DeviceInput::Cuda { index: 0 });
+    let gpu = refused(Overrides { ranks: Some(2), device, ..Overrides::default() });
+    assert!(gpu.message().contains("on CPUs only"), "{gpu}");
+}
