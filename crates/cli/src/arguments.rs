@@ -1,17 +1,19 @@
 //! The command line, as types.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
-use clap::{ArgGroup, Args, Parser, Subcommand};
+mod run;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use jostle_analysis::{Kind, Observable, kinds};
 use jostle_core::{Algorithm, Precision, UnitSystem};
-use jostle_engine::model::{DeviceInput, TrajectoryFormat};
+use jostle_engine::model::TrajectoryFormat;
 use jostle_io::input::NamedChoice;
-use std::ffi::OsStr;
-use std::net::IpAddr;
-use std::num::NonZeroU64;
+pub use run::{
+    ComputeOptions, ImdOptions, OutputFormat, ResumeOptions, RunOptions, SetOptions, SweepOptions,
+    WarningsOptions,
+};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Molecular dynamics that is fast, easy to install and never silently wrong.
 #[derive(Debug, Parser)]
@@ -41,11 +43,20 @@ pub enum Command {
         jostle run argon.toml\n  \
         jostle run argon.toml --output /scratch/argon --threads 8\n  \
         jostle run argon.toml --steps 1000       try it: no stage takes more than 1000 steps\n  \
-        sed s/94.4/120/ argon.toml | jostle run - --output hot\n  \
+        jostle run argon.toml --set system.temperature=120 --output hot\n  \
+        jostle run *.toml                        one after the other\n  \
         jostle run argon.toml --imd 8888 --imd-wait   in VMD: imd connect localhost 8888\n  \
         mpirun -n 4 jostle run argon.toml        four processes, by MPI (`jostle doctor` finds it)\n\n\
         Ctrl-C finishes the step, writes a checkpoint and says how to go on.")]
     Run(RunOptions),
+
+    /// Run an input with many values of one or several keys, and print a table of the results
+    #[command(after_help = "Examples:\n  \
+        jostle sweep argon.toml --over system.temperature=80..100:5\n  \
+        jostle sweep argon.toml --over system.temperature=80,90 --over system.density=1.3..1.5:0.1 > table.csv\n\n\
+        Each run has a folder named by its values. The same command again goes on where it was interrupted: what\n\
+        is finished is not run again. The table has the averages of the last stage with their errors.")]
+    Sweep(SweepOptions),
 
     /// Go on with a run that was interrupted
     #[command(after_help = "Example:\n  \
@@ -149,80 +160,6 @@ pub enum Command {
     Completions(CompletionsOptions),
 }
 
-/// Options of `jostle run`.
-#[derive(Debug, Args)]
-pub struct RunOptions {
-    /// The input file (TOML); - reads standard input
-    pub file: PathBuf,
-    /// The folder to write to [default: the input's name without its extension]
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Replace the results of an earlier run in that folder
-    #[arg(long)]
-    pub overwrite: bool,
-    /// No stage takes more than N steps
-    #[arg(long, value_name = "N")]
-    pub steps: Option<u64>,
-    /// Draw temperature, energy, pressure and speed in the terminal as it runs
-    #[arg(long)]
-    pub tui: bool,
-    #[command(flatten)]
-    pub imd: ImdOptions,
-    #[command(flatten)]
-    pub warnings: WarningsOptions,
-    #[command(flatten)]
-    pub compute: ComputeOptions,
-}
-
-/// Options of `jostle resume`.
-#[derive(Debug, Args)]
-pub struct ResumeOptions {
-    /// The folder of the run
-    pub folder: PathBuf,
-    /// Draw temperature, energy, pressure and speed in the terminal as it runs
-    #[arg(long)]
-    pub tui: bool,
-    #[command(flatten)]
-    pub imd: ImdOptions,
-    #[command(flatten)]
-    pub warnings: WarningsOptions,
-    #[command(flatten)]
-    pub compute: ComputeOptions,
-}
-
-/// Options of interactive molecular dynamics.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Interactive molecular dynamics")]
-#[command(group = ArgGroup::new("imd_ports").multiple(true).args(["imd", "imd_v3"]))]
-pub struct ImdOptions {
-    /// Serve VMD and other clients of IMD version 2 on a port of this machine: they watch, pull and pause
-    #[arg(long, value_name = "PORT")]
-    pub imd: Option<u16>,
-    /// Serve clients of IMD version 3, such as MDAnalysis: times, box, velocities and forces as well
-    #[arg(long, value_name = "PORT")]
-    pub imd_v3: Option<u16>,
-    /// Steps between two frames; a client may choose another number
-    #[arg(long, value_name = "N", default_value = "100", requires = "imd_ports")]
-    pub imd_every: NonZeroU64,
-    /// Begin when the first client is connected
-    #[arg(long, requires = "imd_ports")]
-    pub imd_wait: bool,
-    /// Clients may watch, but not pull, pause or end the run
-    #[arg(long, requires = "imd_ports")]
-    pub imd_watch: bool,
-    /// Listen on another address than 127.0.0.1; IMD has no password, so whoever reaches it is a client
-    #[arg(long, value_name = "ADDRESS", requires = "imd_ports")]
-    pub imd_listen: Option<IpAddr>,
-}
-
-/// Options of what may find a run doubtful.
-#[derive(Debug, Args)]
-pub struct WarningsOptions {
-    /// Warnings are errors, as with strict = true in the input
-    #[arg(long)]
-    pub strict: bool,
-}
-
 /// Options of `jostle control`.
 #[derive(Debug, Args)]
 pub struct ControlOptions {
@@ -259,6 +196,8 @@ pub struct EnergyOptions {
     #[arg(long, value_name = "OUT")]
     pub forces: Option<PathBuf>,
     #[command(flatten)]
+    pub values: SetOptions,
+    #[command(flatten)]
     pub compute: ComputeOptions,
     #[command(flatten)]
     pub format: OutputFormat,
@@ -272,6 +211,8 @@ pub struct CheckOptions {
     /// Print the input with every default filled in
     #[arg(long)]
     pub full: bool,
+    #[command(flatten)]
+    pub values: SetOptions,
     #[command(flatten)]
     pub warnings: WarningsOptions,
     #[command(flatten)]
@@ -478,54 +419,11 @@ pub struct CompletionsOptions {
     pub shell: Shell,
 }
 
-/// Options of computing; they never change the physics.
-#[derive(Debug, Args, Clone, Copy)]
-pub struct ComputeOptions {
-    /// CPU threads [default: what the input says, else all cores]
-    #[arg(short, long, value_name = "N")]
-    pub threads: Option<std::num::NonZeroUsize>,
-    /// Divide the work as MPI would, among threads as N ranks: a look at what `mpirun -n N` does
-    #[arg(long, value_name = "N")]
-    pub ranks: Option<std::num::NonZeroUsize>,
-    /// Where to compute: auto, cpu, cuda, cuda:1, ... [default: what the input says, else auto]
-    #[arg(long, hide_possible_values = true, value_parser = DeviceName)]
-    pub device: Option<DeviceInput>,
-}
-
+/// Divide the work as MPI would, among threads as N ranks: a look at what `mpirun -n N` does
 /// Reads one of a few words.
 fn word<W: NamedChoice + Send + Sync>() -> impl TypedValueParser<Value = W> {
     let one = |w: &W| PossibleValue::new(w.name()).help(w.about());
     PossibleValuesParser::new(W::ALL.iter().map(one)).try_map(|name| W::from_name(&name).ok_or("unknown"))
-}
-
-/// Reads the name of a device, and suggests those that need no number.
-#[derive(Debug, Clone, Copy)]
-struct DeviceName;
-
-impl TypedValueParser for DeviceName {
-    type Value = DeviceInput;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<DeviceInput, clap::Error> {
-        let parse = |name: String| DeviceInput::from_str(&name);
-        StringValueParser::new().try_map(parse).parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(DeviceInput::ALL.iter().map(|d| PossibleValue::new(d.name()).help(d.about()))))
-    }
-}
-
-/// For people or for programs.
-#[derive(Debug, Args, Clone, Copy)]
-pub struct OutputFormat {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 fn kind_name() -> PossibleValuesParser {

@@ -26,7 +26,7 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 /// # Errors
 /// Those of `jostle run` before and in its first steps.
 pub fn check(options: &CheckOptions) -> Result<()> {
-    let input = input_file::read(&options.file)?;
+    let input = input_file::read(&options.file, &options.values)?;
     // Memory that is free before the system is put together.
     let machine = Machine::look();
     let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 /// # Errors
 /// If the input is wrong or the forces cannot be written.
 pub fn energy(options: &EnergyOptions) -> Result<()> {
-    let input = input_file::read(&options.file)?;
+    let input = input_file::read(&options.file, &options.values)?;
     let overrides = options.compute.overrides();
     let mut settings = input.run.settings;
     settings.threads = overrides.threads.or(settings.threads);

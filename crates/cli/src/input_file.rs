@@ -1,26 +1,59 @@
 //! The input file that a command names.
 
+use crate::arguments::SetOptions;
 use jostle_core::{Error, Result};
 use jostle_io::Input;
+use jostle_io::input::Assignment;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Name of the input that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 /// Bytes of the longest input: far more than is ever written.
 const LONGEST: u64 = 64 << 20;
 
-/// Reads the input of that name; `-` is standard input, whose relative paths start in the working folder and
+/// Reads the input of that name with these values in place of its own; `-` is standard input, whose relative paths start in the working folder and
 /// whose results go to the folder `stdin` unless it says otherwise.
 ///
 /// # Errors
 /// If it cannot be read, or is wrong; always one of the input, as the file itself is what was asked for.
-pub fn read(path: &Path) -> Result<Input> {
+pub fn read(path: &Path, values: &SetOptions) -> Result<Input> {
+    let (name, bytes) = read_bytes(path)?;
+    let input = match values.set.as_slice() {
+        [] => Input::parse_bytes(&name, bytes),
+        set => with_values(&name, bytes, set),
+    };
+    input.map_err(|error| match error.place() {
+        Some(place) if place.file == path => error.of_input(),
+        _ => error,
+    })
+}
+
+/// An input with other values. Errors about one of them say where it came from.
+fn with_values(name: &Path, bytes: Vec<u8>, set: &[Assignment]) -> Result<Input> {
+    let Ok(mut text) = String::from_utf8(bytes.clone()) else { return Input::parse_bytes(name, bytes) };
+    if Input::parse(name, &text).is_err_and(|error| error.message().contains("not valid TOML")) {
+        return Input::parse(name, &text);
+    }
+    for assignment in set {
+        text = assignment.apply(&text).map_err(|error| error.in_file(name))?;
+    }
+    Input::parse(name, &text).map_err(|error| {
+        let line = error.place().and_then(|place| text.lines().nth(place.line?.checked_sub(1)?));
+        let meant =
+            |a: &&Assignment| line.is_some_and(|line| line.contains(a.value()) && line.contains(a.key()));
+        match set.iter().find(meant) {
+            Some(a) => error.context(format!("--set {}={}", a.path(), a.value())),
+            None => error,
+        }
+    })
+}
+
+/// Bytes of an input, and the name that errors call it.
+fn read_bytes(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
     if path != Path::new(STANDARD_INPUT) {
-        return Input::read(path).map_err(|error| match error.place() {
-            Some(place) if place.file == path => error.of_input(),
-            _ => error,
-        });
+        let bytes = Input::read_bytes(path).map_err(Error::of_input)?;
+        return Ok((path.to_path_buf(), bytes));
     }
     let name = Path::new("stdin.toml");
     let mut bytes = Vec::new();
@@ -29,5 +62,5 @@ pub fn read(path: &Path) -> Result<Input> {
     if bytes.len() as u64 > LONGEST {
         return Err(Error::input(format!("standard input is longer than {} MiB", LONGEST >> 20)));
     }
-    Input::parse_bytes(name, bytes)
+    Ok((name.to_path_buf(), bytes))
 }

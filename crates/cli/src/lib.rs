@@ -24,6 +24,7 @@ mod energy;
 mod error_report;
 mod example;
 mod excerpt;
+mod grid;
 mod imd;
 mod input_file;
 mod interrupt;
@@ -40,6 +41,7 @@ mod report;
 mod run;
 mod schema;
 mod select;
+mod sweep;
 mod trajectory_context;
 mod view;
 
@@ -69,6 +71,7 @@ pub fn program(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn obey(command: Command) -> Result<u8> {
     match command {
         Command::Run(options) => return run::run(&options),
+        Command::Sweep(options) => return sweep::sweep(&options),
         Command::Resume(options) => return run::resume(&options),
         Command::Energy(options) => energy::energy(&options)?,
         Command::Check(options) => check::check(&options)?,

@@ -4,7 +4,7 @@ use crate::arguments::{ComputeOptions, ResumeOptions, RunOptions, WarningsOption
 use crate::compiling;
 use crate::console::Console;
 use crate::dashboard::Dashboard;
-use crate::error_report::SUCCESS;
+use crate::error_report::{self, SUCCESS};
 use crate::imd;
 use crate::input_file;
 use crate::interrupt;
@@ -14,7 +14,8 @@ use jostle_engine::model::Strictness;
 use jostle_engine::summary::findings;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
 use jostle_imd::Session;
-use std::path::Path;
+use jostle_io::Input;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -34,30 +35,86 @@ impl WarningsOptions {
     }
 }
 
-/// Runs the stages of an input.
+/// Runs the stages of inputs, one input after the other.
 ///
 /// # Errors
-/// If the input is wrong, the folder cannot be written, or the simulation fails.
+/// If an input is wrong, the folder cannot be written, or the simulation fails; with several inputs, those that
+/// follow run nevertheless.
 pub fn run(options: &RunOptions) -> Result<u8> {
-    let input = input_file::read(&options.file)?;
-    if input.stages.is_empty() {
-        return Err(Error::input("the input has no [[stage]], so there is nothing to run")
-            .in_file(&options.file)
-            .hint("add a stage, for instance: [[stage]] with steps = 1000 and timestep = ..."));
+    let files = &options.files;
+    let read = |file: &PathBuf| input_file::read(file, &options.values);
+    let inputs = files.iter().map(read).collect::<Result<Vec<Input>>>()?;
+    let folders = folders(&inputs, options)?;
+    let stop = interrupt::listen()?;
+    let mut code = SUCCESS;
+    for ((input, folder), file) in inputs.iter().zip(&folders).zip(files) {
+        if files.len() > 1 {
+            say!("{}", file.display());
+        }
+        match run_one(input, folder, options, &stop) {
+            Ok(_) if stop.load(Ordering::Relaxed) => return Ok(interrupt::EXIT_CODE),
+            Ok(outcome) if outcome == SUCCESS => {}
+            Ok(other) => code = other,
+            Err(error) if files.len() == 1 => return Err(error),
+            Err(error) => {
+                error_report::print(&error);
+                code = error_report::exit_code(&error);
+            }
+        }
+        if files.len() > 1 {
+            say!("");
+        }
     }
-    let strictness = options.warnings.strictness();
-    let overrides = Overrides { most_steps: options.steps, strictness, ..options.compute.overrides() };
-    let mut simulation = Simulation::from_input(&input, &overrides)?;
-    let folder = options.output.clone().unwrap_or_else(|| default_folder(&input));
+    Ok(code)
+}
+
+/// The folder of each input.
+fn folders(inputs: &[Input], options: &RunOptions) -> Result<Vec<PathBuf>> {
+    if inputs.len() > 1 && options.output.is_some() {
+        return Err(Error::input("--output names one folder, but there are several inputs")
+            .hint("leave it out: each run has a folder with the name of its input"));
+    }
+    let folder = |input: &Input| options.output.clone().unwrap_or_else(|| default_folder(input));
+    let folders: Vec<PathBuf> = inputs.iter().map(folder).collect();
+    match folders.iter().enumerate().find(|(k, folder)| folders[..*k].contains(folder)) {
+        Some((_, twice)) => {
+            Err(Error::input(format!("two of the inputs would write to the folder {}", twice.display()))
+                .hint("run them one by one, with --output DIR"))
+        }
+        None => Ok(folders),
+    }
+}
+
+fn run_one(input: &Input, folder: &Path, options: &RunOptions, stop: &Arc<AtomicBool>) -> Result<u8> {
+    let overrides = overrides(options.steps, &options.warnings, &options.compute);
+    let mut simulation = simulation(input, &overrides)?;
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
-    let mut controls = Controls::open(&simulation, options.tui)?;
+    let mut controls = Controls::open(&simulation, options.tui, stop)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;
     // Last of all that can be refused: this removes the results of an earlier run.
-    simulation.write_to(&folder, existing)?;
+    simulation.write_to(folder, existing)?;
     if !input.title.is_empty() {
         say!("{}", input.title);
     }
-    go(simulation, &folder, controls)
+    go(simulation, folder, controls)
+}
+
+/// Settings of a command line that take precedence over those of an input.
+pub fn overrides(steps: Option<u64>, warnings: &WarningsOptions, compute: &ComputeOptions) -> Overrides {
+    Overrides { most_steps: steps, strictness: warnings.strictness(), ..compute.overrides() }
+}
+
+/// The simulation of an input that has stages.
+///
+/// # Errors
+/// If there are none, or the input asks for something impossible.
+pub fn simulation(input: &Input, overrides: &Overrides) -> Result<Simulation> {
+    if input.stages.is_empty() {
+        return Err(Error::input("the input has no [[stage]], so there is nothing to run")
+            .in_file(&input.source.path)
+            .hint("add a stage, for instance: [[stage]] with steps = 1000 and timestep = ..."));
+    }
+    Simulation::from_input(input, overrides)
 }
 
 /// Goes on with the run in a folder.
@@ -72,14 +129,14 @@ pub fn resume(options: &ResumeOptions) -> Result<u8> {
         say!("the run in {} is finished; there is nothing left to do", options.folder.display());
         return Ok(SUCCESS);
     }
-    let mut controls = Controls::open(&simulation, options.tui)?;
+    let mut controls = Controls::open(&simulation, options.tui, &interrupt::listen()?)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;
     say!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
     go(simulation, &options.folder, controls)
 }
 
 /// Observation of a run, and the means to stop it.
-struct Controls {
+pub struct Controls {
     stop: Arc<AtomicBool>,
     dashboard: Option<Dashboard>,
     /// Clients that watch and pull.
@@ -87,15 +144,22 @@ struct Controls {
 }
 
 impl Controls {
-    fn open(simulation: &Simulation, tui: bool) -> Result<Self> {
-        let stop = interrupt::listen()?;
+    /// Controls of a run that ends where `stop` is set.
+    ///
+    /// # Errors
+    /// If the terminal cannot show the dashboard.
+    pub fn open(simulation: &Simulation, tui: bool, stop: &Arc<AtomicBool>) -> Result<Self> {
+        let stop = stop.clone();
         let dashboard = tui.then(|| Dashboard::open(simulation.units(), stop.clone())).transpose()?;
         Ok(Controls { stop, dashboard, imd: None })
     }
 }
 
 /// Runs what is left of a simulation, talking on stderr.
-fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Result<u8> {
+///
+/// # Errors
+/// If the simulation fails.
+pub fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Result<u8> {
     compiling::done();
     let Controls { stop, dashboard, imd } = controls;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());

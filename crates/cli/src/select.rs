@@ -1,6 +1,6 @@
 //! `jostle select`
 
-use crate::arguments::SelectOptions;
+use crate::arguments::{SelectOptions, SetOptions};
 use crate::input_file;
 use crate::numbers::grouped;
 use crate::output;
@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 pub fn select(options: &SelectOptions) -> Result<()> {
     let text = &options.selection;
     let selection = Selection::parse(text).map_err(|fault| fault.alone(text))?;
-    let input = input_file::read(&options.file)?;
+    let input = input_file::read(&options.file, &SetOptions::default())?;
     let (system, _) = system_from_input(&input)?;
     let ids = selection.ids(&system, input.units).map_err(|fault| fault.alone(text))?;
     let index_by_id = system.state.index_by_id();

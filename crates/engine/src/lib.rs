@@ -100,7 +100,7 @@ pub use jostle_io::input::model;
 pub use observe::{Context, Observer};
 pub use progress::{Progress, StageStart};
 pub use report::{StageReport, Warning, WarningKind};
-pub use run_files::CHECKPOINT;
+pub use run_files::{CHECKPOINT, INPUT, SUMMARY};
 pub use run_folder::Existing;
 pub use run_handle::RunHandle;
 pub use simulation::{Evaluated, Extent, Outcome, Overrides, Simulation, SimulationBuilder, default_folder};

@@ -6,8 +6,10 @@ use std::path::Path;
 
 pub(crate) const LOG: &str = "jostle.log";
 pub(crate) const THERMO: &str = "thermo.csv";
-pub(crate) const SUMMARY: &str = "summary.json";
-pub(crate) const INPUT: &str = "input.toml";
+/// Name of the summary of a run.
+pub const SUMMARY: &str = "summary.json";
+/// Name of the copy of the input of a run.
+pub const INPUT: &str = "input.toml";
 /// The name of the last checkpoint in a run folder.
 pub const CHECKPOINT: &str = "latest.checkpoint";
 pub(crate) const START: &str = "start.xyz";

@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Connections at once.
@@ -105,13 +106,15 @@ impl Server {
         ))?;
         simulation.observe(FrameSender::new(hub.clone(), simulation));
         let connections = Arc::new(AtomicUsize::new(0));
+        let mut session =
+            Session { hub: hub.clone(), connections: connections.clone(), listeners: Vec::new() };
         for (version, listener) in self.listeners {
             let (hub, connections) = (hub.clone(), connections.clone());
             let accept = move || accept(&listener, version, &hub, &connections);
             let thread = std::thread::Builder::new().name("imd".into()).spawn(accept);
-            thread.map_err(|e| Error::device(format!("IMD has no thread: {e}")))?;
+            session.listeners.push(thread.map_err(|e| Error::device(format!("IMD has no thread: {e}")))?);
         }
-        Ok(Session { hub, connections })
+        Ok(session)
     }
 }
 
@@ -181,6 +184,7 @@ impl Drop for Leave {
 pub struct Session {
     hub: Arc<Hub>,
     connections: Arc<AtomicUsize>,
+    listeners: Vec<JoinHandle<()>>,
 }
 
 impl Session {
@@ -197,6 +201,8 @@ impl Session {
     /// Ends all connections; clients that read get the frames that are in their queues, for a minute at most.
     pub fn close(self) {
         self.hub.close();
+        // The ports are free then; a panic of a thread has been reported.
+        self.listeners.into_iter().for_each(|thread| drop(thread.join()));
         let begun = Instant::now();
         while self.connections.load(Ordering::Relaxed) > 0 && begun.elapsed() < CLOSING_TIME {
             std::thread::sleep(ACCEPT_TICK);

@@ -6,7 +6,7 @@ mod iumd;
 mod measure;
 mod papers;
 
-use crate::arguments::BenchOptions;
+use crate::arguments::{BenchOptions, SetOptions};
 use crate::input_file;
 use crate::numbers::{grouped, significant};
 use crate::output;
@@ -65,7 +65,7 @@ fn named(name: &str) -> Result<Input> {
     }
     let path = Path::new(name);
     if path.extension().is_some() || path.exists() {
-        return input_file::read(path);
+        return input_file::read(path, &SetOptions::default());
     }
     Err(Error::input(format!("there is no case '{name}'")).hint(format!(
         "one of {}; all; algorithms, papers or iumd, which are tables; or an input file",

@@ -1,6 +1,7 @@
 //! The program as its users meet it: the real binary, real files, real signals.
 
 mod analysis;
+mod batches;
 mod commands;
 mod documents;
 mod failures;

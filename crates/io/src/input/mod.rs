@@ -20,6 +20,7 @@ mod long_range;
 pub mod model;
 mod read;
 pub mod schema;
+mod set;
 mod stage;
 mod system;
 mod table;
@@ -28,6 +29,7 @@ pub use choice::NamedChoice;
 pub use describe::{schema_json, schema_text};
 pub use keys::INPUT;
 pub use model::Input;
+pub use set::Assignment;
 pub use table::TableFacts;
 
 use crate::dynamo::Dynamo;
@@ -54,7 +56,15 @@ impl Input {
     /// # Errors
     /// If the file cannot be read or is not UTF-8, and those of [`Input::parse`].
     pub fn read(path: &Path) -> Result<Input> {
-        Input::parse_bytes(path, text::read_bytes(path)?)
+        Input::parse_bytes(path, Input::read_bytes(path)?)
+    }
+
+    /// The bytes of an input file.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+        text::read_bytes(path)
     }
 
     /// Reads the bytes of an input, see [`Input::parse`].

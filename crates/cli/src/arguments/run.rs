@@ -1,0 +1,165 @@
+//! Options of commands that run something.
+
+use crate::grid::Axis;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{ArgGroup, Args};
+use jostle_engine::model::DeviceInput;
+use jostle_io::input::{Assignment, NamedChoice};
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Options of `jostle run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// The input files (TOML), which run one after the other; - reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The folder to write to [default: the input's name without its extension]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace the results of an earlier run in that folder
+    #[arg(long)]
+    pub overwrite: bool,
+    /// No stage takes more than N steps
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Draw temperature, energy, pressure and speed in the terminal as it runs
+    #[arg(long)]
+    pub tui: bool,
+    #[command(flatten)]
+    pub values: SetOptions,
+    #[command(flatten)]
+    pub imd: ImdOptions,
+    #[command(flatten)]
+    pub warnings: WarningsOptions,
+    #[command(flatten)]
+    pub compute: ComputeOptions,
+}
+
+/// Options of `jostle sweep`.
+#[derive(Debug, Args)]
+pub struct SweepOptions {
+    /// The input file (TOML)
+    pub file: PathBuf,
+    /// A key and its values: 280..320:10 from 280 to 320 in steps of 10, or 1,2,5; of several keys all combinations
+    #[arg(long, required = true, value_name = "KEY=VALUES")]
+    pub over: Vec<Axis>,
+    /// The folder of the folders of all runs [default: the input's name with -sweep]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// No stage takes more than N steps
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    #[command(flatten)]
+    pub values: SetOptions,
+    #[command(flatten)]
+    pub warnings: WarningsOptions,
+    #[command(flatten)]
+    pub compute: ComputeOptions,
+    #[command(flatten)]
+    pub format: OutputFormat,
+}
+
+/// Values that replace those of the input.
+#[derive(Debug, Args, Clone, Default)]
+pub struct SetOptions {
+    /// Take this value in place of that of the input, as system.temperature=300 or stage.sample.steps=1000
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Assignment>,
+}
+
+/// Options of `jostle resume`.
+#[derive(Debug, Args)]
+pub struct ResumeOptions {
+    /// The folder of the run
+    pub folder: PathBuf,
+    /// Draw temperature, energy, pressure and speed in the terminal as it runs
+    #[arg(long)]
+    pub tui: bool,
+    #[command(flatten)]
+    pub imd: ImdOptions,
+    #[command(flatten)]
+    pub warnings: WarningsOptions,
+    #[command(flatten)]
+    pub compute: ComputeOptions,
+}
+
+/// Options of interactive molecular dynamics.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Interactive molecular dynamics")]
+#[command(group = ArgGroup::new("imd_ports").multiple(true).args(["imd", "imd_v3"]))]
+pub struct ImdOptions {
+    /// Serve VMD and other clients of IMD version 2 on a port of this machine: they watch, pull and pause
+    #[arg(long, value_name = "PORT")]
+    pub imd: Option<u16>,
+    /// Serve clients of IMD version 3, such as MDAnalysis: times, box, velocities and forces as well
+    #[arg(long, value_name = "PORT")]
+    pub imd_v3: Option<u16>,
+    /// Steps between two frames; a client may choose another number
+    #[arg(long, value_name = "N", default_value = "100", requires = "imd_ports")]
+    pub imd_every: NonZeroU64,
+    /// Begin when the first client is connected
+    #[arg(long, requires = "imd_ports")]
+    pub imd_wait: bool,
+    /// Clients may watch, but not pull, pause or end the run
+    #[arg(long, requires = "imd_ports")]
+    pub imd_watch: bool,
+    /// Listen on another address than 127.0.0.1; IMD has no password, so whoever reaches it is a client
+    #[arg(long, value_name = "ADDRESS", requires = "imd_ports")]
+    pub imd_listen: Option<IpAddr>,
+}
+
+/// Options of what may find a run doubtful.
+#[derive(Debug, Args)]
+pub struct WarningsOptions {
+    /// Warnings are errors, as with strict = true in the input
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Options of computing; they never change the physics.
+#[derive(Debug, Args, Clone, Copy)]
+pub struct ComputeOptions {
+    /// CPU threads [default: what the input says, else all cores]
+    #[arg(short, long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+    /// Divide the work as MPI would, among threads as N ranks: a look at what `mpirun -n N` does
+    #[arg(long, value_name = "N")]
+    pub ranks: Option<std::num::NonZeroUsize>,
+    /// Where to compute: auto, cpu, cuda, cuda:1, ... [default: what the input says, else auto]
+    #[arg(long, hide_possible_values = true, value_parser = DeviceName)]
+    pub device: Option<DeviceInput>,
+}
+
+/// Reads the name of a device, and suggests those that need no number.
+#[derive(Debug, Clone, Copy)]
+struct DeviceName;
+
+impl TypedValueParser for DeviceName {
+    type Value = DeviceInput;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<DeviceInput, clap::Error> {
+        let parse = |name: String| DeviceInput::from_str(&name);
+        StringValueParser::new().try_map(parse).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(DeviceInput::ALL.iter().map(|d| PossibleValue::new(d.name()).help(d.about()))))
+    }
+}
+
+/// For people or for programs.
+#[derive(Debug, Args, Clone, Copy)]
+pub struct OutputFormat {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

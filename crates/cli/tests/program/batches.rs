@@ -1,0 +1,116 @@
+//! Several runs by one command: inputs one after the other, values set from the command line, sweeps.
+
+use crate::jostle::{Desk, LIQUID};
+
+#[test]
+fn a_value_of_the_command_line_takes_the_place_of_that_of_the_input() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let set = ["--set", "system.atoms=108", "--set", "stage.sample.steps=20", "--set", "title=Another one"];
+    let finished = desk.succeed(&[&["run", "liquid.toml"], &set[..]].concat());
+    assert!(
+        finished.stderr.contains("Another one") && finished.stderr.contains("108 atoms"),
+        "{}",
+        finished.stderr
+    );
+    let copy = desk.read("liquid/input.toml");
+    assert_eq!(
+        copy,
+        LIQUID.replace("256", "108").replace("= 80", "= 20").replace("A small liquid", "Another one")
+    );
+    let checked = desk.succeed(&["check", "liquid.toml", "--full", "--set", "run.precision=double"]);
+    assert!(checked.stdout.contains("precision = \"double\""), "{}", checked.stdout);
+}
+
+#[test]
+fn errors_about_set_values_say_where_they_came_from() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let refused = |set: &str, words: &[&str]| {
+        let finished = desk.jostle(&["check", "liquid.toml", "--set", set]);
+        assert_eq!(finished.code, Some(2), "{set}: {}", finished.stderr);
+        let said = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.iter().all(|word| said.contains(word)), "{set}: {said}");
+    };
+    refused("system.atoms=many", &["--set system.atoms", "atoms = \"many\""]);
+    refused("system.temprature=3", &["--set system.temprature", "temperature"]);
+    refused("stage.smaple.steps=3", &["smaple", "did you mean 'sample'"]);
+    refused("steps", &["no ="]);
+}
+
+#[test]
+fn several_inputs_run_one_after_the_other() {
+    let desk = Desk::new();
+    desk.write("a.toml", LIQUID);
+    desk.write("b.toml", LIQUID.replace("seed = 7", "seed = 8"));
+    desk.write("broken.toml", LIQUID.replace("cutoff = 2.5", "cutoff = 25"));
+    desk.succeed(&["run", "a.toml", "b.toml", "--set", "system.atoms=108"]);
+    assert_ne!(desk.read("a/thermo.csv"), desk.read("b/thermo.csv"));
+    let finished = desk.jostle(&["run", "broken.toml", "a.toml", "--overwrite", "--steps", "10"]);
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("cut-off") && finished.stderr.contains("done in"),
+        "{}",
+        finished.stderr
+    );
+    let finished = desk.jostle(&["run", "a.toml", "b.toml", "--output", "c"]);
+    assert!(finished.stderr.contains("--output names one folder"), "{}", finished.stderr);
+    let finished = desk.jostle(&["run", "a.toml", "a.toml", "--overwrite"]);
+    assert!(finished.stderr.contains("the folder a"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_sweep_is_a_table_and_goes_on_where_it_ended() {
+    let desk = Desk::new();
+    // Enough rows for averages with errors.
+    desk.write("liquid.toml", LIQUID.replace("steps = 80", "steps = 400"));
+    let command = [
+        "sweep",
+        "liquid.toml",
+        "--over",
+        "system.temperature=1..1.5:0.5",
+        "--over",
+        "system.density=0.7,0.8",
+    ];
+    let table = desk.succeed(&command).stdout;
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 5, "{table}");
+    assert!(lines[0].starts_with("system.temperature,system.density,folder,status,"), "{table}");
+    let column = |name: &str| {
+        let k = lines[0]
+            .split(',')
+            .position(|column| column == name)
+            .unwrap_or_else(|| panic!("{name} in {table}"));
+        // The folder has a comma and stands in quotes, so that columns are counted from the end.
+        let behind = lines[0].split(',').count() - k;
+        let number = |line: &&str| line.rsplit(',').nth(behind - 1).unwrap().parse::<f64>().unwrap();
+        lines[1..].iter().map(number).collect::<Vec<f64>>()
+    };
+    let (density, pressure, error) = (column("density"), column("pressure"), column("pressure_error"));
+    assert!(density.iter().zip([0.7, 0.8, 0.7, 0.8]).all(|(a, b)| (a - b).abs() < 1e-9), "{density:?}");
+    assert!(
+        pressure[1] > pressure[0] && pressure[3] > pressure[2],
+        "a denser liquid presses more: {pressure:?}"
+    );
+    assert!(error.iter().all(|error| *error > 0.0));
+    assert!(desk.path("liquid-sweep/temperature=1,density=0.7/summary.json").is_file());
+
+    // What is finished is left alone; what was begun goes on or begins anew; all of it is in the table.
+    let kept = "liquid-sweep/temperature=1,density=0.7/jostle.log";
+    let log = desk.read(kept);
+    std::fs::remove_dir_all(desk.path("liquid-sweep/temperature=1.5,density=0.8")).unwrap();
+    let json = desk.succeed(&[&command[..], &["--json"]].concat()).json();
+    assert_eq!(json.as_array().unwrap().len(), 4);
+    assert_eq!(json[3]["values"]["system.density"], 0.8);
+    assert!(
+        (json[3]["averages"]["pressure"]["mean"].as_f64().unwrap() - pressure[3]).abs() < 1e-12,
+        "the same run"
+    );
+    assert_eq!(desk.read(kept), log);
+
+    // Another input in the same folders is refused, run by run.
+    desk.write("liquid.toml", LIQUID.replace("steps = 80", "steps = 500"));
+    let finished = desk.jostle(&command);
+    assert_eq!(finished.code, Some(1));
+    assert!(finished.stderr.contains("another input"), "{}", finished.stderr);
+}
