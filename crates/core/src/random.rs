@@ -57,6 +57,8 @@ pub enum Purpose {
     Pair = 6,
     /// Volume of the box.
     Barostat = 7,
+    /// Noise on the particle of an extended variable.
+    Bias = 8,
 }
 
 /// A stream of random numbers: all those for one subject (an atom, a step) and purpose.

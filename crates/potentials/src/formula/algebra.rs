@@ -3,6 +3,7 @@
 //! others.
 
 use serde::{Deserialize, Serialize};
+use jostle_core::Real;
 use std::collections::HashMap;
 
 /// An expression: terms that add up, none of them alike. Nothing is zero.
@@ -55,7 +56,7 @@ pub enum Function {
 impl Function {
     /// Value of the function.
     #[inline(always)]
-    pub fn of<R: jostle_core::Real>(self, x: R) -> R {
+    pub fn of<R: Real>(self, x: R) -> R {
         match self {
             Function::Exp => x.exp(),
             Function::Ln => x.ln(),
@@ -344,17 +345,38 @@ impl Algebra {
     }
 
     /// The value of an expression that does not depend on the distance; NaN if it does.
-    pub fn value(&self, sum: &Sum, parameters: &[f64]) -> f64 {
+    pub fn value<R: Real>(&self, sum: &Sum, parameters: &[R]) -> R {
         let of = |id: Id| self.value(self.get(id), parameters);
         let base = |base: Base| match base {
-            Base::Distance => f64::NAN,
-            Base::Parameter(k) => parameters.get(k as usize).copied().unwrap_or(f64::NAN),
+            Base::Distance => R::lit(f64::NAN),
+            Base::Parameter(k) => parameters.get(k as usize).copied().unwrap_or(R::lit(f64::NAN)),
             Base::Call(function, id) => function.of(of(id)),
             Base::Sum(id) => of(id),
-            Base::Choice([a, b, yes, no]) => of(if of(a) < of(b) { yes } else { no }),
+            Base::Choice([a, b, yes, no]) => R::select(of(a).lt(of(b)), of(yes), of(no)),
         };
-        let power = |x: f64, e: f64| if e.fract() == 0.0 { x.powi(e as i32) } else { x.powf(e) };
-        let product = |t: &Term| t.factors.iter().fold(t.coefficient, |y, (b, e)| y * power(base(*b), *e));
-        sum.0.iter().map(product).sum()
+        let product =
+            |t: &Term| t.factors.iter().fold(R::lit(t.coefficient), |y, (b, e)| y * power(base(*b), *e));
+        sum.0.iter().map(product).fold(R::lit(0.0), |sum, term| sum + term)
     }
+}
+
+/// A number to a power. Whole powers are products, by squares as [`f64::powi`] has them.
+fn power<R: Real>(x: R, exponent: f64) -> R {
+    if exponent == 0.5 {
+        return x.sqrt();
+    }
+    if exponent.fract() != 0.0 {
+        return (R::lit(exponent) * x.ln()).exp();
+    }
+    let (mut rest, mut square, mut product) = (exponent.abs() as u32, x, R::lit(1.0));
+    while rest > 0 {
+        if rest & 1 == 1 {
+            product = product * square;
+        }
+        rest >>= 1;
+        if rest > 0 {
+            square = square * square;
+        }
+    }
+    if exponent < 0.0 { R::lit(1.0) / product } else { product }
 }

@@ -42,6 +42,7 @@ pub struct Formula {
     algebra: Algebra,
     program: Program,
     coefficients: Vec<Sum>,
+    energy: Sum,
     end: Option<Sum>,
 }
 
@@ -89,6 +90,7 @@ impl Formula {
             algebra: parsed.algebra,
             program,
             coefficients,
+            energy: parsed.energy,
             end: parsed.end,
         })
     }
@@ -127,6 +129,16 @@ impl Formula {
     /// Distance at which the energy ends by itself: the expression after `, r <`.
     pub fn end(&self, parameters: &[f64]) -> Option<f64> {
         self.end.as_ref().map(|end| self.algebra.value(end, parameters))
+    }
+
+    /// Returns true where the distance r is in the formula.
+    pub fn depends_on_distance(&self) -> bool {
+        self.program.steps.iter().any(|step| matches!(step, Step::Square))
+    }
+
+    /// Value of a formula that does not depend on the distance, for its parameters; NaN if it does.
+    pub fn constant<R: Real>(&self, parameters: &[R]) -> R {
+        self.algebra.value(&self.energy, parameters)
     }
 
     /// Energy and force over distance, -(du/dr) / r, at a squared distance.
