@@ -1,0 +1,93 @@
+//! Harmonic bias: a window of umbrella sampling or, where its centre or its stiffness changes, steered and targeted
+//! dynamics.
+
+use super::{Bias, BiasVariable, Column, ColumnQuantity, Moment, from_bytes, switching_work, to_bytes};
+use jostle_core::Result;
+
+/// U = stiffness/2 (s - centre)^2
+pub struct Harmonic {
+    variables: [BiasVariable; 1],
+    /// Centre at the beginning and at the end of the stages in which it acts.
+    center: [f64; 2],
+    stiffness: [f64; 2],
+    work: f64,
+    /// Value and progress at the end of the last step.
+    last: Option<[f64; 2]>,
+    /// Centre at the last evaluation.
+    now: f64,
+}
+
+impl Harmonic {
+    /// A bias whose centre and stiffness change linearly from the first to the second value.
+    pub fn new(variable: BiasVariable, center: [f64; 2], stiffness: [f64; 2]) -> Self {
+        let now = center[0];
+        Harmonic { variables: [variable], center, stiffness, work: 0.0, last: None, now }
+    }
+
+    fn at(ends: [f64; 2], progress: f64) -> f64 {
+        ends[0] + (ends[1] - ends[0]) * progress
+    }
+
+    /// Energy and its derivative.
+    fn energy(&self, value: f64, progress: f64) -> (f64, f64) {
+        let stiffness = Self::at(self.stiffness, progress);
+        let off = self.variables[0].difference(value, Self::at(self.center, progress));
+        (0.5 * stiffness * off * off, stiffness * off)
+    }
+
+    fn moves(&self) -> bool {
+        self.center[0] != self.center[1] || self.stiffness[0] != self.stiffness[1]
+    }
+}
+
+impl Bias for Harmonic {
+    fn variables(&self) -> &[BiasVariable] {
+        &self.variables
+    }
+
+    fn evaluate(&mut self, values: &[f64], now: &Moment, slopes: &mut [f64]) -> Result<f64> {
+        let (energy, slope) = self.energy(values[0], now.progress);
+        slopes[0] = slope;
+        self.now = Self::at(self.center, now.progress);
+        Ok(energy)
+    }
+
+    fn end_step(&mut self, values: &[f64], now: &Moment) -> Result<()> {
+        if let Some([value, progress]) = self.last {
+            let at = |value, progress| self.energy(value, progress).0;
+            let before = [at(value, progress), at(value, now.progress)];
+            let after = [at(values[0], progress), at(values[0], now.progress)];
+            self.work += switching_work(before, after);
+        }
+        self.last = Some([values[0], now.progress]);
+        Ok(())
+    }
+
+    fn begin(&mut self, values: &[f64], now: &Moment) -> Result<()> {
+        self.last = Some([values[0], now.progress]);
+        Ok(())
+    }
+
+    fn work(&self) -> f64 {
+        self.work
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        if !self.moves() {
+            return Vec::new();
+        }
+        vec![
+            Column { name: "center", quantity: ColumnQuantity::Variable, value: self.now },
+            Column { name: "work", quantity: ColumnQuantity::Energy, value: self.work },
+        ]
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        to_bytes(&(self.work, self.last))
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> Result<()> {
+        (self.work, self.last) = from_bytes(saved)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! Biases: energies that are functions of variables, and forces that adapt to where they have been. A kind is one
+//! file here and one line in [`crate::definition`].
+
+mod abf;
+mod formula;
+mod harmonic;
+mod linear;
+mod metadynamics;
+mod wall;
+
+pub use abf::{Abf, AbfSettings};
+pub use formula::FormulaBias;
+pub use harmonic::Harmonic;
+pub use linear::Linear;
+pub use metadynamics::{Metadynamics, MetadynamicsSettings};
+pub use wall::{Side, Wall};
+
+use jostle_core::{Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Moment of an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Moment {
+    /// Number of the step, counted over all stages.
+    pub step: u64,
+    /// Simulated time.
+    pub time: f64,
+    /// Length of a step of the stage under way.
+    pub timestep: f64,
+    /// Part of the stages in which the bias acts that is over, from 0 to 1.
+    pub progress: f64,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// A variable of a bias.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BiasVariable {
+    /// Its number among all variables.
+    pub number: usize,
+    /// Its name.
+    pub name: String,
+    /// Its period.
+    pub period: Option<f64>,
+}
+
+impl BiasVariable {
+    /// Difference of two values, the shortest way round.
+    pub fn difference(&self, a: f64, b: f64) -> f64 {
+        match self.period {
+            Some(period) => (a - b) - period * ((a - b) / period).round(),
+            None => a - b,
+        }
+    }
+}
+
+/// A bias.
+pub trait Bias: Send {
+    /// Variables that it acts on.
+    fn variables(&self) -> &[BiasVariable];
+
+    /// Takes note of values and moment where a stage begins.
+    ///
+    /// # Errors
+    /// If the bias cannot begin there.
+    fn begin(&mut self, _values: &[f64], _now: &Moment) -> Result<()> {
+        Ok(())
+    }
+
+    /// Energy at values of its variables, whose derivatives it writes to `slopes`. It depends on these, on the
+    /// moment and on what [`Bias::end_step`] has left at earlier steps, so that an evaluation may be repeated.
+    ///
+    /// # Errors
+    /// If the bias is not defined there.
+    fn evaluate(&mut self, values: &[f64], now: &Moment, slopes: &mut [f64]) -> Result<f64>;
+
+    /// Takes note of the end of a step of dynamics; what changes by it acts from the next step on.
+    ///
+    /// # Errors
+    /// If the variables have left what the bias can describe.
+    fn end_step(&mut self, values: &[f64], now: &Moment) -> Result<()>;
+
+    /// Energy put into the system by changes of the bias, which is not in its energy.
+    fn work(&self) -> f64 {
+        0.0
+    }
+
+    /// Columns of `thermo.csv` besides energy and variables.
+    fn columns(&self) -> Vec<Column> {
+        Vec::new()
+    }
+
+    /// State for a checkpoint.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn save(&self) -> Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    /// Restores it.
+    ///
+    /// # Errors
+    /// If the bytes are those of another bias.
+    fn restore(&mut self, _saved: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Files for others to read: names after that of the bias, and texts.
+    fn files(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+/// A column of `thermo.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Name after that of the bias.
+    pub name: &'static str,
+    /// Kind of the quantity.
+    pub quantity: ColumnQuantity,
+    /// Value.
+    pub value: f64,
+}
+
+/// Kind of the quantity in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnQuantity {
+    /// Energy.
+    Energy,
+    /// As the first variable of the bias.
+    Variable,
+}
+
+/// Bytes of a state.
+pub(crate) fn to_bytes(state: &impl Serialize) -> Result<Vec<u8>> {
+    postcard::to_allocvec(state).map_err(|e| Error::simulation(format!("a bias cannot be saved: {e}")))
+}
+
+/// State from bytes.
+pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|_| {
+        Error::input("the checkpoint has another bias in this place").hint("begin a new run with this input")
+    })
+}
+
+/// Work of a bias whose energy changes at given positions: the mean of the changes at the positions before and
+/// after the step, as a step has half a kick by the forces before and half by those after.
+pub(crate) fn switching_work(before: [f64; 2], after: [f64; 2]) -> f64 {
+    0.5 * ((before[1] - before[0]) + (after[1] - after[0]))
+}

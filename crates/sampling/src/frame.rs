@@ -1,0 +1,89 @@
+//! Positions as variables see them, and derivatives with these positions.
+
+use crate::group::Group;
+use jostle_core::vector::minus;
+use jostle_core::{SimBox, SymTensor, Vec3};
+
+/// Positions of all groups, and the values of the variables so far.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    /// The box.
+    pub simbox: &'a SimBox,
+    pub(crate) groups: &'a [Group],
+    /// Positions of the atoms of each group, whole.
+    pub(crate) whole: Vec<Vec<Vec3>>,
+    /// Centre of each group.
+    pub(crate) centers: Vec<Vec3>,
+    /// Values of the variables that have been evaluated.
+    pub(crate) values: Vec<f64>,
+}
+
+impl<'a> Frame<'a> {
+    /// Positions of groups, from unwrapped positions of the list of atoms.
+    pub fn new(simbox: &'a SimBox, groups: &'a [Group], unwrapped: &[Vec3]) -> Self {
+        let whole: Vec<_> = groups.iter().map(|group| group.positions(simbox, unwrapped)).collect();
+        let centers = groups.iter().zip(&whole).map(|(group, whole)| group.center(whole)).collect();
+        Frame { simbox, groups, whole, centers, values: Vec::new() }
+    }
+
+    /// Vector from one centre to the nearest image of another.
+    pub(crate) fn between(&self, from: usize, to: usize) -> Vec3 {
+        self.simbox.nearest_image(minus(self.centers[to], self.centers[from]))
+    }
+}
+
+/// Derivative of an energy with positions and box.
+#[derive(Debug, Clone, Default)]
+pub struct Gradient {
+    /// With the centre of each group.
+    pub(crate) centers: Vec<Vec3>,
+    /// With the atoms of each group.
+    pub(crate) atoms: Vec<Vec<Vec3>>,
+    /// With the strain of box and atoms together.
+    pub strain: SymTensor,
+}
+
+impl Gradient {
+    /// Zero, for these groups.
+    pub fn zero(groups: &[Group]) -> Self {
+        Gradient {
+            centers: vec![[0.0; 3]; groups.len()],
+            atoms: groups.iter().map(|group| vec![[0.0; 3]; group.len()]).collect(),
+            strain: [0.0; 6],
+        }
+    }
+
+    /// Adds the derivative with a vector between two centres.
+    pub(crate) fn add_between(&mut self, [from, to]: [usize; 2], vector: Vec3, slope: Vec3) {
+        for k in 0..3 {
+            self.centers[from][k] -= slope[k];
+            self.centers[to][k] += slope[k];
+        }
+        self.add_strain(vector, slope);
+    }
+
+    /// Adds the derivative with the position of an atom of a group.
+    pub(crate) fn add_atom(&mut self, group: usize, atom: usize, slope: Vec3) {
+        (0..3).for_each(|k| self.atoms[group][atom][k] += slope[k]);
+    }
+
+    /// Adds the derivative with the strain of a vector that follows it, made symmetric.
+    pub(crate) fn add_strain(&mut self, vector: Vec3, slope: Vec3) {
+        let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+        for (sum, (a, b)) in self.strain.iter_mut().zip(pairs) {
+            *sum += 0.5 * (vector[a] * slope[b] + vector[b] * slope[a]);
+        }
+    }
+
+    /// Derivative with the position of each of so many atoms of the list.
+    pub fn of_atoms(&self, groups: &[Group], count: usize) -> Vec<Vec3> {
+        let mut all = vec![[0.0; 3]; count];
+        for (group, (center, atoms)) in groups.iter().zip(self.centers.iter().zip(&self.atoms)) {
+            let members = group.places.iter().zip(&group.shares).zip(atoms);
+            for ((place, share), own) in members {
+                (0..3).for_each(|k| all[*place][k] += share * center[k] + own[k]);
+            }
+        }
+        all
+    }
+}

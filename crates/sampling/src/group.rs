@@ -1,0 +1,180 @@
+//! Groups of atoms as variables have them: whole across periodic boundaries, with a centre.
+
+use jostle_core::vector::{minus, plus};
+use jostle_core::{Error, Molecules, Result, SimBox, System, Vec3};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// Atoms whose positions the variables of a run need: each of them has one place in a list.
+#[derive(Debug, Clone, Default)]
+pub struct AtomList {
+    ids: Vec<u32>,
+    places: HashMap<u32, usize>,
+}
+
+impl AtomList {
+    /// Ids of the atoms, in the order of the list.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    fn place(&mut self, id: u32) -> usize {
+        *self.places.entry(id).or_insert_with(|| {
+            self.ids.push(id);
+            self.ids.len() - 1
+        })
+    }
+}
+
+/// Weights of atoms in the centre of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Weights {
+    /// Masses.
+    #[default]
+    Mass,
+    /// Equal weights.
+    Equal,
+}
+
+/// A group of atoms.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Place of each atom in the list of all atoms.
+    pub(crate) places: Vec<usize>,
+    /// Part of each atom in the centre.
+    pub(crate) shares: Vec<f64>,
+    /// Charges of the atoms.
+    pub(crate) charges: Vec<f64>,
+    pub(crate) start: GroupStart,
+}
+
+/// Facts about a group when the run began, which cannot be found again later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GroupStart {
+    /// Image of each unwrapped position that belongs to the group.
+    pub images: Vec<[i32; 3]>,
+    /// Positions at the start, whole.
+    pub positions: Vec<Vec3>,
+}
+
+/// A system in which groups are found, with its molecules.
+pub struct Surroundings<'a> {
+    system: &'a System,
+    index_by_id: Vec<usize>,
+    molecules: Molecules,
+    /// Vector to each atom from the first one of its molecule, by id.
+    paths: Vec<Vec3>,
+    /// Unwrapped positions, by id.
+    unwrapped: Vec<Vec3>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Surroundings in a system as it is now.
+    pub fn new(system: &'a System) -> Self {
+        let (simbox, state) = (&system.simbox, &system.state);
+        let index_by_id = state.index_by_id();
+        let position = |index: &usize| plus(state.position[*index], simbox.shift(state.image[*index]));
+        let unwrapped = index_by_id.iter().map(position).collect();
+        Surroundings::with_paths(system, unwrapped)
+    }
+
+    /// Surroundings in a system whose atoms have followed these unbroken paths, by id.
+    pub fn with_paths(system: &'a System, unwrapped: Vec<Vec3>) -> Self {
+        let (simbox, state) = (&system.simbox, &system.state);
+        let index_by_id = state.index_by_id();
+        let molecules = Molecules::new(&system.topology, &system.species, state);
+        let paths = molecules.paths(simbox, state, &index_by_id);
+        Surroundings { system, index_by_id, molecules, paths, unwrapped }
+    }
+
+    /// The box.
+    pub fn simbox(&self) -> &SimBox {
+        &self.system.simbox
+    }
+
+    /// Positions of some atoms in the images that make their molecules whole and, of several molecules, bring
+    /// the first atoms of each nearest to the first atom of all.
+    fn whole(&self, atoms: &[u32]) -> Vec<Vec3> {
+        let simbox = &self.system.simbox;
+        let mut first_of: HashMap<u32, (Vec3, Vec3)> = HashMap::new();
+        let Some(origin) = atoms.first().map(|id| self.unwrapped[*id as usize]) else { return Vec::new() };
+        let place = |id: &u32| {
+            let (r, path) = (self.unwrapped[*id as usize], self.paths[*id as usize]);
+            let molecule = self.molecules.of_atoms()[*id as usize];
+            let near = || (plus(origin, simbox.nearest_image(minus(r, origin))), path);
+            let (start, start_path) = *first_of.entry(molecule).or_insert_with(near);
+            plus(start, minus(path, start_path))
+        };
+        atoms.iter().map(place).collect()
+    }
+
+    /// A group of these atoms, which it adds to the list.
+    ///
+    /// # Errors
+    /// If there are no atoms, none of them exists, or they have no mass to weigh them by.
+    pub fn group(&self, atoms: &[u32], weights: Weights, list: &mut AtomList) -> Result<Group> {
+        if atoms.is_empty() {
+            return Err(Error::input("a group of a variable has no atoms").hint("choose at least one atom"));
+        }
+        if let Some(id) = atoms.iter().find(|id| **id as usize >= self.index_by_id.len()) {
+            return Err(Error::input(format!("a variable has atom {id}, which does not exist")));
+        }
+        let index = |id: &u32| self.index_by_id[*id as usize];
+        let weight = |id: &u32| match weights {
+            Weights::Mass => self.system.mass(index(id)),
+            Weights::Equal => 1.0,
+        };
+        let total: f64 = atoms.iter().map(weight).sum();
+        if !(total > 0.0 && total.is_finite()) {
+            return Err(Error::input("the atoms of a group of a variable have no mass")
+                .hint("weigh them alike: weights = \"equal\""));
+        }
+        let positions = self.whole(atoms);
+        let images = self.images(atoms);
+        Ok(Group {
+            places: atoms.iter().map(|id| list.place(*id)).collect(),
+            shares: atoms.iter().map(|id| weight(id) / total).collect(),
+            charges: atoms.iter().map(|id| self.system.charge(index(id))).collect(),
+            start: GroupStart { images, positions },
+        })
+    }
+
+    /// Image of each atom's unwrapped position that belongs to a group of these atoms.
+    pub(crate) fn images(&self, atoms: &[u32]) -> Vec<[i32; 3]> {
+        atoms.iter().zip(self.whole(atoms)).map(|(id, r)| self.image(*id, r)).collect()
+    }
+
+    /// Number of boxes along each axis from an atom's unwrapped position to another of its images.
+    fn image(&self, id: u32, place: Vec3) -> [i32; 3] {
+        let (simbox, r) = (&self.system.simbox, self.unwrapped[id as usize]);
+        let cells = simbox.to_fractional(plus(simbox.origin(), minus(place, r)));
+        cells.map(|cells| cells.round() as i32)
+    }
+}
+
+impl Group {
+    /// Positions of the atoms, whole, from the unwrapped positions of the list.
+    pub(crate) fn positions(&self, simbox: &SimBox, unwrapped: &[Vec3]) -> Vec<Vec3> {
+        let atoms = self.places.iter().zip(&self.start.images);
+        atoms.map(|(place, image)| plus(unwrapped[*place], simbox.shift(*image))).collect()
+    }
+
+    /// Centre of the atoms at such positions.
+    pub(crate) fn center(&self, positions: &[Vec3]) -> Vec3 {
+        let mut center = [0.0; 3];
+        for (r, share) in positions.iter().zip(&self.shares) {
+            (0..3).for_each(|k| center[k] += share * r[k]);
+        }
+        center
+    }
+
+    /// Number of atoms.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Returns true where there are no atoms.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}

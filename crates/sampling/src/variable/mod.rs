@@ -1,0 +1,144 @@
+//! Collective variables: functions of the positions of a few atoms or of many. A kind is one file and one line of
+//! [`ALL`], from which the input, its schema and the tests follow.
+
+mod angle;
+mod contacts;
+mod coordination;
+mod dihedral;
+mod dipole;
+mod distance;
+mod edge;
+mod formula;
+mod gyration;
+mod position;
+mod rmsd;
+mod tilt;
+mod volume;
+
+pub use coordination::switching;
+
+use crate::definition::{Arguments, Parameter, Selections};
+use crate::frame::{Frame, Gradient};
+use crate::group::Group;
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Result, SimBox, UnitSystem};
+use std::fmt;
+
+/// A variable of a system.
+pub trait Variable: Send {
+    /// Its value.
+    ///
+    /// # Errors
+    /// If it is not defined for these positions.
+    fn value(&self, frame: &Frame) -> Result<f64>;
+
+    /// Adds `weight` times its derivative with positions and box.
+    fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient);
+
+    /// Adds `weight` times its derivative with other variables to their weights.
+    fn add_weights(&self, _frame: &Frame, _weight: f64, _weights: &mut [f64]) {}
+
+    /// Takes note of the positions that groups had when the run began, and of the box then.
+    ///
+    /// # Errors
+    /// If the variable makes no sense for them.
+    fn begin(&mut self, _groups: &[Group], _simbox: &SimBox) -> Result<()> {
+        Ok(())
+    }
+
+    /// Period of its values, if they are those of a circle.
+    fn period(&self) -> Option<f64> {
+        None
+    }
+}
+
+impl VariableKind {
+    /// Period of its values, if they are those of a circle.
+    pub fn period(&self) -> Option<f64> {
+        (self.name == dihedral::KIND.name).then_some(dihedral::PERIOD)
+    }
+}
+
+impl fmt::Debug for VariableKind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A kind of variable.
+pub struct VariableKind {
+    /// Name in an input file.
+    pub name: &'static str,
+    /// Explanation in one line.
+    pub about: &'static str,
+    /// Selections of atoms that it needs.
+    pub selections: Selections,
+    /// Parameters besides.
+    pub parameters: &'static [Parameter],
+    /// Unit of its values.
+    pub unit: Unit,
+    /// Dependence on where in space the atoms are, and not on their relative positions alone.
+    pub frame: Origin,
+    /// The variable, for groups and parameters.
+    pub build: fn(&Arguments) -> Result<Box<dyn Variable>>,
+}
+
+/// Unit of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// That of a dimension.
+    Dimension(Dimension),
+    /// Radians.
+    Radian,
+}
+
+impl Unit {
+    /// Name in a system of units.
+    pub fn name(self, units: UnitSystem) -> String {
+        match self {
+            Unit::Dimension(dimension) => unit_name(units, dimension),
+            Unit::Radian => "rad".to_string(),
+        }
+    }
+}
+
+/// Dependence of a variable on the origin of space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Relative positions alone: forces conserve momentum.
+    Relative,
+    /// Places in space.
+    Fixed,
+}
+
+/// All kinds, in the order of the documentation.
+pub static ALL: &[VariableKind] = &[
+    distance::KIND,
+    angle::KIND,
+    dihedral::KIND,
+    position::KIND,
+    tilt::KIND,
+    gyration::KIND,
+    rmsd::KIND,
+    coordination::KIND,
+    contacts::KIND,
+    dipole::KIND,
+    edge::KIND,
+    volume::KIND,
+    formula::KIND,
+];
+
+/// The kind of a name.
+pub fn find(name: &str) -> Option<&'static VariableKind> {
+    ALL.iter().find(|kind| kind.name == name)
+}
+
+/// Axes by name.
+pub(crate) fn axes() -> Vec<(&'static str, &'static str)> {
+    vec![("x", "the first axis"), ("y", "the second axis"), ("z", "the third axis")]
+}
+
+/// Number of an axis.
+pub(crate) fn axis(name: &str) -> usize {
+    axes().iter().position(|(axis, _)| *axis == name).unwrap_or(0)
+}

@@ -1,0 +1,228 @@
+//! All variables of a run: their values together, and the forces that follow from derivatives with them.
+
+use crate::definition::{Arguments, Selections};
+use crate::frame::{Frame, Gradient};
+use crate::group::{AtomList, Group, GroupStart, Surroundings, Weights};
+use crate::variable::{Origin, Variable, VariableKind};
+use jostle_core::{Error, Result, SimBox, SymTensor, UnitSystem, Vec3};
+use serde::{Deserialize, Serialize};
+
+/// Definition of a variable: its kind with the atoms and the parameters that an input chose.
+#[derive(Debug, Clone)]
+pub struct VariableDefinition {
+    /// Name.
+    pub name: String,
+    /// Kind.
+    pub kind: &'static VariableKind,
+    /// Ids of the atoms of each selection.
+    pub groups: Vec<Vec<u32>>,
+    /// Weights of atoms in centres.
+    pub weights: Weights,
+    /// Parameters; the numbers of groups are found when the variables are put together.
+    pub arguments: Arguments,
+}
+
+/// A variable with its name.
+struct Named {
+    name: String,
+    kind: &'static VariableKind,
+    variable: Box<dyn Variable>,
+    /// Variables that it is a formula of.
+    made_of: Vec<usize>,
+}
+
+/// Variables of a run.
+pub struct Variables {
+    list: AtomList,
+    groups: Vec<Group>,
+    all: Vec<Named>,
+    /// Box when the run began.
+    first_box: SimBox,
+}
+
+/// Facts about variables when the run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VariablesStart {
+    groups: Vec<GroupStart>,
+    /// Origin, lengths and tilts of the box, and its periodic axes.
+    shape: [Vec3; 3],
+    periodic: [bool; 3],
+}
+
+/// Forces on the atoms of the list, and their virial.
+#[derive(Debug, Clone, Default)]
+pub struct AtomForces {
+    /// Force on each atom of [`Variables::atoms`].
+    pub forces: Vec<Vec3>,
+    /// Virial.
+    pub virial: SymTensor,
+}
+
+impl Variables {
+    /// Variables of a system as it is when the run begins.
+    ///
+    /// # Errors
+    /// If a group is empty or parameters make no sense; the message begins with the name of the variable.
+    pub fn new(definitions: &[VariableDefinition], surroundings: &Surroundings) -> Result<Self> {
+        let first_box = *surroundings.simbox();
+        let (groups, all) = (Vec::new(), Vec::new());
+        let mut made = Variables { list: AtomList::default(), groups, all, first_box };
+        for definition in definitions {
+            let VariableDefinition { name, kind, groups, weights, arguments } = definition;
+            let here = |e: Error| e.context(format!("variable '{name}'"));
+            let mut arguments = arguments.clone();
+            arguments.groups = (made.groups.len()..).take(groups.len()).collect();
+            for atoms in groups {
+                made.groups.push(surroundings.group(atoms, *weights, &mut made.list).map_err(here)?);
+            }
+            let mut variable = (kind.build)(&arguments).map_err(here)?;
+            variable.begin(&made.groups, &first_box).map_err(here)?;
+            let made_of = arguments.formula.map_or_else(Vec::new, |formula| formula.variables);
+            made.all.push(Named { name: name.clone(), kind, variable, made_of });
+        }
+        Ok(made)
+    }
+
+    /// Ids of the atoms whose positions the variables need.
+    pub fn atoms(&self) -> &[u32] {
+        self.list.ids()
+    }
+
+    /// Number of variables.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Returns true where there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Name of a variable.
+    pub fn name(&self, variable: usize) -> &str {
+        &self.all[variable].name
+    }
+
+    /// Unit of a variable.
+    pub fn unit(&self, variable: usize, units: UnitSystem) -> String {
+        self.all[variable].kind.unit.name(units)
+    }
+
+    /// Period of a variable.
+    pub fn period(&self, variable: usize) -> Option<f64> {
+        self.all[variable].variable.period()
+    }
+
+    /// Returns true where a force along the variable conserves the momentum of the atoms.
+    pub fn is_relative(&self, variable: usize) -> bool {
+        let Named { kind, made_of, .. } = &self.all[variable];
+        kind.frame == Origin::Relative && made_of.iter().all(|other| self.is_relative(*other))
+    }
+
+    /// The variables at unwrapped positions of [`Variables::atoms`].
+    ///
+    /// # Errors
+    /// If one of them is not defined there.
+    pub fn evaluate<'a>(&'a self, simbox: &'a SimBox, unwrapped: &[Vec3]) -> Result<Evaluated<'a>> {
+        let mut frame = Frame::new(simbox, &self.groups, unwrapped);
+        for Named { name, variable, .. } in &self.all {
+            let here = |e: Error| e.context(format!("variable '{name}'"));
+            let value = variable.value(&frame).map_err(here)?;
+            if !value.is_finite() {
+                return Err(Error::simulation(format!("variable '{name}' is {value}, not a finite number")));
+            }
+            frame.values.push(value);
+        }
+        Ok(Evaluated { variables: self, frame })
+    }
+
+    /// Finds anew which images make groups whole, for frames that do not count the crossings of borders; reference
+    /// positions stay.
+    pub fn find_images(&mut self, surroundings: &Surroundings) {
+        let ids = self.list.ids();
+        for group in &mut self.groups {
+            let atoms: Vec<u32> = group.places.iter().map(|place| ids[*place]).collect();
+            group.start.images = surroundings.images(&atoms);
+        }
+    }
+
+    /// Facts about the start, for a checkpoint.
+    pub fn start(&self) -> VariablesStart {
+        let simbox = &self.first_box;
+        VariablesStart {
+            groups: self.groups.iter().map(|group| group.start.clone()).collect(),
+            shape: [simbox.origin(), simbox.lengths(), simbox.tilts()],
+            periodic: simbox.periodic(),
+        }
+    }
+
+    /// Restores them.
+    ///
+    /// # Errors
+    /// If they are those of other groups.
+    pub fn restore(&mut self, start: VariablesStart) -> Result<()> {
+        let fits = |(group, start): (&Group, &GroupStart)| {
+            group.len() == start.images.len() && group.len() == start.positions.len()
+        };
+        let VariablesStart { groups, shape: [origin, lengths, tilts], periodic } = start;
+        if groups.len() != self.groups.len() || !self.groups.iter().zip(&groups).all(fits) {
+            return Err(Error::input("the checkpoint has variables of other atoms")
+                .hint("begin a new run with this input"));
+        }
+        self.first_box = SimBox::new(origin, lengths, tilts, periodic)?;
+        self.groups.iter_mut().zip(groups).for_each(|(group, start)| group.start = start);
+        let Variables { all, groups, first_box, .. } = self;
+        all.iter_mut().try_for_each(|named| named.variable.begin(groups, first_box))
+    }
+}
+
+/// Variables at some positions.
+pub struct Evaluated<'a> {
+    variables: &'a Variables,
+    frame: Frame<'a>,
+}
+
+impl Evaluated<'_> {
+    /// Values of all variables.
+    pub fn values(&self) -> &[f64] {
+        &self.frame.values
+    }
+
+    /// Forces of an energy with this derivative with each variable.
+    pub fn forces(&self, slopes: &[f64]) -> AtomForces {
+        let Variables { groups, all, list, .. } = self.variables;
+        let (mut weights, mut gradient) = (slopes.to_vec(), Gradient::zero(groups));
+        // A formula passes its weight on to variables before it.
+        for (k, named) in all.iter().enumerate().rev() {
+            let weight = weights[k];
+            if weight != 0.0 {
+                named.variable.add_weights(&self.frame, weight, &mut weights);
+                named.variable.add_gradient(&self.frame, weight, &mut gradient);
+            }
+        }
+        let forces = gradient.of_atoms(groups, list.ids().len());
+        AtomForces {
+            forces: forces.into_iter().map(|slope| slope.map(|x| -x)).collect(),
+            virial: gradient.strain.map(|x| -x),
+        }
+    }
+}
+
+impl VariableDefinition {
+    /// Refuses another number of groups than the kind has.
+    ///
+    /// # Errors
+    /// If there are too many or too few.
+    pub fn check(&self) -> Result<()> {
+        let (wanted, given) = (self.kind.selections.count(), self.groups.len());
+        if wanted == given {
+            return Ok(());
+        }
+        let key = match self.kind.selections {
+            Selections::None | Selections::One => "atoms",
+            Selections::Two => "between",
+            Selections::Several(_) => "centers",
+        };
+        Err(Error::input(format!("a {} has {wanted} selections in {key}, not {given}", self.kind.name)))
+    }
+}

@@ -1,0 +1,299 @@
+//! Every kind of variable: exact derivatives, borders, images, storage order, strain.
+
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::vector::minus;
+use jostle_core::{Bond, SimBox, Species, State, System, Vec3};
+use jostle_sampling::definition::{Absent, Arguments, Value, Values};
+use jostle_sampling::group::{Surroundings, Weights};
+use jostle_sampling::variable::{ALL, VariableKind};
+use jostle_sampling::{VariableDefinition, VariableFormula, Variables};
+use std::collections::HashMap;
+
+const CHAIN: usize = 8;
+
+/// Three chains with unlike masses and charges in a triclinic box, broken by its borders.
+fn chains(seed: u64) -> System {
+    let simbox = SimBox::new([-1.0, 0.5, 2.0], [9.0, 10.0, 11.0], [1.5, -1.0, 0.7], [true; 3]).unwrap();
+    let species = [(1.0, 0.4), (3.0, -0.7)].map(|(mass, charge)| Species { name: "A".into(), mass, charge });
+    let mut system = System::new(simbox, species.to_vec());
+    let mut stream = Stream::new(seed, Purpose::Placement, 0, 0);
+    for _ in 0..3 {
+        let mut r = simbox.to_cartesian([0; 3].map(|_| stream.uniform()));
+        for k in 0..CHAIN {
+            let step = stream.direction();
+            r = std::array::from_fn(|axis| r[axis] + 0.9 * step[axis]);
+            system.state.push((k % 2) as u16, r);
+        }
+    }
+    let bonds = (0..3 * CHAIN as u32 - 1).filter(|k| (k + 1) % CHAIN as u32 != 0);
+    system.topology.bonds = bonds.map(|k| Bond { kind: 0, atoms: [k, k + 1] }).collect();
+    system
+}
+
+/// The same atoms in the box, in another order of storage, without images.
+fn wrapped(system: &System) -> System {
+    let mut other = system.clone();
+    let State { position, image, .. } = &mut other.state;
+    for (r, image) in position.iter_mut().zip(image) {
+        system.simbox.wrap(r, image);
+        *image = [0; 3];
+    }
+    let order: Vec<u32> = (0..other.state.len() as u32).rev().collect();
+    other.state.permute(&order);
+    other
+}
+
+/// A definition of each kind, with each choice of a parameter that has several; formulas of the two first.
+fn definitions() -> Vec<VariableDefinition> {
+    let define = |name: &str, kind: &'static VariableKind, chosen: Option<(&'static str, &str)>| {
+        let selections = [vec![2, 3, 4], vec![10, 11, 12, 13], vec![5, 6], vec![17]];
+        let groups = match kind.selections.count() {
+            1 => vec![(8..16).collect()],
+            count => selections[..count].to_vec(),
+        };
+        let mut arguments = Arguments::default();
+        for parameter in kind.parameters {
+            let value = match (parameter.values, parameter.default) {
+                (Values::Words(words), Absent::Refused) => Value::Word(words()[1].0.into()),
+                (Values::Quantity(_), Absent::Value(text)) | (Values::Count, Absent::Value(text)) => {
+                    Value::Number(text.parse().unwrap())
+                }
+                (Values::Quantity(_), _) => Value::Number(if parameter.name == "reach" { 9.0 } else { 0.8 }),
+                _ => continue,
+            };
+            arguments.values.push((parameter.name, value));
+        }
+        arguments.values.extend(chosen.map(|(key, word)| (key, Value::Word(word.into()))));
+        if kind.name == "rmsd" {
+            let mut stream = Stream::new(5, Purpose::Placement, 1, 0);
+            arguments.reference = Some((0..8).map(|_| [0; 3].map(|_| 3.0 * stream.uniform())).collect());
+        }
+        if kind.name == "formula" {
+            let known = HashMap::from([("a".to_string(), 0.3)]);
+            let text = "a distance^2 + sin(distance_1) / sqrt(distance) - max(distance, distance_1)^1.5";
+            arguments.formula =
+                Some(VariableFormula::new(text, &known, &["distance", "distance_1"]).unwrap());
+        }
+        VariableDefinition { name: name.into(), kind, groups, weights: Weights::Mass, arguments }
+    };
+    let mut all = Vec::new();
+    for kind in ALL {
+        all.push(define(kind.name, kind, None));
+        let choices = kind.parameters.iter().filter(|p| matches!(p.default, Absent::None(_)));
+        for (parameter, words) in choices.filter_map(|p| match p.values {
+            Values::Words(words) => Some((p.name, words())),
+            _ => None,
+        }) {
+            for (word, _) in words {
+                all.push(define(&format!("{}_{}", kind.name, all.len()), kind, Some((parameter, word))));
+            }
+        }
+    }
+    // The formula is one of variables before it.
+    all.iter_mut().for_each(|definition| assert!(definition.check().is_ok()));
+    all
+}
+
+fn unwrapped(system: &System, ids: &[u32]) -> Vec<Vec3> {
+    let index_by_id = system.state.index_by_id();
+    let place = |id: &u32| {
+        let index = index_by_id[*id as usize];
+        let shift = system.simbox.shift(system.state.image[index]);
+        std::array::from_fn(|k| system.state.position[index][k] + shift[k])
+    };
+    ids.iter().map(place).collect()
+}
+
+fn values(variables: &Variables, simbox: &SimBox, positions: &[Vec3]) -> Vec<f64> {
+    variables.evaluate(simbox, positions).unwrap().values().to_vec()
+}
+
+/// Difference of seventh order in the step: its error is below that of rounding.
+fn derivative(f: impl Fn(f64) -> f64, h: f64) -> f64 {
+    let odd = |k: f64| f(k * h) - f(-k * h);
+    (45.0 * odd(1.0) - 9.0 * odd(2.0) + odd(3.0)) / (60.0 * h)
+}
+
+#[test]
+fn forces_are_exact_derivatives() {
+    let definitions = definitions();
+    assert!(definitions.len() > ALL.len() + 6);
+    for seed in 0..3 {
+        let system = chains(seed);
+        let variables = Variables::new(&definitions, &Surroundings::new(&system)).unwrap();
+        let mut positions = unwrapped(&system, variables.atoms());
+        // Away from the start, which contacts and deviations have as their reference.
+        let mut stream = Stream::new(seed, Purpose::Placement, 9, 0);
+        positions.iter_mut().flatten().for_each(|x| *x += 0.2 * stream.uniform());
+        for (k, definition) in definitions.iter().enumerate() {
+            let mut slopes = vec![0.0; variables.len()];
+            slopes[k] = 1.0;
+            let evaluated = variables.evaluate(&system.simbox, &positions).unwrap();
+            let forces = evaluated.forces(&slopes);
+            let scale = forces.forces.iter().flatten().fold(1.0f64, |most, f| most.max(f.abs()));
+            for (atom, axis) in (0..positions.len()).flat_map(|a| [0, 1, 2].map(|axis| (a, axis))) {
+                let at = |x: f64| {
+                    let mut moved = positions.clone();
+                    moved[atom][axis] += x;
+                    values(&variables, &system.simbox, &moved)[k]
+                };
+                let expected = -derivative(at, 3e-3);
+                let found = forces.forces[atom][axis];
+                assert!((found - expected).abs() < 1e-8 * scale, "{} {found} {expected}", definition.name);
+            }
+        }
+    }
+}
+
+/// The virial is the response to a strain of box and atoms together.
+#[test]
+fn virials_are_exact_derivatives() {
+    let definitions = definitions();
+    let system = chains(4);
+    let variables = Variables::new(&definitions, &Surroundings::new(&system)).unwrap();
+    let mut positions = unwrapped(&system, variables.atoms());
+    let mut stream = Stream::new(4, Purpose::Placement, 9, 0);
+    positions.iter_mut().flatten().for_each(|x| *x += 0.2 * stream.uniform());
+    let (simbox, origin) = (system.simbox, system.simbox.origin());
+    let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+    for (k, definition) in definitions.iter().enumerate() {
+        let mut slopes = vec![0.0; variables.len()];
+        slopes[k] = 1.0;
+        let virial = variables.evaluate(&simbox, &positions).unwrap().forces(&slopes).virial;
+        for (component, (a, b)) in pairs.iter().enumerate() {
+            let at = |strain: f64| {
+                // Position along a grows with that along b, as the edges of a box may.
+                let mut columns: [Vec3; 3] =
+                    std::array::from_fn(|j| std::array::from_fn(|i| f64::from(i == j)));
+                columns[*b][*a] += strain;
+                let map = |r: &Vec3| {
+                    let d = minus(*r, origin);
+                    std::array::from_fn(|i| origin[i] + (0..3).map(|j| columns[j][i] * d[j]).sum::<f64>())
+                };
+                let moved: Vec<Vec3> = positions.iter().map(map).collect();
+                values(&variables, &simbox.mapped(columns).unwrap(), &moved)[k]
+            };
+            let expected = -derivative(at, 1e-3);
+            let found = virial[component];
+            // Variables that follow an axis have a torque, which the symmetric virial leaves out.
+            let compared = a == b || !depends_on_axes(definition);
+            assert!(
+                !compared || (found - expected).abs() < 1e-8 * found.abs().max(1.0),
+                "{} {component}: {found} {expected}",
+                definition.name
+            );
+        }
+    }
+}
+
+fn depends_on_axes(definition: &VariableDefinition) -> bool {
+    definition.arguments.values.iter().any(|(_, value)| matches!(value, Value::Word(_)))
+        || definition.kind.name == "formula"
+}
+
+/// Values and forces are those of whole molecules whatever the order of atoms and the images in a file.
+#[test]
+fn borders_images_and_order_change_nothing() {
+    let definitions = definitions();
+    for seed in 5..9 {
+        let whole = chains(seed);
+        let broken = wrapped(&whole);
+        let [a, b] = [&whole, &broken].map(|system| {
+            let variables = Variables::new(&definitions, &Surroundings::new(system)).unwrap();
+            let positions = unwrapped(system, variables.atoms());
+            let evaluated = variables.evaluate(&system.simbox, &positions).unwrap();
+            let all: Vec<_> = (0..variables.len())
+                .map(|k| {
+                    let mut slopes = vec![0.0; variables.len()];
+                    slopes[k] = 1.0;
+                    evaluated.forces(&slopes).forces
+                })
+                .collect();
+            (evaluated.values().to_vec(), all)
+        });
+        for (k, definition) in definitions.iter().enumerate() {
+            // A position in space is that of an image; only modulo the box it is the same.
+            if definition.kind.name != "position" {
+                let (x, y) = (a.0[k], b.0[k]);
+                assert!((x - y).abs() < 1e-9 * x.abs().max(1.0), "{}: {x} {y}", definition.name);
+            }
+            for (f, g) in a.1[k].iter().flatten().zip(b.1[k].iter().flatten()) {
+                assert!((f - g).abs() < 1e-8 * f.abs().max(1.0), "{}: {f} {g}", definition.name);
+            }
+        }
+    }
+}
+
+/// An atom that crosses a border later changes nothing, and a checkpoint keeps images and references.
+#[test]
+fn the_start_is_kept() {
+    let definitions = definitions();
+    let system = chains(11);
+    let variables = Variables::new(&definitions, &Surroundings::new(&system)).unwrap();
+    let later = wrapped(&chains(12));
+    let mut resumed = Variables::new(&definitions, &Surroundings::new(&later)).unwrap();
+    resumed.restore(variables.start()).unwrap();
+    let positions = unwrapped(&system, variables.atoms());
+    assert_eq!(values(&variables, &system.simbox, &positions), values(&resumed, &system.simbox, &positions));
+    let fewer = Variables::new(&definitions[..2], &Surroundings::new(&system)).unwrap();
+    assert!(resumed.restore(fewer.start()).is_err());
+}
+
+/// A structure that is moved and turned has no deviation from itself; the deviation of others is the smallest over
+/// all rotations.
+#[test]
+fn the_rotation_is_the_best_one() {
+    let mut stream = Stream::new(3, Purpose::Placement, 2, 0);
+    for _ in 0..20 {
+        let mut structure = || -> Vec<Vec3> { (0..7).map(|_| [0; 3].map(|_| stream.normal())).collect() };
+        let (a, b) = (structure(), structure());
+        let weights = vec![1.0 / 7.0; 7];
+        let turn = jostle_sampling::best_rotation(&a, &b, &weights);
+        let square = |turn: [Vec3; 3]| -> f64 {
+            let off = |(x, y): (&Vec3, &Vec3)| {
+                let turned = turn.map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum::<f64>());
+                (0..3).map(|k| (turned[k] - y[k]).powi(2)).sum::<f64>()
+            };
+            a.iter().zip(&b).map(off).sum()
+        };
+        let best = square(turn);
+        let angle = 0.01f64;
+        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
+            for angle in [angle, -angle] {
+                let mut other = turn;
+                for k in 0..3 {
+                    other[p][k] = angle.cos() * turn[p][k] - angle.sin() * turn[q][k];
+                    other[q][k] = angle.sin() * turn[p][k] + angle.cos() * turn[q][k];
+                }
+                assert!(square(other) > best);
+            }
+        }
+        let again: Vec<Vec3> =
+            a.iter().map(|x| turn.map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum::<f64>())).collect();
+        let same = jostle_sampling::best_rotation(&a, &again, &weights);
+        for (row, other) in turn.iter().flatten().zip(same.iter().flatten()) {
+            assert!((row - other).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn variables_that_are_not_defined_say_so() {
+    let mut system = System::new(
+        SimBox::orthorhombic([20.0; 3]).unwrap(),
+        vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }],
+    );
+    (0..4).for_each(|k| system.state.push(0, [1.0 + f64::from(k), 2.0, 3.0]));
+    for (kind, words) in [("angle", "on a line"), ("dihedral", "on a line"), ("dipole", "vanishes")] {
+        let kind = jostle_sampling::variable::find(kind).unwrap();
+        let groups = (0..kind.selections.count() as u32).map(|k| vec![k]).collect();
+        let arguments = Arguments::default();
+        let definition =
+            VariableDefinition { name: "v".into(), kind, groups, weights: Weights::Mass, arguments };
+        let variables = Variables::new(&[definition], &Surroundings::new(&system)).unwrap();
+        let positions = unwrapped(&system, variables.atoms());
+        let error = variables.evaluate(&system.simbox, &positions).err().unwrap();
+        assert!(error.message().starts_with("variable 'v': "), "{error}");
+        assert!(error.message().contains(words), "{error}");
+    }
+}
