@@ -6,6 +6,7 @@
 
 use crate::degrees_of_freedom::Momentum;
 use crate::positions::unwrapped_position;
+pub use crate::stage_span::{StageEntry, StageSpan};
 use crate::thermo::Quantity;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
@@ -80,6 +81,14 @@ pub trait CustomForce: Send {
     /// An error ends the run.
     fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums>;
 
+    /// Takes note of the stage that begins or, after an interruption, is continued.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn begin_stage(&mut self, _stage: &StageSpan) -> Result<()> {
+        Ok(())
+    }
+
     /// Takes note of a step of dynamics that is over, with the configuration of its last evaluation: once a step.
     ///
     /// # Errors
@@ -101,6 +110,11 @@ pub trait CustomForce: Send {
 
     /// Values of these columns at the last evaluation, in their order; `None` where one has no meaning.
     fn values(&self) -> Vec<Option<f64>> {
+        Vec::new()
+    }
+
+    /// Files with results so far, names and texts, which are written to the folder of the run with each checkpoint.
+    fn files(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
@@ -218,6 +232,11 @@ impl DeviceWithForces {
     /// Number of forces that have an energy.
     fn n_energies(&self) -> usize {
         self.forces().filter(|force| force.energy_column() == EnergyColumn::Present).count()
+    }
+
+    /// Tells the forces the stage that comes.
+    pub fn begin_stage(&mut self, stage: &StageSpan) -> Result<()> {
+        self.active.iter_mut().try_for_each(|active| active.force.begin_stage(stage))
     }
 
     /// Tells number and end of the step that comes.

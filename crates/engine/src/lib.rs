@@ -56,6 +56,7 @@
 
 mod atomic_file;
 mod barostat;
+pub mod biasing;
 pub mod build;
 mod checkpoint;
 mod clock;
@@ -82,6 +83,7 @@ mod run_handle;
 mod simulation;
 mod single_point;
 mod stage;
+mod stage_span;
 pub mod step;
 pub mod summary;
 mod summary_units;

@@ -4,6 +4,7 @@ use super::batch_size::BatchSize;
 use super::facts::{AtomTables, Columns, SystemFacts};
 use super::output::Output;
 use super::{Origin, Overrides, Readiness, Simulation};
+use crate::biasing::BiasForce;
 use crate::build::{check_atoms, check_reciprocal_memory, forces_from_input, system_from_input};
 use crate::checkpoint::{Checkpoint, InputText};
 use crate::clock::Clock;
@@ -58,7 +59,7 @@ impl Simulation {
     /// If the input asks for something impossible; the error points at the line.
     pub fn from_input(input: &Input, overrides: &Overrides) -> Result<Self> {
         let (system, forces) = system_from_input(input)?;
-        SimulationBuilder::from_input(input, overrides, system, forces).build()
+        SimulationBuilder::from_input(input, overrides, system, forces).with_biases(input)?.build()
     }
 
     /// Resumes the run of a folder from its last checkpoint. Output after the checkpoint is cut off, so that
@@ -78,7 +79,8 @@ impl Simulation {
         let mut system = checkpoint.clone().into_system()?;
         system.driven = input.driven(&system)?;
         let forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
-        let builder = SimulationBuilder::from_input(&input, &overrides, system, forces);
+        let builder =
+            SimulationBuilder::from_input(&input, &overrides, system, forces).with_biases(&input)?;
         builder.resume_from(folder, checkpoint, note)
     }
 }
@@ -134,6 +136,13 @@ impl SimulationBuilder {
             reported: input.reported_groups(),
             strictness: input.run.strictness.max(overrides.strictness),
         }
+    }
+
+    /// Adds the variables and biases of an input.
+    fn with_biases(mut self, input: &Input) -> Result<Self> {
+        let force = BiasForce::from_input(input, &self.system, &self.stages)?;
+        self.custom_forces.extend(force.map(|force| Box::new(force) as Box<dyn CustomForce>));
+        Ok(self)
     }
 
     /// Adds a pair force.

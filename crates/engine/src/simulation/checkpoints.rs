@@ -17,7 +17,9 @@ impl Simulation {
         // Measures with too few frames for results are reported at the end of the stage.
         self.write_measures()?;
         let forces = self.save_forces()?;
+        let files: Vec<_> = self.backend.forces().flat_map(|force| force.files()).collect();
         let Some(folder) = self.output.folder() else { return Ok(()) };
+        folder.results(&files)?;
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?.clone();
         let finite = |v: &[Vec3]| v.as_flattened().iter().all(|x| x.is_finite());

@@ -5,6 +5,7 @@ use super::measuring::stage_timestep;
 use super::schedule::{RowData, Schedule};
 use super::{Extent, Readiness, Simulation};
 use crate::clock::Clock;
+use crate::custom_force::{StageEntry, StageSpan};
 use crate::measure::Measures;
 use crate::progress::{Progress, StageStart};
 use crate::report::Warning;
@@ -113,6 +114,8 @@ impl Simulation {
             let schedule = self.schedule(stage, &run);
             return Ok((run, schedule));
         }
+        let span = self.stage_span(stage);
+        self.backend.begin_stage(&span)?;
         let facts = &self.facts;
         let (mut run, note) = match self.run.take() {
             Some(run) => (run, None),
@@ -154,6 +157,20 @@ impl Simulation {
             self.measure(stage, &mut run, &schedule, None, progress)?;
         }
         Ok((run, schedule))
+    }
+
+    /// The stage under way, or the one that begins.
+    fn stage_span(&self, stage: &StageInput) -> StageSpan {
+        let done = self.run.as_ref().map_or(0, |run| run.stage_step);
+        StageSpan {
+            name: stage.name.clone(),
+            first_step: self.clock.step - done,
+            timestep: match stage.action {
+                Action::Dynamics { timestep, .. } => Some(timestep),
+                Action::Minimize { .. } => None,
+            },
+            entry: if self.run.is_some() { StageEntry::Continued } else { StageEntry::Begun },
+        }
     }
 
     /// Ends a stage: writes results, report and checkpoint.

@@ -6,6 +6,7 @@ use super::external;
 use super::fields::{Entry, Fields, Value, entry_span};
 use super::group;
 use super::model::*;
+use super::sampling;
 use super::stage::stages;
 use jostle_core::{Result, Settings, UnitSystem};
 use jostle_potentials::BondedKind;
@@ -47,6 +48,9 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let has_reciprocal_sum = electrostatics.as_ref().is_some_and(|charges| summed(charges.value.kind))
         || forces.iter().any(|force| force.value.dispersion.is_some());
     let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, &restraints, has_reciprocal_sum)?;
+    let variables = sampling::variables(&source, &root.need::<Vec<Fields>>("variable")?)?;
+    let biases = root.need::<Vec<Fields>>("bias")?;
+    let biases = sampling::biases(&source, units, &biases, &variables, &stages)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {
@@ -65,6 +69,8 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         fields,
         walls,
         restraints,
+        variables,
+        biases,
         stages,
         run,
         source: source.clone(),

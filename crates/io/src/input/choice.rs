@@ -2,7 +2,7 @@
 
 use super::model::{
     Axis, Coupling, DeviceInput, Distribution, Lattice, Minimizer, Placement, Plane, Rigid, Scaling,
-    TrajectoryFormat,
+    TrajectoryFormat, WallSide, WeightsInput,
 };
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -75,6 +75,14 @@ choices! {
     Scaling {
         None = "none": "they stay where they are: no barostat can act then, and they have no part in the virial",
         Center = "center": "their centre of mass keeps its place relative to the edges, and they theirs around it (GROMACS: refcoord_scaling = com)",
+    }
+    WeightsInput {
+        Mass = "mass": "by their masses",
+        Equal = "equal": "alike",
+    }
+    WallSide {
+        Upper = "upper": "beyond larger values",
+        Lower = "lower": "beyond smaller values",
     }
     Minimizer {
         Fire = "fire": "atoms with inertia slide downhill (Bitzek 2006); keeps constraints",

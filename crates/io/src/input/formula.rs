@@ -73,7 +73,7 @@ pub(super) fn potential(source: &Source, fields: &Fields) -> Result<PotentialInp
 }
 
 /// Place in the file of some bytes of a text; that of the whole text where it is written with escapes.
-fn place(source: &Source, text: &str, span: &Range<usize>, at: &Range<usize>) -> Range<usize> {
+pub(super) fn place(source: &Source, text: &str, span: &Range<usize>, at: &Range<usize>) -> Range<usize> {
     let written = source.text.get(span.clone()).unwrap_or("");
     match written.find(text) {
         Some(start) => span.start + start + at.start..span.start + start + at.end,

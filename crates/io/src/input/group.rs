@@ -11,7 +11,7 @@ use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring}
 use std::ops::Range;
 
 /// A selection, from where it stands.
-fn selection(source: &Source, text: Located<String>) -> Result<Located<Selection>> {
+pub(super) fn selection(source: &Source, text: Located<String>) -> Result<Located<Selection>> {
     let Located { value, span } = text;
     let parsed = Selection::parse(&value).map_err(|fault| point_at(source, &span, &value, fault))?;
     Ok(Located { value: parsed, span })
@@ -161,7 +161,9 @@ impl Input {
         let of_stages = self.stages.iter().flat_map(|stage| &stage.value.measures);
         let of_measures = of_stages.filter_map(|measure| measure.value.atoms.as_ref());
         let of_restraints = self.restraints.iter().flat_map(|restraint| restraint.value.selections());
-        let unnamed = of_fields.chain(of_measures).chain(of_restraints).map(|atoms| ("", atoms));
+        let of_variables = self.variables.iter().flat_map(|variable| &variable.value.selections);
+        let unnamed =
+            of_fields.chain(of_measures).chain(of_restraints).chain(of_variables).map(|atoms| ("", atoms));
         for (name, Located { value, span }) in named.chain(unnamed) {
             if name.is_empty() && chosen(&system.groups, value.text()).is_some() {
                 continue;
@@ -239,7 +241,7 @@ impl Input {
     }
 
     /// Atoms chosen by a selection of this input.
-    fn chosen<'a>(&self, system: &'a System, atoms: &Located<Selection>) -> Result<&'a [u32]> {
+    pub(super) fn chosen<'a>(&self, system: &'a System, atoms: &Located<Selection>) -> Result<&'a [u32]> {
         chosen(&system.groups, atoms.value.text()).ok_or_else(|| {
             let message = "these atoms are not among those that were chosen when the run began";
             self.source.error(&atoms.span, message).hint("begin a new run with this input")

@@ -19,6 +19,7 @@ mod keys;
 mod long_range;
 pub mod model;
 mod read;
+mod sampling;
 pub mod schema;
 mod set;
 mod stage;

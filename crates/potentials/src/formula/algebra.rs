@@ -2,8 +2,8 @@
 //! numbers are computed at once, and factors that do not depend on the distance gather in front of the
 //! others.
 
-use serde::{Deserialize, Serialize};
 use jostle_core::Real;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// An expression: terms that add up, none of them alike. Nothing is zero.

@@ -1,6 +1,7 @@
 //! All keys of an input file, as one table of sections; those of stages are in `stage.rs`. One file, because it is one
 //! table.
 
+mod sampling;
 mod stage;
 
 use super::choice::{ForceKind, choices};
@@ -12,6 +13,7 @@ use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::Side;
 use jostle_potentials::{AngleKind, BondKind, EmbeddedKind, Mixing, PairKind, Screening, Truncation};
+use sampling::{BIASES, variables};
 use stage::STAGE;
 
 /// The whole file.
@@ -66,6 +68,18 @@ pub static INPUT: Section = Section {
             Kind::Several(|| RESTRAINTS),
             Value("[]"),
             "springs that hold chosen atoms at places or distances",
+        ),
+        Key::new(
+            "variable",
+            Kind::Several(variables),
+            Value("[]"),
+            "collective variables: functions of positions, which are columns of thermo.csv",
+        ),
+        Key::new(
+            "bias",
+            Kind::Several(|| BIASES),
+            Value("[]"),
+            "energies and adaptive forces along variables; computed by the host at each step",
         ),
         Key::new("stage", Kind::Tables(&STAGE), Value("[]"), "what is done, one after the other"),
         Key::new("run", Kind::Table(&RUN), Value("{}"), "how it is computed; never changes the physics"),

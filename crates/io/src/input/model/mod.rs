@@ -4,12 +4,14 @@
 
 mod barostat;
 mod force;
+mod sampling;
 mod stage;
 mod system;
 
 pub use crate::trajectory::TrajectoryFormat;
 pub use barostat::{Barostat, Coupling};
 pub use force::*;
+pub use sampling::*;
 pub use stage::*;
 pub use system::*;
 
@@ -89,6 +91,10 @@ pub struct Input {
     pub walls: Vec<Located<WallInput>>,
     /// `[[restraint]]` in the order of the file.
     pub restraints: Vec<Located<RestraintInput>>,
+    /// `[[variable]]` in the order of the file.
+    pub variables: Vec<Located<VariableInput>>,
+    /// `[[bias]]` in the order of the file.
+    pub biases: Vec<Located<BiasInput>>,
     /// `[[stage]]` in the order of the file; at least one for `jostle run`.
     pub stages: Vec<Located<StageInput>>,
     /// `[run]`

@@ -1,0 +1,183 @@
+//! Variables and biases of an input as a force that the host computes, and variables along trajectories.
+
+use crate::custom_force::{AtomChoice, Configuration, CustomForce, ForceSums, StageEntry, StageSpan};
+use crate::degrees_of_freedom::Momentum;
+use crate::thermo::Quantity;
+use jostle_core::{Error, Result, System, Vec3};
+use jostle_io::Input;
+use jostle_io::input::model::{Action, BiasAction, BiasInput, Located, StageInput, WallSide};
+use jostle_io::{Open, TrajectoryReader};
+use jostle_sampling::bias::{
+    Abf, Bias, BiasVariable, FormulaBias, Harmonic, Linear, Metadynamics, Side, Wall,
+};
+use jostle_sampling::group::Surroundings;
+use jostle_sampling::{Biases, NamedBias, StageCourse, Variables};
+use std::path::Path;
+
+/// Name of the energy of all biases in `thermo.csv`.
+const NAME: &str = "bias";
+
+/// All variables and biases of a run.
+pub struct BiasForce {
+    biases: Biases,
+}
+
+/// The variables of an input in a system whose atoms were chosen by it.
+///
+/// # Errors
+/// If a reference file cannot be read, or a variable makes no sense for its atoms.
+pub fn variables_from_input(
+    input: &Input,
+    system: &System,
+    surroundings: &Surroundings,
+) -> Result<Variables> {
+    let definitions = input
+        .variable_definitions(system, |path, atoms| reference(input, path, atoms, system.state.len()))?;
+    Variables::new(&definitions, surroundings).map_err(|e| at_variable(input, e))
+}
+
+/// The error of a variable, at its table in the input.
+fn at_variable(input: &Input, error: Error) -> Error {
+    let named = input
+        .variables
+        .iter()
+        .find(|variable| error.message().starts_with(&format!("variable '{}'", variable.value.name.value)));
+    match named {
+        Some(variable) => {
+            error.of_input().at_span(&input.source.path, &input.source.text, variable.span.clone())
+        }
+        None => error,
+    }
+}
+
+/// Positions of some atoms in a file that has all atoms of the system or these alone.
+fn reference(input: &Input, path: &Path, atoms: &[u32], count: usize) -> Result<Vec<Vec3>> {
+    let open = Open { units: Some(input.units), names: None, timestep: None };
+    let mut reader = TrajectoryReader::open(path, &open)?;
+    let frame = reader.next_frame()?.ok_or_else(|| Error::file(path, "there is no frame in this file"))?;
+    match frame.positions.len() {
+        n if n == count => Ok(atoms.iter().map(|id| frame.positions[*id as usize]).collect()),
+        n if n == atoms.len() => Ok(frame.positions),
+        n => {
+            let message =
+                format!("this file has {n} atoms, the system {count} and the group {}", atoms.len());
+            Err(Error::file(path, message))
+        }
+    }
+}
+
+impl BiasForce {
+    /// The biases of an input, in a system that was made from it and with these stages; `None` where it has neither
+    /// variables nor biases.
+    ///
+    /// # Errors
+    /// If a variable is not defined where the run begins, or a bias makes no sense; errors point into the input.
+    pub fn from_input(input: &Input, system: &System, stages: &[StageInput]) -> Result<Option<Self>> {
+        if input.variables.is_empty() && input.biases.is_empty() {
+            return Ok(None);
+        }
+        let surroundings = Surroundings::new(system);
+        let variables = variables_from_input(input, system, &surroundings)?;
+        check_defined(input, system, &variables)?;
+        let biases = input.biases.iter().map(|bias| named_bias(input, bias, &variables));
+        let biases = biases.collect::<Result<Vec<_>>>()?;
+        let steps = |stage: &StageInput| match stage.action {
+            Action::Dynamics { steps, .. } => Some((stage.name.clone(), steps)),
+            Action::Minimize { .. } => None,
+        };
+        let stages = stages.iter().filter_map(steps).collect();
+        let biases = Biases::new(variables, biases, input.units, input.system.seed, stages);
+        Ok(Some(BiasForce { biases }))
+    }
+}
+
+/// Refuses variables that are not defined where the run begins.
+fn check_defined(input: &Input, system: &System, variables: &Variables) -> Result<()> {
+    let index_by_id = system.state.index_by_id();
+    let position = |id: &u32| {
+        let index = index_by_id[*id as usize];
+        crate::positions::unwrapped_position(&system.simbox, &system.state, index)
+    };
+    let positions: Vec<Vec3> = variables.atoms().iter().map(position).collect();
+    variables.evaluate(&system.simbox, &positions).map(|_| ()).map_err(|e| at_variable(input, e))
+}
+
+/// A bias of an input.
+fn named_bias(input: &Input, bias: &Located<BiasInput>, variables: &Variables) -> Result<NamedBias> {
+    let BiasInput { name, variables: numbers, stages, action } = &bias.value;
+    let mut of: Vec<BiasVariable> =
+        numbers.iter().map(|number| Biases::variable_of_bias(variables, *number)).collect();
+    let at = |e: Error| e.at_span(&input.source.path, &input.source.text, bias.span.clone());
+    let made: Box<dyn Bias> = match action {
+        BiasAction::Formula(formula) => Box::new(FormulaBias::new(of, formula.clone())),
+        BiasAction::Metadynamics(settings) => Box::new(Metadynamics::new(of, settings.clone()).map_err(at)?),
+        BiasAction::Abf(settings) => Box::new(Abf::new(of, settings.clone()).map_err(at)?),
+        BiasAction::Harmonic { center, stiffness } => {
+            Box::new(Harmonic::new(of.swap_remove(0), *center, *stiffness))
+        }
+        BiasAction::Linear { force, center } => Box::new(Linear::new(of.swap_remove(0), *force, *center)),
+        BiasAction::Wall { at, stiffness, side } => {
+            let free = match side {
+                WallSide::Upper => Side::Below,
+                WallSide::Lower => Side::Above,
+            };
+            Box::new(Wall::new(of.swap_remove(0), *at, *stiffness, free))
+        }
+    };
+    Ok(NamedBias { name: name.clone(), stages: stages.clone(), bias: made })
+}
+
+impl CustomForce for BiasForce {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn atoms(&self) -> AtomChoice<'_> {
+        AtomChoice::Ids(self.biases.variables().atoms())
+    }
+
+    fn momentum(&self) -> Momentum {
+        if self.biases.conserve_momentum() { Momentum::Conserved } else { Momentum::Thermal }
+    }
+
+    fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+        let (energy, computed) = self.biases.evaluate(now.simbox, now.positions, (now.step, now.time))?;
+        forces.copy_from_slice(&computed.forces);
+        Ok(ForceSums { energy, virial: computed.virial })
+    }
+
+    fn begin_stage(&mut self, stage: &StageSpan) -> Result<()> {
+        let course =
+            StageCourse { name: stage.name.clone(), first_step: stage.first_step, timestep: stage.timestep };
+        self.biases.begin_stage(course, stage.entry == StageEntry::Begun);
+        Ok(())
+    }
+
+    fn end_step(&mut self, now: &Configuration) -> Result<()> {
+        self.biases.end_step(now.simbox, now.positions, (now.step, now.time))
+    }
+
+    fn work(&self) -> f64 {
+        self.biases.work()
+    }
+
+    fn columns(&self) -> Vec<Quantity> {
+        self.biases.columns().into_iter().map(|(name, unit)| Quantity { name, unit }).collect()
+    }
+
+    fn values(&self) -> Vec<Option<f64>> {
+        self.biases.column_values()
+    }
+
+    fn files(&self) -> Vec<(String, String)> {
+        self.biases.files()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        self.biases.save()
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> Result<()> {
+        self.biases.restore(saved)
+    }
+}

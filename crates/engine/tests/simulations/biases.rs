@@ -1,0 +1,379 @@
+//! Variables and biases of an input: columns, forces on every device, checkpoints, errors.
+
+use crate::fixtures::{Open, column, emulated, run_in_parts, thermo_csv};
+use jostle_engine::biasing::BiasForce;
+use jostle_engine::{Existing, Overrides, Simulation, system_from_input};
+use jostle_io::Input;
+use std::fs;
+use std::path::Path;
+
+/// A liquid of dumbbells, with other sections and settings of its stage.
+fn input_text(more: &str, stage: &str) -> String {
+    format!(
+        r#"
+units = "lj"
+[system]
+lattice = "fcc"
+atoms = 256
+density = 0.8
+temperature = 1.1
+seed = 5
+[species.A]
+mass = 1
+fraction = 0.5
+charge = 0.5
+[species.B]
+mass = 2
+fraction = 0.5
+charge = -0.5
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.2
+truncation = "force-shifted"
+mixing = "lorentz-berthelot"
+pairs."A-A" = {{ epsilon = 1, sigma = 1 }}
+pairs."B-B" = {{ epsilon = 1, sigma = 1 }}
+{more}
+[[stage]]
+name = "go"
+steps = 60
+timestep = 0.004
+thermo = {{ every = 6 }}
+{stage}
+[run]
+threads = 1
+device = "cpu"
+precision = "double"
+reproducible = true
+"#
+    )
+}
+
+fn input(more: &str, stage: &str) -> Input {
+    Input::parse(Path::new("biases.toml"), &input_text(more, stage)).unwrap()
+}
+
+const BUSSI: &str = r#"thermostat = { kind = "bussi", temperature = 1.1, period = 0.5 }"#;
+
+const DISTANCE: &str = r#"
+[[variable]]
+name = "d"
+kind = "distance"
+between = ["index 7 to 12", "index 201"]
+"#;
+
+/// A harmonic bias on a distance has the rows of the restraint with the same spring, pressure included.
+#[test]
+fn a_harmonic_bias_on_a_distance_is_a_restraint() {
+    let folder = tempfile::tempdir().unwrap();
+    let restraint = r#"
+[[restraint]]
+kind = "distance"
+between = ["index 7 to 12", "index 201"]
+stiffness = 20
+length = 2.5
+"#;
+    let bias = format!(
+        "{DISTANCE}[[bias]]\nname = \"pull\"\nkind = \"harmonic\"\nvariable = \"d\"\ncenter = 2.5\nstiffness = 20\n"
+    );
+    let [a, b] = ["restraint", "bias"].map(|name| folder.path().join(name));
+    run_in_parts(&input(restraint, BUSSI), &a, u64::MAX);
+    run_in_parts(&input(&bias, BUSSI), &b, u64::MAX);
+    for (theirs, mine) in
+        [("restraint", "bias"), ("total", "total"), ("pressure", "pressure"), ("pxy", "pxy")]
+    {
+        let (expected, found) = (column(&a, theirs), column(&b, mine));
+        assert_eq!(found.len(), 11);
+        for (x, y) in expected.iter().zip(&found) {
+            assert!((x - y).abs() < 1e-8 * (1.0 + x.abs()), "{mine}: {expected:?} {found:?}");
+        }
+    }
+    for (d, energy) in column(&b, "d").iter().zip(column(&b, "bias_pull")) {
+        assert!((0.5 * 20.0 * (d - 2.5).powi(2) - energy).abs() < 1e-9);
+    }
+}
+
+/// A variable of every kind, and every kind of bias.
+const EVERYTHING: &str = r#"
+[[variable]]
+name = "d"
+kind = "distance"
+between = ["index 4 to 7", "index 0"]
+[[variable]]
+name = "along"
+kind = "distance"
+between = ["index 0", "index 5"]
+along = "z"
+[[variable]]
+name = "bend"
+kind = "angle"
+centers = ["index 0", "index 1", "index 2"]
+[[variable]]
+name = "phi"
+kind = "dihedral"
+centers = ["index 0", "index 1", "index 2", "index 3"]
+[[variable]]
+name = "x"
+kind = "position"
+atoms = "index 17"
+axis = "x"
+[[variable]]
+name = "lean"
+kind = "tilt"
+between = ["index 0", "index 3"]
+axis = "y"
+[[variable]]
+name = "size"
+kind = "gyration"
+atoms = "index 20 to 29"
+weights = "equal"
+[[variable]]
+name = "off"
+kind = "rmsd"
+atoms = "index 20 to 29"
+[[variable]]
+name = "near"
+kind = "coordination"
+between = ["index 0 to 9", "species B"]
+reach = 1.4
+[[variable]]
+name = "native"
+kind = "contacts"
+between = ["index 0 to 9", "index 10 to 40"]
+reach = 1.5
+steepness = 5
+[[variable]]
+name = "moment"
+kind = "dipole"
+atoms = "index 20 to 29"
+[[variable]]
+name = "edge"
+kind = "edge"
+axis = "z"
+[[variable]]
+name = "volume_now"
+kind = "volume"
+[[variable]]
+name = "both"
+kind = "formula"
+value = "a d^2 + near"
+parameters = { a = 0.5 }
+[[bias]]
+name = "window"
+kind = "harmonic"
+variable = "size"
+center = 2
+stiffness = 20
+[[bias]]
+name = "pull"
+kind = "harmonic"
+variable = "d"
+center = [1.5, 2]
+stiffness = [10, 30]
+[[bias]]
+name = "unfold"
+kind = "harmonic"
+variable = "off"
+center = [0, 1]
+stiffness = 10
+[[bias]]
+name = "push"
+kind = "linear"
+variable = "near"
+force = 0.5
+[[bias]]
+name = "top"
+kind = "wall"
+variable = "bend"
+at = 1
+stiffness = 10
+side = "upper"
+[[bias]]
+name = "well"
+kind = "formula"
+energy = "2 (1 + cos(phi)) + 0.1 moment"
+[[bias]]
+name = "meta"
+kind = "metadynamics"
+variables = ["phi", "lean"]
+width = 0.4
+height = 0.5
+every = 5
+bias_factor = 8
+temperature = 1.1
+lower = -1
+upper = 4.2
+[[bias]]
+name = "adaptive"
+kind = "abf"
+variables = ["both"]
+temperature = 1.1
+lower = -50
+upper = 500
+spacing = 1
+full_samples = 10
+"#;
+
+/// The emulated GPU has the rows of the CPU, with every variable and every bias.
+#[test]
+fn both_devices_have_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = input(EVERYTHING, BUSSI);
+    let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
+    for (open, name) in [(cpu, "cpu"), (emulated as Open, "gpu")] {
+        let (system, forces) = system_from_input(&input).unwrap();
+        let stages = [input.stages[0].value.clone()];
+        let force = BiasForce::from_input(&input, &system, &stages).unwrap().unwrap();
+        let builder = Simulation::builder(input.units, system).settings(input.run.settings).seed(5);
+        let builder = forces.pairs.into_iter().fold(builder, |builder, term| builder.force(term));
+        let [stage] = stages;
+        let mut simulation = builder.stage(stage).custom_force(force).open_with(open).build().unwrap();
+        simulation.write_to(&folder.path().join(name), Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+    }
+    let [a, b] = ["cpu", "gpu"].map(|name| folder.path().join(name));
+    let names = ["d", "bend", "phi", "near", "off", "moment", "both", "bias", "bias_meta", "bias_adaptive"];
+    for name in names.iter().chain(&["pressure", "conserved", "pull_work", "meta_work"]) {
+        let (expected, found) = (column(&a, name), column(&b, name));
+        assert_eq!(found.len(), 11);
+        for (x, y) in expected.iter().zip(&found) {
+            assert!((x - y).abs() < 1e-6 * (1.0 + x.abs()), "{name}: {expected:?} {found:?}");
+        }
+    }
+}
+
+/// A run interrupted at every few steps has the rows and the files of a run at one go, bit by bit.
+#[test]
+fn resumed_runs_have_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = input_text(EVERYTHING, BUSSI);
+    let more = "[[stage]]\nname = \"more\"\nsteps = 20\ntimestep = 0.002\nthermo = { every = 5 }\n[run]";
+    let input = Input::parse(Path::new("biases.toml"), &text.replace("[run]", more)).unwrap();
+    let [a, b] = ["whole", "parts"].map(|name| folder.path().join(name));
+    run_in_parts(&input, &a, u64::MAX);
+    run_in_parts(&input, &b, 7);
+    assert_eq!(thermo_csv(&a), thermo_csv(&b));
+    for name in ["meta.hills", "adaptive.count", "adaptive.grad"] {
+        let [one, other] = [&a, &b].map(|folder| fs::read_to_string(folder.join(name)).unwrap());
+        assert_eq!(one, other, "{name}");
+        assert!(one.lines().count() > 10, "{one}");
+    }
+}
+
+/// The conserved quantity takes the work of a moving bias, of hills and of an adaptive force.
+#[test]
+fn the_conserved_quantity_knows_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let drift = |timestep: f64| {
+        let steps = (0.4 / timestep) as u64;
+        let text = input_text(EVERYTHING, "")
+            .replace("steps = 60", &format!("steps = {steps}"))
+            .replace("timestep = 0.004", &format!("timestep = {timestep}"));
+        let path = folder.path().join(format!("{timestep}"));
+        run_in_parts(&Input::parse(Path::new("biases.toml"), &text).unwrap(), &path, u64::MAX);
+        let works = ["pull_work", "unfold_work", "meta_work"];
+        let works = works.iter().map(|name| column(&path, name).last().unwrap().abs()).sum::<f64>();
+        let conserved = column(&path, "conserved");
+        let off = conserved.iter().fold(0.0f64, |most, x| most.max((x - conserved[0]).abs()));
+        (off, works)
+    };
+    let ((coarse, work), (fine, _)) = (drift(0.004), drift(0.001));
+    assert!(work > 2.0, "{work}");
+    assert!(fine < 0.02 * work && fine < coarse / 3.0, "{fine} {coarse} of {work}");
+}
+
+#[test]
+fn a_bias_on_a_place_does_not_conserve_momentum() {
+    let place = r#"
+[[variable]]
+name = "x"
+kind = "position"
+atoms = "index 17"
+axis = "x"
+[[bias]]
+name = "hold"
+kind = "harmonic"
+variable = "x"
+center = 1
+stiffness = 10
+"#;
+    let degrees = |more: &str| {
+        let mut simulation = Simulation::from_input(&input(more, ""), &Overrides::default()).unwrap();
+        simulation.run().unwrap();
+        simulation.reports()[0].degrees_of_freedom
+    };
+    assert_eq!(degrees(DISTANCE), 3 * 256 - 3);
+    assert_eq!(degrees(place), 3 * 256);
+}
+
+/// Mistakes are errors at the line of the variable or the bias, with a remedy.
+#[test]
+fn mistakes_point_into_the_input() {
+    let failure = |more: &str| {
+        let parsed = Input::parse(Path::new("biases.toml"), &input_text(more, ""));
+        let error = match parsed.and_then(|input| Simulation::from_input(&input, &Overrides::default())) {
+            Ok(_) => panic!("{more} is accepted"),
+            Err(error) => error,
+        };
+        assert!(error.place().is_some_and(|place| place.line.is_some()), "{error:?}");
+        assert_eq!(error.kind(), jostle_core::ErrorKind::Input, "{error:?}");
+        format!("{} | {}", error.message(), error.help().unwrap_or_default())
+    };
+    let variable = |rest: &str| format!("[[variable]]\nname = \"v\"\n{rest}\n");
+    let bias = |rest: &str| format!("{DISTANCE}[[bias]]\nname = \"b\"\n{rest}\n");
+    let cases = [
+        (variable("kind = \"distance\"\nbetween = [\"index 3\"]"), "a distance takes 2 selections, not 1"),
+        (variable("kind = \"distance\"\nbetween = [\"index 3\", \"index 3\"]"), "at the same place"),
+        (variable("kind = \"gyration\"\natoms = \"species C\""), "C"),
+        (variable("kind = \"gyration\"\natoms = \"index 3\""), "choose two atoms or more"),
+        (variable("kind = \"formula\"\nvalue = \"2 d\""), "there is no variable \"d\" before this one"),
+        (
+            variable("kind = \"dihedral\"\ncenters = [\"index 1\", \"index 2\", \"index 1\", \"index 3\"]"),
+            "on a line",
+        ),
+        (
+            variable("kind = \"contacts\"\nbetween = [\"index 1\", \"index 2\"]\nreach = 0.1\nsteepness = 1"),
+            "make reach longer",
+        ),
+        (
+            bias("kind = \"harmonic\"\nvariable = \"e\"\ncenter = 1\nstiffness = 1"),
+            "there is no variable \"e\"",
+        ),
+        (
+            bias("kind = \"harmonic\"\nvariable = \"d\"\ncenter = 1\nstiffness = 1\nstages = [\"no\"]"),
+            "the stages are go",
+        ),
+        (
+            bias("kind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 0.1\nheight = 1\nevery = 5"),
+            "give lower and upper",
+        ),
+        (
+            bias(
+                "kind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 0.1\nheight = 1\nevery = 5\nlower = 0\nupper = 9\nbias_factor = 1\ntemperature = 1",
+            ),
+            "is not greater than 1",
+        ),
+        (
+            bias(
+                "kind = \"abf\"\nvariables = [\"d\", \"d\"]\ntemperature = 1\nlower = 0\nupper = 9\nspacing = 1",
+            ),
+            "takes one or two variables",
+        ),
+    ];
+    for (more, expected) in cases {
+        let found = failure(&more);
+        assert!(found.contains(expected), "{more}: {found}");
+    }
+}
+
+/// A variable that leaves the grid of metadynamics ends the run, with a remedy.
+#[test]
+fn a_grid_that_is_left_ends_the_run() {
+    let more = format!(
+        "{DISTANCE}[[bias]]\nname = \"meta\"\nkind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 0.1\n\
+         height = 0.1\nevery = 5\nlower = 0\nupper = 0.5\n"
+    );
+    let error = Simulation::from_input(&input(&more, ""), &Overrides::default()).unwrap().run().unwrap_err();
+    assert!(error.message().contains("outside of the grid of metadynamics from 0 to 0.5"), "{error}");
+    assert!(error.help().is_some());
+}

@@ -1,0 +1,91 @@
+//! Collective variables and biases.
+
+use super::*;
+use jostle_sampling::VariableFormula;
+use jostle_sampling::bias::{AbfSettings, MetadynamicsSettings};
+use jostle_sampling::definition::Value;
+use jostle_sampling::variable::VariableKind;
+
+/// `[[variable]]`
+#[derive(Debug, Clone)]
+pub struct VariableInput {
+    /// Name.
+    pub name: Located<String>,
+    /// Kind.
+    pub kind: &'static VariableKind,
+    /// Selections of atoms.
+    pub selections: Vec<Located<Selection>>,
+    /// Weights of atoms in centres.
+    pub weights: WeightsInput,
+    /// Parameters by name, defaults included.
+    pub values: Vec<(&'static str, Value)>,
+    /// File with reference positions.
+    pub reference: Option<Located<PathBuf>>,
+    /// The formula, of variables before this one.
+    pub formula: Option<VariableFormula>,
+}
+
+/// Weights of atoms in the centre of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeightsInput {
+    /// Masses.
+    Mass,
+    /// Equal weights.
+    Equal,
+}
+
+/// Side of a wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WallSide {
+    /// It acts beyond larger values.
+    Upper,
+    /// It acts beyond smaller values.
+    Lower,
+}
+
+/// `[[bias]]`
+#[derive(Debug, Clone)]
+pub struct BiasInput {
+    /// Name.
+    pub name: String,
+    /// Variables that it acts on, by number.
+    pub variables: Vec<usize>,
+    /// Names of the stages in which it acts; empty: all stages of time steps.
+    pub stages: Vec<String>,
+    /// Kind and parameters.
+    pub action: BiasAction,
+}
+
+/// Kind of a bias with its parameters, in the units of the file.
+#[derive(Debug, Clone)]
+pub enum BiasAction {
+    /// `kind = "harmonic"`: centre and stiffness at the beginning and at the end.
+    Harmonic {
+        /// Centre.
+        center: [f64; 2],
+        /// Stiffness.
+        stiffness: [f64; 2],
+    },
+    /// `kind = "linear"`
+    Linear {
+        /// Force.
+        force: f64,
+        /// Value without energy.
+        center: f64,
+    },
+    /// `kind = "wall"`
+    Wall {
+        /// Where it begins.
+        at: f64,
+        /// Stiffness.
+        stiffness: f64,
+        /// Its side.
+        side: WallSide,
+    },
+    /// `kind = "formula"`
+    Formula(VariableFormula),
+    /// `kind = "metadynamics"`
+    Metadynamics(MetadynamicsSettings),
+    /// `kind = "abf"`
+    Abf(AbfSettings),
+}

@@ -1,0 +1,330 @@
+//! `[[variable]]` and `[[bias]]`
+
+use super::fields::{Fields, entry_span};
+use super::formula::{numbers, place};
+use super::group;
+use super::model::{
+    Action, BiasAction, BiasInput, Input, Located, Source, StageInput, VariableInput, WallSide, WeightsInput,
+};
+use jostle_core::quantity::nearest;
+use jostle_core::{Error, Result, System, UnitSystem};
+use jostle_sampling::bias::{AbfSettings, MetadynamicsSettings};
+use jostle_sampling::definition::{Arguments, Selections, Value, Values};
+use jostle_sampling::group::Weights;
+use jostle_sampling::variable::find;
+use jostle_sampling::{VariableDefinition, VariableFormula};
+use std::collections::HashMap;
+use std::ops::Range;
+
+type Variables = [Located<VariableInput>];
+
+/// All `[[variable]]`
+pub(super) fn variables(source: &Source, tables: &[Fields]) -> Result<Vec<Located<VariableInput>>> {
+    let mut variables: Vec<Located<VariableInput>> = Vec::new();
+    for fields in tables {
+        let name = name(source, fields, "variable")?;
+        if name.value == "r" || variables.iter().any(|other| other.value.name.value == name.value) {
+            let message = format!("the name \"{}\" is taken", name.value);
+            return Err(source.error(&name.span, message).hint("choose another name"));
+        }
+        let value = variable(source, fields, name, &variables)?;
+        variables.push(Located { value, span: fields.span.clone() });
+    }
+    Ok(variables)
+}
+
+/// Name of a table, which formulas and columns can have.
+fn name(source: &Source, fields: &Fields, what: &str) -> Result<Located<String>> {
+    let name: Located<String> =
+        fields.get("name").unwrap_or(Located { value: String::new(), span: fields.span.clone() });
+    let plain = |c: char| c.is_alphanumeric() || c == '_';
+    if name.value.is_empty()
+        || !name.value.chars().all(plain)
+        || name.value.starts_with(|c: char| c.is_numeric())
+    {
+        let message = format!("\"{}\" cannot be the name of a {what}", name.value);
+        return Err(source.error(&name.span, message).hint("use letters, digits and underscores: phi_1"));
+    }
+    Ok(name)
+}
+
+fn variable(
+    source: &Source,
+    fields: &Fields,
+    name: Located<String>,
+    before: &Variables,
+) -> Result<VariableInput> {
+    let word: String = fields.need("kind")?;
+    let kind = find(&word)
+        .ok_or_else(|| source.error(&fields.span, format!("there is no kind of variable \"{word}\"")))?;
+    let list = |key: &str| -> Result<Vec<Located<crate::Selection>>> {
+        let Some(texts) = fields.get::<Vec<String>>(key) else { return Ok(Vec::new()) };
+        let wanted = kind.selections.count();
+        if texts.value.len() != wanted {
+            let message = format!("a {} takes {wanted} selections, not {}", kind.name, texts.value.len());
+            return Err(source.error(&texts.span, message).hint("each selection is one text in the list"));
+        }
+        let one = |text: &String| {
+            group::selection(source, Located { value: text.clone(), span: texts.span.clone() })
+        };
+        texts.value.iter().map(one).collect()
+    };
+    let selections = match kind.selections {
+        Selections::None => Vec::new(),
+        Selections::One => group::atoms(source, fields)?.into_iter().collect(),
+        Selections::Two => list("between")?,
+        Selections::Several(_) => list("centers")?,
+    };
+    let mut values = Vec::new();
+    for parameter in kind.parameters {
+        let number = || fields.get::<f64>(parameter.name).map(|x| Value::Number(x.value));
+        let value = match parameter.values {
+            Values::Quantity(_) => number(),
+            Values::Count => fields.get::<u64>(parameter.name).map(|x| Value::Number(x.value as f64)),
+            Values::Words(_) | Values::Formula => {
+                fields.get::<String>(parameter.name).map(|word| Value::Word(word.value))
+            }
+            Values::Numbers | Values::File => None,
+        };
+        values.extend(value.map(|value| (parameter.name, value)));
+    }
+    let formula = match fields.get::<String>("value") {
+        Some(text) => Some(formula(source, fields, &text, before)?),
+        None => None,
+    };
+    let reference = fields.get::<String>("reference");
+    let reference =
+        reference.map(|path| Located { value: source.folder().join(path.value), span: path.span });
+    let weights = if kind.selections == Selections::None {
+        WeightsInput::Mass
+    } else {
+        fields.need_choice("weights")?
+    };
+    Ok(VariableInput { name, kind, selections, weights, values, reference, formula })
+}
+
+/// A formula of variables, with the numbers of its `parameters`.
+fn formula(
+    source: &Source,
+    fields: &Fields,
+    text: &Located<String>,
+    before: &Variables,
+) -> Result<VariableFormula> {
+    let known: HashMap<String, f64> = numbers(fields, "parameters").into_iter().collect();
+    if let Some(twice) = before.iter().find(|variable| known.contains_key(&variable.value.name.value)) {
+        let message = format!("\"{}\" is a variable and a parameter", twice.value.name.value);
+        return Err(source.error(&entry_span(fields, "parameters"), message).hint("rename the parameter"));
+    }
+    let names: Vec<&str> = before.iter().map(|variable| variable.value.name.value.as_str()).collect();
+    VariableFormula::new(&text.value, &known, &names).map_err(|mistake| {
+        let at = place(source, &text.value, &text.span, &mistake.at);
+        source.error(&at, mistake.message).hint(mistake.hint)
+    })
+}
+
+/// All `[[bias]]`
+pub(super) fn biases(
+    source: &Source,
+    units: UnitSystem,
+    tables: &[Fields],
+    variables: &Variables,
+    stages: &[Located<StageInput>],
+) -> Result<Vec<Located<BiasInput>>> {
+    let mut biases: Vec<Located<BiasInput>> = Vec::new();
+    for fields in tables {
+        let name = name(source, fields, "bias")?;
+        if biases.iter().any(|other| other.value.name == name.value) {
+            let message = format!("there are two biases \"{}\"", name.value);
+            return Err(source.error(&name.span, message).hint("choose another name for one of them"));
+        }
+        let acting = acting_stages(source, fields, stages)?;
+        let (numbers, action) = action(source, units, fields, variables)?;
+        let value = BiasInput { name: name.value, variables: numbers, stages: acting, action };
+        biases.push(Located { value, span: fields.span.clone() });
+    }
+    Ok(biases)
+}
+
+/// Names of the stages in which a bias acts.
+fn acting_stages(source: &Source, fields: &Fields, stages: &[Located<StageInput>]) -> Result<Vec<String>> {
+    let Some(named) = fields.get::<Vec<String>>("stages") else { return Ok(Vec::new()) };
+    for name in &named.value {
+        let stage = stages.iter().find(|stage| stage.value.name == *name);
+        match stage.map(|stage| &stage.value.action) {
+            Some(Action::Dynamics { .. }) => {}
+            Some(Action::Minimize { .. }) => {
+                let message = format!("stage \"{name}\" minimises energy, where no bias acts");
+                return Err(source.error(&named.span, message).hint("leave it out"));
+            }
+            None => {
+                let known: Vec<&str> = stages.iter().map(|stage| stage.value.name.as_str()).collect();
+                let error = source.error(&named.span, format!("there is no stage \"{name}\""));
+                return Err(error.hint(format!("the stages are {}", known.join(", "))));
+            }
+        }
+    }
+    Ok(named.value)
+}
+
+/// Number of the variable of a name.
+fn variable_number(source: &Source, name: &str, span: &Range<usize>, variables: &Variables) -> Result<usize> {
+    let names = || variables.iter().map(|variable| variable.value.name.value.as_str());
+    names().position(|known| known == name).ok_or_else(|| {
+        let error = source.error(span, format!("there is no variable \"{name}\""));
+        match nearest(name, names()) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+            None if variables.is_empty() => error.hint("define it by [[variable]]"),
+            None => error.hint(format!("the variables are {}", names().collect::<Vec<_>>().join(", "))),
+        }
+    })
+}
+
+/// Variables and parameters of a bias.
+fn action(
+    source: &Source,
+    units: UnitSystem,
+    fields: &Fields,
+    variables: &Variables,
+) -> Result<(Vec<usize>, BiasAction)> {
+    let kind: String = fields.need("kind")?;
+    let one = || -> Result<Vec<usize>> {
+        let name: Located<String> = fields.get("variable").ok_or_else(|| missing(fields, "variable"))?;
+        Ok(vec![variable_number(source, &name.value, &name.span, variables)?])
+    };
+    match kind.as_str() {
+        "harmonic" => {
+            let (center, stiffness) = (fields.need("center")?, fields.need("stiffness")?);
+            Ok((one()?, BiasAction::Harmonic { center, stiffness }))
+        }
+        "linear" => {
+            Ok((one()?, BiasAction::Linear { force: fields.need("force")?, center: fields.need("center")? }))
+        }
+        "wall" => {
+            let side: WallSide = fields.need_choice("side")?;
+            let (at, stiffness) = (fields.need("at")?, fields.need("stiffness")?);
+            Ok((one()?, BiasAction::Wall { at, stiffness, side }))
+        }
+        "formula" => {
+            let text: Located<String> = fields.get("energy").ok_or_else(|| missing(fields, "energy"))?;
+            let formula = formula(source, fields, &text, variables)?;
+            let (numbers, formula) = formula.numbered();
+            Ok((numbers, BiasAction::Formula(formula)))
+        }
+        "metadynamics" => {
+            let numbers = one_or_two(source, fields, variables)?;
+            let settings = metadynamics(source, units, fields, numbers.len())?;
+            Ok((numbers, BiasAction::Metadynamics(settings)))
+        }
+        _ => {
+            let numbers = one_or_two(source, fields, variables)?;
+            let spacing: [f64; 2] = fields.need("spacing")?;
+            let settings = AbfSettings {
+                thermal_energy: units.boltzmann() * fields.need::<f64>("temperature")?,
+                range: range(fields, numbers.len()),
+                spacing: spacing[..numbers.len()].to_vec(),
+                coupling: fields.get("coupling").map_or(spacing, |x| x.value)[..numbers.len()].to_vec(),
+                relaxation: fields.need("relaxation")?,
+                full_samples: fields.need("full_samples")?,
+            };
+            Ok((numbers, BiasAction::Abf(settings)))
+        }
+    }
+}
+
+fn missing(fields: &Fields, key: &str) -> Error {
+    Error::input(format!("{} needs \"{key}\"", fields.label))
+}
+
+/// One or two variables by name.
+fn one_or_two(source: &Source, fields: &Fields, variables: &Variables) -> Result<Vec<usize>> {
+    let names: Located<Vec<String>> = fields.get("variables").ok_or_else(|| missing(fields, "variables"))?;
+    if !(1..=2).contains(&names.value.len()) || names.value.first() == names.value.get(1) {
+        let message = format!("this bias takes one or two variables, not {}", names.value.len());
+        return Err(source.error(&names.span, message).hint("write variables = [\"phi\", \"psi\"]"));
+    }
+    names.value.iter().map(|name| variable_number(source, name, &names.span, variables)).collect()
+}
+
+/// First and last values of one or two variables; NaN where they are not given.
+fn range(fields: &Fields, count: usize) -> Vec<[f64; 2]> {
+    let end = |key: &str| fields.get::<[f64; 2]>(key).map_or([f64::NAN; 2], |x| x.value);
+    let (lower, upper) = (end("lower"), end("upper"));
+    (0..count).map(|k| [lower[k], upper[k]]).collect()
+}
+
+fn metadynamics(
+    source: &Source,
+    units: UnitSystem,
+    fields: &Fields,
+    count: usize,
+) -> Result<MetadynamicsSettings> {
+    let width: [f64; 2] = fields.need("width")?;
+    let spacing = fields.get("spacing").map_or(width.map(|width| 0.2 * width), |x| x.value);
+    let tempering = match (fields.get::<f64>("bias_factor"), fields.get::<f64>("temperature")) {
+        (None, _) => None,
+        (Some(factor), _) if factor.value <= 1.0 => {
+            let message = format!("bias_factor = {} is not greater than 1", factor.value);
+            return Err(source
+                .error(&factor.span, message)
+                .hint("10 is usual; leave it out for hills that keep their height"));
+        }
+        (Some(factor), None) => {
+            return Err(source
+                .error(&factor.span, "hills that become lower need a temperature")
+                .hint("add temperature = ..., that of the thermostat"));
+        }
+        (Some(factor), Some(temperature)) => Some([factor.value, units.boltzmann() * temperature.value]),
+    };
+    Ok(MetadynamicsSettings {
+        width: width[..count].to_vec(),
+        height: fields.need("height")?,
+        every: fields.need("every")?,
+        tempering,
+        range: range(fields, count),
+        spacing: spacing[..count].to_vec(),
+    })
+}
+
+impl Input {
+    /// The variables of the input, with the atoms that were chosen in a system; `read_reference` gives the positions
+    /// of a file for some atoms.
+    ///
+    /// # Errors
+    /// If atoms were chosen by another input, or a file cannot be read.
+    pub fn variable_definitions(
+        &self,
+        system: &System,
+        read_reference: impl Fn(&std::path::Path, &[u32]) -> Result<Vec<[f64; 3]>>,
+    ) -> Result<Vec<VariableDefinition>> {
+        let one = |variable: &Located<VariableInput>| {
+            let given = &variable.value;
+            let groups = given.selections.iter().map(|atoms| self.chosen(system, atoms).map(<[u32]>::to_vec));
+            let groups: Vec<Vec<u32>> = groups.collect::<Result<_>>()?;
+            let reference = match (&given.reference, groups.first()) {
+                (Some(path), Some(atoms)) => Some(
+                    read_reference(&path.value, atoms)
+                        .map_err(|e| e.at_span(&self.source.path, &self.source.text, path.span.clone()))?,
+                ),
+                _ => None,
+            };
+            let arguments = Arguments {
+                groups: Vec::new(),
+                values: given.values.clone(),
+                reference,
+                formula: given.formula.clone(),
+            };
+            let weights = match given.weights {
+                WeightsInput::Mass => Weights::Mass,
+                WeightsInput::Equal => Weights::Equal,
+            };
+            Ok(VariableDefinition {
+                name: given.name.value.clone(),
+                kind: given.kind,
+                groups,
+                weights,
+                arguments,
+            })
+        };
+        self.variables.iter().map(one).collect()
+    }
+}
