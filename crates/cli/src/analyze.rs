@@ -1,22 +1,22 @@
 //! `jostle analyze`
 
 use crate::arguments::{AnalyzeOptions, ReadingOptions};
-use crate::numbers::{grouped, significant};
-use crate::output;
+use crate::free_energy;
+use crate::numbers::grouped;
+use crate::profile;
 use crate::reading::{FrameSelection, trajectory_at};
+use crate::results::print;
 use crate::trajectory_context::{DipoleMoments, TrajectoryContext};
+use crate::variables;
 use jostle_analysis::{
-    FrameSubset, Kind, MeasureSettings, Observable, Paths, Polarity, Record, SystemInfo, Value, View, Whole,
-    kinds,
+    FrameSubset, Kind, MeasureSettings, Observable, Paths, Polarity, Record, SystemInfo, View, Whole, kinds,
 };
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
 use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::{Selection, Snapshot, TrajectoryReader};
 use jostle_show::RunFiles;
-use serde_json::json;
 use std::fmt::Write as _;
-use std::path::Path;
 
 /// Goes through a trajectory and prints what one kind of analysis finds.
 ///
@@ -31,6 +31,12 @@ pub fn analyze(options: &AnalyzeOptions) -> Result<()> {
 /// # Errors
 /// If the trajectory cannot be read or does not have what is measured.
 pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<Record> {
+    match options.kind.as_str() {
+        VARIABLE => return variables::along_trajectory(options, tell),
+        PMF => return profile::profile(options, tell),
+        FREE_ENERGY => return free_energy::free_energy(options, tell),
+        _ => {}
+    }
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
     if kind.observable == Observable::Dipole && options.atoms.is_some() {
@@ -47,6 +53,20 @@ pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<
         Observable::Whole => rows(options, kind, tell),
     }
 }
+
+const VARIABLE: &str = "variable";
+const PMF: &str = "pmf";
+const FREE_ENERGY: &str = "free-energy";
+
+/// Analyses that are no measures of frames: names, and a line about each.
+pub const OTHERS: &[(&str, &str)] = &[
+    (VARIABLE, "the variables of an input along a trajectory"),
+    (PMF, "free energy along variables, from umbrella windows, hills, adaptive forces or steered runs"),
+    (
+        FREE_ENERGY,
+        "free energies of states from tables of their energies or derivatives (alchemlyb's CSV, in kT)",
+    ),
+];
 
 fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Result<Record> {
     let context = TrajectoryContext::of(options)?;
@@ -147,30 +167,6 @@ fn of_all(kind: &Kind) -> Error {
     Error::input(format!("{} is one of the system as a whole", kind.name)).hint("leave out --atoms")
 }
 
-/// Prints what was found, or writes it to a folder.
-fn print(options: &AnalyzeOptions, record: Record) -> Result<()> {
-    let results = &record.results;
-    if results.values.iter().any(|v| v.error.is_none()) {
-        say!("errors need at least two frames: there are none here");
-    }
-    results.warnings.iter().for_each(|warning| say!("warning: {warning}"));
-    if let Some(folder) = &options.output {
-        return write(folder, &record);
-    }
-    if options.format.json {
-        return output::print_json(
-            &json!({ "kind": record.kind, "units": record.units, "frames": record.frames, "results": results.json() }),
-        );
-    }
-    match results.tables.first() {
-        Some(table) => {
-            results.values.iter().for_each(|v| say!("{}", sentence(v)));
-            output::print(&table.csv())
-        }
-        None => output::print(&results.values_csv()),
-    }
-}
-
 /// Analyzes the rows of `thermo.csv` of one stage.
 fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Result<Record> {
     let folder = &options.trajectory;
@@ -231,23 +227,6 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
     Ok(Record { kind: kind.name.into(), units: units.name().into(), frames, results })
 }
 
-/// `diffusion coefficient all = 2.43 ± 0.05 A^2/ps`
-fn sentence(value: &Value) -> String {
-    let error =
-        value.error.filter(|e| *e > 0.0).map_or(String::new(), |e| format!(" ± {}", significant(e, 2)));
-    format!("{} = {}{error} {}", value.name, significant(value.value, 6), value.unit).trim_end().to_string()
-}
-
-/// Writes all tables and values into a folder.
-fn write(folder: &Path, record: &Record) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
-    for (name, text) in record.files(&record.kind) {
-        output::write_file(&folder.join(name), text.as_bytes())?;
-    }
-    record.results.values.iter().for_each(|v| say!("{}", sentence(v)));
-    Ok(())
-}
-
 /// Settings of each kind, for `jostle help analyze`.
 pub fn help() -> String {
     let mut text = "Examples:\n  \
@@ -256,13 +235,22 @@ pub fn help() -> String {
         jostle analyze msd water/sample.xtc --atoms \"element O\"\n  \
         jostle analyze dielectric water/sample.xtc    charges are those of the run beside it\n  \
         jostle analyze dielectric md.xtc temperature=300 --input water.toml\n  \
-        jostle analyze viscosity argon            from the rows of thermo.csv\n\n\
+        jostle analyze viscosity argon            from the rows of thermo.csv\n  \
+        jostle analyze variable run               [[variable]] of its input, along its last trajectory\n  \
+        jostle analyze pmf window-*               umbrella windows, by MBAR; method=wham for histograms\n  \
+        jostle analyze pmf run/meta.hills         the sum of hills; run/b.grad: the integral of mean forces\n  \
+        jostle analyze pmf forth-* back-*         the free energy between the ends of steered runs\n  \
+        jostle analyze free-energy u_nk.csv       MBAR and BAR; of dHdl.csv thermodynamic integration\n\n\
         The first table goes to stdout as CSV, single numbers with their errors to stderr; without a table the \
         numbers go to stdout. --json prints all of it, --output writes it to files.\n\
         Errors come from blocks of frames, by the jackknife.\n\
         A number from frames too far apart, too few or in too small a box comes with a warning, or not at all: \
         stderr and \"warnings\" in JSON say why.\n\n\
-        What can be set:\n"
+        What can be set:\n  \
+        pmf\n    \
+        method=mbar|wham for windows [default: mbar]\n    \
+        bins= number of bins [default: 50]\n    \
+        temperature= [default: that of the thermostat]\n"
         .to_string();
     for kind in kinds::ALL.iter().filter(|kind| !kind.settings.is_empty()) {
         let _ = writeln!(text, "  {}", kind.name);

@@ -231,7 +231,7 @@ pub struct AnalyzeOptions {
         help = format!("The folder of a run, or a trajectory: {}", TrajectoryFormat::titles("", |_| true))
     )]
     pub trajectory: PathBuf,
-    /// Settings of the analysis, see below
+    /// Settings of the analysis, see below; for pmf and free-energy more folders or files as well
     #[arg(value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
     /// Look at these atoms only, in words: jostle help select lists them
@@ -437,7 +437,8 @@ fn kind_name() -> PossibleValuesParser {
         };
         PossibleValue::new(kind.name).help(about)
     };
-    kinds::ALL.iter().map(value).collect::<Vec<_>>().into()
+    let others = crate::analyze::OTHERS.iter().map(|(name, about)| PossibleValue::new(*name).help(*about));
+    kinds::ALL.iter().map(value).chain(others).collect::<Vec<_>>().into()
 }
 
 fn example_name() -> clap::builder::PossibleValuesParser {

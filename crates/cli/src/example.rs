@@ -46,6 +46,7 @@ examples! {
     WATER = "water";
     TIP4P_2005 = "tip4p-2005";
     EQUILIBRATION = "equilibration";
+    PULLING = "pulling";
     SEDIMENT = "sediment";
     GRAINS = "grains";
 }

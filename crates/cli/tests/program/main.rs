@@ -11,5 +11,6 @@ mod imd;
 mod jostle;
 mod ranks;
 mod runs;
+mod sampling;
 mod trajectories;
 mod viewer;

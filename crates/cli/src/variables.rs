@@ -1,0 +1,139 @@
+//! `jostle analyze variable`: the variables of an input along a trajectory.
+
+use crate::arguments::{AnalyzeOptions, ReadingOptions};
+use crate::numbers::grouped;
+use crate::output;
+use crate::reading::{FrameSelection, trajectory_at};
+use crate::trajectory_context::TrajectoryContext;
+use jostle_analysis::averages::BlockAverage;
+use jostle_analysis::{Paths, Record, Results, Table};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Error, Result, Vec3};
+use jostle_engine::biasing::variables_from_input;
+use jostle_io::Input;
+use jostle_sampling::Variables;
+use jostle_sampling::group::Surroundings;
+use std::fmt::Write as _;
+
+/// Name of the file with PLUMED's layout.
+const COLVAR: &str = "COLVAR";
+
+/// Values of the variables of an input in each frame, as a table, with their means. References of deviations and of
+/// contacts are the positions of the first frame.
+///
+/// # Errors
+/// If there is no input with variables, or a variable is not defined in a frame.
+pub fn along_trajectory(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<Record> {
+    refuse_settings(options)?;
+    let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
+    let options = &AnalyzeOptions { trajectory, ..options.clone() };
+    let context = TrajectoryContext::of(options)?;
+    let input = input_of(options)?;
+    if input.variables.is_empty() {
+        return Err(Error::input("the input has no [[variable]]").in_file(&input.source.path));
+    }
+    let reading =
+        ReadingOptions { units: options.reading.units.or(Some(input.units)), ..options.reading.clone() };
+    let mut frames = FrameSelection::open(&options.trajectory, &reading, tell)?;
+    let here = |e: Error| e.in_file(&options.trajectory);
+    let mut system = context.system(frames.reader())?.ok_or_else(|| {
+        Error::file(&options.trajectory, "the atoms of this trajectory are not known")
+            .hint("name an input that describes them: --input FILE")
+    })?;
+    let (mut variables, mut paths) = (None::<Variables>, Paths::default());
+    let (mut times, mut rows) = (Vec::new(), Vec::new());
+    while let Some(mut frame) = frames.next_frame()? {
+        frame.wrap_counted().map_err(here)?;
+        let unwrapped: Vec<Vec3> =
+            paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()).to_vec();
+        system.simbox = frame.simbox;
+        system.state.position.copy_from_slice(&frame.positions);
+        system.state.image.fill([0; 3]);
+        let surroundings = Surroundings::with_paths(&system, unwrapped.clone());
+        let variables = match &mut variables {
+            Some(variables) => {
+                if frame.images.is_none() {
+                    variables.find_images(&surroundings);
+                }
+                variables
+            }
+            none => none.insert(variables_from_input(&input, &system, &surroundings)?),
+        };
+        let positions: Vec<Vec3> = variables.atoms().iter().map(|id| unwrapped[*id as usize]).collect();
+        let time = frame.time.unwrap_or(times.len() as f64);
+        let moment = |e: Error| here(e.context(format!("time {time}")));
+        rows.push(variables.evaluate(&frame.simbox, &positions).map_err(moment)?.values().to_vec());
+        times.push(time);
+    }
+    frames.end();
+    let Some(variables) = variables else {
+        return Err(
+            Error::file(&options.trajectory, "there is no frame to analyze").hint("see --first and --last")
+        );
+    };
+    tell(&format!("{} frames, units = {}", grouped(times.len() as u64), input.units));
+    if let Some(folder) = &options.output {
+        std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
+        output::write_file(&folder.join(COLVAR), colvar(&variables, &times, &rows).as_bytes())?;
+    }
+    let frames = times.len() as u64;
+    let results = results(&input, &variables, times, &rows);
+    Ok(Record { kind: options.kind.clone(), units: input.units.name().into(), frames, results })
+}
+
+fn refuse_settings(options: &AnalyzeOptions) -> Result<()> {
+    if let Some(setting) = options.settings.first() {
+        return Err(Error::input(format!("\"{setting}\" means nothing for variables")).hint("leave it out"));
+    }
+    match &options.atoms {
+        Some(_) => Err(Error::input("variables have atoms of their own").hint("leave out --atoms")),
+        None => Ok(()),
+    }
+}
+
+/// The input that was named, else that of the run whose trajectory it is.
+fn input_of(options: &AnalyzeOptions) -> Result<Input> {
+    if let Some(path) = &options.input {
+        return Input::read(path);
+    }
+    let of_run = options.trajectory.with_file_name("input.toml");
+    if of_run.is_file() {
+        return Input::read(&of_run);
+    }
+    Err(Error::file(&options.trajectory, "the variables are not known: no input is beside this trajectory")
+        .hint("name one: --input FILE"))
+}
+
+fn results(input: &Input, variables: &Variables, times: Vec<f64>, rows: &[Vec<f64>]) -> Results {
+    let mut table = Table::new("variable", "time", unit_name(input.units, Dimension::TIME), times);
+    let mut results = Results::default();
+    for k in 0..variables.len() {
+        let (name, unit) = (variables.name(k), variables.unit(k, input.units));
+        let values: Vec<f64> = rows.iter().map(|row| row[k]).collect();
+        // The mean of an angle on a circle means nothing.
+        if variables.period(k).is_none() {
+            let mut average = BlockAverage::default();
+            values.iter().for_each(|x| average.add(*x));
+            if let Some(estimate) = average.estimate() {
+                results.value(name, &unit, (estimate.mean, Some(estimate.error)));
+            }
+        }
+        table.plain(name, &unit, values);
+    }
+    results.tables.push(table);
+    results
+}
+
+/// Values in PLUMED's layout.
+fn colvar(variables: &Variables, times: &[f64], rows: &[Vec<f64>]) -> String {
+    let names: Vec<&str> = (0..variables.len()).map(|k| variables.name(k)).collect();
+    let mut text = format!("#! FIELDS time {}\n", names.join(" "));
+    for k in (0..variables.len()).filter(|k| variables.period(*k).is_some()) {
+        let _ = writeln!(text, "#! SET min_{} -pi\n#! SET max_{} pi", names[k], names[k]);
+    }
+    for (time, row) in times.iter().zip(rows) {
+        let values: Vec<String> = row.iter().map(|x| x.to_string()).collect();
+        let _ = writeln!(text, "{time} {}", values.join(" "));
+    }
+    text
+}

@@ -1,0 +1,242 @@
+//! Variables, biases and free energies, from input files to profiles.
+
+use crate::jostle::{Desk, LIQUID};
+
+/// A particle in a double well at k_B T = 1, with other biases.
+fn particle(biases: &str, steps: u64, every: u64, seed: u64) -> String {
+    format!(
+        r#"
+units = "lj"
+[system]
+file = "one.xyz"
+temperature = 1
+seed = {seed}
+[species.A]
+mass = 1
+[[variable]]
+name = "x"
+kind = "position"
+atoms = "all"
+axis = "x"
+[[variable]]
+name = "y"
+kind = "position"
+atoms = "all"
+axis = "y"
+[[variable]]
+name = "z"
+kind = "position"
+atoms = "all"
+axis = "z"
+[[bias]]
+name = "wells"
+kind = "formula"
+energy = "3 (x^2 - 1)^2 + 0.5 x + y^2 + z^2"
+{biases}
+[[stage]]
+name = "go"
+steps = {steps}
+timestep = 0.05
+thermostat = {{ kind = "langevin", temperature = 1, friction = 1 }}
+thermo = {{ every = {every} }}
+[run]
+device = "cpu"
+threads = 1
+precision = "double"
+"#
+    )
+}
+
+fn wells(x: f64) -> f64 {
+    3.0 * (x * x - 1.0).powi(2) + 0.5 * x
+}
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let xyz =
+        "1\nLattice=\"40 0 0 0 40 0 0 0 40\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\nA -0.9 0.1 0.1\n";
+    desk.write("one.xyz", xyz);
+    desk
+}
+
+/// Columns of a table in CSV, without its head.
+fn table(text: &str) -> Vec<Vec<f64>> {
+    let row = |line: &str| line.split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect();
+    text.lines().skip(1).map(row).collect()
+}
+
+/// Largest deviation from the exact profile between -1.2 and 1.2, both with their means taken off.
+fn deviation(rows: &[Vec<f64>]) -> f64 {
+    let inner: Vec<&Vec<f64>> = rows.iter().filter(|row| row[0].abs() < 1.2 && row[1].is_finite()).collect();
+    assert!(inner.len() > 10, "{rows:?}");
+    let off: Vec<f64> = inner.iter().map(|row| row[1] - wells(row[0])).collect();
+    let mean = off.iter().sum::<f64>() / off.len() as f64;
+    off.iter().fold(0.0, |most, x| most.max((x - mean).abs()))
+}
+
+#[test]
+fn umbrella_windows_become_a_profile() {
+    let desk = desk();
+    let mut names = Vec::new();
+    for (k, center) in [-1.4, -1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 1.4].iter().enumerate() {
+        let window = format!(
+            "[[bias]]\nname = \"window\"\nkind = \"harmonic\"\nvariable = \"x\"\ncenter = {center}\nstiffness = 15\n"
+        );
+        let name = format!("w{k}");
+        desk.write(&format!("{name}.toml"), particle(&window, 20_000, 10, k as u64));
+        desk.succeed(&["run", &format!("{name}.toml")]);
+        names.push(name);
+    }
+    let mut arguments = vec!["analyze", "pmf"];
+    arguments.extend(names.iter().map(String::as_str));
+    for method in ["method=mbar", "method=wham"] {
+        let found = desk.succeed(&[&arguments[..], &[method, "bins=30"]].concat());
+        assert!(found.stderr.contains("independent of"), "{}", found.stderr);
+        let rows = table(&found.stdout);
+        assert!(deviation(&rows) < 0.5, "{method}: {} {}", deviation(&rows), found.stdout);
+    }
+    let rows = table(&desk.succeed(&[&arguments[..], &["bins=30"]].concat()).stdout);
+    assert!(rows.iter().all(|row| row[2] <= 1.0 || row[2].is_nan()), "errors: {rows:?}");
+    let refused = desk.jostle(&["analyze", "pmf", "w0", "one.xyz"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+}
+
+#[test]
+fn hills_and_mean_forces_become_profiles() {
+    let desk = desk();
+    let cases = [
+        (
+            "hills",
+            "[[bias]]\nname = \"meta\"\nkind = \"metadynamics\"\nvariables = [\"x\"]\nwidth = 0.15\nheight = 0.2\n\
+             every = 50\nbias_factor = 8\ntemperature = 1\nlower = -3\nupper = 3\n",
+        ),
+        (
+            "force",
+            "[[bias]]\nname = \"abf\"\nkind = \"abf\"\nvariables = [\"x\"]\ntemperature = 1\nlower = -1.6\nupper = 1.6\n\
+             spacing = 0.1\nrelaxation = 1\nfull_samples = 50\n",
+        ),
+    ];
+    for (name, bias) in cases {
+        desk.write(&format!("{name}.toml"), particle(bias, 150_000, 1000, 3));
+        desk.succeed(&["run", &format!("{name}.toml")]);
+        let found = desk.succeed(&["analyze", "pmf", name]);
+        let rows = table(&found.stdout);
+        assert!(deviation(&rows) < 0.9, "{name}: {} {}", deviation(&rows), found.stdout);
+    }
+    let hills = desk.read("hills/meta.hills");
+    assert!(hills.starts_with("#! FIELDS time x sigma_x height biasf\n"), "{hills}");
+    let of_file = desk.succeed(&["analyze", "pmf", "hills/meta.hills"]);
+    assert_eq!(of_file.stdout, desk.succeed(&["analyze", "pmf", "hills"]).stdout);
+}
+
+#[test]
+fn steered_runs_become_a_free_energy() {
+    let desk = desk();
+    let mut names = Vec::new();
+    for (direction, ends) in [("forth", "[-1, 1]"), ("back", "[1, -1]")] {
+        for seed in 0..6 {
+            let pull = format!(
+                "[[bias]]\nname = \"pull\"\nkind = \"harmonic\"\nvariable = \"x\"\ncenter = {ends}\nstiffness = 30\n"
+            );
+            let name = format!("{direction}{seed}");
+            // The way back begins after a stage in which the window stays at its beginning.
+            desk.write(&format!("{name}.toml"), particle(&pull, 10_000, 100, seed));
+            desk.succeed(&["run", &format!("{name}.toml")]);
+            names.push(name);
+        }
+    }
+    let mut arguments = vec!["analyze", "pmf", "--json"];
+    arguments.extend(names.iter().map(String::as_str));
+    let found = desk.succeed(&arguments).json();
+    let values = found["results"]["values"].as_array().unwrap();
+    assert_eq!(values.len(), 2, "{found}");
+    for value in values {
+        let (value, error) = (value["value"].as_f64().unwrap(), value["error"].as_f64().unwrap());
+        // A stiff window has the free energy of its place: 1 between -1 and 1.
+        assert!((value - 1.0).abs() < 4.0 * error.max(0.15), "{found}");
+    }
+    let refused = desk.jostle(&["analyze", "pmf", "forth0"]);
+    assert!(refused.stderr.contains("give several"), "{}", refused.stderr);
+}
+
+/// Variables along the trajectory of a run are the columns that the run wrote.
+#[test]
+fn variables_of_a_trajectory_are_those_of_the_run() {
+    let desk = Desk::new();
+    let variables = r#"
+[[variable]]
+name = "d"
+kind = "distance"
+between = ["index 4 to 7", "index 0"]
+[[variable]]
+name = "size"
+kind = "gyration"
+atoms = "index 20 to 29"
+[[variable]]
+name = "phi"
+kind = "dihedral"
+centers = ["index 0", "index 1", "index 2", "index 3"]
+
+[[stage]]
+name = "equilibrate""#;
+    let text = LIQUID.replacen("[[stage]]\nname = \"equilibrate\"", variables, 1);
+    desk.write("liquid.toml", text.replace("every = 20", "every = 10"));
+    desk.succeed(&["run", "liquid.toml"]);
+    let found = desk.succeed(&["analyze", "variable", "liquid", "--output", "out"]);
+    assert!(found.stderr.contains("size = "), "{}", found.stderr);
+    let mine = table(&desk.read("out/variable.csv"));
+    let thermo = desk.read("liquid/thermo.csv");
+    let head: Vec<&str> = thermo.lines().next().unwrap().split(',').collect();
+    let columns = ["d", "size", "phi"].map(|name| head.iter().position(|column| *column == name).unwrap());
+    let rows = table(&thermo);
+    assert!(mine.len() >= 8);
+    for row in &mine {
+        let own = rows.iter().find(|other| (other[2] - row[0]).abs() < 1e-9).unwrap();
+        for (k, column) in columns.iter().enumerate() {
+            assert!((own[*column] - row[1 + k]).abs() < 1e-6, "{own:?} {row:?}");
+        }
+    }
+    assert!(desk.read("out/COLVAR").starts_with("#! FIELDS time d size phi\n#! SET min_phi -pi\n"));
+    let refused = desk.jostle(&["analyze", "variable", "out/COLVAR"]);
+    assert_ne!(refused.code, Some(0));
+}
+
+/// Energies in all states, in the layout of alchemlyb, become free energies.
+#[test]
+fn tables_of_energies_become_free_energies() {
+    let desk = Desk::new();
+    // Oscillators of stiffness 1, 2 and 4, whose samples are quantiles of the Gaussian.
+    let mut table = "time,fep-lambda,0.0,0.5,1.0\n".to_string();
+    let mut slopes = "time,fep-lambda,fep\n".to_string();
+    for (state, k) in [(0.0, 1.0f64), (0.5, 2.0), (1.0, 4.0)] {
+        for n in 0..500 {
+            // A permutation without correlation.
+            let u = (f64::from((n * 211) % 500) + 0.5) / 500.0;
+            let mut x = 0.0f64;
+            for _ in 0..60 {
+                // Newton's method for the quantile of the logistic approximation of the Gaussian.
+                let p = 1.0 / (1.0 + (-1.5976 * x - 0.070566 * x * x * x).exp());
+                x -= (p - u) / (p * (1.0 - p) * (1.5976 + 0.211698 * x * x));
+            }
+            let square = x * x / k;
+            table += &format!("{n},{state},{},{},{}\n", 0.5 * square, square, 2.0 * square);
+            slopes += &format!("{n},{state},{}\n", 0.5 * 4f64.ln() * k * square);
+        }
+    }
+    desk.write("u_nk.csv", table);
+    desk.write("dHdl.csv", slopes);
+    let found = desk.succeed(&["analyze", "free-energy", "u_nk.csv", "--json"]).json();
+    let value = &found["results"]["values"][0];
+    // Half the logarithm of the ratio of the stiffnesses.
+    let exact = 0.5 * 4f64.ln();
+    assert!((value["value"].as_f64().unwrap() - exact).abs() < 0.03, "{found}");
+    assert!(value["error"].as_f64().unwrap() < 0.1);
+    let found = desk.succeed(&["analyze", "free-energy", "dHdl.csv", "--json"]).json();
+    let value = found["results"]["values"][0]["value"].as_f64().unwrap();
+    assert!((value - exact).abs() < 0.03, "{found}");
+    desk.write("bad.csv", "time,fep-lambda,0.0\n0,0.0,x\n");
+    let refused = desk.jostle(&["analyze", "free-energy", "bad.csv"]);
+    assert!(refused.stderr.contains("\"x\" is not a number"), "{}", refused.stderr);
+    desk.write("bad.csv", "a,b\n");
+    assert_eq!(desk.jostle(&["analyze", "free-energy", "bad.csv"]).code, Some(1));
+}
