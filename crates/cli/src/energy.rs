@@ -22,6 +22,9 @@ pub fn energy(options: &EnergyOptions) -> Result<()> {
     settings.threads = overrides.threads.or(settings.threads);
     let device = overrides.device.unwrap_or(input.run.device);
     let (system, forces) = system_from_input(&input)?;
+    if !input.biases.is_empty() {
+        say!("the biases of the input are not part of these energies");
+    }
     let (atoms, species) = (system.state.len(), species_by_id(&system));
     let quantities = quantities(input.units, &forces, []);
     let unit = |name: &str| quantities.iter().find(|q| q.name == name).map_or("", |q| q.unit.as_str());

@@ -238,16 +238,27 @@ struct BiasedRun {
     path: PathBuf,
 }
 
+/// Returns true for harmonic biases whose centre or stiffness changes.
+fn moves(action: &BiasAction) -> bool {
+    match action {
+        BiasAction::Harmonic { center, stiffness } => center[0] != center[1] || stiffness[0] != stiffness[1],
+        _ => false,
+    }
+}
+
 impl BiasedRun {
     fn read(path: &Path) -> Result<Self> {
         let input = Input::read(&path.join("input.toml"))?;
-        let harmonic: Vec<BiasInput> = input
-            .biases
-            .iter()
-            .filter(|bias| matches!(bias.value.action, BiasAction::Harmonic { .. }))
-            .map(|bias| bias.value.clone())
-            .collect();
-        let Ok([bias]) = <[BiasInput; 1]>::try_from(harmonic) else {
+        let harmonic = |wanted: fn(&BiasAction) -> bool| -> Vec<BiasInput> {
+            let biases = input.biases.iter().map(|bias| &bias.value);
+            biases.filter(|bias| wanted(&bias.action)).cloned().collect()
+        };
+        // Beside a bias that moves others may hold the variable before.
+        let mut found = harmonic(moves);
+        if found.is_empty() {
+            found = harmonic(|action| matches!(action, BiasAction::Harmonic { .. }));
+        }
+        let Ok([bias]) = <[BiasInput; 1]>::try_from(found) else {
             return Err(Error::file(
                 path,
                 "this run has not one harmonic bias, as a window or a steered run has",
@@ -267,7 +278,7 @@ impl BiasedRun {
     }
 
     fn moves(&self) -> bool {
-        self.ends().iter().any(|[first, last]| first != last)
+        moves(&self.bias.action)
     }
 
     fn variable(&self) -> (&str, Option<f64>) {

@@ -133,14 +133,21 @@ fn hills_and_mean_forces_become_profiles() {
 fn steered_runs_become_a_free_energy() {
     let desk = desk();
     let mut names = Vec::new();
-    for (direction, ends) in [("forth", "[-1, 1]"), ("back", "[1, -1]")] {
+    for (direction, ends, first) in [("forth", "[-1, 1]", "-1"), ("back", "[1, -1]", "1")] {
         for seed in 0..6 {
-            let pull = format!(
-                "[[bias]]\nname = \"pull\"\nkind = \"harmonic\"\nvariable = \"x\"\ncenter = {ends}\nstiffness = 30\n"
-            );
+            let harmonic = |name: &str, center: &str, stage: &str| {
+                format!(
+                    "[[bias]]\nname = \"{name}\"\nkind = \"harmonic\"\nvariable = \"x\"\ncenter = {center}\n\
+                     stiffness = 30\nstages = [\"{stage}\"]\n"
+                )
+            };
+            let biases = harmonic("hold", first, "settle") + &harmonic("pull", ends, "go");
+            let text = particle(&biases, 10_000, 100, seed);
+            // The window stays at its beginning first.
+            let [stage, run] = ["[[stage]]", "[run]"].map(|head| text.find(head).unwrap());
+            let settle = text[stage..run].replace("\"go\"", "\"settle\"").replace("10000", "500");
             let name = format!("{direction}{seed}");
-            // The way back begins after a stage in which the window stays at its beginning.
-            desk.write(&format!("{name}.toml"), particle(&pull, 10_000, 100, seed));
+            desk.write(&format!("{name}.toml"), text.replacen("[[stage]]", &(settle + "[[stage]]"), 1));
             desk.succeed(&["run", &format!("{name}.toml")]);
             names.push(name);
         }
