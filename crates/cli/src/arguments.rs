@@ -419,7 +419,6 @@ pub struct CompletionsOptions {
     pub shell: Shell,
 }
 
-/// Divide the work as MPI would, among threads as N ranks: a look at what `mpirun -n N` does
 /// Reads one of a few words.
 fn word<W: NamedChoice + Send + Sync>() -> impl TypedValueParser<Value = W> {
     let one = |w: &W| PossibleValue::new(w.name()).help(w.about());

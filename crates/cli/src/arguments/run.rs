@@ -123,7 +123,7 @@ pub struct WarningsOptions {
 /// Options of computing; they never change the physics.
 #[derive(Debug, Args, Clone, Copy)]
 pub struct ComputeOptions {
-    /// CPU threads [default: what the input says, else all cores]
+    /// CPU threads, of each process [default: what the input says, else all cores]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
     /// Divide the work as MPI would, among threads as N ranks: a look at what `mpirun -n N` does

@@ -272,10 +272,10 @@ fn version(loaded: &unix::Library) -> Option<String> {
     }
     // SAFETY: the last byte is zero, whatever the library wrote.
     let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned();
-    let first = text.lines().next().unwrap_or_default();
-    let words = first.split([',', '\t']).next().unwrap_or_default().replace(" Version:", "");
-    let number = first.split('\t').nth(1).unwrap_or_default();
-    Some(format!("{} {}", words.trim(), number.trim()).trim().to_string())
+    // "MPICH Version:      5.0.2", "Open MPI v4.1.4, package: ...", each with more lines.
+    let first = text.lines().next().unwrap_or_default().replace("Version:", " ");
+    let words: Vec<_> = first.split(',').next().unwrap_or_default().split_whitespace().collect();
+    Some(words.join(" "))
 }
 
 /// The address of data in a library.
