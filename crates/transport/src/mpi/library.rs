@@ -247,14 +247,19 @@ fn check(code: c_int) -> Result<()> {
 /// Loads a library with its symbols visible to what it loads itself, as Open MPI's plug-ins need.
 fn load(path: &Path) -> std::result::Result<unix::Library, String> {
     // SAFETY: an MPI library runs only its own initialisers when it is loaded.
-    unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_GLOBAL) }.map_err(|e| e.to_string())
+    unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_GLOBAL) }.map_err(|e| reason(&e))
+}
+
+/// The loader's own words.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Version of the library at a path, which is loaded for this alone.
 pub(super) fn version_of(path: &Path) -> std::result::Result<String, String> {
     // SAFETY: as in `load`; local, so that it hides no symbol of another MPI.
     let loaded = unsafe { unix::Library::open(Some(path), unix::RTLD_LAZY | unix::RTLD_LOCAL) };
-    let loaded = loaded.map_err(|e| e.to_string())?;
+    let loaded = loaded.map_err(|e| reason(&e))?;
     let version = version(&loaded).ok_or_else(|| format!("{} is no MPI", path.display()));
     // Never unloaded: initialisers of some MPIs leave pointers into themselves behind.
     std::mem::forget(loaded);
