@@ -105,7 +105,9 @@ pub use report::{StageReport, Warning, WarningKind};
 pub use run_files::{CHECKPOINT, INPUT, SUMMARY};
 pub use run_folder::Existing;
 pub use run_handle::RunHandle;
-pub use simulation::{Evaluated, Extent, Outcome, Overrides, Simulation, SimulationBuilder, default_folder};
+pub use simulation::{
+    AtomVector, Evaluated, Extent, Outcome, Overrides, Simulation, SimulationBuilder, default_folder,
+};
 pub use single_point::{SinglePoint, single_point, single_point_by};
 pub use summary_units::SUMMARY_VERSION;
 pub use thermo::{Quantity, Thermo};

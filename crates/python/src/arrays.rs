@@ -53,6 +53,28 @@ pub fn rows<'py, T: Number, const N: usize>(py: Python<'py>, rows: &[[T; N]]) ->
     array(py, rows.as_flattened())?.call_method1("reshape", (rows.len(), N))
 }
 
+/// An array of shape (n, 3), zero but for the rows that `fill` gives, with their numbers, to the function that it is
+/// called with.
+///
+/// # Errors
+/// As for [`array`], and those of `fill`.
+pub fn filled_rows<'py>(
+    py: Python<'py>,
+    n: usize,
+    fill: impl FnOnce(&mut dyn FnMut(usize, Vec3)) -> PyResult<()>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = PyByteArray::new_with(py, n * 24, |bytes| {
+        let rows = bytes.as_chunks_mut::<24>().0;
+        fill(&mut |index, [x, y, z]| {
+            let [a, b, c] = [x, y, z].map(f64::to_ne_bytes);
+            let numbers = rows[index].as_chunks_mut::<8>().0;
+            (numbers[0], numbers[1], numbers[2]) = (a, b, c);
+        })
+    })?;
+    let array = py.import("numpy")?.call_method1("frombuffer", (bytes, f64::DTYPE))?;
+    array.call_method1("reshape", (n, 3))
+}
+
 /// Vectors of an array, of which there have to be `n`; `what` is what they are called in messages.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! A simulation, as the package `jostle` uses it.
 
-use crate::arrays::{array, rows, vectors};
+use crate::arrays::{array, filled_rows, rows, vectors};
 use crate::error::{NO_FILE, OrRaise, exception};
 use crate::exclusive::{Exclusive, Guard};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
@@ -8,10 +8,10 @@ use crate::listener::{Listener, Raised, Rows, Stop};
 use crate::observer::{Due, PythonObserver};
 use crate::text;
 use jostle_core::quantity::unit_name;
-use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, UnitSystem, Vec3};
+use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, UnitSystem};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{DeviceInput, Strictness};
-use jostle_engine::{Existing, Extent, Outcome, Overrides, Simulation};
+use jostle_engine::{AtomVector, Existing, Extent, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use jostle_io::input::NamedChoice;
 use pyo3::exceptions::PyValueError;
@@ -70,16 +70,11 @@ impl Core {
         self.run.get(py)
     }
 
-    /// Vectors by id.
-    fn vectors<'py>(
-        &self,
-        py: Python<'py>,
-        of: fn(&mut Simulation) -> jostle_core::Result<Vec<Vec3>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    /// A vector of each atom, by id.
+    fn vectors<'py>(&self, py: Python<'py>, vector: AtomVector) -> PyResult<Bound<'py, PyAny>> {
         let mut run = self.get(py)?;
-        let run = &mut *run;
-        let vectors = self.or_raise(py, py.detach(|| of(&mut run.simulation)))?;
-        rows(py, &vectors)
+        let simulation = &mut run.simulation;
+        filled_rows(py, simulation.n_atoms(), |take| simulation.for_each_atom(vector, take).or_raise(py))
     }
 
     /// The value, or the exception that a force has raised, or that for the error.
@@ -299,22 +294,26 @@ impl Core {
 
     /// Positions in the box.
     fn positions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.vectors(py, Simulation::positions)
+        self.vectors(py, AtomVector::Position)
     }
 
     /// Positions along unwrapped paths.
     fn unwrapped_positions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.vectors(py, Simulation::unwrapped_positions)
+        self.vectors(py, AtomVector::UnwrappedPosition)
     }
 
     /// Velocities.
     fn velocities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.vectors(py, Simulation::velocities)
+        self.vectors(py, AtomVector::Velocity)
     }
 
     /// Forces.
     fn forces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.vectors(py, Simulation::present_forces)
+        let mut run = self.get(py)?;
+        let simulation = &mut run.simulation;
+        self.or_raise(py, py.detach(|| simulation.evaluate_forces()))?;
+        drop(run);
+        self.vectors(py, AtomVector::Force)
     }
 
     /// Moves the atoms.

@@ -12,6 +12,21 @@ use jostle_core::{
 /// Largest number of boxes that a position may be outside of the box.
 const MOST_BOXES: f64 = 1e6;
 
+/// A vector that each atom has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtomVector {
+    /// Position in the box.
+    Position,
+    /// Position along the unwrapped path.
+    UnwrappedPosition,
+    /// Velocity.
+    Velocity,
+    /// Angular velocity of a grain; zero without grains.
+    AngularVelocity,
+    /// Force of the last evaluation.
+    Force,
+}
+
 /// Quantities of the present configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluated {
@@ -28,8 +43,7 @@ impl Simulation {
     /// # Errors
     /// If the device failed.
     pub fn positions(&mut self) -> Result<Vec<Vec3>> {
-        let simbox = *self.backend.simbox();
-        self.by_id(|state, index| wrapped_position(&simbox, state, index))
+        self.by_id(AtomVector::Position)
     }
 
     /// Unwrapped positions, of atoms that have never been wrapped into the box, by id.
@@ -37,8 +51,7 @@ impl Simulation {
     /// # Errors
     /// If the device failed.
     pub fn unwrapped_positions(&mut self) -> Result<Vec<Vec3>> {
-        let simbox = *self.backend.simbox();
-        self.by_id(|state, index| unwrapped_position(&simbox, state, index))
+        self.by_id(AtomVector::UnwrappedPosition)
     }
 
     /// Velocities, by id.
@@ -46,7 +59,7 @@ impl Simulation {
     /// # Errors
     /// If the device failed.
     pub fn velocities(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, index| state.velocity[index])
+        self.by_id(AtomVector::Velocity)
     }
 
     /// Angular velocities of grains, by id; all zero without grains.
@@ -54,7 +67,7 @@ impl Simulation {
     /// # Errors
     /// If the device failed.
     pub fn angular_velocities(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, index| state.angular_velocity.get(index).copied().unwrap_or_default())
+        self.by_id(AtomVector::AngularVelocity)
     }
 
     /// Forces of the last evaluation, by id; all zero before the first step.
@@ -62,23 +75,51 @@ impl Simulation {
     /// # Errors
     /// If the device failed.
     pub fn forces(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, index| state.force[index])
+        self.by_id(AtomVector::Force)
     }
 
-    fn by_id(&mut self, value: impl Fn(&State, usize) -> Vec3) -> Result<Vec<Vec3>> {
+    fn by_id(&mut self, vector: AtomVector) -> Result<Vec<Vec3>> {
+        let mut vectors = vec![[0.0; 3]; self.backend.n_atoms()];
+        self.for_each_atom(vector, |id, vector| vectors[id] = vector)?;
+        Ok(vectors)
+    }
+
+    /// Gives a vector of each atom, with its id, to a function, in the order in which the device stores atoms:
+    /// the way without a copy to arrays of other programs.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn for_each_atom(&mut self, vector: AtomVector, mut take: impl FnMut(usize, Vec3)) -> Result<()> {
+        let simbox = *self.backend.simbox();
         let state = self.backend.state()?;
-        Ok(state.index_by_id().into_iter().map(|index| value(state, index)).collect())
+        let mut all = |value: &dyn Fn(usize) -> Vec3| {
+            state.id.iter().enumerate().for_each(|(index, id)| take(*id as usize, value(index)));
+        };
+        match vector {
+            AtomVector::Position => {
+                state.id.iter().enumerate().for_each(|(index, id)| {
+                    take(*id as usize, wrapped_position(&simbox, state, index));
+                });
+            }
+            AtomVector::UnwrappedPosition => all(&|index| unwrapped_position(&simbox, state, index)),
+            AtomVector::Velocity => all(&|index| state.velocity[index]),
+            AtomVector::AngularVelocity => {
+                all(&|index| state.angular_velocity.get(index).copied().unwrap_or_default());
+            }
+            AtomVector::Force => all(&|index| state.force[index]),
+        }
+        Ok(())
     }
 
-    /// Forces at the present positions, by id, evaluated where they are not known.
+    /// Evaluates the forces at the present positions, where they are not known.
     ///
     /// # Errors
     /// If a force is not finite, or the device failed.
-    pub fn present_forces(&mut self) -> Result<Vec<Vec3>> {
+    pub fn evaluate_forces(&mut self) -> Result<()> {
         if self.readiness == Readiness::Stale || self.has_impulses() {
             self.evaluate()?;
         }
-        self.forces()
+        Ok(())
     }
 
     /// Energies, temperature, pressure and virial of the present configuration, evaluated where they are not

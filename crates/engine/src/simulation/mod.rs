@@ -19,7 +19,7 @@ mod trajectory;
 
 pub use advance::Extent;
 pub use builder::SimulationBuilder;
-pub use configuration::Evaluated;
+pub use configuration::{AtomVector, Evaluated};
 pub(crate) use custom_forces::SavedForce;
 pub use run::Outcome;
 
