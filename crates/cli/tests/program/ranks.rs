@@ -112,10 +112,12 @@ fn a_rank_that_is_killed_takes_the_run_down() {
         let output = child.wait_with_output().expect("an end");
         assert_ne!(output.status.code(), Some(0));
         wait_for("the end of the ranks", || processes(&desk).is_empty());
-        // The last checkpoint is whole: the run goes on from it, alone.
-        let mut alone = desk.command(&["resume", "long"]);
-        let alone = alone.stderr(Stdio::piped()).spawn().expect("jostle starts");
-        std::thread::sleep(Duration::from_millis(500));
+        // The last checkpoint is whole: the run goes on from it, alone, and writes another one.
+        let written =
+            || std::fs::metadata(desk.path("long/latest.checkpoint")).and_then(|facts| facts.modified()).ok();
+        let last = written();
+        let alone = desk.command(&["resume", "long"]).stderr(Stdio::piped()).spawn().expect("jostle starts");
+        wait_for("another checkpoint", || written() != last);
         Command::new("kill").args(["-TERM", &alone.id().to_string()]).status().expect("kill");
         let output = alone.wait_with_output().expect("an end");
         assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
