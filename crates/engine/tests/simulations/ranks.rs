@@ -187,7 +187,8 @@ fn runs_go_on_with_another_number_of_ranks() {
 fn errors_are_those_of_one_rank() {
     let error = |division: Division| {
         let text = ensembles().source.text.replace("timestep = 0.004", "timestep = 0.4");
-        let input = Input::parse(Path::new("hot.toml"), &text).unwrap();
+        let first = text.match_indices("[[stage]]").nth(1).map_or(text.len(), |(at, _)| at);
+        let input = Input::parse(Path::new("hot.toml"), &text[..first]).unwrap();
         Simulation::from_input(&input, &division.overrides(30)).unwrap().run().unwrap_err().to_string()
     };
     assert_eq!(error(Division { ranks: 1, threads: 3 }), error(Division { ranks: 3, threads: 1 }));
