@@ -24,14 +24,14 @@ pub enum Message {
 #[derive(Serialize, Deserialize)]
 pub enum Call {
     State,
-    SetState(State),
+    SetState(Box<State>),
     SetVelocities(Vec<Vec3>),
     Restore {
-        state: State,
+        state: Box<State>,
         list_positions: Vec<Vec3>,
         skin: f64,
     },
-    SetBox(SimBox, State),
+    SetBox(SimBox, Box<State>),
     Deform(SimBox),
     SetLongRangeWeight(f64),
     SetStiffness(Vec<f64>),
@@ -70,10 +70,10 @@ impl Call {
     pub fn make(self, device: &mut dyn Backend) -> Result<()> {
         match self {
             Call::State => device.state().map(drop),
-            Call::SetState(state) => device.set_state(state),
+            Call::SetState(state) => device.set_state(*state),
             Call::SetVelocities(velocities) => device.set_velocities(&velocities),
-            Call::Restore { state, list_positions, skin } => device.restore(state, list_positions, skin),
-            Call::SetBox(simbox, state) => device.set_box(simbox, state),
+            Call::Restore { state, list_positions, skin } => device.restore(*state, list_positions, skin),
+            Call::SetBox(simbox, state) => device.set_box(simbox, *state),
             Call::Deform(simbox) => device.deform(simbox),
             Call::SetLongRangeWeight(weight) => device.set_long_range_weight(weight),
             Call::SetStiffness(stiffness) => device.set_stiffness(&stiffness),

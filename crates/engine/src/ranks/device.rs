@@ -61,7 +61,7 @@ impl AtomStorage for RankedDevice {
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {
-        self.call(Call::SetState(state.clone()), |engine| engine.set_state(state))
+        self.call(Call::SetState(Box::new(state.clone())), |engine| engine.set_state(state))
     }
 
     fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
@@ -73,12 +73,13 @@ impl AtomStorage for RankedDevice {
     }
 
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
-        let call = Call::Restore { state: state.clone(), list_positions: list_positions.clone(), skin };
+        let call =
+            Call::Restore { state: Box::new(state.clone()), list_positions: list_positions.clone(), skin };
         self.call(call, |engine| engine.restore(state, list_positions, skin))
     }
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
-        self.call(Call::SetBox(simbox, state.clone()), |engine| engine.set_box(simbox, state))
+        self.call(Call::SetBox(simbox, Box::new(state.clone())), |engine| engine.set_box(simbox, state))
     }
 
     fn deform(&mut self, simbox: SimBox) -> Result<()> {

@@ -17,10 +17,14 @@ fn example(name: &str, changes: &[(&str, &str)]) -> Input {
     Input::parse(&path, &text).unwrap()
 }
 
-/// Adds or changes a line of `[run]`.
-fn reproducible(mut input: Input) -> Input {
-    input.run.settings.reproducible = true;
-    input
+/// The input with `reproducible = true`, in its text, too, which checkpoints keep.
+fn reproducible(input: &Input) -> Input {
+    let text = &input.source.text;
+    let text = match text.contains("[run]\n") {
+        true => text.replace("[run]\n", "[run]\nreproducible = true\n"),
+        false => format!("{text}\n[run]\nreproducible = true\n"),
+    };
+    Input::parse(&input.source.path, &text).unwrap()
 }
 
 /// Ranks and threads of each.
@@ -154,7 +158,7 @@ fn reproducible_runs_are_the_same_with_any_number_of_ranks() {
             // Its restraints and groups are those of the test above; all else is in water.
             continue;
         }
-        let input = reproducible(input);
+        let input = reproducible(&input);
         let one = run(&input, 10, ONE);
         for (ranks, threads) in [(2, 1), (5, 2)] {
             let many = run(&input, 10, Division { ranks, threads });
@@ -166,18 +170,18 @@ fn reproducible_runs_are_the_same_with_any_number_of_ranks() {
 /// Checkpoints are those of one process and go on with any number of ranks.
 #[test]
 fn runs_go_on_with_another_number_of_ranks() {
-    let input = reproducible(example("kob-andersen", &[]));
-    let whole = run(&input, 40, ONE);
+    let input = reproducible(&ensembles());
+    let whole = run(&input, 30, ONE);
     let folder = tempfile::tempdir().unwrap();
     let folder: PathBuf = folder.path().join("parts");
     let mut simulation =
-        Simulation::from_input(&input, &Division { ranks: 4, threads: 1 }.overrides(40)).unwrap();
+        Simulation::from_input(&input, &Division { ranks: 4, threads: 1 }.overrides(30)).unwrap();
     simulation.write_to(&folder, Existing::Refuse).unwrap();
     let mut next = [1, 2, 3].into_iter().cycle();
     while simulation.run_with(&mut (), &stop_every(17)).unwrap() == Outcome::Interrupted {
         drop(simulation);
         let division = Division { ranks: next.next().unwrap(), threads: 1 };
-        simulation = Simulation::resume(&folder, &division.overrides(40)).unwrap();
+        simulation = Simulation::resume(&folder, &division.overrides(30)).unwrap();
     }
     assert!(whole == results(&mut simulation, &folder));
 }
