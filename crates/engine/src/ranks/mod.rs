@@ -1,6 +1,6 @@
 //! A device that is many: the CPUs of all ranks of a run.
 //!
-//! Rank 0 alone has a [`crate::Simulation`]: it reads, decides, logs and writes. Its device ([`RankedDevice`])
+//! Rank 0 alone has a [`crate::Simulation`]: it reads, decides, logs and writes. Its device (`RankedDevice`)
 //! sends every call that changes something to the others, which make the same call on an engine of their own
 //! ([`serve`]), so that no decision has to be taken together: clocks, signals, commands and files are rank 0's.
 //! Within a call, ranks divide forces among themselves (`jostle_cpu::open_on_ranks`).

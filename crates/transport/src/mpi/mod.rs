@@ -1,5 +1,5 @@
 //! Ranks as processes that `mpirun`, `mpiexec` or `srun` has started, over the MPI that it belongs to. The
-//! library is loaded at run time ([`library`]); three binary interfaces are known ([`Abi`]).
+//! library is loaded at run time (`library.rs`); three binary interfaces are known ([`Abi`]).
 //!
 //! Waiting is our own loop of tests, which yields the core: libraries spin, which is slow where there are more
 //! ranks than cores.
