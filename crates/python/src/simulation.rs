@@ -8,7 +8,7 @@ use crate::listener::{Listener, Raised, Rows, Stop};
 use crate::observer::{Due, PythonObserver};
 use crate::text;
 use jostle_core::quantity::unit_name;
-use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, UnitSystem};
+use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, SymTensor, UnitSystem, Vec3};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{DeviceInput, Strictness};
 use jostle_engine::{AtomVector, Existing, Extent, Outcome, Overrides, Simulation};
@@ -39,6 +39,15 @@ pub struct Core {
     due: Due,
     raised: RaisedByForces,
 }
+
+/// Origin, lengths, tilts and periodic axes of a box.
+type BoxShape = (Vec3, Vec3, Vec3, [bool; 3]);
+
+/// Name of an atom, its element, and name, number and chain of its residue.
+type AtomNames = (String, String, String, i32, String);
+
+/// Name, unit and value of a quantity.
+type NamedValue = (String, String, Option<f64>);
 
 /// Settings that take precedence over those of an input.
 fn overrides(
@@ -346,7 +355,7 @@ impl Core {
     }
 
     /// Origin, lengths, tilts and periodic axes of the box.
-    fn simbox(&self, py: Python) -> PyResult<([f64; 3], [f64; 3], [f64; 3], [bool; 3])> {
+    fn simbox(&self, py: Python) -> PyResult<BoxShape> {
         let run = self.get(py)?;
         let simbox = run.simulation.simbox();
         Ok((simbox.origin(), simbox.lengths(), simbox.tilts(), simbox.periodic()))
@@ -370,7 +379,7 @@ impl Core {
     }
 
     /// Names of the atoms, their elements and residues; empty where files have not given any.
-    fn names(&self, py: Python) -> PyResult<Vec<(String, String, String, i32, String)>> {
+    fn names(&self, py: Python) -> PyResult<Vec<AtomNames>> {
         let run = self.get(py)?;
         let names = run.simulation.names();
         let one = |atom: &AtomName| {
@@ -397,7 +406,7 @@ impl Core {
     }
 
     /// Thermodynamic quantities of the present configuration: names, units and values; the virial.
-    fn evaluate(&self, py: Python) -> PyResult<(Vec<(String, String, Option<f64>)>, [f64; 6])> {
+    fn evaluate(&self, py: Python) -> PyResult<(Vec<NamedValue>, SymTensor)> {
         let mut run = self.get(py)?;
         let quantities = run.simulation.quantities().to_vec();
         let simulation = &mut run.simulation;
