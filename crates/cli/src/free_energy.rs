@@ -1,6 +1,7 @@
 //! `jostle analyze free-energy`: free energies of states from tables in the layout of alchemlyb.
 
 use crate::arguments::AnalyzeOptions;
+use crate::reading::Tell;
 use jostle_analysis::averages::BlockAverage;
 use jostle_analysis::{Record, Results, Table};
 use jostle_core::{Error, Result};
@@ -32,11 +33,11 @@ enum Contents {
     Derivatives,
 }
 
-/// Free energies of all states relative to the first.
+/// Prints free energies of all states relative to the first.
 ///
 /// # Errors
 /// If a file is no such table, or the states have nothing in common.
-pub fn free_energy(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<Record> {
+pub fn free_energy(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     let paths: Vec<PathBuf> = std::iter::once(options.trajectory.clone())
         .chain(options.settings.iter().map(PathBuf::from))
         .collect();
@@ -139,7 +140,7 @@ fn thinned(rows: &[Vec<f64>], number: impl Fn(&Vec<f64>) -> f64) -> Vec<Vec<f64>
     chosen.into_iter().map(|k| rows[k].clone()).collect()
 }
 
-fn by_energies(samples: &Samples, tell: &mut dyn FnMut(&str)) -> Result<Results> {
+fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
     let n = samples.states.len();
     let other = |k: usize| if k + 1 < n { k + 1 } else { k.saturating_sub(1) };
     let chosen: Vec<Vec<Vec<f64>>> =

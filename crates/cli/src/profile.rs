@@ -1,6 +1,7 @@
 //! `jostle analyze pmf`: free energy along variables, from hills, adaptive forces, umbrella windows or steered runs.
 
 use crate::arguments::AnalyzeOptions;
+use crate::reading::Tell;
 use jostle_analysis::{Record, Results, Table};
 use jostle_core::quantity::{parse_quantity, unit_name};
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -30,11 +31,11 @@ struct Request {
     temperature: Option<String>,
 }
 
-/// The free energy along the variables of biased runs.
+/// Prints the free energy along the variables of biased runs.
 ///
 /// # Errors
 /// If there are no such runs or files, or they do not fit together.
-pub fn profile(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<Record> {
+pub fn profile(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     let request = request(options)?;
     let first = &request.paths[0];
     let (units, frames, results) = if first.is_file() {
@@ -80,16 +81,19 @@ fn grid_of_run(folder: &Path) -> Result<Option<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io("open the folder", folder, &e))?;
     let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     names.sort();
-    let kinds = ["hills", "grad"];
+    let kinds = ["hills", "kernels", "grad"];
     let is_grid = |path: &PathBuf| path.extension().is_some_and(|e| kinds.iter().any(|kind| e == *kind));
     Ok(names.into_iter().find(is_grid))
 }
 
 fn of_file(path: &Path) -> Result<(String, u64, Results)> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-    let results = match text.starts_with("#! FIELDS") {
-        true => hills(path, &text)?,
-        false => mean_forces(path, &text)?,
+    let results = if text.starts_with("#! FIELDS time") {
+        hills(path, &text)?
+    } else if text.starts_with("#! FIELDS") {
+        kernels(path, &text)?
+    } else {
+        mean_forces(path, &text)?
     };
     let rows = text.lines().filter(|line| !line.starts_with('#')).count();
     Ok((String::new(), rows as u64, results))
@@ -123,53 +127,83 @@ fn numbers(path: &Path, text: &str, columns: usize) -> Result<Vec<Vec<f64>>> {
 /// Cuts of the second half of a run, after each of which the hills so far give a profile.
 const CUTS: usize = 8;
 
-/// Minus the sum of hills: of hills of constant height the mean over the second half of the run, of well-tempered
-/// ones that of all. The error is the standard deviation of the profile over the second half.
-fn hills(path: &Path, text: &str) -> Result<Results> {
-    let fields: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().skip(2).collect();
-    let dimensions = fields.len().saturating_sub(3) / 2;
-    if !(1..=2).contains(&dimensions) || fields.len() != 2 * dimensions + 3 {
-        return Err(Error::file_line(path, 1, "these are not hills of one or two variables"));
-    }
-    let rows = numbers(path, text, fields.len())?;
-    let names = &fields[1..=dimensions];
-    let periodic: Vec<bool> =
-        names.iter().map(|name| text.contains(&format!("#! SET min_{name} -pi"))).collect();
-    let pi = std::f64::consts::PI;
-    let axes: Vec<Vec<f64>> = (0..dimensions)
-        .map(|d| {
+/// Gaussians of one or two variables with a grid over all of them.
+struct Gaussians {
+    names: Vec<String>,
+    periodic: Vec<bool>,
+    /// Centres, widths, heights and what else a file has, in the order of its columns.
+    rows: Vec<Vec<f64>>,
+    axes: Vec<Vec<f64>>,
+}
+
+impl Gaussians {
+    /// Reads a file whose rows have the centre, the widths and the height of a Gaussian after so many other columns,
+    /// and so many behind.
+    fn read(path: &Path, text: &str, [before, behind]: [usize; 2]) -> Result<Self> {
+        let fields: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().skip(2).collect();
+        let dimensions = fields.len().saturating_sub(before + behind + 1) / 2;
+        if !(1..=2).contains(&dimensions) || fields.len() != 2 * dimensions + before + behind + 1 {
+            return Err(Error::file_line(path, 1, "these are not Gaussians of one or two variables"));
+        }
+        let mut rows = numbers(path, text, fields.len())?;
+        rows.iter_mut().for_each(|row| row.rotate_left(before));
+        let names: Vec<String> =
+            fields[before..before + dimensions].iter().map(ToString::to_string).collect();
+        let is_periodic = |name: &String| text.contains(&format!("#! SET min_{name} -pi"));
+        let periodic: Vec<bool> = names.iter().map(is_periodic).collect();
+        let axis = |d: usize| -> Vec<f64> {
             let [low, high] = if periodic[d] {
-                [-pi, pi]
+                [-std::f64::consts::PI, std::f64::consts::PI]
             } else {
-                let of = |sign: f64| rows.iter().map(move |row| row[1 + d] + sign * row[1 + dimensions + d]);
-                [of(-1.0).fold(f64::INFINITY, f64::min), of(1.0).fold(f64::NEG_INFINITY, f64::max)]
+                let ends = |sign: f64| rows.iter().map(move |row| row[d] + sign * row[dimensions + d]);
+                [ends(-1.0).fold(f64::INFINITY, f64::min), ends(1.0).fold(f64::NEG_INFINITY, f64::max)]
             };
             let n = if dimensions == 1 { 200 } else { 60 };
             (0..n).map(|k| low + (high - low) * (k as f64 + 0.5) / n as f64).collect()
-        })
-        .collect();
-    let tempered = rows.iter().any(|row| row[2 + 2 * dimensions] > 1.0);
-    let points: usize = axes.iter().map(Vec::len).product();
-    let place = |point: usize, d: usize| {
-        if d == 0 { axes[0][point % axes[0].len()] } else { axes[1][point / axes[0].len()] }
-    };
+        };
+        let axes = (0..dimensions).map(axis).collect();
+        Ok(Gaussians { names, periodic, rows, axes })
+    }
+
+    fn points(&self) -> usize {
+        self.axes.iter().map(Vec::len).product()
+    }
+
+    fn place(&self, point: usize, d: usize) -> f64 {
+        let first = self.axes[0].len();
+        if d == 0 { self.axes[0][point % first] } else { self.axes[1][point / first] }
+    }
+
+    /// Value of the Gaussian of a row at a point of the grid, and its squared distance in widths.
+    fn value(&self, row: &[f64], point: usize) -> (f64, f64) {
+        let (n, pi) = (self.names.len(), std::f64::consts::PI);
+        let square = |d: usize| {
+            let period = self.periodic[d].then_some(2.0 * pi);
+            (difference(period, self.place(point, d), row[d]) / row[n + d]).powi(2)
+        };
+        let square: f64 = (0..n).map(square).sum();
+        (row[2 * n] * (-0.5 * square).exp(), square)
+    }
+
+    /// Columns with the places of the points.
+    fn columns(&self) -> Vec<(String, Vec<f64>)> {
+        let places = |d: usize| (0..self.points()).map(|point| self.place(point, d)).collect();
+        (0..self.names.len()).map(|d| (self.names[d].clone(), places(d))).collect()
+    }
+}
+
+/// Minus the sum of hills: of hills of constant height the mean over the second half of the run, of well-tempered
+/// ones that of all. The error is the standard deviation of the profile over the second half.
+fn hills(path: &Path, text: &str) -> Result<Results> {
+    let hills = Gaussians::read(path, text, [1, 1])?;
+    let (points, count) = (hills.points(), hills.rows.len());
+    let tempered = hills.rows.iter().any(|row| row[2 * hills.names.len() + 1] > 1.0);
     let mut sum = vec![0.0; points];
     let mut profiles: Vec<Vec<f64>> = Vec::new();
-    for (number, row) in rows.iter().enumerate() {
-        for (point, sum) in sum.iter_mut().enumerate() {
-            let exponent: f64 = (0..dimensions)
-                .map(|d| {
-                    let mut off = place(point, d) - row[1 + d];
-                    if periodic[d] {
-                        off -= 2.0 * pi * (off / (2.0 * pi)).round();
-                    }
-                    (off / row[1 + dimensions + d]).powi(2)
-                })
-                .sum();
-            *sum -= row[1 + 2 * dimensions] * (-0.5 * exponent).exp();
-        }
-        let done = (number + 1) * 2 * CUTS / rows.len();
-        if done >= CUTS && done > number * 2 * CUTS / rows.len() {
+    for (number, row) in hills.rows.iter().enumerate() {
+        sum.iter_mut().enumerate().for_each(|(point, sum)| *sum -= hills.value(row, point).0);
+        let done = (number + 1) * 2 * CUTS / count;
+        if done >= CUTS && done > number * 2 * CUTS / count {
             let mean = sum.iter().sum::<f64>() / points as f64;
             profiles.push(sum.iter().map(|x| x - mean).collect());
         }
@@ -179,9 +213,31 @@ fn hills(path: &Path, text: &str) -> Result<Results> {
     let spread = |p: usize| (profiles.iter().map(|f| (f[p] - mean[p]).powi(2)).sum::<f64>() / n).sqrt();
     let errors: Vec<f64> = (0..points).map(spread).collect();
     let values = if tempered { profiles.last().cloned().unwrap_or(mean) } else { mean };
-    let columns: Vec<(String, Vec<f64>)> =
-        (0..dimensions).map(|d| (names[d].to_string(), (0..points).map(|p| place(p, d)).collect())).collect();
-    Ok(table(columns, "", values, Some(errors)))
+    Ok(table(hills.columns(), "", values, Some(errors)))
+}
+
+/// -k_B T ln of a density of kernels, where there are any.
+fn kernels(path: &Path, text: &str) -> Result<Results> {
+    let kernels = Gaussians::read(path, text, [0, 0])?;
+    let setting = |name: &str| -> Result<f64> {
+        let found = text.lines().find_map(|line| line.strip_prefix(&format!("#! SET {name} ")));
+        found
+            .and_then(|x| x.parse().ok())
+            .ok_or_else(|| Error::file(path, format!("this file has no {name}")))
+    };
+    let (thermal_energy, end) = (setting("thermal_energy")?, setting("square_cutoff")?);
+    let density = |point: usize| -> f64 {
+        let one = |row: &Vec<f64>| {
+            let (value, square) = kernels.value(row, point);
+            if square < end { value } else { 0.0 }
+        };
+        kernels.rows.iter().map(one).sum()
+    };
+    let value = |point: usize| match density(point) {
+        density if density > 0.0 => -thermal_energy * density.ln(),
+        _ => f64::NAN,
+    };
+    Ok(table(kernels.columns(), "", (0..kernels.points()).map(value).collect(), None))
 }
 
 /// A table of a profile, whose smallest value is zero.
@@ -320,11 +376,7 @@ impl BiasedRun {
     }
 }
 
-fn of_runs(
-    options: &AnalyzeOptions,
-    request: &Request,
-    tell: &mut dyn FnMut(&str),
-) -> Result<(String, u64, Results)> {
+fn of_runs(options: &AnalyzeOptions, request: &Request, tell: Tell) -> Result<(String, u64, Results)> {
     let runs = request.paths.iter().map(|path| BiasedRun::read(path)).collect::<Result<Vec<_>>>()?;
     let (name, units) = (runs[0].variable().0.to_string(), runs[0].input.units);
     if let Some(other) = runs.iter().find(|run| run.variable().0 != name || run.input.units != units) {
@@ -336,7 +388,7 @@ fn of_runs(
     if runs.iter().any(BiasedRun::moves) {
         return steered(&runs, request, units);
     }
-    windows(options, &runs, request, units, tell)
+    windows(options, &runs, (request, units), tell)
 }
 
 /// Free energy from the work of steered runs.
@@ -378,9 +430,8 @@ fn steered(runs: &[BiasedRun], request: &Request, units: UnitSystem) -> Result<(
 fn windows(
     options: &AnalyzeOptions,
     runs: &[BiasedRun],
-    request: &Request,
-    units: UnitSystem,
-    tell: &mut dyn FnMut(&str),
+    (request, units): (&Request, UnitSystem),
+    tell: Tell,
 ) -> Result<(String, u64, Results)> {
     let (name, period) = runs[0].variable();
     let thermal_energy = runs[0].thermal_energy(request.temperature.as_deref())?;

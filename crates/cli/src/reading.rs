@@ -7,6 +7,9 @@ use jostle_io::{Open, Snapshot, TrajectoryReader};
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
+/// Listener to messages of an analysis.
+pub type Tell<'a> = &'a mut dyn FnMut(&str);
+
 /// The trajectory at a path: the file itself; of the folder of a run, that of a stage, else the last one.
 ///
 /// # Errors

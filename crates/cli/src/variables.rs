@@ -3,7 +3,7 @@
 use crate::arguments::{AnalyzeOptions, ReadingOptions};
 use crate::numbers::grouped;
 use crate::output;
-use crate::reading::{FrameSelection, trajectory_at};
+use crate::reading::{FrameSelection, Tell, trajectory_at};
 use crate::trajectory_context::TrajectoryContext;
 use jostle_analysis::averages::BlockAverage;
 use jostle_analysis::{Paths, Record, Results, Table};
@@ -23,7 +23,7 @@ const COLVAR: &str = "COLVAR";
 ///
 /// # Errors
 /// If there is no input with variables, or a variable is not defined in a frame.
-pub fn along_trajectory(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<Record> {
+pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     refuse_settings(options)?;
     let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
     let options = &AnalyzeOptions { trajectory, ..options.clone() };

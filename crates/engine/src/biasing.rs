@@ -8,7 +8,7 @@ use jostle_io::Input;
 use jostle_io::input::model::{Action, BiasAction, BiasInput, Located, StageInput, WallSide};
 use jostle_io::{Open, TrajectoryReader};
 use jostle_sampling::bias::{
-    Abf, Bias, BiasVariable, FormulaBias, Harmonic, Linear, Metadynamics, Side, Wall,
+    Abf, Bias, BiasVariable, FormulaBias, Harmonic, Linear, Metadynamics, Opes, Side, Wall,
 };
 use jostle_sampling::group::Surroundings;
 use jostle_sampling::{Biases, NamedBias, StageCourse, Variables};
@@ -111,6 +111,7 @@ fn named_bias(input: &Input, bias: &Located<BiasInput>, variables: &Variables) -
     let made: Box<dyn Bias> = match action {
         BiasAction::Formula(formula) => Box::new(FormulaBias::new(of, formula.clone())),
         BiasAction::Metadynamics(settings) => Box::new(Metadynamics::new(of, settings.clone()).map_err(at)?),
+        BiasAction::Opes(settings) => Box::new(Opes::new(of, settings.clone()).map_err(at)?),
         BiasAction::Abf(settings) => Box::new(Abf::new(of, settings.clone()).map_err(at)?),
         BiasAction::Harmonic { center, stiffness } => {
             Box::new(Harmonic::new(of.swap_remove(0), *center, *stiffness))

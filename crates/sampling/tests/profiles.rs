@@ -4,7 +4,8 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, Species, System, UnitSystem, Vec3};
 use jostle_sampling::bias::{
-    Abf, AbfSettings, Bias, FormulaBias, Harmonic, Linear, Metadynamics, MetadynamicsSettings, Side, Wall,
+    Abf, AbfSettings, Bias, FormulaBias, Harmonic, Linear, Metadynamics, MetadynamicsSettings, Opes,
+    OpesSettings, Side, Wall,
 };
 use jostle_sampling::definition::{Arguments, Value};
 use jostle_sampling::free_energy::{Mbar, crooks, gradient_profile, independent, inefficiency, jarzynski};
@@ -223,6 +224,44 @@ fn hills_fill_the_wells() {
     }
 }
 
+fn opes(v: &Variables, number: usize, barrier: f64) -> Box<dyn Bias> {
+    let settings = OpesSettings { barrier, thermal_energy: 1.0, width: vec![0.25], every: 100 };
+    Box::new(Opes::new(vec![Biases::variable_of_bias(v, number)], settings).unwrap())
+}
+
+#[test]
+fn kernels_give_the_profile() {
+    let make = |v: &Variables| -> Vec<(&'static str, Box<dyn Bias>)> {
+        vec![("wells", formula(v, WELLS)), ("opes", opes(v, 0, 9.0))]
+    };
+    let steps = 400_000;
+    let mut particle = Particle::new(&make, steps, 2, 1.0);
+    let mut crossings = 0;
+    let mut side = 1.0f64;
+    for _ in 0..steps {
+        particle.step();
+        if particle.r[0] * side < -0.8 {
+            side = -side;
+            crossings += 1;
+        }
+    }
+    assert!(crossings > 20, "{crossings}");
+    let text = &particle.biases.files()[0].1;
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().map(|x| x.parse().unwrap()).collect())
+        .collect();
+    assert!(rows.len() < 60, "kernels are merged: {}", rows.len());
+    let places: Vec<f64> = (0..25).map(|k| -1.2 + 0.1 * f64::from(k)).collect();
+    let density =
+        |x: &f64| -> f64 { rows.iter().map(|r| r[2] * (-0.5 * ((x - r[0]) / r[1]).powi(2)).exp()).sum() };
+    let found: Vec<f64> = places.iter().map(|x| -density(x).ln()).collect();
+    // Kernels widen the wells.
+    let off = deviation(&places, &found, wells);
+    assert!(off < 1.5, "{off} {found:?}");
+}
+
 fn abf(v: &Variables, numbers: &[usize], spacing: f64) -> Box<dyn Bias> {
     let n = numbers.len();
     let settings = AbfSettings {
@@ -321,7 +360,7 @@ fn work_gives_the_free_energy() {
 /// Without friction the energy less the work of the bias stays, whatever the bias does.
 #[test]
 fn work_is_what_changes_put_in() {
-    let cases: [(&str, Make); 4] = [
+    let cases: [(&str, Make); 5] = [
         ("moving", &|v| {
             let x = Biases::variable_of_bias(v, 0);
             vec![
@@ -333,6 +372,7 @@ fn work_is_what_changes_put_in() {
         ("tempered", &|v| {
             vec![("well", formula(v, "x^2 + 2 y^2")), ("meta", metadynamics(v, Some([8.0, 1.0]), 0.2))]
         }),
+        ("kernels", &|v| vec![("well", formula(v, "x^2 + 2 y^2")), ("opes", opes(v, 0, 8.0))]),
         ("adaptive", &|v| vec![("well", formula(v, "x^2 + 2 y^2")), ("abf", abf(v, &[0], 0.3))]),
     ];
     for (name, make) in cases {
@@ -366,6 +406,7 @@ fn states_are_restored_to_the_bit() {
             ("wall", Box::new(Wall::new(of(0), 1.2, 20.0, Side::Below))),
             ("meta", metadynamics(v, Some([5.0, 1.0]), 0.1)),
             ("abf", abf(v, &[1], 0.2)),
+            ("opes", opes(v, 1, 5.0)),
         ]
     };
     // Among others the steps before, at and after a hill.

@@ -204,6 +204,14 @@ temperature = 1.1
 lower = -1
 upper = 4.2
 [[bias]]
+name = "kernels"
+kind = "opes"
+variables = ["phi"]
+barrier = 8
+temperature = 1.1
+width = 0.3
+every = 5
+[[bias]]
 name = "adaptive"
 kind = "abf"
 variables = ["both"]
@@ -232,7 +240,19 @@ fn both_devices_have_the_same_rows() {
         simulation.run().unwrap();
     }
     let [a, b] = ["cpu", "gpu"].map(|name| folder.path().join(name));
-    let names = ["d", "bend", "phi", "near", "off", "moment", "both", "bias", "bias_meta", "bias_adaptive"];
+    let names = [
+        "d",
+        "bend",
+        "phi",
+        "near",
+        "off",
+        "moment",
+        "both",
+        "bias",
+        "bias_meta",
+        "bias_kernels",
+        "bias_adaptive",
+    ];
     for name in names.iter().chain(&["pressure", "conserved", "pull_work", "meta_work"]) {
         let (expected, found) = (column(&a, name), column(&b, name));
         assert_eq!(found.len(), 11);
@@ -253,7 +273,7 @@ fn resumed_runs_have_the_same_bits() {
     run_in_parts(&input, &a, u64::MAX);
     run_in_parts(&input, &b, 7);
     assert_eq!(thermo_csv(&a), thermo_csv(&b));
-    for name in ["meta.hills", "adaptive.count", "adaptive.grad"] {
+    for name in ["meta.hills", "kernels.kernels", "adaptive.count", "adaptive.grad"] {
         let [one, other] = [&a, &b].map(|folder| fs::read_to_string(folder.join(name)).unwrap());
         assert_eq!(one, other, "{name}");
         assert!(one.lines().count() > 10, "{one}");

@@ -8,7 +8,7 @@ use super::model::{
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, System, UnitSystem};
-use jostle_sampling::bias::{AbfSettings, MetadynamicsSettings};
+use jostle_sampling::bias::{AbfSettings, MetadynamicsSettings, OpesSettings};
 use jostle_sampling::definition::{Arguments, Selections, Value, Values};
 use jostle_sampling::group::Weights;
 use jostle_sampling::variable::find;
@@ -214,6 +214,17 @@ fn action(
             let numbers = one_or_two(source, fields, variables)?;
             let settings = metadynamics(source, units, fields, numbers.len())?;
             Ok((numbers, BiasAction::Metadynamics(settings)))
+        }
+        "opes" => {
+            let numbers = one_or_two(source, fields, variables)?;
+            let width: [f64; 2] = fields.need("width")?;
+            let settings = OpesSettings {
+                barrier: fields.need("barrier")?,
+                thermal_energy: units.boltzmann() * fields.need::<f64>("temperature")?,
+                width: width[..numbers.len()].to_vec(),
+                every: fields.need("every")?,
+            };
+            Ok((numbers, BiasAction::Opes(settings)))
         }
         _ => {
             let numbers = one_or_two(source, fields, variables)?;

@@ -6,6 +6,7 @@ mod formula;
 mod harmonic;
 mod linear;
 mod metadynamics;
+mod opes;
 mod wall;
 
 pub use abf::{Abf, AbfSettings};
@@ -13,6 +14,7 @@ pub use formula::FormulaBias;
 pub use harmonic::Harmonic;
 pub use linear::Linear;
 pub use metadynamics::{Metadynamics, MetadynamicsSettings};
+pub use opes::{Opes, OpesSettings};
 pub use wall::{Side, Wall};
 
 use jostle_core::{Error, Result};

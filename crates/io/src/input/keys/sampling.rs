@@ -218,6 +218,32 @@ pub(super) static BIASES: &[Variant] = &[
         },
     },
     Variant {
+        name: "opes",
+        about: "on-the-fly probability enhanced sampling: the bias follows from an estimate of the density by kernels (Invernizzi and Parrinello 2020)",
+        section: Section {
+            keys: &[
+                NAME_OF_BIAS,
+                ONE_OR_TWO,
+                Key::new(
+                    "barrier",
+                    Kind::Quantity(ENERGY, Positive),
+                    Required,
+                    "highest barrier to be crossed, which the bias does not exceed by much",
+                ),
+                TARGET,
+                Key::new(
+                    "width",
+                    Kind::Ramp(NUMBER, Positive),
+                    Required,
+                    "width of the first kernels: the fluctuation of a variable in a basin, or one for each of two",
+                ),
+                Key::new("every", Kind::Count(1), Required, "steps between kernels"),
+                STAGES,
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
         name: "abf",
         about: "adaptive biasing force, on a particle that is bound to the variables (extended-system ABF with the CZAR estimator, Lesage 2017)",
         section: Section {

@@ -2,7 +2,7 @@
 
 use super::*;
 use jostle_sampling::VariableFormula;
-use jostle_sampling::bias::{AbfSettings, MetadynamicsSettings};
+use jostle_sampling::bias::{AbfSettings, MetadynamicsSettings, OpesSettings};
 use jostle_sampling::definition::Value;
 use jostle_sampling::variable::VariableKind;
 
@@ -86,6 +86,8 @@ pub enum BiasAction {
     Formula(VariableFormula),
     /// `kind = "metadynamics"`
     Metadynamics(MetadynamicsSettings),
+    /// `kind = "opes"`
+    Opes(OpesSettings),
     /// `kind = "abf"`
     Abf(AbfSettings),
 }
