@@ -33,7 +33,7 @@ enum Contents {
     Derivatives,
 }
 
-/// Prints free energies of all states relative to the first.
+/// Free energies of all states relative to the first.
 ///
 /// # Errors
 /// If a file is no such table, or the states have nothing in common.

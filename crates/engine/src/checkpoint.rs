@@ -4,9 +4,9 @@
 //! postcard header and the raw arrays. A damaged file is recognised by its checksum, never read.
 
 use crate::clock::Clock;
+use crate::force_context::SavedForce;
 use crate::measure::SavedMeasure;
 use crate::report::StageReport;
-use crate::simulation::SavedForce;
 use crate::stage::StageRun;
 use jostle_core::{
     Driven, Error, Group, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,

@@ -5,8 +5,8 @@
 //! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps.
 
 use crate::degrees_of_freedom::Momentum;
+pub use crate::force_context::{AtomChoice, Configuration, EnergyColumn, ForceSums, StageEntry, StageSpan};
 use crate::positions::unwrapped_position;
-pub use crate::stage_span::{StageEntry, StageSpan};
 use crate::thermo::Quantity;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
@@ -133,56 +133,6 @@ pub trait CustomForce: Send {
     fn restore(&mut self, _saved: &[u8]) -> Result<()> {
         Ok(())
     }
-}
-
-/// Presence of the energy of a custom force in the potential energy and in `thermo.csv`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EnergyColumn {
-    /// The force has an energy.
-    Present,
-    /// The force has no potential; its energy is zero.
-    Absent,
-}
-
-/// Choice of atoms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AtomChoice<'a> {
-    /// All atoms, in the order of their ids.
-    All,
-    /// Atoms with these ids.
-    Ids(&'a [u32]),
-}
-
-impl AtomChoice<'_> {
-    fn count(&self, n_atoms: usize) -> usize {
-        match self {
-            AtomChoice::All => n_atoms,
-            AtomChoice::Ids(ids) => ids.len(),
-        }
-    }
-}
-
-/// Configuration of the atoms of a custom force.
-#[derive(Debug, Clone, Copy)]
-pub struct Configuration<'a> {
-    /// The box.
-    pub simbox: &'a SimBox,
-    /// Unwrapped positions, of atoms that have never been wrapped into the box, in the order of
-    /// [`CustomForce::atoms`].
-    pub positions: &'a [Vec3],
-    /// Number of the step to whose end the positions belong, counted over all stages.
-    pub step: u64,
-    /// Simulated time at its end.
-    pub time: f64,
-}
-
-/// Energy and virial of a custom force.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct ForceSums {
-    /// The energy.
-    pub energy: f64,
-    /// Virial, as [`Energies::virial`].
-    pub virial: SymTensor,
 }
 
 /// A custom force with the configuration of its last evaluation.

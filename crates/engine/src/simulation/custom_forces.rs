@@ -3,16 +3,9 @@
 use super::Simulation;
 use crate::custom_force::{CustomForce, EnergyColumn};
 use crate::degrees_of_freedom::Momentum;
+use crate::force_context::SavedForce;
 use crate::plausibility::ExternalWork;
 use jostle_core::{Error, Result};
-use serde::{Deserialize, Serialize};
-
-/// State of a custom force in a checkpoint.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SavedForce {
-    pub name: String,
-    pub state: Vec<u8>,
-}
 
 impl Simulation {
     /// Adds a force that the host computes, see [`CustomForce`]; its energy and its columns become columns of

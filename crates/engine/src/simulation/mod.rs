@@ -20,12 +20,12 @@ mod trajectory;
 pub use advance::Extent;
 pub use builder::SimulationBuilder;
 pub use configuration::{AtomVector, Evaluated};
-pub(crate) use custom_forces::SavedForce;
 pub use run::Outcome;
 
 use crate::checkpoint::InputText;
 use crate::clock::Clock;
 use crate::custom_force::DeviceWithForces;
+use crate::force_context::SavedForce;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::report::{StageReport, Warning};
