@@ -44,7 +44,7 @@ def main():
     universe.add_TopologyAttr("charges", [0.4 if k % 2 == 0 else -0.7 for k in range(n)])
     universe.add_TopologyAttr("bonds", [(k, k + 1) for k in range(n - 1) if (k + 1) % CHAIN])
     universe.dimensions = BOX
-    universe.atoms.positions = np.mod(whole, BOX[:3])
+    universe.atoms.positions = whole
     # Positions of a frame are single precision; the functions of the library take double.
     chain = universe.atoms[:CHAIN]
     masses, charges = chain.masses, chain.charges
@@ -59,9 +59,9 @@ def main():
     print("distance", float(calc_bonds(a, b, box=box)[0]))
     print("angle", float(calc_angles(a, b, c, box=box)[0]))
     print("dihedral", float(calc_dihedrals(a, b, c, d, box=box)[0]))
-    print("gyration", float(chain.radius_of_gyration(unwrap=True)))
+    print("gyration", float(chain.radius_of_gyration()))
     print("rmsd", float(rms.rmsd(whole[:CHAIN], reference, weights=masses, center=True, superposition=True)))
-    print("dipole", float(chain.dipole_moment(unwrap=True, center="mass")))
+    print("dipole", float(chain.dipole_moment(center="mass")))
     distances = distance_array(whole[:CHAIN], whole[CHAIN:], box=box)
     x = distances / 3.0
     print("coordination", float(np.sum((1 - x**6) / (1 - x**12))))

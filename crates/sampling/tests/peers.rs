@@ -51,9 +51,9 @@ fn values_are_those_of_mdanalysis() {
         ("distance", vec![], 5.585269682137078),
         ("angle", vec![], 1.747707694740326),
         ("dihedral", vec![], -2.6578899692042413),
-        ("gyration", vec![], 2.0076256146497165),
+        ("gyration", vec![], 0.8531769579419547),
         ("rmsd", vec![], 1.24209304628881),
-        ("dipole", vec![], 0.7439582470334583),
+        ("dipole", vec![], 0.7439579699455329),
         ("coordination", vec![number("reach", 3.0), number("n", 6.0), number("m", 12.0)], 6.1863749158436185),
         (
             "contacts",
