@@ -171,7 +171,7 @@ fn gradients_are_integrated() {
         let gradients: Vec<Vec<f64>> = (0..n * n_y as usize)
             .map(|bin| {
                 let [x, y] = at(bin);
-                let both = vec![-x.sin() + 0.5 * (x - y).cos(), -0.5 * (x - y).cos()];
+                let both = [-x.sin() + 0.5 * (x - y).cos(), -0.5 * (x - y).cos()];
                 both[..bins.len()].to_vec()
             })
             .collect();

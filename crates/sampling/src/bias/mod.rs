@@ -1,5 +1,5 @@
 //! Biases: energies that are functions of variables, and forces that adapt to where they have been. A kind is one
-//! file here and one line in [`crate::definition`].
+//! file; inputs name it among the keys of `[[bias]]`.
 
 mod abf;
 mod formula;
