@@ -13,7 +13,7 @@ use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
     Kinetic, MolecularVirial, Molecules, NoiseKey, Result, Sample, SavedVolume, SimBox, State, StepBatch,
-    SubSteps, SymTensor, Thermostat, Vec3, VolumeMove,
+    SubSteps, Thermostat, Vec3, VolumeMove,
 };
 use jostle_io::input::model::Action;
 

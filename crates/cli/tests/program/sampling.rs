@@ -98,7 +98,7 @@ fn umbrella_windows_become_a_profile() {
     let rows = table(&desk.succeed(&[&arguments[..], &["bins=30"]].concat()).stdout);
     assert!(rows.iter().all(|row| row[2] <= 1.0 || row[2].is_nan()), "errors: {rows:?}");
     let refused = desk.jostle(&["analyze", "pmf", "w0", "one.xyz"]);
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert_ne!(refused.code, Some(0), "{}", refused.stderr);
 }
 
 #[test]
