@@ -1,5 +1,6 @@
 //! A stage under way.
 
+mod ending;
 mod minimization;
 mod results;
 
@@ -16,6 +17,8 @@ use crate::step::{StepContext, evaluate_forces, step};
 use crate::thermo::AtomMotion;
 use crate::thermostat::{from_input, momentum};
 use crate::warnings::{Aging, Evidence};
+use ending::Ending;
+pub(crate) use ending::check_until;
 use jostle_core::quantity::unit_name;
 use jostle_core::thermostat::{Lowest, ThermostatKind};
 use jostle_core::{
@@ -49,6 +52,7 @@ pub(crate) struct StageRun {
     averages: Vec<BlockAverage>,
     conserved: Trend,
     evidence: Evidence,
+    ending: Ending,
 }
 
 /// Motion of the atoms.
@@ -133,8 +137,14 @@ impl StageRun {
             averages: Vec::new(),
             conserved: Trend::default(),
             evidence: Evidence::new(aging),
+            ending: Ending::default(),
         };
         Ok((run, note))
+    }
+
+    /// True if the condition of the stage has held.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ending.is_reached()
     }
 
     /// True if the stage is finished.
@@ -148,7 +158,7 @@ impl StageRun {
         projection: Option<&ConstraintProjection>,
     ) -> Result<bool> {
         Ok(match stage.action {
-            Action::Dynamics { steps, .. } => self.stage_step >= steps,
+            Action::Dynamics { steps, .. } => self.stage_step >= steps || self.ending.is_reached(),
             Action::Minimize { steps, force_tolerance, .. } => {
                 self.stage_step >= steps || largest_force(backend, projection)? <= force_tolerance
             }

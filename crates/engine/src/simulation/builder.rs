@@ -384,6 +384,7 @@ impl SimulationBuilder {
             handle: RunHandle::default(),
         };
         custom_forces.into_iter().try_for_each(|force| simulation.add_boxed_force(force))?;
+        simulation.check_conditions()?;
         Ok(simulation)
     }
 }

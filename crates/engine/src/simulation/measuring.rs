@@ -88,6 +88,13 @@ impl Simulation {
         // The start itself, perhaps a perfect lattice, belongs to no average.
         if run.stage_step > 0 {
             run.record(thermo, self.units);
+            let before = run.is_ended();
+            if run.watch_for_end(stage, &self.columns.quantities, thermo) && !before {
+                let until = stage.until.as_ref().map(|until| until.value.to_string()).unwrap_or_default();
+                let step = run.stage_step;
+                self.output
+                    .note(progress, &format!("stage '{}' ends after {step} steps: {until}", stage.name))?;
+            }
         }
         progress.measured(thermo);
         self.output.row(&stage.name, thermo)?;

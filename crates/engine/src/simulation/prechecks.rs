@@ -4,10 +4,27 @@ use super::Simulation;
 use crate::degrees_of_freedom::degrees_of_freedom;
 use crate::progress::Progress;
 use crate::report::Warning;
+use crate::stage::check_until;
 use jostle_core::{AtomStorage, Error, Result, SubSteps};
 use jostle_io::input::model::{Action, StageInput, Strictness};
 
 impl Simulation {
+    /// Refuses stages that end by a quantity that is no column of `thermo.csv`.
+    pub(super) fn check_conditions(&self) -> Result<()> {
+        for stage in &self.stages {
+            let Some(until) = &stage.until else { continue };
+            check_until(&until.value, &self.columns.quantities).map_err(|error| {
+                match &self.origin.source {
+                    Some(source) => {
+                        error.at_span(&source.path, &source.text.as_str().into(), until.span.clone())
+                    }
+                    None => error,
+                }
+            })?;
+        }
+        Ok(())
+    }
+
     /// Warns about implausible time steps and barostats of the stages to come.
     ///
     /// # Errors

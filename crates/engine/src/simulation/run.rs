@@ -176,6 +176,10 @@ impl Simulation {
     /// Ends a stage: writes results, report and checkpoint.
     fn end_stage(&mut self, stage: &StageInput, run: &StageRun, progress: &mut dyn Progress) -> Result<()> {
         let report = self.report(stage, run)?;
+        if let Some(until) = stage.until.as_ref().filter(|_| !run.is_ended()) {
+            let message = format!("stage '{}' made all its steps before: {}", stage.name, until.value);
+            self.output.note(progress, &message)?;
+        }
         run.end(&mut *self.backend)?;
         for note in self.write_measures()? {
             self.output.note(progress, &note)?;
@@ -328,7 +332,7 @@ impl Simulation {
             steps: n_steps(stage),
             long_range_every: stage.long_range_every,
             rows: stage.thermo_every,
-            row_data: if has_groups { RowData::Atoms } else { RowData::Sums },
+            row_data: if has_groups || stage.until.is_some() { RowData::Atoms } else { RowData::Sums },
             frames: stage.trajectory.map_or(0, |trajectory| trajectory.every),
             checkpoints: stage.checkpoint_every,
             deformation: stage.deformation.map_or(0, |deformation| deformation.every),

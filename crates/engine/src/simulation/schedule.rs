@@ -40,7 +40,7 @@ pub(super) enum RowData {
     /// Sums over all atoms, which a device samples by itself.
     #[default]
     Sums,
-    /// Positions and velocities of atoms, for the columns of groups.
+    /// The atoms themselves: for the columns of groups, and where a stage may end at a row.
     Atoms,
 }
 

@@ -22,6 +22,19 @@ impl StageRun {
         }
     }
 
+    /// Adds a measurement to what the end of the stage depends on; returns true where it has come.
+    pub(crate) fn watch_for_end(
+        &mut self,
+        stage: &StageInput,
+        quantities: &[Quantity],
+        thermo: &Thermo,
+    ) -> bool {
+        if let Some(until) = &stage.until {
+            self.ending.record(&until.value, quantities, thermo);
+        }
+        self.ending.is_reached()
+    }
+
     /// Adds a measurement to the averages.
     pub(crate) fn record(&mut self, thermo: &Thermo, units: UnitSystem) {
         if matches!(self.motion, Motion::Minimization(..)) {

@@ -32,6 +32,7 @@ mod stages;
 mod state_points;
 mod step_batches;
 mod thermostats;
+mod until;
 mod virtual_sites;
 mod warnings;
 mod water;

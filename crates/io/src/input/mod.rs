@@ -25,6 +25,7 @@ mod set;
 mod stage;
 mod system;
 mod table;
+mod until;
 
 pub use choice::NamedChoice;
 pub use describe::{schema_json, schema_text};

@@ -6,6 +6,7 @@ use super::group;
 use super::long_range::check_long_range;
 use super::model::*;
 use super::read::words::join;
+use super::until::{check_until, until};
 use jostle_core::Result;
 use jostle_core::quantity::nearest;
 use jostle_core::thermostat::{MOST_PARAMETERS, Quantity};
@@ -34,6 +35,7 @@ pub(super) fn stages(
         }
         let stage = stage(source, fields, restraints, name)?;
         check_long_range(source, fields, &stage, has_reciprocal_sum)?;
+        check_until(source, &stage)?;
         refuse_fixed_places(source, fields, restraints, &stage)?;
         stages.push(Located { value: stage, span: fields.span.clone() });
     }
@@ -89,6 +91,7 @@ fn stage(
         barostat: barostat(source, fields, &action)?,
         restraints: stage_restraints(source, fields, restraints, &action)?,
         action,
+        until: until(source, fields)?,
         final_temperature,
         long_range_every: fields.get::<u64>("long_range_every").map_or(1, |every| every.value),
         deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,

@@ -15,6 +15,13 @@ pub(super) static STAGE: Section = Section {
     keys: &[
         Key::new("name", Kind::Text, Absent("\"stage-1\", \"stage-2\", ..."), "its name, unique in the file"),
         Key::new("steps", Kind::Count(1), Absent(""), "how many time steps"),
+        Key::new(
+            "until",
+            Kind::Text,
+            Absent("all steps are made"),
+            "end the stage at a row of thermo.csv at which this holds, after these steps at the latest: \"density settled\", \"potential < -5000\", several joined by and",
+        )
+        .with(&["steps"]),
         Key::new("timestep", Kind::Quantity(TIME, Positive), Required, "how long each is").with(&["steps"]),
         Key::new("thermostat", Kind::OneOf(thermostats), Absent("constant energy"), "temperature control")
             .with(&["steps"]),

@@ -11,6 +11,9 @@ pub struct StageInput {
     pub name: String,
     /// Action of the stage.
     pub action: Action,
+    /// `until = "density settled"`: the stage ends at the row of thermo.csv at which all of this holds, after the
+    /// steps of its action at the latest.
+    pub until: Option<Located<Until>>,
     /// `thermo = { every = 100 }`: rows of thermo.csv. 0: none.
     pub thermo_every: u64,
     /// `barostat = { kind = "monte-carlo", pressure = "1 atm" }`: the box changes its volume.
@@ -34,6 +37,47 @@ pub struct StageInput {
     /// `checkpoint = { every = 10_000 }`; 0: only at the end of the stage. (One is also written
     /// about every ten minutes of wall time and when the run is interrupted.)
     pub checkpoint_every: u64,
+}
+
+/// Conditions, all of which must hold at a row of `thermo.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Until {
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+}
+
+/// Condition on a quantity of `thermo.csv`, in the unit that it has there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// Name of the column, without its unit.
+    pub quantity: String,
+    /// The test.
+    pub test: Test,
+}
+
+/// Test of a quantity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Test {
+    /// A value smaller than this one.
+    Below(f64),
+    /// A value greater than this one.
+    Above(f64),
+    /// An average that does not change any more, see [`jostle_analysis::series::is_settled`].
+    Settled,
+}
+
+impl std::fmt::Display for Until {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        for (k, Condition { quantity, test }) in self.conditions.iter().enumerate() {
+            let joint = if k > 0 { " and " } else { "" };
+            match test {
+                Test::Below(value) => write!(f, "{joint}{quantity} < {value}")?,
+                Test::Above(value) => write!(f, "{joint}{quantity} > {value}")?,
+                Test::Settled => write!(f, "{joint}{quantity} settled")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl StageInput {
@@ -61,6 +105,7 @@ impl StageInput {
         StageInput {
             name: name.into(),
             action,
+            until: None,
             thermo_every: 0,
             barostat: None,
             final_temperature: None,
