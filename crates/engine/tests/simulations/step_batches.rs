@@ -10,15 +10,18 @@ use jostle_core::{
     Kinetic, NoiseKey, Result, Sample, Settings, SimBox, State, StepBatch, SubSteps, System, Thermostat,
     UnitSystem, Vec3, VolumeMove,
 };
+use jostle_engine::custom_force::{AtomChoice, Configuration, EnergyColumn, ForceSums};
+use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{
-    Barostat, Coupling, StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
+    Action, Barostat, Coupling, StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::step::{StepContext, step};
-use jostle_engine::{Context, Existing, Observer, Outcome, Simulation};
+use jostle_engine::{Context, CustomForce, Existing, Observer, Outcome, Simulation};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
@@ -392,4 +395,83 @@ fn pressures_at_steps_of_their_own() {
 #[test]
 fn minimisation_is_step_by_step() {
     check(&[stage("heat", 10), StageInput::minimize("relax", 40, 1e-9, 0.002), stage("run", 10)]);
+}
+
+/// Shared state of a visitor: the interval of its observations, and whether it pulls.
+#[derive(Default)]
+struct Visit {
+    every: AtomicU64,
+    pulls: AtomicBool,
+}
+
+/// Observer that pulls from step 40 to step 60 and looks more seldom from then on.
+struct Visitor(Arc<Visit>, Sender<u64>);
+
+impl Observer for Visitor {
+    fn every(&self) -> u64 {
+        self.0.every.load(Ordering::Relaxed)
+    }
+    fn requested(&self) -> Evaluate {
+        Evaluate::Forces
+    }
+    fn observe(&mut self, context: &mut Context) -> Result<()> {
+        let step = context.step();
+        self.0.pulls.store((40..60).contains(&step), Ordering::Relaxed);
+        self.0.every.store(if step < 60 { 10 } else { 30 }, Ordering::Relaxed);
+        // The receiver lives as long as the simulation.
+        let _ = self.1.send(step);
+        Ok(())
+    }
+}
+
+/// Force without energy on an atom while the visitor pulls.
+struct VisitorForce(Arc<Visit>, &'static [u32]);
+
+impl CustomForce for VisitorForce {
+    fn name(&self) -> &str {
+        "visitor"
+    }
+    fn energy_column(&self) -> EnergyColumn {
+        EnergyColumn::Absent
+    }
+    fn atoms(&self) -> AtomChoice<'_> {
+        AtomChoice::Ids(self.1)
+    }
+    fn momentum(&self) -> Momentum {
+        Momentum::Conserved
+    }
+    fn prepare(&mut self, _action: &Action) -> Result<()> {
+        self.1 = if self.0.pulls.load(Ordering::Relaxed) { &[5] } else { &[] };
+        Ok(())
+    }
+    fn evaluate(&mut self, _now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+        forces[0] = [3.0, 0.0, 0.0];
+        Ok(ForceSums::default())
+    }
+}
+
+/// A force that acts for a while costs a device its batches for this while alone, and has no column; an observer may
+/// change its interval.
+#[test]
+fn steps_are_single_only_while_a_force_acts() {
+    let (seen, batches) = (channel(), Arc::new(Mutex::new(Vec::new())));
+    let visit = Arc::new(Visit { every: 10.into(), ..Visit::default() });
+    let device = batches.clone();
+    let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.2);
+    let mut simulation = Simulation::builder(UnitSystem::Lj, system())
+        .force(lj)
+        .stage(StageInput::dynamics("visited", 120, 0.005).thermo(20))
+        .observer(Visitor(visit.clone(), seen.0))
+        .custom_force(VisitorForce(visit, &[]))
+        .open_with(move |system, terms, settings| {
+            Ok(Box::new(BatchDevice { cpu: jostle_cpu::open(system, terms, settings)?, batches: device }))
+        })
+        .build()
+        .unwrap();
+    assert!(simulation.quantities().iter().all(|quantity| quantity.name != "visitor"));
+    simulation.run().unwrap();
+    assert_eq!(seen.1.try_iter().collect::<Vec<u64>>(), [0, 10, 20, 30, 40, 50, 60, 90, 120]);
+    assert_eq!(batches.lock().unwrap().iter().sum::<u64>(), 100, "all steps but those from 41 to 60");
+    let thermo = simulation.thermo().unwrap();
+    assert_eq!(thermo.values().count(), simulation.quantities().len());
 }
