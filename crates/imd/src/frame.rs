@@ -3,7 +3,7 @@
 use crate::hub::Hub;
 use crate::protocol::{FrameData, FrameEnergies, Version};
 use crate::scale::Scale;
-use jostle_core::{Evaluate, Result, SimBox, State, UnitSystem, Vec3};
+use jostle_core::{Evaluate, Molecules, Result, SimBox, State, UnitSystem, Vec3};
 use jostle_engine::model::Action;
 use jostle_engine::{Context, Observer, Quantity, Simulation, Thermo};
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub(crate) struct FrameSender {
     places: Vec<Place>,
     /// Name and time step of each stage.
     timesteps: Vec<(String, f64)>,
+    /// Molecules, which version 2 shows whole: VMD draws a bond across the box where they are not.
+    molecules: Molecules,
 }
 
 /// Place of a quantity among the energies of a frame.
@@ -31,17 +33,24 @@ enum Place {
 }
 
 impl FrameSender {
-    pub fn new(hub: Arc<Hub>, simulation: &Simulation) -> Self {
+    /// An observer of a simulation.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn new(hub: Arc<Hub>, simulation: &mut Simulation) -> Result<Self> {
+        let (topology, species) = (simulation.topology().clone(), simulation.species().to_vec());
+        let molecules = Molecules::new(&topology, &species, simulation.backend().state()?);
         let timestep = |stage: &jostle_engine::model::StageInput| match stage.action {
             Action::Dynamics { timestep, .. } => timestep,
             Action::Minimize { .. } => 0.0,
         };
-        FrameSender {
+        Ok(FrameSender {
             hub,
             units: simulation.units(),
             places: places(simulation.quantities()),
             timesteps: simulation.stages().iter().map(|s| (s.name.clone(), timestep(s))).collect(),
-        }
+            molecules,
+        })
     }
 }
 
@@ -93,7 +102,11 @@ impl Observer for FrameSender {
                 energies,
                 ..FrameData::default()
             };
-            atoms(data, version, &scale, &simbox, state, &index_by_id)
+            let frame = atoms(data, version, &scale, &simbox, state, &index_by_id);
+            match version {
+                Version::Two => whole(frame, &self.molecules, &scale, &simbox, state, &index_by_id),
+                Version::Three => frame,
+            }
         };
         self.hub.publish(thermo.step, frame);
         Ok(())
@@ -147,6 +160,30 @@ fn atoms(
         frame.edges = simbox.edges().map(|edge| scaled(edge, scale.length));
         frame.velocities = index_by_id.iter().map(|index| scaled(state.velocity[*index], speed)).collect();
         frame.forces = index_by_id.iter().map(|index| scaled(state.force[*index], force)).collect();
+    }
+    frame
+}
+
+/// Moves the atoms of each molecule next to its first one, which is in the box.
+fn whole(
+    mut frame: FrameData,
+    molecules: &Molecules,
+    scale: &Scale,
+    simbox: &SimBox,
+    state: &State,
+    index_by_id: &[usize],
+) -> FrameData {
+    if molecules.count() == index_by_id.len() {
+        return frame;
+    }
+    let paths = molecules.paths(simbox, state, index_by_id);
+    // Molecules are counted by their first atoms.
+    let mut firsts: Vec<[f32; 3]> = Vec::with_capacity(molecules.count());
+    for ((molecule, path), position) in molecules.of_atoms().iter().zip(paths).zip(&mut frame.positions) {
+        match firsts.get(*molecule as usize) {
+            Some(first) => *position = std::array::from_fn(|k| first[k] + (scale.length * path[k]) as f32),
+            None => firsts.push(*position),
+        }
     }
     frame
 }

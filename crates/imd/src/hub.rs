@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// Messages about clients in the log of a run.
+const MOST_NOTES: u64 = 1000;
+
 /// Facts about a run that clients depend on.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFacts {
@@ -26,6 +29,16 @@ pub(crate) struct RunFacts {
     /// Ids of virtual sites, which no force can pull, in ascending order.
     pub sites: Vec<u32>,
     pub permission: Permission,
+}
+
+/// The next multiple of a period; the last there is where a number is so large.
+pub(crate) fn round_up(every: u64, period: u64) -> u64 {
+    every.checked_next_multiple_of(period).unwrap_or(u64::MAX - u64::MAX % period)
+}
+
+/// Words for an interval that was rounded up.
+pub(crate) fn instead(every: u64, rounded: u64) -> String {
+    format!("every {rounded} steps instead of every {every}, since long-range forces do not act at each step")
 }
 
 /// Identifier of a client.
@@ -55,6 +68,7 @@ pub(crate) struct Hub {
     clients: Mutex<BTreeMap<ClientId, Client>>,
     arrived: Condvar,
     next: AtomicU64,
+    notes: AtomicU64,
     /// Greatest common divisor of all intervals; 0 without clients.
     interval: AtomicU64,
     /// Number that changes with the forces.
@@ -72,6 +86,7 @@ impl Hub {
             clients: Mutex::default(),
             arrived: Condvar::new(),
             next: AtomicU64::new(0),
+            notes: AtomicU64::new(0),
             interval: AtomicU64::new(0),
             pulls_changed: AtomicU64::new(0),
             paused: AtomicBool::new(false),
@@ -113,9 +128,15 @@ impl Hub {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Leaves a message in the log of the run.
+    /// Leaves a message in the log of the run, whose size clients cannot make arbitrary.
     pub fn note(&self, message: String) {
-        self.handle.note(message);
+        match self.notes.fetch_add(1, Ordering::Relaxed) {
+            n if n < MOST_NOTES => self.handle.note(message),
+            MOST_NOTES => {
+                self.handle.note("there are too many messages about IMD clients: no more follow".into())
+            }
+            _ => {}
+        }
     }
 
     /// Adds a client that has said "go".
@@ -198,8 +219,11 @@ impl Hub {
                 None
             }
             Request::Rate(every) => {
-                let period = self.facts.period;
-                client.every = every.map_or(self.facts.every, |every| every.div_ceil(period) * period);
+                let rounded = every.map_or(self.facts.every, |every| round_up(every, self.facts.period));
+                client.every = rounded;
+                if let Some(every) = every.filter(|every| *every != rounded) {
+                    self.note(format!("{} gets frames {}", client.name, instead(every, rounded)));
+                }
                 None
             }
             Request::Kill => {

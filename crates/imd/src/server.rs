@@ -2,7 +2,7 @@
 
 use crate::client;
 use crate::frame::FrameSender;
-use crate::hub::{Hub, RunFacts};
+use crate::hub::{Hub, RunFacts, instead, round_up};
 use crate::protocol::Version;
 use crate::pull::PullForce;
 use jostle_core::arithmetic::greatest_common_divisor;
@@ -98,13 +98,18 @@ impl Server {
     /// If the simulation cannot take another force, or the system has no thread left.
     pub fn attach(self, simulation: &mut Simulation) -> Result<Session> {
         let facts = facts(simulation, &self.options)?;
+        let (asked, every) = (self.options.every.get(), facts.every);
         let hub = Arc::new(Hub::new(facts, simulation.handle()));
+        if asked != every {
+            hub.note(format!("IMD clients get frames {}", instead(asked, every)));
+        }
         simulation.add_custom_force(PullForce::new(
             hub.clone(),
             simulation.units(),
             simulation.has_begun(),
         ))?;
-        simulation.observe(FrameSender::new(hub.clone(), simulation));
+        let frames = FrameSender::new(hub.clone(), simulation)?;
+        simulation.observe(frames);
         let connections = Arc::new(AtomicUsize::new(0));
         let mut session =
             Session { hub: hub.clone(), connections: connections.clone(), listeners: Vec::new() };
@@ -140,7 +145,7 @@ fn facts(simulation: &mut Simulation, options: &ServerOptions) -> Result<RunFact
     Ok(RunFacts {
         n_atoms,
         units: simulation.units(),
-        every: options.every.get().div_ceil(period) * period,
+        every: round_up(options.every.get(), period),
         period,
         greatest_force,
         sites,
@@ -159,6 +164,8 @@ fn accept(listener: &TcpListener, version: Version, hub: &Arc<Hub>, connections:
         let place = connections.fetch_add(1, Ordering::Relaxed);
         let leave = Leave(connections.clone());
         if place >= MOST_CONNECTIONS || stream.set_nonblocking(false).is_err() {
+            // A flood of connections costs no more than its tick.
+            std::thread::sleep(ACCEPT_TICK);
             continue;
         }
         let hub = hub.clone();

@@ -1,6 +1,7 @@
 //! Clients of versions 2 and 3 beside a run: they watch, pull, pause and end it, and those that misbehave disturb
 //! neither the run nor each other.
 
+use jostle_core::topology::Constraint;
 use jostle_core::{Backend, Precision, Result, Settings, Species, System, UnitSystem};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
@@ -20,11 +21,19 @@ const TIMESTEP: f64 = 0.004;
 
 /// Argon in reduced units with the energies of a smooth potential.
 fn argon(atoms: usize) -> SimulationBuilder {
+    builder(crystal(atoms))
+}
+
+fn crystal(atoms: usize) -> System {
     let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
     let (extent, density) = (LatticeExtent::Atoms(atoms), DensityInput::Number(0.8));
     let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
     let mut system = mixture.lattice(Lattice::Fcc, extent, density, 5).unwrap();
     assign_velocities(&mut system, 1.0, Distribution::Maxwell, 5);
+    system
+}
+
+fn builder(system: System) -> SimulationBuilder {
     let smooth = Truncation::ForceShifted;
     let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
     Simulation::builder(UnitSystem::Lj, system)
@@ -128,6 +137,38 @@ fn frames_are_the_atoms_of_the_run() {
     assert_eq!(last.energies[..4], expected, "one pair force has all the potential energy");
 }
 
+#[test]
+fn version_2_has_whole_molecules_and_version_3_atoms_in_the_box() {
+    let mut system = crystal(108);
+    let edge = system.simbox.lengths()[0];
+    let nearest = (2f64.sqrt() / 0.8).cbrt();
+    // Each pair of neighbours is joined; the middle of some is at the edge of the box.
+    for first in (0..108).step_by(2) {
+        system.topology.constraints.push(Constraint { atoms: [first, first + 1], length: nearest });
+    }
+    system
+        .state
+        .position
+        .iter_mut()
+        .for_each(|r| *r = r.map(|x| (x - 0.5 * nearest / 2f64.sqrt()).rem_euclid(edge)));
+    let simulation = builder(system).stage(StageInput::dynamics("sample", 10, 1e-4)).build().unwrap();
+    let (server, addresses) = open(ServerOptions {
+        ports: vec![(Version::Two, 0), (Version::Three, 0)],
+        ..options(Version::Two, 10)
+    });
+    let [second, third] = [addresses[0], addresses[1]].map(|address| client(address, all_frames));
+    let _ = run(simulation, server, 2);
+    let distances = |frames: Vec<ImdFrame>| -> Vec<f64> {
+        let atoms = frames.last().unwrap().positions.as_chunks::<3>().0.to_vec();
+        let distance =
+            |[a, b]: &[[f32; 3]; 2]| (0..3).map(|k| f64::from(a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
+        atoms.as_chunks::<2>().0.iter().map(distance).collect()
+    };
+    let (whole, wrapped) = (distances(second.join().unwrap()), distances(third.join().unwrap()));
+    assert!(whole.iter().all(|d| (d - nearest).abs() < 1e-4), "{whole:?}");
+    assert!(wrapped.iter().any(|d| *d > 0.5 * edge), "some are cut by the edge: {wrapped:?}");
+}
+
 /// A client that pulls an atom through a liquid as a person with VMD does: it pauses, gives a force, goes on, lets
 /// go, and ends the run. The work is the energy that the system gains.
 fn pull_an_atom(builder: SimulationBuilder, tolerance: f64) {
@@ -140,9 +181,18 @@ fn pull_an_atom(builder: SimulationBuilder, tolerance: f64) {
         client.send(packet::PAUSE, 0).unwrap();
         client.pull(&[(7, [25.0, 0.0, 0.0])]).unwrap();
         client.send(packet::PAUSE, 0).unwrap();
-        (0..12).for_each(|_| drop(client.frame().unwrap()));
+        // Frames on their way are older than the pull: the energy tells when it has acted, and when it has ended.
+        let total = |client: &mut ImdClient| client.frame().unwrap().energies[1];
+        while total(client) < first.energies[1] + 8.0 {}
         client.pull(&[]).unwrap();
-        (0..4).for_each(|_| drop(client.frame().unwrap()));
+        let scatter = |totals: &[f32]| {
+            totals.iter().copied().fold(f32::MIN, f32::max) - totals.iter().copied().fold(f32::MAX, f32::min)
+        };
+        let mut totals: Vec<f32> = (0..20).map(|_| total(client)).collect();
+        while scatter(&totals) > 0.5 + 0.02 * (totals[0] - first.energies[1]).abs() {
+            totals.remove(0);
+            totals.push(total(client));
+        }
         client.send(packet::KILL, 0).unwrap();
         (first, all_frames(client))
     });
