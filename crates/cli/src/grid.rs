@@ -97,7 +97,8 @@ pub fn points(axes: &[Axis]) -> Result<Vec<Point>> {
     }
     let mut all: Vec<Vec<String>> = vec![Vec::new()];
     for axis in axes {
-        let with = |values: &Vec<String>, value: &String| [values.as_slice(), &[value.clone()]].concat();
+        let with =
+            |values: &Vec<String>, value: &String| [values.as_slice(), std::slice::from_ref(value)].concat();
         all =
             all.iter().flat_map(|values| axis.values.iter().map(move |value| with(values, value))).collect();
     }

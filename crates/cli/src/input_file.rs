@@ -12,8 +12,8 @@ const STANDARD_INPUT: &str = "-";
 /// Bytes of the longest input: far more than is ever written.
 const LONGEST: u64 = 64 << 20;
 
-/// Reads the input of that name with these values in place of its own; `-` is standard input, whose relative paths start in the working folder and
-/// whose results go to the folder `stdin` unless it says otherwise.
+/// Reads the input of that name with these values in place of its own; `-` is standard input, whose relative
+/// paths start in the working folder and whose results go to the folder `stdin` unless it says otherwise.
 ///
 /// # Errors
 /// If it cannot be read, or is wrong; always one of the input, as the file itself is what was asked for.

@@ -32,11 +32,12 @@ pub struct RunOptions {
     #[command(flatten)]
     pub values: SetOptions,
     #[command(flatten)]
-    pub imd: ImdOptions,
-    #[command(flatten)]
     pub warnings: WarningsOptions,
     #[command(flatten)]
     pub compute: ComputeOptions,
+    // The last, because its heading would stand above all that follow.
+    #[command(flatten)]
+    pub imd: ImdOptions,
 }
 
 /// Options of `jostle sweep`.
@@ -80,11 +81,12 @@ pub struct ResumeOptions {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
-    pub imd: ImdOptions,
-    #[command(flatten)]
     pub warnings: WarningsOptions,
     #[command(flatten)]
     pub compute: ComputeOptions,
+    // The last, because its heading would stand above all that follow.
+    #[command(flatten)]
+    pub imd: ImdOptions,
 }
 
 /// Options of interactive molecular dynamics.
