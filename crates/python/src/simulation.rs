@@ -61,6 +61,7 @@ fn overrides(
         device: device.map(DeviceInput::from_str).transpose()?,
         most_steps: steps,
         strictness: if strict { Strictness::Strict } else { Strictness::Lenient },
+        ranks: None,
     })
 }
 
