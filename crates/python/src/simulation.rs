@@ -6,7 +6,7 @@ use crate::exclusive::{Exclusive, Guard};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
 use crate::listener::{Listener, Raised, Rows, Stop};
 use crate::observer::{Due, PythonObserver};
-use crate::text;
+use crate::text::{self, StageText};
 use jostle_core::quantity::unit_name;
 use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, SymTensor, UnitSystem, Vec3};
 use jostle_engine::degrees_of_freedom::Momentum;
@@ -30,6 +30,18 @@ struct Run {
     folder: Option<PathBuf>,
     /// Text of the input.
     input: Input,
+}
+
+impl Run {
+    /// Makes a stage the next one; returns its index.
+    fn insert(&mut self, stage: &StageText) -> jostle_core::Result<usize> {
+        let index = self.simulation.next_stage_index();
+        let text = text::with_stage(&self.input, index, stage);
+        let amended = Input::parse(&self.input.source.path, &text)?;
+        self.simulation.insert_stage(&amended)?;
+        self.input = amended;
+        Ok(index)
+    }
 }
 
 /// A simulation.
@@ -222,14 +234,18 @@ impl Core {
 
     /// Makes a stage with these keys the next one; returns its index.
     fn insert_stage(&self, py: Python, stage: &Bound<PyDict>) -> PyResult<usize> {
+        let stage = StageText::new(stage)?;
+        self.get(py)?.insert(&stage).or_raise(py)
+    }
+
+    /// Adds a stage that goes on as the last stage of dynamics has ended.
+    fn continue_stage(&self, py: Python, steps: u64) -> PyResult<usize> {
         let mut run = self.get(py)?;
-        let Run { simulation, input, .. } = &mut *run;
-        let index = simulation.next_stage_index();
-        let text = text::with_stage(input, index, stage)?;
-        let amended = Input::parse(&input.source.path, &text).or_raise(py)?;
-        simulation.insert_stage(&amended).or_raise(py)?;
-        *input = amended;
-        Ok(index)
+        let Some(stage) = StageText::continuing(&run.input, steps) else {
+            let error = Error::input("all stages are finished, and none has steps that could go on");
+            return Err(exception(py, &error.hint("say how to go on: run(steps, timestep=...)")));
+        };
+        run.insert(&stage).or_raise(py)
     }
 
     /// Writes results to a folder.

@@ -30,26 +30,72 @@ pub fn input(keys: &Bound<PyDict>) -> PyResult<String> {
     Ok(plain + &tables)
 }
 
+/// The text of a stage: each key with its value on one line.
+pub struct StageText(Vec<(String, String)>);
+
+impl StageText {
+    /// The text of a stage from Python's values.
+    ///
+    /// # Errors
+    /// As for [`input`].
+    pub fn new(stage: &Bound<PyDict>) -> PyResult<Self> {
+        let entries = entries(stage.as_mapping())?.into_iter();
+        let one = |(name, value): (String, Bound<PyAny>)| {
+            let text = inline(&value, &format!("stage.{name}"), 0)?;
+            Ok((name, text))
+        };
+        Ok(StageText(entries.map(one).collect::<PyResult<_>>()?))
+    }
+
+    /// The text of a stage that goes on as the last stage of dynamics of an input ends; `None` without one.
+    pub fn continuing(input: &Input, steps: u64) -> Option<Self> {
+        let table: toml::Table = input.source.text.parse().ok()?;
+        let stages = table.get("stage")?.as_array()?;
+        let last = stages.iter().rev().filter_map(toml::Value::as_table).find(|s| s.contains_key("steps"))?;
+        let mut stage = last.clone();
+        stage.insert("steps".into(), toml::Value::Integer(i64::try_from(steps).ok()?));
+        let taken = |name: &str| input.stages.iter().any(|stage| stage.value.name == name);
+        let base = last.get("name").and_then(toml::Value::as_str).unwrap_or("run");
+        let name = (2..).map(|number| format!("{base}-{number}")).find(|name| !taken(name))?;
+        stage.insert("name".into(), toml::Value::String(name));
+        // What has changed in the course of the stage stays as it is at its end.
+        for key in ["thermostat", "restraints"] {
+            for (_, value) in stage.get_mut(key).and_then(toml::Value::as_table_mut).into_iter().flatten() {
+                if let Some(last) = value.as_array().and_then(|ends| ends.last().cloned()) {
+                    *value = last;
+                }
+            }
+        }
+        let one = |(name, value): (String, toml::Value)| (name, value.to_string());
+        Some(StageText(stage.into_iter().map(one).collect()))
+    }
+
+    fn under_heading(&self) -> String {
+        let lines = self.0.iter().map(|(name, value)| format!("{name} = {value}\n"));
+        format!("[[stage]]\n{}\n", lines.collect::<String>())
+    }
+
+    fn inline(&self) -> String {
+        let entries = self.0.iter().map(|(name, value)| format!("{name} = {value}"));
+        format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// The text of an input with a further stage in front of the one with this index, or at the end.
-///
-/// # Errors
-/// As for [`input`].
-pub fn with_stage(input: &Input, index: usize, stage: &Bound<PyDict>) -> PyResult<String> {
+pub fn with_stage(input: &Input, index: usize, stage: &StageText) -> String {
     let text: &str = &input.source.text;
-    let under_heading = || Ok::<_, PyErr>(format!("[[stage]]\n{}\n", lines(stage.as_mapping(), "stage")?));
-    let in_list = || inline(stage.as_any(), "stage", 0);
     let (at, added) = match (input.stages.get(index), input.stages.last()) {
         (Some(next), _) => match style(text, next.span.start) {
-            (Style::Heading, start) => (start, under_heading()?),
-            (Style::Inline, start) => (start, in_list()? + ", "),
+            (Style::Heading, start) => (start, stage.under_heading()),
+            (Style::Inline, start) => (start, stage.inline() + ", "),
         },
         (None, Some(last)) if style(text, last.span.start).0 == Style::Inline => {
-            (last.span.end, format!(", {}", in_list()?))
+            (last.span.end, format!(", {}", stage.inline()))
         }
-        _ => (text.len(), format!("\n{}", under_heading()?)),
+        _ => (text.len(), format!("\n{}", stage.under_heading())),
     };
     let (before, after) = text.split_at(at.min(text.len()));
-    Ok(format!("{before}{added}{after}"))
+    format!("{before}{added}{after}")
 }
 
 /// Way in which a stage is written.

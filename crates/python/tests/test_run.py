@@ -79,14 +79,25 @@ def test_looking_changes_nothing(fluid):
 
 def test_a_new_stage_after_the_others(sim):
     sim.run()
-    with pytest.raises(jostle.InputError, match="finished"):
-        sim.run(10)
     sim.run(10, timestep=0.002)
     assert sim.step == 70 and sim.time == pytest.approx(60 * 0.004 + 10 * 0.002)
     assert sim.stages == ["sample", "run-1"] and sim.finished
     with pytest.raises(jostle.InputError, match="timestep") as refused:
         sim.run(10, timestep=0)
     assert refused.value.text == "timestep = 0"
+
+
+def test_a_finished_run_goes_on_as_it_ended(fluid):
+    fluid["stage"][0]["thermostat"]["temperature"] = [1.2, 0.8]
+    sim = jostle.Simulation(**fluid)
+    sim.run()
+    for steps in [10, 1, 9]:
+        sim.run(steps)
+    assert sim.stages == ["sample", "sample-2"] and sim.stage == "sample-2" and sim.step == 80
+    assert sim.time == pytest.approx(80 * 0.004) and "temperature = 0.8" in sim.input
+    del fluid["stage"]
+    with pytest.raises(jostle.InputError, match="timestep"):
+        jostle.Simulation(**fluid).run(10)
 
 
 def test_minimisation_before_and_between(sim):

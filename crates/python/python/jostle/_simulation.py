@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _progress
-from ._errors import InputError
 from ._jostle import Core, input_text
 from ._tables import Record, Table
 
@@ -119,7 +118,8 @@ class Simulation:
 
         `run(1000)` makes 1000 more steps of the stage under way, and of those that follow it; a minimisation on the
         way runs to its end. The last stage is open: it is lengthened as far as calls ask for, so that ten calls of
-        `run(100)` are one of `run(1000)`, bit for bit. With further keys of a stage, such as
+        `run(100)` are one of `run(1000)`, bit for bit; where all stages have ended, a further one goes on as the last
+        one did. With further keys of a stage, such as
         `run(1000, timestep=2, thermostat={...})`, a new stage is made and run; the one under way ends for it.
 
         Args:
@@ -141,9 +141,8 @@ class Simulation:
         else:
             steps = _count(steps)
             if steps and self.finished:
-                self._run_again(steps, progress)
-            else:
-                self._advance("steps", steps, progress)
+                self._core.continue_stage(steps)
+            self._advance("steps", steps, progress)
 
     def minimize(self, *, progress: Progress = None, **settings: Any) -> None:
         """Minimises the energy now; the stage under way ends for it.
@@ -161,9 +160,6 @@ class Simulation:
                 number += 1
             stage = {"name": f"{kind}-{number}", **stage}
         self._advance("through", self._core.insert_stage(stage), progress)
-
-    def _run_again(self, steps, progress):
-        raise InputError("all stages are finished", "say how to go on: run(steps, timestep=...)")
 
     def _advance(self, extent, amount, progress):
         if self._running:
