@@ -1,9 +1,9 @@
 //! Clients of a run: their forces, pauses and intervals, between the threads of the clients and that of the run.
 
 use crate::outbox::{Fate, Outbox};
+use crate::permission::Permission;
 use crate::protocol::{FrameData, Pull, Request, Version, encode_frame};
 use crate::scale::Scale;
-use crate::server::Permission;
 use jostle_core::arithmetic::greatest_common_divisor;
 use jostle_core::{UnitSystem, Vec3};
 use jostle_engine::RunHandle;

@@ -13,11 +13,13 @@ mod client;
 mod frame;
 mod hub;
 mod outbox;
+mod permission;
 pub mod protocol;
 mod pull;
 mod scale;
 mod server;
 
+pub use permission::Permission;
 pub use protocol::Version;
 pub use pull::{PullForce, WORK_COLUMN};
-pub use server::{Permission, Server, ServerOptions, Session};
+pub use server::{Server, ServerOptions, Session};

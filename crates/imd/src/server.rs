@@ -3,6 +3,7 @@
 use crate::client;
 use crate::frame::FrameSender;
 use crate::hub::{Hub, RunFacts, instead, round_up};
+use crate::permission::Permission;
 use crate::protocol::Version;
 use crate::pull::PullForce;
 use jostle_core::arithmetic::greatest_common_divisor;
@@ -22,16 +23,6 @@ const MOST_CONNECTIONS: usize = 32;
 const ACCEPT_TICK: Duration = Duration::from_millis(20);
 /// Longest time for frames to reach their clients once a run is over.
 const CLOSING_TIME: Duration = Duration::from_secs(60);
-
-/// Rights of clients.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Permission {
-    /// Clients may pull atoms, pause and end the run.
-    #[default]
-    Full,
-    /// Clients get frames and nothing else.
-    Watch,
-}
 
 /// Settings of a server.
 #[derive(Debug, Clone, PartialEq)]
