@@ -1,7 +1,7 @@
 //! Forces from outside the devices: a trait for forces of a library's user, a client or a bias.
 //!
 //! The host computes them at every evaluation and adds them to those of the device, whichever that is. Steps,
-//! minimisers, barostats and single evaluations know nothing of it: [`DeviceWithForces`] is a device like any other.
+//! minimisers, barostats and single evaluations know nothing of it: `DeviceWithForces` is a device like any other.
 //! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps.
 
 use crate::degrees_of_freedom::Momentum;

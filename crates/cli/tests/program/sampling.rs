@@ -194,7 +194,10 @@ name = "equilibrate""#;
     let mine = table(&desk.read("out/variable.csv"));
     let thermo = desk.read("liquid/thermo.csv");
     let head: Vec<&str> = thermo.lines().next().unwrap().split(',').collect();
-    let columns = ["d", "size", "phi"].map(|name| head.iter().position(|column| *column == name).unwrap());
+    let is_named = |column: &str, name: &str| column == name || column.starts_with(&format!("{name} ("));
+    let columns = ["d", "size", "phi"].map(|name| {
+        head.iter().position(|column| is_named(column, name)).expect("a column of each variable")
+    });
     let rows = table(&thermo);
     assert!(mine.len() >= 8);
     for row in &mine {
