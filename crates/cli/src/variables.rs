@@ -6,7 +6,7 @@ use crate::output;
 use crate::reading::{FrameSelection, Tell, trajectory_at};
 use crate::trajectory_context::TrajectoryContext;
 use jostle_analysis::averages::BlockAverage;
-use jostle_analysis::{Paths, Record, Results, Table};
+use jostle_analysis::{Paths, Record, ResultWarning, Results, Table, Verdict};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
 use jostle_engine::biasing::variables_from_input;
@@ -41,7 +41,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
             .hint("name an input that describes them: --input FILE")
     })?;
     let (mut variables, mut paths) = (None::<Variables>, Paths::default());
-    let (mut times, mut rows) = (Vec::new(), Vec::new());
+    let (mut times, mut rows, mut loose) = (Vec::new(), Vec::new(), false);
     while let Some(mut frame) = frames.next_frame()? {
         frame.wrap_counted().map_err(here)?;
         let unwrapped: Vec<Vec3> =
@@ -59,6 +59,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
             }
             none => none.insert(variables_from_input(&input, &system, &surroundings)?),
         };
+        loose |= frame.images.is_none() && variables.have_loose_groups(&surroundings);
         let positions: Vec<Vec3> = variables.atoms().iter().map(|id| unwrapped[*id as usize]).collect();
         let time = frame.time.unwrap_or(times.len() as f64);
         let moment = |e: Error| here(e.context(format!("time {time}")));
@@ -77,8 +78,21 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
         output::write_file(&folder.join(COLVAR), colvar(&variables, &times, &rows).as_bytes())?;
     }
     let frames = times.len() as u64;
-    let results = results(&input, &variables, times, &rows);
+    let mut results = results(&input, &variables, times, &rows);
+    results.warnings.extend(loose.then(loose_groups));
     Ok(Record { kind: options.kind.clone(), units: input.units.name().into(), frames, results })
+}
+
+/// Warning about groups whose images are not certain.
+fn loose_groups() -> ResultWarning {
+    ResultWarning {
+        verdict: Verdict::Doubtful,
+        about: "variable".into(),
+        reason: "atoms of a group that nothing binds are nearly half the box apart, and the trajectory does not count \
+                 the crossings of borders: which images belong together is not certain"
+            .into(),
+        remedy: "the columns of thermo.csv, or a trajectory that counts crossings (GSD, H5MD, LAMMPS dump)".into(),
+    }
 }
 
 fn refuse_settings(options: &AnalyzeOptions) -> Result<()> {

@@ -5,6 +5,9 @@ use jostle_core::{Error, Molecules, Result, SimBox, System, Vec3};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
+/// Distance of a molecule from the first one of a group, in edges of the box, beyond which images are not certain.
+const LOOSE: f64 = 0.4;
+
 /// Atoms whose positions the variables of a run need: each of them has one place in a list.
 #[derive(Debug, Clone, Default)]
 pub struct AtomList {
@@ -106,6 +109,20 @@ impl<'a> Surroundings<'a> {
             plus(start, minus(path, start_path))
         };
         atoms.iter().map(place).collect()
+    }
+
+    /// Returns true where several molecules of these atoms are so far apart that other images of them may be the
+    /// nearest ones in the next frame.
+    pub(crate) fn is_loose(&self, atoms: &[u32]) -> bool {
+        let (simbox, molecules) = (&self.system.simbox, self.molecules.of_atoms());
+        let whole = self.whole(atoms);
+        let (Some(first), Some(origin)) = (atoms.first(), whole.first()) else { return false };
+        let periodic = simbox.periodic();
+        atoms.iter().zip(&whole).any(|(id, r)| {
+            let apart = simbox.to_fractional(plus(simbox.origin(), minus(*r, *origin)));
+            molecules[*id as usize] != molecules[*first as usize]
+                && (0..3).any(|k| periodic[k] && apart[k].abs() > LOOSE)
+        })
     }
 
     /// A group of these atoms, which it adds to the list.

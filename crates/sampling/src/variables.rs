@@ -146,6 +146,16 @@ impl Variables {
         }
     }
 
+    /// Returns true where the molecules of a group are so far apart that [`Variables::find_images`] may choose other
+    /// images in the next frame.
+    pub fn have_loose_groups(&self, surroundings: &Surroundings) -> bool {
+        let ids = self.list.ids();
+        self.groups.iter().any(|group| {
+            let atoms: Vec<u32> = group.places.iter().map(|place| ids[*place]).collect();
+            surroundings.is_loose(&atoms)
+        })
+    }
+
     /// Facts about the start, for a checkpoint.
     pub fn start(&self) -> VariablesStart {
         let simbox = &self.first_box;

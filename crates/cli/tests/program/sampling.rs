@@ -178,7 +178,7 @@ between = ["index 4 to 7", "index 0"]
 [[variable]]
 name = "size"
 kind = "gyration"
-atoms = "index 20 to 29"
+atoms = "index 4 to 7"
 [[variable]]
 name = "phi"
 kind = "dihedral"
@@ -190,7 +190,7 @@ name = "equilibrate""#;
     desk.write("liquid.toml", text.replace("every = 20", "every = 10"));
     desk.succeed(&["run", "liquid.toml"]);
     let found = desk.succeed(&["analyze", "variable", "liquid", "--output", "out"]);
-    assert!(found.stderr.contains("size = "), "{}", found.stderr);
+    assert!(found.stderr.contains("size = ") && !found.stderr.contains("warning"), "{}", found.stderr);
     let mine = table(&desk.read("out/variable.csv"));
     let thermo = desk.read("liquid/thermo.csv");
     let head: Vec<&str> = thermo.lines().next().unwrap().split(',').collect();
@@ -209,6 +209,14 @@ name = "equilibrate""#;
     assert!(desk.read("out/COLVAR").starts_with("#! FIELDS time d size phi\n#! SET min_phi -pi\n"));
     let refused = desk.jostle(&["analyze", "variable", "out/COLVAR"]);
     assert_ne!(refused.code, Some(0));
+    // Atoms that nothing binds, all over the box, in a trajectory without crossings of borders.
+    desk.write(
+        "loose.toml",
+        desk.read("liquid/input.toml").replace("index 4 to 7\"\n[[", "index 20 to 29\"\n[["),
+    );
+    let loose =
+        desk.succeed(&["analyze", "variable", "liquid", "--input", "loose.toml", "--output", "loose"]);
+    assert!(loose.stderr.contains("which images belong together is not certain"), "{}", loose.stderr);
 }
 
 /// Energies in all states, in the layout of alchemlyb, become free energies.
