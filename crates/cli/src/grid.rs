@@ -31,7 +31,7 @@ impl FromStr for Axis {
             None => values.split(',').map(|value| value.trim().to_string()).collect(),
         };
         for (k, value) in values.iter().enumerate() {
-            // The same checks as for a value that is set.
+            // Checks of a value that is set hold here, too.
             Assignment::new(path, value)?;
             if values[..k].contains(value) {
                 return Err(refused(format!("{value} stands there twice")));

@@ -14,7 +14,7 @@ const GO_TIME: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(500);
 /// Time for which a client may read nothing: clients that pause a run while they analyze it need minutes.
 const STALL_TIME: Duration = Duration::from_secs(600);
-/// The same once the run is over.
+/// Time for which a client may read nothing once the run is over.
 const FLUSH_TIME: Duration = Duration::from_secs(5);
 /// Time for which a client may still read what is on its way when all is written.
 const LINGER_TIME: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ pub(crate) fn serve(mut stream: TcpStream, version: Version, hub: &Arc<Hub>) {
         Err(_) => "cannot be served: the system has no thread left".to_string(),
     };
     hub.leave(id, &why);
-    // Frames of a client that has gone reach nobody; those of one that still reads are out.
+    // Frames of a client that has gone are lost; those of one that still reads are out.
     let _ = stream.shutdown(Shutdown::Both);
     let _ = thread.map(std::thread::JoinHandle::join);
 }

@@ -147,7 +147,7 @@ fn facts(simulation: &mut Simulation, options: &ServerOptions) -> Result<RunFact
 /// Accepts clients until the server ends; each has a thread of its own.
 fn accept(listener: &TcpListener, version: Version, hub: &Arc<Hub>, connections: &Arc<AtomicUsize>) {
     while !hub.is_closing() {
-        // An error means that nobody is there, or that the program has as many files open as it may.
+        // An error means that no client has come, or that the program has as many files open as it may.
         let Ok((stream, _)) = listener.accept() else {
             std::thread::sleep(ACCEPT_TICK);
             continue;

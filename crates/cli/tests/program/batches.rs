@@ -95,7 +95,7 @@ fn a_sweep_is_a_table_and_goes_on_where_it_ended() {
     assert!(error.iter().all(|error| *error > 0.0));
     assert!(desk.path("liquid-sweep/temperature=1,density=0.7/summary.json").is_file());
 
-    // What is finished is left alone; what was begun goes on or begins anew; all of it is in the table.
+    // Finished runs are left alone, those that were begun go on or begin anew; all of them are in the table.
     let kept = "liquid-sweep/temperature=1,density=0.7/jostle.log";
     let log = desk.read(kept);
     std::fs::remove_dir_all(desk.path("liquid-sweep/temperature=1.5,density=0.8")).unwrap();

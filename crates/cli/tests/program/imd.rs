@@ -19,7 +19,7 @@ fn start(desk: &Desk, arguments: &[&str]) -> (Child, SocketAddr) {
             break address.parse().expect("an address");
         }
     };
-    // What it says later must not fill the pipe.
+    // Later messages must not fill the pipe.
     std::thread::spawn(move || talk.read_to_end(&mut Vec::new()));
     (child, address)
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// while the rows become twice as many, so that chance has few occasions.
 const LOOKS: u64 = 8;
 
-/// What is known about the condition of a stage.
+/// Knowledge about the condition of a stage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Ending {
     rows: u64,
