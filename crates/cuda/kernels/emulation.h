@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
@@ -169,6 +171,14 @@ alignas(1024) static char dynamic_shared[SHARED + GUARD];
 static void (*call)(void*);
 static void* call_data;
 static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
+
+// Time of a clock, for loops that wait for another GPU, whose kernels are run by another thread.
+static inline uint64_t nanoseconds_and_yield() {
+    timespec now;
+    sched_yield();
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 struct Turn {
     Turn() { pthread_mutex_lock(&one_launch); }

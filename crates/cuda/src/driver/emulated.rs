@@ -26,6 +26,8 @@ pub const ARCHITECTURE: &str = "emulated";
 const SHARED: usize = 227 * 1024;
 
 pub struct EmulatedProcessor {
+    /// Number among several; the others have copies of the libraries, whose kernels run one at a time.
+    number: usize,
     compiler: Compiler,
     memory: Arc<Allocations>,
 }
@@ -36,7 +38,7 @@ struct Compiler {
 }
 
 impl EmulatedProcessor {
-    pub fn new() -> Result<Self> {
+    pub fn new(number: usize) -> Result<Self> {
         let mut candidates = Vec::from_iter(std::env::var("CXX").ok().filter(|c| !c.is_empty()));
         candidates.extend(["g++", "c++"].map(str::to_owned));
         let compiler = candidates.into_iter().find_map(|program| {
@@ -48,7 +50,7 @@ impl EmulatedProcessor {
             Error::device("no C++ compiler found, which the emulated GPU needs")
                 .hint("install g++, or name a compiler in the variable CXX")
         })?;
-        Ok(EmulatedProcessor { compiler, memory: Arc::default() })
+        Ok(EmulatedProcessor { number, compiler, memory: Arc::default() })
     }
 
     /// Finds the library in the cache, or builds it.
@@ -69,6 +71,21 @@ impl EmulatedProcessor {
             Some(path) if cache::write(&path, &bytes).is_ok() => Ok(Built { library: path, _scratch: None }),
             _ => Ok(Built { library, _scratch: Some(folder) }),
         }
+    }
+}
+
+impl EmulatedProcessor {
+    /// Copy of a library for this device, and the folder that it is in; `None` for the first device. A library that is
+    /// loaded under two names has two sets of variables.
+    fn copy_of(&self, library: &Path) -> Result<Option<(TempDir, PathBuf)>> {
+        if self.number == 0 {
+            return Ok(None);
+        }
+        let folder =
+            TempDir::new().map_err(|e| Error::io("create a folder in", &std::env::temp_dir(), &e))?;
+        let path = folder.path().join("kernel.so");
+        fs::copy(library, &path).map_err(|e| Error::io("copy", library, &e))?;
+        Ok(Some((folder, path)))
     }
 }
 
@@ -317,7 +334,8 @@ impl Hardware for EmulatedProcessor {
 
     fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Box<dyn Code>> {
         let built = self.build(name, source, options)?;
-        let path = &built.library;
+        let copy = self.copy_of(&built.library)?;
+        let path = copy.as_ref().map_or(&built.library, |(_, path)| path);
         // SAFETY: the library was made of our own sources and runs nothing when loaded.
         let library = unsafe { Library::new(path) }
             .map_err(|e| Error::device(format!("cannot load {}: {e}", path.display())))?;
@@ -331,6 +349,14 @@ impl Hardware for EmulatedProcessor {
 
     unsafe fn record(&self, _launches: &[Launch]) -> Result<Box<dyn Recording>> {
         Ok(Box::new(Repetition))
+    }
+
+    fn reach(&self, _other: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn number(&self) -> usize {
+        self.number
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -134,6 +134,11 @@ impl Launch {
         Launch { kernel, grid: [grid, 1, 1], block, shared: 0, waits, arguments: Vec::new() }
     }
 
+    /// True where it has no blocks, and so nothing to do.
+    pub(super) fn is_empty(&self) -> bool {
+        self.grid.contains(&0)
+    }
+
     /// Sets which launches precede it where it is recorded. Otherwise launches follow one after the other.
     pub fn waits(mut self, waits: Waits) -> Self {
         self.waits = waits;
@@ -179,7 +184,7 @@ impl Launch {
         if !self.kernel.0.device.is(device) || !memories.map(|m| &m.device).all(|d| d.is(device)) {
             return wrong("it or its buffers are of another device".into());
         }
-        if self.block == 0 || self.block > 1024 || self.grid.contains(&0) {
+        if self.block == 0 || self.block > 1024 {
             return wrong(format!("{:?} blocks of {} threads", self.grid, self.block));
         }
         let allowed = self.kernel.0.allowed.load(Ordering::Relaxed);

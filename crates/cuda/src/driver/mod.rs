@@ -26,6 +26,10 @@ trait Hardware: Send + Sync {
     fn multiprocessors(&self) -> u32;
     fn shared_memory(&self) -> usize;
     fn memory_free(&self) -> Result<usize>;
+    /// Lets kernels of this device use the memory of another one of the same kind.
+    fn reach(&self, other: usize) -> Result<()>;
+    /// Number among the devices of its kind.
+    fn number(&self) -> usize;
 
     /// Allocates zeroed memory.
     fn allocate(&self, bytes: usize) -> Result<u64>;
@@ -139,7 +143,32 @@ impl Device {
     /// # Errors
     /// If there is no C++ compiler.
     pub fn emulated() -> Result<Self> {
-        Ok(Device(Arc::new(emulated::EmulatedProcessor::new()?), Arc::default(), DevicePurpose::Tests))
+        Ok(Device(Arc::new(emulated::EmulatedProcessor::new(0)?), Arc::default(), DevicePurpose::Tests))
+    }
+
+    /// Opens several emulated devices.
+    ///
+    /// # Errors
+    /// If there is no C++ compiler.
+    pub fn several_emulated(count: usize) -> Result<Vec<Self>> {
+        let open = |number| {
+            let device = Arc::new(emulated::EmulatedProcessor::new(number)?);
+            Ok(Device(device, Arc::default(), DevicePurpose::Tests))
+        };
+        (0..count).map(open).collect()
+    }
+
+    /// Lets kernels of this device use the memory of another one.
+    ///
+    /// # Errors
+    /// If the two are of different kinds, or no connection between them allows it.
+    pub fn reach(&self, other: &Device) -> Result<()> {
+        let (name, architecture) = (other.name(), other.architecture());
+        if self.architecture() != architecture || self.name() != name {
+            let message = format!("a run cannot be divided between {} and {name}", self.name());
+            return Err(Error::device(message).hint("choose GPUs of one kind; jostle doctor lists them"));
+        }
+        self.0.reach(other.0.number())
     }
 
     /// Makes this a device for tests, like the emulated one: small systems use methods that pay in large ones
@@ -228,12 +257,15 @@ impl Device {
         Ok(buffer)
     }
 
-    /// Starts a kernel, without waiting for its end.
+    /// Starts a kernel, without waiting for its end. A launch of no blocks does nothing.
     ///
     /// # Errors
     /// If the launch is impossible: too much shared memory, wrong arguments.
     pub fn run(&self, launch: &Launch) -> Result<()> {
         launch.check(self)?;
+        if launch.is_empty() {
+            return Ok(());
+        }
         // SAFETY: kernels are ours and keep to the buffers they are given, which live as long as
         // the launch; a buffer's memory is freed only after the work before it.
         unsafe { self.0.launch(launch) }
@@ -243,7 +275,8 @@ impl Device {
     ///
     /// # Errors
     /// As for [`Device::run`].
-    pub fn record(&self, launches: Vec<Launch>) -> Result<Graph> {
+    pub fn record(&self, mut launches: Vec<Launch>) -> Result<Graph> {
+        launches.retain(|launch| !launch.is_empty());
         launches.iter().try_for_each(|launch| launch.check(self))?;
         // SAFETY: as in `run`; the graph keeps the launches, and they their buffers.
         let recording = unsafe { self.0.record(&launches)? };

@@ -4,6 +4,7 @@
 
 mod failure;
 mod module;
+mod peer;
 mod probe;
 mod recording;
 mod start;
@@ -167,6 +168,14 @@ impl Hardware for Gpu {
     fn memory_free(&self) -> Result<usize> {
         let (free, _) = self.0.context.mem_get_info().map_err(|e| self.0.failed_before(e))?;
         Ok(free)
+    }
+
+    fn reach(&self, other: usize) -> Result<()> {
+        self.0.reach(other)
+    }
+
+    fn number(&self) -> usize {
+        self.0.context.ordinal()
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
