@@ -300,9 +300,10 @@ DEVICE void store_tile_shares(const DeviceData& w, const Rows& rows, const real*
     }
 }
 
-// Forces between a tile and a part of another: the `first`-th to the `count`-th tile after each one.
+// Forces between a tile and a part of another: the `first`-th to the `count`-th tile after each one. Those of this GPU
+// begin with the `begin`-th.
 template <bool ENERGY>
-DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
+DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count, int begin) {
     extern __shared__ real4 others[];  // each group twice, so that a lane's 32 atoms are contiguous
     real* reactions = (real*)(others + 64 * PART_GROUPS);  // [warp][group][3][32]
     const int tiles = pair_tiles(w), mine = blockIdx.x % tiles, nth = blockIdx.x / tiles / PAIR_PARTS;
@@ -344,32 +345,32 @@ DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
     __syncthreads();
     if (active) store_tile_shares(w, rows, reactions, i, j_first, nth, part, count);
     // Each pair is counted once.
-    if (ENERGY) block_energies<PAIR_THREADS>(w, rows.sums, 1.0, first * tiles * PAIR_PARTS);
+    if (ENERGY) block_energies<PAIR_THREADS>(w, rows.sums, 1.0, (first - begin) * tiles * PAIR_PARTS, w.n);
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, RESIDENT / PAIR_THREADS)
-forces_all_pairs(DeviceData w, int slot, int trigger, int first, int count) {
+forces_all_pairs(DeviceData w, int slot, int trigger, int first, int count, int begin) {
     wait_for_previous_kernel();
-    if (due(w.control, w.control->slot[slot], trigger)) tile_forces<false>(w, slot, first, count);
+    if (due(w.control, w.control->slot[slot], trigger)) tile_forces<false>(w, slot, first, count, begin);
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
-forces_all_pairs_energies(DeviceData w, int slot, int trigger, int first, int count) {
+forces_all_pairs_energies(DeviceData w, int slot, int trigger, int first, int count, int begin) {
     wait_for_previous_kernel();
-    if (due(w.control, w.control->slot[slot], trigger)) tile_forces<true>(w, slot, first, count);
+    if (due(w.control, w.control->slot[slot], trigger)) tile_forces<true>(w, slot, first, count, begin);
 }
 
 // ---- sums of shares
 
 // Sum of the shares of `count` tiles after and before the one of this block's group, and of the forces from the tiles
-// before `first`; for the atoms of the first warp.
-DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count) {
+// between `begin` and `first`; for the atoms of the first warp.
+DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count, int begin) {
     __shared__ double sums[GROUP_WARPS][3][32];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, tiles = pair_tiles(w), tile = i / PAIR_TILE;
     const size_t n = w.n;
     double x = 0, y = 0, z = 0;
     if (i < w.n) {
-        if (warp == 0 && first > 0) {
+        if (warp == 0 && first > begin) {
             const real3 before = load_force(w, i);
             x = before.x;
             y = before.y;
@@ -401,23 +402,23 @@ DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count) {
 }
 
 // Kernel with a block for each group.
-extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(DeviceData w, int slot, int trigger, int first, int count) {
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(DeviceData w, int slot, int trigger, int first, int count, int begin) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * 32 + threadIdx.x % 32;
-    const real3 f = sum_of_forces(w, i, first, count);
+    const real3 f = sum_of_forces(w, i, first, count, begin);
     if (threadIdx.x < 32 && i < w.n) store_force(w, i, f);
 }
 
 // Sums of forces, the step that follows from them, and the groups at the new positions.
-extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(DeviceData w, int slot, int first, int count) {
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(DeviceData w, int slot, int first, int count, int begin) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool moves = step_due(w.control, now);
     next_slot(w, slot, moves);
     if (!moves) return;
     const int i = blockIdx.x * 32 + threadIdx.x % 32;
-    const real3 f = sum_of_forces(w, i, first, count);
+    const real3 f = sum_of_forces(w, i, first, count, begin);
     if (threadIdx.x >= 32) return;
     if (i < w.n) {
         store_force(w, i, f);

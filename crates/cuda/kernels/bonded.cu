@@ -251,13 +251,14 @@ template <bool ENERGY>
 DEVICE u32 bonded(const DeviceData& w, const BondedData& b, const Slot& now, double* sums) {
     const u32 lane = threadIdx.x % TEAM, n_atoms = (u32)b.n_atoms;
     const u32 team = blockIdx.x * (BONDED_THREADS / TEAM) + threadIdx.x / TEAM;
-    const bool exists = team < n_atoms;
 #if ALL_BOUND
     const int i = (int)team;
+    const bool exists = team < n_atoms && owns(w, i);
     const u32 number = exists ? w.atoms.id[w.control->sorted][i] : n_atoms;
 #else
+    const int i = team < n_atoms ? (int)b.index_by_id[b.atoms[team]] : -1;
+    const bool exists = owns(w, i);
     const u32 number = exists ? team : n_atoms;
-    const int i = exists ? (int)b.index_by_id[b.atoms[number]] : 0;
 #endif
     real3 force = {(real)0, (real)0, (real)0};
     if (exists) force = bonded_forces_on<ENERGY>(w, b, now, number, i, lane, sums);

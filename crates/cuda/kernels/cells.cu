@@ -27,7 +27,7 @@ DEVICE void cells_forces(const DeviceData& w, int slot) {
         pairs = pair_sums_of_cells<ENERGY>(w, w.atoms.position[now.parity], i);
         store_pair_force(w, i, pairs, now);
     }
-    if (ENERGY) block_energies<CELL_THREADS>(w, pairs, 0.5);
+    if (ENERGY) block_energies<CELL_THREADS>(w, pairs, 0.5, 0, i);
 }
 
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(DeviceData w, int slot, int trigger) {

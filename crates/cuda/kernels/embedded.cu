@@ -206,8 +206,8 @@ enum { EMBEDDED_THREADS = THREADS };
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(DeviceData w, int slot, int trigger, int energies) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!due(w.control, now, trigger) || i >= w.n) return;
+    const int i = w.owned.first + blockIdx.x * blockDim.x + threadIdx.x;
+    if (!due(w.control, now, trigger) || i >= w.owned.end) return;
     const Position* position = w.atoms.position[now.parity];
     const Position mine = position[i];
     real density = 0;
@@ -225,9 +225,9 @@ template <bool ENERGY>
 DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int i = w.owned.first + blockIdx.x * blockDim.x + threadIdx.x;
     PairSums pairs = {};
-    if (i < w.n) {
+    if (i < w.owned.end) {
         const Position* position = w.atoms.position[now.parity];
         const Position mine = position[i];
         const real derivative = w.embedded.derivative[i];
@@ -242,7 +242,7 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
         }
         store_pair_force(w, i, pairs, now);
     }
-    if (ENERGY) embedded_energies<LIST_THREADS>(w, pairs, i < w.n ? i : -1);
+    if (ENERGY) embedded_energies<LIST_THREADS>(w, pairs, i < w.owned.end ? i : -1);
 }
 
 enum { EMBEDDED_THREADS = LIST_THREADS };

@@ -59,15 +59,15 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData
 // Atom of a thread, and the thread's number in the team.
 struct TeamMember { int i, rank; };
 
-DEVICE TeamMember list_member() {
-    return {(int)(blockIdx.x * LIST_ATOMS + threadIdx.x % LIST_ATOMS), (int)(threadIdx.x / LIST_ATOMS)};
+DEVICE TeamMember list_member(const DeviceData& w) {
+    return {(int)(w.owned.first + blockIdx.x * LIST_ATOMS + threadIdx.x % LIST_ATOMS), (int)(threadIdx.x / LIST_ATOMS)};
 }
 
 template <bool ENERGY>
 DEVICE PairSums pair_sums_of_list(const DeviceData& w, const Position* position, TeamMember member) {
     const int i = member.i;
     PairSums pairs = {};
-    if (i >= w.n) return pairs;
+    if (i >= w.owned.end) return pairs;
     const Position mine = position[i];
     const Atom atom = atom_of(w, mine, i);
     const int entries = w.lists.n_neighbor[i];
@@ -98,11 +98,11 @@ DEVICE void add_team(PairSums& pairs, TeamMember member) {
 template <bool ENERGY>
 DEVICE void list_forces(const DeviceData& w, int slot) {
     const Slot now = w.control->slot[slot];
-    const TeamMember member = list_member();
+    const TeamMember member = list_member(w);
     PairSums pairs = pair_sums_of_list<ENERGY>(w, w.atoms.position[now.parity], member);
     add_team(pairs, member);
-    if (member.rank == 0 && member.i < w.n) store_pair_force(w, member.i, pairs, now);
-    if (ENERGY) block_energies<LIST_THREADS>(w, pairs, 0.5);
+    if (member.rank == 0 && member.i < w.owned.end) store_pair_force(w, member.i, pairs, now);
+    if (ENERGY) block_energies<LIST_THREADS>(w, pairs, 0.5, 0, member.i < w.owned.end ? member.i : w.n);
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(DeviceData w, int slot, int trigger) {
@@ -122,11 +122,11 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData 
     const bool moves = step_due(w.control, now);
     next_slot(w, slot, moves);
     if (!moves) return;
-    const TeamMember member = list_member();
+    const TeamMember member = list_member(w);
     PairSums pairs = pair_sums_of_list<false>(w, w.atoms.position[now.parity], member);
     add_team(pairs, member);
     const int i = member.i;
-    if (member.rank != 0 || i >= w.n) return;
+    if (member.rank != 0 || i >= w.owned.end) return;
     if (pairs.beyond) report_force(w, w.control->sorted, i, now.done);
     finish_step(w, slot, now, i, force_of(pairs));
 }

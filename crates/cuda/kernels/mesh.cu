@@ -252,11 +252,11 @@ DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential
     return {b * along_x, s.slope[1][atom][j] * value, b * along_z};
 }
 
-// Adds the weighted reciprocal-space forces on the atoms of a block and the forces between excluded atoms; energy and
-// virial of the latter are added to `sums`.
+// Adds the weighted reciprocal-space forces on the atoms of a block and the forces between excluded atoms, or stores
+// them at `apart`; energy and virial of the latter are added to `sums`.
 template <bool ENERGY>
-DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, double weight, double* sums) {
-    if (!ENERGY && weight == 0 && w.exclusions.fours == 0) return;
+DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, double weight, real* apart, double* sums) {
+    if (!ENERGY && weight == 0 && w.exclusions.fours == 0 && !apart) return;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
     const u32 partner = atom < own ? partner_of(w, i, part) : NO_ATOM;
@@ -283,7 +283,7 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
     }
     __syncthreads();
     real3 force = {}, before = {};
-    if (part == 0 && atom < own) before = load_force(w, i);
+    if (part == 0 && atom < own && !apart) before = load_force(w, i);
     if (atom < own) force = excluded_force_on<ENERGY>(w, now, i, partner, part, TEAM, infinity(), sums);
 #pragma unroll
     for (int step = TEAM / 2; step > 0; step /= 2) {
@@ -298,7 +298,15 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
     const double* r = m.reciprocal;
     const real3 f = {a * (real)r[0], multiply_add(a, (real)r[1], b * (real)r[3]),
                      multiply_add(a, (real)r[2], multiply_add(b, (real)r[4], c * (real)r[5]))};
-    store_force(w, i, {before.x + (f.x + force.x), before.y + (f.y + force.y), before.z + (f.z + force.z)});
+    const real3 more = {f.x + force.x, f.y + force.y, f.z + force.z};
+    if (apart) {
+        real* to = apart + 3 * (size_t)i;
+        to[0] = more.x;
+        to[1] = more.y;
+        to[2] = more.z;
+    } else {
+        store_force(w, i, {before.x + more.x, before.y + more.y, before.z + more.z});
+    }
 }
 
 // Weight of long-range forces: `asked` in an evaluation that belongs to no step.
@@ -307,20 +315,20 @@ DEVICE double weight_of(const DeviceData& w, const Slot& now, int trigger, doubl
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_gather(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
+mesh_gather(DeviceData w, MeshArrays m, int slot, int trigger, double asked, real* apart) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
-    if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), nullptr);
+    if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), apart, nullptr);
 }
 
 // Forces, and shares of blocks in energy and virial of excluded atoms.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
-mesh_gather_energies(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
+mesh_gather_energies(DeviceData w, MeshArrays m, int slot, int trigger, double asked, real* apart) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     double sums[EXCLUDED_SUMS] = {};
-    gather<true>(w, m, now, weight_of(w, now, trigger, asked), sums);
+    gather<true>(w, m, now, weight_of(w, now, trigger, asked), apart, sums);
 #if REPRODUCIBLE
     for (int k = 0; k < EXCLUDED_SUMS; k++) {
         for (int step = TEAM / 2; step > 0; step /= 2) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], step);

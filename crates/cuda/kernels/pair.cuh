@@ -129,11 +129,11 @@ DEVICE void store_pair_force(const DeviceData& w, int i, const PairSums& pairs, 
 }
 
 // Share of a block in energies and virial; `part` is the part of a pair that each atom counts: half, if its partner
-// counts the other. `first` blocks have stored their shares before.
+// counts the other. `first` blocks have stored their shares before; `i` is the thread's atom.
 template <int THREADS_PER_BLOCK>
-DEVICE void block_energies(const DeviceData& w, const PairSums& pairs, double part, int first = 0) {
+DEVICE void block_energies(const DeviceData& w, const PairSums& pairs, double part, int first, int i) {
     double sums[N_TERMS + 6];
     for (int k = 0; k < N_TERMS; k++) sums[k] = part * value_of(pairs.energy[k]);
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = part * value_of(pairs.virial[k]);
-    block_partial<THREADS_PER_BLOCK, N_TERMS + 6>(w, sums, first);
+    block_partial<THREADS_PER_BLOCK, N_TERMS + 6>(w, sums, first, i);
 }

@@ -343,6 +343,9 @@ DEVICE u32 mass_index(const DeviceData& w, int i, int species) {
 #endif
 }
 
+// Returns true where this GPU computes the forces on an atom.
+DEVICE bool owns(const DeviceData& w, int i) { return i >= w.owned.first && i < w.owned.end; }
+
 // Index of the k-th atom that an atom excludes; NO_ATOM behind the last.
 DEVICE u32 partner_of(const DeviceData& w, int i, int k) {
     return k < 4 * w.exclusions.fours ? ((const u32*)&w.exclusions.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NO_ATOM;
@@ -368,9 +371,9 @@ DEVICE real nearer_by(const DeviceData& w, real half_skin, int species) {
 // in whether there is anything to do.
 DEVICE void report(Control* control, int fault) { atomicOr(&control->reported, fault); }
 
-// Returns true after faults that end the run: a force that is not finite, or a molecule torn apart. Faults of a
-// list only keep lists from being built, and steps that need one from being made.
-DEVICE bool broken(const Control* control) { return control->faults & (NOT_FINITE | TORN); }
+// Returns true after faults that end the run: a force that is not finite, a molecule torn apart, or a GPU that does not
+// answer. Faults of a list only keep lists from being built, and steps that need one from being made.
+DEVICE bool broken(const Control* control) { return control->faults & (NOT_FINITE | TORN | LATE); }
 
 // Returns true where a segment of the batch is to begin.
 DEVICE bool segment_start_due(const Control* control) {

@@ -28,8 +28,9 @@ static_assert(TILE_ATOMS == 32, "");
 // are divided at the longest steps from one atom to the next, and otherwise the first block has them all.
 DEVICE Owned part_of_block(const DeviceData& w, double reach) {
     const BoxGeometry& geometry = w.geometry;
-    const int groups = gridDim.x / PARTS, part = blockIdx.x / groups, start = blockIdx.x % groups * TILE_ATOMS;
-    const int lane = threadIdx.x % 32, all = min((int)TILE_ATOMS, w.n - start), k = min(lane, all - 1);
+    const int groups = gridDim.x / PARTS, part = blockIdx.x / groups;
+    const int start = w.owned.first + blockIdx.x % groups * TILE_ATOMS;
+    const int lane = threadIdx.x % 32, all = min((int)TILE_ATOMS, w.owned.end - start), k = min(lane, all - 1);
     const Position here = w.atoms.built[start + k];
     const Fixed s = to_fixed(geometry, here), middle = to_fixed(geometry, w.atoms.built[start + all / 2]);
     const u32 from_middle[3] = {s.x - middle.x, s.y - middle.y, s.z - middle.z};

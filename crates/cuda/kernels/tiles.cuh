@@ -65,8 +65,8 @@ DEVICE Owned owned_by_block(const DeviceData& w) {
     const uint2 owned = w.tiles.owned[blockIdx.x];
     return {(int)owned.x, (int)owned.y};
 #else
-    const int first = blockIdx.x * TILE_ATOMS;
-    return {first, min((int)TILE_ATOMS, w.n - first)};
+    const int first = w.owned.first + blockIdx.x * TILE_ATOMS;
+    return {first, min((int)TILE_ATOMS, w.owned.end - first)};
 #endif
 }
 

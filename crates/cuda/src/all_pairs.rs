@@ -5,6 +5,7 @@ use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 /// Number of atoms of a group.
@@ -102,9 +103,10 @@ pub struct AllPairs {
     shape: PairShape,
     n: usize,
     tiles: usize,
-    /// Number of the tiles after it with which each tile is paired in one pass, and in all.
+    /// Number of the tiles after it with which each tile is paired in one pass.
     pass: usize,
-    circle: usize,
+    /// Tiles after it, by number, with which this GPU pairs each tile.
+    circle: Range<usize>,
     real: usize,
     arrange: Kernel,
     forces: Kernel,
@@ -119,7 +121,7 @@ pub struct AllPairs {
 }
 
 impl AllPairs {
-    /// Groups of `n` atoms, with kernels compiled for a shape.
+    /// Groups of `n` atoms, with kernels compiled for a shape. Of all pairs, GPU `rank` of `gpus` takes a part.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -129,6 +131,7 @@ impl AllPairs {
         precision: Precision,
         shape: PairShape,
         n: usize,
+        [rank, gpus]: [usize; 2],
     ) -> Result<Self> {
         // Size of a number, in units of single precision.
         let real = match precision {
@@ -137,9 +140,10 @@ impl AllPairs {
         };
         let tiles = n.div_ceil(shape.atoms()).max(1);
         let groups = tiles * shape.groups();
-        let circle = tiles / 2 + 1;
+        let all = tiles / 2 + 1;
+        let circle = all * rank / gpus..all * (rank + 1) / gpus;
         let per_tile = (shape.parts + 1) * 3 * n.max(1) * real;
-        let pass = (MOST_SHARES / (4 * per_tile)).clamp(1, circle);
+        let pass = (MOST_SHARES / (4 * per_tile)).clamp(1, circle.len().max(1));
         let all_pairs = AllPairs {
             shape,
             n,
@@ -190,12 +194,12 @@ impl AllPairs {
         trigger: Trigger,
     ) -> (Vec<Launch>, [i32; 2]) {
         let mut launches = Vec::new();
-        let mut range = [0; 2];
-        for first in (0..self.circle).step_by(self.pass) {
-            if first > 0 {
+        let mut range = [self.circle.start as i32, 0];
+        for first in self.circle.clone().step_by(self.pass) {
+            if first > self.circle.start {
                 launches.push(self.add(data, slot, trigger, range));
             }
-            let count = self.pass.min(self.circle - first);
+            let count = self.pass.min(self.circle.end - first);
             range = [first as i32, count as i32];
             let blocks = self.tiles * count * self.shape.parts;
             let launch = Launch::new(kernel, blocks as u32, 32 * self.shape.warps as u32)
@@ -203,7 +207,8 @@ impl AllPairs {
                 .with_value(*data)
                 .with_value(slot)
                 .with_value(trigger as i32);
-            launches.push(launch.with_value(range[0]).with_value(range[1]));
+            launches
+                .push(launch.with_value(range[0]).with_value(range[1]).with_value(self.circle.start as i32));
         }
         (launches, range)
     }
@@ -215,6 +220,7 @@ impl AllPairs {
             .with_value(trigger as i32)
             .with_value(first)
             .with_value(count)
+            .with_value(self.circle.start as i32)
     }
 }
 
@@ -259,13 +265,14 @@ impl NeighborEngine for AllPairs {
             .with_value(*data)
             .with_value(slot)
             .with_value(first)
-            .with_value(count);
+            .with_value(count)
+            .with_value(self.circle.start as i32);
         launches.push(advance);
         Some(launches)
     }
 
     fn energy_blocks(&self) -> u32 {
-        (self.tiles * self.circle * self.shape.parts) as u32
+        (self.tiles * self.circle.len() * self.shape.parts) as u32
     }
 
     fn bytes(&self) -> usize {

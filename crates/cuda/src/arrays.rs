@@ -1,7 +1,7 @@
 //! Atoms in device memory.
 
 use crate::device_data::{
-    AtomArrays, BoxGeometry, CartesianPosition, Control, DeviceData, FixedPosition, SortArrays,
+    AtomArrays, BoxGeometry, CartesianPosition, Control, DeviceData, FixedPosition, OwnedAtoms, SortArrays,
 };
 use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
@@ -194,6 +194,7 @@ impl Arrays {
         };
         DeviceData {
             n: self.n as i32,
+            owned: OwnedAtoms { first: 0, end: self.n as i32 },
             geometry,
             control: self.control.address(),
             table: self.table.address(),

@@ -25,6 +25,7 @@ pub fn source() -> String {
         ExclusionLists::source(),
         AtomGroups::source(),
         EmbeddedArrays::source(),
+        OwnedAtoms::source(),
         ReductionArrays::source(),
         DeviceData::source(),
     ]
@@ -286,6 +287,14 @@ shared_structure! {
         pub energy: u64 = "double*",
     }
 
+    /// Range of atoms in the sorted order.
+    #[derive(Default)]
+    pub struct OwnedAtoms {
+        pub first: i32,
+        /// One after the last.
+        pub end: i32,
+    }
+
     /// Sums over atoms.
     #[derive(Default)]
     pub struct ReductionArrays {
@@ -301,6 +310,8 @@ shared_structure! {
         /// Number of atoms.
         pub n: i32,
         pub unused: i32,
+        /// Atoms on which this GPU computes forces: all of them where it is the only one of a run.
+        pub owned: OwnedAtoms,
         pub geometry: BoxGeometry,
         pub control: u64 = "Control*",
         /// Pair coefficients; 0 for one species.
@@ -335,6 +346,15 @@ shared_bits! {
         NOT_FINITE = 16,
         /// Atoms are so far apart that no constraint holds them (first_bad).
         TORN = 32,
+        /// Another GPU of the run has not answered: see exchange.cu.
+        LATE = 64,
+    }
+}
+
+impl DeviceData {
+    /// The same data for a kernel that computes forces on all atoms.
+    pub fn with_all_atoms(self) -> Self {
+        DeviceData { owned: OwnedAtoms { first: 0, end: self.n }, ..self }
     }
 }
 

@@ -99,14 +99,14 @@ impl LatticeSumKernel {
     }
 
     /// Launches that add the forces, with `add_up` as in [`LatticeSumKernel::reciprocal`]. `asked`: weight of
-    /// long-range forces outside steps.
+    /// long-range forces outside steps; `apart`: address at which a mesh stores its forces by themselves, or 0.
     pub fn forces(
         &self,
         data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
-        asked: f64,
+        (asked, apart): (f64, u64),
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let mut launches = Vec::new();
@@ -115,7 +115,7 @@ impl LatticeSumKernel {
             launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(excluded.shares())));
         }
         if let Some(mesh) = &self.mesh {
-            launches.extend(mesh.forces(data, slot, trigger, evaluate, asked, add_up));
+            launches.extend(mesh.forces(data, slot, trigger, evaluate, (asked, apart), add_up));
         }
         launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(data, slot, trigger, asked)));
         launches

@@ -4,6 +4,7 @@ use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::{DeviceData, EmbeddedArrays};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
+use crate::exchange::Exchange;
 use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
@@ -72,6 +73,8 @@ pub struct EmbeddedEngine {
     functions: Reals,
     derivative: Reals,
     embedding: Buffer<f64>,
+    /// Exchange of the derivatives with other GPUs.
+    exchange: Option<Exchange>,
 }
 
 impl EmbeddedEngine {
@@ -86,6 +89,7 @@ impl EmbeddedEngine {
         term: &Embedded,
         pairs: Box<dyn NeighborEngine>,
         n: usize,
+        exchange: Option<Exchange>,
     ) -> Result<Self> {
         let embedding = (0..term.n_species()).flat_map(|s| term.embedding_function(s).cubics.concat());
         let functions: Vec<f64> = term.table().into_iter().chain(embedding).collect();
@@ -96,6 +100,7 @@ impl EmbeddedEngine {
             functions: Reals::upload(device, precision, &functions)?,
             derivative: Reals::upload(device, precision, &vec![0.0; n.max(1)])?,
             embedding: device.alloc(n.max(1))?,
+            exchange,
             pairs,
         };
         for kernel in [&engine.densities, &engine.forces, &engine.energies] {
@@ -141,14 +146,15 @@ impl NeighborEngine for EmbeddedEngine {
             Evaluate::Forces => (&self.forces, 0i32),
             Evaluate::ForcesAndEnergies => (&self.energies, 1),
         };
-        let densities = self.pairs.pass(&self.densities);
-        let passes = [densities, self.pairs.pass(kernel)].into_iter().flatten();
-        let passes = passes.map(|p| p.with_value(*data).with_value(slot).with_value(trigger as i32));
-        let mut launches: Vec<Launch> = passes.collect();
-        if let Some(densities) = launches.first_mut() {
-            *densities = densities.clone().with_value(energies);
-        }
-        launches
+        let pass = |kernel| {
+            let launch = self.pairs.pass(kernel);
+            launch.map(|launch| launch.with_value(*data).with_value(slot).with_value(trigger as i32))
+        };
+        let densities = pass(&self.densities).map(|launch| launch.with_value(energies));
+        // Forces need the derivatives of all atoms.
+        let derivatives =
+            self.exchange.as_ref().map(|e| e.array(data, data.embedded.derivative, 1, slot, trigger));
+        densities.into_iter().chain(derivatives.into_iter().flatten()).chain(pass(kernel)).collect()
     }
 
     fn step(&self, _data: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {

@@ -4,6 +4,7 @@
 mod added;
 mod all_pairs;
 mod arrays;
+mod balance;
 mod bonded;
 pub mod builds;
 mod cache;
@@ -16,6 +17,7 @@ pub mod driver;
 mod electrostatics;
 mod embedded;
 mod engine;
+mod exchange;
 mod exclusions;
 mod external;
 mod grains;
@@ -25,6 +27,7 @@ mod list_capacity;
 mod mid_step;
 mod molecules;
 mod neighbor_engine;
+mod peers;
 mod restraint;
 mod shared;
 mod skin;
@@ -36,7 +39,7 @@ mod vacuum;
 
 pub use all_pairs::PairShape;
 pub use driver::nvrtc;
-pub use engine::{Cuda, Layout};
+pub use engine::{Cuda, Layout, SeveralGpus, Trials, try_gpus};
 
 use driver::Device;
 use jostle_core::{Backend, Error, Processor, Result, Settings, System};
@@ -72,10 +75,31 @@ pub fn open(
     forces: impl Into<Forces>,
     settings: Settings,
 ) -> Result<Box<dyn Backend>> {
-    settings.algorithm.check(Processor::Gpu)?;
-    let forces = forces.into();
-    if let Some(what) = lacking(&forces, &settings) {
-        return Err(Error::device(format!("the GPU engine has no {what}")).hint("set device = \"cpu\""));
-    }
+    let forces = checked(forces.into(), &settings)?;
     Ok(Box::new(Cuda::new(device, system, forces, settings)?))
+}
+
+/// Puts a system on several devices of one kind, which share the forces, as a [`Backend`].
+///
+/// # Errors
+/// As for [`open`], or if the devices cannot use each other's memory.
+pub fn open_several(
+    devices: Vec<Device>,
+    system: System,
+    forces: impl Into<Forces>,
+    settings: Settings,
+) -> Result<Box<dyn Backend>> {
+    let forces = checked(forces.into(), &settings)?;
+    Ok(Box::new(SeveralGpus::new(devices, system, forces, settings)?))
+}
+
+/// Forces that the GPU engine has with these settings.
+fn checked(forces: Forces, settings: &Settings) -> Result<Forces> {
+    settings.algorithm.check(Processor::Gpu)?;
+    match lacking(&forces, settings) {
+        Some(what) => {
+            Err(Error::device(format!("the GPU engine has no {what}")).hint("set device = \"cpu\""))
+        }
+        None => Ok(forces),
+    }
 }

@@ -13,7 +13,9 @@ const THREADS: u32 = 128;
 pub struct List {
     /// Number of blocks with a thread for each atom.
     blocks: u32,
-    /// Number of blocks with a team of threads for each atom.
+    /// Number of blocks with a thread for each atom of this GPU.
+    own_blocks: u32,
+    /// Number of blocks with a team of threads for each of these.
     team_blocks: u32,
     shares: u32,
     rows: usize,
@@ -49,23 +51,28 @@ pub fn grown(rows: usize, control: &Control) -> usize {
 }
 
 impl List {
-    /// Lists of so many rows for `n` atoms, each for a team of threads, as the kernels were compiled for.
+    /// Lists of so many rows for `n` atoms, each for a team of threads, as the kernels were compiled for. Forces
+    /// are computed for `owned` of them; forces in the middle of steps need the lists of all.
     ///
     /// # Errors
     /// If there is not enough memory.
     pub fn new(
         device: &Device,
         module: &Module,
-        n: usize,
+        [n, owned]: [usize; 2],
         rows: usize,
         team: u32,
         sums: Summation,
     ) -> Result<Self> {
-        let blocks = |threads: u32| n.div_ceil(threads as usize).max(1) as u32;
+        let blocks = |n: usize, threads: u32| n.div_ceil(threads as usize) as u32;
         Ok(List {
-            blocks: blocks(THREADS),
-            team_blocks: blocks(THREADS / team),
-            shares: sums.shares(n, THREADS / team),
+            blocks: blocks(n, THREADS).max(1),
+            own_blocks: blocks(owned, THREADS),
+            team_blocks: blocks(owned, THREADS / team),
+            shares: match sums {
+                Summation::Fast => blocks(owned, THREADS / team),
+                Summation::Exact(_) => n as u32,
+            },
             rows,
             build: module.kernel("build_list")?,
             forces: module.kernel("forces_list")?,
@@ -109,7 +116,7 @@ impl NeighborEngine for List {
     }
 
     fn pass(&self, kernel: &Kernel) -> Option<Launch> {
-        Some(Launch::new(kernel, self.blocks, THREADS))
+        Some(Launch::new(kernel, self.own_blocks, THREADS))
     }
 
     fn energy_blocks(&self) -> u32 {

@@ -14,6 +14,8 @@ use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::{DeviceData, SLOTS};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{LatticeSumKernel, SUMS};
+use crate::engine::Division;
+use crate::exchange::{Exchange, MeshWork};
 use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::mid_step::MidStepForces;
@@ -35,6 +37,13 @@ pub struct Launches<'a> {
     pub thermostat: Option<&'a ScalingThermostat>,
     /// Forces in the middle of the steps of this batch.
     pub mid_step: Option<&'a dyn MidStepForces>,
+    /// Exchange of forces with other GPUs, and what is divided among them.
+    pub exchange: Option<&'a Exchange>,
+    pub division: Option<Division>,
+    /// True where each GPU adds up the energies of its own atoms, and of what is not divided the first one.
+    pub divides_sums: bool,
+    /// True for the only GPU, or the first.
+    pub leads: bool,
     pub data: DeviceData,
     /// Number of terms, and of those that are pair forces: these come first.
     pub n_terms: usize,
@@ -94,6 +103,7 @@ impl Launches<'_> {
                 .map(|launch| launch.waits(Waits::SideStream)),
         );
         launches.extend(self.neighbor_engine.build(&self.data, slot));
+        launches.extend(self.exchange.map(|exchange| exchange.needs(&self.data, slot)));
         launches.push(self.settle(slot, 1).waits(Waits::BothStreams));
         launches
     }
@@ -146,52 +156,107 @@ impl Launches<'_> {
 
     /// Launches of forces and, if asked for, of sums of energies.
     pub fn forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
-        let mut launches = self.neighbor_engine.forces(&self.data, slot, trigger, evaluate);
         let energies = evaluate == Evaluate::ForcesAndEnergies;
+        let undivided = if self.counts_undivided() { evaluate } else { Evaluate::Forces };
+        let mut launches = self.pair_forces(slot, trigger, evaluate);
         let silent = trigger == Trigger::Immediate && self.long_range_weight == 0.0 && !energies;
         let add_up = |c: &LatticeSumKernel| {
             let term = c.term;
             move |shares| self.add_onto(shares, SUMS, term, trigger)
         };
-        let heard = self.charges.iter().filter(|_| !silent);
-        let reciprocal: Vec<Launch> =
-            heard.flat_map(|c| c.reciprocal(&self.data, slot, trigger, evaluate, add_up(c))).collect();
+        let of_mesh = if self.mesh_work() == MeshWork::ForAll { evaluate } else { undivided };
+        let heard = self.charges().iter().filter(|_| !silent);
+        let mut reciprocal: Vec<Launch> =
+            heard.flat_map(|c| c.reciprocal(&self.data, slot, trigger, of_mesh, add_up(c))).collect();
+        let apart = self.exchange.filter(|_| self.mesh_work() == MeshWork::ForAll);
+        let weight = (self.long_range_weight, apart.map_or(0, Exchange::mesh_forces));
+        let of_charges =
+            |c: &LatticeSumKernel| c.forces(&self.data, slot, trigger, of_mesh, weight, add_up(c));
+        let mut of_charges: Vec<Launch> = self.charges().iter().flat_map(of_charges).collect();
+        if let Some(exchange) = apart {
+            // Forces that are sent by themselves wait for no others.
+            reciprocal.append(&mut of_charges);
+            reciprocal.push(exchange.send_mesh(&self.data, slot, trigger));
+        }
         if energies {
-            launches.push(self.add_shares(
-                self.neighbor_engine.energy_blocks(),
-                self.n_pairs + VIRIAL,
-                0,
-                trigger,
-            ));
             launches.extend(reciprocal);
         } else {
             // Shares of energies, which the reciprocal space would overwrite, do not exist.
             launches.splice(0..0, reciprocal.into_iter().map(|launch| launch.waits(Waits::SideStream)));
         }
         let row = self.row_length();
-        launches.extend(
-            self.vacuum.map(|v| v.forces(&self.data, slot, row, trigger, evaluate)).into_iter().flatten(),
-        );
+        let vacuum = self.vacuum.map(|v| v.forces(&self.data, slot, row, trigger, undivided));
+        launches.extend(vacuum.into_iter().flatten());
         if let Some(bonded) = self.bonded {
-            launches.push(bonded.forces(&self.data, slot, trigger, evaluate));
-            launches.extend(energies.then(|| bonded.sums(&self.data, row, trigger)));
+            let evaluate = if self.division == Some(Division::Pairs) { undivided } else { evaluate };
+            launches.push(bonded.forces(&self.data_of_bonded(evaluate), slot, trigger, evaluate));
+            let sums =
+                (evaluate == Evaluate::ForcesAndEnergies).then(|| bonded.sums(&self.data, row, trigger));
+            launches.extend(sums);
         }
-        launches.extend(
-            self.external.map(|o| o.forces(&self.data, slot, row, trigger, evaluate)).into_iter().flatten(),
-        );
-        let of_charges = |c: &LatticeSumKernel| {
-            c.forces(&self.data, slot, trigger, evaluate, self.long_range_weight, add_up(c))
-        };
-        let of_charges = self.charges.iter().flat_map(of_charges);
-        launches.extend(of_charges.map(|launch| launch.waits(Waits::BothStreams)));
-        if let Some(constraints) = self.constraints
-            && let Some(spread) = constraints.spread(&self.data, slot, trigger, evaluate)
-        {
-            launches.push(spread.waits(Waits::BothStreams));
-            let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
-            launches.extend(energies.then(more));
+        let external = self.external.map(|o| o.forces(&self.data, slot, row, trigger, undivided));
+        launches.extend(external.into_iter().flatten());
+        launches.extend(of_charges.into_iter().map(|launch| launch.waits(Waits::BothStreams)));
+        if let (Some(exchange), Some(Division::Atoms)) = (self.exchange, self.division) {
+            launches.extend(exchange.forces(&self.data, slot, trigger));
+        }
+        launches.extend(self.forces_of_sites(slot, trigger, undivided));
+        launches
+    }
+
+    /// Lattice sums that this GPU computes.
+    fn charges(&self) -> &[LatticeSumKernel] {
+        if self.mesh_work() == MeshWork::Nothing { &[] } else { self.charges }
+    }
+
+    fn mesh_work(&self) -> MeshWork {
+        match self.division {
+            Some(Division::Atoms) => self.exchange.map_or(MeshWork::Alike, Exchange::mesh_work),
+            Some(Division::Pairs) | None => MeshWork::Alike,
+        }
+    }
+
+    /// Launches of pair forces, and of the sums of their energies.
+    fn pair_forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+        let mut launches = self.neighbor_engine.forces(&self.data, slot, trigger, evaluate);
+        if let (Some(exchange), Some(Division::Pairs)) = (self.exchange, self.division) {
+            launches.extend(exchange.sums_of_forces(&self.data, slot, trigger));
+        }
+        if evaluate == Evaluate::ForcesAndEnergies {
+            let count = self.n_pairs + VIRIAL;
+            let sum = self.add_shares(self.neighbor_engine.energy_blocks(), count, 0, trigger);
+            match self.exchange {
+                // Exact sums are over the shares of all atoms.
+                Some(exchange) if !self.divides_sums => {
+                    launches.extend(exchange.shares(&self.data, count, slot, trigger));
+                }
+                _ => {}
+            }
+            launches.push(sum);
         }
         launches
+    }
+
+    /// Launches that transfer the forces on virtual sites.
+    fn forces_of_sites(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+        let Some(constraints) = self.constraints else { return Vec::new() };
+        let Some(spread) = constraints.spread(&self.data, slot, trigger, evaluate) else { return Vec::new() };
+        let energies = evaluate == Evaluate::ForcesAndEnergies;
+        let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
+        std::iter::once(spread.waits(Waits::BothStreams)).chain(energies.then(more)).collect()
+    }
+
+    /// Data for bonded forces: exact sums of their energies are over all atoms.
+    fn data_of_bonded(&self, evaluate: Evaluate) -> DeviceData {
+        match evaluate {
+            Evaluate::ForcesAndEnergies if !self.divides_sums => self.data.with_all_atoms(),
+            _ => self.data,
+        }
+    }
+
+    /// True where the energies of what is not divided are added up here: by one GPU only, if sums are divided.
+    fn counts_undivided(&self) -> bool {
+        self.leads || !self.divides_sums
     }
 
     /// Launches of the sums of kinetic tensor and momentum.
@@ -225,7 +290,11 @@ impl Launches<'_> {
         });
         let mut launches = thermostat.unwrap_or_default();
         // Steps in one kernel include pair forces only.
-        let at_once = if self.only_pairs() { self.neighbor_engine.step(&self.data, slot) } else { None };
+        let at_once = if self.only_pairs() && self.exchange.is_none() {
+            self.neighbor_engine.step(&self.data, slot)
+        } else {
+            None
+        };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
                 launches.push(constraints.noise(&self.data, slot, MoveFrom::Step));
@@ -245,6 +314,7 @@ impl Launches<'_> {
     pub fn samples_in_passing(&self) -> bool {
         self.neighbor_engine.samples()
             && self.only_pairs()
+            && self.exchange.is_none()
             && self.thermostat.is_none()
             && self.mid_step.is_none()
     }
@@ -287,7 +357,7 @@ impl Launches<'_> {
         match self.constraints {
             Some(constraints) => {
                 launches.push(constraints.kick(&self.data, 0, Trigger::SegmentEnd));
-                if evaluate == Evaluate::ForcesAndEnergies {
+                if evaluate == Evaluate::ForcesAndEnergies && self.counts_undivided() {
                     launches.push(constraints.sums(&self.data, self.row_length(), Trigger::SegmentEnd));
                 }
             }

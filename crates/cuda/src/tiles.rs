@@ -31,7 +31,7 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// Tiles of a shape for `n` atoms, which take so many bytes each ([`atom_bytes`]).
+    /// Tiles of a shape for the `n` atoms of this GPU, which take so many bytes each ([`atom_bytes`]).
     ///
     /// # Errors
     /// If there is not enough memory, on the device or shared by a block.
@@ -43,8 +43,10 @@ impl Tiles {
         capacity: ListCapacity,
         n: usize,
     ) -> Result<Self> {
-        let blocks = n.div_ceil(shape.atoms as usize).max(1) * shape.parts as usize;
-        let warps = blocks * shape.threads() as usize / 32;
+        let blocks = n.div_ceil(shape.atoms as usize) * shape.parts as usize;
+        // Buffers are never empty, where a GPU has no atoms.
+        let room = blocks.max(1);
+        let warps = room * shape.threads() as usize / 32;
         let rows = row_stride(capacity);
         let tiles = Tiles {
             shape,
@@ -56,14 +58,14 @@ impl Tiles {
             forces: module.kernel("forces_tiles")?,
             energies: module.kernel("forces_tiles_energies")?,
             step: module.kernel("step_tiles")?,
-            owned: device.alloc(if shape.parts > 1 { blocks } else { 1 })?,
-            tile_atoms: device.alloc(blocks * capacity.tile)?,
-            n_tile_atoms: device.alloc(blocks)?,
-            origin: device.alloc(blocks * 4)?,
+            owned: device.alloc(if shape.parts > 1 { room } else { 1 })?,
+            tile_atoms: device.alloc(room * capacity.tile)?,
+            n_tile_atoms: device.alloc(room)?,
+            origin: device.alloc(room * 4)?,
             // Forces prefetch two rows ahead.
             list: device.alloc((warps * rows + 2) * 32)?,
             n_rows: device.alloc(warps)?,
-            own_order: device.alloc(blocks * shape.atoms as usize)?,
+            own_order: device.alloc(room * shape.atoms as usize)?,
         };
         tiles.build.allow_shared(tiles.build_bytes())?;
         for kernel in [&tiles.forces, &tiles.energies, &tiles.step] {

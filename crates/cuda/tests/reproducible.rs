@@ -4,11 +4,11 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule,
-    Settings, SimBox, Species, StepBatch, SubSteps, System, Thermostat, Vec3,
+    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
+    Thermostat, Vec3,
 };
-use jostle_cuda::Cuda;
 use jostle_cuda::driver::Device;
+use jostle_cuda::{Cuda, SeveralGpus};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, Forces, PairKind, PairTerm, Truncation};
 
@@ -52,10 +52,29 @@ fn terms() -> Vec<PairTerm> {
     vec![term]
 }
 
-fn open(system: System, forces: Forces, algorithm: Algorithm, precision: Precision) -> Cuda {
+/// A system on so many devices.
+fn open(
+    system: System,
+    forces: Forces,
+    algorithm: Algorithm,
+    precision: Precision,
+    gpus: usize,
+) -> Box<dyn Backend> {
     let settings =
         Settings { algorithm, precision, reproducible: true, skin: Some(0.3), ..Settings::default() };
-    Cuda::new(Device::emulated().unwrap(), system, forces, settings).unwrap()
+    let mut devices = devices(gpus);
+    match gpus {
+        1 => Box::new(Cuda::new(devices.remove(0), system, forces, settings).unwrap()),
+        _ => Box::new(SeveralGpus::new(devices, system, forces, settings).unwrap()),
+    }
+}
+
+/// GPUs where the environment has `JOSTLE_TEST_DEVICE=cuda`, else emulated ones.
+fn devices(count: usize) -> Vec<Device> {
+    match std::env::var("JOSTLE_TEST_DEVICE") {
+        Ok(_) => (0..count).map(|k| Device::open(k).unwrap().for_tests()).collect(),
+        Err(_) => Device::several_emulated(count).unwrap(),
+    }
 }
 
 fn thermostats() -> [Thermostat; 3] {
@@ -76,8 +95,9 @@ fn run(
     precision: Precision,
     mut thermostat: Thermostat,
     every: u64,
+    gpus: usize,
 ) -> Outcome {
-    let mut gpu = open(system, forces, algorithm, precision);
+    let mut gpu = open(system, forces, algorithm, precision, gpus);
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
     let batch = StepBatch {
@@ -105,12 +125,14 @@ fn bits_depend_on_nothing_but_the_physics() {
     let (first, shuffled) = (|| (liquid(), terms().into()), || (shuffled(liquid()), terms().into()));
     for precision in [Precision::Mixed, Precision::Double] {
         for thermostat in thermostats() {
-            let found = run(first(), Algorithm::List, precision, thermostat.clone(), 0);
+            let alone =
+                |system, algorithm, every| run(system, algorithm, precision, thermostat.clone(), every, 1);
+            let found = alone(first(), Algorithm::List, 0);
             let what = format!("{precision:?}, {thermostat:?}");
             let others = [
-                ("storage", run(shuffled(), Algorithm::Auto, precision, thermostat.clone(), 0)),
-                ("algorithm", run(shuffled(), Algorithm::Cells, precision, thermostat.clone(), 0)),
-                ("sampling", run(first(), Algorithm::List, precision, thermostat.clone(), 6)),
+                ("storage", alone(shuffled(), Algorithm::Auto, 0)),
+                ("algorithm", alone(shuffled(), Algorithm::Cells, 0)),
+                ("sampling", alone(first(), Algorithm::List, 6)),
             ];
             for (difference, other) in others {
                 assert!(found == other, "{difference} matters: {what}");
@@ -120,19 +142,40 @@ fn bits_depend_on_nothing_but_the_physics() {
 }
 
 /// Charges on a mesh, some of them excluded from each other.
+fn charged(mut system: System) -> (System, Forces) {
+    system.charges = (0..216).map(|id| if id % 2 == 0 { 1.5 } else { -1.5 }).collect();
+    system.topology.excluded = (0..200).step_by(3).map(|id| [id, id + 7]).collect();
+    let term = Electrostatics::new(Method::Pme { alpha: 1.2, order: 4, spacing: 0.7 }, 1.0, 2.4);
+    (system, Forces { pairs: terms(), ..term.into() })
+}
+
+#[test]
+fn bits_do_not_depend_on_the_number_of_gpus() {
+    let counts: &[usize] = if std::env::var("JOSTLE_TEST_DEVICE").is_ok() { &[2] } else { &[2, 3, 8] };
+    for precision in [Precision::Mixed, Precision::Double] {
+        for (number, thermostat) in thermostats().into_iter().enumerate() {
+            let system = |kind: usize| if kind == 0 { charged(liquid()) } else { (liquid(), terms().into()) };
+            let on = |gpus, every| {
+                run(system(number), Algorithm::List, precision, thermostat.clone(), every, gpus)
+            };
+            let alone = on(1, 0);
+            for gpus in counts {
+                for every in [0, 6] {
+                    assert!(alone == on(*gpus, every), "{gpus} GPUs: {precision:?}, {thermostat:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn bits_of_charges_depend_on_nothing_but_the_physics() {
-    let charged = |mut system: System| {
-        system.charges = (0..216).map(|id| if id % 2 == 0 { 1.5 } else { -1.5 }).collect();
-        system.topology.excluded = (0..200).step_by(3).map(|id| [id, id + 7]).collect();
-        let term = Electrostatics::new(Method::Pme { alpha: 1.2, order: 4, spacing: 0.7 }, 1.0, 2.4);
-        (system, Forces { pairs: terms(), ..term.into() })
-    };
     for precision in [Precision::Mixed, Precision::Double] {
         let thermostat = || thermostats()[0].clone();
-        let first = run(charged(liquid()), Algorithm::List, precision, thermostat(), 0);
-        let stored = run(charged(shuffled(liquid())), Algorithm::List, precision, thermostat(), 0);
-        let looked_at = run(charged(liquid()), Algorithm::List, precision, thermostat(), 6);
+        let alone = |system, every| run(charged(system), Algorithm::List, precision, thermostat(), every, 1);
+        let first = alone(liquid(), 0);
+        let stored = alone(shuffled(liquid()), 0);
+        let looked_at = alone(liquid(), 6);
         assert!(first == stored, "storage matters: {precision:?}");
         assert!(first == looked_at, "sampling matters: {precision:?}");
     }
@@ -140,7 +183,7 @@ fn bits_of_charges_depend_on_nothing_but_the_physics() {
 
 #[test]
 fn forces_cancel_to_the_last_bit_that_counts() {
-    let mut gpu = open(liquid(), terms().into(), Algorithm::List, Precision::Double);
+    let mut gpu = open(liquid(), terms().into(), Algorithm::List, Precision::Double, 1);
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
     let forces = &gpu.state().unwrap().force;
@@ -157,7 +200,7 @@ fn overflow_of_exact_sums_is_an_error() {
     let mut system = liquid();
     let close = system.state.position[0].map(|x| x + 1e-3);
     system.state.position[1] = close;
-    let mut gpu = open(system, terms().into(), Algorithm::List, Precision::Double);
+    let mut gpu = open(system, terms().into(), Algorithm::List, Precision::Double, 1);
     gpu.update_neighbors().unwrap();
     let outcome = gpu.compute_forces(Evaluate::ForcesAndEnergies).and_then(|()| {
         let batch = StepBatch {

@@ -322,17 +322,19 @@ impl Mesh {
     }
 
     /// Launches from the potential to forces, including those of excluded charges, with `add_up` as in
-    /// [`Mesh::reciprocal`]. `asked`: weight of long-range forces outside steps.
+    /// [`Mesh::reciprocal`]. `asked`: weight of long-range forces outside steps; `apart`: address at which forces
+    /// are stored by themselves, 0 where they are added.
     pub fn forces(
         &self,
         data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
-        asked: f64,
+        (asked, apart): (f64, u64),
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
-        let over_atoms = |kernel| self.over_atoms(kernel, data, slot, trigger).with_value(asked);
+        let over_atoms =
+            |kernel| self.over_atoms(kernel, data, slot, trigger).with_value(asked).with_value(apart);
         if evaluate == Evaluate::Forces || self.form.excluded_shares == 0 {
             return vec![over_atoms(&self.kernels.gather)];
         }

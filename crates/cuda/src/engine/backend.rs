@@ -115,6 +115,7 @@ impl ForceEvaluation for Cuda {
             self.place_listed()?;
         }
         for _ in 0..MOST_ATTEMPTS {
+            self.meet()?;
             self.run_all(self.launches().build(0))?;
             self.read_control()?;
             if self.control.faults == 0 {
@@ -131,10 +132,13 @@ impl ForceEvaluation for Cuda {
             // The host has done away with the list, to let it grow or for another skin.
             self.update_neighbors()?;
         }
+        self.meet()?;
         self.run_all(self.launches().forces(0, Trigger::Immediate, evaluate))?;
         self.evaluation.evaluated = evaluate;
         if evaluate == Evaluate::ForcesAndEnergies {
-            let row = self.totals(self.forces.n_terms() + VIRIAL)?;
+            let length = self.forces.n_terms() + VIRIAL;
+            let row = self.totals(length)?;
+            let row = self.whole_rows(row, length)?;
             self.evaluation.energies = self.energies_from(&row);
             if !self.evaluation.energies.potential().is_finite() {
                 self.kick(0.0)?;

@@ -15,10 +15,17 @@ impl Cuda {
         if what & faults::NOT_FINITE != 0 {
             return Err(self.blame());
         }
+        if what & faults::LATE != 0
+            && let Some(exchange) = self.plan.exchange()
+        {
+            return Err(self.at_step(exchange.late()?));
+        }
         if what & faults::TORN != 0 {
             let id = self.control.first_bad as u32;
-            let message = format!("the constraints of the molecule of atom {} do not hold", id + 1);
-            let error = Error::simulation(message);
+            let error = Error::simulation(match self.control.first_bad {
+                u64::MAX => "the constraints of a molecule do not hold".into(),
+                _ => format!("the constraints of the molecule of atom {} do not hold", id + 1),
+            });
             return Err(self.at_step(error.hint("shorten the time step, or begin with a shorter one")));
         }
         let extent = self.extent();
@@ -89,6 +96,10 @@ impl Cuda {
         let (motion, drifts) = (self.control.motion, self.control.first_bad >> 32);
         let steps = if motion.drift < motion.timestep { drifts / 2 } else { drifts };
         let step = (motion.first_step + steps) as i64 - 1;
-        if step > 0 { error.context(format!("step {step}")) } else { error }
+        if step > 0 && self.control.first_bad != u64::MAX {
+            error.context(format!("step {step}"))
+        } else {
+            error
+        }
     }
 }

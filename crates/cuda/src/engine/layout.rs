@@ -1,6 +1,9 @@
 //! Layout of the work on the device: tiles, and the number of steps that are recorded at a time.
 
 use crate::kernels::TileShape;
+use jostle_core::System;
+use jostle_potentials::Forces;
+use std::f64::consts::PI;
 
 /// Number of neighbours of an atom above which a list is long.
 pub const LONG_LIST: f64 = 150.0;
@@ -15,6 +18,13 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Layout for a system that is divided among so many GPUs.
+    pub fn of_system(system: &System, forces: &Forces, gpus: usize, multiprocessors: u32) -> Self {
+        let n = system.state.len();
+        let reached = 4.0 / 3.0 * PI * forces.largest_cutoff().powi(3) / system.simbox.volume();
+        Self::for_atoms(n.div_ceil(gpus), reached * n as f64, multiprocessors)
+    }
+
     /// Layout for so many atoms, each with so many others within the cut-off: large tiles where there are
     /// enough to fill the device, several threads an atom where there are not, and where lists are long: the
     /// lists that few threads are making would fill a block's memory.

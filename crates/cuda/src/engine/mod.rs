@@ -9,9 +9,14 @@ mod open;
 mod parts;
 mod plan;
 mod run;
+mod several;
+mod trials;
 mod tuning;
 
 pub use layout::Layout;
+pub use plan::Division;
+pub use several::SeveralGpus;
+pub use trials::{Trials, try_gpus};
 
 use layout::LONG_LIST;
 use open::{contacts, first_plan, with_lookups};
@@ -23,13 +28,14 @@ use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
-use crate::device_data::{BoxGeometry, Control, DeviceData, ReductionArrays};
+use crate::device_data::{BoxGeometry, Control, DeviceData, OwnedAtoms, ReductionArrays};
 use crate::driver::Device;
 use crate::electrostatics::{BoxChange, LatticeSumKernel};
 use crate::external::ExternalForces;
 use crate::kernels::Kernels;
 use crate::list_capacity::ListCapacity;
 use crate::mid_step::MidStepForces;
+use crate::peers::Peers;
 use crate::skin::{self, Skin};
 use crate::step_graph::{Launches, Sums};
 use crate::sums::{KINETIC, Summation, VIRIAL};
@@ -99,9 +105,8 @@ impl Cuda {
         forces: impl Into<Forces>,
         settings: Settings,
     ) -> Result<Self> {
-        let (forces, n) = (forces.into(), system.state.len());
-        let reached = 4.0 / 3.0 * PI * forces.largest_cutoff().powi(3) / system.simbox.volume();
-        let layout = Layout::for_atoms(n, reached * n as f64, device.multiprocessors());
+        let forces = forces.into();
+        let layout = Layout::of_system(&system, &forces, 1, device.multiprocessors());
         Self::with_layout(device, system, forces, settings, layout)
     }
 
@@ -111,12 +116,23 @@ impl Cuda {
     /// As for [`Cuda::new`].
     pub fn with_layout(
         device: Device,
-        mut system: System,
+        system: System,
         forces: impl Into<Forces>,
         settings: Settings,
         layout: Layout,
     ) -> Result<Self> {
-        let forces = forces.into();
+        Self::with_peers(device, system, forces.into(), settings, layout, None)
+    }
+
+    /// Puts a system on one of the devices of a run.
+    pub(crate) fn with_peers(
+        device: Device,
+        mut system: System,
+        forces: Forces,
+        settings: Settings,
+        layout: Layout,
+        peers: Option<Peers>,
+    ) -> Result<Self> {
         let precision = settings.precision;
         let cutoff = check::forces(&system, &forces, precision)?;
         follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
@@ -129,7 +145,7 @@ impl Cuda {
         let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now());
         let extent = Extent::new(&geometry, &system, cutoff, cutoff + skin.now());
         let (plan, algorithm_settled) =
-            first_plan(&device, &system, &forces, settings, summation, layout, extent)?;
+            first_plan(&device, &system, &forces, settings, summation, layout, extent, peers)?;
         let kernels = Kernels::new(&device, precision, summation)?;
         let build = plan.build(&forces);
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
@@ -202,10 +218,18 @@ impl Cuda {
         settings: Settings,
     ) -> Result<Self> {
         let mut cuda = Self::new(device, system, forces, settings)?;
-        cuda.plan.capacity = ListCapacity { tile: 64, rows: 2 };
-        cuda.plan.rows = 1;
-        cuda.arrange()?;
+        cuda.shrink_lists()?;
         Ok(cuda)
+    }
+
+    /// Makes lists far too small.
+    fn shrink_lists(&mut self) -> Result<()> {
+        self.plan.capacity = ListCapacity { tile: 64, rows: 2 };
+        self.plan.rows = 1;
+        self.read_control()?;
+        self.control.slot[0].stale = 1;
+        self.write_control()?;
+        self.arrange()
     }
 
     /// Sets the shape of the tiles of all pairs.
@@ -263,6 +287,8 @@ impl Cuda {
 
     fn attach(&mut self) {
         self.data = self.arrays.data(self.geometry);
+        let owned = self.plan.owned();
+        self.data.owned = OwnedAtoms { first: owned.start as i32, end: owned.end as i32 };
         self.plan.excluded.attach(&mut self.data);
         self.pairs.engine.attach(&mut self.data);
         if self.looks_around() {
@@ -359,6 +385,10 @@ impl Cuda {
             external: self.terms.external.as_ref(),
             thermostat: self.terms.thermostat.as_ref(),
             mid_step: self.mid_step(),
+            exchange: self.plan.exchange(),
+            division: self.plan.division(),
+            divides_sums: self.divides_sums(),
+            leads: self.plan.peers().is_none_or(Peers::leads),
             data: self.data,
             n_terms: self.forces.n_terms(),
             n_pairs: self.forces.n_searched(),
@@ -431,6 +461,38 @@ impl Cuda {
         }
         energies.terms.extend(&others[..self.forces.n_terms() - self.forces.n_searched()]);
         energies
+    }
+
+    /// True where each GPU adds up the energies of its own atoms. Exact sums need all of them in one place.
+    fn divides_sums(&self) -> bool {
+        self.plan.exchange().is_some() && self.plan.summation == Summation::Fast
+    }
+
+    /// Rows of energies by term and virial, of all GPUs together.
+    fn whole_rows(&self, mut rows: Vec<f64>, length: usize) -> Result<Vec<f64>> {
+        let Some(peers) = self.plan.peers().filter(|_| self.divides_sums()) else { return Ok(rows) };
+        let searched = self.forces.n_searched() + VIRIAL;
+        let bonded = searched + self.forces.n_unbounded();
+        let all = peers.sums(&rows)?;
+        for (k, (number, sum)) in rows.iter_mut().zip(all).enumerate() {
+            let column = k % length;
+            let of_bonds = (bonded..bonded + self.forces.n_bonded()).contains(&column);
+            let divided = column < searched || (of_bonds && self.plan.division() == Some(Division::Atoms));
+            if divided {
+                *number = sum;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Waits until the threads of all GPUs are about to launch kernels that wait for each other.
+    fn meet(&self) -> Result<()> {
+        self.plan.peers().map_or(Ok(()), Peers::meet)
+    }
+
+    /// Largest of a number that each GPU has: decisions by times and costs are the same on all.
+    fn largest_of_all(&self, number: f64) -> Result<f64> {
+        self.plan.peers().map_or(Ok(number), |peers| peers.largest(number))
     }
 
     /// Totals of the first row.

@@ -4,20 +4,24 @@
 use super::cost::{self, Size};
 use super::layout::Layout;
 use crate::all_pairs::{self, AllPairs, PairShape};
+use crate::balance::Balance;
 use crate::builds;
 use crate::cells::Cells;
 use crate::device_data::{BoxGeometry, Control, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedEngine;
+use crate::exchange::Exchange;
 use crate::exclusions::Exclusions;
 use crate::kernels::{Build, PairAlgorithm, TileShape};
 use crate::list::{self, List};
 use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::NeighborEngine;
+use crate::peers::Peers;
 use crate::sums::Summation;
 use crate::tiles::{self, Tiles};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings, System};
 use jostle_potentials::{Embedded, Forces};
+use std::ops::Range;
 
 /// Density of a system and reach of its lists.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,11 +72,23 @@ pub fn narrowest(geometry: &BoxGeometry) -> f64 {
 /// Most blocks among which the atoms of one may be divided.
 const MOST_PARTS: u32 = 16;
 
+/// Number of atoms with lists of their own that belong to the same GPU: arrays are copied in words of 16 bytes.
+const LIST_GRAIN: usize = 32;
+
 /// Part of the estimates of a tile that hardly any tile needs.
 const SPARE: f64 = 0.2;
 
 /// Estimated time of a step, in that of the fastest algorithm, above which an algorithm is not measured.
 const OUT_OF_THE_RACE: f64 = 8.0;
+
+/// Division of pairs among several GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Division {
+    /// Each GPU computes the forces on its own atoms.
+    Atoms,
+    /// Each GPU computes a part of all pairs, whose forces on all atoms are added up.
+    Pairs,
+}
 
 /// Quality of the capacity of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +129,8 @@ pub struct Plan {
     pub precision: Precision,
     pub n: usize,
     multiprocessors: u32,
+    /// The other GPUs of the run, and the shares of all.
+    pub peers: Option<(Peers, Balance)>,
 }
 
 impl Plan {
@@ -198,12 +216,47 @@ impl Plan {
             precision: settings.precision,
             n,
             multiprocessors,
+            peers: None,
         })
     }
 
     /// True where pairs are in lists that last for some steps.
     pub fn has_lists(&self) -> bool {
         matches!(self.algorithm, PairAlgorithm::Tiles | PairAlgorithm::List)
+    }
+
+    /// The other GPUs of the run.
+    pub fn peers(&self) -> Option<&Peers> {
+        self.peers.as_ref().map(|(peers, _)| peers)
+    }
+
+    /// Division of pairs among several GPUs; `None` where each GPU computes all of them.
+    pub fn division(&self) -> Option<Division> {
+        let exchange = &self.peers()?.exchange;
+        match self.algorithm {
+            PairAlgorithm::Tiles | PairAlgorithm::List => Some(Division::Atoms),
+            PairAlgorithm::AllPairs => exchange.sums_forces().then_some(Division::Pairs),
+            PairAlgorithm::Cells => None,
+        }
+    }
+
+    /// Exchange of forces, where pairs are divided among several GPUs.
+    pub fn exchange(&self) -> Option<&Exchange> {
+        self.division().and_then(|_| self.peers()).map(|peers| &peers.exchange)
+    }
+
+    /// Atoms on which this GPU computes forces: whole tiles.
+    pub fn owned(&self) -> Range<usize> {
+        let grain = match self.algorithm {
+            PairAlgorithm::Tiles => self.layout.shape.atoms as usize,
+            _ => LIST_GRAIN,
+        };
+        match &self.peers {
+            Some((peers, balance)) if self.division() == Some(Division::Atoms) => {
+                balance.owned(peers.rank, self.n, grain)
+            }
+            _ => 0..self.n,
+        }
     }
 
     /// True where each atom has a list of all others within reach.
@@ -310,20 +363,30 @@ impl Plan {
     /// # Errors
     /// If the device has too little memory.
     pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn NeighborEngine>> {
-        let (precision, n) = (self.precision, self.n);
+        let (precision, n, owned) = (self.precision, self.n, self.owned().len());
         let pairs: Box<dyn NeighborEngine> = match self.algorithm {
             PairAlgorithm::Tiles => {
-                Box::new(Tiles::new(device, module, self.atom_bytes, self.layout.shape, self.capacity, n)?)
+                let shape = self.layout.shape;
+                Box::new(Tiles::new(device, module, self.atom_bytes, shape, self.capacity, owned)?)
             }
             PairAlgorithm::List => {
                 let team = list::team(self.layout.shape.team, self.embedded.is_some(), self.summation);
-                Box::new(List::new(device, module, n, self.rows, team, self.summation)?)
+                Box::new(List::new(device, module, [n, owned], self.rows, team, self.summation)?)
             }
             PairAlgorithm::Cells => Box::new(Cells::new(module, n, self.summation)?),
-            PairAlgorithm::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),
+            PairAlgorithm::AllPairs => {
+                let of_gpus = match (self.division(), self.peers()) {
+                    (Some(Division::Pairs), Some(peers)) => [peers.rank, peers.count()],
+                    _ => [0, 1],
+                };
+                Box::new(AllPairs::new(device, module, precision, self.pairs, n, of_gpus)?)
+            }
         };
         Ok(match &self.embedded {
-            Some(term) => Box::new(EmbeddedEngine::new(device, module, precision, term, pairs, n)?),
+            Some(term) => {
+                let exchange = self.exchange().cloned();
+                Box::new(EmbeddedEngine::new(device, module, precision, term, pairs, n, exchange)?)
+            }
             None => pairs,
         })
     }

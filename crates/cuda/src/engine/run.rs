@@ -85,7 +85,7 @@ impl Cuda {
         if batch.sample_every == 0 {
             samples.clear();
         }
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = self.largest_of_all(start.elapsed().as_secs_f64())?;
         self.timings.pair += seconds;
         let slots = batch.steps * segments.slots_per_step;
         self.recorded.seconds_per_slot = seconds / slots as f64;
@@ -166,6 +166,7 @@ impl Cuda {
         let length = self.launches().row_length();
         let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { n_rows as usize - 1 };
         let rows = self.rows(wanted..n_rows as usize, length)?;
+        let rows = self.whole_rows(rows, length)?;
         let mut samples = Vec::new();
         for (number, row) in (wanted as u64..).zip(rows.chunks_exact(length)) {
             if !((number + 1) * steps_per_row).is_multiple_of(between) {
@@ -212,12 +213,41 @@ impl Cuda {
         } else if builds > 2 {
             self.tighten();
         }
-        let idle = self.launches().idle_share();
+        self.balance_gpus(slots, seconds)?;
+        // GPUs of a run may have different work, and record the same number of slots.
+        let idle = self.largest_of_all(self.launches().idle_share())?;
         if builds > 2 && !slots_serve(self.plan.layout.slots_per_look, life, idle) {
             self.plan.layout.slots_per_look = slots_per_look(life, idle);
             self.recorded.graphs = None;
         }
         Ok(())
+    }
+
+    /// Gives more atoms to GPUs that wait for others.
+    fn balance_gpus(&mut self, slots: u64, seconds: f64) -> Result<()> {
+        // Reproducible runs must not depend on times, and neither must tests.
+        if !self.divides_sums() || self.device.is_emulated() {
+            return Ok(());
+        }
+        let Some((peers, balance)) = &mut self.plan.peers else { return Ok(()) };
+        let waited = peers.exchange.waited()?;
+        let Some(wait) = balance.wait_since(slots, waited) else { return Ok(()) };
+        if balance.adapt(&peers.all(wait)?, seconds / slots as f64) { self.move_borders() } else { Ok(()) }
+    }
+
+    /// Sets the shares of the GPUs of the run.
+    pub(super) fn set_shares(&mut self, shares: &[f64]) -> Result<()> {
+        let Some((_, balance)) = &mut self.plan.peers else { return Ok(()) };
+        balance.set(shares);
+        self.read_control()?;
+        self.move_borders()
+    }
+
+    /// Continues with other shares of the GPUs: with another list, as that of each GPU is of its own atoms.
+    fn move_borders(&mut self) -> Result<()> {
+        self.arrange()?;
+        self.control.slot[0].stale = 1;
+        self.write_control()
     }
 
     /// Makes the steps of a batch and evaluates energies at each sample: samples of grains have more than
@@ -330,6 +360,7 @@ impl Cuda {
                 false => slots,
                 true => (self.control.target - self.control.slot[0].done).max(0) as u64,
             };
+            self.meet()?;
             if !look {
                 graphs.queue(&self.device, segments - begun, slots, left, evaluate)?;
             } else if left > 0 {

@@ -1,8 +1,8 @@
 //! Energies, virials and forces, and then the paths of the atoms, for every potential, truncation, box,
 //! thermostat, algorithm and precision. The line that registers a new potential adds it to these tests.
 
-use super::device::device;
 use super::fluid::{SHAPES, SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
+use super::gpus::on_gpu;
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::thermostat::{
     Conditions, MOST_PARAMETERS, Quantity, SubStep, Target, ThermostatInput, ThermostatKind,
@@ -11,7 +11,6 @@ use jostle_core::{
     Algorithm, Backend, Dimension, Energies, Evaluate, Precision, RespaSchedule, Sample, Settings, State,
     StepBatch, SymTensor, System, Thermostat, Vec3,
 };
-use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 const TRUNCATIONS: [Truncation; 4] =
@@ -103,7 +102,7 @@ impl Case {
     }
 
     fn open(&self) -> Box<dyn Backend> {
-        Box::new(Cuda::new(device(), self.system(), self.terms.clone(), self.settings()).unwrap())
+        on_gpu(self.system(), self.terms.clone(), self.settings())
     }
 
     fn reference(&self) -> Box<dyn Backend> {

@@ -1,13 +1,12 @@
 //! Bonds and angles: the GPU engine against the CPU engine in double precision, for every pair algorithm.
 
-use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
+use super::gpus::on_gpu;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Exclude, ForceEvaluation, Precision, RespaSchedule, Settings, SimBox,
-    StepBatch, System, Thermostat, Topology,
+    Algorithm, Backend, Evaluate, Exclude, Precision, RespaSchedule, Settings, SimBox, StepBatch, System,
+    Thermostat, Topology,
 };
-use jostle_cuda::Cuda;
 use jostle_fixtures::chains::{bead, chains, forces};
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
 
@@ -27,8 +26,7 @@ fn bonds_and_angles_agree() {
         let (system, forces) = (chains([true; 3]), forces(exclude));
         let exact = settings(Algorithm::Auto, Precision::Double);
         let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
-        let mut gpu: Box<dyn Backend> =
-            Box::new(Cuda::new(device(), system, forces, settings(algorithm, precision)).unwrap());
+        let mut gpu: Box<dyn Backend> = on_gpu(system, forces, settings(algorithm, precision));
         for backend in [&mut cpu, &mut gpu] {
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
@@ -85,7 +83,7 @@ fn a_broken_bond_is_named() {
     let soft = PairTerm::uniform(PairKind::SoftRepulsion, Truncation::Plain, &[1.0, 1.0], 1.0);
     let forces = Forces { pairs: vec![soft], bonds: vec![bond], ..Forces::default() };
     let settings = settings(Algorithm::List, Precision::Mixed);
-    let mut gpu = Cuda::new(device(), system, forces, settings).unwrap();
+    let mut gpu = on_gpu(system, forces, settings);
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
     let batch = StepBatch {
@@ -111,8 +109,7 @@ fn friction_and_noise_of_pairs_agree() {
         let (system, forces) = (chains([true; 3]), forces(Exclude::None));
         let exact = settings(Algorithm::Auto, Precision::Double);
         let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
-        let mut gpu: Box<dyn Backend> =
-            Box::new(Cuda::new(device(), system, forces, settings(algorithm, precision)).unwrap());
+        let mut gpu: Box<dyn Backend> = on_gpu(system, forces, settings(algorithm, precision));
         let before = gpu.kinetic().unwrap().momentum;
         let batch = StepBatch {
             first_step: 1,

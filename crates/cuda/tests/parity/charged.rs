@@ -3,11 +3,12 @@
 
 use super::device::device;
 use super::fluid::{advance, by_id, largest, run};
+use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule,
-    Settings, SimBox, State, StepBatch, System, Thermostat,
+    Algorithm, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule, Settings, SimBox,
+    State, StepBatch, System, Thermostat,
 };
 use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
@@ -49,8 +50,13 @@ pub(super) fn charged(excluded: bool) -> (System, PairTerm) {
     (system, core)
 }
 
-pub(super) fn gpu(system: &System, forces: &Forces, algorithm: Algorithm, precision: Precision) -> Cuda {
-    Cuda::new(device(), system.clone(), forces.clone(), settings(algorithm, precision)).unwrap()
+pub(super) fn gpu(
+    system: &System,
+    forces: &Forces,
+    algorithm: Algorithm,
+    precision: Precision,
+) -> Box<dyn Backend> {
+    on_gpu(system.clone(), forces.clone(), settings(algorithm, precision))
 }
 
 pub(super) fn begin(backend: &mut dyn Backend, evaluate: Evaluate) {
@@ -100,11 +106,11 @@ fn charges_agree() {
         let (system, core) = charged(excluded);
         let forces = forces(method, core);
         let mut gpu = gpu(&system, &forces, algorithm, precision);
-        begin(&mut gpu, Evaluate::ForcesAndEnergies);
-        assert_agree(&mut gpu, &mut *cpu(&system, &forces), tolerance(precision), &what);
-        let with = by_id(&mut gpu).force;
+        begin(&mut *gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut *gpu, &mut *cpu(&system, &forces), tolerance(precision), &what);
+        let with = by_id(&mut *gpu).force;
         gpu.compute_forces(Evaluate::Forces).unwrap();
-        assert!(with == by_id(&mut gpu).force, "{what}: without energies a force differs");
+        assert!(with == by_id(&mut *gpu).force, "{what}: without energies a force differs");
     }
 }
 
@@ -121,9 +127,9 @@ fn screened_charges_agree() {
         let Some(term) = &mut forces.electrostatics else { panic!("no charges") };
         (term.screening_length, term.net_charge) = (length, background);
         let mut gpu = gpu(&system, &forces, algorithm, precision);
-        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        begin(&mut *gpu, Evaluate::ForcesAndEnergies);
         let what = format!("length {length}, {algorithm:?} {precision:?}, some excluded: {excluded}");
-        assert_agree(&mut gpu, &mut *cpu(&system, &forces), tolerance(precision), &what);
+        assert_agree(&mut *gpu, &mut *cpu(&system, &forces), tolerance(precision), &what);
     }
 }
 
@@ -173,9 +179,9 @@ fn charges_agree_in_tiles() {
         system.topology.excluded = (0..1700).step_by(3).map(|a| [a, a + 1 + a % 13]).collect();
         let mut exact = cpu(&system, &forces);
         let settings = Settings { skin: Some(0.1), ..settings(Algorithm::Tiles, precision) };
-        let mut gpu = Cuda::new(device(), system, forces, settings).unwrap();
-        begin(&mut gpu, Evaluate::ForcesAndEnergies);
-        assert_agree(&mut gpu, &mut *exact, tolerance(precision), &format!("{method:?} {precision:?}"));
+        let mut gpu = on_gpu(system, forces, settings);
+        begin(&mut *gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut *gpu, &mut *exact, tolerance(precision), &format!("{method:?} {precision:?}"));
     }
 }
 
@@ -268,10 +274,10 @@ fn paths_of_charges_agree() {
     for precision in [Precision::Mixed, Precision::Double] {
         let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, precision) };
         let mut exact = cpu(&system, &forces);
-        let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
-        begin(&mut gpu, Evaluate::Forces);
+        let mut gpu = on_gpu(system.clone(), forces.clone(), skin);
+        begin(&mut *gpu, Evaluate::Forces);
         let right = advance(&mut *exact, &batch(1, 40, 10), &mut Thermostat::Isolated);
-        let found = run(&mut gpu, &batch(1, 40, 10), &mut Thermostat::Isolated);
+        let found = run(&mut *gpu, &batch(1, 40, 10), &mut Thermostat::Isolated);
         let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-4 };
         assert!(gpu.neighbor_facts().builds > 1, "nothing was sorted");
         assert_eq!(found.len(), 4);
@@ -283,7 +289,7 @@ fn paths_of_charges_agree() {
         }
         gpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
         exact.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-        assert_agree(&mut gpu, &mut *exact, 10.0 * tolerance, &format!("{precision:?}"));
+        assert_agree(&mut *gpu, &mut *exact, 10.0 * tolerance, &format!("{precision:?}"));
     }
 }
 
@@ -309,14 +315,14 @@ fn paths_with_multiple_time_steps_agree() {
         let batch = StepBatch { evaluate: Evaluate::Forces, long_range, ..batch(1, 7 * every - 5, 0) };
         let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, Precision::Double) };
         let mut exact = cpu(&system, &forces);
-        let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
-        for backend in [&mut *exact, &mut gpu] {
+        let mut gpu = on_gpu(system.clone(), forces.clone(), skin);
+        for backend in [&mut *exact, &mut *gpu] {
             backend.set_long_range_weight(long_range.after(0)).unwrap();
             begin(backend, Evaluate::Forces);
         }
         advance(&mut *exact, &batch, &mut thermostat.clone());
         assert!(gpu.run_steps(&batch, &mut thermostat.clone()).unwrap().is_some());
-        let (found, right) = (by_id(&mut gpu), by_id(&mut *exact));
+        let (found, right) = (by_id(&mut *gpu), by_id(&mut *exact));
         for (a, b) in [(found.position, right.position), (found.force, right.force)] {
             let error = difference(&a, &b) / norm(&b);
             assert!(error < 1e-9, "every {every}: {error:e}");
@@ -340,21 +346,21 @@ fn a_resumed_run_with_charges_is_the_same_to_the_last_bit() {
     system.topology.excluded = vec![[0, 1], [17, 40], [3, 60]];
     for precision in [Precision::Mixed, Precision::Double] {
         let settings = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, precision) };
-        let open = || Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
+        let open = || on_gpu(system.clone(), forces.clone(), settings);
         let mut whole = open();
-        begin(&mut whole, Evaluate::Forces);
-        run(&mut whole, &batch(1, 15, 0), &mut Thermostat::Isolated);
+        begin(&mut *whole, Evaluate::Forces);
+        run(&mut *whole, &batch(1, 15, 0), &mut Thermostat::Isolated);
         let list_positions = whole.list_positions().unwrap().to_vec();
         let skin = whole.neighbor_facts().skin;
         let state = whole.state().unwrap().clone();
-        run(&mut whole, &batch(16, 20, 0), &mut Thermostat::Isolated);
+        run(&mut *whole, &batch(16, 20, 0), &mut Thermostat::Isolated);
 
         let mut resumed = open();
         resumed.restore(state, list_positions, skin).unwrap();
-        begin(&mut resumed, Evaluate::Forces);
+        begin(&mut *resumed, Evaluate::Forces);
         // Run cut in another place, and read in between.
-        run(&mut resumed, &batch(16, 8, 4), &mut Thermostat::Isolated);
-        run(&mut resumed, &batch(24, 12, 0), &mut Thermostat::Isolated);
+        run(&mut *resumed, &batch(16, 8, 4), &mut Thermostat::Isolated);
+        run(&mut *resumed, &batch(24, 12, 0), &mut Thermostat::Isolated);
         assert_same(whole.state().unwrap(), resumed.state().unwrap(), &format!("{precision:?}"));
     }
 }
@@ -362,15 +368,15 @@ fn a_resumed_run_with_charges_is_the_same_to_the_last_bit() {
 /// Meshes follow the box, with more points where they would come too far apart.
 pub(super) fn assert_follows_the_box(system: &System, forces: &Forces) {
     let mut gpu = gpu(system, forces, Algorithm::Auto, Precision::Double);
-    begin(&mut gpu, Evaluate::Forces);
+    begin(&mut *gpu, Evaluate::Forces);
     for stretch in [1.02, 1.4] {
         let columns = [[stretch, 0.0, 0.0], [0.05, 1.0, 0.0], [0.0, 0.0, 1.01]];
         let mut deformed = system.clone();
         deformed.deform(system.simbox.mapped(columns).unwrap());
         gpu.deform(deformed.simbox).unwrap();
         gpu.set_state(deformed.state.clone()).unwrap();
-        begin(&mut gpu, Evaluate::ForcesAndEnergies);
-        assert_agree(&mut gpu, &mut *cpu(&deformed, forces), 1e-11, &format!("stretched by {stretch}"));
+        begin(&mut *gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut *gpu, &mut *cpu(&deformed, forces), 1e-11, &format!("stretched by {stretch}"));
     }
 }
 
@@ -409,8 +415,8 @@ fn water_has_the_energies_of_other_engines() {
         let term = Electrostatics::new(method, coulomb, cutoff);
         let forces = Forces { pairs: vec![water.core.clone()], ..term.into() };
         let settings = Settings { skin: Some(0.02 * cutoff), ..settings(Algorithm::Auto, precision) };
-        let mut gpu = Cuda::new(device(), water.system.clone(), forces, settings).unwrap();
-        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        let mut gpu = on_gpu(water.system.clone(), forces, settings);
+        begin(&mut *gpu, Evaluate::ForcesAndEnergies);
         let energies = gpu.energies().clone();
         let error = (energies.potential() / water.energy - 1.0).abs();
         assert!(error < tolerance, "{case}: energies {:?} differ by {error:e}", energies.terms);
@@ -418,7 +424,7 @@ fn water_has_the_energies_of_other_engines() {
             let error = largest(energies.virial.iter().zip(known).map(|(a, b)| a - b));
             assert!(error < 1e-5 * known[1], "{case}: virial {:?} {error:e}", energies.virial);
         }
-        let error = difference(&by_id(&mut gpu).force, &water.forces) / norm(&water.forces);
+        let error = difference(&by_id(&mut *gpu).force, &water.forces) / norm(&water.forces);
         assert!(error < tolerance, "{case}: forces differ by {error:e}");
     }
 }
@@ -435,7 +441,7 @@ fn rock_salt_has_its_madelung_constant() {
     ] {
         let term = Electrostatics::new(method, 1.0, 1.4);
         let mut gpu = gpu(&system, &term.into(), Algorithm::List, precision);
-        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        begin(&mut *gpu, Evaluate::ForcesAndEnergies);
         let constant = -gpu.energies().potential() / 108.0 * 0.5;
         // Source: Sakamoto, J. Chem. Phys. 28 (1958) 164.
         assert!((constant / 1.747_564_594_633_182 - 1.0).abs() < tolerance, "{constant}");

@@ -2,17 +2,15 @@
 //! itself.
 
 use super::PRECISIONS;
-use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
+use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{
-    Algorithm, Arms, AtomStorage, Backend, Bond, Constraint, DeviceReport, Evaluate, ForceEvaluation,
-    LocalFrame, Precision, RespaSchedule, Sample, Settings, SimBox, SiteRule, Species, State, StepBatch,
-    SubSteps, System, Thermostat, Topology, Vec3, VirtualSite,
+    Algorithm, Arms, Backend, Bond, Constraint, Evaluate, LocalFrame, Precision, RespaSchedule, Sample,
+    Settings, SimBox, SiteRule, Species, State, StepBatch, System, Thermostat, Topology, Vec3, VirtualSite,
 };
-use jostle_cuda::Cuda;
 use jostle_potentials::{BondKind, BondTerm, Forces, PairEntry, PairKind, PairTerm, Truncation};
 
 const TIMESTEP: f64 = 0.002;
@@ -151,8 +149,8 @@ pub fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
     Settings { algorithm, precision, skin: Some(0.12), ..Settings::default() }
 }
 
-fn open(settings: Settings) -> Cuda {
-    Cuda::new(device(), molecules(), forces(), settings).unwrap()
+fn open(settings: Settings) -> Box<dyn Backend> {
+    on_gpu(molecules(), forces(), settings)
 }
 
 fn begin(backend: &mut dyn Backend) {
@@ -213,7 +211,7 @@ fn constraints_agree() {
             let mut gpu = open(settings(algorithm, precision));
             let batch = batch(1, 40, 10);
             let [right, found]: [(Vec<Sample>, State); 2] =
-                [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
+                [&mut *cpu as &mut dyn Backend, &mut *gpu].map(|backend| {
                     let mut thermostat = thermostat.clone();
                     begin(backend);
                     (run(backend, &batch, &mut thermostat), by_id(backend))
@@ -237,7 +235,7 @@ fn constraints_agree() {
                 largest(found.1.position.iter().zip(&right.1.position).map(|(a, b)| distance(*a, *b)));
             assert!(error < tolerance, "{what}: {error:e} apart");
             assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
-            let [length, speed] = errors(&mut gpu);
+            let [length, speed] = errors(&mut *gpu);
             assert!(length < 1e-12 && speed < 1e-12, "{what}: {length:e} {speed:e}");
         }
     }
@@ -253,9 +251,9 @@ fn frozen_atoms_of_molecules_stay() {
     group.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
     let exact = settings(Algorithm::Auto, Precision::Double);
     let mut cpu = jostle_cpu::open(system.clone(), forces(), exact).unwrap();
-    let mut gpu = Cuda::new(device(), system.clone(), forces(), exact).unwrap();
+    let mut gpu = on_gpu(system.clone(), forces(), exact);
     for thermostat in [Thermostat::Isolated, Thermostat::Langevin(Langevin::new(1.0, 2.0, TIMESTEP))] {
-        let [right, found] = [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
+        let [right, found] = [&mut *cpu as &mut dyn Backend, &mut *gpu].map(|backend| {
             backend.set_state(system.state.clone()).unwrap();
             begin(backend);
             run(backend, &batch(1, 40, 10), &mut thermostat.clone());
@@ -286,8 +284,8 @@ fn a_batch_is_its_steps() {
             let [one, other] = [run, advance].map(|way| {
                 let mut gpu = open(settings(Algorithm::List, precision));
                 let mut thermostat = thermostat.clone();
-                begin(&mut gpu);
-                (way(&mut gpu, &batch(1, 20, 5), &mut thermostat), by_id(&mut gpu))
+                begin(&mut *gpu);
+                (way(&mut *gpu, &batch(1, 20, 5), &mut thermostat), by_id(&mut *gpu))
             });
             for (a, b) in one.0.iter().zip(&other.0) {
                 for (a, b) in a.energies.virial.iter().zip(b.energies.virial) {
@@ -308,19 +306,19 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
             let mut settings = settings(algorithm, Precision::Mixed);
             settings.reproducible = algorithm == Algorithm::List;
             let (mut whole, mut thermostat) = (open(settings), thermostat);
-            begin(&mut whole);
-            run(&mut whole, &batch(1, 17, 0), &mut thermostat);
+            begin(&mut *whole);
+            run(&mut *whole, &batch(1, 17, 0), &mut thermostat);
             let list_positions = whole.list_positions().unwrap().to_vec();
             let skin = whole.neighbor_facts().skin;
             let (state, mut resumed_thermostat) = (whole.state().unwrap().clone(), thermostat.clone());
-            run(&mut whole, &batch(18, 5, 0), &mut thermostat);
-            run(&mut whole, &batch(23, 15, 0), &mut thermostat);
+            run(&mut *whole, &batch(18, 5, 0), &mut thermostat);
+            run(&mut *whole, &batch(23, 15, 0), &mut thermostat);
 
             let mut resumed = open(settings);
             resumed.restore(state, list_positions, skin).unwrap();
             resumed.update_neighbors().unwrap();
             resumed.compute_forces(Evaluate::Forces).unwrap();
-            run(&mut resumed, &batch(18, 20, 0), &mut resumed_thermostat);
+            run(&mut *resumed, &batch(18, 20, 0), &mut resumed_thermostat);
             let (a, b) = (whole.state().unwrap(), resumed.state().unwrap());
             assert!(a.id == b.id, "{what}: order");
             assert!(a.position == b.position && a.image == b.image, "{what}: positions");
@@ -334,19 +332,19 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
 #[test]
 fn energy_and_momentum_are_conserved() {
     let mut gpu = open(settings(Algorithm::Auto, Precision::Mixed));
-    begin(&mut gpu);
+    begin(&mut *gpu);
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * gpu.n_atoms() };
     let mut step = 1;
-    let mut make = |gpu: &mut Cuda, steps, timestep, thermostat: &mut Thermostat| {
+    let mut make = |gpu: &mut dyn Backend, steps, timestep, thermostat: &mut Thermostat| {
         let batch = StepBatch { timestep, ..batch(step, steps, 10) };
         step += steps;
         run(gpu, &batch, thermostat)
     };
     // Equilibration of the molecules.
-    make(&mut gpu, 400, 1e-3, &mut Thermostat::Bussi(Bussi::new(target, 0.02, 1e-3)));
+    make(&mut *gpu, 400, 1e-3, &mut Thermostat::Bussi(Bussi::new(target, 0.02, 1e-3)));
     let before = gpu.kinetic().unwrap().momentum;
     let mut spread = |timestep| {
-        let samples = make(&mut gpu, 1000, timestep, &mut Thermostat::Isolated);
+        let samples = make(&mut *gpu, 1000, timestep, &mut Thermostat::Isolated);
         let totals: Vec<f64> = samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()).collect();
         let mean = totals.iter().sum::<f64>() / totals.len() as f64;
         (largest(totals.iter().map(|e| e - mean)), samples[0].kinetic.energy())
@@ -358,7 +356,7 @@ fn energy_and_momentum_are_conserved() {
     let after = gpu.kinetic().unwrap().momentum;
     let drift = largest(after.iter().zip(before).map(|(a, b)| a - b));
     assert!(drift < 1e-2, "the momentum changes by {drift:e}");
-    let [length, speed] = errors(&mut gpu);
+    let [length, speed] = errors(&mut *gpu);
     assert!(length < 1e-12 && speed < 1e-12, "{length:e} {speed:e}");
 }
 
@@ -367,8 +365,7 @@ fn the_error_names_a_molecule_that_breaks() {
     let mut system = molecules();
     let atom = system.topology.constraints[0].atoms[1] as usize;
     system.state.velocity[atom] = [3000.0, 2000.0, -2500.0];
-    let mut gpu =
-        Cuda::new(device(), system, forces(), settings(Algorithm::List, Precision::Double)).unwrap();
+    let mut gpu = on_gpu(system, forces(), settings(Algorithm::List, Precision::Double));
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
     let error = gpu.run_steps(&batch(4, 10, 0), &mut Thermostat::Isolated).unwrap_err();

@@ -2,11 +2,11 @@
 
 use super::device::device;
 use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
+use super::gpus::on_gpu;
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule,
-    Settings, State, StepBatch, System, Thermostat,
+    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, State, StepBatch, System, Thermostat,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -25,8 +25,8 @@ fn fluid(algorithm: Algorithm) -> System {
     system(Shape::Triclinic, algorithm, 2)
 }
 
-fn open(settings: Settings) -> Cuda {
-    Cuda::new(device(), fluid(settings.algorithm), terms(), settings).unwrap()
+fn open(settings: Settings) -> Box<dyn Backend> {
+    on_gpu(fluid(settings.algorithm), terms(), settings)
 }
 
 /// Thermostats at a thermal energy of one.
@@ -87,17 +87,17 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
         for thermostat in thermostats(fluid(algorithm).state.len()) {
             let what = format!("{algorithm:?} {precision:?} {thermostat:?}");
             let (mut whole, mut thermostat) = (open(settings), thermostat);
-            begin(&mut whole);
-            batches(&mut whole, &mut thermostat, 0, &[15]);
+            begin(&mut *whole);
+            batches(&mut *whole, &mut thermostat, 0, &[15]);
             let list_positions = whole.list_positions().unwrap().to_vec();
             let skin = whole.neighbor_facts().skin;
             let (state, mut resumed_thermostat) = (whole.state().unwrap().clone(), thermostat.clone());
-            batches(&mut whole, &mut thermostat, 15, &[20]);
+            batches(&mut *whole, &mut thermostat, 15, &[20]);
 
             let mut resumed = open(settings);
             resumed.restore(state, list_positions, skin).unwrap();
-            begin(&mut resumed);
-            batches(&mut resumed, &mut resumed_thermostat, 15, &[20]);
+            begin(&mut *resumed);
+            batches(&mut *resumed, &mut resumed_thermostat, 15, &[20]);
             assert_same(whole.state().unwrap(), resumed.state().unwrap(), &what);
             assert_eq!(thermostat, resumed_thermostat, "{what}");
         }
@@ -112,8 +112,8 @@ fn a_run_is_the_same_however_it_is_cut_into_batches() {
             let what = format!("{algorithm:?} {precision:?} {thermostat:?}");
             let [one, many] = [&[32][..], &[1, 7, 16, 8]].map(|lengths| {
                 let (mut cuda, mut thermostat) = (open(settings), thermostat.clone());
-                begin(&mut cuda);
-                batches(&mut cuda, &mut thermostat, 0, lengths);
+                begin(&mut *cuda);
+                batches(&mut *cuda, &mut thermostat, 0, lengths);
                 (cuda.state().unwrap().clone(), thermostat)
             });
             assert_same(&one.0, &many.0, &what);
@@ -128,12 +128,13 @@ fn too_small_a_capacity_changes_nothing() {
     for (algorithm, precision) in algorithms_and_precisions() {
         let settings = settings(algorithm, precision);
         let roomy = open(settings);
-        let narrow = Cuda::with_small_capacity(device(), fluid(algorithm), terms(), settings).unwrap();
+        let narrow = Cuda::with_small_capacity(device(), fluid(algorithm), terms(), settings);
+        let narrow: Box<dyn Backend> = Box::new(narrow.unwrap());
         let [a, b] = [roomy, narrow].map(|mut cuda| {
-            begin(&mut cuda);
-            batches(&mut cuda, &mut Thermostat::Isolated, 0, &[30]);
+            begin(&mut *cuda);
+            batches(&mut *cuda, &mut Thermostat::Isolated, 0, &[30]);
             cuda.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-            (by_id(&mut cuda), cuda.energies().clone(), cuda.neighbor_facts().builds)
+            (by_id(&mut *cuda), cuda.energies().clone(), cuda.neighbor_facts().builds)
         });
         let what = format!("{algorithm:?} {precision:?}");
         // Sums over pairs may have another order.
@@ -151,14 +152,14 @@ fn too_small_a_capacity_changes_nothing() {
 fn storage_order_changes_nothing() {
     for (algorithm, precision) in algorithms_and_precisions() {
         let mut cuda = open(settings(algorithm, precision));
-        begin(&mut cuda);
-        let before = by_id(&mut cuda);
+        begin(&mut *cuda);
+        let before = by_id(&mut *cuda);
         let mut turned = cuda.state().unwrap().clone();
         let order: Vec<u32> = (0..turned.len() as u32).rev().collect();
         turned.permute(&order);
         cuda.set_state(turned).unwrap();
-        begin(&mut cuda);
-        let after = by_id(&mut cuda);
+        begin(&mut *cuda);
+        let after = by_id(&mut *cuda);
         let what = format!("{algorithm:?} {precision:?}");
         assert_eq!((&before.id, &before.species), (&after.id, &after.species), "{what}");
         assert!(before.velocity == after.velocity, "{what}: velocities differ");
@@ -173,10 +174,10 @@ fn storage_order_changes_nothing() {
 fn energy_and_momentum_are_conserved() {
     for (algorithm, precision) in algorithms_and_precisions() {
         let mut cuda = open(settings(algorithm, precision));
-        begin(&mut cuda);
+        begin(&mut *cuda);
         // Equilibration of kinetic and potential energy.
-        advance(&mut cuda, &batch(1, 20, 0), &mut Thermostat::Isolated);
-        let samples = run(&mut cuda, &batch(21, 60, 5), &mut Thermostat::Isolated);
+        advance(&mut *cuda, &batch(1, 20, 0), &mut Thermostat::Isolated);
+        let samples = run(&mut *cuda, &batch(21, 60, 5), &mut Thermostat::Isolated);
         let totals: Vec<f64> = samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()).collect();
         let mean = totals.iter().sum::<f64>() / totals.len() as f64;
         let kinetic = samples[0].kinetic.energy();

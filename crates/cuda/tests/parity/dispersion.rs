@@ -4,12 +4,9 @@
 use super::charged::{
     assert_agree, assert_follows_the_box, assert_same, batch, begin, charged, cpu, gpu, settings, tolerance,
 };
-use super::device::device;
 use super::fluid::{advance, by_id, run};
-use jostle_core::{
-    Algorithm, AtomStorage, DeviceReport, Evaluate, ForceEvaluation, Precision, Settings, System, Thermostat,
-};
-use jostle_cuda::Cuda;
+use super::gpus::on_gpu;
+use jostle_core::{Algorithm, Evaluate, Precision, Settings, System, Thermostat};
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Dispersion, Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
 
@@ -60,11 +57,11 @@ fn dispersion_agrees() {
         let what = format!("{method:?} {truncation:?} {charges:?} {algorithm:?} {precision:?} {excluded}");
         let (system, forces) = (system(excluded), forces(method, truncation, charges));
         let mut gpu = gpu(&system, &forces, algorithm, precision);
-        begin(&mut gpu, Evaluate::ForcesAndEnergies);
-        assert_agree(&mut gpu, &mut *cpu(&system, &forces), tolerance(precision), &what);
-        let with = by_id(&mut gpu).force;
+        begin(&mut *gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut *gpu, &mut *cpu(&system, &forces), tolerance(precision), &what);
+        let with = by_id(&mut *gpu).force;
         gpu.compute_forces(Evaluate::Forces).unwrap();
-        assert!(with == by_id(&mut gpu).force, "{what}: without energies a force differs");
+        assert!(with == by_id(&mut *gpu).force, "{what}: without energies a force differs");
     }
 }
 
@@ -74,8 +71,8 @@ fn amplitudes_of_the_shortest_waves_vanish() {
     let forces = forces(Method::Pme { alpha: 0.5, order: 4, spacing: 0.25 }, Truncation::Plain, None);
     let system = system(false);
     let mut gpu = gpu(&system, &forces, Algorithm::List, Precision::Mixed);
-    begin(&mut gpu, Evaluate::ForcesAndEnergies);
-    assert_agree(&mut gpu, &mut *cpu(&system, &forces), tolerance(Precision::Mixed), "fine");
+    begin(&mut *gpu, Evaluate::ForcesAndEnergies);
+    assert_agree(&mut *gpu, &mut *cpu(&system, &forces), tolerance(Precision::Mixed), "fine");
 }
 
 #[test]
@@ -91,11 +88,11 @@ fn paths_under_dispersion_agree() {
     system.state.velocity.iter_mut().for_each(|v| *v = [0.0; 3]);
     let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, Precision::Double) };
     let mut exact = cpu(&system, &forces);
-    let mut gpu = Cuda::new(device(), system, forces, skin).unwrap();
-    begin(&mut gpu, Evaluate::Forces);
+    let mut gpu = on_gpu(system, forces, skin);
+    begin(&mut *gpu, Evaluate::Forces);
     let short = || batch(1, 12, 4);
     let right = advance(&mut *exact, &short(), &mut Thermostat::Isolated);
-    let found = run(&mut gpu, &short(), &mut Thermostat::Isolated);
+    let found = run(&mut *gpu, &short(), &mut Thermostat::Isolated);
     assert_eq!(found.len(), 3);
     for (a, b) in found.iter().zip(&right) {
         let (a, b) = (a.energies.clone(), b.energies.clone());
@@ -111,16 +108,16 @@ fn a_resumed_run_with_dispersion_is_the_same_to_the_last_bit() {
     let (system, forces) = (system(true), forces(pme(4, 0.9), Truncation::Plain, Some(pme(4, 0.9))));
     let open = || gpu(&system, &forces, Algorithm::Auto, Precision::Mixed);
     let mut whole = open();
-    begin(&mut whole, Evaluate::Forces);
-    run(&mut whole, &batch(1, 4, 0), &mut Thermostat::Isolated);
+    begin(&mut *whole, Evaluate::Forces);
+    run(&mut *whole, &batch(1, 4, 0), &mut Thermostat::Isolated);
     let list_positions = whole.list_positions().unwrap().to_vec();
     let skin = whole.neighbor_facts().skin;
     let state = whole.state().unwrap().clone();
-    run(&mut whole, &batch(5, 8, 0), &mut Thermostat::Isolated);
+    run(&mut *whole, &batch(5, 8, 0), &mut Thermostat::Isolated);
 
     let mut resumed = open();
     resumed.restore(state, list_positions, skin).unwrap();
-    begin(&mut resumed, Evaluate::Forces);
-    run(&mut resumed, &batch(5, 8, 4), &mut Thermostat::Isolated);
+    begin(&mut *resumed, Evaluate::Forces);
+    run(&mut *resumed, &batch(5, 8, 4), &mut Thermostat::Isolated);
     assert_same(whole.state().unwrap(), resumed.state().unwrap(), "cut in two");
 }

@@ -1,9 +1,10 @@
 //! Embedded atoms: the GPU engine against the plain reference and the CPU engine.
 
 use crate::device::device;
+use crate::gpus::on_gpu;
 use jostle_core::{
-    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule,
-    Settings, SimBox, Species, StepBatch, System, Thermostat, Vec3,
+    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
+    Thermostat, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -55,9 +56,9 @@ fn cases() -> [(System, Forces); 2] {
     [(system(7, 3.61, &["Cu"], 0.5), copper()), (system(7, 3.8, &["A", "B"], 0.5), alloy())]
 }
 
-fn open(system: &System, forces: &Forces, algorithm: Algorithm, precision: Precision) -> Cuda {
+fn open(system: &System, forces: &Forces, algorithm: Algorithm, precision: Precision) -> Box<dyn Backend> {
     let settings = Settings { algorithm, precision, ..Settings::default() };
-    Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap()
+    on_gpu(system.clone(), forces.clone(), settings)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Fields and walls: the derivative of their energy, and both engines against the plain reference.
 
-use crate::device::device;
+use crate::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, Target};
 use jostle_core::{
@@ -8,7 +8,6 @@ use jostle_core::{
     StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cpu::reference;
-use jostle_cuda::Cuda;
 use jostle_potentials::external::{Field, Side, Wall, on_atom};
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncation};
@@ -201,7 +200,7 @@ fn the_force_is_minus_the_slope_of_the_energy() {
 fn open(algorithm: Algorithm, precision: Precision) -> [Box<dyn Backend>; 2] {
     let settings = |algorithm| Settings { algorithm, precision, threads: Some(2), ..Settings::default() };
     let cpu = jostle_cpu::open(system(), forces(), settings(Algorithm::Clusters)).unwrap();
-    [cpu, Box::new(Cuda::new(device(), system(), forces(), settings(algorithm)).unwrap())]
+    [cpu, on_gpu(system(), forces(), settings(algorithm))]
 }
 
 #[test]
@@ -288,7 +287,7 @@ fn the_error_names_an_atom_behind_a_wall() {
         let settings = Settings { algorithm: Algorithm::Auto, ..Settings::default() };
         let mut backend: Box<dyn Backend> = match device {
             0 => jostle_cpu::open(system, forces(), settings).unwrap(),
-            _ => Box::new(Cuda::new(crate::device::device(), system, forces(), settings).unwrap()),
+            _ => on_gpu(system, forces(), settings),
         };
         let error = backend
             .update_neighbors()
@@ -333,9 +332,7 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
         let settings = Settings::default();
         let mut backend: Box<dyn Backend> = match device {
             0 => jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap(),
-            _ => Box::new(
-                Cuda::new(crate::device::device(), system.clone(), forces.clone(), settings).unwrap(),
-            ),
+            _ => on_gpu(system.clone(), forces.clone(), settings),
         };
         let what = backend.describe();
         backend.update_neighbors().unwrap();

@@ -1,14 +1,14 @@
 //! Damping and friction of grains, with each other and with walls: the GPU engine against the CPU engine.
 
-use crate::device::{self, Size, device};
+use crate::device::{self, Size};
 use crate::fluid::{advance, by_id, distance, largest, norm, run};
+use crate::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, NoseHoover, Target};
 use jostle_core::{
     Algorithm, Backend, Driven, Evaluate, Precision, RespaSchedule, Sample, Settings, SimBox, Species, State,
     StepBatch, System, Thermostat,
 };
-use jostle_cuda::Cuda;
 use jostle_potentials::external::{Field, Side, Surface, Wall};
 use jostle_potentials::{Forces, Grains};
 
@@ -114,8 +114,8 @@ fn grains_agree() {
             // Driven atoms given one by one.
             system.driven = system.driven.with(&system.state, &[], [0.0; 3]);
         }
-        let mut gpu = Cuda::new(device(), system, forces.clone(), settings(algorithm, precision)).unwrap();
-        let (found, samples) = go(&mut gpu, way, &Thermostat::Isolated);
+        let mut gpu = on_gpu(system, forces.clone(), settings(algorithm, precision));
+        let (found, samples) = go(&mut *gpu, way, &Thermostat::Isolated);
         for (name, a, b) in [
             ("position", &found.position, &right.position),
             ("velocity", &found.velocity, &right.velocity),
@@ -150,11 +150,11 @@ fn grains_with_thermostats_agree() {
         Thermostat::NoseHoover(NoseHoover::new(target, 0.1, 2)),
     ] {
         let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap();
-        let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
+        let mut gpu = on_gpu(system.clone(), forces.clone(), settings);
         let (free, _) = go(&mut *cpu, advance, &Thermostat::Isolated);
         cpu.set_state(system.state.clone()).unwrap();
         let (right, expected) = go(&mut *cpu, advance, &thermostat);
-        let (found, samples) = go(&mut gpu, run, &thermostat);
+        let (found, samples) = go(&mut *gpu, run, &thermostat);
         let apart =
             |a: &State, b: &State| largest(a.velocity.iter().zip(&b.velocity).map(|(a, b)| distance(*a, *b)));
         let scale = largest(right.velocity.iter().map(|v| norm(*v)));

@@ -12,12 +12,14 @@ mod dispersion;
 mod embedded;
 mod external;
 mod fluid;
+mod gpus;
 mod grains;
 mod mixed;
 mod molecules;
 mod open_space;
 mod pair_search;
 mod reference_values;
+mod several;
 mod tails;
 mod volume;
 

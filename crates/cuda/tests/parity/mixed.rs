@@ -1,10 +1,9 @@
 //! Documented precision of `mixed`: half of all forces have errors below 3e-6, for every potential of the
 //! registry with typical parameters.
 
-use super::device::device;
 use super::fluid::{LONGEST_CUTOFF, Shape, by_id, system};
+use super::gpus::on_gpu;
 use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings};
-use jostle_cuda::Cuda;
 use jostle_fixtures::typical::{relative_errors, term_of, typical};
 use jostle_potentials::PairKind;
 
@@ -18,8 +17,8 @@ fn forces_in_mixed_precision_are_as_exact_as_promised() {
             let exactly = settings(Precision::Double, Algorithm::Reference);
             let mixed = settings(Precision::Mixed, Algorithm::List);
             let reference = jostle_cpu::open(system.clone(), vec![term.clone()], exactly).unwrap();
-            let gpu = Cuda::new(device(), system.clone(), vec![term], mixed).unwrap();
-            let [exact, forces] = [reference, Box::new(gpu)].map(|mut backend: Box<dyn Backend>| {
+            let gpu = on_gpu(system.clone(), vec![term], mixed);
+            let [exact, forces] = [reference, gpu].map(|mut backend: Box<dyn Backend>| {
                 backend.update_neighbors().unwrap();
                 backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
                 by_id(&mut *backend).force

@@ -1,14 +1,13 @@
 //! Bonded terms: every kind of bond, angle and dihedral, and maps; the GPU engine against the CPU engine in
 //! double precision.
 
-use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
+use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
     Algorithm, Angle, Backend, Bond, CrossTerm, Dihedral, Evaluate, Precision, RespaSchedule, Settings,
     SimBox, StepBatch, System, Thermostat,
 };
-use jostle_cuda::Cuda;
 use jostle_fixtures::chains::bead;
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::external::Field;
@@ -140,7 +139,7 @@ fn agree(system: System, forces: Forces, settings: Settings) {
     let exact = self::settings(Algorithm::Auto, Precision::Double, false);
     let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
     let n_terms = forces.n_terms();
-    let mut gpu: Box<dyn Backend> = Box::new(Cuda::new(device(), system, forces, settings).unwrap());
+    let mut gpu: Box<dyn Backend> = on_gpu(system, forces, settings);
     for backend in [&mut cpu, &mut gpu] {
         backend.update_neighbors().unwrap();
         backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();

@@ -2,13 +2,12 @@
 //! springs of its bonds and angles are as stiff as those of a protein, where forces a hundred times as large
 //! as the sum nearly cancel.
 
-use super::device::device;
 use super::fluid::{by_id, distance, norm};
+use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
     Algorithm, Angle, Backend, Bond, Evaluate, Precision, Settings, SimBox, Species, System, Vec3,
 };
-use jostle_cuda::Cuda;
 use jostle_potentials::{AngleKind, AngleTerm, BondKind, BondTerm, Forces, Vacuum};
 
 const SIDE: usize = 13;
@@ -72,13 +71,13 @@ fn errors(system: &System, forces: &Forces) -> (Vec<f64>, f64) {
     let exact = settings(Precision::Double);
     let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
     let mixed = settings(Precision::Mixed);
-    let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), mixed).unwrap();
+    let mut gpu = on_gpu(system.clone(), forces.clone(), mixed);
     let of = |backend: &mut dyn Backend| {
         backend.update_neighbors().unwrap();
         backend.compute_forces(Evaluate::Forces).unwrap();
         by_id(backend).force
     };
-    let (right, found) = (of(&mut *cpu), of(&mut gpu));
+    let (right, found) = (of(&mut *cpu), of(&mut *gpu));
     let off: Vec<f64> = right.iter().zip(&found).map(|(a, b)| distance(*a, *b)).collect();
     let rms = (right.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / right.len() as f64).sqrt();
     let mut relative: Vec<f64> = off.iter().zip(&right).map(|(off, f)| off / norm(*f)).collect();

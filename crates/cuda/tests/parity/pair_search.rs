@@ -5,13 +5,9 @@
 //! cut-offs are always the same, so that kernels are compiled once.
 
 use super::PRECISIONS;
-use super::device::device;
+use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{
-    Algorithm, AtomStorage, Evaluate, ForceEvaluation, Precision, Settings, SimBox, Species, SubSteps,
-    System, Vec3,
-};
-use jostle_cuda::Cuda;
+use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
 use jostle_fixtures::pairs::count_pairs;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use proptest::prelude::*;
@@ -90,7 +86,7 @@ impl Case {
         });
         let Case { algorithm, precision, skin, .. } = *self;
         let settings = Settings { algorithm, precision, skin: Some(skin), ..Settings::default() };
-        let mut cuda = Cuda::new(device(), self.system(), terms.to_vec(), settings).unwrap();
+        let mut cuda = on_gpu(self.system(), terms.to_vec(), settings);
         for step in 0..5 {
             cuda.update_neighbors().unwrap();
             cuda.compute_forces(Evaluate::ForcesAndEnergies).unwrap();

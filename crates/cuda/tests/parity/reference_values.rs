@@ -1,10 +1,9 @@
 //! Energies, virials and forces against other engines. Every case compiles kernels of its own, so that each
 //! is computed in one precision.
 
-use super::device::device;
+use super::gpus::on_gpu;
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::{Algorithm, Settings};
-use jostle_cuda::Cuda;
 use jostle_fixtures::reference::{self, Case};
 
 fn check(cases: Vec<Case>) {
@@ -14,8 +13,8 @@ fn check(cases: Vec<Case>) {
         for algorithm in ALGORITHMS.into_iter().filter(|algorithm| *algorithm != Algorithm::Tiles) {
             let settings = Settings { algorithm, precision, ..Settings::default() };
             let terms = vec![case.term.clone()];
-            let mut cuda = Cuda::new(device(), case.system.clone(), terms, settings).unwrap();
-            case.check(&mut cuda, precision);
+            let mut cuda = on_gpu(case.system.clone(), terms, settings);
+            case.check(&mut *cuda, precision);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Long-range corrections of pair forces under every truncation that has one, in boxes of two volumes.
 
-use super::device::device;
 use super::fluid::{Shape, system, term};
+use super::gpus::on_gpu;
 use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings};
-use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, Truncation};
 
 #[test]
@@ -23,12 +22,10 @@ fn energies_and_virials_have_their_tails() {
             let mut cpu =
                 jostle_cpu::open(system.clone(), vec![corrected.clone()], settings(Algorithm::Clusters))
                     .unwrap();
-            let mut gpu =
-                Cuda::new(device(), system.clone(), vec![corrected.clone()], settings(Algorithm::List))
-                    .unwrap();
+            let mut gpu = on_gpu(system.clone(), vec![corrected.clone()], settings(Algorithm::List));
             let mut bare =
                 jostle_cpu::open(system.clone(), vec![plain.clone()], settings(Algorithm::Clusters)).unwrap();
-            let [cpu, gpu, bare] = [energies(&mut *cpu), energies(&mut gpu), energies(&mut *bare)];
+            let [cpu, gpu, bare] = [energies(&mut *cpu), energies(&mut *gpu), energies(&mut *bare)];
             let [energy, virial] = corrected.tail(&system.counts()).at(system.simbox.volume());
             let scale = bare.potential().abs();
             for found in [cpu, gpu] {

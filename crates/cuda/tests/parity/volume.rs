@@ -2,12 +2,9 @@
 //! for the CPU engine.
 
 use super::constraints::{forces, molecules, settings};
-use super::device::device;
 use super::fluid::{by_id, distance, largest};
-use jostle_core::{
-    Algorithm, AtomStorage, Backend, Evaluate, Molecules, Precision, SimBox, State, VolumeMove,
-};
-use jostle_cuda::Cuda;
+use super::gpus::on_gpu;
+use jostle_core::{Algorithm, Backend, Evaluate, Molecules, Precision, SimBox, State};
 
 fn evaluate(backend: &mut dyn Backend) -> f64 {
     backend.update_neighbors().unwrap();
@@ -35,10 +32,10 @@ fn molecules_follow_the_box_undeformed() {
         let mut cpu = jostle_cpu::open(system.clone(), forces(), exact).unwrap();
         let mut settings = settings(algorithm, precision);
         settings.reproducible = reproducible;
-        let mut gpu = Cuda::new(device(), system.clone(), forces(), settings).unwrap();
+        let mut gpu = on_gpu(system.clone(), forces(), settings);
         let tolerance = if precision == Precision::Double { 1e-9 } else { 2e-5 };
         // Some steps let atoms leave the box and be sorted.
-        for backend in [&mut *cpu as &mut dyn Backend, &mut gpu] {
+        for backend in [&mut *cpu as &mut dyn Backend, &mut *gpu] {
             evaluate(backend);
             for _ in 0..60 {
                 backend.kick_drift(0.002).unwrap();
@@ -52,11 +49,11 @@ fn molecules_follow_the_box_undeformed() {
         let state = cpu.state().unwrap().clone();
         gpu.set_state(state).unwrap();
         evaluate(&mut *cpu);
-        evaluate(&mut gpu);
+        evaluate(&mut *gpu);
         let simbox = *cpu.simbox();
         let after = simbox.mapped([[1.02, 0.0, 0.0], [0.0, 1.01, 0.0], [0.0, 0.0, 1.015]]).unwrap();
-        let before = by_id(&mut gpu);
-        let found = [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
+        let before = by_id(&mut *gpu);
+        let found = [&mut *cpu as &mut dyn Backend, &mut *gpu].map(|backend| {
             let molecular = backend.molecular_virial(&joined).unwrap();
             let sums = [molecular.twice_kinetic, molecular.within];
             let kept = backend.scale_volume(molecular, after, -0.03).unwrap();
@@ -78,8 +75,8 @@ fn molecules_follow_the_box_undeformed() {
         let moved = apart(&simbox, &before, &state);
         assert!(moved > 0.01, "{what}: nothing moved");
         gpu.undo_scale(kept).unwrap();
-        evaluate(&mut gpu);
-        let back = by_id(&mut gpu);
+        evaluate(&mut *gpu);
+        let back = by_id(&mut *gpu);
         assert_eq!((gpu.simbox(), apart(&simbox, &before, &back)), (&simbox, 0.0), "{what}");
         assert_eq!(before.velocity, back.velocity, "{what}");
         let error = largest(before.force.iter().zip(&back.force).map(|(a, b)| distance(*a, *b)));

@@ -1,0 +1,259 @@
+// Exchange between the GPUs of a run: each computes the forces on its own atoms, which follow each other in the sorted
+// order, and all of them move all atoms, so that every GPU has the same atoms, to the last bit.
+//
+// A sender stores into a landing zone in the memory of each receiver and then publishes the number of the exchange there.
+// A receiver waits for that number and copies what has landed to where it belongs. Zones alternate: a sender that is
+// one exchange ahead does not overwrite what a receiver still reads, and it cannot be two ahead, as it waits itself.
+//
+// Advantage: no kernel but these knows of other GPUs; nothing is computed twice but motion, and no atom changes hands.
+// Disadvantage: motion is not divided, and every force travels to every GPU.
+
+enum {
+    EXCHANGE_THREADS = 256,
+    EXCHANGE_WORDS = 5,  // of what a GPU's lists needed
+};
+
+#ifndef EMULATED
+DEVICE void publish(u64* at, u64 number) { asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(at), "l"(number) : "memory"); }
+DEVICE u64 published(const u64* at) {
+    u64 number;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(number) : "l"(at) : "memory");
+    return number;
+}
+DEVICE u64 nanoseconds() {
+    u64 time;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
+    return time;
+}
+#else
+DEVICE void publish(u64* at, u64 number) { __atomic_store_n(at, number, __ATOMIC_RELEASE); }
+DEVICE u64 published(const u64* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+DEVICE u64 nanoseconds() { return emulation::nanoseconds_and_yield(); }
+#endif
+
+// Landing zone of a GPU for the exchange of this number.
+DEVICE char* landing_zone(const ExchangeData& e, int gpu, u64 number) {
+    return (char*)e.landing[gpu] + (number & 1) * e.zone_bytes;
+}
+
+// Publishes the next number to all others once every block has stored its part.
+DEVICE void publish_when_stored(const ExchangeData& e, u64 number) {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence_system();
+    if (atomicAdd(&e.state->arrived, 1u) != gridDim.x - 1) return;
+    e.state->arrived = 0;
+    __threadfence_system();
+    for (int gpu = 0; gpu < e.count; gpu++) {
+        if (gpu != e.rank) publish(&e.published[gpu][e.rank], number + 1);
+    }
+}
+
+// Waits until a GPU has published the next number at an address. One that is waited for in vain is reported, and the
+// run ends. The first block notes how long it has waited.
+DEVICE void wait_for(const DeviceData& w, const ExchangeData& e, const u64* at, int gpu, u64 number) {
+    const u64 start = nanoseconds();
+    u64 waited = 0;
+    while (published(at) <= number && !e.state->late) {
+        waited = nanoseconds() - start;
+        if (waited < e.patience) continue;
+        e.state->late = gpu + 1;
+        report(w.control, LATE);
+        break;
+    }
+    if (blockIdx.x == 0 && waited > 0) atomicMax(&e.state->wait, waited);
+}
+
+// Waits for all others, with all threads of a block.
+DEVICE void wait_for_others(const DeviceData& w, const ExchangeData& e, u64 number) {
+    const int gpu = threadIdx.x;
+    if (gpu < e.count && gpu != e.rank) wait_for(w, e, &e.published[e.rank][gpu], gpu, number);
+    __syncthreads();
+}
+
+// Ends an exchange, once every block has copied its part.
+DEVICE void end_exchange(const ExchangeData& e, u64 number) {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence();
+    if (atomicAdd(&e.state->arrived, 1u) != gridDim.x - 1) return;
+    e.state->arrived = 0;
+    e.state->number = number + 1;
+    e.state->waited += e.state->wait;
+    e.state->wait = 0;
+}
+
+// Copies words of 16 bytes and what is left over from one address to another: both are multiples of 16 from `begin` on.
+DEVICE void copy_bytes(char* to, const char* from, size_t begin, size_t end) {
+    const size_t whole = begin + (end - begin) / 16 * 16, step = (size_t)gridDim.x * blockDim.x;
+    const size_t thread = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll 4
+    for (size_t k = begin + 16 * thread; k < whole; k += 16 * step) *(uint4*)(to + k) = __ldcg((const uint4*)(from + k));
+    for (size_t k = whole + 4 * thread; k < end; k += 4 * step) *(u32*)(to + k) = __ldcg((const u32*)(from + k));
+}
+
+// Stores what this GPU has computed of an array, with so many bytes an atom, into the landing zones of all others.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_send(DeviceData w, ExchangeData e, const void* array, int atom_bytes, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->number;
+    const size_t begin = (size_t)w.owned.first * atom_bytes, end = (size_t)w.owned.end * atom_bytes;
+    for (int k = 1; k < e.count; k++) {
+        copy_bytes(landing_zone(e, (e.rank + k) % e.count, number), (const char*)array, begin, end);
+    }
+    publish_when_stored(e, number);
+}
+
+// Completes such an array from what the others have sent.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_receive(DeviceData w, ExchangeData e, void* array, int atom_bytes, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->number;
+    wait_for_others(w, e, number);
+    const char* zone = landing_zone(e, e.rank, number);
+    const size_t first = (size_t)w.owned.first * atom_bytes, end = (size_t)w.owned.end * atom_bytes;
+    copy_bytes((char*)array, zone, 0, first);
+    copy_bytes((char*)array, zone, end, (size_t)w.n * atom_bytes);
+    end_exchange(e, number);
+}
+
+// Stores the forces of the mesh, which one GPU computes for all atoms, into the memory of all others.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_send_mesh(DeviceData w, ExchangeData e, int atom_bytes, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->number;
+    for (int k = 1; k < e.count; k++) {
+        char* zone = (char*)e.mesh_forces[(e.rank + k) % e.count] + (number & 1) * e.mesh_bytes;
+        copy_bytes(zone, (const char*)e.mesh_forces[e.rank], 0, (size_t)w.n * atom_bytes);
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence_system();
+    if (atomicAdd(&e.state->mesh_arrived, 1u) != gridDim.x - 1) return;
+    e.state->mesh_arrived = 0;
+    __threadfence_system();
+    for (int gpu = 0; gpu < e.count; gpu++) {
+        if (gpu != e.rank) publish(e.mesh_published[gpu], number + 1);
+    }
+}
+
+// Completes the forces on all atoms: those that the others have sent, and then those of the mesh, which are the last to be
+// added on a single GPU, too.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_receive_forces(DeviceData w, ExchangeData e, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->number;
+    const bool own_mesh = e.mesh_rank == e.rank;
+    if (threadIdx.x == e.rank && !own_mesh) wait_for(w, e, e.mesh_published[e.rank], (int)e.mesh_rank, number);
+    wait_for_others(w, e, number);
+    const real* zone = (const real*)landing_zone(e, e.rank, number);
+    const real* mesh = (const real*)((char*)e.mesh_forces[e.rank] + (own_mesh ? 0 : (number & 1) * e.mesh_bytes));
+    const int first = 3 * w.owned.first, end = 3 * w.owned.end, all = 3 * w.n;
+    for (int k = 4 * (blockIdx.x * blockDim.x + threadIdx.x); k < all; k += 4 * gridDim.x * blockDim.x) {
+        const real* from = k >= first && k < end ? w.atoms.force : zone;
+        if (k + 4 <= all) {
+            const real4 a = *(const real4*)(from + k), b = *(const real4*)(mesh + k);
+            *(real4*)(w.atoms.force + k) = {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+        } else {
+            for (int m = k; m < all; m++) w.atoms.force[m] = from[m] + mesh[m];
+        }
+    }
+    end_exchange(e, number);
+}
+
+// Stores the forces of this GPU on all atoms into the landing zones of all others, each of which has room for every sender.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_send_sums(DeviceData w, ExchangeData e, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->number;
+    for (int k = 1; k < e.count; k++) {
+        char* zone = landing_zone(e, (e.rank + k) % e.count, number) + e.rank * e.sender_bytes;
+        copy_bytes(zone, (const char*)w.atoms.force, 0, (size_t)w.n * 3 * sizeof(real));
+    }
+    publish_when_stored(e, number);
+}
+
+// Adds up the forces of all GPUs, in their order, so that all have the same sums.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_receive_sums(DeviceData w, ExchangeData e, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->number;
+    wait_for_others(w, e, number);
+    const char* zone = landing_zone(e, e.rank, number);
+    for (int k = blockIdx.x * blockDim.x + threadIdx.x; k < 3 * w.n; k += gridDim.x * blockDim.x) {
+        real sum = 0;
+        for (int gpu = 0; gpu < e.count; gpu++) {
+            sum += gpu == e.rank ? w.atoms.force[k] : __ldcg((const real*)(zone + gpu * e.sender_bytes) + k);
+        }
+        w.atoms.force[k] = sum;
+    }
+    end_exchange(e, number);
+}
+
+// Sends shares of sums that belong to an atom and are stored by its id: see `block_partial`.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_send_shares(DeviceData w, ExchangeData e, int count, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->number;
+    const u32* id = w.atoms.id[w.control->sorted];
+    for (int i = w.owned.first + blockIdx.x * blockDim.x + threadIdx.x; i < w.owned.end; i += gridDim.x * blockDim.x) {
+        for (int gpu = 0; gpu < e.count; gpu++) {
+            if (gpu == e.rank) continue;
+            double* zone = (double*)landing_zone(e, gpu, number) + (size_t)i * count;
+            for (int k = 0; k < count; k++) zone[k] = w.reduction.partial[(size_t)id[i] * count + k];
+        }
+    }
+    publish_when_stored(e, number);
+}
+
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_receive_shares(DeviceData w, ExchangeData e, int count, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->number;
+    wait_for_others(w, e, number);
+    const double* zone = (const double*)landing_zone(e, e.rank, number);
+    const u32* id = w.atoms.id[w.control->sorted];
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < w.n; i += gridDim.x * blockDim.x) {
+        if (i >= w.owned.first && i < w.owned.end) continue;
+        for (int k = 0; k < count; k++) w.reduction.partial[(size_t)id[i] * count + k] = __ldcg(&zone[(size_t)i * count + k]);
+    }
+    end_exchange(e, number);
+}
+
+// Agreement on what the lists of each GPU needed, before `settle` publishes faults: lists are built by all or by none.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_WORDS * MOST_GPUS) exchange_needs(DeviceData w, ExchangeData e, int slot) {
+    wait_for_previous_kernel();
+    Control* control = w.control;
+    if (!build_due(control, control->slot[slot])) return;
+    const u64 number = e.state->number;
+    const int zone = (int)(number & 1) * MOST_GPUS * EXCHANGE_WORDS;
+    // Words of this GPU, at its place in the landing zones of the others.
+    if (threadIdx.x == 0) {
+        const int words[EXCHANGE_WORDS] = {control->reported, control->need_tile, control->need_rows,
+                                           control->largest_tile, control->most_rows};
+        for (int gpu = 0; gpu < e.count; gpu++) {
+            if (gpu == e.rank) continue;
+            for (int k = 0; k < EXCHANGE_WORDS; k++) e.words[gpu][zone + e.rank * EXCHANGE_WORDS + k] = words[k];
+        }
+    }
+    publish_when_stored(e, number);
+    wait_for_others(w, e, number);
+    const int gpu = threadIdx.x / EXCHANGE_WORDS, which = threadIdx.x % EXCHANGE_WORDS;
+    if (gpu < e.count && gpu != e.rank) {
+        const int word = __ldcg(&e.words[e.rank][zone + gpu * EXCHANGE_WORDS + which]);
+        switch (which) {
+            case 0: atomicOr(&control->reported, word); break;
+            case 1: atomicMax(&control->need_tile, word); break;
+            case 2: atomicMax(&control->need_rows, word); break;
+            case 3: atomicMax(&control->largest_tile, word); break;
+            default: atomicMax(&control->most_rows, word);
+        }
+    }
+    end_exchange(e, number);
+}

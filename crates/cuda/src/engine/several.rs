@@ -1,0 +1,333 @@
+//! Several GPUs as one device ([`jostle_core::Backend`]): every call is made by all of them at once, by a thread each.
+//!
+//! All GPUs have all atoms, with the same bits; each computes the forces on a range of the sorted order and sends them to
+//! the others (`exchange.rs`). What one of them answers is the answer of all.
+
+use super::{Cuda, Layout};
+use crate::driver::Device;
+use crate::exchange::{Exchange, MOST_GPUS, MeshDivision};
+use crate::peers::{Meeting, Peers};
+use crate::sums::Summation;
+use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::thermostat::Dissipative;
+use jostle_core::{
+    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
+    Kinetic, MolecularVirial, Molecules, NoiseKey, Result, Sample, SavedVolume, Settings, SimBox, State,
+    StepBatch, SubSteps, System, Thermostat, Vec3, VolumeMove,
+};
+use jostle_potentials::Forces;
+use jostle_potentials::electrostatics::Method;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Longest wait of a kernel for another GPU.
+const KERNEL_PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait of a thread for that of another GPU, which may compile kernels or record steps meanwhile.
+const THREAD_PATIENCE: Duration = Duration::from_secs(300);
+
+/// GPUs that share the forces of a system.
+pub struct SeveralGpus {
+    gpus: Vec<Cuda>,
+    meeting: Arc<Meeting>,
+}
+
+impl SeveralGpus {
+    /// Puts a system on several devices of one kind.
+    ///
+    /// # Errors
+    /// Those of [`Cuda::new`], or if the devices cannot use each other's memory.
+    pub fn new(
+        devices: Vec<Device>,
+        system: System,
+        forces: impl Into<Forces>,
+        settings: Settings,
+    ) -> Result<Self> {
+        let (forces, count) = (forces.into(), devices.len());
+        if !(1..=MOST_GPUS).contains(&count) {
+            return Err(Error::input(format!("{count} GPUs: a run takes from 1 to {MOST_GPUS}")));
+        }
+        for (k, device) in devices.iter().enumerate() {
+            let others = devices.iter().enumerate().filter(|(other, _)| *other != k);
+            others.map(|(_, other)| other).try_for_each(|other| device.reach(other))?;
+        }
+        let emulated = devices.iter().any(Device::is_emulated);
+        let patience = if emulated { THREAD_PATIENCE } else { KERNEL_PATIENCE };
+        let sums = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
+        let (n, n_terms) = (system.state.len(), forces.n_searched());
+        let mesh = division_of_mesh(&forces, sums, count);
+        let precision = settings.precision;
+        let exchanges = Exchange::connect(&devices, n, n_terms, precision, sums, patience, mesh)?;
+        let meeting = Meeting::new(count, THREAD_PATIENCE);
+        let layout = Layout::of_system(&system, &forces, count, devices[0].multiprocessors());
+        let open = |(rank, (device, exchange))| {
+            let peers = Peers::new(rank, exchange, meeting.clone());
+            Cuda::with_peers(device, system.clone(), forces.clone(), settings, layout, Some(peers))
+        };
+        // One after the other, so that kernels are compiled once.
+        let gpus = devices.into_iter().zip(exchanges).enumerate().map(open).collect::<Result<_>>()?;
+        Ok(SeveralGpus { gpus, meeting })
+    }
+
+    /// Sets the shares of the GPUs in the atoms on which they compute forces, in any unit.
+    ///
+    /// # Errors
+    /// If there is not a share for each, or a GPU has not enough memory.
+    pub fn set_shares(&mut self, shares: &[f64]) -> Result<()> {
+        let sum: f64 = shares.iter().sum();
+        if shares.len() != self.gpus.len() || shares.iter().any(|share| *share < 0.0) || !(sum > 0.0) {
+            return Err(Error::input(format!("{shares:?} are no shares of {} GPUs", self.gpus.len())));
+        }
+        self.call(|gpu| gpu.set_shares(shares))
+    }
+
+    /// Makes lists far too small: grown lists must give the same answer.
+    ///
+    /// # Errors
+    /// If a GPU failed.
+    pub fn shrink_lists(&mut self) -> Result<()> {
+        self.call(Cuda::shrink_lists)
+    }
+
+    /// Checks that all GPUs have the same atoms, to the last bit.
+    ///
+    /// # Errors
+    /// If one of them has others than the first, or failed.
+    pub fn check_agreement(&mut self) -> Result<()> {
+        let states = self.on_all(|gpu| gpu.state().cloned())?;
+        let differs = |state: &State| {
+            let first = &states[0];
+            (&state.id, &state.position, &state.velocity, &state.force)
+                != (&first.id, &first.position, &first.velocity, &first.force)
+        };
+        match states.iter().position(differs) {
+            Some(rank) => {
+                let state = &states[rank];
+                let other = (0..state.len()).find(|k| state.position[*k] != states[0].position[*k]);
+                let place = other.map_or(String::new(), |k| format!(" at place {k} of {}", state.len()));
+                Err(Error::device(format!("GPU {rank} has other atoms than the first one{place}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a call on all GPUs, and returns their answers.
+    fn on_all<R: Send>(&mut self, call: impl Fn(&mut Cuda) -> Result<R> + Sync) -> Result<Vec<R>> {
+        let (call, meeting) = (&call, &self.meeting);
+        let make = |gpu: &mut Cuda| call(gpu).inspect_err(|error| meeting.fail(error));
+        let answers: Vec<Result<R>> = thread::scope(|scope| {
+            let mut gpus = self.gpus.iter_mut();
+            let first = gpus.next();
+            let others: Vec<_> = gpus.map(|gpu| scope.spawn(move || make(gpu))).collect();
+            let first = first.map(make);
+            let others = others.into_iter().map(|thread| {
+                thread.join().unwrap_or_else(|_| Err(Error::device("the thread of a GPU has ended")))
+            });
+            first.into_iter().chain(others).collect()
+        });
+        let failure = self.meeting.failure();
+        if answers.iter().all(Result::is_err) {
+            self.meeting.clear();
+        }
+        failure.map_or_else(|| answers.into_iter().collect(), Err)
+    }
+
+    /// Makes a call on all GPUs, and returns the answer of the first.
+    fn call<R: Send>(&mut self, call: impl Fn(&mut Cuda) -> Result<R> + Sync) -> Result<R> {
+        let mut answers = self.on_all(call)?;
+        Ok(answers.swap_remove(0))
+    }
+
+    fn first(&self) -> &Cuda {
+        &self.gpus[0]
+    }
+}
+
+/// Division of the mesh: exact sums need all energies on every GPU, and two meshes an order in which they are added.
+fn division_of_mesh(forces: &Forces, sums: Summation, gpus: usize) -> MeshDivision {
+    let mut methods = forces.sums().map(|sum| sum.method());
+    match (methods.next(), methods.next()) {
+        (Some(Method::Pme { .. }), None) if gpus > 1 && sums == Summation::Fast => MeshDivision::OneForAll,
+        _ => MeshDivision::Alike,
+    }
+}
+
+impl Drop for SeveralGpus {
+    fn drop(&mut self) {
+        // Kernels of one GPU may be writing to the memory of another. A GPU that is lost writes no more.
+        self.gpus.iter().for_each(|gpu| drop(gpu.device.synchronize()));
+    }
+}
+
+impl AtomStorage for SeveralGpus {
+    fn simbox(&self) -> &SimBox {
+        self.first().simbox()
+    }
+
+    fn n_atoms(&self) -> usize {
+        self.first().n_atoms()
+    }
+
+    fn state(&mut self) -> Result<&State> {
+        self.gpus[0].state()
+    }
+
+    fn set_state(&mut self, state: State) -> Result<()> {
+        self.call(|gpu| gpu.set_state(state.clone()))
+    }
+
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        self.call(|gpu| gpu.set_velocities(velocities))
+    }
+
+    fn list_positions(&mut self) -> Result<&[Vec3]> {
+        self.gpus[0].list_positions()
+    }
+
+    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
+        self.call(|gpu| gpu.restore(state.clone(), list_positions.clone(), skin))
+    }
+
+    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
+        self.call(|gpu| gpu.set_box(simbox, state.clone()))
+    }
+
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        self.call(|gpu| gpu.deform(simbox))
+    }
+}
+
+impl ForceEvaluation for SeveralGpus {
+    fn set_long_range_weight(&mut self, weight: f64) -> Result<()> {
+        self.call(|gpu| gpu.set_long_range_weight(weight))
+    }
+
+    fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
+        self.call(|gpu| gpu.set_stiffness(stiffness))
+    }
+
+    fn update_neighbors(&mut self) -> Result<()> {
+        self.call(Cuda::update_neighbors)
+    }
+
+    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
+        self.call(|gpu| gpu.compute_forces(evaluate))
+    }
+
+    fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {
+        self.call(|gpu| gpu.add_constraint_virial(kick))
+    }
+
+    fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
+        self.call(|gpu| gpu.add_forces(added))
+    }
+
+    fn energies(&self) -> &Energies {
+        self.first().energies()
+    }
+}
+
+impl SubSteps for SeveralGpus {
+    fn kick(&mut self, dt: f64) -> Result<()> {
+        self.call(|gpu| gpu.kick(dt))
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<()> {
+        self.call(|gpu| gpu.drift(dt))
+    }
+
+    fn kick_drift(&mut self, dt: f64) -> Result<()> {
+        self.call(|gpu| gpu.kick_drift(dt))
+    }
+
+    fn constrain_positions(&mut self, dt: f64) -> Result<()> {
+        self.call(|gpu| gpu.constrain_positions(dt))
+    }
+
+    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) -> Result<()> {
+        self.call(|gpu| gpu.constrain_velocities(kick))
+    }
+
+    fn scale_velocities(&mut self, factor: f64) -> Result<()> {
+        self.call(|gpu| gpu.scale_velocities(factor))
+    }
+
+    fn shift_velocities(&mut self, delta: Vec3) -> Result<()> {
+        self.call(|gpu| gpu.shift_velocities(delta))
+    }
+
+    fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()> {
+        self.call(|gpu| gpu.mix_velocities(keep, along))
+    }
+
+    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()> {
+        self.call(|gpu| gpu.ornstein_uhlenbeck(decay, thermal_energy, noise))
+    }
+
+    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
+        self.call(|gpu| gpu.apply_dpd_thermostat(thermostat, noise))
+    }
+
+    fn has_contacts(&self) -> bool {
+        self.first().has_contacts()
+    }
+
+    fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
+        self.call(|gpu| gpu.apply_contact_friction(dt))
+    }
+
+    fn kinetic(&mut self) -> Result<Kinetic> {
+        self.call(Cuda::kinetic)
+    }
+
+    fn descent(&mut self) -> Result<Descent> {
+        self.call(Cuda::descent)
+    }
+}
+
+impl VolumeMove for SeveralGpus {
+    fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
+        self.call(|gpu| gpu.molecular_virial(molecules))
+    }
+
+    fn scale_volume(
+        &mut self,
+        molecular: MolecularVirial,
+        simbox: SimBox,
+        faster: f64,
+    ) -> Result<SavedVolume> {
+        self.call(|gpu| gpu.scale_volume(molecular.clone(), simbox, faster))
+    }
+
+    fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
+        let simbox = before.simbox;
+        self.call(|gpu| gpu.undo_scale(SavedVolume { simbox, state: None }))
+    }
+}
+
+impl DeviceReport for SeveralGpus {
+    fn describe(&self) -> String {
+        format!("{} x {}", self.gpus.len(), self.first().describe())
+    }
+
+    fn timings(&self) -> Timings {
+        self.first().timings()
+    }
+
+    fn neighbor_facts(&self) -> NeighborFacts {
+        let bytes = self.gpus.iter().map(|gpu| gpu.neighbor_facts().bytes).max();
+        NeighborFacts { bytes: bytes.unwrap_or(0), ..self.first().neighbor_facts() }
+    }
+}
+
+impl Backend for SeveralGpus {
+    fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        let before = thermostat.clone();
+        let (after, samples) = self.call(|gpu| {
+            let mut thermostat = before.clone();
+            gpu.run_steps(batch, &mut thermostat).map(|samples| (thermostat, samples))
+        })?;
+        *thermostat = after;
+        Ok(samples)
+    }
+}

@@ -1,0 +1,372 @@
+//! Exchange of forces between the GPUs of a run (`kernels/exchange.cu`).
+
+use crate::device_data::DeviceData;
+use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
+use crate::kernels::{self, Build};
+use crate::neighbor_engine::Trigger;
+use crate::shared::{SharedStructure, shared_structure};
+use crate::sums::{Summation, VIRIAL};
+use jostle_core::{Error, Precision, Result};
+use std::time::Duration;
+
+/// Most GPUs of a run.
+pub const MOST_GPUS: usize = 8;
+/// Number of threads of a block: as in `exchange.cu`.
+const THREADS: u32 = 256;
+/// Words about lists: as in `exchange.cu`.
+const WORDS: usize = 5;
+/// Most atoms among which forces of several GPUs are added up: each GPU has a landing zone for each other one then.
+const MOST_SUMMED: usize = 1 << 18;
+/// Bytes that a thread copies at least, so that small arrays take few blocks.
+const BYTES_PER_THREAD: usize = 64;
+
+shared_structure! {
+    /// State of the exchanges of a GPU.
+    #[derive(Default)]
+    struct ExchangeState {
+        /// Exchanges made so far: the same on all GPUs.
+        number: u64,
+        /// Blocks that have done their part.
+        arrived: u32,
+        /// Number of a GPU that did not answer, and one more; 0 if all have.
+        late: i32,
+        /// Blocks that have done their part of sending the forces of the mesh.
+        mesh_arrived: u32,
+        unused: i32,
+        /// Longest wait of the exchange under way, in nanoseconds.
+        wait: u64,
+        /// Waits so far, in nanoseconds.
+        waited: u64,
+    }
+
+    /// Addresses in the memory of all GPUs of a run.
+    #[derive(Default)]
+    struct ExchangeData {
+        /// Number of GPUs.
+        count: i32,
+        /// Number of this one among them.
+        rank: i32,
+        /// Bytes of a landing zone. Each GPU has two of them, used in turn.
+        zone_bytes: i64,
+        /// Bytes of a landing zone for each sender, where forces of all are added up; 0 where they are not.
+        sender_bytes: i64,
+        /// Longest wait, in nanoseconds.
+        patience: u64,
+        /// Landing zones of each GPU.
+        landing: [u64; MOST_GPUS] = "void*",
+        /// Landing zones for words about lists: [2][MOST_GPUS][EXCHANGE_WORDS].
+        words: [u64; MOST_GPUS] = "int*",
+        /// Numbers that the others have published, in the memory of each GPU.
+        published: [u64; MOST_GPUS] = "u64*",
+        state: u64 = "ExchangeState*",
+        /// Number of the GPU that computes the mesh for all; -1 where each does.
+        mesh_rank: i64,
+        /// Bytes of the forces of the mesh on all atoms. Each GPU but that one has room for two of them, used in turn.
+        mesh_bytes: i64,
+        /// Forces of the mesh, in the memory of each GPU.
+        mesh_forces: [u64; MOST_GPUS] = "void*",
+        /// Number of the last of them, in the memory of each GPU.
+        mesh_published: [u64; MOST_GPUS] = "u64*",
+    }
+}
+
+/// Memory of one GPU in which data of the others land.
+struct LandingZones {
+    bytes: Buffer<u8>,
+    words: Buffer<i32>,
+    published: Buffer<u64>,
+    state: Buffer<ExchangeState>,
+    mesh: Option<MeshZones>,
+}
+
+/// Memory for the forces of the mesh, where one GPU computes them for all.
+#[derive(Clone)]
+struct MeshZones {
+    forces: Buffer<u8>,
+    published: Buffer<u64>,
+}
+
+/// Division of the mesh among GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeshDivision {
+    /// None: each GPU computes all of it.
+    Alike,
+    /// One GPU computes it for all, and fewer pairs.
+    OneForAll,
+}
+
+/// Work of a GPU on the mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeshWork {
+    /// Forces on all atoms, for itself: every GPU does the same.
+    Alike,
+    /// Forces on all atoms, for all GPUs.
+    ForAll,
+    /// Nothing: another GPU does it.
+    Nothing,
+}
+
+/// Exchange as one of the GPUs has it. Clones are the same one.
+#[derive(Clone)]
+pub struct Exchange {
+    data: ExchangeData,
+    real: usize,
+    most_blocks: u32,
+    send: Kernel,
+    receive: Kernel,
+    send_shares: Kernel,
+    receive_shares: Kernel,
+    needs: Kernel,
+    send_sums: Kernel,
+    receive_sums: Kernel,
+    send_mesh: Kernel,
+    receive_forces: Kernel,
+    state: Buffer<ExchangeState>,
+    _mesh: Option<MeshZones>,
+    /// Memory that the others write to, kept alive.
+    _landing: (Buffer<u8>, Buffer<i32>, Buffer<u64>),
+}
+
+/// Source of the kernels.
+pub fn build(precision: Precision, sums: Summation) -> Build {
+    let physics =
+        [format!("enum {{ MOST_GPUS = {MOST_GPUS} }};\n"), ExchangeState::source(), ExchangeData::source()]
+            .concat();
+    kernels::module_source(&physics, include_str!("../kernels/exchange.cu"), precision, sums)
+}
+
+fn real_bytes(precision: Precision) -> usize {
+    match precision {
+        Precision::Mixed => 4,
+        Precision::Double => 8,
+    }
+}
+
+impl LandingZones {
+    fn new(device: &Device, zone_bytes: usize, mesh_bytes: Option<usize>) -> Result<Self> {
+        let mesh =
+            |bytes: usize| Ok(MeshZones { forces: device.alloc(2 * bytes)?, published: device.alloc(1)? });
+        Ok(LandingZones {
+            mesh: mesh_bytes.map(mesh).transpose()?,
+            bytes: device.alloc(2 * zone_bytes)?,
+            words: device.alloc(2 * MOST_GPUS * WORDS)?,
+            published: device.alloc(MOST_GPUS)?,
+            state: device.upload(&[ExchangeState::default()])?,
+        })
+    }
+}
+
+impl Exchange {
+    /// Exchanges of all GPUs of a run, among which `n` atoms with forces of `n_terms` terms are divided; `mesh`: one of
+    /// them computes the mesh for all.
+    ///
+    /// # Errors
+    /// If a GPU has not enough memory, or no compiler.
+    pub fn connect(
+        devices: &[Device],
+        n: usize,
+        n_terms: usize,
+        precision: Precision,
+        sums: Summation,
+        patience: Duration,
+        mesh: MeshDivision,
+    ) -> Result<Vec<Exchange>> {
+        let real = real_bytes(precision);
+        // Forces, or energies and virial of each atom.
+        let atom_bytes = match sums {
+            Summation::Fast => 3 * real,
+            Summation::Exact(_) => (3 * real).max(8 * (n_terms + VIRIAL)),
+        };
+        let senders = if n <= MOST_SUMMED { devices.len() } else { 1 };
+        let zone_bytes = (n * atom_bytes).next_multiple_of(256) * senders;
+        let mesh_bytes = (n * 3 * real).next_multiple_of(256);
+        let of_mesh = (mesh == MeshDivision::OneForAll).then_some(mesh_bytes);
+        let zones: Vec<LandingZones> = devices
+            .iter()
+            .map(|device| LandingZones::new(device, zone_bytes, of_mesh))
+            .collect::<Result<_>>()?;
+        let addresses = |of: fn(&LandingZones) -> u64| {
+            let mut all = [0; MOST_GPUS];
+            all.iter_mut().zip(&zones).for_each(|(address, zones)| *address = of(zones));
+            all
+        };
+        let data = ExchangeData {
+            sender_bytes: if senders > 1 { zone_bytes as i64 / senders as i64 } else { 0 },
+            count: devices.len() as i32,
+            rank: 0,
+            zone_bytes: zone_bytes as i64,
+            patience: patience.as_nanos() as u64,
+            landing: addresses(|zones| zones.bytes.address()),
+            words: addresses(|zones| zones.words.address()),
+            published: addresses(|zones| zones.published.address()),
+            state: 0,
+            mesh_rank: if of_mesh.is_some() { devices.len() as i64 - 1 } else { -1 },
+            mesh_bytes: mesh_bytes as i64,
+            mesh_forces: addresses(|zones| zones.mesh.as_ref().map_or(0, |mesh| mesh.forces.address())),
+            mesh_published: addresses(|zones| zones.mesh.as_ref().map_or(0, |mesh| mesh.published.address())),
+        };
+        let build = build(precision, sums);
+        let numbered = devices.iter().zip(zones).enumerate();
+        numbered
+            .map(|(rank, (device, zones))| Self::open(device, zones, &build, data, [rank, real]))
+            .collect()
+    }
+
+    /// Exchange of the GPU with this number; reals have so many bytes.
+    fn open(
+        device: &Device,
+        zones: LandingZones,
+        build: &Build,
+        data: ExchangeData,
+        [rank, real]: [usize; 2],
+    ) -> Result<Exchange> {
+        let module = device.compile("exchange.cu", &build.source, &build.options)?;
+        Ok(Exchange {
+            data: ExchangeData { rank: rank as i32, state: zones.state.address(), ..data },
+            real,
+            most_blocks: 2 * device.multiprocessors(),
+            send: module.kernel("exchange_send")?,
+            receive: module.kernel("exchange_receive")?,
+            send_shares: module.kernel("exchange_send_shares")?,
+            receive_shares: module.kernel("exchange_receive_shares")?,
+            needs: module.kernel("exchange_needs")?,
+            send_sums: module.kernel("exchange_send_sums")?,
+            receive_sums: module.kernel("exchange_receive_sums")?,
+            send_mesh: module.kernel("exchange_send_mesh")?,
+            receive_forces: module.kernel("exchange_receive_forces")?,
+            state: zones.state,
+            _mesh: zones.mesh,
+            _landing: (zones.bytes, zones.words, zones.published),
+        })
+    }
+
+    fn blocks(&self, bytes: usize) -> u32 {
+        (bytes.div_ceil(BYTES_PER_THREAD * THREADS as usize) as u32).clamp(1, self.most_blocks)
+    }
+
+    /// True where forces on all atoms can be added up over the GPUs.
+    pub fn sums_forces(&self) -> bool {
+        self.data.sender_bytes > 0
+    }
+
+    /// Launches that add up the forces of all GPUs on all atoms.
+    pub fn sums_of_forces(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> [Launch; 2] {
+        let blocks = self.blocks(data.n as usize * 3 * self.real);
+        [&self.send_sums, &self.receive_sums].map(|kernel| {
+            Launch::new(kernel, blocks, THREADS)
+                .with_value(*data)
+                .with_value(self.data)
+                .with_value(slot)
+                .with_value(trigger as i32)
+        })
+    }
+
+    /// Work of this GPU on the mesh.
+    pub fn mesh_work(&self) -> MeshWork {
+        match self.data.mesh_rank {
+            -1 => MeshWork::Alike,
+            rank if rank == i64::from(self.data.rank) => MeshWork::ForAll,
+            _ => MeshWork::Nothing,
+        }
+    }
+
+    /// Address of the forces of the mesh on the GPU that computes them for all.
+    pub fn mesh_forces(&self) -> u64 {
+        self.data.mesh_forces[self.data.rank as usize]
+    }
+
+    /// Launch that sends the forces of the mesh to all others.
+    pub fn send_mesh(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
+        let atom_bytes = 3 * self.real;
+        Launch::new(&self.send_mesh, self.blocks(data.n as usize * atom_bytes), THREADS)
+            .with_value(*data)
+            .with_value(self.data)
+            .with_value(atom_bytes as i32)
+            .with_value(slot)
+            .with_value(trigger as i32)
+    }
+
+    /// Launches that complete the forces on all atoms.
+    pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> [Launch; 2] {
+        let [send, receive] = self.array(data, data.atoms.force, 3, slot, trigger);
+        let receive = match self.mesh_work() {
+            MeshWork::Alike => receive,
+            MeshWork::ForAll | MeshWork::Nothing => {
+                let blocks = self.blocks(data.n as usize * 3 * self.real);
+                Launch::new(&self.receive_forces, blocks, THREADS)
+                    .with_value(*data)
+                    .with_value(self.data)
+                    .with_value(slot)
+                    .with_value(trigger as i32)
+            }
+        };
+        [send, receive].map(|launch| launch.waits(Waits::BothStreams))
+    }
+
+    /// Seconds that this GPU has waited for others so far.
+    ///
+    /// # Errors
+    /// If the device was lost.
+    pub fn waited(&self) -> Result<f64> {
+        let state = self.state.to_vec()?;
+        Ok(state.first().map_or(0.0, |state| 1e-9 * state.waited as f64))
+    }
+
+    /// Launches that complete an array of so many reals an atom.
+    pub fn array(
+        &self,
+        data: &DeviceData,
+        array: u64,
+        reals: usize,
+        slot: i32,
+        trigger: Trigger,
+    ) -> [Launch; 2] {
+        let atom_bytes = reals * self.real;
+        let own = (data.owned.end - data.owned.first) as usize;
+        let others = data.n as usize - own;
+        [(&self.send, own), (&self.receive, others)].map(|(kernel, atoms)| {
+            Launch::new(kernel, self.blocks(atoms * atom_bytes), THREADS)
+                .with_value(*data)
+                .with_value(self.data)
+                .with_value(array)
+                .with_value(atom_bytes as i32)
+                .with_value(slot)
+                .with_value(trigger as i32)
+        })
+    }
+
+    /// Launches that complete the shares of `count` sums, which belong to atoms.
+    pub fn shares(&self, data: &DeviceData, count: usize, slot: i32, trigger: Trigger) -> [Launch; 2] {
+        let blocks = self.blocks(data.n as usize * 8 * count);
+        [&self.send_shares, &self.receive_shares].map(|kernel| {
+            Launch::new(kernel, blocks, THREADS)
+                .with_value(*data)
+                .with_value(self.data)
+                .with_value(count as i32)
+                .with_value(slot)
+                .with_value(trigger as i32)
+        })
+    }
+
+    /// Launch of the agreement on what lists needed.
+    pub fn needs(&self, data: &DeviceData, slot: i32) -> Launch {
+        Launch::new(&self.needs, 1, (MOST_GPUS * WORDS) as u32)
+            .with_value(*data)
+            .with_value(self.data)
+            .with_value(slot)
+            .waits(Waits::BothStreams)
+    }
+
+    /// Error of a GPU that has waited in vain.
+    ///
+    /// # Errors
+    /// If the device was lost.
+    pub fn late(&self) -> Result<Error> {
+        let state = self.state.to_vec()?;
+        let late = state.first().map_or(0, |state| state.late);
+        let seconds = self.data.patience / 1_000_000_000;
+        let message =
+            format!("GPU {} of the run waited {seconds} s for GPU {}, in vain", self.data.rank, late - 1);
+        Ok(Error::device(message).hint("resume from the last checkpoint; nvidia-smi may tell what happened"))
+    }
+}

@@ -1,0 +1,28 @@
+//! Systems on a GPU, or on several where the environment has `JOSTLE_TEST_GPUS=2`.
+
+use super::device::{Size, device, size};
+use jostle_core::{Backend, Settings, System};
+use jostle_cuda::driver::Device;
+use jostle_cuda::{Cuda, SeveralGpus};
+use jostle_potentials::Forces;
+
+/// Number of GPUs that share a system.
+fn n_gpus() -> usize {
+    std::env::var("JOSTLE_TEST_GPUS").map_or(1, |number| number.parse().unwrap())
+}
+
+/// Several devices of the kind that tests run on.
+pub fn devices(count: usize) -> Vec<Device> {
+    match size() {
+        Size::Small => Device::several_emulated(count).unwrap(),
+        Size::Large => (0..count).map(|k| Device::open(k).unwrap().for_tests()).collect(),
+    }
+}
+
+/// A system on the GPU, or on several of them.
+pub fn on_gpu(system: System, forces: impl Into<Forces>, settings: Settings) -> Box<dyn Backend> {
+    match n_gpus() {
+        1 => Box::new(Cuda::new(device(), system, forces, settings).unwrap()),
+        count => Box::new(SeveralGpus::new(devices(count), system, forces, settings).unwrap()),
+    }
+}

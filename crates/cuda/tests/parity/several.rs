@@ -1,0 +1,166 @@
+//! Several GPUs as one: borders anywhere, and the same atoms on all of them.
+
+use super::constraints::{forces, molecules, settings};
+use super::device::{self, Size, device};
+use super::fluid::{Shape, by_id, system, term};
+use super::gpus::devices;
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::Langevin;
+use jostle_core::{
+    Algorithm, Backend, Energies, Evaluate, ForceEvaluation, Precision, RespaSchedule, Settings, State,
+    StepBatch, System, Thermostat,
+};
+use jostle_cuda::{Cuda, SeveralGpus};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::{Electrostatics, Forces, PairKind, Truncation};
+
+const TIMESTEP: f64 = 0.001;
+const STEPS: u64 = 25;
+
+/// Molecules with charges on a mesh, constraints, virtual sites and bonds.
+fn charged() -> (System, Forces) {
+    let mut system = molecules().replicate([2, 2, 2]).unwrap();
+    let n = system.state.len();
+    system.charges = (0..n).map(|id| if id % 2 == 0 { 0.3 } else { -0.3 }).collect();
+    let term = Electrostatics::new(Method::Pme { alpha: 1.5, order: 4, spacing: 0.5 }, 1.0, 2.2);
+    (system, Forces { electrostatics: Some(term), ..forces() })
+}
+
+fn begin(gpu: &mut dyn Backend) {
+    gpu.constrain_velocities(None).unwrap();
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(Evaluate::Forces).unwrap();
+}
+
+fn batch(number: u64) -> StepBatch {
+    StepBatch {
+        first_step: 1 + number * STEPS,
+        steps: STEPS,
+        timestep: TIMESTEP,
+        seed: 4,
+        sample_every: 0,
+        evaluate: Evaluate::ForcesAndEnergies,
+        long_range: RespaSchedule::ALWAYS,
+    }
+}
+
+/// Numbers of GPUs: two, and three where they are emulated.
+fn counts() -> Vec<usize> {
+    if device::size() == Size::Large { vec![2] } else { vec![2, 3] }
+}
+
+fn thermostat() -> Thermostat {
+    Thermostat::Langevin(Langevin::new(1.0, 1.0, TIMESTEP))
+}
+
+/// Path on one GPU: atoms and energies after each of some batches.
+fn alone(settings: Settings, batches: u64) -> Vec<(State, Energies)> {
+    let (system, forces) = charged();
+    let mut gpu = Cuda::new(device(), system, forces, settings).unwrap();
+    begin(&mut gpu);
+    let one = |number| {
+        gpu.run_steps(&batch(number), &mut thermostat()).unwrap().unwrap();
+        (by_id(&mut gpu), gpu.energies().clone())
+    };
+    (0..batches).map(one).collect()
+}
+
+fn largest_difference(a: &State, b: &State) -> f64 {
+    let pairs = a.position.as_flattened().iter().zip(b.position.as_flattened());
+    pairs.fold(0.0, |largest: f64, (x, y)| largest.max((x - y).abs()))
+}
+
+#[test]
+fn borders_may_be_anywhere() {
+    let mut random = Stream::new(11, Purpose::Placement, 0, 0);
+    for algorithm in [Algorithm::Tiles, Algorithm::List] {
+        let settings = settings(algorithm, Precision::Double);
+        let path = alone(settings, 8);
+        for count in counts() {
+            let (system, forces) = charged();
+            let mut gpus = SeveralGpus::new(devices(count), system, forces, settings).unwrap();
+            begin(&mut gpus);
+            for (number, (state, energies)) in path.iter().enumerate() {
+                // All on one GPU, hardly any on another, and shares at random.
+                let shares: Vec<f64> = match number {
+                    0 => vec![1.0; count],
+                    1 => (0..count).map(|rank| if rank == 0 { 1.0 } else { 0.0 }).collect(),
+                    2 => (0..count).map(|rank| if rank == 0 { 1e-9 } else { 1.0 }).collect(),
+                    _ => (0..count).map(|_| random.uniform()).collect(),
+                };
+                gpus.set_shares(&shares).unwrap();
+                gpus.run_steps(&batch(number as u64), &mut thermostat()).unwrap().unwrap();
+                let what = format!("{algorithm:?}, {count} GPUs, {shares:?}");
+                gpus.check_agreement().unwrap();
+                let found = by_id(&mut gpus);
+                let difference = largest_difference(state, &found);
+                assert!(difference < 1e-9, "{what}: {difference:e}");
+                let scale = energies.terms.iter().map(|e| e.abs()).sum::<f64>();
+                for (a, b) in energies.terms.iter().zip(&gpus.energies().terms) {
+                    assert!((a - b).abs() < 1e-9 * scale, "{what}: {a} {b}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lists_grow_on_all_gpus_together() {
+    for algorithm in [Algorithm::Tiles, Algorithm::List] {
+        let settings = settings(algorithm, Precision::Double);
+        let path = alone(settings, 3);
+        let (system, forces) = charged();
+        let mut gpus = SeveralGpus::new(devices(2), system, forces, settings).unwrap();
+        begin(&mut gpus);
+        gpus.set_shares(&[0.2, 0.8]).unwrap();
+        for (number, (state, _)) in path.iter().enumerate() {
+            // Before a batch, so that lists turn out to be too small in the middle of it.
+            gpus.shrink_lists().unwrap();
+            gpus.run_steps(&batch(number as u64), &mut thermostat()).unwrap().unwrap();
+            gpus.check_agreement().unwrap();
+            let difference = largest_difference(state, &by_id(&mut gpus));
+            assert!(difference < 1e-9, "{algorithm:?}: {difference:e}");
+        }
+    }
+}
+
+#[test]
+fn all_gpus_have_the_same_atoms_while_skins_are_tuned() {
+    for precision in [Precision::Mixed, Precision::Double] {
+        let settings = Settings { skin: None, ..settings(Algorithm::Tiles, precision) };
+        let (system, forces) = charged();
+        let mut gpus = SeveralGpus::new(devices(2), system, forces, settings).unwrap();
+        begin(&mut gpus);
+        for number in 0..30 {
+            gpus.run_steps(&batch(number), &mut thermostat()).unwrap().unwrap();
+            gpus.check_agreement().unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_gives_the_same_on_several_gpus() {
+    for algorithm in [Algorithm::Tiles, Algorithm::List, Algorithm::Cells, Algorithm::AllPairs] {
+        let settings = Settings { skin: Some(0.1), ..settings(algorithm, Precision::Double) };
+        let terms = || vec![term(PairKind::LennardJones, Truncation::ForceShifted, 2)];
+        let fluid = || system(Shape::Triclinic, algorithm, 2);
+        let mut alone = Cuda::new(device(), fluid(), terms(), settings).unwrap();
+        for count in counts() {
+            let mut gpus = SeveralGpus::new(devices(count), fluid(), terms(), settings).unwrap();
+            let what = format!("{algorithm:?} on {count}");
+            for gpu in [&mut alone as &mut dyn Backend, &mut gpus] {
+                gpu.set_state(fluid().state).unwrap();
+                begin(gpu);
+                gpu.run_steps(&batch(0), &mut Thermostat::Isolated).unwrap().unwrap();
+            }
+            gpus.check_agreement().unwrap();
+            let difference = largest_difference(&by_id(&mut alone), &by_id(&mut gpus));
+            assert!(difference < 1e-11, "{what}: {difference:e}");
+            let (a, b) = (alone.energies(), gpus.energies());
+            let scale = a.potential().abs() + a.virial.iter().map(|w| w.abs()).sum::<f64>();
+            let near = |(x, y): (&f64, &f64)| (x - y).abs() < 1e-11 * scale;
+            assert!(a.terms.iter().zip(&b.terms).all(near), "{what}: {:?} {:?}", a.terms, b.terms);
+            assert!(a.virial.iter().zip(&b.virial).all(near), "{what}: {:?} {:?}", a.virial, b.virial);
+        }
+    }
+}
