@@ -58,7 +58,7 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     let gpus = gpu.driver.as_ref().map_or(0, |driver| driver.gpus.len());
     // Missing parts are shown as such; a GPU that is there and ready must compute.
     let ready = if gpu.compiler.is_ok() { gpus } else { 0 };
-    let devices = (0..ready).map(|index| DeviceInput::Cuda { index });
+    let devices = (0..ready).map(DeviceInput::gpu);
     let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
     for device in [DeviceInput::Cpu].into_iter().chain(devices) {
         for (precision, tolerance) in [(Precision::Mixed, MIXED), (Precision::Double, DOUBLE)] {

@@ -164,8 +164,8 @@ pub fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Resu
     let Controls { stop, dashboard, imd } = controls;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
     say!("{} atoms on {device}", grouped(atoms as u64));
-    if let Some(missed) = simulation.missed_device() {
-        say!("{missed}");
+    if let Some(note) = simulation.device_note() {
+        say!("{note}");
     }
     say!("");
     let is_stopped = || stop.load(Ordering::Relaxed);

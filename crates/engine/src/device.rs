@@ -3,7 +3,7 @@
 use crate::ranks;
 use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_cuda::driver::Device;
-use jostle_io::input::model::DeviceInput;
+use jostle_io::input::model::{DeviceInput, Gpus};
 use jostle_potentials::Forces;
 
 pub use jostle_cuda::driver::{
@@ -14,6 +14,9 @@ pub use jostle_cuda::driver::{
 /// it takes to launch the kernels of a GPU, and a short run is over before a GPU is ready.
 const WORTH_A_GPU: usize = 1000;
 
+/// Fewest atoms for which several GPUs are tried automatically: smaller systems gain little, and trying takes seconds.
+const WORTH_SEVERAL_GPUS: usize = 50_000;
+
 /// Most ranks of one process.
 const MOST_RANKS: usize = 64;
 
@@ -21,8 +24,8 @@ const MOST_RANKS: usize = 64;
 pub struct Opened {
     /// The device.
     pub backend: Box<dyn Backend>,
-    /// Reason why the device is the CPU, where a GPU was looked for and not found.
-    pub missed: Option<String>,
+    /// Reason for the choice of the device, where it is not obvious: a GPU was not found, or several were tried.
+    pub note: Option<String>,
 }
 
 /// Puts a system on a device: on the CPUs of all processes where MPI has started several.
@@ -39,7 +42,7 @@ pub fn open(
         true => {
             check_ranks(device)?;
             let backend = ranks::open_on_processes(system, forces.into(), settings)?;
-            Ok(Opened { backend, missed: None })
+            Ok(Opened { backend, note: None })
         }
         false => open_alone(device, system, forces.into(), settings),
     }
@@ -65,42 +68,63 @@ pub fn open_on_threads(
     }
     check_ranks(device)?;
     let backend = ranks::open_on_threads(n_ranks, system, forces.into(), settings)?;
-    Ok(Opened { backend, missed: None })
+    Ok(Opened { backend, note: None })
 }
 
 /// Refuses a GPU for several ranks.
 fn check_ranks(device: DeviceInput) -> Result<()> {
     match device {
-        DeviceInput::Cuda { .. } => Err(Error::input("several ranks compute on CPUs only")
+        DeviceInput::Cuda(_) => Err(Error::input("several ranks compute on CPUs only")
             .hint("a GPU takes one process: leave out mpirun and --ranks, or choose device = \"cpu\"")),
         DeviceInput::Auto | DeviceInput::Cpu => Ok(()),
     }
 }
 
 fn open_alone(device: DeviceInput, system: System, forces: Forces, settings: Settings) -> Result<Opened> {
-    let mut missed = None;
-    let gpu = match device {
-        DeviceInput::Cpu => None,
-        DeviceInput::Cuda { index } => Some(Device::open(index)?),
+    let mut note = None;
+    let mut gpus = match device {
+        DeviceInput::Cpu => Vec::new(),
+        DeviceInput::Cuda(Gpus::Chosen(gpus)) => gpus.numbers().map(Device::open).collect::<Result<_>>()?,
+        DeviceInput::Cuda(Gpus::All) => all_gpus()?,
         DeviceInput::Auto => match settings.algorithm.processor() {
-            Some(Processor::Cpu) => None,
-            Some(Processor::Gpu) => Some(Device::open(0)?),
-            None if system.state.len() < WORTH_A_GPU => None,
-            None if !jostle_cuda::can(&forces, &settings) => None,
-            None => Device::ready(0).map_err(|e| missed = Some(format!("no GPU: {}", e.message()))).ok(),
+            Some(Processor::Cpu) => Vec::new(),
+            Some(Processor::Gpu) => vec![Device::open(0)?],
+            None if system.state.len() < WORTH_A_GPU => Vec::new(),
+            None if !jostle_cuda::can(&forces, &settings) => Vec::new(),
+            None => match Device::ready(0) {
+                Ok(_) if system.state.len() >= WORTH_SEVERAL_GPUS => all_gpus()?,
+                Ok(gpu) => vec![gpu],
+                Err(error) => {
+                    note = Some(format!("no GPU: {}", error.message()));
+                    Vec::new()
+                }
+            },
         },
     };
-    let backend = match gpu {
-        Some(gpu) => jostle_cuda::open(gpu, system, forces, settings)?,
-        None => jostle_cpu::open(system, forces, settings)?,
+    let chosen = matches!(device, DeviceInput::Cuda(Gpus::Chosen(_)));
+    if gpus.len() > 1 && !chosen {
+        let trials = jostle_cuda::try_gpus(&gpus, &system, &forces, settings)?;
+        note = Some(trials.to_string());
+        gpus.truncate(trials.fastest());
+    }
+    let backend = match gpus.len() {
+        0 => jostle_cpu::open(system, forces, settings)?,
+        1 => jostle_cuda::open(gpus.swap_remove(0), system, forces, settings)?,
+        _ => jostle_cuda::open_several(gpus, system, forces, settings)?,
     };
-    Ok(Opened { backend, missed })
+    Ok(Opened { backend, note })
+}
+
+/// All GPUs of this machine.
+fn all_gpus() -> Result<Vec<Device>> {
+    let driver = gpu_facts().driver?;
+    (0..driver.gpus.len()).map(Device::open).collect()
 }
 
 /// The kind of device that a choice leads to on this machine, for a system that is large enough.
 pub fn preferred(device: DeviceInput) -> Processor {
     match device {
-        DeviceInput::Cuda { .. } => Processor::Gpu,
+        DeviceInput::Cuda(_) => Processor::Gpu,
         DeviceInput::Auto if Device::ready(0).is_ok() => Processor::Gpu,
         DeviceInput::Auto | DeviceInput::Cpu => Processor::Cpu,
     }

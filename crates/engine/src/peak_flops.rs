@@ -5,7 +5,7 @@ use jostle_core::{Error, Precision, Processor, Real, Result};
 use jostle_cpu::Level;
 use jostle_cpu::simd::{Kernel, Lanes, Simd};
 use jostle_cuda::codegen::pair_source;
-use jostle_io::input::model::DeviceInput;
+use jostle_io::input::model::{DeviceInput, Gpus};
 use jostle_potentials::Forces;
 use std::hint::black_box;
 use std::time::Instant;
@@ -30,8 +30,11 @@ pub fn most_operations(device: DeviceInput, processor: Processor, threads: usize
     match processor {
         Processor::Cpu => Ok(threads as f64 * measured_flops()?),
         Processor::Gpu => {
-            let index = if let DeviceInput::Cuda { index } = device { index } else { 0 };
-            Ok(jostle_cuda::driver::describe(index)?.operations_per_second)
+            let rate = |number| Ok(jostle_cuda::driver::describe(number)?.operations_per_second);
+            match device {
+                DeviceInput::Cuda(Gpus::Chosen(gpus)) => gpus.numbers().map(rate).sum(),
+                _ => rate(0),
+            }
         }
     }
 }

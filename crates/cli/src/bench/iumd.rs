@@ -83,7 +83,7 @@ pub fn iumd(run_settings: &RunSettings, seconds: f64, format: OutputFormat) -> R
     let asked = run_settings.overrides.device;
     let devices = match (asked, device::preferred(asked.unwrap_or_default())) {
         (None | Some(DeviceInput::Auto), Processor::Gpu) => {
-            vec![DeviceInput::Cuda { index: 0 }, DeviceInput::Cpu]
+            vec![DeviceInput::gpu(0), DeviceInput::Cpu]
         }
         (None | Some(DeviceInput::Auto), Processor::Cpu) => vec![DeviceInput::Cpu],
         (Some(device), _) => vec![device],

@@ -248,7 +248,7 @@ impl SimulationBuilder {
         F: FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>> + 'static,
     {
         self.open = Box::new(|system, forces, settings| {
-            Ok(Opened { backend: open(system, forces, settings)?, missed: None })
+            Ok(Opened { backend: open(system, forces, settings)?, note: None })
         });
         self
     }
@@ -349,7 +349,7 @@ impl SimulationBuilder {
             notes_about_tables(&forces).chain(notes_about_restraints(&facts.springs, &stages)).collect();
         let (atoms, threads) = (system.state.len(), settings.threads);
         let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
-        let Opened { backend, missed } = (self.open)(system, forces, settings)?;
+        let Opened { backend, note } = (self.open)(system, forces, settings)?;
         let mut simulation = Simulation {
             units,
             origin: Origin {
@@ -364,7 +364,7 @@ impl SimulationBuilder {
             columns,
             stages,
             backend: Box::new(DeviceWithForces::new(backend, sites)),
-            missed,
+            device_note: note,
             observers: self.observers,
             output: Output::none(atoms),
             clock: Clock::default(),

@@ -68,8 +68,8 @@ pub struct Simulation {
     columns: Columns,
     stages: Vec<StageInput>,
     backend: Box<DeviceWithForces>,
-    /// Reason why the device is the CPU, where a GPU was looked for.
-    missed: Option<String>,
+    /// Reason for the choice of the device, where it is not obvious.
+    device_note: Option<String>,
     observers: Vec<Box<dyn Observer>>,
     output: Output,
     clock: Clock,
@@ -133,8 +133,8 @@ impl Simulation {
         let mut folder = RunFolder::create(folder, existing, self.units, &self.columns.quantities, input)?;
         folder.log(&format!("jostle {}", env!("CARGO_PKG_VERSION")))?;
         folder.log(&self.backend.describe())?;
-        if let Some(missed) = &self.missed {
-            folder.log(missed)?;
+        if let Some(note) = &self.device_note {
+            folder.log(note)?;
         }
         folder.log(&format!("{} atoms; {}", self.backend.n_atoms(), self.origin.title))?;
         self.output.open(folder, self.output.last_checkpoint());
@@ -271,9 +271,9 @@ impl Simulation {
         Ok(state.index_by_id().into_iter().map(|index| state.species[index]).collect())
     }
 
-    /// Reason why the device is the CPU, where a GPU was looked for and not found.
-    pub fn missed_device(&self) -> Option<&str> {
-        self.missed.as_deref()
+    /// Reason for the choice of the device, where it is not obvious.
+    pub fn device_note(&self) -> Option<&str> {
+        self.device_note.as_deref()
     }
 
     /// The box.

@@ -265,11 +265,11 @@ fn no_gpu() {
     }
     let langevin = ThermostatInput::langevin(1.0, 1.0);
     let open = |device| builder(langevin).device(device).build();
-    let error = open(DeviceInput::Cuda { index: 0 }).map(|_| ()).unwrap_err();
+    let error = open(DeviceInput::gpu(0)).map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Device);
     let mut found = open(DeviceInput::Auto).unwrap();
     assert!(found.backend().describe().starts_with("CPU"));
-    assert!(found.missed_device().unwrap().contains(error.message()));
+    assert!(found.device_note().unwrap().contains(error.message()));
 }
 
 /// A checkpoint only reads the state of the device: runs with checkpoints after every step or batch, or with

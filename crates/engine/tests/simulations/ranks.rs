@@ -204,7 +204,7 @@ fn ranks_that_make_no_sense_are_refused() {
     let refused = |overrides: Overrides| Simulation::from_input(&input, &overrides).err().unwrap();
     let many = refused(Overrides { ranks: Some(1000), ..Overrides::default() });
     assert!(many.message().contains("at most 64"), "{many}");
-    let device = Some(jostle_engine::model::DeviceInput::Cuda { index: 0 });
+    let device = Some(jostle_engine::model::DeviceInput::gpu(0));
     let gpu = refused(Overrides { ranks: Some(2), device, ..Overrides::default() });
     assert!(gpu.message().contains("on CPUs only"), "{gpu}");
 }

@@ -1,8 +1,8 @@
 //! Choices by name, as an input file spells them.
 
 use super::model::{
-    Axis, Coupling, DeviceInput, Distribution, Lattice, Minimizer, Placement, Plane, Rigid, Scaling,
-    TrajectoryFormat, WallSide, WeightsInput,
+    Axis, Coupling, DeviceInput, Distribution, GpuSet, Gpus, Lattice, Minimizer, Placement, Plane, Rigid,
+    Scaling, TrajectoryFormat, WallSide, WeightsInput,
 };
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -113,11 +113,6 @@ choices! {
         Xy = "xy": "along x, by y",
         Xz = "xz": "along x, by z",
         Yz = "yz": "along y, by z",
-    }
-    DeviceInput {
-        Auto = "auto": "a GPU where there is one and the system is large enough, else the CPU",
-        Cpu = "cpu": "the CPU",
-        Cuda { index: 0 } = "cuda": "an NVIDIA GPU, the first; \"cuda:1\" is the second",
     }
     Precision {
         Mixed = "mixed": "pair forces in f32, positions and sums in f64",
@@ -275,19 +270,50 @@ impl NamedChoice for Mixing {
     }
 }
 
-/// Device by its name in an input file; `"cuda:1"` is the second GPU.
+impl NamedChoice for DeviceInput {
+    const ALL: &'static [Self] = &[
+        DeviceInput::Auto,
+        DeviceInput::Cpu,
+        DeviceInput::Cuda(Gpus::Chosen(GpuSet::FIRST)),
+        DeviceInput::Cuda(Gpus::All),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            DeviceInput::Auto => "auto",
+            DeviceInput::Cpu => "cpu",
+            DeviceInput::Cuda(Gpus::Chosen(_)) => "cuda",
+            DeviceInput::Cuda(Gpus::All) => "cuda:all",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            DeviceInput::Auto => {
+                "a GPU, or several, where there are and the system is large enough, else the CPU"
+            }
+            DeviceInput::Cpu => "the CPU",
+            DeviceInput::Cuda(Gpus::Chosen(_)) => {
+                "an NVIDIA GPU, the first; \"cuda:1\" is the second, \"cuda:0,1\" are both"
+            }
+            DeviceInput::Cuda(Gpus::All) => "as many NVIDIA GPUs of this machine as make the run faster",
+        }
+    }
+}
+
+/// Device by its name in an input file; `"cuda:1"` is the second GPU, `"cuda:0,1"` are the first two.
 impl FromStr for DeviceInput {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
         let numbered = || {
-            let index = name.strip_prefix("cuda:")?.parse().ok()?;
-            Some(DeviceInput::Cuda { index })
+            let gpus = name.strip_prefix("cuda:")?.parse().ok()?;
+            Some(DeviceInput::Cuda(Gpus::Chosen(gpus)))
         };
         Self::from_name(name).or_else(numbered).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|device| device.name()).collect();
             Error::input(format!("there is no device \"{name}\""))
-                .hint(format!("it may be {} or cuda:1, cuda:2, ...", names.join(", ")))
+                .hint(format!("it may be {} or cuda:1, cuda:0,1, ...", names.join(", ")))
         })
     }
 }

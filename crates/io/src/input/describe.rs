@@ -303,7 +303,10 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Choice(words) => json!({ "oneOf": words_json(words()) }),
         Kind::Device => {
             let mut choices = words_json(choices::<DeviceInput>());
-            choices.push(json!({ "type": "string", "pattern": "^cuda:[0-9]+$" }));
+            choices.push(json!({ "type": "string", "pattern": "^cuda:[0-9]+(,[0-9]+)*$" }));
+            choices.push(
+                json!({ "type": "array", "items": { "type": "string", "pattern": "^cuda(:[0-9]+)?$" } }),
+            );
             json!({ "oneOf": choices })
         }
         Kind::Axes => json!({ "anyOf": [{ "type": "boolean" }, three(json!({ "type": "boolean" }))] }),

@@ -6,7 +6,7 @@ pub(super) mod words;
 
 use super::choice::{ForceKind, NamedChoice};
 use super::fields::{Entry, Fields, Origin, Value};
-use super::model::{DeviceInput, Source};
+use super::model::{DeviceInput, GpuSet, Gpus, Source};
 use super::schema::{
     Alternatives, Fallback, Key, Kind, Needed, NumberRange, Section, Variant, pair_cutoff, pair_keys,
     table_keys,
@@ -253,7 +253,10 @@ impl Reader<'_> {
                 self.one_of(key.name, text()?, &names, &span)?;
                 Value::Text(text()?.to_string())
             }
-            Kind::Device => Value::Device(self.device(key, text()?, &span)?),
+            Kind::Device => match item.get_ref() {
+                DeValue::Array(items) => Value::Device(self.gpus(key, items)?),
+                _ => Value::Device(self.device(key, text()?, &span)?),
+            },
             Kind::Axes => match item.get_ref() {
                 DeValue::Boolean(all) => Value::Axes([*all; 3]),
                 _ => Value::Axes(triple(item, |axis| Ok(axis.get_ref().as_bool()))?.ok_or_else(wrong)?),
@@ -296,6 +299,29 @@ impl Reader<'_> {
     fn device(&self, key: &Key, word: &str, span: &ops::Range<usize>) -> Result<DeviceInput> {
         let names: Vec<&str> = DeviceInput::ALL.iter().map(|d| d.name()).collect();
         word.parse().map_err(|_| self.not_one_of(key.name, word, &names, span))
+    }
+
+    /// Several GPUs, a name each.
+    fn gpus(&self, key: &Key, items: &[Item]) -> Result<DeviceInput> {
+        let mut all: Option<GpuSet> = None;
+        for item in items {
+            let name = item.get_ref().as_str().unwrap_or_default();
+            match name.parse() {
+                Ok(DeviceInput::Cuda(Gpus::Chosen(gpus))) => {
+                    all = Some(all.map_or(gpus, |set| set.and(gpus)))
+                }
+                _ => {
+                    let message = format!("a list of \"{}\" is of GPUs such as \"cuda:1\"", key.name);
+                    return Err(self
+                        .source
+                        .error(&item.span(), message)
+                        .hint("device = [\"cuda:0\", \"cuda:1\"]"));
+                }
+            }
+        }
+        let gpus =
+            all.ok_or_else(|| Error::input("an empty list of devices").hint("leave \"device\" out"))?;
+        Ok(DeviceInput::Cuda(Gpus::Chosen(gpus)))
     }
 
     /// Values that may change in a stage, by name; `None` where the item is neither a list of names nor a table.

@@ -3,6 +3,7 @@
 //! point into the file.
 
 mod barostat;
+mod device;
 mod force;
 mod sampling;
 mod stage;
@@ -10,6 +11,7 @@ mod system;
 
 pub use crate::trajectory::TrajectoryFormat;
 pub use barostat::{Barostat, Coupling};
+pub use device::{DeviceInput, GpuSet, Gpus};
 pub use force::*;
 pub use sampling::*;
 pub use stage::*;
@@ -132,7 +134,7 @@ pub enum Amount {
 /// `[run]`: never changes the physics, only how it is computed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunInput {
-    /// `device = "auto" | "cpu" | "cuda" | "cuda:1"`
+    /// `device = "auto" | "cpu" | "cuda" | "cuda:1" | "cuda:0,1" | "cuda:all" | ["cuda:0", "cuda:1"]`
     pub device: DeviceInput,
     /// Threads, precision, reproducibility, algorithm, skin.
     pub settings: jostle_core::Settings,
@@ -150,19 +152,4 @@ pub enum Strictness {
     Lenient,
     /// Warnings are errors.
     Strict,
-}
-
-/// Device of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DeviceInput {
-    /// The best there is.
-    #[default]
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// An NVIDIA GPU.
-    Cuda {
-        /// Number of the GPU, from 0.
-        index: usize,
-    },
 }
