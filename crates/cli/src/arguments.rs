@@ -138,6 +138,7 @@ pub enum Command {
         jostle bench                              the usual cases; `jostle bench all`: all of them\n  \
         jostle bench melt-32k --threads 1 --json\n  \
         jostle bench melt-1m --device cuda\n  \
+        jostle bench melt-1m --devices 1,2        one GPU and two, side by side\n  \
         jostle bench my-input.toml                your own system\n  \
         jostle bench algorithms                   the ways to find pairs, side by side\n  \
         jostle bench papers                       the papers' tables, then and now\n  \
@@ -378,6 +379,9 @@ pub struct BenchOptions {
     /// How pairs are found [default: what the case says, else auto]
     #[arg(long, value_parser = word::<Algorithm>())]
     pub algorithm: Option<Algorithm>,
+    /// Measure on so many GPUs, side by side: 1,2,4
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub devices: Option<Vec<std::num::NonZeroUsize>>,
     #[command(flatten)]
     pub compute: ComputeOptions,
     #[command(flatten)]

@@ -7,8 +7,8 @@ use crate::machine::Machine;
 use crate::numbers::bytes;
 use crate::output;
 use jostle_core::{Algorithm, Error, Precision, Result, Settings, Vec3};
-use jostle_engine::device::{CacheFacts, CompilerFacts, DriverFacts, GpuFacts, gpu_facts};
-use jostle_engine::model::{AtomsInput, DeviceInput};
+use jostle_engine::device::{CacheFacts, CompilerFacts, DriverFacts, GpuFacts, Link, gpu_facts};
+use jostle_engine::model::{AtomsInput, DeviceInput, GpuSet, Gpus};
 use jostle_engine::{SinglePoint, single_point, system_from_input};
 use jostle_io::input::NamedChoice;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use std::fmt::Write as _;
 const ATOMS: usize = 1500;
 
 /// The largest deviation from the reference that is rounding.
+#[derive(Clone, Copy)]
 struct Tolerance {
     /// Relative deviation of the energy.
     energy: f64,
@@ -60,12 +61,15 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     let ready = if gpu.compiler.is_ok() { gpus } else { 0 };
     let devices = (0..ready).map(DeviceInput::gpu);
     let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
-    for device in [DeviceInput::Cpu].into_iter().chain(devices) {
-        for (precision, tolerance) in [(Precision::Mixed, MIXED), (Precision::Double, DOUBLE)] {
-            match compare(device, precision, tolerance) {
-                Ok(comparison) => comparisons.push(comparison),
-                Err(error) => failures.push(error.to_string()),
-            }
+    let both = [(Precision::Mixed, MIXED), (Precision::Double, DOUBLE)];
+    let alone =
+        [DeviceInput::Cpu].into_iter().chain(devices).flat_map(|device| both.map(|how| (device, how)));
+    let links = gpu.driver.iter().filter(|_| ready > 0).flat_map(|driver| &driver.links);
+    let pairs = links.filter(|link| link.linked).map(|link| (pair(link), both[0]));
+    for (device, (precision, tolerance)) in alone.chain(pairs) {
+        match compare(device, precision, tolerance) {
+            Ok(comparison) => comparisons.push(comparison),
+            Err(error) => failures.push(error.to_string()),
         }
     }
     let passed = comparisons.iter().all(EngineComparison::passed) && failures.is_empty() && mpi.passed();
@@ -127,6 +131,12 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     Ok(passed)
 }
 
+/// Two GPUs as one device.
+fn pair(link: &Link) -> DeviceInput {
+    let [a, b] = link.gpus.map(GpuSet::one);
+    DeviceInput::Cuda(Gpus::Chosen(a.and(b)))
+}
+
 /// Computes a mixture of Lennard-Jones atoms at random places twice.
 fn compare(device: DeviceInput, precision: Precision, tolerance: Tolerance) -> Result<EngineComparison> {
     let fast = compute(device, Settings { precision, ..Settings::default() })?;
@@ -176,6 +186,13 @@ fn gpu_lines(gpu: &GpuFacts) -> Vec<(String, String)> {
                 let rest = format!("{}, {memory}, {} multiprocessors", gpu.architecture, gpu.multiprocessors);
                 line(&format!("cuda:{index}"), format!("{}, {rest}", gpu.name));
             }
+            for Link { gpus: [a, b], linked } in &driver.links {
+                let fact = match linked {
+                    true => "linked: they use each other's memory",
+                    false => "not linked: no run can be divided between them (nvidia-smi topo -p2p rw)",
+                };
+                line(&format!("cuda:{a},{b}"), fact.into());
+            }
         }
         Err(error) => line("driver", missing(error)),
     }
@@ -209,7 +226,9 @@ fn gpu_json(gpu: &GpuFacts) -> Value {
                 })
             })
             .collect();
-        json!({ "release": driver.release, "cuda": driver.cuda.to_string(), "gpus": gpus })
+        let links: Vec<_> =
+            driver.links.iter().map(|link| json!({ "gpus": link.gpus, "linked": link.linked })).collect();
+        json!({ "release": driver.release, "cuda": driver.cuda.to_string(), "gpus": gpus, "links": links })
     };
     let compiler =
         |nvrtc: &CompilerFacts| json!({ "version": nvrtc.version.to_string(), "path": nvrtc.path });

@@ -50,7 +50,8 @@ DEVICE void publish_when_stored(const ExchangeData& e, u64 number) {
 }
 
 // Waits until a GPU has published the next number at an address. One that is waited for in vain is reported, and the
-// run ends. The first block notes how long it has waited.
+// run ends. The first block notes how long it has waited; not in the first steps of a batch, which one GPU begins before
+// the other.
 DEVICE void wait_for(const DeviceData& w, const ExchangeData& e, const u64* at, int gpu, u64 number) {
     const u64 start = nanoseconds();
     u64 waited = 0;
@@ -61,7 +62,7 @@ DEVICE void wait_for(const DeviceData& w, const ExchangeData& e, const u64* at, 
         report(w.control, LATE);
         break;
     }
-    if (blockIdx.x == 0 && waited > 0) atomicMax(&e.state->wait, waited);
+    if (blockIdx.x == 0 && waited > 0 && w.control->replays > 0) atomicMax(&e.state->wait, waited);
 }
 
 // Waits for all others, with all threads of a block.

@@ -303,6 +303,13 @@ impl Exchange {
         [send, receive].map(|launch| launch.waits(Waits::BothStreams))
     }
 
+    /// Bytes that this GPU sends in each step.
+    pub fn bytes_per_step(&self, data: &DeviceData) -> f64 {
+        let own = (data.owned.end - data.owned.first) as f64;
+        let of_mesh = if self.mesh_work() == MeshWork::ForAll { data.n as f64 } else { 0.0 };
+        (own + of_mesh) * (3 * self.real) as f64 * f64::from(self.data.count - 1)
+    }
+
     /// Seconds that this GPU has waited for others so far.
     ///
     /// # Errors

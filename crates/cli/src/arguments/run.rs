@@ -131,7 +131,7 @@ pub struct ComputeOptions {
     /// Divide the work as MPI would, among threads as N ranks: a look at what `mpirun -n N` does
     #[arg(long, value_name = "N")]
     pub ranks: Option<std::num::NonZeroUsize>,
-    /// Where to compute: auto, cpu, cuda, cuda:1, ... [default: what the input says, else auto]
+    /// Where to compute: auto, cpu, cuda, cuda:1, cuda:0,1, cuda:all [default: what the input says, else auto]
     #[arg(long, hide_possible_values = true, value_parser = DeviceName)]
     pub device: Option<DeviceInput>,
 }

@@ -1,6 +1,7 @@
 //! Timing whole time steps of a system.
 
 use crate::machine::Machine;
+use jostle_core::backend::Timings;
 use jostle_core::{Algorithm, Error, Precision, Result};
 use jostle_engine::model::{Action, StageInput};
 use jostle_engine::ranks::traffic;
@@ -57,6 +58,30 @@ pub struct Measured {
     pub skin: f64,
     /// Messages between ranks; `None` for one rank.
     pub messages: Option<Messages>,
+    /// Exchange between GPUs; `None` for one device.
+    pub exchange: Option<Exchange>,
+}
+
+/// Exchange between GPUs.
+#[derive(Debug, Clone, Copy)]
+pub struct Exchange {
+    /// Share of the time that a GPU waits for others, on average.
+    pub waiting: f64,
+    /// Bytes sent in a step, by all of them.
+    pub bytes_per_step: f64,
+}
+
+impl Exchange {
+    /// Exchange between two readings, in so many steps that took so many seconds.
+    fn between(before: &Timings, after: &Timings, steps: f64, seconds: f64) -> Option<Exchange> {
+        let bytes_per_step = (after.bytes_sent - before.bytes_sent) / steps;
+        let waiting = (after.waiting - before.waiting) / seconds;
+        (bytes_per_step > 0.0).then_some(Exchange { waiting, bytes_per_step })
+    }
+
+    fn to_json(self) -> Value {
+        json!({ "waiting": self.waiting, "bytes_per_step": self.bytes_per_step })
+    }
 }
 
 /// Messages of rank 0, per step.
@@ -138,6 +163,7 @@ impl Measured {
             "bytes_per_atom": self.bytes,
             "skin": self.skin,
             "messages": self.messages.map(Messages::to_json),
+            "exchange": self.exchange.map(Exchange::to_json),
         })
     }
 }
@@ -274,6 +300,7 @@ impl TimedSystem {
         let lap_steps = self.steps_in(seconds / LAPS as f64).max(SHORTEST_LAP);
         let builds = self.simulation.backend().neighbor_facts().builds;
         let (mut laps, mut time, before) = (Vec::new(), TimeSpent::default(), traffic());
+        let timings = self.simulation.backend().timings();
         while laps.len() < LAPS && time.total < 2.0 * seconds {
             let (seconds_per_step, spent) = self.run(lap_steps)?;
             laps.push(seconds_per_step);
@@ -302,6 +329,7 @@ impl TimedSystem {
             bytes: facts.bytes as f64 / atoms as f64,
             skin: facts.skin,
             messages: Messages::since(before, steps),
+            exchange: Exchange::between(&timings, &backend.timings(), steps, time.total),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod cases;
+mod devices;
 mod iumd;
 mod measure;
 mod papers;
@@ -41,6 +42,20 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
     let table = matches!(options.case.as_deref(), Some("algorithms" | "papers" | "iumd"));
     if table && options.algorithm.is_some() {
         return Err(Error::input("a table chooses the algorithms itself").hint("leave --algorithm out"));
+    }
+    if let Some(counts) = &options.devices {
+        if table || options.compute.device.is_some() {
+            return Err(
+                Error::input("--devices is of cases, on GPUs").hint("leave out --device, or name a case")
+            );
+        }
+        let inputs = match options.case.as_deref() {
+            None => built_in(Choice::Usual)?,
+            Some("all") => built_in(Choice::Named)?,
+            Some(name) => vec![(name.to_string(), named(name)?)],
+        };
+        let counts: Vec<usize> = counts.iter().map(|count| count.get()).collect();
+        return devices::devices(inputs, &counts, &run_settings, in_table, options.format.json);
     }
     match options.case.as_deref() {
         Some("algorithms") => algorithms::algorithms(&run_settings, in_table, options.format),

@@ -70,7 +70,7 @@ pub struct Descent {
     pub largest_speed: f64,
 }
 
-/// Where the time of a run went, in seconds.
+/// Time of a run by kind of work, in seconds, and what its devices have sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Timings {
     /// Pair forces; all of it for a device that makes many steps on its own and cannot tell.
@@ -79,6 +79,10 @@ pub struct Timings {
     pub neighbors: f64,
     /// Moving atoms and sums over velocities.
     pub integrate: f64,
+    /// Waiting for other devices of the run, which is part of the others: the mean of all.
+    pub waiting: f64,
+    /// Bytes that all devices have sent to each other.
+    pub bytes_sent: f64,
 }
 
 /// Facts about the neighbour list.

@@ -202,7 +202,7 @@ impl<S: Scalar> Cpu<S> {
         let mut numbers = [self.timings.pair, self.timings.neighbors, self.timings.integrate];
         ranks.communicator.broadcast_numbers(&mut numbers)?;
         let [pair, neighbors, integrate] = numbers;
-        Ok(Timings { pair, neighbors, integrate })
+        Ok(Timings { pair, neighbors, integrate, ..self.timings })
     }
 }
 

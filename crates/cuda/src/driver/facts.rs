@@ -27,6 +27,17 @@ pub struct DriverFacts {
     pub cuda: Version,
     /// GPUs, in the order of their indices.
     pub gpus: Vec<GpuFacts>,
+    /// Pairs of GPUs that can use each other's memory, and those that cannot.
+    pub links: Vec<Link>,
+}
+
+/// Connection of two GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Numbers of the GPUs.
+    pub gpus: [usize; 2],
+    /// True where each can use the memory of the other, so that a run can be divided between them.
+    pub linked: bool,
 }
 
 /// Properties of a GPU that can be found without using it.
@@ -77,7 +88,13 @@ pub fn facts() -> Facts {
 fn driver_facts() -> Result<DriverFacts> {
     let cuda = nvidia::init()?;
     let gpus = (0..nvidia::count()?).map(nvidia::describe).collect::<Result<Vec<_>>>()?;
-    Ok(DriverFacts { release: release(), cuda, gpus })
+    let pairs = (0..gpus.len()).flat_map(|b| (0..b).map(move |a| [a, b]));
+    let links = pairs.map(link).collect::<Result<_>>()?;
+    Ok(DriverFacts { release: release(), cuda, gpus, links })
+}
+
+fn link([a, b]: [usize; 2]) -> Result<Link> {
+    Ok(Link { gpus: [a, b], linked: nvidia::can_reach(a, b)? && nvidia::can_reach(b, a)? })
 }
 
 /// Number in "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul ...".

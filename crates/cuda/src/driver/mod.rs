@@ -9,7 +9,7 @@ mod memory;
 mod nvidia;
 pub mod nvrtc;
 
-pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, describe, facts};
+pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, Link, describe, facts};
 pub use launch::{Kernel, Launch, Module, Waits};
 pub use memory::{Buffer, DeviceCopy};
 pub use nvidia::GpuFacts;

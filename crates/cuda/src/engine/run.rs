@@ -88,6 +88,7 @@ impl Cuda {
         let seconds = self.largest_of_all(start.elapsed().as_secs_f64())?;
         self.timings.pair += seconds;
         let slots = batch.steps * segments.slots_per_step;
+        self.count_exchange(slots)?;
         self.recorded.seconds_per_slot = seconds / slots as f64;
         let cost = BatchCost {
             steps: batch.steps,
@@ -223,6 +224,14 @@ impl Cuda {
         Ok(())
     }
 
+    /// Notes waits for other GPUs, and what was sent to them in so many slots.
+    fn count_exchange(&mut self, slots: u64) -> Result<()> {
+        let Some(exchange) = self.plan.exchange() else { return Ok(()) };
+        self.timings.waiting = exchange.waited()?;
+        self.timings.bytes_sent += slots as f64 * exchange.bytes_per_step(&self.data);
+        Ok(())
+    }
+
     /// Gives more atoms to GPUs that wait for others.
     fn balance_gpus(&mut self, slots: u64, seconds: f64) -> Result<()> {
         // Reproducible runs must not depend on times, and neither must tests.
@@ -230,8 +239,7 @@ impl Cuda {
             return Ok(());
         }
         let Some((peers, balance)) = &mut self.plan.peers else { return Ok(()) };
-        let waited = peers.exchange.waited()?;
-        let Some(wait) = balance.wait_since(slots, waited) else { return Ok(()) };
+        let Some(wait) = balance.wait_since(slots, self.timings.waiting) else { return Ok(()) };
         if balance.adapt(&peers.all(wait)?, seconds / slots as f64) { self.move_borders() } else { Ok(()) }
     }
 

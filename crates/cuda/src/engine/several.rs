@@ -311,7 +311,10 @@ impl DeviceReport for SeveralGpus {
     }
 
     fn timings(&self) -> Timings {
-        self.first().timings()
+        let all = self.gpus.iter().map(Cuda::timings);
+        let waiting = all.clone().map(|one| one.waiting).sum::<f64>() / self.gpus.len() as f64;
+        let bytes_sent = all.map(|one| one.bytes_sent).sum();
+        Timings { waiting, bytes_sent, ..self.first().timings() }
     }
 
     fn neighbor_facts(&self) -> NeighborFacts {

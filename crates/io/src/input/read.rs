@@ -254,7 +254,7 @@ impl Reader<'_> {
                 Value::Text(text()?.to_string())
             }
             Kind::Device => match item.get_ref() {
-                DeValue::Array(items) => Value::Device(self.gpus(key, items)?),
+                DeValue::Array(items) => Value::Device(self.gpus(key, items, &span)?),
                 _ => Value::Device(self.device(key, text()?, &span)?),
             },
             Kind::Axes => match item.get_ref() {
@@ -302,25 +302,17 @@ impl Reader<'_> {
     }
 
     /// Several GPUs, a name each.
-    fn gpus(&self, key: &Key, items: &[Item]) -> Result<DeviceInput> {
-        let mut all: Option<GpuSet> = None;
-        for item in items {
-            let name = item.get_ref().as_str().unwrap_or_default();
-            match name.parse() {
-                Ok(DeviceInput::Cuda(Gpus::Chosen(gpus))) => {
-                    all = Some(all.map_or(gpus, |set| set.and(gpus)))
-                }
-                _ => {
-                    let message = format!("a list of \"{}\" is of GPUs such as \"cuda:1\"", key.name);
-                    return Err(self
-                        .source
-                        .error(&item.span(), message)
-                        .hint("device = [\"cuda:0\", \"cuda:1\"]"));
-                }
-            }
-        }
-        let gpus =
-            all.ok_or_else(|| Error::input("an empty list of devices").hint("leave \"device\" out"))?;
+    fn gpus(&self, key: &Key, items: &[Item], span: &ops::Range<usize>) -> Result<DeviceInput> {
+        let wrong = |span: &ops::Range<usize>| {
+            let message = format!("a list of \"{}\" is of GPUs such as \"cuda:1\"", key.name);
+            self.source.error(span, message).hint("device = [\"cuda:0\", \"cuda:1\"]")
+        };
+        let one = |item: &Item| match item.get_ref().as_str().unwrap_or_default().parse() {
+            Ok(DeviceInput::Cuda(Gpus::Chosen(gpus))) => Ok(gpus),
+            _ => Err(wrong(&item.span())),
+        };
+        let sets: Vec<GpuSet> = items.iter().map(one).collect::<Result<_>>()?;
+        let gpus = sets.into_iter().reduce(GpuSet::and).ok_or_else(|| wrong(span))?;
         Ok(DeviceInput::Cuda(Gpus::Chosen(gpus)))
     }
 

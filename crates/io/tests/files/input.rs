@@ -100,10 +100,19 @@ fn devices() {
     };
     assert_eq!(device("auto"), Some(DeviceInput::Auto));
     assert_eq!(device("cpu"), Some(DeviceInput::Cpu));
-    assert_eq!(device("cuda"), Some(DeviceInput::Cuda { index: 0 }));
-    assert_eq!(device("cuda:3"), Some(DeviceInput::Cuda { index: 3 }));
-    for wrong in ["gpu", "cuda:", "cuda:-1", "cuda:1.5", "cuda 1", "cpu:0"] {
+    assert_eq!(device("cuda"), Some(DeviceInput::gpu(0)));
+    assert_eq!(device("cuda:3"), Some(DeviceInput::gpu(3)));
+    assert_eq!(device("cuda:all"), Some(DeviceInput::Cuda(Gpus::All)));
+    let both = DeviceInput::Cuda(Gpus::Chosen(GpuSet::one(0).and(GpuSet::one(2))));
+    assert_eq!(device("cuda:2,0"), Some(both));
+    for wrong in ["gpu", "cuda:", "cuda:-1", "cuda:1.5", "cuda 1", "cpu:0", "cuda:0,", "cuda:64"] {
         assert_eq!(device(wrong), None, "{wrong}");
+    }
+    let listed = |names: &str| parse(&ARGON.replace("\"auto\"", names)).map(|input| input.run.device);
+    assert_eq!(listed("[\"cuda:0\", \"cuda:2\"]").unwrap(), both);
+    for wrong in ["[]", "[\"cpu\"]", "[\"cuda:0\", \"cuda:all\"]", "[0, 1]"] {
+        let error = listed(wrong).unwrap_err();
+        assert!(error.place().is_some_and(|place| place.line.is_some()), "{wrong}: {error}");
     }
 }
 

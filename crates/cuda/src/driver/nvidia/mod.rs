@@ -9,6 +9,7 @@ mod probe;
 mod recording;
 mod start;
 
+pub use peer::can_reach;
 pub use probe::{GpuFacts, count, describe, init};
 
 use std::collections::BTreeSet;
