@@ -7,12 +7,12 @@ use super::gpus::devices;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Langevin;
 use jostle_core::{
-    Algorithm, Backend, Energies, Evaluate, ForceEvaluation, Precision, RespaSchedule, Settings, State,
-    StepBatch, System, Thermostat,
+    Algorithm, AtomStorage, Backend, DeviceReport, Energies, Evaluate, ForceEvaluation, Precision,
+    RespaSchedule, Settings, SimBox, Species, State, StepBatch, SubSteps, System, Thermostat,
 };
 use jostle_cuda::{Cuda, SeveralGpus};
 use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{Electrostatics, Forces, PairKind, Truncation};
+use jostle_potentials::{Electrostatics, Forces, PairKind, PairTerm, Truncation};
 
 const TIMESTEP: f64 = 0.001;
 const STEPS: u64 = 25;
@@ -162,5 +162,78 @@ fn every_algorithm_gives_the_same_on_several_gpus() {
             assert!(a.terms.iter().zip(&b.terms).all(near), "{what}: {:?} {:?}", a.terms, b.terms);
             assert!(a.virial.iter().zip(&b.virial).all(near), "{what}: {:?} {:?}", a.virial, b.virial);
         }
+    }
+}
+
+/// Hot atoms in one corner of a large box, which leave it in all directions.
+fn corner() -> System {
+    let simbox = SimBox::new([0.0; 3], [14.0; 3], [0.0; 3], [true; 3]).unwrap();
+    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+    let mut system = System::new(simbox, vec![argon]);
+    let mut random = Stream::new(9, Purpose::Placement, 0, 0);
+    for k in 0..125 {
+        system.state.push(0, [k % 5, k / 5 % 5, k / 25].map(|cell| 1.15 * f64::from(cell) + 0.5));
+        if let Some(v) = system.state.velocity.last_mut() {
+            *v = random.normal3().map(|x| 2.0 * x);
+        }
+    }
+    system
+}
+
+fn argon() -> Vec<PairTerm> {
+    vec![term(PairKind::LennardJones, Truncation::ForceShifted, 1)]
+}
+
+#[test]
+fn atoms_that_wander_are_neither_lost_nor_doubled() {
+    let settings = Settings { skin: Some(0.4), ..settings(Algorithm::List, Precision::Double) };
+    for count in counts() {
+        let mut gpus = SeveralGpus::new(devices(count), corner(), argon(), settings).unwrap();
+        begin(&mut gpus);
+        gpus.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        let energy = |gpus: &mut SeveralGpus| gpus.energies().potential() + gpus.kinetic().unwrap().energy();
+        let before = energy(&mut gpus);
+        for number in 0..8 {
+            let batch = StepBatch { steps: 250, timestep: 0.002, ..batch(number) };
+            gpus.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
+            gpus.check_agreement().unwrap();
+            let mut ids = gpus.state().unwrap().id.clone();
+            ids.sort_unstable();
+            assert!(ids.into_iter().eq(0..125), "{count} GPUs");
+        }
+        assert!(gpus.neighbor_facts().builds > 20, "hardly an atom has wandered");
+        let drift = (energy(&mut gpus) - before).abs() / before.abs();
+        assert!(drift < 1e-3, "{count} GPUs: {drift:e}");
+    }
+}
+
+#[test]
+fn a_fault_is_named_as_on_one_gpu() {
+    let settings = settings(Algorithm::List, Precision::Double);
+    // Two atoms at one place, which belong to the first GPU, or to the last.
+    for [a, b] in [[0, 1], [123, 124]] {
+        let mut system = corner();
+        system.state.position[b] = system.state.position[a];
+        let error_of = |gpu: &mut dyn Backend| {
+            gpu.update_neighbors().unwrap();
+            let evaluated = gpu.compute_forces(Evaluate::Forces);
+            let run = evaluated.and_then(|()| gpu.run_steps(&batch(0), &mut Thermostat::Isolated));
+            run.unwrap_err().to_string()
+        };
+        let alone = error_of(&mut Cuda::new(device(), system.clone(), argon(), settings).unwrap());
+        let several = error_of(&mut SeveralGpus::new(devices(2), system, argon(), settings).unwrap());
+        assert!(alone.contains(&format!("{}", a + 1)), "{alone}");
+        assert_eq!(alone, several);
+    }
+}
+
+#[test]
+fn gpus_of_a_run_are_one_to_eight() {
+    let settings = settings(Algorithm::List, Precision::Double);
+    let error = SeveralGpus::new(Vec::new(), corner(), argon(), settings).err().unwrap();
+    assert!(error.message().contains("from 1 to 8"), "{error}");
+    let mut gpus = SeveralGpus::new(devices(2), corner(), argon(), settings).unwrap();
+    for wrong in [&[1.0][..], &[1.0, -1.0], &[0.0, 0.0], &[f64::NAN, 1.0]] {
+        assert!(gpus.set_shares(wrong).is_err(), "{wrong:?}");
     }
 }
