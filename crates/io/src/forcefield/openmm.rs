@@ -1,16 +1,18 @@
 //! OpenMM's serialised System (XML): every parameter of every term, in nm, kJ/mol and radians.
 
+mod bonded;
+mod file;
+mod pairs;
+mod virtual_sites;
+
 use super::assembly::Assembly;
 use super::{Boundary, Molecules, elements};
-use jostle_core::{Arms, Error, LocalFrame, Result, SimBox, SiteRule, UnitSystem, Vec3};
-use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
+use file::{ForceFieldFile, items};
+use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3};
+use pairs::{NO_CUTOFF, Pairs};
 use roxmltree::{Document, Node, ParsingOptions};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
-use std::str::FromStr;
-
-/// Value of `method` of a force between pairs without a cut-off.
-const NO_CUTOFF: u32 = 0;
 
 /// Reads the text of a file.
 ///
@@ -32,77 +34,6 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
         OpenmmReader { file, assembly: Assembly::new(UnitSystem::Nano, units)?, pairs: Pairs::default() };
     reader.system(root)?;
     reader.finish(root)
-}
-
-/// The file, for places in errors.
-#[derive(Clone, Copy)]
-struct ForceFieldFile<'a, 'i> {
-    path: &'a Path,
-    document: &'a Document<'i>,
-}
-
-impl ForceFieldFile<'_, '_> {
-    fn line(&self, node: Node) -> usize {
-        self.document.text_pos_at(node.range().start).row as usize
-    }
-
-    fn error(&self, node: Node, message: impl Into<String>) -> Error {
-        Error::file_line(self.path, self.line(node), message)
-    }
-
-    /// An attribute.
-    fn get<T: FromStr>(&self, node: Node, name: &str) -> Result<T> {
-        let tag = node.tag_name().name();
-        let text =
-            node.attribute(name).ok_or_else(|| self.error(node, format!("this {tag} has no \"{name}\"")))?;
-        text.parse().map_err(|_| self.error(node, format!("\"{name}\" of this {tag} is \"{text}\"")))
-    }
-
-    fn atoms<const N: usize>(&self, node: Node, names: [&str; N]) -> Result<[u32; N]> {
-        let mut atoms = [0; N];
-        for (atom, name) in atoms.iter_mut().zip(names) {
-            *atom = self.get(node, name)?;
-        }
-        Ok(atoms)
-    }
-
-    /// A number without a unit, or in the file's units.
-    fn number(&self, node: Node, name: &str) -> Result<f64> {
-        self.get(node, name)
-    }
-
-    fn degrees(&self, node: Node, name: &str) -> Result<f64> {
-        Ok(self.number(node, name)?.to_degrees())
-    }
-}
-
-/// The elements of a list: `<Bonds><Bond/><Bond/></Bonds>`.
-fn items<'a, 'i>(node: Node<'a, 'i>, list: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
-    let lists = node.children().filter(move |child| child.has_tag_name(list));
-    lists.flat_map(|list| list.children()).filter(|child| child.is_element())
-}
-
-/// Forces between pairs in the file.
-#[derive(Default)]
-struct Pairs {
-    /// Charge, sigma and epsilon of each atom.
-    particles: Vec<[f64; 3]>,
-    /// Epsilon and sigma by Lennard-Jones type, where there is no table.
-    wells: Vec<[f64; 2]>,
-    /// Pairs that the charges leave out.
-    excluded: HashSet<[u32; 2]>,
-    /// Lennard-Jones forces given by pairs of types.
-    table: Option<LennardJonesTable>,
-    method: Option<u32>,
-}
-
-/// u = a / r^12 - b / r^6 by pairs of types.
-struct LennardJonesTable {
-    types: Vec<usize>,
-    size: usize,
-    a: Vec<f64>,
-    b: Vec<f64>,
-    excluded: HashSet<[u32; 2]>,
 }
 
 struct OpenmmReader<'a, 'i> {
@@ -186,123 +117,6 @@ impl OpenmmReader<'_, '_> {
         }
     }
 
-    fn virtual_site(&mut self, site: u32, node: Node) -> Result<()> {
-        let file = self.file;
-        let (atoms, rule) = match node.tag_name().name() {
-            "TwoParticleAverageSite" => {
-                let [a, b] = file.atoms(node, ["p1", "p2"])?;
-                let weights = [file.number(node, "w1")?, file.number(node, "w2")?, 0.0];
-                ([a, b, b], SiteRule::Average(weights))
-            }
-            "ThreeParticleAverageSite" => {
-                let weights = [file.number(node, "w1")?, file.number(node, "w2")?, file.number(node, "w3")?];
-                (file.atoms(node, ["p1", "p2", "p3"])?, SiteRule::Average(weights))
-            }
-            "OutOfPlaneSite" => {
-                let weights =
-                    [file.number(node, "w12")?, file.number(node, "w13")?, file.number(node, "wc")?];
-                (file.atoms(node, ["p1", "p2", "p3"])?, SiteRule::OutOfPlane(weights))
-            }
-            "LocalCoordinatesSite" => self.local_frame(node)?,
-            other => return Err(file.error(node, format!("a particle has an unknown virtual site, {other}"))),
-        };
-        self.assembly.virtual_site(site, atoms, rule).map_err(|e| self.at(node, e))
-    }
-
-    /// The atoms and the axes of a site in local coordinates.
-    fn local_frame(&self, node: Node) -> Result<([u32; 3], SiteRule)> {
-        let file = self.file;
-        let atoms = match (node.attribute("p3"), node.attribute("p4")) {
-            (None, _) => file.atoms(node, ["p1", "p2"]).map(|[a, b]| [a, b, b])?,
-            (Some(_), None) => file.atoms(node, ["p1", "p2", "p3"])?,
-            (Some(_), Some(_)) => {
-                let message = "a virtual site in local coordinates of more than three atoms";
-                return Err(file.error(node, message).hint("two and three are read"));
-            }
-        };
-        // Arms from the first atom to the others, as far as the weights, one for each atom, leave them.
-        let three = node.has_attribute("p3");
-        let weights = |name: &str, wanted: f64| {
-            let of = |k: usize| file.number(node, &format!("{name}{k}"));
-            let [a, b, c] = [of(1)?, of(2)?, if three { of(3)? } else { 0.0 }];
-            let sum = a + b + c;
-            if (sum - wanted).abs() <= 1e-6 {
-                return Ok([b, c]);
-            }
-            Err(file.error(
-                node,
-                format!("the weights {name} of a virtual site add up to {sum}, not to {wanted}"),
-            ))
-        };
-        let (origin, x, y) = (weights("wo", 1.0)?, weights("wx", 0.0)?, weights("wy", 0.0)?);
-        let place = [file.number(node, "pos1")?, file.number(node, "pos2")?, file.number(node, "pos3")?];
-        Ok((atoms, SiteRule::Frame(LocalFrame { arms: Arms::AsLong, origin, x, y, place })))
-    }
-
-    fn bonds(&mut self, force: Node) -> Result<()> {
-        let named = force.attribute("name").unwrap_or_default().to_lowercase();
-        let kind = BondKind::HarmonicBond;
-        let term = if named.contains("urey") { super::UREY_BRADLEY } else { kind.term() };
-        for bond in items(force, "Bonds") {
-            let parameters = [self.file.number(bond, "k")?, self.file.number(bond, "d")?];
-            let atoms = self.file.atoms(bond, ["p1", "p2"])?;
-            self.assembly.bond(kind, term, &parameters, atoms).map_err(|e| self.at(bond, e))?;
-        }
-        Ok(())
-    }
-
-    fn angles(&mut self, force: Node) -> Result<()> {
-        for angle in items(force, "Angles") {
-            let parameters = [self.file.number(angle, "k")?, self.file.degrees(angle, "a")?];
-            let atoms = self.file.atoms(angle, ["p1", "p2", "p3"])?;
-            let added = self.assembly.angle(AngleKind::HarmonicAngle, &parameters, atoms);
-            added.map_err(|e| self.at(angle, e))?;
-        }
-        Ok(())
-    }
-
-    fn torsions(&mut self, force: Node) -> Result<()> {
-        let file = self.file;
-        for torsion in items(force, "Torsions") {
-            let (stiffness, turns) = (file.number(torsion, "k")?, file.number(torsion, "periodicity")?);
-            let parameters = [stiffness, turns, file.degrees(torsion, "phase")?];
-            self.torsion(torsion, DihedralKind::PeriodicDihedral, &parameters)?;
-        }
-        Ok(())
-    }
-
-    fn torsion(&mut self, torsion: Node, kind: DihedralKind, parameters: &[f64]) -> Result<()> {
-        let atoms = self.file.atoms(torsion, ["p1", "p2", "p3", "p4"])?;
-        self.assembly.dihedral(kind, kind.term(), parameters, atoms).map_err(|e| self.at(torsion, e))
-    }
-
-    fn polynomial_torsions(&mut self, force: Node) -> Result<()> {
-        for torsion in items(force, "Torsions") {
-            let mut parameters = [0.0; 6];
-            for (n, parameter) in parameters.iter_mut().enumerate() {
-                *parameter = self.file.number(torsion, &format!("c{n}"))?;
-            }
-            self.torsion(torsion, DihedralKind::RyckaertBellemans, &parameters)?;
-        }
-        Ok(())
-    }
-
-    /// CHARMM's impropers, as OpenMM writes them.
-    fn custom_torsions(&mut self, force: Node) -> Result<()> {
-        let energy = self.energy(force)?;
-        let shorter_way = energy.starts_with("k*min(dtheta,2*pi-dtheta)^2;dtheta=abs(theta-theta0);pi=3.14");
-        if energy != "k*(theta-theta0)^2" && !shorter_way {
-            return Err(self.unknown_energy(force));
-        }
-        let names = self.parameters(force, "PerTorsionParameters", ["k", "theta0"])?;
-        for torsion in items(force, "Torsions") {
-            let k = self.file.number(torsion, &names[0])?;
-            let parameters = [2.0 * k, self.file.degrees(torsion, &names[1])?];
-            self.torsion(torsion, DihedralKind::HarmonicDihedral, &parameters)?;
-        }
-        Ok(())
-    }
-
     /// The energy of a custom force without spaces and a last semicolon.
     fn energy(&self, force: Node) -> Result<String> {
         let energy: String = self.file.get(force, "energy")?;
@@ -334,138 +148,6 @@ impl OpenmmReader<'_, '_> {
             *attribute = format!("param{}", place + 1);
         }
         Ok(found)
-    }
-
-    fn maps(&mut self, force: Node) -> Result<()> {
-        for map in items(force, "Maps") {
-            let size: usize = self.file.get(map, "size")?;
-            let energies = map.children().filter(Node::is_element).map(|e| self.file.number(e, "e"));
-            let energies: Vec<f64> = energies.collect::<Result<_>>()?;
-            if size == 0 || size % 2 == 1 || Some(energies.len()) != size.checked_mul(size) {
-                let n = energies.len();
-                return Err(self.file.error(map, format!("a map of {size} x {size} with {n} energies")));
-            }
-            // OpenMM's maps begin at 0, these at -180 degrees.
-            let turned = |k: usize| (k + size / 2) % size;
-            let at = |k: usize| energies[turned(k % size) + size * turned(k / size)];
-            let energies: Vec<f64> = (0..size * size).map(at).collect();
-            self.assembly.cmap(size, &energies).map_err(|e| self.at(map, e))?;
-        }
-        for torsion in items(force, "Torsions") {
-            let first = self.file.atoms(torsion, ["a1", "a2", "a3", "a4"])?;
-            let second = self.file.atoms(torsion, ["b1", "b2", "b3", "b4"])?;
-            let map: u32 = self.file.get(torsion, "map")?;
-            self.assembly.cross_term(map, first, second).map_err(|e| self.at(torsion, e))?;
-        }
-        Ok(())
-    }
-
-    /// Lennard-Jones forces of 1-4 pairs, as OpenMM writes CHARMM's.
-    fn custom_bonds(&mut self, force: Node) -> Result<()> {
-        if self.energy(force)? != "4*epsilon*((sigma/r)^12-(sigma/r)^6)" {
-            return Err(self.unknown_energy(force));
-        }
-        let names = self.parameters(force, "PerBondParameters", ["epsilon", "sigma"])?;
-        for bond in items(force, "Bonds") {
-            let parameters = [self.file.number(bond, &names[0])?, self.file.number(bond, &names[1])?];
-            let atoms = self.file.atoms(bond, ["p1", "p2"])?;
-            self.assembly.pair_of_its_own(parameters, 0.0, atoms).map_err(|e| self.at(bond, e))?;
-        }
-        Ok(())
-    }
-
-    fn nonbonded(&mut self, force: Node) -> Result<()> {
-        for list in ["ParticleOffsets", "ExceptionOffsets"] {
-            if let Some(offset) = items(force, list).next() {
-                let message = "charges that depend on a global parameter are not read";
-                return Err(self.file.error(offset, message));
-            }
-        }
-        if !self.pairs.particles.is_empty() {
-            return Err(self.file.error(force, "there is a second NonbondedForce"));
-        }
-        for particle in items(force, "Particles") {
-            let of = |name: &str| self.file.number(particle, name);
-            let (charge, sigma, epsilon) = (of("q")?, of("sig")?, of("eps")?);
-            if !(epsilon >= 0.0 && sigma >= 0.0) {
-                let message = format!("a particle has epsilon = {epsilon} and sigma = {sigma}");
-                return Err(self.file.error(particle, message));
-            }
-            self.pairs.particles.push([charge, sigma, epsilon]);
-        }
-        self.method(force)
-    }
-
-    /// Treatment of pairs far apart, which is the same for all forces.
-    fn method(&mut self, force: Node) -> Result<()> {
-        let method: u32 = self.file.get(force, "method")?;
-        match self.pairs.method.replace(method) {
-            Some(before) if (before == NO_CUTOFF) != (method == NO_CUTOFF) => {
-                Err(self.file.error(force, "one force between pairs has a cut-off and another one has none"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Lennard-Jones forces by pairs of types, with which OpenMM writes CHARMM's (NBFIX).
-    fn custom_nonbonded(&mut self, force: Node) -> Result<()> {
-        let energy = self.energy(force)?;
-        let squared = match energy.as_str() {
-            "acoef(type1,type2)/r^12-bcoef(type1,type2)/r^6" => false,
-            "(a/r6)^2-b/r6;r6=r^6;a=acoef(type1,type2);b=bcoef(type1,type2)" => true,
-            _ => return Err(self.unknown_energy(force)),
-        };
-        let [of_type] = self.parameters(force, "PerParticleParameters", ["type"])?;
-        let number = |particle: Node| -> Result<usize> {
-            let x: f64 = self.file.number(particle, &of_type)?;
-            Ok(x as usize)
-        };
-        let types = items(force, "Particles").map(number).collect::<Result<Vec<_>>>()?;
-        let (size, mut a) = self.function(force, "acoef")?;
-        let (other, b) = self.function(force, "bcoef")?;
-        if squared {
-            a.iter_mut().for_each(|a| *a *= *a);
-        }
-        if size != other || types.iter().any(|t| *t >= size) {
-            return Err(self.file.error(force, "its tables do not have all types of its particles"));
-        }
-        let mut excluded = HashSet::new();
-        for pair in items(force, "Exclusions") {
-            let [a, b] = self.file.atoms(pair, ["p1", "p2"])?;
-            excluded.insert([a.min(b), a.max(b)]);
-        }
-        if self.pairs.table.replace(LennardJonesTable { types, size, a, b, excluded }).is_some() {
-            return Err(self.file.error(force, "there is a second table of Lennard-Jones forces"));
-        }
-        self.method(force)
-    }
-
-    /// A table over two types.
-    fn function(&self, force: Node, name: &str) -> Result<(usize, Vec<f64>)> {
-        let function = items(force, "Functions").find(|f| f.attribute("name") == Some(name));
-        let function =
-            function.ok_or_else(|| self.file.error(force, format!("it has no function {name}")))?;
-        let size: usize = self.file.get(function, "xsize")?;
-        let values = items(function, "Values").map(|v| self.file.number(v, "v"));
-        let values = values.collect::<Result<Vec<_>>>()?;
-        if self.file.get::<usize>(function, "ysize")? != size || Some(values.len()) != size.checked_mul(size)
-        {
-            return Err(self.file.error(function, format!("{name} is no table of {size} x {size} values")));
-        }
-        Ok((size, values))
-    }
-
-    /// Pairs that are left out or have a force of their own.
-    fn exceptions(&mut self, force: Node) -> Result<()> {
-        for pair in items(force, "Exceptions") {
-            let atoms = self.file.atoms(pair, ["p1", "p2"])?;
-            let of = |name: &str| self.file.number(pair, name);
-            let (epsilon, sigma, charges) = (of("eps")?, of("sig")?, of("q")?);
-            let added = self.assembly.scaled_pair([epsilon, sigma], charges, atoms);
-            added.map_err(|e| self.at(pair, e))?;
-            self.pairs.excluded.insert([atoms[0].min(atoms[1]), atoms[0].max(atoms[1])]);
-        }
-        Ok(())
     }
 
     fn finish(self, root: Node) -> Result<Molecules> {

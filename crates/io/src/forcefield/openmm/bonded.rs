@@ -1,0 +1,112 @@
+//! Bonded forces of OpenMM's files: bonds, angles, torsions, maps, and 1-4 pairs as CHARMM has them.
+
+use super::OpenmmReader;
+use super::file::items;
+use crate::forcefield::UREY_BRADLEY;
+use jostle_core::Result;
+use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
+use roxmltree::Node;
+
+impl OpenmmReader<'_, '_> {
+    pub(super) fn bonds(&mut self, force: Node) -> Result<()> {
+        let named = force.attribute("name").unwrap_or_default().to_lowercase();
+        let kind = BondKind::HarmonicBond;
+        let term = if named.contains("urey") { UREY_BRADLEY } else { kind.term() };
+        for bond in items(force, "Bonds") {
+            let parameters = [self.file.number(bond, "k")?, self.file.number(bond, "d")?];
+            let atoms = self.file.atoms(bond, ["p1", "p2"])?;
+            self.assembly.bond(kind, term, &parameters, atoms).map_err(|e| self.at(bond, e))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn angles(&mut self, force: Node) -> Result<()> {
+        for angle in items(force, "Angles") {
+            let parameters = [self.file.number(angle, "k")?, self.file.degrees(angle, "a")?];
+            let atoms = self.file.atoms(angle, ["p1", "p2", "p3"])?;
+            let added = self.assembly.angle(AngleKind::HarmonicAngle, &parameters, atoms);
+            added.map_err(|e| self.at(angle, e))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn torsions(&mut self, force: Node) -> Result<()> {
+        let file = self.file;
+        for torsion in items(force, "Torsions") {
+            let (stiffness, turns) = (file.number(torsion, "k")?, file.number(torsion, "periodicity")?);
+            let parameters = [stiffness, turns, file.degrees(torsion, "phase")?];
+            self.torsion(torsion, DihedralKind::PeriodicDihedral, &parameters)?;
+        }
+        Ok(())
+    }
+
+    fn torsion(&mut self, torsion: Node, kind: DihedralKind, parameters: &[f64]) -> Result<()> {
+        let atoms = self.file.atoms(torsion, ["p1", "p2", "p3", "p4"])?;
+        self.assembly.dihedral(kind, kind.term(), parameters, atoms).map_err(|e| self.at(torsion, e))
+    }
+
+    pub(super) fn polynomial_torsions(&mut self, force: Node) -> Result<()> {
+        for torsion in items(force, "Torsions") {
+            let mut parameters = [0.0; 6];
+            for (n, parameter) in parameters.iter_mut().enumerate() {
+                *parameter = self.file.number(torsion, &format!("c{n}"))?;
+            }
+            self.torsion(torsion, DihedralKind::RyckaertBellemans, &parameters)?;
+        }
+        Ok(())
+    }
+
+    /// CHARMM's impropers, as OpenMM writes them.
+    pub(super) fn custom_torsions(&mut self, force: Node) -> Result<()> {
+        let energy = self.energy(force)?;
+        let shorter_way = energy.starts_with("k*min(dtheta,2*pi-dtheta)^2;dtheta=abs(theta-theta0);pi=3.14");
+        if energy != "k*(theta-theta0)^2" && !shorter_way {
+            return Err(self.unknown_energy(force));
+        }
+        let names = self.parameters(force, "PerTorsionParameters", ["k", "theta0"])?;
+        for torsion in items(force, "Torsions") {
+            let k = self.file.number(torsion, &names[0])?;
+            let parameters = [2.0 * k, self.file.degrees(torsion, &names[1])?];
+            self.torsion(torsion, DihedralKind::HarmonicDihedral, &parameters)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn maps(&mut self, force: Node) -> Result<()> {
+        for map in items(force, "Maps") {
+            let size: usize = self.file.get(map, "size")?;
+            let energies = map.children().filter(Node::is_element).map(|e| self.file.number(e, "e"));
+            let energies: Vec<f64> = energies.collect::<Result<_>>()?;
+            if size == 0 || size % 2 == 1 || Some(energies.len()) != size.checked_mul(size) {
+                let n = energies.len();
+                return Err(self.file.error(map, format!("a map of {size} x {size} with {n} energies")));
+            }
+            // OpenMM's maps begin at 0, these at -180 degrees.
+            let turned = |k: usize| (k + size / 2) % size;
+            let at = |k: usize| energies[turned(k % size) + size * turned(k / size)];
+            let energies: Vec<f64> = (0..size * size).map(at).collect();
+            self.assembly.cmap(size, &energies).map_err(|e| self.at(map, e))?;
+        }
+        for torsion in items(force, "Torsions") {
+            let first = self.file.atoms(torsion, ["a1", "a2", "a3", "a4"])?;
+            let second = self.file.atoms(torsion, ["b1", "b2", "b3", "b4"])?;
+            let map: u32 = self.file.get(torsion, "map")?;
+            self.assembly.cross_term(map, first, second).map_err(|e| self.at(torsion, e))?;
+        }
+        Ok(())
+    }
+
+    /// Lennard-Jones forces of 1-4 pairs, as OpenMM writes CHARMM's.
+    pub(super) fn custom_bonds(&mut self, force: Node) -> Result<()> {
+        if self.energy(force)? != "4*epsilon*((sigma/r)^12-(sigma/r)^6)" {
+            return Err(self.unknown_energy(force));
+        }
+        let names = self.parameters(force, "PerBondParameters", ["epsilon", "sigma"])?;
+        for bond in items(force, "Bonds") {
+            let parameters = [self.file.number(bond, &names[0])?, self.file.number(bond, &names[1])?];
+            let atoms = self.file.atoms(bond, ["p1", "p2"])?;
+            self.assembly.pair_of_its_own(parameters, 0.0, atoms).map_err(|e| self.at(bond, e))?;
+        }
+        Ok(())
+    }
+}
