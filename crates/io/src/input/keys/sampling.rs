@@ -1,6 +1,6 @@
 //! The keys of `[[variable]]` and `[[bias]]`.
 
-use super::{ATOMS, GROUP};
+use super::system::{ATOMS, GROUP};
 use crate::input::choice::choices;
 use crate::input::model::{WallSide, WeightsInput};
 use crate::input::schema::Fallback::{Absent, ByUnits, Required, Value};

@@ -1,6 +1,6 @@
 //! The keys of `[[stage]]`.
 
-use super::{ATOMS, GROUP};
+use super::system::{ATOMS, GROUP};
 use crate::input::barostat::BAROSTATS;
 use crate::input::choice::choices;
 use crate::input::model::{Axis, Minimizer, Plane, ThermostatKind, TrajectoryFormat};

@@ -1,0 +1,117 @@
+//! The keys of `[[field]]`, `[[wall]]` and `[[restraint]]`.
+
+use super::force::FORCES;
+use super::system::{ATOMS, GROUP};
+use crate::input::choice::choices;
+use crate::input::model::{Axis, Scaling};
+use crate::input::schema::Fallback::{Absent, Required, Value};
+use crate::input::schema::NumberRange::{NonNegative, Positive};
+use crate::input::schema::*;
+use jostle_potentials::external::Side;
+
+pub(super) static FIELDS: Section = Section {
+    keys: &[
+        Key::new("force", Kind::Vector(FORCE, NumberRange::Any), Absent(""), "on every atom"),
+        Key::new(
+            "acceleration",
+            Kind::Vector(ACCELERATION, NumberRange::Any),
+            Absent(""),
+            "of every atom: the force is its mass times this",
+        ),
+        Key::new(
+            "electric",
+            Kind::Vector(ELECTRIC, NumberRange::Any),
+            Absent(""),
+            "the force is the charge of an atom times this",
+        ),
+        Key::new("species", Kind::Names, Absent("all"), "the species it acts on"),
+        ATOMS,
+        GROUP,
+    ],
+    alternatives: &[
+        Alternatives { keys: &["force", "acceleration", "electric"], needed: Needed::Always },
+        Alternatives { keys: &["atoms", "group"], needed: Needed::Never },
+    ],
+};
+
+pub(super) static WALLS: Section = Section {
+    keys: &[
+        Key::new(
+            "axis",
+            Kind::Choice(choices::<Axis>),
+            Required,
+            "the axis it is perpendicular to, an open one",
+        ),
+        Key::new("at", Kind::Quantity(LENGTH, NumberRange::Any), Required, "where on this axis it is"),
+        Key::new("atoms", Kind::Choice(choices::<Side>), Required, "where the atoms are"),
+        Key::new(
+            "force",
+            Kind::Table(&FORCES),
+            Absent(""),
+            "as in [[force]], of the distance to the plane, with pairs.\"A-wall\" = { ... }",
+        ),
+        Key::new(
+            "material",
+            Kind::Choice(|| vec![("grains", "that of [grains]: it pushes, damps and rubs them")]),
+            Absent(""),
+            "what it is made of, instead of a force",
+        ),
+    ],
+    alternatives: &[Alternatives { keys: &["force", "material"], needed: Needed::Always }],
+};
+
+const STIFFNESS_OF_SPRING: Key =
+    Key::new("stiffness", Kind::Quantity(STIFFNESS, Positive), Required, "k of the energy k d^2 / 2");
+
+const NAME_OF_RESTRAINT: Key =
+    Key::new("name", Kind::Text, Absent("stages cannot speak of it"), "what stages call it");
+
+pub(super) static RESTRAINTS: &[Variant] = &[
+    Variant {
+        name: "position",
+        about: "each atom to its reference position, where it was when the run began, in its nearest image",
+        section: Section {
+            keys: &[
+                NAME_OF_RESTRAINT,
+                Key { default: Absent(""), ..ATOMS },
+                Key { default: Absent(""), ..GROUP },
+                STIFFNESS_OF_SPRING,
+                Key::new(
+                    "scaling",
+                    Kind::Choice(choices::<Scaling>),
+                    Value("\"none\""),
+                    "how reference positions follow a box that changes",
+                ),
+            ],
+            alternatives: &[Alternatives { keys: &["atoms", "group"], needed: Needed::Always }],
+        },
+    },
+    Variant {
+        name: "distance",
+        about: "the centres of mass of two selections to a distance, in their nearest images",
+        section: Section {
+            keys: &[
+                NAME_OF_RESTRAINT,
+                Key::new("between", Kind::Names, Required, "two selections: [\"index 3\", \"group lid\"]"),
+                STIFFNESS_OF_SPRING,
+                Key::new("length", Kind::Quantity(LENGTH, NonNegative), Absent(""), "where nothing pulls"),
+                Key::new(
+                    "from",
+                    Kind::Quantity(LENGTH, NonNegative),
+                    Absent("0"),
+                    "nothing pulls from this distance on, instead of at one only",
+                ),
+                Key::new(
+                    "to",
+                    Kind::Quantity(LENGTH, NonNegative),
+                    Absent("infinity"),
+                    "nothing pulls up to this distance",
+                ),
+            ],
+            alternatives: &[
+                Alternatives { keys: &["length", "from"], needed: Needed::Never },
+                Alternatives { keys: &["length", "to"], needed: Needed::Never },
+            ],
+        },
+    },
+];
