@@ -1,18 +1,19 @@
 //! Values from TOML, checked against the schema: names, types, units, ranges, and which keys go together.
-//! The meaning of the values is left to `build`. The file is one recursion over tables and kinds of values, which is
-//! why it is long.
+//! The meaning of the values is left to `build`.
 
+mod by_name;
+mod numbers;
+mod together;
 pub(super) mod words;
 
-use super::choice::{ForceKind, NamedChoice};
+use super::choice::NamedChoice;
 use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{DeviceInput, GpuSet, Gpus, Source};
-use super::schema::{
-    Alternatives, Fallback, Key, Kind, Needed, NumberRange, Section, Variant, pair_cutoff, pair_keys,
-    table_keys,
-};
-use jostle_core::quantity::{nearest, parse_any_quantity, parse_quantity};
-use jostle_core::{Dimension, Error, Result, UnitSystem};
+use super::schema::{Alternatives, Fallback, Key, Kind, Section, Variant};
+use by_name::{PairKeys, named};
+use jostle_core::quantity::nearest;
+use jostle_core::{Error, Result, UnitSystem};
+use numbers::{number, triple};
 use std::ops;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -22,25 +23,6 @@ use words::{article, join, what};
 pub(super) struct Reader<'a> {
     source: &'a Source,
     units: UnitSystem,
-}
-
-/// Keys of a pair of species.
-enum PairKeys {
-    /// Keys that are known beforehand.
-    Fixed(Vec<Key>),
-    /// Numbers of any name, besides the cut-off.
-    Free(Key),
-}
-
-impl PairKeys {
-    /// Keys of the pairs of a force with this `kind`.
-    fn of(force: &Fields) -> PairKeys {
-        match force.choice::<ForceKind>("kind").map(|k| k.value) {
-            Some(ForceKind::BuiltIn(kind)) => PairKeys::Fixed(pair_keys(kind)),
-            Some(ForceKind::Table) => PairKeys::Fixed(table_keys()),
-            _ => PairKeys::Free(pair_cutoff()),
-        }
-    }
 }
 
 type Item<'i> = Spanned<DeValue<'i>>;
@@ -124,88 +106,6 @@ impl Reader<'_> {
         let item = DeValue::parse(text)
             .map_err(|e| Error::input(format!("the default of {} is damaged: {e}", key.name)))?;
         self.value(key, &item, fields, &fields.label)
-    }
-
-    fn refuse_unknown(&self, table: &DeTable, keys: &[Key], label: &str) -> Result<()> {
-        let unknown = table.keys().filter(|name| !keys.iter().any(|k| k.name == name.get_ref().as_ref()));
-        // The first in the file is reported.
-        let Some(name) = unknown.min_by_key(|name| name.span().start) else { return Ok(()) };
-        let error = self.source.error(&name.span(), format!("unknown key \"{}\" in {label}", name.get_ref()));
-        Err(match nearest(name.get_ref(), keys.iter().map(|k| k.name)) {
-            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-            None => error.hint(format!("{label} may have {}", join(keys.iter().map(|k| k.name), "and"))),
-        })
-    }
-
-    /// Refuses alternatives given together, and keys without the one they belong to.
-    fn refuse_contradictions(
-        &self,
-        table: &DeTable,
-        keys: &[Key],
-        alternatives: &[Alternatives],
-        span: &ops::Range<usize>,
-        label: &str,
-    ) -> Result<()> {
-        let place = |name: &str| table.get_key_value(name).map(|(key, _)| key.span());
-        for group in alternatives {
-            let mut given: Vec<_> = group.keys.iter().filter_map(|k| Some((*k, place(k)?))).collect();
-            given.sort_by_key(|(_, span)| span.start);
-            if let [(first, _), (second, span), ..] = &given[..] {
-                let message = format!("\"{second}\" contradicts \"{first}\" in {label}");
-                return Err(self.source.error(span, message).hint("give only one of the two"));
-            }
-        }
-        for group in alternatives {
-            let needed = match group.needed {
-                Needed::Always => true,
-                Needed::Never => false,
-                Needed::With(key) => table.contains_key(key),
-            };
-            if needed && !group.keys.iter().any(|k| table.contains_key(*k)) {
-                self.refuse_dependents(table, keys, group, label)?;
-                let choice = join(group.keys.iter().copied(), "or");
-                let error = self.source.error(span, format!("{label} needs {choice}"));
-                let first = keys.iter().find(|k| group.keys.contains(&k.name));
-                return Err(match first {
-                    Some(key) => error.hint(format!("add for example {}", self.usage(key, label))),
-                    None => error,
-                });
-            }
-        }
-        for key in keys.iter().filter(|k| !k.with.is_empty()) {
-            if let Some(span) = place(key.name)
-                && !key.with.iter().any(|k| table.contains_key(*k))
-            {
-                let needed = join(key.with.iter().copied(), "or");
-                let message = format!("\"{}\" in {label} means nothing without {needed}", key.name);
-                return Err(self
-                    .source
-                    .error(&span, message)
-                    .hint(format!("leave it out, or give {needed}")));
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a key that belongs to just one of several alternatives, of which none is given.
-    fn refuse_dependents(
-        &self,
-        table: &DeTable,
-        keys: &[Key],
-        group: &Alternatives,
-        label: &str,
-    ) -> Result<()> {
-        for key in keys {
-            let [owner] = key.with else { continue };
-            let owner = keys.iter().find(|k| k.name == *owner && group.keys.contains(&k.name));
-            if let (Some(owner), Some((given, _))) = (owner, table.get_key_value(key.name)) {
-                let message = format!("\"{}\" in {label} means nothing without \"{}\"", key.name, owner.name);
-                let usage = self.usage(owner, label);
-                let hint = format!("{}: {}; add {usage}: {}", key.name, key.about, owner.about);
-                return Err(self.source.error(&given.span(), message).hint(hint));
-            }
-        }
-        Ok(())
     }
 
     fn missing(&self, key: &Key, span: &ops::Range<usize>, label: &str) -> Error {
@@ -316,109 +216,6 @@ impl Reader<'_> {
         Ok(DeviceInput::Cuda(Gpus::Chosen(gpus)))
     }
 
-    /// Values that may change in a stage, by name; `None` where the item is neither a list of names nor a table.
-    fn ramps(
-        &self,
-        item: &Item,
-        dimensions: &'static [Dimension],
-        range: NumberRange,
-    ) -> Result<Option<Vec<Entry>>> {
-        let kind = Kind::Ramp(dimensions, range);
-        match item.get_ref() {
-            DeValue::Array(items) => Ok(chosen(items)),
-            DeValue::Table(table) => named(table, |name, item| {
-                self.ramp(name, item, dimensions, range)?.ok_or_else(|| {
-                    let found = article(item.get_ref().type_str());
-                    let message = format!("\"{name}\" must be {}, not {found}", what(kind));
-                    let hint = format!("write {name} = {}", self.example(kind));
-                    self.source.error(&item.span(), message).hint(hint)
-                })
-            })
-            .map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// Three quantities; `None` where the item is something else.
-    fn vector(
-        &self,
-        key: &Key,
-        item: &Item,
-        dimensions: &[Dimension],
-        range: NumberRange,
-    ) -> Result<Option<[f64; 3]>> {
-        triple(item, |x: &Item| {
-            let Some((value, _)) = self.quantity(x, dimensions)? else { return Ok(None) };
-            self.in_range(key.name, value, range, &x.span()).map(Some)
-        })
-    }
-
-    /// `[species.Ar]`
-    fn named_table(&self, key: &Key, section: &Section, name: &str, item: &Item) -> Result<Value> {
-        let label = format!("[{}.{name}]", key.name);
-        match item.get_ref() {
-            DeValue::Table(inner) => self.table(inner, item.span(), section, &label).map(Value::Table),
-            other => {
-                let message = format!("{label} must be a table, not {}", article(other.type_str()));
-                Err(self.source.error(&item.span(), message).hint(format!("write {}", self.usage(key, TOP))))
-            }
-        }
-    }
-
-    /// `pairs."A-B" = { ... }` or `"none"`
-    fn pair(&self, keys: &PairKeys, name: &str, item: &Item) -> Result<Value> {
-        let label = format!("pairs.\"{name}\"");
-        match item.get_ref() {
-            DeValue::Table(inner) => match keys {
-                PairKeys::Fixed(keys) => self.keys(inner, item.span(), keys, &[], &label).map(Value::Table),
-                PairKeys::Free(cutoff) => {
-                    let entries = named(inner, |name, item| match name == cutoff.name {
-                        true => self.value(cutoff, item, &Fields::default(), &label),
-                        false => self.any_number(name, item),
-                    })?;
-                    Ok(Value::Table(Fields { label, span: item.span(), entries }))
-                }
-            },
-            DeValue::String(word) if word == "none" => Ok(Value::Text(word.to_string())),
-            _ => {
-                let message = format!("{label} must be a table of parameters, or \"none\"");
-                let example = match keys {
-                    PairKeys::Fixed(keys) => self.example_table(keys),
-                    PairKeys::Free(_) => "{ epsilon = 1.0 }".to_string(),
-                };
-                let hint = format!("write {label} = {example}");
-                Err(self.source.error(&item.span(), message).hint(hint))
-            }
-        }
-    }
-
-    /// `types.NAME = { ... }`
-    fn typed(&self, keys: &[Key], name: &str, item: &Item) -> Result<Value> {
-        let label = format!("types.{name}");
-        let DeValue::Table(inner) = item.get_ref() else {
-            let hint = format!("write {label} = {}", self.example_table(keys));
-            let message = format!("{label} must be a table of parameters");
-            return Err(self.source.error(&item.span(), message).hint(hint));
-        };
-        self.keys(inner, item.span(), keys, &[], &label).map(Value::Table)
-    }
-
-    /// A number in the units of the file, or text with a unit of any dimension.
-    fn any_number(&self, name: &str, item: &Item) -> Result<Value> {
-        let x = match item.get_ref() {
-            DeValue::String(text) => parse_any_quantity(text, self.units)
-                .map_err(|e| e.at_span(&self.source.path, &self.source.text, item.span()))?,
-            value => number(value).ok_or_else(|| {
-                let message = format!(
-                    "\"{name}\" must be a number, or a string with a unit, not {}",
-                    article(value.type_str())
-                );
-                self.source.error(&item.span(), message).hint(format!("write {name} = 1.5"))
-            })?,
-        };
-        Ok(Value::Number(self.in_range(name, x, NumberRange::Any, &item.span())?))
-    }
-
     /// A table whose `kind` says which keys it has.
     fn variant(
         &self,
@@ -465,100 +262,6 @@ impl Reader<'_> {
             None => error.hint(format!("it may be {choices}")),
         }
     }
-
-    /// A number in the units of the file, or text with a unit.
-    fn quantity(&self, item: &Item, dimensions: &[Dimension]) -> Result<Option<(f64, Dimension)>> {
-        match item.get_ref() {
-            DeValue::String(text) => parse_quantity(text, dimensions, self.units)
-                .map(Some)
-                .map_err(|e| e.at_span(&self.source.path, &self.source.text, item.span())),
-            value => {
-                let dimension = dimensions.first().copied();
-                Ok(number(value).zip(dimension).map(|(x, d)| (x * self.units.bare(d), d)))
-            }
-        }
-    }
-
-    /// A quantity, or two of them.
-    fn ramp(
-        &self,
-        name: &str,
-        item: &Item,
-        dimensions: &[Dimension],
-        range: NumberRange,
-    ) -> Result<Option<Value>> {
-        let end = |item: &Item| {
-            let Some((x, dimension)) = self.quantity(item, dimensions)? else { return Ok(None) };
-            self.in_range(name, x / self.units.bare(dimension), range, &item.span())?;
-            Ok(Some(x))
-        };
-        let [first, last] = match item.get_ref().as_array().map(|ends| &ends[..]) {
-            None => [item, item],
-            Some([first, last]) => [first, last],
-            Some(_) => return Ok(None),
-        };
-        Ok(end(first)?.zip(end(last)?).map(|(first, last)| Value::Ramp([first, last])))
-    }
-
-    fn count(&self, key: &Key, item: &Item, least: u64) -> Result<Option<u64>> {
-        // Large counts are often written 1e6.
-        const EXACT: f64 = 9_007_199_254_740_992.0;
-        let refuse = |why: String| Err(self.source.error(&item.span(), format!("\"{}\" {why}", key.name)));
-        let count = match item.get_ref() {
-            DeValue::Integer(i) => match i128::from_str_radix(i.as_str(), i.radix()) {
-                Ok(n) if n < 0 => return refuse(format!("is {n}, but must not be negative")),
-                Ok(n) => u64::try_from(n).ok(),
-                Err(_) => None,
-            },
-            DeValue::Float(_) => match number(item.get_ref()) {
-                Some(x) if x.fract() == 0.0 && (0.0..EXACT).contains(&x) => Some(x as u64),
-                Some(x) => return refuse(format!("must be a whole number, not {x}")),
-                None => None,
-            },
-            _ => return Ok(None),
-        };
-        match count {
-            Some(n) if n >= least => Ok(Some(n)),
-            Some(n) => refuse(format!("is {n}, but must be at least {least}")),
-            None => refuse("is too large".to_string()),
-        }
-    }
-
-    fn in_range(&self, name: &str, x: f64, range: NumberRange, span: &ops::Range<usize>) -> Result<f64> {
-        if range.contains(x) {
-            return Ok(x);
-        }
-        Err(self.source.error(span, format!("\"{name}\" is {x}, but must be {}", range.about())))
-    }
-}
-
-/// Entries of a table with free names, in the order of the file.
-fn named(table: &DeTable, read: impl Fn(&str, &Item) -> Result<Value>) -> Result<Vec<Entry>> {
-    let mut items: Vec<_> = table.iter().collect();
-    items.sort_by_key(|(name, _)| name.span().start);
-    let entry = |(name, item): (&Name, &Item)| {
-        let value = read(name.get_ref(), item)?;
-        Ok(given(name, item, value))
-    };
-    items.into_iter().map(entry).collect()
-}
-
-/// Entries of a list of names.
-fn chosen(items: &[Item]) -> Option<Vec<Entry>> {
-    let entry = |item: &Item| {
-        let name = item.get_ref().as_str()?.to_string();
-        let (key_span, span) = (item.span(), item.span());
-        Some(Entry { name, key_span, value: Value::Flag(true), span, origin: Origin::Given })
-    };
-    items.iter().map(entry).collect()
-}
-
-fn number(value: &DeValue) -> Option<f64> {
-    match value {
-        DeValue::Float(f) => f.as_str().parse().ok(),
-        DeValue::Integer(i) => i128::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
-        _ => None,
-    }
 }
 
 /// Strings of an array; `None` if it is none, or has other items.
@@ -577,14 +280,4 @@ fn tables(
 ) -> Result<Vec<Fields>> {
     let items = item.get_ref().as_array().ok_or_else(&wrong)?;
     items.iter().map(|t| read(t.get_ref().as_table().ok_or_else(&wrong)?, t.span())).collect()
-}
-
-/// Three items of a list; `None` if it is no list of three or an item is of the wrong type.
-fn triple<T: Copy>(item: &Item, read: impl Fn(&Item) -> Result<Option<T>>) -> Result<Option<[T; 3]>> {
-    let Some([a, b, c]) = item.get_ref().as_array().map(|a| &a[..]) else { return Ok(None) };
-    let values = [read(a)?, read(b)?, read(c)?];
-    Ok(match values {
-        [Some(a), Some(b), Some(c)] => Some([a, b, c]),
-        _ => None,
-    })
 }
