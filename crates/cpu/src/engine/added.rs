@@ -8,7 +8,7 @@ impl<S: Scalar> Cpu<S> {
     /// Adds forces to those that tasks hold for the atoms of their clusters.
     pub(super) fn add_to_tasks(&mut self, added: &AddedForces) -> Result<()> {
         added.check(self.system.state.len())?;
-        let (width, first) = (self.clusters.width, &self.clusters.first);
+        let (width, first) = (self.neighbors.clusters.width, &self.neighbors.clusters.first);
         let index_by_id = self.system.state.index_by_id();
         for (id, force) in added.ids.iter().zip(&added.forces) {
             let index = index_by_id[*id as usize] as u32;
@@ -24,8 +24,8 @@ impl<S: Scalar> Cpu<S> {
                 *to = S::from_f64(to.to_f64() + force);
             }
         }
-        if self.evaluated == Evaluate::ForcesAndEnergies {
-            self.energies.add(added);
+        if self.evaluation.evaluated == Evaluate::ForcesAndEnergies {
+            self.evaluation.energies.add(added);
         }
         Ok(())
     }

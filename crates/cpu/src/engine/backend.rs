@@ -39,16 +39,16 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
             )));
         }
         self.system.state = state;
-        if self.contacts.is_some() {
+        if self.terms.contacts.is_some() {
             self.system.state.angular_velocity.resize(self.system.state.len(), [0.0; 3]);
         }
         self.tasks.clear();
-        (self.stale, self.pending, self.unfollowed) = (true, Pending::Nothing, false);
+        (self.neighbors.stale, self.motion.pending, self.motion.unfollowed) = (true, Pending::Nothing, false);
         Ok(())
     }
 
     fn list_positions(&mut self) -> Result<&[Vec3]> {
-        Ok(&self.list_positions)
+        Ok(&self.neighbors.list_positions)
     }
 
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
@@ -56,14 +56,14 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
         // sorting does not change again. Then they go where they are now.
         let now = state.clone();
         self.set_state(State { position: list_positions, ..state })?;
-        self.skin.set(skin);
+        self.neighbors.skin.set(skin);
         self.rebuild_ahead(0.0)?;
         if self.system.state.id != now.id {
             // Clusters of another width, or another device, gave the checkpoint its order.
             return self.set_state(now);
         }
         self.system.state = now;
-        let level = self.level;
+        let level = self.workers.level;
         self.each(|mut atoms| atoms.drift(level, 0.0, Follow::UpTo { limit2: f64::INFINITY }));
         Ok(())
     }
@@ -71,7 +71,7 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
         simbox.check_cutoff(self.cutoff)?;
         self.system.simbox = simbox;
-        self.bonded.fit(&simbox);
+        self.terms.bonded.fit(&simbox);
         self.set_state(state)
     }
 
@@ -89,19 +89,20 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
         }
         self.finish(Follow::Not);
         self.collect_forces();
-        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
+        let (on, simbox, state) =
+            ((&self.workers.team, self.workers.level), &self.system.simbox, &self.system.state);
         let unkicked = match kick.turning() {
             0.0 => [0.0; 6],
-            _ => self.constraints.correct_velocities(on, simbox, state, 0.0),
+            _ => self.motion.constraints.correct_velocities(on, simbox, state, 0.0),
         };
-        let kicked = self.constraints.correct_velocities(on, simbox, state, -kick.time);
+        let kicked = self.motion.constraints.correct_velocities(on, simbox, state, -kick.time);
         let virial = kick.virial(kicked, unkicked);
-        self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+        self.evaluation.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
         Ok(())
     }
 
     fn set_long_range_weight(&mut self, weight: f64) -> Result<()> {
-        self.lattice_sums.iter_mut().for_each(|sum| sum.weight = weight);
+        self.terms.lattice_sums.iter_mut().for_each(|sum| sum.weight = weight);
         Ok(())
     }
 
@@ -111,19 +112,19 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
 
     fn update_neighbors(&mut self) -> Result<()> {
         self.catch_up();
-        if self.stale {
+        if self.neighbors.stale {
             let start = Instant::now();
             let timings = self.common_timings()?;
-            self.skin.tune(&timings);
+            self.neighbors.skin.tune(&timings);
             self.rebuild()?;
             self.timings.neighbors += start.elapsed().as_secs_f64();
         }
-        self.skin.step();
+        self.neighbors.skin.step();
         Ok(())
     }
 
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
-        self.evaluated = evaluate;
+        self.evaluation.evaluated = evaluate;
         self.catch_up();
         if self.tasks.is_empty() {
             self.update_neighbors()?;
@@ -135,11 +136,13 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
             let sums = self.evaluate_lists(evaluate)?;
             if evaluate == Evaluate::ForcesAndEnergies {
                 let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
-                self.energies = Energies::default();
+                self.evaluation.energies = Energies::default();
                 for (term, sum) in sums.into_iter().enumerate() {
                     let [tail_energy, tail_virial] = self.forces.tail(term, &counts).at(volume);
-                    self.energies.terms.push(sum.energy + tail_energy);
-                    for (k, (w, part)) in self.energies.virial.iter_mut().zip(sum.virial).enumerate() {
+                    self.evaluation.energies.terms.push(sum.energy + tail_energy);
+                    for (k, (w, part)) in
+                        self.evaluation.energies.virial.iter_mut().zip(sum.virial).enumerate()
+                    {
                         *w += part + if k < 3 { tail_virial } else { 0.0 };
                     }
                 }
@@ -149,7 +152,7 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
         self.timings.pair += start.elapsed().as_secs_f64();
         // Checked before atoms move: afterwards the distance that explains it is lost.
         if evaluate == Evaluate::ForcesAndEnergies
-            && (!self.energies.potential().is_finite() || self.bad_force().is_some())
+            && (!self.evaluation.energies.potential().is_finite() || self.bad_force().is_some())
         {
             return Err(self.force_fault());
         }
@@ -161,34 +164,34 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
     }
 
     fn energies(&self) -> &Energies {
-        &self.energies
+        &self.evaluation.energies
     }
 }
 
 impl<S: Scalar> SubSteps for Cpu<S> {
     fn kick(&mut self, dt: f64) -> Result<()> {
-        let corrects = self.pending == Pending::CorrectVelocities;
+        let corrects = self.motion.pending == Pending::CorrectVelocities;
         if corrects {
-            self.pending = Pending::Nothing;
+            self.motion.pending = Pending::Nothing;
         }
-        let (inverse_mass, level) = (std::mem::take(&mut self.inverse_mass), self.level);
+        let (inverse_mass, level) = (std::mem::take(&mut self.motion.inverse_mass), self.workers.level);
         let checks = self.integrate(|mut atoms| match corrects {
             true => atoms.correct_and_kick(level, &inverse_mass, dt),
             false => atoms.kick(level, &inverse_mass, dt),
         });
-        self.inverse_mass = inverse_mass;
+        self.motion.inverse_mass = inverse_mass;
         if checks?.contains(&MotionCheck::Failed) { Err(self.force_fault()) } else { Ok(()) }
     }
 
     fn drift(&mut self, dt: f64) -> Result<()> {
         if self.is_constrained()? {
             let already = self.take_drift();
-            self.pending = Pending::Drift(already + dt);
+            self.motion.pending = Pending::Drift(already + dt);
             return Ok(());
         }
-        let (follow, level) = (self.follow(), self.level);
+        let (follow, level) = (self.follow(), self.workers.level);
         let checks = self.integrate(|mut atoms| atoms.drift(level, dt, follow))?;
-        self.stale |= checks.contains(&MotionCheck::Failed);
+        self.neighbors.stale |= checks.contains(&MotionCheck::Failed);
         Ok(())
     }
 
@@ -197,12 +200,12 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             self.kick(0.5 * dt)?;
             return self.drift(dt);
         }
-        let (follow, level) = (self.follow(), self.level);
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        let (follow, level) = (self.follow(), self.workers.level);
+        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
         let checks = self.integrate(|mut atoms| atoms.kick_drift(level, &inverse_mass, dt, follow));
-        self.inverse_mass = inverse_mass;
+        self.motion.inverse_mass = inverse_mass;
         let checks = checks?;
-        self.stale |= checks.iter().any(|c| c[1] == MotionCheck::Failed);
+        self.neighbors.stale |= checks.iter().any(|c| c[1] == MotionCheck::Failed);
         if checks.iter().any(|c| c[0] == MotionCheck::Failed) { Err(self.force_fault()) } else { Ok(()) }
     }
 
@@ -212,9 +215,10 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         }
         let drift = self.take_drift();
         let start = Instant::now();
-        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
-        self.constraints.correct_positions(on, simbox, state, dt, drift)?;
-        self.pending = Pending::DriftAndCorrect { drift, dt };
+        let (on, simbox, state) =
+            ((&self.workers.team, self.workers.level), &self.system.simbox, &self.system.state);
+        self.motion.constraints.correct_positions(on, simbox, state, dt, drift)?;
+        self.motion.pending = Pending::DriftAndCorrect { drift, dt };
         self.timings.integrate += start.elapsed().as_secs_f64();
         Ok(())
     }
@@ -225,28 +229,30 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         }
         self.finish(Follow::Not);
         let start = Instant::now();
-        let kick = kick.filter(|_| self.evaluated == Evaluate::ForcesAndEnergies);
+        let kick = kick.filter(|_| self.evaluation.evaluated == Evaluate::ForcesAndEnergies);
         let turning = kick.filter(|kick| kick.turning() != 0.0);
         if turning.is_some() {
             self.collect_forces();
         }
-        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
-        let unkicked = turning
-            .map_or([0.0; 6], |kick| self.constraints.correct_velocities(on, simbox, state, kick.time));
-        let kicked = self.constraints.correct_velocities(on, simbox, state, 0.0);
+        let (on, simbox, state) =
+            ((&self.workers.team, self.workers.level), &self.system.simbox, &self.system.state);
+        let unkicked = turning.map_or([0.0; 6], |kick| {
+            self.motion.constraints.correct_velocities(on, simbox, state, kick.time)
+        });
+        let kicked = self.motion.constraints.correct_velocities(on, simbox, state, 0.0);
         self.timings.integrate += start.elapsed().as_secs_f64();
-        self.pending = Pending::CorrectVelocities;
+        self.motion.pending = Pending::CorrectVelocities;
         if let Some(kick) = kick {
             let virial = kick.virial(kicked, unkicked);
-            self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+            self.evaluation.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
         }
         Ok(())
     }
 
     fn kinetic(&mut self) -> Result<Kinetic> {
-        let mass = std::mem::take(&mut self.mass);
+        let mass = std::mem::take(&mut self.motion.mass);
         let parts = self.integrate(|atoms| atoms.kinetic(&mass));
-        self.mass = mass;
+        self.motion.mass = mass;
         let mut sums = Kinetic::default();
         for part in parts? {
             for (t, p) in sums.tensor.iter_mut().zip(part.tensor) {
@@ -256,7 +262,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
                 *t += p;
             }
         }
-        sums.rotation = self.contacts.as_ref().map(|contacts| contacts.rotation(&self.system.state));
+        sums.rotation = self.terms.contacts.as_ref().map(|contacts| contacts.rotation(&self.system.state));
         Ok(sums)
     }
 
@@ -269,12 +275,12 @@ impl<S: Scalar> SubSteps for Cpu<S> {
     }
 
     fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()> {
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        let level = self.level;
+        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
+        let level = self.workers.level;
         let done = self.integrate(|mut atoms| {
             atoms.ornstein_uhlenbeck(level, &inverse_mass, decay, thermal_energy, noise);
         });
-        self.inverse_mass = inverse_mass;
+        self.motion.inverse_mass = inverse_mass;
         done.map(drop)
     }
 
@@ -290,16 +296,16 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             return Err(Error::input("the plain reference has no friction and noise between pairs of atoms")
                 .hint("leave out algorithm"));
         }
-        let (clusters, id) = (&self.clusters, &self.system.state.id);
+        let (clusters, id) = (&self.neighbors.clusters, &self.system.state.id);
         let own = self.own_tasks();
-        self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
+        self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
             task.pairs.find(clusters, &task.list, id, thermostat, noise);
         });
         let before = self.system.state.velocity.clone();
         // Half-way first, then all the way with the friction of the velocities half-way.
         for part in [0.5, 1.0] {
-            let (width, velocity) = (self.clusters.width, &self.system.state.velocity);
-            self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
+            let (width, velocity) = (self.neighbors.clusters.width, &self.system.state.velocity);
+            self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
                 task.forces.clear(&task.list, width);
                 task.pairs.act(width, velocity, thermostat, &mut task.forces);
             });
@@ -311,7 +317,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
     }
 
     fn has_contacts(&self) -> bool {
-        self.contacts.is_some()
+        self.terms.contacts.is_some()
     }
 
     fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
@@ -320,17 +326,18 @@ impl<S: Scalar> SubSteps for Cpu<S> {
                 Error::input("the plain reference has no friction of grains").hint("leave out algorithm")
             );
         }
-        let (clusters, state) = (&self.clusters, &self.system.state);
-        let Some(contacts) = &self.contacts else { return Ok(()) };
+        let (clusters, state) = (&self.neighbors.clusters, &self.system.state);
+        let Some(contacts) = &self.terms.contacts else { return Ok(()) };
         let own = self.own_tasks();
-        self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
+        self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
             task.contacts.find(clusters, &task.list, state, contacts);
         });
         let (velocity, angular_velocity) = (state.velocity.clone(), state.angular_velocity.clone());
         // Half-way first, then all the way with the friction of the velocities half-way.
         for part in [0.5, 1.0] {
-            let (width, state, contacts) = (self.clusters.width, &self.system.state, &self.contacts);
-            self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
+            let (width, state, contacts) =
+                (self.neighbors.clusters.width, &self.system.state, &self.terms.contacts);
+            self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
                 let Task { list, contacts: touching, forces, torques, .. } = task;
                 forces.clear(list, width);
                 torques.clear(list, width);
@@ -350,9 +357,9 @@ impl<S: Scalar> SubSteps for Cpu<S> {
 
     fn descent(&mut self) -> Result<Descent> {
         let mut sums = Descent::default();
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
         let parts = self.integrate(|atoms| atoms.descent(&inverse_mass));
-        self.inverse_mass = inverse_mass;
+        self.motion.inverse_mass = inverse_mass;
         for part in parts? {
             sums.power += part.power;
             sums.velocity_square += part.velocity_square;
@@ -366,9 +373,9 @@ impl<S: Scalar> SubSteps for Cpu<S> {
     }
 
     fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()> {
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
         let done = self.integrate(|mut atoms| atoms.mix(&inverse_mass, keep, along));
-        self.inverse_mass = inverse_mass;
+        self.motion.inverse_mass = inverse_mass;
         done.map(drop)
     }
 }
@@ -377,16 +384,16 @@ impl<S: Scalar> VolumeMove for Cpu<S> {}
 
 impl<S: Scalar> DeviceReport for Cpu<S> {
     fn describe(&self) -> String {
-        let threads = match self.team.size() {
+        let threads = match self.workers.team.size() {
             1 => "1 thread".to_string(),
             n => format!("{n} threads"),
         };
         let precision = if size_of::<S>() == 4 { "mixed" } else { "double" };
-        let is_interpreted = self.kernels.iter().any(|(_, kernel)| kernel.is_interpreted());
+        let is_interpreted = self.terms.pairs.iter().any(|(_, kernel)| kernel.is_interpreted());
         let formulas = if is_interpreted { ", formulas interpreted" } else { "" };
         match self.algorithm {
             Algorithm::Reference => format!("CPU, {threads}, plain reference"),
-            _ => format!("CPU, {threads}, {}, {precision} precision{formulas}", self.level),
+            _ => format!("CPU, {threads}, {}, {precision} precision{formulas}", self.workers.level),
         }
     }
 
@@ -399,10 +406,10 @@ impl<S: Scalar> DeviceReport for Cpu<S> {
         let per_atom = 2 * size_of::<u32>() + size_of::<u16>() + 5 * size_of::<Vec3>();
         let tasks = self.tasks.iter();
         let bytes = state.len() * per_atom
-            + self.clusters.bytes()
-            + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
-            + self.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
-            + self.lattice_sums.iter().map(LatticeSumKernel::bytes).sum::<usize>()
+            + self.neighbors.clusters.bytes()
+            + self.terms.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
+            + self.terms.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
+            + self.terms.lattice_sums.iter().map(LatticeSumKernel::bytes).sum::<usize>()
             + tasks
                 .map(|t| {
                     t.list.bytes()
@@ -414,7 +421,12 @@ impl<S: Scalar> DeviceReport for Cpu<S> {
                         + t.incoming.len() * size_of::<Incoming>()
                 })
                 .sum::<usize>();
-        NeighborFacts { builds: self.builds, skin: self.skin.now(), settled: self.skin.settled(), bytes }
+        NeighborFacts {
+            builds: self.neighbors.builds,
+            skin: self.neighbors.skin.now(),
+            settled: self.neighbors.skin.settled(),
+            bytes,
+        }
     }
 }
 

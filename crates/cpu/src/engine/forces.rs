@@ -19,16 +19,18 @@ impl<S: Scalar> Cpu<S> {
     pub(super) fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
         let embedding = self.embed(evaluate)?;
         let own_tasks = self.own_tasks();
-        self.restraints.evaluate_distances(&self.system, &self.forces);
-        if let Some(vacuum) = &mut self.vacuum {
+        self.terms.restraints.evaluate_distances(&self.system, &self.forces);
+        if let Some(vacuum) = &mut self.terms.vacuum {
             vacuum.follow(&self.system.state.position);
         }
-        let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
-        let (width, embedded, lattice_sums) = (clusters.width, &self.embedded, &self.lattice_sums);
+        let (clusters, kernels, level) = (&self.neighbors.clusters, &self.terms.pairs, self.workers.level);
+        let (width, embedded, lattice_sums) =
+            (clusters.width, &self.terms.embedded, &self.terms.lattice_sums);
         let (n_pairs, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
-        let (vacuum, bonded, system, all) = (&self.vacuum, &self.bonded, &self.system, &self.forces);
-        let restraints = &self.restraints;
-        let by_task = self.team.map(self.tasks[own_tasks].iter_mut().collect(), |_, task| {
+        let (vacuum, bonded, system, all) =
+            (&self.terms.vacuum, &self.terms.bonded, &self.system, &self.forces);
+        let restraints = &self.terms.restraints;
+        let by_task = self.workers.team.map(self.tasks[own_tasks].iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
             let mut pass = ListPass { level, clusters, list, accumulated: forces, evaluate };
@@ -60,11 +62,11 @@ impl<S: Scalar> Cpu<S> {
         if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {
             return Err(broken.error(&self.system.state));
         }
-        self.gather(3 * self.clusters.width, |task| &mut task.forces)?;
+        self.gather(3 * self.neighbors.clusters.width, |task| &mut task.forces)?;
         let mut sums = vec![Sums::default(); self.forces.n_terms()];
         self.add_long_range(evaluate, &mut sums)?;
         self.share(|task| &mut task.forces)?;
-        if let (Some(_), Some(sum)) = (&self.embedded, sums.get_mut(self.forces.pairs.len())) {
+        if let (Some(_), Some(sum)) = (&self.terms.embedded, sums.get_mut(self.forces.pairs.len())) {
             sum.energy = embedding;
         }
         for (task, _) in by_task {
@@ -75,19 +77,19 @@ impl<S: Scalar> Cpu<S> {
                 }
             }
         }
-        self.restraints.add_to(sums.last_mut());
+        self.terms.restraints.add_to(sums.last_mut());
         Ok(sums)
     }
 
     /// Adds the forces of tasks on clusters of others to the forces of the owners.
     pub(super) fn gather_forces(&mut self) -> Result<()> {
-        self.gather(3 * self.clusters.width, |task| &mut task.forces)?;
+        self.gather(3 * self.neighbors.clusters.width, |task| &mut task.forces)?;
         self.share(|task| &mut task.forces)
     }
 
     /// Adds the torques of tasks on clusters of others to the torques of the owners.
     pub(super) fn gather_torques(&mut self) -> Result<()> {
-        self.gather(3 * self.clusters.width, |task| &mut task.torques)?;
+        self.gather(3 * self.neighbors.clusters.width, |task| &mut task.torques)?;
         self.share(|task| &mut task.torques)
     }
 
@@ -106,7 +108,7 @@ impl<S: Scalar> Cpu<S> {
             let (own, foreign) = numbers.split();
             (own, foreign, &incoming[..])
         });
-        hand_over(&self.team, split.collect(), own, stride);
+        hand_over(&self.workers.team, split.collect(), own, stride);
         for (task, (numbers, incoming)) in self.tasks.iter_mut().zip(parts) {
             *of(task) = numbers;
             task.incoming = incoming;
@@ -116,13 +118,13 @@ impl<S: Scalar> Cpu<S> {
 
     /// Adds the long-range forces of charges and dispersion; sums by term.
     fn add_long_range(&mut self, evaluate: Evaluate, sums: &mut [Sums]) -> Result<()> {
-        let (team, system, clusters) = (&self.team, &self.system, &self.clusters);
-        for sum in &mut self.lattice_sums {
+        let (team, system, clusters) = (&self.workers.team, &self.system, &self.neighbors.clusters);
+        for sum in &mut self.terms.lattice_sums {
             let tasks = self.tasks.iter_mut().map(|task| {
                 let range = task.list.clusters.clone();
                 (range, &mut task.forces.own[..])
             });
-            let on = (team, self.level, self.ranks.as_ref());
+            let on = (team, self.workers.level, self.workers.ranks.as_ref());
             sums[sum.term] = sum.add_long_range(on, system, clusters, tasks.collect(), evaluate)?;
         }
         Ok(())
@@ -131,17 +133,18 @@ impl<S: Scalar> Cpu<S> {
     /// Evaluates densities and the derivatives of embedding energies; returns the sum of embedding energies
     /// and, if asked for, of the energies of pairs.
     fn embed(&mut self, evaluate: Evaluate) -> Result<f64> {
-        let Some(mut kernel) = self.embedded.take() else { return Ok(0.0) };
+        let Some(mut kernel) = self.terms.embedded.take() else { return Ok(0.0) };
         let own = self.own_tasks();
-        let (clusters, level, width) = (&self.clusters, self.level, self.clusters.width);
-        let pairs = self.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
+        let (clusters, level, width) =
+            (&self.neighbors.clusters, self.workers.level, self.neighbors.clusters.width);
+        let pairs = self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
             let Task { list, densities, packed, .. } = task;
             densities.clear_numbers(list, width);
             kernel.add_densities(ListPass { level, clusters, list, accumulated: densities, evaluate }, packed)
         });
         self.gather(width, |task| &mut task.densities)?;
         let mut derivative = std::mem::take(&mut kernel.derivative);
-        derivative.resize(self.clusters.count() * width);
+        derivative.resize(self.neighbors.clusters.count() * width);
         let mut rest = &mut derivative[..];
         let mut parts = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
@@ -149,13 +152,14 @@ impl<S: Scalar> Cpu<S> {
             parts.push((task, part));
         }
         let parts = parts.drain(own).collect();
-        let clusters = &self.clusters;
+        let clusters = &self.neighbors.clusters;
         let energies = self
+            .workers
             .team
             .map(parts, |_, (task, part)| kernel.embed(clusters, &task.list, &task.densities.own, part));
         self.share_by_cluster(&mut derivative, width)?;
         kernel.derivative = derivative;
-        self.embedded = Some(kernel);
+        self.terms.embedded = Some(kernel);
         if evaluate == Evaluate::Forces {
             return Ok(0.0);
         }
@@ -165,15 +169,15 @@ impl<S: Scalar> Cpu<S> {
 
     /// Evaluates forces and energies by the plain reference.
     pub(super) fn evaluate_reference(&mut self) -> Result<()> {
-        let weight = self.lattice_sums.first().map_or(1.0, |sum| sum.weight);
+        let weight = self.terms.lattice_sums.first().map_or(1.0, |sum| sum.weight);
         let (forces, energies) = reference::evaluate_weighted(&self.system, &self.forces, weight)?;
-        self.energies = energies;
-        let width = self.clusters.width;
+        self.evaluation.energies = energies;
+        let width = self.neighbors.clusters.width;
         for task in &mut self.tasks {
             let range = task.list.clusters.clone();
             let (own, _) = task.forces.split();
             for (c, cluster) in range.enumerate() {
-                for (lane, atom) in self.clusters.atoms(cluster).enumerate() {
+                for (lane, atom) in self.neighbors.clusters.atoms(cluster).enumerate() {
                     for k in 0..3 {
                         own[c * 3 * width + k * width + lane] = S::from_f64(forces[atom][k]);
                     }
@@ -185,14 +189,14 @@ impl<S: Scalar> Cpu<S> {
 
     /// Spreads the forces on virtual sites over their atoms.
     pub(super) fn spread_forces(&mut self) {
-        if !self.constraints.have_sites() {
+        if !self.motion.constraints.have_sites() {
             return;
         }
         let mut forces: Vec<&mut [S]> = self.tasks.iter_mut().map(|task| task.forces.split().0).collect();
-        let (System { simbox, state, .. }, width) = (&self.system, self.clusters.width);
-        let virial = self.constraints.spread(simbox, state, width, &mut forces);
-        if self.evaluated == Evaluate::ForcesAndEnergies {
-            self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+        let (System { simbox, state, .. }, width) = (&self.system, self.neighbors.clusters.width);
+        let virial = self.motion.constraints.spread(simbox, state, width, &mut forces);
+        if self.evaluation.evaluated == Evaluate::ForcesAndEnergies {
+            self.evaluation.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
         }
     }
 
@@ -209,7 +213,7 @@ impl<S: Scalar> Cpu<S> {
         let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
         match self.bad_force() {
             Some(index) => diagnose::force(&self.system, &self.forces, precision, index),
-            None => diagnose::energy(&self.forces, &self.energies.terms),
+            None => diagnose::energy(&self.forces, &self.evaluation.energies.terms),
         }
     }
 }

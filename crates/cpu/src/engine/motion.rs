@@ -26,10 +26,10 @@ pub(super) enum Pending {
 impl<S: Scalar> Cpu<S> {
     /// Runs `body` on the atoms of every task, in parallel; returns results in the order of tasks.
     pub(super) fn each<R: Send>(&mut self, body: impl Fn(TaskAtoms<S>) -> R + Sync) -> Vec<R> {
-        let Clusters { width, first, origin, position: relative, built, .. } = &mut self.clusters;
+        let Clusters { width, first, origin, position: relative, built, .. } = &mut self.neighbors.clusters;
         let State { id, species, position, velocity, .. } = &mut self.system.state;
         let (mut relative, mut built) = (&mut relative[..], &built[..]);
-        let (mut id, mut species, mut slot) = (&id[..], &species[..], self.constraints.slots());
+        let (mut id, mut species, mut slot) = (&id[..], &species[..], self.motion.constraints.slots());
         let (mut position, mut velocity) = (&mut position[..], &mut velocity[..]);
         let mut parts = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
@@ -44,7 +44,7 @@ impl<S: Scalar> Cpu<S> {
                 id: id.split_off(..n_atoms).unwrap_or_default(),
                 species: species.split_off(..n_atoms).unwrap_or_default(),
                 slot: slot.split_off(..n_atoms).unwrap_or_default(),
-                corrections: self.constraints.corrections(),
+                corrections: self.motion.constraints.corrections(),
                 position: position.split_off_mut(..n_atoms).unwrap_or_default(),
                 velocity: velocity.split_off_mut(..n_atoms).unwrap_or_default(),
                 force: &task.forces.own,
@@ -52,8 +52,8 @@ impl<S: Scalar> Cpu<S> {
                 built: built.split_off(..n_places).unwrap_or_default(),
             });
         }
-        let level = self.level;
-        self.team.map(parts, |_, atoms| level.run(PlainCode(|| body(atoms))))
+        let level = self.workers.level;
+        self.workers.team.map(parts, |_, atoms| level.run(PlainCode(|| body(atoms))))
     }
 
     /// Runs `body` on the atoms of every task, timed as integration, after making sure that tasks exist and
@@ -72,16 +72,16 @@ impl<S: Scalar> Cpu<S> {
 
     /// Scaling and shift of velocities: v = factor v + delta.
     pub(super) fn scale_and_shift(&mut self, factor: f64, delta: Vec3) -> Result<()> {
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
         let done = self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta));
-        self.inverse_mass = inverse_mass;
+        self.motion.inverse_mass = inverse_mass;
         done.map(drop)
     }
 
     /// Changes angular velocities by the torques, over `dt`.
     pub(super) fn turn(&mut self, dt: f64) {
-        let Some(contacts) = &self.contacts else { return };
-        let (clusters, state) = (&self.clusters, &mut self.system.state);
+        let Some(contacts) = &self.terms.contacts else { return };
+        let (clusters, state) = (&self.neighbors.clusters, &mut self.system.state);
         let State { id, species, angular_velocity, .. } = state;
         let mut rest = &mut angular_velocity[..];
         let mut parts = Vec::with_capacity(self.tasks.len());
@@ -90,7 +90,7 @@ impl<S: Scalar> Cpu<S> {
             let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
             parts.push((task, rest.split_off_mut(..n).unwrap_or_default()));
         }
-        self.team.map(parts, |_, (task, angular_velocity)| {
+        self.workers.team.map(parts, |_, (task, angular_velocity)| {
             let mut turning = angular_velocity.iter_mut();
             for (c, cluster) in task.list.clusters.clone().enumerate() {
                 for (lane, atom) in clusters.atoms(cluster).enumerate() {
@@ -106,7 +106,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// Copies forces from the tasks to the state.
     pub(super) fn collect_forces(&mut self) {
-        let clusters = &self.clusters;
+        let clusters = &self.neighbors.clusters;
         let mut rest = &mut self.system.state.force[..];
         let mut parts = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
@@ -114,7 +114,7 @@ impl<S: Scalar> Cpu<S> {
             let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
             parts.push((range, &task.forces.own, rest.split_off_mut(..n).unwrap_or_default()));
         }
-        self.team.map(parts, |_, (range, from, to)| {
+        self.workers.team.map(parts, |_, (range, from, to)| {
             let mut to = to.iter_mut();
             for (c, cluster) in range.enumerate() {
                 for (lane, force) in to.by_ref().take(clusters.atoms(cluster).len()).enumerate() {
@@ -127,23 +127,23 @@ impl<S: Scalar> Cpu<S> {
 
     /// Returns true if there are constraints; makes sure then that atoms have been sorted.
     pub(super) fn is_constrained(&mut self) -> Result<bool> {
-        if !self.constraints.is_empty() && self.tasks.is_empty() {
+        if !self.motion.constraints.is_empty() && self.tasks.is_empty() {
             self.rebuild()?;
         }
-        Ok(!self.constraints.is_empty())
+        Ok(!self.motion.constraints.is_empty())
     }
 
     /// Update of the coordinates in clusters, by which the list is stale when an atom has moved half the skin.
     pub(super) fn follow(&self) -> Follow {
         // Rounding must not make the list a little too short.
-        Follow::UpTo { limit2: (0.5 * self.skin.now() * (1.0 - 1e-5)).powi(2) }
+        Follow::UpTo { limit2: (0.5 * self.neighbors.skin.now() * (1.0 - 1e-5)).powi(2) }
     }
 
     /// Takes the time of a pending drift, which the caller is to make now; makes any other pending change.
     pub(super) fn take_drift(&mut self) -> f64 {
-        match self.pending {
+        match self.motion.pending {
             Pending::Drift(dt) => {
-                self.pending = Pending::Nothing;
+                self.motion.pending = Pending::Nothing;
                 dt
             }
             _ => {
@@ -155,11 +155,11 @@ impl<S: Scalar> Cpu<S> {
 
     /// Makes the pending change.
     pub(super) fn finish(&mut self, follow: Follow) {
-        let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
+        let pending = std::mem::replace(&mut self.motion.pending, Pending::Nothing);
         if pending == Pending::Nothing {
             return;
         }
-        let (start, level) = (Instant::now(), self.level);
+        let (start, level) = (Instant::now(), self.workers.level);
         let checks = self.each(|mut atoms| match pending {
             Pending::Nothing => MotionCheck::Passed,
             Pending::Drift(dt) => atoms.drift(level, dt, follow),
@@ -167,8 +167,8 @@ impl<S: Scalar> Cpu<S> {
             Pending::CorrectVelocities => atoms.correct_velocities(level),
         });
         if pending != Pending::CorrectVelocities {
-            self.unfollowed = follow == Follow::Not;
-            self.stale |= checks.contains(&MotionCheck::Failed);
+            self.motion.unfollowed = follow == Follow::Not;
+            self.neighbors.stale |= checks.contains(&MotionCheck::Failed);
         }
         self.timings.integrate += start.elapsed().as_secs_f64();
     }
@@ -177,10 +177,10 @@ impl<S: Scalar> Cpu<S> {
     pub(super) fn catch_up(&mut self) {
         let follow = self.follow();
         self.finish(follow);
-        if std::mem::take(&mut self.unfollowed) {
-            let level = self.level;
+        if std::mem::take(&mut self.motion.unfollowed) {
+            let level = self.workers.level;
             let checks = self.each(|mut atoms| atoms.drift(level, 0.0, follow));
-            self.stale |= checks.contains(&MotionCheck::Failed);
+            self.neighbors.stale |= checks.contains(&MotionCheck::Failed);
         }
     }
 }

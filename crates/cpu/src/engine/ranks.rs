@@ -18,13 +18,13 @@ use std::ops::Range;
 impl<S: Scalar> Cpu<S> {
     /// Tasks that this rank evaluates.
     pub(super) fn own_tasks(&self) -> Range<usize> {
-        self.ranks.as_ref().map_or(0..self.tasks.len(), Ranks::own)
+        self.workers.ranks.as_ref().map_or(0..self.tasks.len(), Ranks::own)
     }
 
     /// Divides the tasks among the ranks.
     pub(super) fn divide_tasks(&mut self) {
-        if let Some(ranks) = &mut self.ranks {
-            ranks.divide(self.tasks.len(), self.partition);
+        if let Some(ranks) = &mut self.workers.ranks {
+            ranks.divide(self.tasks.len(), self.workers.partition);
         }
     }
 
@@ -35,7 +35,7 @@ impl<S: Scalar> Cpu<S> {
     /// If another rank has failed, or has other atoms.
     pub(super) fn share_foreign_clusters(&mut self) -> Result<()> {
         let state = &self.system.state;
-        let Some(ranks) = &mut self.ranks else { return Ok(()) };
+        let Some(ranks) = &mut self.workers.ranks else { return Ok(()) };
         let digest = digest(&[&state.position, &state.velocity]);
         let mut numbers = vec![digest as u32, (digest >> 32) as u32];
         for task in &self.tasks[ranks.own()] {
@@ -84,7 +84,7 @@ impl<S: Scalar> Cpu<S> {
         stride: usize,
         of: fn(&mut Task<S>) -> &mut TaskForces<S>,
     ) -> Result<()> {
-        let Some(ranks) = &self.ranks else { return Ok(()) };
+        let Some(ranks) = &self.workers.ranks else { return Ok(()) };
         let own = ranks.own();
         for (t, task) in self.tasks.iter_mut().enumerate() {
             if !own.contains(&t) {
@@ -121,7 +121,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// Gives the numbers that tasks have for their own clusters to all ranks.
     pub(super) fn share(&mut self, of: fn(&mut Task<S>) -> &mut TaskForces<S>) -> Result<()> {
-        let Some(ranks) = &self.ranks else { return Ok(()) };
+        let Some(ranks) = &self.workers.ranks else { return Ok(()) };
         let mut tasks = self.tasks.iter_mut();
         let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
         for (from, range) in ranks.tasks.iter().enumerate() {
@@ -141,7 +141,7 @@ impl<S: Scalar> Cpu<S> {
     /// Completes numbers in the order of clusters, `stride` a cluster, of which every rank has those of its
     /// tasks.
     pub(super) fn share_by_cluster(&self, numbers: &mut [S], stride: usize) -> Result<()> {
-        let Some(ranks) = &self.ranks else { return Ok(()) };
+        let Some(ranks) = &self.workers.ranks else { return Ok(()) };
         let clusters = ranks.tasks.iter().map(|tasks| of_tasks(&self.tasks[tasks.clone()]));
         let mut end = 0;
         let parts: Vec<_> = clusters
@@ -156,7 +156,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// Numbers of all tasks from those of this rank's.
     pub(super) fn share_numbers(&self, numbers: Vec<f64>) -> Result<Vec<f64>> {
-        match &self.ranks {
+        match &self.workers.ranks {
             Some(ranks) => ranks.join(&numbers),
             None => Ok(numbers),
         }
@@ -169,8 +169,8 @@ impl<S: Scalar> Cpu<S> {
         own: Vec<(Vec<Sums>, Option<Broken>)>,
         evaluate: Evaluate,
     ) -> Result<Vec<(Vec<Sums>, Option<Broken>)>> {
-        let needed = evaluate == Evaluate::ForcesAndEnergies || !self.bonded.is_empty();
-        let Some(ranks) = self.ranks.as_ref().filter(|_| needed) else { return Ok(own) };
+        let needed = evaluate == Evaluate::ForcesAndEnergies || !self.terms.bonded.is_empty();
+        let Some(ranks) = self.workers.ranks.as_ref().filter(|_| needed) else { return Ok(own) };
         let mut numbers = Vec::new();
         for (sums, broken) in &own {
             let (atoms, length) = broken.map_or(([0; 2], 0.0), |broken| (broken.atoms, broken.length));
@@ -198,7 +198,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// Timings by which all ranks steer: those of rank 0.
     pub(super) fn common_timings(&self) -> Result<Timings> {
-        let Some(ranks) = &self.ranks else { return Ok(self.timings) };
+        let Some(ranks) = &self.workers.ranks else { return Ok(self.timings) };
         let mut numbers = [self.timings.pair, self.timings.neighbors, self.timings.integrate];
         ranks.communicator.broadcast_numbers(&mut numbers)?;
         let [pair, neighbors, integrate] = numbers;
