@@ -3,7 +3,8 @@
 //! off, so that it diffuses freely. The free energy of the variables themselves follows from their histogram and from
 //! where the particle was (CZAR, equation 20 there), without second derivatives and for any variable.
 
-use super::{Bias, BiasVariable, Moment, from_bytes, switching_work, to_bytes};
+use super::switching::{Pending, switching_work};
+use super::{Bias, BiasVariable, Moment, axes, from_bytes, to_bytes};
 use crate::grid::Axis;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Error, Result};
@@ -52,7 +53,7 @@ impl Bins {
 struct State {
     /// Place of the particle, and the one that it has after a step.
     place: Vec<f64>,
-    next: Option<(u64, Vec<f64>)>,
+    next: Pending<Vec<f64>>,
     velocity: Vec<f64>,
     /// Force on the particle by its place, and displacement of the particle by the place of the variables.
     by_particle: Bins,
@@ -81,19 +82,8 @@ impl Abf {
     /// # Errors
     /// If the settings make no sense.
     pub fn new(variables: Vec<BiasVariable>, settings: AbfSettings) -> Result<Self> {
-        for (variable, [lower, upper]) in variables.iter().zip(&settings.range) {
-            if variable.period.is_none() && (lower >= upper || !(upper - lower).is_finite()) {
-                let message = format!("the bins of variable '{}' go from {lower} to {upper}", variable.name);
-                return Err(Error::input(message).hint("give lower and upper, the values to sample"));
-            }
-        }
-        let parts = variables.iter().zip(&settings.range).zip(&settings.spacing);
-        let axes: Vec<Axis> =
-            parts.map(|((variable, range), spacing)| Axis::new(variable.period, *range, *spacing)).collect();
+        let axes = axes(&variables, &settings.range, &settings.spacing, "bins")?;
         let bins: usize = axes.iter().map(|axis| axis.intervals).product();
-        if bins > 10_000_000 {
-            return Err(Error::input(format!("{bins} bins")).hint("make spacing wider"));
-        }
         let kt = settings.thermal_energy;
         let stiffness: Vec<f64> = settings.coupling.iter().map(|sigma| kt / (sigma * sigma)).collect();
         let rate = settings.relaxation / (2.0 * std::f64::consts::PI);
@@ -101,7 +91,7 @@ impl Abf {
         let dimensions = variables.len();
         let state = State {
             place: Vec::new(),
-            next: None,
+            next: Pending::default(),
             velocity: vec![0.0; dimensions],
             by_particle: Bins::new(bins, dimensions),
             by_variable: Bins::new(bins, dimensions),
@@ -252,9 +242,7 @@ impl Bias for Abf {
     }
 
     fn evaluate(&mut self, values: &[f64], now: &Moment, slopes: &mut [f64]) -> Result<f64> {
-        if self.state.next.as_ref().is_some_and(|(since, _)| *since < now.step)
-            && let Some((_, place)) = self.state.next.take()
-        {
+        if let Some(place) = self.state.next.take_due(now.step) {
             self.state.place = place;
         }
         let d = self.displacement(values, &self.state.place);
@@ -282,7 +270,7 @@ impl Bias for Abf {
         }
         let (next, velocity) = self.advance(values, now);
         self.state.velocity = velocity;
-        self.state.next = Some((now.step, next));
+        self.state.next.note(now.step, next);
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! Harmonic bias: a window of umbrella sampling or, where its centre or its stiffness changes, steered and targeted
 //! dynamics.
 
-use super::{Bias, BiasVariable, Column, ColumnQuantity, Moment, from_bytes, switching_work, to_bytes};
+use super::switching::switching_work;
+use super::{Bias, BiasVariable, Column, ColumnQuantity, Moment, from_bytes, to_bytes};
 use jostle_core::Result;
 
 /// U = stiffness/2 (s - centre)^2

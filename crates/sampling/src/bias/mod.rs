@@ -3,10 +3,12 @@
 
 mod abf;
 mod formula;
+mod gaussians;
 mod harmonic;
 mod linear;
 mod metadynamics;
 mod opes;
+mod switching;
 mod wall;
 
 pub use abf::{Abf, AbfSettings};
@@ -17,6 +19,7 @@ pub use metadynamics::{Metadynamics, MetadynamicsSettings};
 pub use opes::{Opes, OpesSettings};
 pub use wall::{Side, Wall};
 
+use crate::grid::Axis;
 use jostle_core::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -56,6 +59,31 @@ impl BiasVariable {
         }
     }
 }
+
+/// Axes of a grid over variables, of which one without a period needs a range.
+///
+/// # Errors
+/// If a range is empty, or there are more points or bins, as `what` calls them, than memory is used for.
+fn axes(variables: &[BiasVariable], range: &[[f64; 2]], spacing: &[f64], what: &str) -> Result<Vec<Axis>> {
+    for (variable, [lower, upper]) in variables.iter().zip(range) {
+        if variable.period.is_none() && (lower >= upper || !(upper - lower).is_finite()) {
+            let message = format!("the {what} of variable '{}' go from {lower} to {upper}", variable.name);
+            return Err(Error::input(message).hint("give lower and upper, the values that it can reach"));
+        }
+    }
+    let parts = variables.iter().zip(range).zip(spacing);
+    let count = |((variable, [lower, upper]), spacing): ((&BiasVariable, &[f64; 2]), &f64)| {
+        variable.period.unwrap_or(upper - lower) / spacing
+    };
+    let total: f64 = parts.clone().map(count).product();
+    if total.is_nan() || total >= MOST_POINTS {
+        return Err(Error::input(format!("a grid of {total:.0} {what}")).hint("make spacing wider"));
+    }
+    Ok(parts.map(|((variable, range), spacing)| Axis::new(variable.period, *range, *spacing)).collect())
+}
+
+/// Most points or bins of a grid.
+const MOST_POINTS: f64 = 1e7;
 
 /// A bias.
 pub trait Bias: Send {
@@ -145,10 +173,4 @@ pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     postcard::from_bytes(bytes).map_err(|_| {
         Error::input("the checkpoint has another bias in this place").hint("begin a new run with this input")
     })
-}
-
-/// Work of a bias whose energy changes at given positions: the mean of the changes at the positions before and
-/// after the step, as a step has half a kick by the forces before and half by those after.
-pub(crate) fn switching_work(before: [f64; 2], after: [f64; 2]) -> f64 {
-    0.5 * ((before[1] - before[0]) + (after[1] - after[0]))
 }

@@ -1,10 +1,10 @@
 //! On-the-fly probability enhanced sampling (Invernizzi and Parrinello, J. Phys. Chem. Lett. 11, 2731 (2020)): the bias
 //! follows from an estimate of the unbiased density by kernels, few of which remain because near ones are merged.
 
-use super::{Bias, BiasVariable, Column, ColumnQuantity, Moment, from_bytes, switching_work, to_bytes};
+use super::switching::Switching;
+use super::{Bias, BiasVariable, Column, ColumnQuantity, Moment, from_bytes, gaussians, to_bytes};
 use jostle_core::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
 
 /// Settings of the method.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,12 +41,7 @@ struct Density {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct State {
     density: Density,
-    /// Density after a step that is over, which acts from the next one on.
-    pending: Option<(u64, Density)>,
-    /// Density before the step that is under way.
-    before: Option<(u64, Density)>,
-    last: Vec<f64>,
-    work: f64,
+    switching: Switching<Density>,
 }
 
 /// The bias.
@@ -77,10 +72,7 @@ impl Opes {
             settings,
             state: State {
                 density: Density { kernels: Vec::new(), weights: [0.0; 2], mean: 1.0 },
-                pending: None,
-                before: None,
-                last: Vec::new(),
-                work: 0.0,
+                switching: Switching::default(),
             },
         };
         let first = made.least().powf(made.part());
@@ -193,11 +185,9 @@ impl Bias for Opes {
     }
 
     fn evaluate(&mut self, values: &[f64], now: &Moment, slopes: &mut [f64]) -> Result<f64> {
-        if self.state.pending.as_ref().is_some_and(|(since, _)| *since < now.step)
-            && let Some((_, density)) = self.state.pending.take()
-        {
+        if let Some(density) = self.state.switching.pending.take_due(now.step) {
             let before = std::mem::replace(&mut self.state.density, density);
-            self.state.before = Some((now.step, before));
+            self.state.switching.begin(now.step, before);
         }
         let (energy, derivatives) = self.energy(&self.state.density, values);
         slopes.copy_from_slice(&derivatives);
@@ -205,26 +195,24 @@ impl Bias for Opes {
     }
 
     fn end_step(&mut self, values: &[f64], now: &Moment) -> Result<()> {
-        if let Some((step, before)) = self.state.before.take()
-            && step == now.step
-        {
-            let at =
-                |values: &[f64]| [self.energy(&before, values).0, self.energy(&self.state.density, values).0];
-            self.state.work += switching_work(at(&self.state.last), at(values));
-        }
+        let mut switching = std::mem::take(&mut self.state.switching);
+        let energies = |before: &Density, values: &[f64]| {
+            [before, &self.state.density].map(|density| self.energy(density, values).0)
+        };
+        switching.end_step(now.step, values, energies);
         if now.step.is_multiple_of(self.settings.every) {
-            self.state.pending = Some((now.step, self.with_kernel(&self.state.density, values)));
+            switching.pending.note(now.step, self.with_kernel(&self.state.density, values));
         }
-        self.state.last = values.to_vec();
+        self.state.switching = switching;
         Ok(())
     }
 
     fn work(&self) -> f64 {
-        self.state.work
+        self.state.switching.work
     }
 
     fn columns(&self) -> Vec<Column> {
-        vec![Column { name: "work", quantity: ColumnQuantity::Energy, value: self.state.work }]
+        vec![Column { name: "work", quantity: ColumnQuantity::Energy, value: self.state.switching.work }]
     }
 
     fn save(&self) -> Result<Vec<u8>> {
@@ -244,19 +232,13 @@ impl Bias for Opes {
 
     /// Kernels of the unbiased density, from which the free energy follows.
     fn files(&self) -> Vec<(String, String)> {
-        let names: Vec<&str> = self.variables.iter().map(|v| v.name.as_str()).collect();
-        let sigmas: Vec<String> = names.iter().map(|name| format!("sigma_{name}")).collect();
-        let mut text = format!("#! FIELDS {} {} height\n", names.join(" "), sigmas.join(" "));
-        let _ = writeln!(text, "#! SET thermal_energy {}", self.settings.thermal_energy);
-        let _ = writeln!(text, "#! SET square_cutoff {}", self.square_cutoff());
-        for variable in self.variables.iter().filter(|v| v.period.is_some()) {
-            let _ = writeln!(text, "#! SET min_{} -pi\n#! SET max_{} pi", variable.name, variable.name);
-        }
-        let density = self.state.pending.as_ref().map_or(&self.state.density, |(_, density)| density);
-        for Kernel { center, width, height } in &density.kernels {
-            let row: Vec<String> = center.iter().chain(width).chain([height]).map(f64::to_string).collect();
-            let _ = writeln!(text, "{}", row.join(" "));
-        }
-        vec![("kernels".to_string(), text)]
+        let density = self.state.switching.pending.get().unwrap_or(&self.state.density);
+        let row = |Kernel { center, width, height }: &Kernel| [&center[..], &width[..], &[*height]].concat();
+        let settings = [
+            ("thermal_energy", self.settings.thermal_energy.to_string()),
+            ("square_cutoff", self.square_cutoff().to_string()),
+        ];
+        let rows = density.kernels.iter().map(row);
+        vec![("kernels".to_string(), gaussians::text(&self.variables, [&[], &["height"]], &settings, rows))]
     }
 }
