@@ -23,12 +23,12 @@ pub fn select(options: &SelectOptions) -> Result<()> {
     let ids = selection.ids(&system, input.units).map_err(|fault| fault.alone(text))?;
     let index_by_id = system.state.index_by_id();
     if options.format.json {
-        let atoms: Vec<_> = ids.iter().map(|id| atom_json(&system, *id, index_by_id[*id as usize])).collect();
+        let atoms: Vec<_> = ids.iter().map(|id| atom_json(&system, *id, index_by_id.of(*id))).collect();
         return output::print_json(&json!({ "selection": text, "count": ids.len(), "atoms": atoms }));
     }
     let mut text = format!("{} of {} atoms\n", grouped(ids.len() as u64), grouped(index_by_id.len() as u64));
     for id in ids {
-        let _ = writeln!(text, "{id:>8}  {}", describe(&system, id, index_by_id[id as usize]));
+        let _ = writeln!(text, "{id:>8}  {}", describe(&system, id, index_by_id.of(id)));
     }
     output::print(&text)
 }

@@ -41,7 +41,7 @@ pub use names::{AtomName, Names, Residue};
 pub use prediction::PositionPrediction;
 pub use real::Real;
 pub use simbox::SimBox;
-pub use state::{Species, State};
+pub use state::{IdIndex, Species, State};
 pub use system::System;
 pub use thermostat::Thermostat;
 pub use topology::{

@@ -1,6 +1,6 @@
 //! Molecules: atoms that are joined, which a change of the box moves as a whole.
 
-use crate::{Error, Result, SimBox, Species, State, Topology, Vec3};
+use crate::{Error, IdIndex, Result, SimBox, Species, State, Topology, Vec3};
 
 /// The molecules of a system: atoms that bonds, constraints or virtual sites join, and every other
 /// atom by itself.
@@ -99,7 +99,7 @@ impl Molecules {
     }
 
     /// Vector to each atom from the first one of its molecule along its links, by id.
-    pub fn paths(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec<Vec3> {
+    pub fn paths(&self, simbox: &SimBox, state: &State, index_by_id: &IdIndex) -> Vec<Vec3> {
         let mut path = vec![[0.0; 3]; state.len()];
         for &[atom, before] in &self.links {
             let (step, start) = (step(simbox, state, index_by_id, [before, atom]), path[before as usize]);
@@ -164,8 +164,8 @@ impl Molecules {
 }
 
 /// Vector from one of two joined atoms to the other.
-fn step(simbox: &SimBox, state: &State, index_by_id: &[usize], atoms: [u32; 2]) -> Vec3 {
-    let [a, b] = atoms.map(|id| state.position[index_by_id[id as usize]]);
+fn step(simbox: &SimBox, state: &State, index_by_id: &IdIndex, atoms: [u32; 2]) -> Vec3 {
+    let [a, b] = atoms.map(|id| state.position[index_by_id.of(id)]);
     simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(molecules.of_atoms(), [0, 1, 0, 2, 2, 2]);
         let index_by_id = state.index_by_id();
         let arms = molecules.arms(&simbox, &state).unwrap();
-        let arm = |id: usize| arms[index_by_id[id]];
+        let arm = |id: u32| arms[index_by_id.of(id)];
         assert_eq!((arm(0), arm(1), arm(2)), ([0.75, 0.0, 0.0], [0.0; 3], [-0.25, 0.0, 0.0]));
         let third = 1.0 / 3.0;
         for (id, expected) in [(3, [-third, -third]), (4, [-third, 2.0 * third]), (5, [2.0 * third, -third])]
@@ -208,7 +208,7 @@ mod tests {
             assert!((0..2).all(|k| (arm(id)[k] - expected[k]).abs() < 1e-15), "{id}: {:?}", arm(id));
         }
         let velocities = molecules.velocities(&state);
-        let velocity: Vec<f64> = (0..6).map(|id| velocities[index_by_id[id]][0]).collect();
+        let velocity: Vec<f64> = (0..6).map(|id| velocities[index_by_id.of(id)][0]).collect();
         assert_eq!(velocity, [1.5, 1.0, 1.5, 4.0, 4.0, 4.0]);
         let twice = molecules.twice_kinetic(&state, &velocities);
         assert!((twice - (4.0 * (1.5 * 1.5 + 1.0) + 2.0 + 3.0 * 17.0)).abs() < 1e-12, "{twice}");

@@ -63,7 +63,7 @@ impl<'a> Copied<'a> {
     fn new(system: &'a System, copies: [usize; 3]) -> Self {
         let System { simbox, state, .. } = system;
         let index_by_id = state.index_by_id();
-        let position: Vec<Vec3> = index_by_id.iter().map(|index| state.position[*index]).collect();
+        let position: Vec<Vec3> = index_by_id.iter().map(|index| state.position[index]).collect();
         let molecules = Molecules::new(&system.topology, &system.species, state);
         let paths = molecules.paths(simbox, state, &index_by_id);
         // The first atom of a molecule has the lowest id and comes first here.
@@ -207,7 +207,7 @@ mod tests {
 
     /// Unwrapped position of an atom.
     fn whole(system: &System, id: u32) -> Vec3 {
-        let index = system.state.index_by_id()[id as usize];
+        let index = system.state.index_by_id().of(id);
         let shift = system.simbox.shift(system.state.image[index]);
         std::array::from_fn(|k| system.state.position[index][k] + shift[k])
     }
@@ -258,7 +258,7 @@ mod tests {
             assert_eq!(large.names.atoms[c as usize].residue, 2 * copy + 1);
             assert_eq!(large.names.residues[2 * copy as usize + 1].name, "TWO");
             assert_eq!(large.charges[c as usize], 3.0);
-            assert_eq!(large.state.velocity[large.state.index_by_id()[a as usize]], [1.0, 2.0, 3.0]);
+            assert_eq!(large.state.velocity[large.state.index_by_id().of(a)], [1.0, 2.0, 3.0]);
         }
         // Images of an atom are all there, those that only the large box has included.
         for cell in 0..6 {

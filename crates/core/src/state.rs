@@ -17,6 +17,69 @@ pub struct Species {
     pub charge: f64,
 }
 
+/// Indices of atoms in the arrays of a state, by id. Ids of atoms that the state does not have are absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IdIndex(Vec<u32>);
+
+/// Index of an absent atom.
+const ABSENT: u32 = u32::MAX;
+
+impl IdIndex {
+    /// Indices of atoms with these ids, in storage order.
+    pub fn new(ids: &[u32]) -> Self {
+        let n_ids = ids.iter().max().map_or(0, |last| *last as usize + 1);
+        let mut index_by_id = vec![ABSENT; n_ids];
+        for (index, id) in (0..).zip(ids) {
+            index_by_id[*id as usize] = index;
+        }
+        IdIndex(index_by_id)
+    }
+
+    /// Number of ids up to the largest.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns true where there are no atoms.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Index of an atom; `None` where it is absent.
+    pub fn get(&self, id: u32) -> Option<usize> {
+        self.0.get(id as usize).copied().and_then(present)
+    }
+
+    /// Index of an atom that is known to be there.
+    ///
+    /// # Panics
+    /// If there is no such id.
+    #[inline(always)]
+    pub fn of(&self, id: u32) -> usize {
+        self.0[id as usize] as usize
+    }
+
+    /// Indices of the atoms that are there, in the order of ids.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().copied().filter_map(present)
+    }
+}
+
+/// An index, unless it is that of an absent atom.
+fn present(index: u32) -> Option<usize> {
+    (index != ABSENT).then_some(index as usize)
+}
+
+/// Indices of the atoms that are there, in the order of ids.
+impl IntoIterator for IdIndex {
+    type Item = usize;
+    type IntoIter = std::iter::FilterMap<std::vec::IntoIter<u32>, fn(u32) -> Option<usize>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter().filter_map(present)
+    }
+}
+
 /// Atoms in storage order. Storage order changes as the run goes (atoms near in space are kept near in
 /// memory); `id` identifies an atom. Files and observers use ids.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -60,12 +123,8 @@ impl State {
     }
 
     /// Index of each atom in the arrays, by id.
-    pub fn index_by_id(&self) -> Vec<usize> {
-        let mut index_by_id = vec![0; self.len()];
-        for (index, &id) in self.id.iter().enumerate() {
-            index_by_id[id as usize] = index;
-        }
-        index_by_id
+    pub fn index_by_id(&self) -> IdIndex {
+        IdIndex::new(&self.id)
     }
 
     /// Moves all atoms to another box; fractional coordinates stay.
@@ -89,5 +148,21 @@ impl State {
         if !self.angular_velocity.is_empty() {
             gather(&mut self.angular_velocity, order);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_by_id_name_absent_atoms() {
+        let index_by_id = IdIndex::new(&[4, 0, 2]);
+        let expected = [Some(1), None, Some(2), None, Some(0), None];
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|id| index_by_id.get(id)), expected);
+        assert_eq!((index_by_id.len(), index_by_id.of(4)), (5, 0));
+        assert_eq!(index_by_id.iter().collect::<Vec<_>>(), [1, 2, 0]);
+        assert_eq!(index_by_id.into_iter().collect::<Vec<_>>(), [1, 2, 0]);
+        assert!(IdIndex::new(&[]).is_empty());
     }
 }

@@ -206,10 +206,10 @@ pub fn follow_atoms(sites: &[VirtualSite], simbox: &SimBox, state: &mut State) {
     }
     let index_by_id = state.index_by_id();
     for VirtualSite { site, atoms, rule } in sites {
-        let [first, second, third] = atoms.map(|id| state.position[index_by_id[id as usize]]);
+        let [first, second, third] = atoms.map(|id| state.position[index_by_id.of(id)]);
         let from_first = |r: [f64; 3]| simbox.nearest_image(std::array::from_fn(|k| r[k] - first[k]));
         let place = rule.place([from_first(second), from_first(third)]);
-        let r = &mut state.position[index_by_id[*site as usize]];
+        let r = &mut state.position[index_by_id.of(*site)];
         let way = simbox.nearest_image(std::array::from_fn(|k| first[k] + place[k] - r[k]));
         (0..3).for_each(|k| r[k] += way[k]);
     }

@@ -7,7 +7,7 @@ use crate::simd::{Level, Scalar};
 use crate::threads::Team;
 use jostle_core::constraints::{Group, Groups, MOST_ATOMS, Shape, Solver};
 use jostle_core::virtual_sites::spread;
-use jostle_core::{Error, Result, SimBox, State, SymTensor, System, Vec3};
+use jostle_core::{Error, IdIndex, Result, SimBox, State, SymTensor, System, Vec3};
 use std::ops::Range;
 
 /// The constraints of a system.
@@ -134,7 +134,7 @@ impl Constraints {
     pub fn place<S: Scalar>(
         &mut self,
         id: &[u32],
-        index_by_id: &[usize],
+        index_by_id: &IdIndex,
         clusters: &Clusters<S>,
         tasks: &[Range<usize>],
     ) {
@@ -153,7 +153,7 @@ impl Constraints {
 
     /// Puts groups into batches in the order in which their first atoms are stored, so that threads find
     /// the atoms of their batches near each other, and in the cache of the core that moved them.
-    fn sort(&mut self, id: &[u32], index_by_id: &[usize]) {
+    fn sort(&mut self, id: &[u32], index_by_id: &IdIndex) {
         let Constraints { runs, batches, width, ids, places, inverse_mass, numbers, slots, .. } = self;
         slots.clear();
         slots.resize(id.len(), ids.len() as u32);
@@ -171,7 +171,7 @@ impl Constraints {
             let first = run.first_atom + in_run * run.n_atoms;
             for k in 0..run.n_atoms {
                 let (slot, id) = (batch.first_slot + k * *width + lane, self.atoms[first + k]);
-                let index = index_by_id[id as usize];
+                let index = index_by_id.of(id);
                 (ids[slot], places[slot], inverse_mass[slot]) = (id, index as u32, self.masses[first + k]);
                 slots[index] = slot as u32;
             }

@@ -3,6 +3,7 @@
 use crate::blocks::Sums;
 use crate::cells::Clusters;
 use crate::simd::Scalar;
+use jostle_core::IdIndex;
 use jostle_core::System;
 use jostle_potentials::restraint::{AtomRestraints, RestraintForce, RestraintState};
 use jostle_potentials::{Forces, external};
@@ -13,7 +14,7 @@ use std::ops::Range;
 pub struct RestraintKernel {
     by_atom: AtomRestraints,
     /// Index of each atom in storage, by id.
-    index_by_id: Vec<usize>,
+    index_by_id: IdIndex,
     /// Current state of the restraints.
     now: RestraintState,
 }
@@ -31,10 +32,9 @@ impl RestraintKernel {
     }
 
     /// Takes the indices of atoms after they have been sorted.
-    pub fn place(&mut self, index_by_id: &[usize]) {
+    pub fn place(&mut self, index_by_id: &IdIndex) {
         if !self.is_empty() {
-            self.index_by_id.clear();
-            self.index_by_id.extend_from_slice(index_by_id);
+            self.index_by_id.clone_from(index_by_id);
         }
     }
 

@@ -8,6 +8,7 @@
 use crate::cells::Clusters;
 use crate::search::{Candidate, Search};
 use crate::simd::{Kernel, Lanes, MOST_LANES, Scalar, Simd};
+use jostle_core::IdIndex;
 use jostle_core::SimBox;
 use std::ops::Range;
 
@@ -54,7 +55,7 @@ pub struct Exclusions<'a> {
     by_id: &'a [Vec<u32>],
     id: &'a [u32],
     /// Index of each id.
-    index_by_id: &'a [usize],
+    index_by_id: &'a IdIndex,
     /// Cluster and lane of each index.
     within: Vec<(u32, u8)>,
 }
@@ -64,7 +65,7 @@ impl<'a> Exclusions<'a> {
     pub fn new<S: Scalar>(
         clusters: &Clusters<S>,
         id: &'a [u32],
-        index_by_id: &'a [usize],
+        index_by_id: &'a IdIndex,
         by_id: &'a [Vec<u32>],
     ) -> Self {
         let mut within = Vec::with_capacity(id.len());
@@ -77,7 +78,7 @@ impl<'a> Exclusions<'a> {
     /// Cluster and lane of the atoms that are excluded from an atom.
     fn of(&self, atom: usize) -> impl Iterator<Item = (u32, u8)> {
         let others = self.by_id[self.id[atom] as usize].iter();
-        others.map(|other| self.within[self.index_by_id[*other as usize]])
+        others.map(|other| self.within[self.index_by_id.of(*other)])
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::bonded::{Broken, TENSOR};
 use crate::electrostatics::ewald::EwaldSum;
-use jostle_core::{Energies, Result, SymTensor, System, Vec3};
+use jostle_core::{Energies, IdIndex, Result, SymTensor, System, Vec3};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
@@ -243,7 +243,7 @@ fn add_force(
 struct BondedSums<'a> {
     system: &'a System,
     /// Index of an atom, by id.
-    index_by_id: &'a [usize],
+    index_by_id: &'a IdIndex,
     forces: &'a mut [Vec3],
     virial: &'a mut SymTensor,
 }
@@ -275,7 +275,7 @@ impl BondedSums<'_> {
         atoms: [u32; M],
         forces: impl FnOnce([Vec3; N]) -> (f64, [Vec3; N]),
     ) -> f64 {
-        let places = atoms.map(|id| self.index_by_id[id as usize]);
+        let places = atoms.map(|id| self.index_by_id.of(id));
         let vectors: [Vec3; N] = std::array::from_fn(|k| self.between(places[k], places[k + 1]));
         let (energy, forces) = forces(vectors);
         for k in 0..N {
@@ -317,7 +317,7 @@ impl PairVisitor for Bonds<'_, '_> {
         let (mut total, mut broken) = (0.0, None);
         for bond in &bound.system.topology.bonds {
             let Some(c) = term.coefficients(bond.kind as usize) else { continue };
-            let [a, b] = bond.atoms.map(|id| bound.index_by_id[id as usize]);
+            let [a, b] = bond.atoms.map(|id| bound.index_by_id.of(id));
             let arm = bound.between(a, b);
             let r2: f64 = arm.iter().map(|x| x * x).sum();
             if r2.sqrt() >= term.longest(bond.kind as usize) {
@@ -344,7 +344,7 @@ impl AngleVisitor for Angles<'_, '_> {
         let mut total = 0.0;
         for angle in &bound.system.topology.angles {
             let Some(c) = term.coefficients(angle.kind as usize) else { continue };
-            let [a, middle, b] = angle.atoms.map(|id| bound.index_by_id[id as usize]);
+            let [a, middle, b] = angle.atoms.map(|id| bound.index_by_id.of(id));
             let arms = [bound.between(middle, a), bound.between(middle, b)];
             let (energy, on_a, on_b) = angle_forces::<F, f64>(arms[0], arms[1], &c);
             total += energy;

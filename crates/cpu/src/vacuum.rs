@@ -7,7 +7,7 @@ use crate::blocks::Sums;
 use crate::bonded::TENSOR;
 use crate::cells::Clusters;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
-use jostle_core::{Evaluate, SymTensor, System, Vec3};
+use jostle_core::{Evaluate, IdIndex, SymTensor, System, Vec3};
 use jostle_potentials::Vacuum;
 use std::ops::Range;
 
@@ -48,9 +48,9 @@ impl VacuumKernel {
         }
     }
 
-    /// Takes the atoms in the order in which they are stored now; `excluded` is by id, `index_by_id[id]` the
-    /// index of an atom.
-    pub fn sort(&mut self, system: &System, excluded: &[Vec<u32>], index_by_id: &[usize]) {
+    /// Takes the atoms in the order in which they are stored now; `excluded` is by id, `index_by_id` the
+    /// indices of atoms.
+    pub fn sort(&mut self, system: &System, excluded: &[Vec<u32>], index_by_id: &IdIndex) {
         let state = &system.state;
         let n = state.len();
         self.species = state.species.iter().map(|s| i32::from(*s)).collect();
@@ -59,8 +59,7 @@ impl VacuumKernel {
         self.charge.resize(n + SPARE, 0.0);
         let left_out = |(place, id): (usize, &u32)| {
             let others = excluded.get(*id as usize).map_or(&[][..], |list| list);
-            let mut places: Vec<u32> =
-                others.iter().map(|other| index_by_id[*other as usize] as u32).collect();
+            let mut places: Vec<u32> = others.iter().map(|other| index_by_id.of(*other) as u32).collect();
             places.push(place as u32);
             places.sort_unstable();
             places

@@ -140,8 +140,7 @@ fn shifts(molecules: &Molecules, simbox: &SimBox, state: &State) -> Result<Vec<[
     // Centre of each molecule from its first atom, and the image of that atom.
     let mut seen: Vec<Option<(Vec3, [i32; 3])>> = vec![None; molecules.count()];
     let mut shifts = vec![[0; 3]; state.len()];
-    for (id, molecule) in molecules.of_atoms().iter().enumerate() {
-        let index = index_by_id[id];
+    for ((id, index), molecule) in index_by_id.iter().enumerate().zip(molecules.of_atoms()) {
         let (r, image) = (state.position[index], state.image[index]);
         let center: Vec3 = std::array::from_fn(|k| r[k] - arms[index][k]);
         let (first, base) = *seen[*molecule as usize].get_or_insert((center, image));

@@ -95,7 +95,7 @@ impl BiasForce {
 fn check_defined(input: &Input, system: &System, variables: &Variables) -> Result<()> {
     let index_by_id = system.state.index_by_id();
     let position = |id: &u32| {
-        let index = index_by_id[*id as usize];
+        let index = index_by_id.of(*id);
         crate::positions::unwrapped_position(&system.simbox, &system.state, index)
     };
     let positions: Vec<Vec3> = variables.atoms().iter().map(position).collect();

@@ -221,10 +221,8 @@ impl DeviceWithForces {
         for Active { force, positions, forces } in &mut self.active {
             let n = force.atoms().count(state.len());
             let position = |id: u32| {
-                let index = index_by_id.get(id as usize);
-                index
-                    .map(|index| unwrapped_position(&simbox, state, *index))
-                    .ok_or_else(|| unknown(&**force, id))
+                let index = index_by_id.get(id).ok_or_else(|| unknown(&**force, id))?;
+                Ok(unwrapped_position(&simbox, state, index))
             };
             positions.clear();
             match force.atoms() {

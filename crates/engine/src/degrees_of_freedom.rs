@@ -44,7 +44,7 @@ impl DegreesOfFreedom {
         let alone = !forces.have_fields_or_walls() && !system.has_driven();
         // Constraints between driven atoms remove no degree of freedom.
         let index_by_id = system.state.index_by_id();
-        let moves = |id: &u32| system.driven(index_by_id[*id as usize]).is_none();
+        let moves = |id: &u32| system.driven(index_by_id.of(*id)).is_none();
         let constraints = system.topology.constraints.iter().filter(|c| c.atoms.iter().any(moves)).count();
         DegreesOfFreedom {
             free_atoms,

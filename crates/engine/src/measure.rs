@@ -7,7 +7,7 @@ use jostle_analysis::{
     FrameSubset, Kind, Measure, Observable, Record, SystemInfo, View, Whole, restore, save,
 };
 use jostle_core::group::chosen;
-use jostle_core::{Backend, Error, Group, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use jostle_core::{Backend, Error, Group, IdIndex, Result, SimBox, Species, State, System, UnitSystem, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::{MeasureInput, StageInput};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -101,8 +101,8 @@ impl Measures {
         let state = backend.state()?;
         let index_by_id = state.index_by_id();
         // Arrays that no measure takes are left empty.
-        fn by_id<T>(index_by_id: &[usize], wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
-            index_by_id.iter().filter(|_| wanted).map(|index| of(*index)).collect()
+        fn by_id<T>(index_by_id: &IdIndex, wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
+            index_by_id.iter().filter(|_| wanted).map(&of).collect()
         }
         let unwrapped = by_id(&index_by_id, positions, |index| unwrapped_position(&simbox, state, index));
         let wrapped = by_id(&index_by_id, positions, |index| wrapped_with_image(&simbox, state, index));

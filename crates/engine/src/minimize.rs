@@ -186,7 +186,7 @@ impl ConstraintProjection {
             let shape = &self.groups.shapes[group.shape];
             let (mut r, mut acceleration) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
             let mut weights = [0.0; MOST_ATOMS];
-            let index = |k: usize| index_by_id[group.atoms[k] as usize];
+            let index = |k: usize| index_by_id.of(group.atoms[k]);
             let first = state.position[index(0)];
             for k in 0..shape.atoms {
                 let at = state.position[index(k)];

@@ -90,11 +90,11 @@ impl Scales {
     pub fn new(system: &System, forces: &Forces) -> Self {
         let sizes = sizes(forces, system.species.len());
         let index_by_id = system.state.index_by_id();
-        let species = |id: u32| usize::from(system.state.species[index_by_id[id as usize]]);
+        let species = |id: u32| usize::from(system.state.species[index_by_id.of(id)]);
         let name = |id: u32| system.species[species(id)].name.clone();
-        let mass = |id: u32| match system.driven(index_by_id[id as usize]) {
+        let mass = |id: u32| match system.driven(index_by_id.of(id)) {
             Some(_) => f64::INFINITY,
-            None => system.mass(index_by_id[id as usize]),
+            None => system.mass(index_by_id.of(id)),
         };
         let topology = &system.topology;
         let sorted = |[a, b]: [u32; 2]| [a.min(b), a.max(b)];

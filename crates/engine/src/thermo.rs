@@ -7,7 +7,8 @@ use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{
-    Backend, Dimension, Energies, Group, Kinetic, Result, SimBox, State, SymTensor, System, UnitSystem, Vec3,
+    Backend, Dimension, Energies, Group, IdIndex, Kinetic, Result, SimBox, State, SymTensor, System,
+    UnitSystem, Vec3,
 };
 use jostle_io::input::model::Strain;
 use jostle_potentials::Forces;
@@ -176,8 +177,8 @@ impl Reported {
     /// whole one where forces move only one of them.
     pub fn new(group: &Group, system: &System) -> Self {
         let index_by_id = system.state.index_by_id();
-        let moves = |id: u32| system.driven(index_by_id[id as usize]).is_none();
-        let mass = |id: &u32| system.mass(index_by_id[*id as usize]);
+        let moves = |id: u32| system.driven(index_by_id.of(id)).is_none();
+        let mass = |id: &u32| system.mass(index_by_id.of(*id));
         let masses = group.atoms.iter().map(|id| [mass(id), if moves(*id) { mass(id) } else { 0.0 }]);
         let free = group.atoms.iter().filter(|id| moves(**id)).count();
         let held = system.topology.constraints.iter().map(|constraint| {
@@ -196,12 +197,12 @@ impl Reported {
         units: UnitSystem,
         simbox: &SimBox,
         state: &State,
-        index_by_id: &[usize],
+        index_by_id: &IdIndex,
         atoms: AtomMotion,
     ) -> GroupThermo {
         let (mut kinetic, mut total, mut center) = (0.0, 0.0, [0.0; 3]);
         for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
-            let index = index_by_id[*id as usize];
+            let index = index_by_id.of(*id);
             let (v, r) = (state.velocity[index], unwrapped_position(simbox, state, index));
             kinetic += 0.5 * moving * v.iter().map(|v| v * v).sum::<f64>();
             total += mass;

@@ -3,7 +3,7 @@
 use crate::hub::Hub;
 use crate::protocol::{FrameData, FrameEnergies, Version};
 use crate::scale::Scale;
-use jostle_core::{Evaluate, Molecules, Result, SimBox, State, UnitSystem, Vec3};
+use jostle_core::{Evaluate, IdIndex, Molecules, Result, SimBox, State, UnitSystem, Vec3};
 use jostle_engine::model::Action;
 use jostle_engine::{Context, Observer, Quantity, Simulation, Thermo};
 use std::sync::Arc;
@@ -146,11 +146,11 @@ fn atoms(
     scale: &Scale,
     simbox: &SimBox,
     state: &State,
-    index_by_id: &[usize],
+    index_by_id: &IdIndex,
 ) -> FrameData {
     let scaled = |vector: Vec3, factor: f64| vector.map(|x| (factor * x) as f32);
-    let position = |index: &usize| {
-        let (mut position, mut image) = (state.position[*index], state.image[*index]);
+    let position = |index: usize| {
+        let (mut position, mut image) = (state.position[index], state.image[index]);
         simbox.wrap(&mut position, &mut image);
         scaled(position, scale.length)
     };
@@ -158,8 +158,8 @@ fn atoms(
     if version == Version::Three {
         let (speed, force) = (scale.length / scale.time, scale.force());
         frame.edges = simbox.edges().map(|edge| scaled(edge, scale.length));
-        frame.velocities = index_by_id.iter().map(|index| scaled(state.velocity[*index], speed)).collect();
-        frame.forces = index_by_id.iter().map(|index| scaled(state.force[*index], force)).collect();
+        frame.velocities = index_by_id.iter().map(|index| scaled(state.velocity[index], speed)).collect();
+        frame.forces = index_by_id.iter().map(|index| scaled(state.force[index], force)).collect();
     }
     frame
 }
@@ -171,7 +171,7 @@ fn whole(
     scale: &Scale,
     simbox: &SimBox,
     state: &State,
-    index_by_id: &[usize],
+    index_by_id: &IdIndex,
 ) -> FrameData {
     if molecules.count() == index_by_id.len() {
         return frame;

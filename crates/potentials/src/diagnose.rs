@@ -11,7 +11,7 @@ use crate::external::behind;
 use crate::pair::{PairFunction, PairVisitor};
 use crate::restraint::AtomRestraints;
 use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, Vacuum};
-use jostle_core::{Error, Precision, System, Vec3};
+use jostle_core::{Error, IdIndex, Precision, System, Vec3};
 
 /// The error for a force on the atom stored at `index` that is not finite in arithmetic of this precision:
 /// names the atom, the term and, where there are others, these and how far away the first of them is.
@@ -100,7 +100,7 @@ struct Diagnosis<'a> {
     forces: &'a Forces,
     precision: Precision,
     /// Index of each atom, by id.
-    index_by_id: Vec<usize>,
+    index_by_id: IdIndex,
 }
 
 impl<'a> Diagnosis<'a> {
@@ -123,14 +123,14 @@ impl<'a> Diagnosis<'a> {
     fn points(&self, index: usize) -> Vec<usize> {
         let id = self.system.state.id[index];
         let sites = self.system.topology.virtual_sites.iter().filter(|site| site.atoms.contains(&id));
-        [index].into_iter().chain(sites.map(|site| self.index_by_id[site.site as usize])).collect()
+        [index].into_iter().chain(sites.map(|site| self.index_by_id.of(site.site))).collect()
     }
 
     /// A bond of the atom that is longer than it can be.
     fn broken_bond(&self, index: usize) -> Option<Error> {
         let id = self.system.state.id[index];
         self.system.topology.bonds.iter().filter(|bond| bond.atoms.contains(&id)).find_map(|bond| {
-            let [a, b] = bond.atoms.map(|id| self.index_by_id[id as usize]);
+            let [a, b] = bond.atoms.map(|id| self.index_by_id.of(id));
             let length = length(self.between(a, b));
             let longest = self.forces.bonds.iter().map(|term| term.longest(bond.kind as usize));
             let longest = longest.fold(f64::INFINITY, f64::min);
@@ -308,8 +308,8 @@ impl<'a> Diagnosis<'a> {
         strongest: &mut ForcePart<'a>,
         forces: impl FnOnce([Vec3; N]) -> [Vec3; N],
     ) {
-        let Some(role) = atoms.iter().position(|id| self.index_by_id[*id as usize] == index) else { return };
-        let indices = atoms.map(|id| self.index_by_id[id as usize]);
+        let Some(role) = atoms.iter().position(|id| self.index_by_id.of(*id) == index) else { return };
+        let indices = atoms.map(|id| self.index_by_id.of(id));
         let vectors = std::array::from_fn(|k| self.between(indices[k], indices[k + 1]));
         let forces = forces(vectors);
         let on_tip = |k: usize| forces.get(k).copied().unwrap_or_default();

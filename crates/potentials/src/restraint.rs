@@ -1,7 +1,7 @@
 //! Restraints: atoms held near where they were when the run began, and the centres of two groups held at
 //! a distance. How strongly they are held may change from stage to stage and in the course of one.
 
-use jostle_core::{Error, Real, Result, SimBox, State, SymTensor, System, Vec3};
+use jostle_core::{Error, IdIndex, Real, Result, SimBox, State, SymTensor, System, Vec3};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -86,7 +86,7 @@ impl Center {
     /// when the run began. The centre of a molecule across an edge of the box is then at that edge.
     pub fn new(system: &System, atoms: &[u32], places: &[Vec3]) -> Self {
         let (simbox, index_by_id) = (&system.simbox, system.state.index_by_id());
-        let total: f64 = atoms.iter().map(|id| system.mass(index_by_id[*id as usize])).sum();
+        let total: f64 = atoms.iter().map(|id| system.mass(index_by_id.of(*id))).sum();
         let Some(first) = atoms.first().map(|id| places[*id as usize]) else { return Center::default() };
         let member = |id: &u32| {
             let at = places[*id as usize];
@@ -94,17 +94,17 @@ impl Center {
             let (near, origin) = (simbox.nearest_image(d), simbox.origin());
             // Fractional coordinates of the shift.
             let cells = simbox.to_fractional([0, 1, 2].map(|k| origin[k] + near[k] - d[k]));
-            let share = system.mass(index_by_id[*id as usize]) / total;
+            let share = system.mass(index_by_id.of(*id)) / total;
             GroupMember { id: *id, share, image: cells.map(|s| s.round() as i32) }
         };
         Center { members: atoms.iter().map(member).collect() }
     }
 
     /// Position of the centre; `index_by_id` is that of the state.
-    fn position(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec3 {
+    fn position(&self, simbox: &SimBox, state: &State, index_by_id: &IdIndex) -> Vec3 {
         let mut center = [0.0; 3];
         for GroupMember { id, share, image } in &self.members {
-            let index = index_by_id[*id as usize];
+            let index = index_by_id.of(*id);
             let (r, crossed) = (state.position[index], state.image[index]);
             let shift = simbox.shift([0, 1, 2].map(|k| crossed[k] + image[k]));
             (0..3).for_each(|k| center[k] += share * (r[k] + shift[k]));
@@ -171,14 +171,14 @@ impl Restraints {
     }
 
     /// Centres and distance forces of a state; `index_by_id` is that of the atoms.
-    pub fn at(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> RestraintState {
+    pub fn at(&self, simbox: &SimBox, state: &State, index_by_id: &IdIndex) -> RestraintState {
         RestraintState {
             centers: self.centers(simbox),
             distance_forces: self.distance_forces(simbox, state, index_by_id),
         }
     }
 
-    fn distance_forces(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec<RestraintForce> {
+    fn distance_forces(&self, simbox: &SimBox, state: &State, index_by_id: &IdIndex) -> Vec<RestraintForce> {
         let restraint = |distance: &Distance| {
             let [a, b] =
                 distance.centers.each_ref().map(|center| center.position(simbox, state, index_by_id));

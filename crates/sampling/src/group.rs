@@ -1,7 +1,7 @@
 //! Groups of atoms as variables have them: whole across periodic boundaries, with a centre.
 
 use jostle_core::vector::{minus, plus};
-use jostle_core::{Error, Molecules, Result, SimBox, System, Vec3};
+use jostle_core::{Error, IdIndex, Molecules, Result, SimBox, System, Vec3};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -63,7 +63,7 @@ pub(crate) struct GroupStart {
 /// A system in which groups are found, with its molecules.
 pub struct Surroundings<'a> {
     system: &'a System,
-    index_by_id: Vec<usize>,
+    index_by_id: IdIndex,
     molecules: Molecules,
     /// Vector to each atom from the first one of its molecule, by id.
     paths: Vec<Vec3>,
@@ -76,7 +76,7 @@ impl<'a> Surroundings<'a> {
     pub fn new(system: &'a System) -> Self {
         let (simbox, state) = (&system.simbox, &system.state);
         let index_by_id = state.index_by_id();
-        let position = |index: &usize| plus(state.position[*index], simbox.shift(state.image[*index]));
+        let position = |index: usize| plus(state.position[index], simbox.shift(state.image[index]));
         let unwrapped = index_by_id.iter().map(position).collect();
         Surroundings::with_paths(system, unwrapped)
     }
@@ -133,10 +133,10 @@ impl<'a> Surroundings<'a> {
         if atoms.is_empty() {
             return Err(Error::input("a group of a variable has no atoms").hint("choose at least one atom"));
         }
-        if let Some(id) = atoms.iter().find(|id| **id as usize >= self.index_by_id.len()) {
+        if let Some(id) = atoms.iter().find(|id| self.index_by_id.get(**id).is_none()) {
             return Err(Error::input(format!("a variable has atom {id}, which does not exist")));
         }
-        let index = |id: &u32| self.index_by_id[*id as usize];
+        let index = |id: &u32| self.index_by_id.of(*id);
         let weight = |id: &u32| match weights {
             Weights::Mass => self.system.mass(index(id)),
             Weights::Equal => 1.0,

@@ -97,7 +97,7 @@ fn definitions() -> Vec<VariableDefinition> {
 fn unwrapped(system: &System, ids: &[u32]) -> Vec<Vec3> {
     let index_by_id = system.state.index_by_id();
     let place = |id: &u32| {
-        let index = index_by_id[*id as usize];
+        let index = index_by_id.of(*id);
         let shift = system.simbox.shift(system.state.image[index]);
         std::array::from_fn(|k| system.state.position[index][k] + shift[k])
     };

@@ -3,7 +3,7 @@
 
 use crate::blocks::Sums;
 use crate::simd::{Level, Scalar};
-use jostle_core::{Error, Evaluate, SimBox, State, Vec3};
+use jostle_core::{Error, Evaluate, IdIndex, SimBox, State, Vec3};
 
 /// A bond, an angle or a dihedral for one of its atoms; `N` other atoms belong to it.
 #[derive(Debug, Clone, Copy)]
@@ -22,21 +22,21 @@ pub struct BondedEntry<const N: usize> {
 }
 
 impl<const N: usize> BondedEntry<N> {
-    /// Entry of an atom (id and index), from the indices `index_by_id[id]` and images `image(index)` of the
+    /// Entry of an atom (id and index), from the indices `index_by_id` and images `image(index)` of the
     /// others.
     pub(super) fn new(
         slot: u32,
         (id, atom): (u32, u32),
         kind: u32,
         members: &[u32],
-        index_by_id: &[usize],
+        index_by_id: &IdIndex,
         image: &impl Fn(usize) -> u8,
     ) -> Self {
         let role = members.iter().position(|member| *member == id).unwrap_or(0);
         let rest = members.iter().enumerate().filter(|(k, _)| *k != role);
         let mut others = [0; N];
         for (other, (_, member)) in others.iter_mut().zip(rest) {
-            *other = index_by_id[*member as usize] as u32;
+            *other = index_by_id.of(*member) as u32;
         }
         let images = others.map(|other| image(other as usize));
         BondedEntry { slot, atom, others, kind, role: role as u8, images }

@@ -14,7 +14,7 @@ use crate::blocks::Sums;
 use crate::cells::Clusters;
 use crate::simd::{Level, Scalar};
 use entries::{BondVectors, BondedContext, BondedKernel, Images};
-use jostle_core::{Evaluate, SimBox, State, System, Vec3};
+use jostle_core::{Evaluate, IdIndex, SimBox, State, System, Vec3};
 use jostle_potentials::Forces;
 use std::ops::Range;
 
@@ -70,7 +70,7 @@ impl<S: Scalar, const N: usize, const M: usize> Family<S, N, M> {
         &self,
         slot: u32,
         atom: (u32, u32),
-        index_by_id: &[usize],
+        index_by_id: &IdIndex,
         image: &impl Fn(usize) -> u8,
         found: &mut [Vec<BondedEntry<N>>],
     ) {
@@ -162,12 +162,12 @@ impl<S: Scalar> BondedKernels<S> {
     }
 
     /// Makes the entries of a task's atoms, with the images of the others. Atoms have just been wrapped into
-    /// the box; images are right until they are wrapped again. `index_by_id[id]` is an atom's index.
+    /// the box; images are right until they are wrapped again. `index_by_id` has the indices of atoms.
     pub fn place(
         &self,
         simbox: &SimBox,
         state: &State,
-        index_by_id: &[usize],
+        index_by_id: &IdIndex,
         clusters: &Clusters<S>,
         own: Range<usize>,
         found: &mut TaskBonds,

@@ -14,7 +14,7 @@ use crate::simd::aligned::Aligned;
 use crate::simd::{Level, Scalar};
 use crate::threads::Team;
 use ewald::EwaldSum;
-use jostle_core::{Evaluate, Result, SimBox, System, Vec3};
+use jostle_core::{Evaluate, IdIndex, Result, SimBox, System, Vec3};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, LatticeSum};
 use mesh::{Mesh, MeshAtoms};
@@ -89,7 +89,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
         system: &System,
         clusters: &Clusters<S>,
         excluded: &[Vec<u32>],
-        index_by_id: &[usize],
+        index_by_id: &IdIndex,
         spread: f64,
     ) {
         let width = clusters.width;
@@ -112,7 +112,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
             let mut far = Vec::new();
             for (a, others) in (t * share..).zip(excluded) {
                 for b in others.iter().filter(|b| **b as usize > a) {
-                    let places = [index_by_id[a], index_by_id[*b as usize]];
+                    let places = [a as u32, *b].map(|id| index_by_id.of(id));
                     let is_far = |arm: Vec3| arm.iter().map(|x| x * x).sum::<f64>() > least * least;
                     // If the two are near without a shift, no image has to be considered.
                     let [from, to] = places.map(|place| position[place]);

@@ -11,7 +11,7 @@ impl<S: Scalar> Cpu<S> {
         let (width, first) = (self.neighbors.clusters.width, &self.neighbors.clusters.first);
         let index_by_id = self.system.state.index_by_id();
         for (id, force) in added.ids.iter().zip(&added.forces) {
-            let index = index_by_id[*id as usize] as u32;
+            let index = index_by_id.of(*id) as u32;
             // Clusters may be empty: the last one that begins at the atom or before it has it.
             let cluster = first.partition_point(|begin| *begin <= index) - 1;
             let task = self.tasks.partition_point(|task| task.list.clusters.end <= cluster);

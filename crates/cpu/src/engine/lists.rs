@@ -5,7 +5,7 @@ use crate::neighbors::{Exclusions, ListBuild};
 use crate::ranks::Partition;
 use crate::simd::Scalar;
 use jostle_core::backend::Algorithm;
-use jostle_core::{PositionPrediction, Result, System, Vec3, prediction};
+use jostle_core::{IdIndex, PositionPrediction, Result, System, Vec3, prediction};
 use std::ops::Range;
 
 impl<S: Scalar> Cpu<S> {
@@ -34,7 +34,7 @@ impl<S: Scalar> Cpu<S> {
         let needed =
             !terms.bonded.is_empty() || !self.neighbors.excluded.is_empty() || terms.vacuum.is_some();
         let needed = needed || !motion.constraints.is_empty() || !terms.restraints.is_empty();
-        let index_by_id = if needed { self.system.state.index_by_id() } else { Vec::new() };
+        let index_by_id = if needed { self.system.state.index_by_id() } else { IdIndex::default() };
         self.place_terms(&index_by_id);
         self.build_lists(&index_by_id);
         self.share_foreign_clusters()?;
@@ -71,7 +71,7 @@ impl<S: Scalar> Cpu<S> {
     }
 
     /// Finds the atoms of terms that name atoms, after a sort.
-    fn place_terms(&mut self, index_by_id: &[usize]) {
+    fn place_terms(&mut self, index_by_id: &IdIndex) {
         let shares: Vec<_> = (0..self.tasks.len()).map(|task| self.clusters_of(task)).collect();
         let (terms, neighbors, team) = (&mut self.terms, &self.neighbors, &self.workers.team);
         let (clusters, excluded) = (&neighbors.clusters, &neighbors.excluded);
@@ -90,7 +90,7 @@ impl<S: Scalar> Cpu<S> {
     }
 
     /// Builds the lists of all tasks, and finds the bonds of their atoms.
-    fn build_lists(&mut self, index_by_id: &[usize]) {
+    fn build_lists(&mut self, index_by_id: &IdIndex) {
         let shares: Vec<_> = (0..self.tasks.len()).map(|task| self.clusters_of(task)).collect();
         let (own, level) = (self.own_tasks(), self.workers.level);
         let reach = self.cutoff + self.neighbors.skin.now();

@@ -58,7 +58,7 @@ pub fn compute(
     cpu.compute_forces(evaluate).unwrap();
     let energies = cpu.energies().clone();
     let state = cpu.state().unwrap();
-    (state.index_by_id().iter().map(|&index| state.force[index]).collect(), energies)
+    (state.index_by_id().into_iter().map(|index| state.force[index]).collect(), energies)
 }
 
 fn norm(v: Vec3) -> f64 {

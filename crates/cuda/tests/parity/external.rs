@@ -40,7 +40,7 @@ fn system() -> System {
 fn restraints() -> Restraints {
     let system = system();
     let index_by_id = system.state.index_by_id();
-    let places: Vec<Vec3> = index_by_id.iter().map(|index| system.state.position[*index]).collect();
+    let places: Vec<Vec3> = index_by_id.iter().map(|index| system.state.position[index]).collect();
     let anchor = |atom: u32| {
         let [x, y, z] = places[atom as usize];
         Anchor { atom, place: [x + 0.1, y - 0.2 + 0.01 * f64::from(atom), z + 0.05], spring: 0 }
@@ -135,7 +135,7 @@ fn springs_and_their_centers_follow() {
             let index_by_id = system.state.index_by_id();
             let state = device.state().unwrap();
             for (force, id) in state.force.iter().zip(&state.id) {
-                let exact = exact[index_by_id[*id as usize]];
+                let exact = exact[index_by_id.of(*id)];
                 assert!((0..3).all(|k| (force[k] - exact[k]).abs() < 1e-8), "{what}: {force:?} {exact:?}");
             }
             for (a, b) in found.terms.iter().zip(&energies.terms) {

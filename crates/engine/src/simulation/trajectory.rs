@@ -58,8 +58,8 @@ impl Simulation {
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?;
         let index_by_id = state.index_by_id();
-        let positions = index_by_id.iter().map(|index| wrapped_position(&simbox, state, *index)).collect();
-        let velocity = |index: &usize| state.velocity[*index];
+        let positions = index_by_id.iter().map(|index| wrapped_position(&simbox, state, index)).collect();
+        let velocity = |index: usize| state.velocity[index];
         let velocities = format.has_velocities().then(|| index_by_id.iter().map(velocity).collect());
         let Clock { step, time, .. } = self.clock;
         self.output.frame(OwnedFrame { step, time, simbox, positions, velocities })

@@ -66,11 +66,11 @@ fn builder(system: &System, forces: &Forces) -> SimulationBuilder {
 /// Unwrapped positions and velocities, by id.
 fn by_id(system: &System, state: &State) -> [Vec<Vec3>; 2] {
     let index_by_id = state.index_by_id();
-    let at = |index: &usize| {
-        let (position, shift) = (state.position[*index], system.simbox.shift(state.image[*index]));
+    let at = |index: usize| {
+        let (position, shift) = (state.position[index], system.simbox.shift(state.image[index]));
         [0, 1, 2].map(|k| position[k] + shift[k])
     };
-    [index_by_id.iter().map(at).collect(), index_by_id.iter().map(|index| state.velocity[*index]).collect()]
+    [index_by_id.iter().map(at).collect(), index_by_id.iter().map(|index| state.velocity[index]).collect()]
 }
 
 /// Positions and velocities after some time at constant energy.
@@ -177,7 +177,7 @@ fn one_step(
     step(&mut *backend, &mut thermostat.clone(), &context, Evaluate::ForcesAndEnergies).unwrap();
     let energies = backend.energies().clone();
     let state = backend.state().unwrap();
-    (energies, state.index_by_id().iter().map(|index| state.force[*index]).collect())
+    (energies, state.index_by_id().into_iter().map(|index| state.force[index]).collect())
 }
 
 /// Energies and virial take long-range forces at weight 1, constraints and virtual sites included; forces

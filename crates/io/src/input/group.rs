@@ -136,8 +136,7 @@ fn reference_center(system: &System, atoms: &[u32]) -> Option<Vec3> {
     let index_by_id = system.state.index_by_id();
     let (mut center, mut total) = ([0.0; 3], 0.0);
     for id in atoms {
-        let (mass, place) =
-            (system.mass(index_by_id[*id as usize]), system.reference_positions[*id as usize]);
+        let (mass, place) = (system.mass(index_by_id.of(*id)), system.reference_positions[*id as usize]);
         total += mass;
         (0..3).for_each(|k| center[k] += mass * place[k]);
     }
@@ -181,8 +180,8 @@ impl Input {
     fn reference_positions(&self, system: &System) -> Vec<Vec3> {
         let System { simbox, state, topology, species, .. } = system;
         let index_by_id = state.index_by_id();
-        let unbroken = |index: &usize| {
-            let (r, shift) = (state.position[*index], simbox.shift(state.image[*index]));
+        let unbroken = |index: usize| {
+            let (r, shift) = (state.position[index], simbox.shift(state.image[index]));
             [0, 1, 2].map(|k| r[k] + shift[k])
         };
         let places: Vec<Vec3> = index_by_id.iter().map(unbroken).collect();

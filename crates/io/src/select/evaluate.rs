@@ -8,7 +8,7 @@ use super::scan::NumberComparison;
 use super::{Fault, meant};
 use crate::forcefield::elements::is_symbol;
 use jostle_analysis::cells::Cells;
-use jostle_core::{Molecules, Residue, System, UnitSystem, Vec3};
+use jostle_core::{IdIndex, Molecules, Residue, System, UnitSystem, Vec3};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -43,7 +43,7 @@ struct AtomProperties<'a> {
     system: &'a System,
     units: UnitSystem,
     /// Index of each atom in storage.
-    index_by_id: Vec<usize>,
+    index_by_id: IdIndex,
     molecules: OnceCell<Molecules>,
     /// Kind of each residue.
     residues: OnceCell<Vec<Polymer>>,
@@ -106,7 +106,7 @@ impl<'a> AtomProperties<'a> {
     }
 
     fn species(&self, id: usize) -> &'a str {
-        &self.system.species[usize::from(self.system.state.species[self.index_by_id[id]])].name
+        &self.system.species[usize::from(self.system.state.species[self.index_by_id.of(id as u32)])].name
     }
 
     fn text(&self, text: TextProperty, id: usize) -> &'a str {
@@ -221,12 +221,14 @@ impl<'a> AtomProperties<'a> {
             }
             Number::Molecule => self.molecules().of_atoms().iter().map(|m| f64::from(*m)).collect(),
             Number::Coordinate(axis) => each(&|id| {
-                let (mut position, mut image) = (state.position[self.index_by_id[id]], [0; 3]);
+                let (mut position, mut image) = (state.position[self.index_by_id.of(id as u32)], [0; 3]);
                 simbox.wrap(&mut position, &mut image);
                 position[axis]
             }),
-            Number::Mass => each(&|id| self.units.mass_to_user(self.system.mass(self.index_by_id[id]))),
-            Number::Charge => each(&|id| self.system.charge(self.index_by_id[id])),
+            Number::Mass => {
+                each(&|id| self.units.mass_to_user(self.system.mass(self.index_by_id.of(id as u32))))
+            }
+            Number::Charge => each(&|id| self.system.charge(self.index_by_id.of(id as u32))),
         })
     }
 
@@ -253,7 +255,7 @@ impl<'a> AtomProperties<'a> {
             Class::Ion => {
                 let sizes = self.tally(|_| 1);
                 let molecule = self.molecules().of_atoms();
-                let charged = |id: usize| self.system.charge(self.index_by_id[id]) != 0.0;
+                let charged = |id: usize| self.system.charge(self.index_by_id.of(id as u32)) != 0.0;
                 each(&|id| sizes[molecule[id] as usize] == 1 && charged(id))
             }
             Class::Water => {
@@ -306,7 +308,7 @@ impl<'a> AtomProperties<'a> {
 
     fn within(&self, reach: f64, of: &[bool], span: &Range<usize>) -> Result<Vec<bool>, Fault> {
         let System { simbox, state, .. } = self.system;
-        let position = |id: usize| state.position[self.index_by_id[id]];
+        let position = |id: usize| state.position[self.index_by_id.of(id as u32)];
         let centers: Vec<Vec3> = (0..of.len()).filter(|id| of[*id]).map(position).collect();
         if centers.is_empty() {
             return Ok(vec![false; of.len()]);

@@ -28,14 +28,14 @@ pub fn write_lammps(system: &System, units: UnitSystem, out: &mut dyn Write) -> 
     }
     let index_by_id = state.index_by_id();
     writeln!(out, "\nAtoms # charge\n")?;
-    for (id, &index) in index_by_id.iter().enumerate() {
+    for (id, index) in index_by_id.iter().enumerate() {
         let species = usize::from(state.species[index]);
         let charge = system.charge(index);
         let ([x, y, z], [i, j, k]) = (state.position[index], state.image[index]);
         writeln!(out, "{} {} {charge} {x} {y} {z} {i} {j} {k}", id + 1, species + 1)?;
     }
     writeln!(out, "\nVelocities\n")?;
-    for (id, &index) in index_by_id.iter().enumerate() {
+    for (id, index) in index_by_id.iter().enumerate() {
         let [x, y, z] = state.velocity[index];
         writeln!(out, "{} {x} {y} {z}", id + 1)?;
     }
@@ -54,12 +54,12 @@ pub fn write_xyz(
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let index_by_id = system.state.index_by_id();
-    let by_id = |values: &[Vec3]| -> Vec<Vec3> { index_by_id.iter().map(|&index| values[index]).collect() };
+    let by_id = |values: &[Vec3]| -> Vec<Vec3> { index_by_id.iter().map(|index| values[index]).collect() };
     let (positions, velocities) = (by_id(&system.state.position), by_id(&system.state.velocity));
     let header = TrajectoryHeader {
         units,
         names: system.species.iter().map(|s| s.name.clone()).collect(),
-        species: index_by_id.iter().map(|&index| system.state.species[index]).collect(),
+        species: index_by_id.iter().map(|index| system.state.species[index]).collect(),
         atoms: system.names.clone(),
         bonds: Vec::new(),
         periodic: system.simbox.periodic(),
