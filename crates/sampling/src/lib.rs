@@ -14,7 +14,7 @@ pub mod free_energy;
 pub mod grid;
 pub mod group;
 mod linear;
-mod rotation;
+pub mod rotation;
 pub mod variable;
 mod variables;
 

@@ -94,7 +94,7 @@ pub fn resize(input: &mut Input, n: usize) {
         AtomsInput::Random { atoms, .. } => *atoms = n,
         AtomsInput::Chains { chains, beads, .. } => *chains = n / *beads,
         AtomsInput::Water { molecules, .. } => *molecules = n / 3,
-        AtomsInput::File { .. } | AtomsInput::Molecules(_) => {}
+        AtomsInput::File { .. } | AtomsInput::Molecules(_) | AtomsInput::Mixture(_) => {}
     }
 }
 

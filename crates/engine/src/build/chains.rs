@@ -5,21 +5,13 @@
 //! minimised until they no longer overlap, as in the soft push-off of R. Auhl et al., J. Chem. Phys. 119
 //! (2003) 12718.
 
-use crate::minimize::{Fire, VelocityMixing};
+use super::push_off::{SPRING, push_apart};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Evaluate, Result, Settings, SimBox, Species, System, Topology, Vec3};
-use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
+use jostle_core::{Result, SimBox, Species, System, Topology, Vec3};
+use jostle_potentials::{BondKind, BondTerm};
 
 /// Smallest distance of beads next but one, in bond lengths: 1.02 sigma where a bond is 0.97 sigma.
 const NEXT_BUT_ONE: f64 = 1.02 / 0.97;
-
-/// Stiffness of bonds in the push-off, in units of the bond length and of the force between coinciding beads.
-const SPRING: f64 = 10.0;
-const TIMESTEP: f64 = 0.05;
-const LONGEST_MOVE: f64 = 0.1;
-const MOST_ITERATIONS: usize = 1000;
-/// Largest force on a bead at which the push-off ends: no two beads are nearer than some 0.95 bond lengths.
-const FORCE: f64 = 0.02;
 
 /// Positions of the beads, chain by chain; chains are whole and reach beyond the box.
 ///
@@ -42,7 +34,8 @@ pub fn positions(simbox: &SimBox, chains: usize, beads: usize, bond: f64, seed: 
     }
     system.topology = Topology::chains(chains, beads, "chain");
     (system.topology.angles, system.topology.angle_types) = Default::default();
-    push_apart(system).map(|positions| positions.into_iter().map(|r| r.map(|x| x * bond)).collect())
+    let spring = BondTerm::uniform(BondKind::HarmonicBond, &[SPRING, 1.0])?;
+    push_apart(system, spring).map(|positions| positions.into_iter().map(|r| r.map(|x| x * bond)).collect())
 }
 
 /// A random walk of unit steps.
@@ -62,32 +55,6 @@ fn walk(simbox: &SimBox, beads: usize, chain: usize, seed: u64) -> Vec<Vec3> {
         positions.push(here);
     }
     positions
-}
-
-/// Moves beads until none overlap, or the iterations are used up.
-fn push_apart(system: System) -> Result<Vec<Vec3>> {
-    let repulsion = PairTerm::uniform(PairKind::SoftRepulsion, Truncation::Plain, &[1.0, 1.0], 1.0);
-    let spring = BondTerm::uniform(BondKind::HarmonicBond, &[SPRING, 1.0])?;
-    let forces = Forces { pairs: vec![repulsion], bonds: vec![spring], ..Forces::default() };
-    // One input gives one system: sums do not depend on the number of threads.
-    let settings = Settings { reproducible: true, ..Settings::default() };
-    let simbox = system.simbox;
-    let mut backend = jostle_cpu::open(system, forces, settings)?;
-    backend.update_neighbors()?;
-    backend.compute_forces(Evaluate::Forces)?;
-    let mut fire = Fire::new(TIMESTEP, LONGEST_MOVE, VelocityMixing::Forces);
-    for _ in 0..MOST_ITERATIONS {
-        if backend.descent()?.largest_force < FORCE {
-            break;
-        }
-        fire.iterate(&mut *backend, Evaluate::Forces)?;
-    }
-    let state = backend.state()?;
-    let whole = |index: usize| {
-        let (r, shift) = (state.position[index], simbox.shift(state.image[index]));
-        [0, 1, 2].map(|k| r[k] + shift[k])
-    };
-    Ok(state.index_by_id().into_iter().map(whole).collect())
 }
 
 #[cfg(test)]

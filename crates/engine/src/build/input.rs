@@ -1,6 +1,7 @@
 //! From an input file to the atoms it describes.
 
 use super::mixture::Mixture;
+use super::molecules;
 use super::overlap::check_atoms;
 use super::velocities::{assign_velocities, drive};
 use crate::checkpoint::Checkpoint;
@@ -22,7 +23,11 @@ use std::path::Path;
 /// If a file cannot be read, atoms do not fit or lie at the same place, or a species or a pair
 /// lacks something. Errors point at the line of the input.
 pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
-    let (mut system, mut forces) = match input.read_molecules()? {
+    let of_files = match placed_molecules(input)? {
+        None => input.read_molecules()?,
+        placed => placed,
+    };
+    let (mut system, mut forces) = match of_files {
         Some((system, forces)) => {
             check_atoms(&system).map_err(|e| at(input, &input.system.atoms.span, e))?;
             (system, forces)
@@ -87,6 +92,11 @@ pub(crate) fn forces_from_input(input: &Input, system: &System, first_volume: f6
         split_charges(input, system, first_volume, &mut forces);
         return Ok(forces);
     }
+    if let Some(mut forces) = input.forces_of_mixture(system)? {
+        input.apply_groups(system, &mut forces)?;
+        split_charges(input, system, first_volume, &mut forces);
+        return Ok(forces);
+    }
     let charge_density = system.total_charge() / first_volume;
     let mut forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
     input.apply_groups(system, &mut forces)?;
@@ -99,6 +109,15 @@ fn split_charges(input: &Input, system: &System, volume: f64, forces: &mut Force
     if let Some(charges) = Composition::new(system, volume) {
         input.split_charges(&charges, forces);
     }
+}
+
+/// The system of `place = "molecules"` and its forces; `None` if the input has another system.
+fn placed_molecules(input: &Input) -> Result<Option<(System, Forces)>> {
+    let Some(mixture) = input.read_mixture()? else { return Ok(None) };
+    let here = |e: Error| at(input, &input.system.atoms.span, e);
+    let simbox = mixture.simbox().map_err(here)?;
+    let positions = molecules::positions(&simbox, &mixture.forms, mixture.min_distance, input.system.seed);
+    input.system_of_mixture(mixture, simbox, positions.map_err(here)?).map(Some)
 }
 
 fn built(input: &Input) -> Result<System> {
@@ -117,7 +136,7 @@ fn built(input: &Input) -> Result<System> {
             mixture.chains(chains, beads, region, bond_length, seed)
         }
         AtomsInput::Water { molecules, region, ref shape } => mixture.water(molecules, region, shape, seed),
-        AtomsInput::File { .. } | AtomsInput::Molecules(_) => {
+        AtomsInput::File { .. } | AtomsInput::Molecules(_) | AtomsInput::Mixture(_) => {
             return Err(input.source.error(span, "these atoms are read, not built"));
         }
     }

@@ -6,8 +6,10 @@ mod grid;
 mod input;
 pub mod lattice;
 mod mixture;
+pub mod molecules;
 mod overlap;
 pub mod placement;
+mod push_off;
 mod velocities;
 pub mod water;
 

@@ -34,7 +34,7 @@ pub fn positions(simbox: &SimBox, molecules: usize, shape: &WaterShape, seed: u6
 }
 
 /// Numbers of cells along each edge, for cells that are nearly cubic and at least as many as molecules.
-fn grid(simbox: &SimBox, molecules: usize) -> [usize; 3] {
+pub(super) fn grid(simbox: &SimBox, molecules: usize) -> [usize; 3] {
     let widths = simbox.widths();
     let mut side = (simbox.volume() / molecules as f64).cbrt();
     loop {

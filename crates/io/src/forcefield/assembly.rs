@@ -409,6 +409,7 @@ impl Assembly {
             forces,
             lennard_jones: pairs,
             boundary: Boundary::Unsaid,
+            coordinates: None,
         })
     }
 }

@@ -8,7 +8,10 @@ pub mod coordinates;
 pub(crate) mod elements;
 mod gromacs;
 mod hydrogens;
+mod join;
+mod lammps;
 mod missing;
+mod mixture;
 mod nonbonded;
 mod openmm;
 mod rigid;
@@ -20,7 +23,9 @@ use crate::text;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::{DihedralKind, Forces};
-use nonbonded::LennardJonesParameters;
+pub use mixture::{Mixture, MoleculeForm};
+use nonbonded::{LennardJonesParameters, UnlikePairs};
+use std::ops::Range;
 
 /// The name of the energy of springs between the ends of angles.
 const UREY_BRADLEY: &str = "urey-bradley";
@@ -47,6 +52,8 @@ pub struct Molecules {
     pub lennard_jones: Vec<[f64; 2]>,
     /// Boundary of the system.
     pub boundary: Boundary,
+    /// Positions, where the file of the topology has them.
+    pub coordinates: Option<Coordinates>,
 }
 
 /// Boundary of a system of molecules, as far as their topology tells.
@@ -81,8 +88,14 @@ impl Molecules {
                 false => unwanted("define or include", "GROMACS' topologies"),
             };
         }
+        if lammps::is_one(&text) {
+            return match define.is_empty() && include.is_empty() {
+                true => lammps::read(path, &text, parameters, units),
+                false => unwanted("define or include", "GROMACS' topologies"),
+            };
+        }
         if !parameters.is_empty() {
-            return unwanted("parameters", "a PSF");
+            return unwanted("parameters", "a PSF or a LAMMPS data file");
         }
         if gromacs::is_one(&text) {
             return gromacs::read(path, &text, define, include, units);
@@ -97,7 +110,7 @@ impl Molecules {
             return amber::read(path, &text, units);
         }
         Err(Error::file(path, "it is not clear what kind of topology this is").hint(
-            "AMBER's prmtop, CHARMM's PSF, GROMACS' top and OpenMM's serialised System (.xml) are read",
+            "AMBER's prmtop, CHARMM's PSF, GROMACS' top, OpenMM's serialised System (.xml) and LAMMPS data are read",
         ))
     }
 
@@ -188,18 +201,10 @@ impl Input {
     /// input does not say how far forces reach.
     pub fn read_molecules(&self) -> Result<Option<(System, Forces)>> {
         let AtomsInput::Molecules(files) = &self.system.atoms.value else { return Ok(None) };
-        let at = |e: Error| match e.place() {
-            Some(_) => e,
-            None => e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone()),
-        };
-        let mut molecules = Molecules::read(files, self.units).map_err(at)?;
-        molecules.make_rigid(files.rigid).map_err(at)?;
-        if let Some(mass) = files.hydrogen_mass {
-            let divided = molecules.make_hydrogens_heavy(self.units.mass_from_user(mass)).map_err(at)?;
-            self.refuse_to_name(&divided)?;
-        }
-        let wells = LennardJonesParameters::of(&molecules);
-        let coordinates = Coordinates::read(&files.coordinates, self.units).map_err(at)?;
+        let span = &self.system.atoms.span;
+        let (molecules, coordinates) = self.read_part(files, span)?;
+        let wells = LennardJonesParameters::of(&molecules, UnlikePairs::OfFiles);
+        let at = |e: Error| self.at_files(span, e);
         let (system, bound) = molecules.into_system(coordinates, self.system.periodic).map_err(at)?;
         let system = self.replicated(system)?;
         let forces = self.forces_of_molecules(&system, &wells, bound)?;
@@ -208,6 +213,37 @@ impl Input {
 }
 
 impl Input {
+    /// An error of files that are named at this place, unless it has a place of its own.
+    fn at_files(&self, span: &Range<usize>, e: Error) -> Error {
+        match e.place() {
+            Some(_) => e,
+            None => e.at_span(&self.source.path, &self.source.text, span.clone()),
+        }
+    }
+
+    /// Molecules of files that are named at this place, with rigid bonds and heavy hydrogens as wanted, and where
+    /// their atoms are.
+    fn read_part(&self, files: &MoleculesInput, span: &Range<usize>) -> Result<(Molecules, Coordinates)> {
+        let at = |e: Error| self.at_files(span, e);
+        let mut molecules = Molecules::read(files, self.units).map_err(at)?;
+        molecules.make_rigid(files.rigid).map_err(at)?;
+        if let Some(mass) = files.hydrogen_mass {
+            let divided = molecules.make_hydrogens_heavy(self.units.mass_from_user(mass)).map_err(at)?;
+            self.refuse_to_name(&divided)?;
+        }
+        let coordinates = match (molecules.coordinates.take(), files.coordinates == files.topology) {
+            (Some(own), true) => own,
+            (None, true) => {
+                let error = Error::input("this topology does not say where the atoms are");
+                return Err(at(
+                    error.hint("add coordinates = \"...\": PDB, mmCIF, inpcrd or rst7, gro, extended XYZ")
+                ));
+            }
+            (_, false) => Coordinates::read(&files.coordinates, self.units).map_err(at)?,
+        };
+        Ok((molecules, coordinates))
+    }
+
     /// Refuses an input that names species which the masses of hydrogens have divided: only some of
     /// the atoms that are meant would still have the name.
     fn refuse_to_name(&self, divided: &[String]) -> Result<()> {

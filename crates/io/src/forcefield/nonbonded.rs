@@ -11,18 +11,29 @@ use jostle_potentials::{Forces, PairChoice, PairKind, PairTerm, Vacuum};
 const SECTIONS: &str = "add [[force]] with kind = \"lennard-jones\" and a cutoff, and [electrostatics] \
                         with kind = \"pme\"";
 
+/// Origin of the rule for unlike pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnlikePairs {
+    /// Files of the force field.
+    OfFiles,
+    /// `mixing` of the input, which has been applied.
+    OfInput,
+}
+
 /// Lennard-Jones parameters of a force field.
 pub struct LennardJonesParameters {
     n_species: usize,
+    unlike: UnlikePairs,
     /// Epsilon and sigma of every two species, a square by rows.
     of_pairs: Vec<[f64; 2]>,
 }
 
 impl LennardJonesParameters {
     /// Parameters of nonbonded forces of molecules.
-    pub fn of(molecules: &Molecules) -> Self {
+    pub fn of(molecules: &Molecules, unlike: UnlikePairs) -> Self {
         LennardJonesParameters {
             n_species: molecules.species.len(),
+            unlike,
             of_pairs: molecules.lennard_jones.clone(),
         }
     }
@@ -121,7 +132,7 @@ impl Input {
     ) -> Result<PairTerm> {
         let given = &force.value;
         if given.potential != PotentialInput::BuiltIn(PairKind::LennardJones)
-            || given.mixing.is_some()
+            || (given.mixing.is_some() && wells.unlike == UnlikePairs::OfFiles)
             || given.preset.is_some()
         {
             let message = "beside a topology stands a Lennard-Jones force, whose parameters it has";
@@ -137,7 +148,7 @@ impl Input {
             };
             given.pairs.iter().any(same)
         };
-        let mut filled = given.clone();
+        let mut filled = ForceInput { mixing: None, ..given.clone() };
         filled.pairs.extend(wells.pairs(species, &force.span).into_iter().filter(|pair| !said(pair)));
         self.pair_term(&Located { value: filled, span: force.span.clone() }, species, 0.0)
     }

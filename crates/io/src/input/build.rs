@@ -16,9 +16,11 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let system: Fields = root.need("system")?;
     let entries: Vec<Entry> = root.get("species").map(|s| s.value).unwrap_or_default();
     let mut species = entries.iter().map(|e| builder.species(e)).collect::<Result<Vec<_>>>()?;
-    let system = builder.system(&system, &mut species)?;
-    let built = !matches!(system.atoms.value, AtomsInput::File { .. } | AtomsInput::Molecules(_));
-    if let AtomsInput::Molecules(_) = system.atoms.value {
+    let molecules: Vec<Fields> = root.need("molecule")?;
+    let system = builder.system(&system, &mut species, &molecules)?;
+    let of_files = matches!(system.atoms.value, AtomsInput::Molecules(_) | AtomsInput::Mixture(_));
+    let built = !(of_files || matches!(system.atoms.value, AtomsInput::File { .. }));
+    if of_files {
         builder.refuse_other_forces(root)?;
     }
     let forces: Vec<Fields> = root.need("force")?;
@@ -30,6 +32,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let grains = root.get::<Fields>("grains").map(external::grains).transpose()?;
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
+    let dihedrals = builder.bonded(root.need("dihedral")?)?;
     let exclude = root.need_choice("exclude")?;
     let restraints = root.need::<Vec<Fields>>("restraint")?;
     let restraints = group::restraints(&source, &restraints)?;
@@ -64,6 +67,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         grains,
         bonds,
         angles,
+        dihedrals,
         exclude,
         groups,
         fields,
@@ -92,7 +96,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// `[[bond]]` or `[[angle]]`
+    /// `[[bond]]`, `[[angle]]` or `[[dihedral]]`
     fn bonded<K: BondedKind + NamedChoice>(
         &self,
         tables: Vec<Fields>,

@@ -7,7 +7,7 @@ use super::model::{
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::Side;
-use jostle_potentials::{AngleKind, BondKind, BondedKind, Mixing, PairKind, Truncation};
+use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind, Mixing, PairKind, Truncation};
 use std::str::FromStr;
 
 /// A choice that an input file names by a word.
@@ -66,6 +66,7 @@ choices! {
         Random = "random": "random positions that do not overlap (Hoang 2011)",
         Chains = "chains": "bead-spring chains that do not overlap: random walks, pushed apart",
         Water = "water": "rigid water on a grid, turned at random; the first species is oxygen, the second hydrogen",
+        Molecules = "molecules": "copies of the molecules of [[molecule]], turned at random and pushed apart",
     }
     Rigid {
         None = "none": "what the files say, and no more",
@@ -248,6 +249,18 @@ impl NamedChoice for BondKind {
 
 impl NamedChoice for AngleKind {
     const ALL: &'static [Self] = <AngleKind as BondedKind>::ALL;
+
+    fn name(self) -> &'static str {
+        BondedKind::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        BondedKind::about(self)
+    }
+}
+
+impl NamedChoice for DihedralKind {
+    const ALL: &'static [Self] = <DihedralKind as BondedKind>::ALL;
 
     fn name(self) -> &'static str {
         BondedKind::name(self)

@@ -1,7 +1,7 @@
 //! The schema for people ([`schema_text`]) and for programs ([`schema_json`]).
 
 use super::choice::choices;
-use super::keys::{ANGLE_TYPES, BOND_TYPES, INPUT};
+use super::keys::{ANGLE_TYPES, BOND_TYPES, DIHEDRAL_TYPES, INPUT};
 use super::model::DeviceInput;
 use super::schema::{
     Alternatives, Fallback, Key, Kind, Needed, NumberRange, Section, Types, Variant, pair_cutoff, pair_keys,
@@ -58,7 +58,7 @@ pub fn schema_text() -> String {
     );
     let _ = writeln!(out, "  kind = \"table\"  u(r) by cubics in r^2");
     table_keys().iter().for_each(|key| line(&mut out, key));
-    for types in [&BOND_TYPES, &ANGLE_TYPES] {
+    for types in [&BOND_TYPES, &ANGLE_TYPES, &DIHEDRAL_TYPES] {
         heading(&mut out, &format!("types, by the kind of the {}", types.what), "");
         for (kind, formula) in (types.kinds)() {
             let _ = writeln!(out, "  kind = \"{kind}\"  u = {formula}");

@@ -18,6 +18,7 @@ mod group;
 mod keys;
 mod long_range;
 pub mod model;
+mod molecules;
 mod read;
 mod sampling;
 pub mod schema;
@@ -122,6 +123,7 @@ impl Input {
         let dispersion = self.dispersion_term(&pairs)?;
         let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
         let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;
+        let dihedrals = self.bonded_terms(&self.dihedrals, &topology.dihedral_types)?;
         Ok(Forces {
             pairs,
             embedded,
@@ -129,6 +131,7 @@ impl Input {
             electrostatics,
             bonds,
             angles,
+            dihedrals,
             fields,
             walls,
             grains,
@@ -305,7 +308,7 @@ impl Input {
         }
     }
 
-    /// Bonds or angles, with the parameters of their types.
+    /// Bonds, angles or dihedrals, with the parameters of their types.
     fn bonded_terms<K: BondedKind>(
         &self,
         given: &[model::Located<model::BondedInput<K>>],

@@ -46,32 +46,27 @@ impl Builder<'_> {
         &self,
         fields: &Fields,
         species: &mut [Located<SpeciesInput>],
+        molecules: &[Fields],
     ) -> Result<SystemInput> {
+        let place = fields.choice::<Placement>("place").map(|place| place.value);
+        if place != Some(Placement::Molecules) {
+            self.refuse_molecules(molecules)?;
+        }
         let atoms = if let Some(path) = fields.get::<String>("file") {
             self.refuse_amounts(species)?;
             let types = fields.get::<Vec<String>>("types").map(|t| t.value).unwrap_or_default();
             let path = self.source.folder().join(path.value);
             Located { value: AtomsInput::File { path, types }, span: entry_span(fields, "file") }
         } else if let Some(topology) = fields.get::<String>("topology") {
-            let path = |name: String| self.source.folder().join(name);
-            let coordinates = path(fields.need("coordinates")?);
-            let names = |key: &str| fields.get::<Vec<String>>(key).map(|n| n.value).unwrap_or_default();
-            let paths = |key: &str| names(key).into_iter().map(path).collect();
-            let molecules = MoleculesInput {
-                topology: path(topology.value),
-                parameters: paths("parameters"),
-                define: names("define"),
-                include: paths("include"),
-                coordinates,
-                rigid: fields.choice("rigid").map(|r| r.value).unwrap_or_default(),
-                hydrogen_mass: fields.get("hydrogen_mass").map(|m| m.value),
-            };
+            let molecules = self.files(&topology.value, fields);
             Located { value: AtomsInput::Molecules(molecules), span: topology.span }
+        } else if place == Some(Placement::Molecules) {
+            Located { value: self.mixture(fields, molecules)?, span: entry_span(fields, "place") }
         } else {
             self.check_built_species(fields, species)?;
             let key = if fields.has_key("lattice") { "lattice" } else { "place" };
-            let value = match fields.choice("place").map(|p| p.value) {
-                None => self.lattice(fields, species)?,
+            let value = match place {
+                None | Some(Placement::Molecules) => self.lattice(fields, species)?,
                 Some(Placement::Random) => self.random(fields, species)?,
                 Some(Placement::Chains) => self.chains(fields, species)?,
                 Some(Placement::Water) => self.water(fields, species)?,
@@ -92,7 +87,7 @@ impl Builder<'_> {
 
     /// The file of molecules has their species and forces.
     pub(super) fn refuse_other_forces(&self, root: &Fields) -> Result<()> {
-        let others = ["species", "metal", "grains", "bond", "angle", "exclude"];
+        let others = ["species", "metal", "grains", "bond", "angle", "dihedral", "exclude"];
         let Some(entry) = others.iter().filter(|key| root.has_key(key)).find_map(|key| root.entry(key))
         else {
             return Ok(());
@@ -249,7 +244,7 @@ impl Builder<'_> {
     }
 
     /// Refuses keys that belong to another way of placing atoms.
-    fn refuse(&self, fields: &Fields, keys: &[&str], place: &str) -> Result<()> {
+    pub(super) fn refuse(&self, fields: &Fields, keys: &[&str], place: &str) -> Result<()> {
         match keys.iter().find(|key| fields.has_key(key)) {
             Some(key) => Err(self
                 .source
@@ -339,7 +334,7 @@ fn density((value, dimension): (f64, Dimension)) -> DensityInput {
     if dimension == Dimension::MASS_DENSITY { DensityInput::Mass(value) } else { DensityInput::Number(value) }
 }
 
-fn region(fields: &Fields) -> Result<RegionInput> {
+pub(super) fn region(fields: &Fields) -> Result<RegionInput> {
     Ok(match fields.get::<Fields>("box") {
         Some(region) => {
             RegionInput::Box { lengths: region.value.need("lengths")?, tilts: region.value.need("tilts")? }

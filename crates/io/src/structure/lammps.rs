@@ -1,18 +1,20 @@
 //! LAMMPS data files, as `read_data` takes and `write_data` makes them
 //! (<https://docs.lammps.org/read_data.html>): atom styles atomic, charge, bond, angle, molecular
-//! and full, with bonds and angles. The forces are those of the input; coefficients in the file are only
-//! compared with them.
+//! and full, with bonds, angles, dihedrals and impropers. For `file = "..."` the forces are those of the input, and
+//! coefficients in the file are only compared with them; `forcefield/lammps` takes them from the file.
 
 mod atoms;
+pub(crate) mod bonded_styles;
 mod bound;
-pub(super) mod coefficients;
+pub(crate) mod coefficients;
 mod header;
 mod style;
 
 use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, wrap};
 use atoms::{AtomLine, charges};
-use bound::{BondOrAngle, Members};
+pub(crate) use bound::BondedList;
+use bound::Members;
 use coefficients::CoefficientRow;
 use header::DataHeader;
 use jostle_core::quantity::nearest;
@@ -20,12 +22,11 @@ use jostle_core::{Error, Names, Result, SimBox, State, Vec3};
 use std::collections::HashMap;
 
 /// Sections that are compared with the forces of the input.
-const COMPARED: &[&str] = &["Pair Coeffs", "PairIJ Coeffs", "Bond Coeffs", "Angle Coeffs"];
+const COMPARED: &[&str] =
+    &["Pair Coeffs", "PairIJ Coeffs", "Bond Coeffs", "Angle Coeffs", "Dihedral Coeffs", "Improper Coeffs"];
 
 /// Sections that only other programs' forces need: lines that begin with numbers.
 const PASSED_OVER: &[&str] = &[
-    "Dihedral Coeffs",
-    "Improper Coeffs",
     "BondBond Coeffs",
     "BondAngle Coeffs",
     "MiddleBondTorsion Coeffs",
@@ -34,8 +35,6 @@ const PASSED_OVER: &[&str] = &[
     "AngleAngleTorsion Coeffs",
     "BondBond13 Coeffs",
     "AngleAngle Coeffs",
-    "Dihedral Type Labels",
-    "Improper Type Labels",
 ];
 
 const READ: &[&str] = &[
@@ -44,20 +43,40 @@ const READ: &[&str] = &[
     "Velocities",
     "Bonds",
     "Angles",
+    "Dihedrals",
+    "Impropers",
     "Atom Type Labels",
     "Bond Type Labels",
     "Angle Type Labels",
+    "Dihedral Type Labels",
+    "Improper Type Labels",
 ];
 
 /// Sections of what would change the motion and is not computed.
-const REFUSED: &[&str] = &["Dihedrals", "Impropers", "Ellipsoids", "Lines", "Triangles", "Bodies"];
+const REFUSED: &[&str] = &["Ellipsoids", "Lines", "Triangles", "Bodies"];
 
 fn is_section(line: &str) -> bool {
     let (name, _) = split_comment(line);
     [READ, COMPARED, PASSED_OVER, REFUSED].iter().any(|list| list.contains(&name))
 }
 
+/// Reads a file as atoms without forces.
 pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structure> {
+    read_data(lines, reading).map(|data| data.structure)
+}
+
+/// A data file with all that it says about forces.
+pub(crate) struct LammpsData {
+    pub structure: Structure,
+    /// Number of types of dihedrals, behind which those of impropers come.
+    pub n_dihedral_types: usize,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// If it is damaged, contradicts itself, or has something that is not computed; the error has the line.
+pub(crate) fn read_data<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<LammpsData> {
     let mut file = DataFile {
         lines,
         reading,
@@ -68,7 +87,8 @@ pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structu
         coefficients: Vec::new(),
     };
     let first_section = file.header()?;
-    file.read(first_section)
+    let n_dihedral_types = file.bound[BondedList::Dihedrals as usize].labels.len();
+    Ok(LammpsData { structure: file.read(first_section)?, n_dihedral_types })
 }
 
 struct DataFile<'a> {
@@ -79,8 +99,8 @@ struct DataFile<'a> {
     masses: Vec<Option<f64>>,
     /// Labels by type, from 0: from the section of labels, or from comments behind masses.
     labels: Vec<Option<String>>,
-    /// Bonds and angles.
-    bound: [Members; 2],
+    /// Bonds, angles, dihedrals and impropers.
+    bound: [Members; 4],
     coefficients: Vec<CoefficientRow>,
 }
 
@@ -130,19 +150,13 @@ impl<'a> DataFile<'a> {
                     velocities = Some(self.velocities(&by_id)?);
                     self.lines.next_filled()
                 }
-                "Bonds" => self.members(BondOrAngle::Bonds, &by_id)?,
-                "Angles" => self.members(BondOrAngle::Angles, &by_id)?,
-                "Bond Type Labels" => self.member_labels(BondOrAngle::Bonds)?,
-                "Angle Type Labels" => self.member_labels(BondOrAngle::Angles)?,
-                _ if COMPARED.contains(&name) => self.coefficients(name, comment),
-                _ if PASSED_OVER.contains(&name) => self.pass_over(),
-                _ => return Err(self.unknown_section(name)),
+                _ => self.other_section(name, comment, &by_id)?,
             };
         }
         let Some(atoms) = atoms else {
             return Err(self.lines.error("the file has no Atoms section"));
         };
-        for bound in [BondOrAngle::Bonds, BondOrAngle::Angles] {
+        for bound in BondedList::ALL {
             let (read, wanted) =
                 (self.bound[bound as usize].rows.len(), self.header.bound[bound as usize].members);
             if read as u64 != wanted {
@@ -154,6 +168,28 @@ impl<'a> DataFile<'a> {
             }
         }
         self.structure(atoms, velocities)
+    }
+
+    /// Reads a section of bonded atoms, their labels or coefficients; gives the next one.
+    fn other_section(
+        &mut self,
+        name: &str,
+        comment: Option<&str>,
+        by_id: &HashMap<u64, usize>,
+    ) -> Result<Option<&'a str>> {
+        for list in BondedList::ALL {
+            if name == list.section() {
+                return self.members(list, by_id);
+            }
+            if name == list.labels() {
+                return self.member_labels(list);
+            }
+        }
+        match name {
+            _ if COMPARED.contains(&name) => Ok(self.coefficients(name, comment)),
+            _ if PASSED_OVER.contains(&name) => Ok(self.pass_over()),
+            _ => Err(self.unknown_section(name)),
+        }
     }
 
     fn unknown_section(&self, name: &str) -> Error {

@@ -3,7 +3,7 @@
 //! Numbers in these files are in the unit system of the input. Where a file says which units it
 //! is in, and they are others, it is refused.
 
-mod lammps;
+pub(crate) mod lammps;
 mod lines;
 mod write;
 pub(crate) mod xyz;
@@ -30,7 +30,7 @@ pub struct Structure {
     pub species: Vec<FileSpecies>,
     /// The atoms in the order of the file, inside the box along its periodic axes.
     pub state: State,
-    /// Bonds and angles between the atoms.
+    /// Bonds, angles and dihedrals between the atoms.
     pub topology: Topology,
     /// Charge of every atom by id, where those of the species do not hold.
     pub charges: Vec<f64>,

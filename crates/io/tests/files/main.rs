@@ -10,6 +10,7 @@ mod forcefields;
 mod gromacs;
 mod input;
 mod lammps;
+mod lammps_molecules;
 mod molecules_never_panic;
 mod never_panics;
 mod peers;

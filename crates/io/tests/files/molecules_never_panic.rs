@@ -2,7 +2,7 @@
 //! for any contents.
 
 use super::never_panics::mutated;
-use super::{amber, charmm, gromacs};
+use super::{amber, charmm, gromacs, lammps_molecules};
 use jostle_core::{Result, UnitSystem};
 use jostle_io::forcefield::Molecules;
 use jostle_io::forcefield::coordinates::Coordinates;
@@ -45,6 +45,11 @@ fn is_large(top: &str) -> bool {
     let counts = top.rsplit_once("molecules").map_or("", |(_, counts)| counts);
     counts.split_whitespace().any(|word| word.parse::<u64>().is_ok_and(|n| n > 1000 && n < 1 << 30))
 }
+
+const SCRIPT: &str = "pair_style lj/charmm/coul/long 8 10\npair_modify mix sixthpower shift no\n\
+                      pair_coeff 1*2 2 0.1 3.0 0.05 2.9\nspecial_bonds lj 0 0 0.5 &\n coul 0 0 0.75\n\
+                      dihedral_style hybrid charmm fourier\ndihedral_coeff 1 fourier 2 0.5 1 0 0.2 3 180\n\
+                      bond_style harmonic\nbond_coeff * 320 1.4 # all\n";
 
 const GRO: &str = "water
     2
@@ -107,6 +112,16 @@ proptest! {
     #[test]
     fn mutated_parameters(text in mutated(charmm::PARAMETERS)) {
         check(charmm::read(charmm::PSF, &[&text]));
+    }
+
+    #[test]
+    fn mutated_lammps_data(text in mutated(lammps_molecules::DATA)) {
+        check(lammps_molecules::read(&text, &[lammps_molecules::SCRIPT]));
+    }
+
+    #[test]
+    fn mutated_lammps_script(text in mutated(&format!("{}{SCRIPT}", lammps_molecules::SCRIPT))) {
+        check(lammps_molecules::read(lammps_molecules::DATA, &[&text]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::input::choice::{ForceKind, choices};
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{Inside, NonNegative, Positive};
 use crate::input::schema::*;
-use jostle_potentials::{AngleKind, BondKind, EmbeddedKind, Mixing, PairKind, Truncation};
+use jostle_potentials::{AngleKind, BondKind, DihedralKind, EmbeddedKind, Mixing, PairKind, Truncation};
 
 pub(super) static FORCES: Section = Section {
     keys: &[
@@ -165,6 +165,8 @@ pub(super) static GRAINS: Section = Section {
 pub static BOND_TYPES: Types = Types::of::<BondKind>();
 /// Types of angles.
 pub static ANGLE_TYPES: Types = Types::of::<AngleKind>();
+/// Types of dihedrals.
+pub static DIHEDRAL_TYPES: Types = Types::of::<DihedralKind>();
 
 pub(super) static BONDS: Section = Section {
     keys: &[
@@ -183,6 +185,19 @@ pub(super) static ANGLES: Section = Section {
     keys: &[
         Key::new("kind", Kind::Choice(choices::<AngleKind>), Required, "the kind of angle"),
         Key::new("types", Kind::Types(&ANGLE_TYPES), Required, "parameters by type of angle, likewise"),
+    ],
+    alternatives: &[],
+};
+
+pub(super) static DIHEDRALS: Section = Section {
+    keys: &[
+        Key::new("kind", Kind::Choice(choices::<DihedralKind>), Required, "the kind of dihedral"),
+        Key::new(
+            "types",
+            Kind::Types(&DIHEDRAL_TYPES),
+            Required,
+            "parameters by type, likewise; impropers of a LAMMPS data file are types.improper-1, ...",
+        ),
     ],
     alternatives: &[],
 };

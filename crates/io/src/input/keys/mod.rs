@@ -3,6 +3,7 @@
 mod electrostatics;
 mod external;
 mod force;
+mod molecule;
 mod sampling;
 mod stage;
 mod system;
@@ -13,8 +14,8 @@ use super::schema::NumberRange::Positive;
 use super::schema::*;
 use electrostatics::ELECTROSTATICS;
 use external::{FIELDS, RESTRAINTS, WALLS};
-pub use force::{ANGLE_TYPES, BOND_TYPES};
-use force::{ANGLES, BONDS, FORCES, GRAINS, METALS};
+pub use force::{ANGLE_TYPES, BOND_TYPES, DIHEDRAL_TYPES};
+use force::{ANGLES, BONDS, DIHEDRALS, FORCES, GRAINS, METALS};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use sampling::{BIASES, variables};
 use stage::STAGE;
@@ -31,6 +32,12 @@ pub static INPUT: Section = Section {
             Kind::Named(&SPECIES),
             Absent("those of the structure file"),
             "the kinds of atoms, by name",
+        ),
+        Key::new(
+            "molecule",
+            Kind::Tables(&molecule::MOLECULE),
+            Value("[]"),
+            "the molecules of place = \"molecules\": files and number of each",
         ),
         Key::new("force", Kind::Tables(&FORCES), Value("[]"), "the forces, which add up"),
         Key::new(
@@ -53,6 +60,12 @@ pub static INPUT: Section = Section {
         ),
         Key::new("bond", Kind::Tables(&BONDS), Value("[]"), "forces along bonds"),
         Key::new("angle", Kind::Tables(&ANGLES), Value("[]"), "forces that bend angles between bonds"),
+        Key::new(
+            "dihedral",
+            Kind::Tables(&DIHEDRALS),
+            Value("[]"),
+            "forces that turn four atoms about the bond in their middle; impropers, too",
+        ),
         Key::new(
             "exclude",
             Kind::Choice(choices::<Exclude>),

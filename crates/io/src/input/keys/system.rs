@@ -1,7 +1,8 @@
 //! The keys of `[system]`, `[species]` and `[[group]]`, and those that choose atoms.
 
+use super::molecule;
 use crate::input::choice::choices;
-use crate::input::model::{Distribution, Lattice, Placement, Rigid};
+use crate::input::model::{Distribution, Lattice, Placement};
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{Fraction, NonNegative, Positive};
 use crate::input::schema::*;
@@ -22,44 +23,13 @@ pub(super) static SYSTEM: Section = Section {
             Absent(""),
             "atoms from a LAMMPS data file, extended XYZ or a Jostle checkpoint",
         ),
-        Key::new(
-            "topology",
-            Kind::Path,
-            Absent(""),
-            "molecules with their force field: prmtop (AMBER), PSF, top (GROMACS), System (OpenMM)",
-        ),
-        Key::new(
-            "parameters",
-            Kind::Names,
-            Absent("none: prmtop and System have their own"),
-            "files of CHARMM's parameters for a PSF: prm, par, str, rtf, in their order",
-        )
-        .with(&["topology"]),
-        Key::new("define", Kind::Names, Absent("none"), "macros of a GROMACS topology: [\"FLEXIBLE\"]")
-            .with(&["topology"]),
-        Key::new(
-            "include",
-            Kind::Names,
-            Absent("the folder of the topology alone"),
-            "folders of files that a GROMACS topology includes",
-        )
-        .with(&["topology"]),
-        Key::new(
-            "coordinates",
-            Kind::Path,
-            Absent(""),
-            "where the atoms of a topology are, without their forces: PDB, mmCIF, inpcrd or rst7, gro, extended XYZ",
-        )
-        .with(&["topology"]),
-        Key::new("rigid", Kind::Choice(choices::<Rigid>), Value("\"none\""), "distances that do not change")
-            .with(&["topology"]),
-        Key::new(
-            "hydrogen_mass",
-            Kind::Quantity(MASS, Positive),
-            Absent("that of the topology"),
-            "mass of hydrogens, taken from the atoms they are bound to; rigid water keeps its masses",
-        )
-        .with(&["topology"]),
+        molecule::TOPOLOGY,
+        molecule::PARAMETERS,
+        molecule::DEFINE,
+        molecule::INCLUDE,
+        molecule::COORDINATES,
+        molecule::RIGID,
+        molecule::HYDROGEN_MASS,
         Key::new(
             "atoms",
             Kind::Count(1),
@@ -87,7 +57,7 @@ pub(super) static SYSTEM: Section = Section {
         Key::new(
             "min_distance",
             Kind::Quantity(LENGTH, Positive),
-            Absent("0.7 of the mean distance (volume / atoms)^(1/3)"),
+            Absent("0.7 of the mean distance (volume / atoms)^(1/3); 2 angstrom between molecules"),
             "no two atoms are placed nearer than this",
         )
         .with(&["place"]),
@@ -158,7 +128,6 @@ pub(super) static SYSTEM: Section = Section {
         Alternatives { keys: &["atoms", "cells"], needed: Needed::With("lattice") },
         Alternatives { keys: &["density", "lattice_constant"], needed: Needed::With("lattice") },
         Alternatives { keys: &["density", "box"], needed: Needed::With("place") },
-        Alternatives { keys: &["coordinates"], needed: Needed::With("topology") },
     ],
 };
 

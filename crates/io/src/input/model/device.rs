@@ -1,11 +1,12 @@
 //! Device of a run.
 
 use jostle_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// Device of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum DeviceInput {
     /// The best there is.
     #[default]
@@ -17,7 +18,7 @@ pub enum DeviceInput {
 }
 
 /// GPUs of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Gpus {
     /// As many of those that there are as make the run faster.
     All,
@@ -26,7 +27,7 @@ pub enum Gpus {
 }
 
 /// Numbers of GPUs, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuSet(u64);
 
 impl DeviceInput {

@@ -22,8 +22,9 @@ use jostle_core::{Error, Exclude, UnitSystem, Vec3, WaterShape};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::Side;
 use jostle_potentials::{
-    AngleKind, BondKind, Formula, Mixing, PairChoice, PairKind, Preset, Screening, Truncation,
+    AngleKind, BondKind, DihedralKind, Formula, Mixing, PairChoice, PairKind, Preset, Screening, Truncation,
 };
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,6 +84,8 @@ pub struct Input {
     pub bonds: Vec<Located<BondedInput<BondKind>>>,
     /// `[[angle]]` in the order of the file.
     pub angles: Vec<Located<BondedInput<AngleKind>>>,
+    /// `[[dihedral]]`
+    pub dihedrals: Vec<Located<BondedInput<DihedralKind>>>,
     /// Bound atoms that the pair forces leave out.
     pub exclude: Exclude,
     /// `[[group]]` in the order of the file.
@@ -145,7 +148,7 @@ pub struct RunInput {
 }
 
 /// Treatment of reasons to doubt a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub enum Strictness {
     /// Warnings are printed and logged.
     #[default]

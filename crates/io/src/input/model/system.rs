@@ -68,6 +68,28 @@ pub enum AtomsInput {
     },
     /// `topology = "..."`: molecules with their force field.
     Molecules(MoleculesInput),
+    /// `place = "molecules"`: molecules of topologies, placed anew.
+    Mixture(MixtureInput),
+}
+
+/// Molecules that are placed anew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MixtureInput {
+    /// `[[molecule]]`
+    pub molecules: Vec<Located<PlacedInput>>,
+    /// The box.
+    pub region: RegionInput,
+    /// No two atoms of different molecules are nearer than this.
+    pub min_distance: f64,
+}
+
+/// `[[molecule]]`: a molecule and the number of its copies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedInput {
+    /// Its files.
+    pub files: MoleculesInput,
+    /// Number of copies.
+    pub count: usize,
 }
 
 /// Files of molecules; paths joined with the input's folder.
@@ -81,7 +103,7 @@ pub struct MoleculesInput {
     pub define: Vec<String>,
     /// Folders of files that it includes.
     pub include: Vec<PathBuf>,
-    /// File of the positions.
+    /// File of the positions; that of the topology where it has them itself.
     pub coordinates: PathBuf,
     /// Distances that do not change, besides those of the files.
     pub rigid: Rigid,
@@ -132,6 +154,8 @@ pub enum Placement {
     Chains,
     /// Rigid water.
     Water,
+    /// Molecules of topologies.
+    Molecules,
 }
 
 /// Size of a lattice.

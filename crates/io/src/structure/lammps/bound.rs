@@ -1,34 +1,61 @@
-//! Bonds and angles of a LAMMPS data file.
+//! Bonds, angles, dihedrals and impropers of a LAMMPS data file.
 
 use super::{DataFile, split_comment};
-use jostle_core::{Angle, Bond, Result, Topology};
+use jostle_core::{Angle, Bond, Dihedral, Result, Topology};
 use std::collections::HashMap;
 
-/// Numbers of bonds or angles and of their types.
+/// Beginning of the names of types of impropers.
+const IMPROPER: &str = "improper-";
+
+/// Numbers of bonds, angles, dihedrals or impropers and of their types.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Count {
     pub members: u64,
     pub types: u64,
 }
 
-/// Bonds or angles, which are read alike.
-#[derive(Clone, Copy)]
-pub(super) enum BondOrAngle {
+/// Lists of bonded atoms, which are read alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BondedList {
     Bonds = 0,
     Angles = 1,
+    Dihedrals = 2,
+    Impropers = 3,
 }
 
-impl BondOrAngle {
+impl BondedList {
+    /// All lists.
+    pub const ALL: [BondedList; 4] =
+        [BondedList::Bonds, BondedList::Angles, BondedList::Dihedrals, BondedList::Impropers];
+
+    /// Section of a data file.
     pub fn section(self) -> &'static str {
-        ["Bonds", "Angles"][self as usize]
+        ["Bonds", "Angles", "Dihedrals", "Impropers"][self as usize]
     }
 
+    /// Section with labels of types.
+    pub fn labels(self) -> &'static str {
+        ["Bond Type Labels", "Angle Type Labels", "Dihedral Type Labels", "Improper Type Labels"]
+            [self as usize]
+    }
+
+    /// Section with coefficients.
+    pub fn coefficients(self) -> &'static str {
+        ["Bond Coeffs", "Angle Coeffs", "Dihedral Coeffs", "Improper Coeffs"][self as usize]
+    }
+
+    /// Name of one.
     pub fn what(self) -> &'static str {
-        ["bond", "angle"][self as usize]
+        ["bond", "angle", "dihedral", "improper"][self as usize]
+    }
+
+    /// Number of its atoms.
+    fn n_atoms(self) -> usize {
+        [2, 3, 4, 4][self as usize]
     }
 }
 
-/// The bonds or angles of a file.
+/// Bonds, angles, dihedrals or impropers of a file.
 #[derive(Default)]
 pub(super) struct Members {
     /// Labels by type, from 0.
@@ -38,7 +65,7 @@ pub(super) struct Members {
 }
 
 impl<'a> DataFile<'a> {
-    pub(super) fn member_labels(&mut self, bound: BondOrAngle) -> Result<Option<&'a str>> {
+    pub(super) fn member_labels(&mut self, bound: BondedList) -> Result<Option<&'a str>> {
         let types = self.header.bound[bound as usize].types;
         for k in 0..types {
             let (body, _) = split_comment(self.row("the labels", k, types)?);
@@ -52,8 +79,8 @@ impl<'a> DataFile<'a> {
         Ok(self.lines.next_filled())
     }
 
-    /// A type of bonds or angles by number or label, from 0.
-    fn member_type(&self, bound: BondOrAngle, word: Option<&str>) -> Result<u32> {
+    /// A type by number or label, from 0.
+    fn member_type(&self, bound: BondedList, word: Option<&str>) -> Result<u32> {
         let (what, labels) = (bound.what(), &self.bound[bound as usize].labels);
         let word = word.ok_or_else(|| self.lines.error(format!("the line ends before the {what} type")))?;
         let known = match word.parse::<usize>() {
@@ -67,10 +94,10 @@ impl<'a> DataFile<'a> {
         })
     }
 
-    /// Bonds or angles: number, type, ids of the atoms.
+    /// Rows of a list: number, type, ids of the atoms.
     pub(super) fn members(
         &mut self,
-        bound: BondOrAngle,
+        bound: BondedList,
         by_id: &HashMap<u64, usize>,
     ) -> Result<Option<&'a str>> {
         let (section, what) = (bound.section(), bound.what());
@@ -88,7 +115,7 @@ impl<'a> DataFile<'a> {
             self.lines.parse::<u64>(words.next(), &format!("the number of the {what}"))?;
             let kind = self.member_type(bound, words.next())?;
             let mut atoms = Vec::new();
-            for _ in 0..2 + bound as usize {
+            for _ in 0..bound.n_atoms() {
                 let id: u64 = self.lines.parse(words.next(), "the atom id")?;
                 let place = by_id
                     .get(&id)
@@ -109,26 +136,31 @@ impl<'a> DataFile<'a> {
         Ok(self.lines.next_filled())
     }
 
+    /// Topology of the file. Impropers are dihedrals whose types come behind those of the others.
     pub(super) fn topology(&mut self) -> Topology {
-        let [bonds, angles] = std::mem::take(&mut self.bound);
-        let names = |labels: Vec<Option<String>>| {
+        let [bonds, angles, dihedrals, impropers] = std::mem::take(&mut self.bound);
+        let names = |labels: Vec<Option<String>>, before: &'static str| {
             let named = labels.into_iter().enumerate();
-            named.map(|(k, label)| label.unwrap_or_else(|| (k + 1).to_string())).collect()
+            named.map(move |(k, label)| format!("{before}{}", label.unwrap_or_else(|| (k + 1).to_string())))
         };
-        let rows = bonds.rows.iter().filter_map(|(kind, atoms)| match atoms[..] {
-            [a, b] => Some(Bond { kind: *kind, atoms: [a, b] }),
-            _ => None,
-        });
-        let triples = angles.rows.iter().filter_map(|(kind, atoms)| match atoms[..] {
-            [a, b, c] => Some(Angle { kind: *kind, atoms: [a, b, c] }),
-            _ => None,
-        });
+        let first_improper = dihedrals.labels.len() as u32;
+        let later = impropers.rows.into_iter().map(|(kind, atoms)| (first_improper + kind, atoms));
+        let all = dihedrals.rows.into_iter().chain(later);
         Topology {
-            bonds: rows.collect(),
-            angles: triples.collect(),
-            bond_types: names(bonds.labels),
-            angle_types: names(angles.labels),
+            bonds: members(bonds.rows).map(|(kind, atoms)| Bond { kind, atoms }).collect(),
+            angles: members(angles.rows).map(|(kind, atoms)| Angle { kind, atoms }).collect(),
+            dihedrals: members(all).map(|(kind, atoms)| Dihedral { kind, atoms }).collect(),
+            bond_types: names(bonds.labels, "").collect(),
+            angle_types: names(angles.labels, "").collect(),
+            dihedral_types: names(dihedrals.labels, "").chain(names(impropers.labels, IMPROPER)).collect(),
             ..Topology::default()
         }
     }
+}
+
+/// Rows with as many atoms as their list has.
+fn members<const N: usize>(
+    rows: impl IntoIterator<Item = (u32, Vec<u32>)>,
+) -> impl Iterator<Item = (u32, [u32; N])> {
+    rows.into_iter().filter_map(|(kind, atoms)| Some((kind, atoms.try_into().ok()?)))
 }

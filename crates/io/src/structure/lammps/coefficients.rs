@@ -1,7 +1,8 @@
 //! Coefficients of forces in a LAMMPS data file. Forces are those of the input; where the file says
 //! something else about the same force, one of the two is wrong.
 
-use super::{DataFile, is_section, split_comment};
+use super::bound::BondedList;
+use super::{DataFile, bonded_styles, is_section, split_comment};
 use crate::Input;
 use crate::input::model::AtomsInput;
 use jostle_core::{Error, Result, System};
@@ -12,23 +13,23 @@ use jostle_potentials::{
 /// Numbers that differ by more than this are different: `write_data` writes six digits.
 const ROUNDING: f64 = 1e-5;
 
-/// Kind of terms that coefficients belong to.
+/// Term that coefficients belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Acting {
+pub(crate) enum Acting {
     Pair([usize; 2]),
-    Bond(usize),
-    Angle(usize),
+    /// A type of a list, by its index in the topology.
+    Bonded(BondedList, usize),
 }
 
 /// A row of coefficients in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoefficientRow {
-    acting: Acting,
+    pub(crate) acting: Acting,
     /// The style of LAMMPS, where the file says it.
-    style: Option<String>,
-    numbers: Vec<f64>,
+    pub(crate) style: Option<String>,
+    pub(crate) numbers: Vec<f64>,
     section: String,
-    line: usize,
+    pub(crate) line: usize,
 }
 
 impl<'a> DataFile<'a> {
@@ -47,17 +48,22 @@ impl<'a> DataFile<'a> {
     fn coefficient_row(&self, section: &str, comment: Option<&str>, line: &str) -> Option<CoefficientRow> {
         let (body, _) = split_comment(line);
         let mut words = body.split_whitespace().peekable();
-        let bound = |word: Option<&str>, k: usize| {
-            let labels = &self.bound[k].labels;
+        let bound = |word: Option<&str>, list: BondedList| {
+            let labels = &self.bound[list as usize].labels;
             let number = word?.parse().ok().filter(|n| (1..=labels.len()).contains(n)).map(|n: usize| n - 1);
             number.or_else(|| labels.iter().position(|label| label.as_deref() == word))
         };
         let acting = match section {
             "Pair Coeffs" => Acting::Pair([self.kind(words.next()).ok()?; 2]),
             "PairIJ Coeffs" => Acting::Pair([self.kind(words.next()).ok()?, self.kind(words.next()).ok()?]),
-            "Bond Coeffs" => Acting::Bond(bound(words.next(), 0)?),
-            "Angle Coeffs" => Acting::Angle(bound(words.next(), 1)?),
-            _ => return None,
+            _ => {
+                let list = BondedList::ALL.into_iter().find(|list| list.coefficients() == section)?;
+                let before = match list {
+                    BondedList::Impropers => self.bound[BondedList::Dihedrals as usize].labels.len(),
+                    BondedList::Bonds | BondedList::Angles | BondedList::Dihedrals => 0,
+                };
+                Acting::Bonded(list, before + bound(words.next(), list)?)
+            }
         };
         let named = comment.and_then(|comment| comment.split_whitespace().next());
         // Rows of a hybrid style name their own.
@@ -131,8 +137,17 @@ impl CoefficientRow {
                 let of_input = term.get(a, b).map(|entry| entry.parameters.clone());
                 differing(of_file.1, of_input, of_file.0.parameters())
             }
-            Acting::Bond(k) => {
-                let (kind, of_file) = match (style, &self.numbers[..]) {
+            Acting::Bonded(list, k) => self.bonded_contradiction(list, k, forces),
+        }
+    }
+
+    /// The same for a type of bonds, angles, dihedrals or impropers; coefficients of styles that are not known are
+    /// not compared.
+    fn bonded_contradiction(&self, list: BondedList, k: usize, forces: &Forces) -> Option<Contradiction> {
+        let (style, numbers) = (self.style.as_deref(), &self.numbers[..]);
+        match list {
+            BondedList::Bonds => {
+                let (kind, of_file) = match (style, numbers) {
                     (Some("harmonic"), [half, length, ..]) | (None, [half, length]) => {
                         (BondKind::HarmonicBond, vec![2.0 * half, *length])
                     }
@@ -141,12 +156,20 @@ impl CoefficientRow {
                 };
                 bound(&forces.bonds, kind, k, of_file)
             }
-            Acting::Angle(k) => {
-                let of_file = match (style, &self.numbers[..]) {
+            BondedList::Angles => {
+                let of_file = match (style, numbers) {
                     (Some("harmonic"), [half, angle, ..]) | (None, [half, angle]) => vec![2.0 * half, *angle],
                     _ => return None,
                 };
                 bound(&forces.angles, AngleKind::HarmonicAngle, k, of_file)
+            }
+            BondedList::Dihedrals => match &bonded_styles::dihedral(style?, numbers).ok()?.terms[..] {
+                [(kind, of_file)] => bound(&forces.dihedrals, *kind, k, of_file.clone()),
+                _ => None,
+            },
+            BondedList::Impropers => {
+                let (kind, of_file) = bonded_styles::improper(style?, numbers).ok()??;
+                bound(&forces.dihedrals, kind, k, of_file)
             }
         }
     }
@@ -155,8 +178,14 @@ impl CoefficientRow {
         let name = |k: usize| system.species.get(k).map_or("?", |species| species.name.as_str());
         match self.acting {
             Acting::Pair([a, b]) => format!("{}-{}", name(a), name(b)),
-            Acting::Bond(k) => format!("bond type {}", system.topology.bond_types[k]),
-            Acting::Angle(k) => format!("angle type {}", system.topology.angle_types[k]),
+            Acting::Bonded(list, k) => {
+                let types = match list {
+                    BondedList::Bonds => &system.topology.bond_types,
+                    BondedList::Angles => &system.topology.angle_types,
+                    BondedList::Dihedrals | BondedList::Impropers => &system.topology.dihedral_types,
+                };
+                format!("{} type {}", list.what(), types.get(k).map_or("?", String::as_str))
+            }
         }
     }
 }

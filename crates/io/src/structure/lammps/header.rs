@@ -1,6 +1,6 @@
 //! Header of a LAMMPS data file: numbers of atoms and types, and the box.
 
-use super::bound::{BondOrAngle, Count};
+use super::bound::{BondedList, Count};
 use super::{DataFile, split_comment};
 use jostle_core::{Result, Vec3};
 
@@ -9,8 +9,8 @@ use jostle_core::{Result, Vec3};
 pub(super) struct DataHeader {
     pub atoms: Option<u64>,
     pub types: Option<u64>,
-    /// Bonds and angles.
-    pub bound: [Count; 2],
+    /// Bonds, angles, dihedrals and impropers.
+    pub bound: [Count; 4],
     pub bounds: [Option<[f64; 2]>; 3],
     pub tilts: Vec3,
 }
@@ -59,6 +59,18 @@ impl<'a> DataFile<'a> {
         let (numbers, keyword) = (&words[..numbers], words[numbers..].join(" "));
         let lines = &self.lines;
         let count = || lines.parse::<u64>(numbers.first().copied(), &format!("the number of {keyword}"));
+        let list = |ending: &str| {
+            let what = keyword.strip_suffix(ending)?;
+            BondedList::ALL.into_iter().find(|list| list.what() == what)
+        };
+        if let Some(list) = list("s") {
+            self.header.bound[list as usize].members = count()?;
+            return Ok(());
+        }
+        if let Some(list) = list(" types") {
+            self.header.bound[list as usize].types = count()?;
+            return Ok(());
+        }
         match keyword.as_str() {
             "atoms" => self.header.atoms = Some(count()?),
             "atom types" => self.header.types = Some(count()?),
@@ -83,11 +95,7 @@ impl<'a> DataFile<'a> {
                     .error("the box is a general triclinic one")
                     .hint("write the file with edges along x and in the xy plane: xlo xhi, ylo yhi, zlo zhi, xy xz yz"));
             }
-            "bonds" => self.header.bound[0].members = count()?,
-            "angles" => self.header.bound[1].members = count()?,
-            "bond types" => self.header.bound[0].types = count()?,
-            "angle types" => self.header.bound[1].types = count()?,
-            "dihedrals" | "impropers" | "ellipsoids" | "lines" | "triangles" | "bodies" => {
+            "ellipsoids" | "lines" | "triangles" | "bodies" => {
                 if count()? > 0 {
                     return Err(lines
                         .error(format!("the file has {keyword}, which are not computed"))
@@ -138,7 +146,7 @@ impl<'a> DataFile<'a> {
         }
         self.masses = vec![None; types as usize];
         self.labels = vec![None; types as usize];
-        for bound in [BondOrAngle::Bonds, BondOrAngle::Angles] {
+        for bound in BondedList::ALL {
             let Count { members, types } = self.header.bound[bound as usize];
             if (types == 0 && members > 0) || types > u64::from(u16::MAX) || members > u64::from(u32::MAX) {
                 let what = bound.what();

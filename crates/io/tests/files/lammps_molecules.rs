@@ -1,0 +1,185 @@
+//! Molecules of LAMMPS: data files with coefficients, and lines of scripts.
+
+use jostle_core::{Error, UnitSystem};
+use jostle_io::forcefield::Molecules;
+use jostle_io::input::model::{MoleculesInput, Rigid};
+use std::fs;
+
+pub(crate) const DATA: &str = "four atoms in a row
+
+4 atoms
+3 bonds
+2 angles
+1 dihedrals
+1 impropers
+2 atom types
+1 bond types
+1 angle types
+1 dihedral types
+1 improper types
+0 20 xlo xhi
+0 20 ylo yhi
+0 20 zlo zhi
+
+Masses
+
+1 12.011 # CT
+2 1.008 # HC
+
+Pair Coeffs # lj/charmm/coul/long
+
+1 0.1 3.4 0.05 3.2
+2 0.04 2.5 0.04 2.5
+
+Bond Coeffs # harmonic
+
+1 300 1.5
+
+Angle Coeffs # charmm
+
+1 50 110 20 2.5
+
+Dihedral Coeffs # charmm
+
+1 0.8 3 0 0.5
+
+Improper Coeffs # harmonic
+
+1 40 0
+
+Atoms # full
+
+1 1 1 0.25 1 2 3 1 0 0
+2 1 1 -0.5 2.5 2 3 1 0 0
+3 1 2 0.125 3 3.4 3 1 0 0
+4 1 2 0.125 4.5 3.4 3.2 1 0 0
+
+Velocities
+
+1 0.1 0 0
+2 0 0.1 0
+3 0 0 0.1
+4 0 0 -0.1
+
+Bonds
+
+1 1 1 2
+2 1 2 3
+3 1 3 4
+
+Angles
+
+1 1 1 2 3
+2 1 2 3 4
+
+Dihedrals
+
+1 1 1 2 3 4
+
+Impropers
+
+1 1 2 1 3 4
+";
+
+pub(crate) const SCRIPT: &str = "units real\nspecial_bonds charmm\n";
+
+pub(crate) fn read(data: &str, scripts: &[&str]) -> Result<Molecules, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: String| folder.path().join(name);
+    fs::write(path("a.data".into()), data).unwrap();
+    let given = scripts.iter().enumerate().map(|(k, text)| {
+        fs::write(path(format!("in.{k}")), text).unwrap();
+        path(format!("in.{k}"))
+    });
+    let files = MoleculesInput {
+        topology: path("a.data".into()),
+        parameters: given.collect(),
+        define: Vec::new(),
+        include: Vec::new(),
+        coordinates: path("a.data".into()),
+        rigid: Rigid::None,
+        hydrogen_mass: None,
+    };
+    Molecules::read(&files, UnitSystem::Real)
+}
+
+/// Parameters of the 1-4 pair of the four atoms.
+fn pair_of_ends(molecules: &Molecules) -> Option<Vec<f64>> {
+    let bond = molecules.topology.bonds.iter().find(|b| b.atoms == [0, 3])?;
+    molecules.forces.bonds.iter().find_map(|term| term.parameters(bond.kind as usize)).map(<[f64]>::to_vec)
+}
+
+#[test]
+fn a_data_file_is_a_force_field() {
+    let read = read(DATA, &[SCRIPT]).unwrap();
+    assert_eq!(read.species.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["CT", "HC"]);
+    assert_eq!(read.charges, [0.25, -0.5, 0.125, 0.125]);
+    // Arithmetic means, the rule of this pair style.
+    let expected = [[0.1, 3.4], [0.004_f64.sqrt(), 2.95], [0.004_f64.sqrt(), 2.95], [0.04, 2.5]];
+    for (well, expected) in read.lennard_jones.iter().zip(expected) {
+        assert!((well[0] - expected[0]).abs() < 1e-15 && (well[1] - expected[1]).abs() < 1e-15, "{well:?}");
+    }
+    let of =
+        |kind: u32| read.forces.dihedrals.iter().find_map(|term| term.parameters(kind as usize)).unwrap();
+    let dihedrals: Vec<_> = read.topology.dihedrals.iter().map(|d| (of(d.kind), d.atoms)).collect();
+    assert_eq!(dihedrals, [(&[0.8, 3.0, 0.0][..], [0, 1, 2, 3]), (&[80.0, 0.0][..], [1, 0, 2, 3])]);
+    assert_eq!(read.topology.excluded.len(), 6, "all pairs are within three bonds");
+    // Half of the force of the ends, with the parameters of 1-4 pairs.
+    let [epsilon, sigma, strength] = pair_of_ends(&read).unwrap()[..] else { panic!("a 1-4 pair") };
+    assert!((epsilon - 0.5 * 0.002_f64.sqrt()).abs() < 1e-15 && (sigma - 2.85).abs() < 1e-15);
+    let coulomb = UnitSystem::Real.coulomb();
+    assert!((strength / coulomb - 0.5 * 0.25 * 0.125).abs() < 1e-15);
+    let coordinates = read.coordinates.unwrap();
+    assert_eq!(coordinates.positions[0], [21.0, 2.0, 3.0], "with its image");
+    assert_eq!(coordinates.velocities.unwrap()[2], [0.0, 0.0, 0.1]);
+}
+
+#[test]
+fn lines_of_scripts_come_after_the_data_file() {
+    let script = "special_bonds lj 0 0.5 1 coul 0 1 1\npair_style lj/cut/coul/long 10\npair_modify mix geometric\n\
+                  pair_coeff HC HC 0.09 2\ndihedral_style opls\ndihedral_coeff * 1 0 0 0\n\
+                  improper_style cvff\nimproper_coeff 1 2 -1 2\n";
+    let data = DATA.replace(" 0.05 3.2", "").replace("2 0.04 2.5 0.04 2.5", "2 0.04 2.5");
+    let read = read(&data, &[SCRIPT, script]).unwrap();
+    assert!((read.lennard_jones[1][0] - 0.009_f64.sqrt()).abs() < 1e-15);
+    assert!((read.lennard_jones[1][1] - 6.8_f64.sqrt()).abs() < 1e-15);
+    assert_eq!(read.lennard_jones[3], [0.09, 2.0]);
+    // Atoms next but one have half of one force and all of the other; those three bonds apart are as any pair.
+    let mut excluded = read.topology.excluded.clone();
+    excluded.sort_unstable();
+    assert_eq!(excluded, [[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]);
+    assert_eq!(pair_of_ends(&read), None);
+    let kinds: Vec<&str> = read.forces.dihedrals.iter().map(|term| term.term()).collect();
+    assert_eq!(kinds, ["dihedral-ryckaert-bellemans", "dihedral-periodic"]);
+    let improper = read.forces.dihedrals[1].parameters(1).unwrap();
+    assert_eq!(improper, [2.0, 2.0, 180.0]);
+}
+
+#[test]
+fn what_is_missing_or_unknown_is_named_at_its_line() {
+    let scripts: &[&str] = &[SCRIPT];
+    for (from, to, scripts, cause) in [
+        ("Bond Coeffs # harmonic\n\n1 300 1.5\n", "", scripts, "no coefficients of the bond type 1"),
+        ("Improper Coeffs # harmonic\n\n1 40 0\n", "", scripts, "no coefficients of the improper type 1"),
+        ("Coeffs # charmm\n\n1 0.8", "Coeffs\n\n1 0.8", scripts, "which dihedral style"),
+        ("Pair Coeffs # lj/charmm/coul/long", "Pair Coeffs", scripts, "which pair style"),
+        ("lj/charmm/coul/long", "buck/coul/long", scripts, "pair style buck/coul/long are not read"),
+        ("Bond Coeffs # harmonic", "Bond Coeffs # class2", scripts, "bond style class2 is not computed"),
+        ("1 0.8 3 0 0.5", "1 0.8 30 0 0.5", scripts, "multiplicity"),
+        ("1 0.8 3 0 0.5", "1 0.8 3 0", scripts, "takes 4 coefficients"),
+        ("1 0.1 3.4 0.05 3.2", "1 -0.1 3.4", scripts, "epsilon"),
+        ("1 12.011 # CT\n2", "2", scripts, "Masses has only 1 of 2 lines"),
+        ("units real", "", &[][..], "up to three bonds apart"),
+        ("", "", &["special_bonds charmm\nbond_coeff 7 1 1"][..], "\"7\" is none of the 1 bond types"),
+        ("", "", &["special_bonds charmm\nbond_coeff 1 x 1"][..], "bond style x is not computed"),
+        ("", "", &["special_bonds charmm\nbond_coeff 1 1 x"][..], "\"x\" is no number"),
+        ("", "", &["special_bonds charmm\npair_coeff 1 3 1 1"][..], "\"3\" is none of the 2 atom types"),
+        ("", "", &["special_bonds charmm\npair_coeff 1"][..], "ends before the second type"),
+        ("", "", &["pair_style hybrid lj/cut 9"][..], "pair style hybrid are not read"),
+        ("", "", &["units lj"][..], "units lj are not read"),
+    ] {
+        let error = read(&DATA.replace(from, to), scripts).unwrap_err();
+        assert!(error.message().contains(cause), "{from}: {error}");
+        assert!(error.place().is_some(), "{from}: {error}");
+    }
+}
