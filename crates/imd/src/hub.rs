@@ -28,6 +28,8 @@ pub(crate) struct RunFacts {
     pub greatest_force: f64,
     /// Ids of virtual sites, which no force can pull, in ascending order.
     pub sites: Vec<u32>,
+    /// Ids of frozen and driven atoms, which no force moves, in ascending order.
+    pub driven: Vec<u32>,
     pub permission: Permission,
 }
 
@@ -255,6 +257,10 @@ impl Hub {
             if self.facts.sites.binary_search(atom).is_ok() {
                 return Err(format!("atom {atom} is a virtual site; pull an atom with mass"));
             }
+            // A pull would do no work on an atom whose velocity is given.
+            if size > 0.0 && self.facts.driven.binary_search(atom).is_ok() {
+                return Err(format!("atom {atom} is frozen or driven; pull an atom that forces move"));
+            }
             if size > 0.0 {
                 accepted.push((*atom, force));
             }
@@ -311,6 +317,7 @@ mod tests {
             period,
             greatest_force: 100.0,
             sites: vec![3],
+            driven: vec![2],
             permission: Permission::Full,
         };
         Hub::new(facts, RunHandle::default())
@@ -365,6 +372,7 @@ mod tests {
         // A refused request leaves the forces as they were.
         hub.carry_out(second, pull(0, 1e6));
         hub.carry_out(second, pull(3, 1.0));
+        hub.carry_out(second, pull(2, 1.0));
         hub.leave(first, "is gone");
         assert_eq!(hub.pulls(), BTreeMap::from([(1, [3.0, 0.0, 0.0])]));
         hub.carry_out(second, Request::Pull(Vec::new()));

@@ -140,6 +140,7 @@ fn facts(simulation: &mut Simulation, options: &ServerOptions) -> Result<RunFact
         period,
         greatest_force,
         sites,
+        driven: simulation.driven().to_vec(),
         permission: options.permission,
     })
 }

@@ -217,6 +217,41 @@ fn the_work_of_a_pull_is_the_energy_gained() {
     pull_an_atom(argon(256), 0.02);
 }
 
+/// A frozen atom cannot be pulled: the request is refused with the reason, no work is booked, and nothing moves the
+/// atom. Others may be pulled as before.
+#[test]
+fn frozen_and_driven_atoms_are_not_pulled() {
+    let mut system = crystal(108);
+    system.driven =
+        system.driven.with(&system.state, &[7], [0.0; 3]).with(&system.state, &[9], [0.1, 0.0, 0.0]);
+    (system.state.velocity[7], system.state.velocity[9]) = ([0.0; 3], [0.1, 0.0, 0.0]);
+    let place = system.state.position[7];
+    let stage = StageInput::dynamics("pull", 1_000_000, TIMESTEP).thermo(5);
+    let simulation = builder(system).stage(stage).build().unwrap();
+    assert_eq!(simulation.driven(), [7, 9]);
+    let (server, addresses) = open(ServerOptions {
+        ports: vec![(Version::Two, 0), (Version::Three, 0)],
+        ..options(Version::Two, 5)
+    });
+    let pulls = |atom| {
+        move |client: &mut ImdClient| {
+            client.pull(&[(atom, [25.0, 0.0, 0.0])]).unwrap();
+            (0..20).for_each(|_| drop(client.frame().unwrap()));
+            client.send(packet::KILL, 0).unwrap();
+            all_frames(client);
+        }
+    };
+    let clients = [client(addresses[0], pulls(7)), client(addresses[1], pulls(9))];
+    let (mut simulation, _, log) = run(simulation, server, 2);
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    assert_eq!(log.rows.last().unwrap().custom[0], Some(0.0), "no work");
+    assert_eq!(simulation.unwrapped_positions().unwrap()[7], place);
+    for atom in [7, 9] {
+        let refusal = format!("are ignored: atom {atom} is frozen or driven");
+        assert!(log.notes.iter().any(|note| note.contains(&refusal)), "{:?}", log.notes);
+    }
+}
+
 #[test]
 fn pulls_act_on_a_gpu_as_well() {
     let settings = Settings { precision: Precision::Double, ..Settings::default() };

@@ -28,11 +28,17 @@ pub(super) struct AtomTables {
     pub reference_positions: Vec<Vec3>,
     /// Box of the reference positions.
     pub reference_box: Option<SimBox>,
+    /// Ids of frozen and driven atoms, in ascending order.
+    pub driven: Vec<u32>,
 }
 
 impl AtomTables {
     /// The tables of a system.
     pub fn new(system: &System) -> Self {
+        let is_driven = |index: &usize| system.driven(*index).is_some();
+        let driven = (0..system.state.len()).filter(is_driven).map(|index| system.state.id[index]);
+        let mut driven: Vec<u32> = driven.collect();
+        driven.sort_unstable();
         AtomTables {
             species: system.species.clone(),
             topology: system.topology.clone(),
@@ -41,6 +47,7 @@ impl AtomTables {
             groups: system.groups.clone(),
             reference_positions: system.reference_positions.clone(),
             reference_box: system.reference_box,
+            driven,
         }
     }
 }

@@ -191,6 +191,11 @@ impl Simulation {
         &self.tables.topology
     }
 
+    /// Ids of atoms that are frozen or driven at a velocity, in ascending order: no force moves them.
+    pub fn driven(&self) -> &[u32] {
+        &self.tables.driven
+    }
+
     /// The stages, finished and to come.
     pub fn stages(&self) -> &[StageInput] {
         &self.stages

@@ -1,11 +1,13 @@
 //! Forces that the host computes: they act as built-in ones do, on every device, and belong to checkpoints.
 
-use crate::fixtures::{Open, Steps, argon, column, emulated, thermo_csv};
+use crate::fixtures::{Open, Rows, Steps, argon, column, emulated, thermo_csv};
 use jostle_core::{Error, Precision, Result, Settings, SymTensor, UnitSystem, Vec3};
 use jostle_engine::custom_force::{AtomChoice, Configuration, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{StageInput, ThermostatInput};
-use jostle_engine::{CustomForce, Existing, Outcome, Quantity, Simulation, SimulationBuilder};
+use jostle_engine::{
+    CustomForce, Existing, Extent, Outcome, Quantity, Simulation, SimulationBuilder, Thermo,
+};
 use jostle_potentials::restraint::{Center, Distance, Restraints, Spring};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
@@ -185,6 +187,48 @@ fn a_moving_spring_does_work_and_is_part_of_checkpoints() {
     assert!(error.message().contains("growing_spring"), "{error}");
     build().resume(&parts).unwrap().run().unwrap();
     assert_eq!(thermo_csv(&parts), thermo_csv(&whole));
+}
+
+/// A spring that grows pulls an atom which is driven at a velocity: what the spring's growth puts in is in its work,
+/// and the conserved quantity changes by the work of the drive alone, against the force on the atom.
+#[test]
+fn work_on_a_driven_atom_is_that_of_its_drive() {
+    let velocity = [0.8, -0.3, 0.5];
+    let driven = ATOMS[0];
+    for open in [cpu(), emulated as Open] {
+        let mut system = argon(256, 0.8, 1.2, 1);
+        system.driven = system.driven.with(&system.state, &[driven], velocity);
+        system.state.velocity[driven as usize] = velocity;
+        let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 2.0);
+        let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };
+        let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+            .force(lj)
+            .settings(settings)
+            .open_with(open)
+            .stage(StageInput::dynamics("drag", 300, TIMESTEP).thermo(1))
+            .custom_force(GrowingSpring::new(2.0, 1.5))
+            .build()
+            .unwrap();
+        let power = |simulation: &mut Simulation| {
+            let force = simulation.forces().unwrap()[driven as usize];
+            -(0..3).map(|k| force[k] * velocity[k]).sum::<f64>()
+        };
+        let mut rows = Rows::default();
+        let (mut work, mut powers) = (0.0, Vec::new());
+        for _ in 0..300 {
+            simulation.advance_with(&mut Extent::Steps(1), &mut rows, &|| false).unwrap();
+            powers.push(power(&mut simulation));
+            if let [.., before, now] = powers[..] {
+                work += 0.5 * (before + now) * TIMESTEP;
+            }
+        }
+        let conserved = |row: &Thermo| row.conserved.unwrap();
+        let gained = conserved(rows.0.last().unwrap()) - conserved(&rows.0[1]);
+        assert!(work.abs() > 5.0, "the drive does work: {work}");
+        assert!((gained - work).abs() < 0.01 * work.abs(), "{gained} {work}");
+        let moved = simulation.velocities().unwrap()[driven as usize];
+        assert_eq!(moved, velocity);
+    }
 }
 
 /// A force that names atoms that do not exist, or is not finite, ends the run with its name.
