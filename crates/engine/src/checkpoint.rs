@@ -9,8 +9,10 @@ use crate::measure::SavedMeasure;
 use crate::report::StageReport;
 use crate::stage::StageRun;
 use jostle_core::{
-    Driven, Error, Group, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+    Driven, Error, Group, Names, Result, Settings, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
 };
+use jostle_io::Input;
+use jostle_io::input::model::{DeviceInput, RunInput, Strictness};
 use jostle_io::trajectory::WrittenSoFar;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -18,7 +20,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Level of zstd: positions hardly compress, so that slower levels gain next to nothing.
@@ -88,6 +90,30 @@ pub(crate) struct InputText {
     pub text: String,
     /// Largest number of steps of a stage; `None`: as the input says.
     pub most_steps: Option<u64>,
+    /// `[run]` of the text, unless a program has changed it in memory.
+    pub run: RunSettings,
+}
+
+/// Settings of `[run]` that a resumed run goes on with.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunSettings {
+    device: DeviceInput,
+    settings: Settings,
+    strictness: Strictness,
+}
+
+impl RunSettings {
+    /// The settings of an input.
+    pub fn of(input: &Input) -> Self {
+        let RunInput { device, settings, strictness, .. } = input.run;
+        RunSettings { device, settings, strictness }
+    }
+
+    /// Gives them to an input.
+    pub fn apply(self, input: &mut Input) {
+        let RunSettings { device, settings, strictness } = self;
+        input.run = RunInput { device, settings, strictness, output: input.run.output.take() };
+    }
 }
 
 /// [`WrittenSoFar`] as three numbers.
@@ -355,7 +381,16 @@ mod tests {
             measures: Vec::new(),
             forces: Vec::new(),
             reports: Vec::new(),
-            input: Some(InputText { path: "a.toml".into(), text: "units".into(), most_steps: None }),
+            input: Some(InputText {
+                path: "a.toml".into(),
+                text: "units".into(),
+                most_steps: None,
+                run: RunSettings {
+                    device: DeviceInput::Cpu,
+                    settings: Settings::default(),
+                    strictness: Strictness::Strict,
+                },
+            }),
             thermo_bytes: 120,
             trajectory: Some(WrittenSoFar { frames: 1, bytes: 2, first_step: 3 }),
         };

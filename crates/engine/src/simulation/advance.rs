@@ -169,7 +169,7 @@ impl Simulation {
         self.stages.insert(index, stage.clone());
         if let Some(source) = &mut self.origin.source {
             let (path, text) = (input.source.path.clone(), input.source.text.to_string());
-            *source = InputText { path, text, most_steps: source.most_steps };
+            *source = InputText { path, text, ..source.clone() };
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::output::Output;
 use super::{Origin, Overrides, Readiness, Simulation};
 use crate::biasing::BiasForce;
 use crate::build::{check_atoms, check_reciprocal_memory, forces_from_input, system_from_input};
-use crate::checkpoint::{Checkpoint, InputText};
+use crate::checkpoint::{Checkpoint, InputText, RunSettings};
 use crate::clock::Clock;
 use crate::custom_force::{CustomForce, DeviceWithForces};
 use crate::device::{self, Opened};
@@ -53,7 +53,9 @@ impl Simulation {
         SimulationBuilder::new(units, system)
     }
 
-    /// The simulation of an input. Nothing is written until [`Simulation::write_to`] names a folder.
+    /// The simulation of an input. Nothing is written until [`Simulation::write_to`] names a folder. A resumed run
+    /// has the text of the input, and device, settings and strictness of its `run` as they are here; whatever else
+    /// was changed in memory must be in the text, too ([`jostle_io::input::Assignment`] changes it there).
     ///
     /// # Errors
     /// If the input asks for something impossible; the error points at the line.
@@ -74,7 +76,8 @@ impl Simulation {
             return Err(Error::file(folder, "this run was put together by a program, not by an input file")
                 .hint("only that program can go on with it, by SimulationBuilder::resume"));
         };
-        let input = Input::parse(&source.path, &source.text)?;
+        let mut input = Input::parse(&source.path, &source.text)?;
+        source.run.apply(&mut input);
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
         let mut system = checkpoint.clone().into_system()?;
         system.driven = input.driven(&system)?;
@@ -131,6 +134,7 @@ impl SimulationBuilder {
                 path: input.source.path.clone(),
                 text: input.source.text.to_string(),
                 most_steps: overrides.most_steps,
+                run: RunSettings::of(input),
             }),
             title: input.title.clone(),
             reported: input.reported_groups(),

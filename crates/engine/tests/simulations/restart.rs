@@ -1,8 +1,8 @@
 //! Equality, bit for bit, of runs that were interrupted and resumed with uninterrupted ones.
 
 use crate::fixtures::{argon, run_in_parts, stop_every, thermo_csv};
-use jostle_core::{Settings, UnitSystem};
-use jostle_engine::model::{StageInput, ThermostatInput};
+use jostle_core::{Precision, Settings, UnitSystem};
+use jostle_engine::model::{DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -69,6 +69,20 @@ fn check_input(input: &Input) -> usize {
         assert_eq!(a.drift, b.drift);
     }
     trajectories
+}
+
+/// Settings that a program has changed in memory, and the text does not have, are those of the resumed run, too.
+#[test]
+fn settings_changed_in_memory_are_kept() {
+    let mut input = input(&stage("only", ""), 1);
+    input.run.settings.precision = Precision::Double;
+    input.run.device = DeviceInput::Cpu;
+    check_input(&input);
+    assert!(!input.source.text.contains("precision"), "the text says nothing of it");
+    let folder = tempfile::tempdir().unwrap();
+    run_in_parts(&input, folder.path(), 40);
+    let resumed = Simulation::resume(folder.path(), &Overrides::default()).unwrap();
+    assert!(resumed.device().contains("double"), "{}", resumed.device());
 }
 
 /// Steps between interruptions.
