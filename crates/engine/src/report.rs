@@ -133,6 +133,8 @@ pub enum WarningKind {
     Barostat,
     /// The thermostat samples no ensemble.
     Ensemble,
+    /// All steps were made before the condition that should end the stage.
+    Until,
 }
 
 impl WarningKind {
@@ -145,7 +147,8 @@ impl WarningKind {
             WarningKind::Drift
             | WarningKind::NotSettled
             | WarningKind::FewSamples
-            | WarningKind::Temperature => false,
+            | WarningKind::Temperature
+            | WarningKind::Until => false,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::thermo::Thermo;
 use jostle_analysis::series::{Series, halves};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
+use jostle_io::input::model::Until;
 use serde::{Deserialize, Serialize};
 
 /// Drift over a stage, relative to the kinetic energy, above which a warning is given if the drift is
@@ -146,6 +147,13 @@ pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64) -> Option<Warning> {
         );
         Warning::new(WarningKind::Drift, stage, message)
     })
+}
+
+/// Warning about a stage that made all its steps before it could end by its condition.
+pub(crate) fn condition_missed(stage: &str, steps: u64, until: &Until) -> Warning {
+    let message =
+        format!("all its {steps} steps were made before: {until}; more steps, or another condition");
+    Warning::new(WarningKind::Until, stage, message)
 }
 
 /// Warning about averages whose errors are rough.

@@ -12,6 +12,7 @@ use crate::report::Warning;
 use crate::stage::StageRun;
 use crate::step::{StepContext, evaluate_forces};
 use crate::summary;
+use crate::warnings::condition_missed;
 use jostle_core::backend::Timings;
 use jostle_core::{
     AtomStorage, Backend, Error, Evaluate, ForceEvaluation, Molecules, RespaSchedule, Result, StepBatch,
@@ -175,10 +176,9 @@ impl Simulation {
 
     /// Ends a stage: writes results, report and checkpoint.
     fn end_stage(&mut self, stage: &StageInput, run: &StageRun, progress: &mut dyn Progress) -> Result<()> {
-        let report = self.report(stage, run)?;
+        let mut report = self.report(stage, run)?;
         if let Some(until) = stage.until.as_ref().filter(|_| !run.is_ended()) {
-            let message = format!("stage '{}' made all its steps before: {}", stage.name, until.value);
-            self.output.note(progress, &message)?;
+            report.warnings.push(condition_missed(&stage.name, run.stage_step, &until.value));
         }
         run.end(&mut *self.backend)?;
         for note in self.write_measures()? {

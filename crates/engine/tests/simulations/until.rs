@@ -1,7 +1,8 @@
 //! Stages that end before their last step, by a condition on rows of `thermo.csv`.
 
 use crate::fixtures::{Notes, column, run_in_parts, thermo_csv};
-use jostle_engine::{Overrides, Simulation};
+use jostle_engine::model::Strictness;
+use jostle_engine::{Overrides, Simulation, WarningKind};
 use jostle_io::Input;
 use std::path::Path;
 
@@ -84,14 +85,47 @@ fn a_stage_ends_when_averages_have_settled_the_same_after_any_restart() {
 }
 
 #[test]
-fn a_condition_that_never_holds_is_told() {
+fn a_condition_that_never_holds_is_a_warning_and_strictly_an_error() {
     let overrides = Overrides { most_steps: Some(50), ..Overrides::default() };
     let mut simulation = Simulation::from_input(&parse("temperature > 1e6"), &overrides).unwrap();
-    let mut notes = Notes::default();
-    simulation.run_with(&mut notes, &|| false).unwrap();
+    simulation.run().unwrap();
+    let missed = |simulation: &Simulation| {
+        let warnings = simulation.reports()[0].warnings.iter().filter(|w| w.kind == WarningKind::Until);
+        warnings.map(|warning| warning.message.clone()).collect::<Vec<_>>()
+    };
     assert_eq!(simulation.reports()[0].steps, 50);
-    let said = "stage 'heat' made all its steps before: temperature > 1000000";
-    assert!(notes.0.iter().any(|note| note == said), "{:?}", notes.0);
+    let said = "stage \"heat\": all its 50 steps were made before: temperature > 1000000; more steps, or another condition";
+    assert_eq!(missed(&simulation), [said]);
+    let mut reached = Simulation::from_input(&parse("temperature > 0.7"), &Overrides::default()).unwrap();
+    reached.run().unwrap();
+    assert!(missed(&reached).is_empty());
+    let strict = Overrides { strictness: Strictness::Strict, ..overrides };
+    let mut simulation = Simulation::from_input(&parse("temperature > 1e6"), &strict).unwrap();
+    let error = simulation.run().unwrap_err();
+    assert!(error.message().contains(said), "{error}");
+}
+
+/// A spring that moves over two stages, the first of which has a condition if `until` says so.
+fn steered(until: &str, stages: &str) -> String {
+    let bias = format!(
+        "[[variable]]\nname = \"d\"\nkind = \"distance\"\nbetween = [\"index 1\", \"index 2\"]\n\
+         [[bias]]\nname = \"pull\"\nkind = \"harmonic\"\nvariable = \"d\"\nstiffness = 10\n\
+         center = [1, 2]\nstages = {stages}\n[run]"
+    );
+    input(until, "10").replace("[run]", &bias)
+}
+
+#[test]
+fn a_spring_moves_over_no_stage_that_a_condition_may_end_early() {
+    let read = |text: &str| Input::parse(Path::new("heat.toml"), text);
+    let both = steered("temperature > 1", r#"["heat", "sample"]"#);
+    let error = read(&both).unwrap_err();
+    assert!(error.message().contains("stage \"heat\" may end early"), "{error}");
+    assert_eq!(error.place().unwrap().line, Some(both.lines().position(|l| l == "[[bias]]").unwrap() + 1));
+    // A spring that stays where it is, or that acts in one stage alone, knows no other end.
+    read(&both.replace("center = [1, 2]", "center = 1")).unwrap();
+    read(&steered("temperature > 1", r#"["heat"]"#)).unwrap();
+    read(&both.replace("until =", "#")).unwrap();
 }
 
 #[test]

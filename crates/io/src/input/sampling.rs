@@ -140,6 +140,7 @@ pub(super) fn biases(
         let acting = acting_stages(source, fields, stages)?;
         let (numbers, action) = action(source, units, fields, variables)?;
         let value = BiasInput { name: name.value, variables: numbers, stages: acting, action };
+        refuse_early_ends(source, fields, &value, stages)?;
         biases.push(Located { value, span: fields.span.clone() });
     }
     Ok(biases)
@@ -164,6 +165,38 @@ fn acting_stages(source: &Source, fields: &Fields, stages: &[Located<StageInput>
         }
     }
     Ok(named.value)
+}
+
+/// Refuses a spring that moves over several stages where one of them may end early: it would jump to where the
+/// next stage begins.
+fn refuse_early_ends(
+    source: &Source,
+    fields: &Fields,
+    bias: &BiasInput,
+    stages: &[Located<StageInput>],
+) -> Result<()> {
+    let BiasAction::Harmonic { center, stiffness } = &bias.action else { return Ok(()) };
+    if center[0] == center[1] && stiffness[0] == stiffness[1] {
+        return Ok(());
+    }
+    let acts = |stage: &&StageInput| {
+        matches!(stage.action, Action::Dynamics { .. })
+            && (bias.stages.is_empty() || bias.stages.contains(&stage.name))
+    };
+    let acting: Vec<&StageInput> = stages.iter().map(|stage| &stage.value).filter(acts).collect();
+    let before_last = acting.split_last().map_or(&[][..], |(_, before)| before);
+    match before_last.iter().find(|stage| stage.until.is_some()) {
+        Some(stage) => {
+            let message = format!(
+                "bias \"{}\" moves over several stages, of which stage \"{}\" may end early by until",
+                bias.name, stage.name
+            );
+            Err(source.error(&fields.span, message).hint(
+                "let it act in one of them alone, stages = [\"...\"], with a bias of its own for each of the others",
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Number of the variable of a name.
