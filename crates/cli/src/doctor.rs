@@ -50,7 +50,7 @@ impl EngineComparison {
 /// If that cannot be printed.
 pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     if options.messages {
-        output::print(&format!("{}\n", messages()?))?;
+        messages()?;
         return Ok(true);
     }
     let machine = Machine::look();

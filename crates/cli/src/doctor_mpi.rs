@@ -1,11 +1,12 @@
 //! MPI as `jostle doctor` shows it: libraries and launchers found, and a test of messages between ranks.
 
+use crate::output;
 use jostle_core::{Error, Result};
 use jostle_engine::ranks;
 use jostle_transport::mpi::{CHOICE, Found, found};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longest time for two ranks that test messages, their start included.
@@ -15,8 +16,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct MpiFacts {
     libraries: Vec<Found>,
     launcher: Option<PathBuf>,
-    /// Result of the test between ranks, in a sentence; `None` where no ranks can be started.
-    test: Option<std::result::Result<String, String>>,
+    /// Test between ranks; `None` without a library or a launcher.
+    test: Option<MessageTest>,
+}
+
+/// Outcome of the test of messages between two ranks.
+#[derive(Debug, Clone, PartialEq)]
+enum MessageTest {
+    /// Messages arrived, between these ranks.
+    Passed(String),
+    /// A message was wrong.
+    Failed(String),
+    /// The launcher that was found starts no ranks here, which is no fault of this program.
+    NotStarted(String),
 }
 
 impl MpiFacts {
@@ -25,8 +37,8 @@ impl MpiFacts {
         match ranks::self_test() {
             // Another MPI must not be loaded beside the one in use.
             Some(test) => {
-                let test = Some(test.map_err(|error| error.to_string()));
-                MpiFacts { libraries: Vec::new(), launcher: None, test }
+                let test = test.map_or_else(|e| MessageTest::Failed(e.to_string()), MessageTest::Passed);
+                MpiFacts { libraries: Vec::new(), launcher: None, test: Some(test) }
             }
             None => {
                 let (libraries, launcher) = found();
@@ -38,7 +50,7 @@ impl MpiFacts {
 
     /// Returns true unless messages between ranks went wrong.
     pub fn passed(&self) -> bool {
-        !matches!(&self.test, Some(Err(_)))
+        !matches!(&self.test, Some(MessageTest::Failed(_)))
     }
 
     /// Lines for people: names and facts.
@@ -53,8 +65,11 @@ impl MpiFacts {
             (None, Some(_)) => {}
         }
         match &self.test {
-            Some(Ok(text)) => lines.push(("messages", format!("passed between {text}"))),
-            Some(Err(text)) => lines.push(("messages", format!("FAILED: {text}"))),
+            Some(MessageTest::Passed(text)) => lines.push(("messages", format!("passed between {text}"))),
+            Some(MessageTest::Failed(text)) => lines.push(("messages", format!("FAILED: {text}"))),
+            Some(MessageTest::NotStarted(text)) => {
+                lines.push(("messages", format!("not tested, mpiexec starts no ranks here: {text}")));
+            }
             None => {}
         }
         lines
@@ -64,8 +79,9 @@ impl MpiFacts {
     pub fn json(&self) -> Value {
         let library = |found: &Found| json!({ "version": found.version, "path": found.path, "interface": found.abi.name() });
         let test = self.test.as_ref().map(|test| match test {
-            Ok(ranks) => json!({ "passed": true, "ranks": ranks }),
-            Err(error) => json!({ "passed": false, "error": error }),
+            MessageTest::Passed(ranks) => json!({ "passed": true, "ranks": ranks }),
+            MessageTest::Failed(error) => json!({ "passed": false, "error": error }),
+            MessageTest::NotStarted(error) => json!({ "passed": null, "error": error }),
         });
         json!({
             "libraries": self.libraries.iter().map(library).collect::<Vec<_>>(),
@@ -75,45 +91,102 @@ impl MpiFacts {
     }
 }
 
-/// The test of messages as rank 0 of a launch makes it: prints the ranks it was between.
+/// Line that rank 0 prints when ranks are there and their test begins.
+const BEGUN: &str = "messages between ranks";
+
+/// The test of messages as rank 0 of a launch makes it: prints that it begins, and the ranks it was between.
 ///
 /// # Errors
-/// If this is no launch, or a message went wrong.
-pub fn messages() -> Result<String> {
+/// If this is no launch, a message went wrong, or nothing can be printed.
+pub fn messages() -> Result<()> {
     let alone =
         || Error::input("messages are tested between ranks").hint("mpiexec -n 2 jostle doctor --messages");
-    ranks::self_test().unwrap_or_else(|| Err(alone()))
+    if !ranks::is_launched() {
+        return Err(alone());
+    }
+    output::print(&format!("{BEGUN}\n"))?;
+    let ranks = ranks::self_test().unwrap_or_else(|| Err(alone()))?;
+    output::print(&format!("{ranks}\n"))
 }
 
 /// Runs the test of messages by two ranks of this program.
-fn two_ranks(launcher: &Path) -> std::result::Result<String, String> {
-    let failed = |error: std::io::Error| format!("{} cannot be started: {error}", launcher.display());
-    let program = std::env::current_exe().map_err(failed)?;
+fn two_ranks(launcher: &Path) -> MessageTest {
+    match launch(launcher) {
+        Ok(output) => outcome(launcher, &output),
+        Err(error) => MessageTest::NotStarted(format!("{}: {error}", launcher.display())),
+    }
+}
+
+/// Output of two ranks, which are killed when they need too long.
+fn launch(launcher: &Path) -> std::io::Result<Output> {
     let mut command = Command::new(launcher);
-    command.args(["-n", "2"]).arg(program).args(["doctor", "--messages"]);
+    command.args(["-n", "2"]).arg(std::env::current_exe()?).args(["doctor", "--messages"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Open MPI takes more ranks than cores, and root, only where it is told so.
     let permissions =
         ["OMPI_MCA_rmaps_base_oversubscribe", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
     command.envs(permissions.map(|name| (name, "1"))).env_remove(CHOICE);
-    let mut child = command.spawn().map_err(failed)?;
+    let mut child = command.spawn()?;
     let begun = Instant::now();
-    while child.try_wait().map_err(failed)?.is_none() {
+    while child.try_wait()?.is_none() {
         if begun.elapsed() > PATIENCE {
             // An end is waited for below, however it comes.
             let _ = child.kill();
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    let output = child.wait_with_output().map_err(failed)?;
+    child.wait_with_output()
+}
+
+/// Outcome of the test by what the ranks and their launcher have printed.
+fn outcome(launcher: &Path, output: &Output) -> MessageTest {
     let [stdout, stderr] =
         [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).trim().to_string());
-    match (output.status.success(), stdout.lines().last()) {
-        (true, Some(ranks)) => Ok(ranks.to_string()),
-        _ => Err(if stderr.is_empty() {
-            format!("{} ended with {}", launcher.display(), output.status)
-        } else {
-            stderr
-        }),
+    let begun = stdout.lines().any(|line| line.trim() == BEGUN);
+    let why = || match stderr.is_empty() {
+        true => format!("{} ended with {}", launcher.display(), output.status),
+        false => stderr.clone(),
+    };
+    match (output.status.success(), begun, stdout.lines().last()) {
+        (true, true, Some(ranks)) if ranks.trim() != BEGUN => MessageTest::Passed(ranks.trim().to_string()),
+        (_, true, _) => MessageTest::Failed(why()),
+        (_, false, _) => MessageTest::NotStarted(why()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    fn finished(code: i32, stdout: &str, stderr: &str) -> MessageTest {
+        let status = ExitStatus::from_raw(code << 8);
+        outcome("mpiexec".as_ref(), &Output { status, stdout: stdout.into(), stderr: stderr.into() })
+    }
+
+    #[test]
+    fn a_launcher_that_starts_no_ranks_is_no_failure_of_messages() {
+        let facts = |test| MpiFacts { libraries: Vec::new(), launcher: Some("mpiexec".into()), test };
+        for launcher in ["/bin/false", "/bin/true", "/does/not/exist"] {
+            let test = two_ranks(launcher.as_ref());
+            assert!(matches!(&test, MessageTest::NotStarted(why) if why.contains(launcher)), "{test:?}");
+            assert!(facts(Some(test)).passed());
+        }
+        let test = finished(1, "", "cannot find slots\n");
+        assert_eq!(test, MessageTest::NotStarted("cannot find slots".into()));
+        let shown = facts(Some(test)).lines();
+        assert!(shown.iter().any(|(_, fact)| fact.contains("starts no ranks here: cannot find slots")));
+    }
+
+    #[test]
+    fn a_wrong_message_is_a_failure() {
+        let ranks = format!("{BEGUN}\n2 ranks of MPICH\n");
+        assert_eq!(finished(0, &ranks, ""), MessageTest::Passed("2 ranks of MPICH".into()));
+        for (code, stdout) in [(1, BEGUN), (0, BEGUN), (1, &ranks)] {
+            let test = finished(code, stdout, "rank 1: 3 in place of 4");
+            assert_eq!(test, MessageTest::Failed("rank 1: 3 in place of 4".into()));
+            assert!(!MpiFacts { libraries: Vec::new(), launcher: None, test: Some(test) }.passed());
+        }
     }
 }

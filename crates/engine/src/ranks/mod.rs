@@ -225,6 +225,11 @@ fn serve_device(communicator: &Communicator, mut backend: Box<dyn Backend>) -> R
     }
 }
 
+/// Returns true where this process is rank 0 of a launch.
+pub fn is_launched() -> bool {
+    PROCESSES.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
 /// A test of messages between the processes of this launch; the ranks it was between. `None` where this process is
 /// alone.
 ///
