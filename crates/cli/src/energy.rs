@@ -6,12 +6,14 @@ use crate::numbers::grouped;
 use crate::output;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, System, Vec3};
+use jostle_engine::biasing::BiasForce;
 use jostle_engine::thermo::quantities;
-use jostle_engine::{single_point, system_from_input};
+use jostle_engine::{CustomForce, Quantity, single_point_with, system_from_input};
 use serde_json::json;
 use std::fmt::Write as _;
 
-/// Prints the energies of the configuration that an input describes.
+/// Prints the energies of the configuration that an input describes, with its biases as they act when the first
+/// stage of time steps begins.
 ///
 /// # Errors
 /// If the input is wrong or the forces cannot be written.
@@ -22,13 +24,15 @@ pub fn energy(options: &EnergyOptions) -> Result<()> {
     settings.threads = overrides.threads.or(settings.threads);
     let device = overrides.device.unwrap_or(input.run.device);
     let (system, forces) = system_from_input(&input)?;
-    if !input.biases.is_empty() {
-        say!("the biases of the input are not part of these energies");
-    }
+    let biases = BiasForce::at_start(&input, &system)?;
+    let biases = biases.into_iter().map(|force| Box::new(force) as Box<dyn CustomForce>).collect();
     let (atoms, species) = (system.state.len(), species_by_id(&system));
     let quantities = quantities(input.units, &forces, []);
-    let unit = |name: &str| quantities.iter().find(|q| q.name == name).map_or("", |q| q.unit.as_str());
-    let point = single_point(input.units, system, forces, device, settings)?;
+    let energy_unit = unit_name(input.units, Dimension::ENERGY);
+    // Energies of biases are no quantities of the forces.
+    let unit =
+        |name: &str| quantities.iter().find(|q| q.name == name).map_or(energy_unit.as_str(), |q| &q.unit);
+    let point = single_point_with(input.units, system, forces, device, settings, biases)?;
     if let Some(path) = &options.forces {
         let unit = unit_name(input.units, Dimension::FORCE);
         output::write_file(path, forces_csv(&unit, &species, &point.forces).as_bytes())?;
@@ -37,11 +41,15 @@ pub fn energy(options: &EnergyOptions) -> Result<()> {
     let terms = point.term_names.iter().zip(&thermo.terms);
     if options.format.json {
         let terms: Vec<_> = terms.map(|(name, energy)| json!({ "name": name, "energy": energy })).collect();
+        let column =
+            |(q, value): &(Quantity, Option<f64>)| json!({ "name": q.name, "unit": q.unit, "value": value });
+        let columns: Vec<_> = point.columns.iter().map(column).collect();
         return output::print_json(&json!({
             "atoms": atoms,
             "units": input.units.name(),
             "device": point.device,
             "terms": terms,
+            "columns": columns,
             "potential": thermo.potential,
             "kinetic": thermo.kinetic,
             "temperature": thermo.temperature,
@@ -57,6 +65,10 @@ pub fn energy(options: &EnergyOptions) -> Result<()> {
     line("atoms", grouped(atoms as u64), "");
     for (name, energy) in terms {
         line(name, format!("{energy:.10}"), unit(name));
+    }
+    for (quantity, value) in &point.columns {
+        let value = value.map_or("none".to_string(), |value| format!("{value:.10}"));
+        line(&quantity.name, value, &quantity.unit);
     }
     line("potential", format!("{:.10}", thermo.potential), unit("potential"));
     line("kinetic", format!("{:.10}", thermo.kinetic), unit("kinetic"));

@@ -91,6 +91,30 @@ impl BiasForce {
     }
 }
 
+impl BiasForce {
+    /// The biases of an input as they act on a system that was made from it when its first stage of time steps
+    /// begins; without such a stage, those that name no stage.
+    ///
+    /// # Errors
+    /// Those of [`BiasForce::from_input`].
+    pub fn at_start(input: &Input, system: &System) -> Result<Option<Self>> {
+        let stages: Vec<StageInput> = input.stages.iter().map(|stage| stage.value.clone()).collect();
+        let Some(mut force) = BiasForce::from_input(input, system, &stages)? else { return Ok(None) };
+        let first = stages.iter().find_map(|stage| match stage.action {
+            Action::Dynamics { timestep, .. } => Some((stage.name.clone(), timestep)),
+            Action::Minimize { .. } => None,
+        });
+        let (name, timestep) = first.unwrap_or_default();
+        force.begin_stage(&StageSpan {
+            name,
+            first_step: 0,
+            timestep: Some(timestep),
+            entry: StageEntry::Begun,
+        })?;
+        Ok(Some(force))
+    }
+}
+
 /// Refuses variables that are not defined where the run begins.
 fn check_defined(input: &Input, system: &System, variables: &Variables) -> Result<()> {
     let index_by_id = system.state.index_by_id();

@@ -108,7 +108,7 @@ pub use run_handle::RunHandle;
 pub use simulation::{
     AtomVector, Evaluated, Extent, Outcome, Overrides, Simulation, SimulationBuilder, default_folder,
 };
-pub use single_point::{SinglePoint, single_point, single_point_by};
+pub use single_point::{SinglePoint, single_point, single_point_by, single_point_with};
 pub use summary_units::SUMMARY_VERSION;
 pub use thermo::{Quantity, Thermo};
 

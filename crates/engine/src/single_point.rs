@@ -1,10 +1,14 @@
 //! One configuration: its energies and forces.
 
 use crate::build::check_reciprocal_memory;
-use crate::degrees_of_freedom::DegreesOfFreedom;
+use crate::custom_force::{CustomForce, DeviceWithForces, EnergyColumn};
+use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::device;
-use crate::thermo::{AtomMotion, Thermo, ThermoInput, term_names};
-use jostle_core::{Backend, Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
+use crate::thermo::{AtomMotion, Quantity, Thermo, ThermoInput, term_names};
+use jostle_core::{
+    AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Result, Settings, SubSteps, SymTensor,
+    System, UnitSystem, Vec3,
+};
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::Forces;
 
@@ -13,8 +17,10 @@ use jostle_potentials::Forces;
 pub struct SinglePoint {
     /// Energies, temperature and pressure.
     pub thermo: Thermo,
-    /// Names of `thermo.terms`.
+    /// Names of `thermo.terms`: those of the forces of the device, then those of custom forces.
     pub term_names: Vec<String>,
+    /// Columns of custom forces, see [`CustomForce::columns`], with their values.
+    pub columns: Vec<(Quantity, Option<f64>)>,
     /// Virial tensor, an energy; see [`jostle_core::Energies::virial`].
     pub virial: SymTensor,
     /// The force on every atom, in the order of ids.
@@ -48,9 +54,24 @@ pub fn single_point(
     device: DeviceInput,
     settings: Settings,
 ) -> Result<SinglePoint> {
+    single_point_with(units, system, forces, device, settings, Vec::new())
+}
+
+/// Computes energies and forces of a system as it is, those of the host included.
+///
+/// # Errors
+/// As for [`single_point`], and if a force of the host cannot be computed.
+pub fn single_point_with(
+    units: UnitSystem,
+    system: System,
+    forces: impl Into<Forces>,
+    device: DeviceInput,
+    settings: Settings,
+    custom: Vec<Box<dyn CustomForce>>,
+) -> Result<SinglePoint> {
     // One evaluation takes less time than starting a GPU, which is therefore used only on request.
     let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
-    single_point_by(units, system, forces, settings, |system, forces, settings| {
+    evaluate(units, system, forces.into(), settings, custom, |system, forces, settings| {
         device::open(device, system, forces, settings).map(|opened| opened.backend)
     })
 }
@@ -66,12 +87,33 @@ pub fn single_point_by(
     settings: Settings,
     open: impl FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>>,
 ) -> Result<SinglePoint> {
-    let forces = forces.into();
-    let (term_names, degrees) = (term_names(&forces), DegreesOfFreedom::new(&system, &forces));
+    evaluate(units, system, forces.into(), settings, Vec::new(), open)
+}
+
+/// The evaluation itself.
+fn evaluate(
+    units: UnitSystem,
+    system: System,
+    forces: Forces,
+    settings: Settings,
+    custom: Vec<Box<dyn CustomForce>>,
+    open: impl FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>>,
+) -> Result<SinglePoint> {
+    let (mut term_names, mut degrees) = (term_names(&forces), DegreesOfFreedom::new(&system, &forces));
     let mass = (0..system.state.len()).map(|index| system.mass(index)).sum();
     let constrained = !system.topology.constraints.is_empty();
     check_reciprocal_memory(&system, &forces)?;
-    let mut backend = open(system, forces, settings)?;
+    let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
+    let mut backend = DeviceWithForces::new(open(system, forces, settings)?, sites);
+    for force in custom {
+        if force.momentum() == Momentum::Thermal {
+            degrees = degrees.held();
+        }
+        if force.energy_column() == EnergyColumn::Present {
+            term_names.push(force.name().to_string());
+        }
+        backend.add(force);
+    }
     backend.update_neighbors()?;
     // Velocities along constraints are removed, as the degrees of freedom assume.
     backend.constrain_velocities(None)?;
@@ -79,11 +121,13 @@ pub fn single_point_by(
     let degrees_of_freedom = degrees.count(degrees.momentum);
     let atoms = AtomMotion::Moving { heat: Some(0.0) };
     let input = ThermoInput { units, degrees_of_freedom, atoms, step: 0, time: 0.0, mass, strain: None };
-    let thermo = input.read(&mut *backend)?;
+    let thermo = input.read(&mut backend)?;
     let thermo = if constrained { thermo.without_pressure() } else { thermo };
+    let columns = backend.forces().flat_map(|force| force.columns().into_iter().zip(force.values()));
+    let columns = columns.collect();
     let virial = backend.energies().virial;
     let device = backend.describe();
     let state = backend.state()?;
     let forces = state.index_by_id().into_iter().map(|index| state.force[index]).collect();
-    Ok(SinglePoint { thermo, term_names, virial, forces, device })
+    Ok(SinglePoint { thermo, term_names, columns, virial, forces, device })
 }

@@ -74,6 +74,41 @@ fn deviation(rows: &[Vec<f64>]) -> f64 {
     off.iter().fold(0.0, |most, x| most.max((x - mean).abs()))
 }
 
+/// Energies of one configuration have the biases that act when the run begins, as its first row has them.
+#[test]
+fn energies_of_one_configuration_have_biases() {
+    let desk = desk();
+    let moving = "[[bias]]\nname = \"moving\"\nkind = \"harmonic\"\nvariable = \"x\"\n\
+                  center = [0.1, 2]\nstiffness = 15\n";
+    desk.write("p.toml", particle(moving, 10, 1, 3));
+    let shown = desk.succeed(&["energy", "p.toml", "--json"]).json();
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let wells = wells(-0.9) + 0.02;
+    let expected = wells + 7.5;
+    assert!((number(&shown["potential"]) - expected).abs() < 1e-9, "{shown}");
+    assert_eq!(
+        (shown["terms"][0]["name"].as_str(), number(&shown["terms"][0]["energy"])),
+        (Some("bias"), number(&shown["potential"]))
+    );
+    let columns = shown["columns"].as_array().unwrap();
+    let column = |name: &str| number(&columns.iter().find(|c| c["name"] == name).unwrap()["value"]);
+    assert!((column("x") + 0.9).abs() < 1e-12 && (column("bias_wells") - wells).abs() < 1e-9);
+    assert!((column("bias_moving") - 7.5).abs() < 1e-9 && (column("moving_center") - 0.1).abs() < 1e-12);
+    assert_eq!(column("moving_work"), 0.0);
+    let text = desk.succeed(&["energy", "p.toml", "--forces", "f.csv"]).stdout;
+    assert!(
+        text.lines().any(|line| line.starts_with("bias_moving ") && line.ends_with("7.5000000000")),
+        "{text}"
+    );
+    let force = table(&desk.read("f.csv"))[0][2];
+    let slope = 12.0 * -0.9 * (0.81 - 1.0) + 0.5 + 15.0 * (-0.9 - 0.1);
+    assert!((force + slope).abs() < 1e-9, "{force} {slope}");
+    desk.succeed(&["run", "p.toml"]);
+    let csv = desk.read("p/thermo.csv");
+    let place = csv.lines().next().unwrap().split(',').position(|name| name == "bias").unwrap();
+    assert!((table(&csv)[0][place] - expected).abs() < 1e-9, "{csv}");
+}
+
 #[test]
 fn umbrella_windows_become_a_profile() {
     let desk = desk();
