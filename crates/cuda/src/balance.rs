@@ -104,7 +104,7 @@ mod tests {
                 for rank in 0..gpus {
                     let owned = balance.owned(rank, n, grain);
                     assert!(owned.start == end && owned.end >= end, "{owned:?} after {end}");
-                    assert!(owned.start % grain == 0 || owned.start == n, "{owned:?}");
+                    assert!(owned.start.is_multiple_of(grain) || owned.start == n, "{owned:?}");
                     end = owned.end;
                 }
                 assert_eq!(end, n);

@@ -144,8 +144,11 @@ impl Cuda {
         let skin = Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible);
         let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now());
         let extent = Extent::new(&geometry, &system, cutoff, cutoff + skin.now());
-        let (plan, algorithm_settled) =
-            first_plan(&device, &system, &forces, settings, summation, layout, extent, peers)?;
+        let (mut plan, algorithm_settled) =
+            first_plan(&device, &system, &forces, settings, summation, layout, extent)?;
+        if let Some(peers) = peers {
+            plan.share(peers);
+        }
         let kernels = Kernels::new(&device, precision, summation)?;
         let build = plan.build(&forces);
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;

@@ -2,11 +2,9 @@
 
 use super::layout::Layout;
 use super::plan::{Extent, Plan};
-use crate::balance::Balance;
 use crate::driver::Device;
 use crate::exclusions::Exclusions;
 use crate::grains::Contacts;
-use crate::peers::Peers;
 use crate::sums::Summation;
 use jostle_core::{Driven, Error, Result, Settings, System};
 use jostle_potentials::Forces;
@@ -31,7 +29,6 @@ pub fn first_plan(
     summation: Summation,
     layout: Layout,
     extent: Extent,
-    peers: Option<Peers>,
 ) -> Result<(Plan, bool)> {
     let n = system.state.len();
     if n > i32::MAX as usize / 4 {
@@ -40,10 +37,6 @@ pub fn first_plan(
     let excluded = Exclusions::new(device, &system.topology.exclusions(n, forces.exclude))?;
     let on = (extent, device.multiprocessors());
     let mut plan = Plan::new(settings, summation, forces, layout, on, excluded, n)?;
-    plan.peers = peers.map(|peers| {
-        let balance = Balance::new(peers.count(), peers.exchange.mesh_work());
-        (peers, balance)
-    });
     let algorithm_settled = plan.take_remembered_algorithm(device, forces, extent);
     plan.fit(device, extent)?;
     Ok((plan, algorithm_settled))

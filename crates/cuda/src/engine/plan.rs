@@ -225,6 +225,12 @@ impl Plan {
         matches!(self.algorithm, PairAlgorithm::Tiles | PairAlgorithm::List)
     }
 
+    /// Divides the work with other GPUs.
+    pub fn share(&mut self, peers: Peers) {
+        let balance = Balance::new(peers.count(), peers.exchange.mesh_work());
+        self.peers = Some((peers, balance));
+    }
+
     /// The other GPUs of the run.
     pub fn peers(&self) -> Option<&Peers> {
         self.peers.as_ref().map(|(peers, _)| peers)

@@ -74,8 +74,8 @@ impl SeveralGpus {
     /// # Errors
     /// If there is not a share for each, or a GPU has not enough memory.
     pub fn set_shares(&mut self, shares: &[f64]) -> Result<()> {
-        let sum: f64 = shares.iter().sum();
-        if shares.len() != self.gpus.len() || shares.iter().any(|share| *share < 0.0) || !(sum > 0.0) {
+        let possible = shares.iter().all(|share| *share >= 0.0) && shares.iter().any(|share| *share > 0.0);
+        if shares.len() != self.gpus.len() || !possible {
             return Err(Error::input(format!("{shares:?} are no shares of {} GPUs", self.gpus.len())));
         }
         self.call(|gpu| gpu.set_shares(shares))
