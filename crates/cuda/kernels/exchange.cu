@@ -36,14 +36,21 @@ DEVICE char* landing_zone(const ExchangeData& e, int gpu, u64 number) {
     return (char*)e.landing[gpu] + (number & 1) * e.zone_bytes;
 }
 
+// Returns true in one thread of the last block that arrives here. What all blocks have stored before, in the memory of
+// any GPU, is visible to whoever sees what this thread stores next.
+DEVICE bool arrives_last(u32* arrived) {
+    __syncthreads();
+    if (threadIdx.x != 0) return false;
+    __threadfence_system();
+    if (atomicAdd(arrived, 1u) != gridDim.x - 1) return false;
+    *arrived = 0;
+    __threadfence_system();
+    return true;
+}
+
 // Publishes the next number to all others once every block has stored its part.
 DEVICE void publish_when_stored(const ExchangeData& e, u64 number) {
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    __threadfence_system();
-    if (atomicAdd(&e.state->arrived, 1u) != gridDim.x - 1) return;
-    e.state->arrived = 0;
-    __threadfence_system();
+    if (!arrives_last(&e.state->arrived)) return;
     for (int gpu = 0; gpu < e.count; gpu++) {
         if (gpu != e.rank) publish(&e.published[gpu][e.rank], number + 1);
     }
@@ -74,11 +81,7 @@ DEVICE void wait_for_others(const DeviceData& w, const ExchangeData& e, u64 numb
 
 // Ends an exchange, once every block has copied its part.
 DEVICE void end_exchange(const ExchangeData& e, u64 number) {
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    __threadfence();
-    if (atomicAdd(&e.state->arrived, 1u) != gridDim.x - 1) return;
-    e.state->arrived = 0;
+    if (!arrives_last(&e.state->arrived)) return;
     e.state->number = number + 1;
     e.state->waited += e.state->wait;
     e.state->wait = 0;
@@ -130,12 +133,7 @@ exchange_send_mesh(DeviceData w, ExchangeData e, int atom_bytes, int slot, int t
         char* zone = (char*)e.mesh_forces[(e.rank + k) % e.count] + (number & 1) * e.mesh_bytes;
         copy_bytes(zone, (const char*)e.mesh_forces[e.rank], 0, (size_t)w.n * atom_bytes);
     }
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    __threadfence_system();
-    if (atomicAdd(&e.state->mesh_arrived, 1u) != gridDim.x - 1) return;
-    e.state->mesh_arrived = 0;
-    __threadfence_system();
+    if (!arrives_last(&e.state->mesh_arrived)) return;
     for (int gpu = 0; gpu < e.count; gpu++) {
         if (gpu != e.rank) publish(e.mesh_published[gpu], number + 1);
     }

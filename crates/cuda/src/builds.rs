@@ -8,6 +8,7 @@ use crate::constraints;
 use crate::dissipative;
 use crate::electrostatics;
 use crate::embedded;
+use crate::exchange;
 use crate::external;
 use crate::grains;
 use crate::kernels::{
@@ -75,6 +76,11 @@ pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
 pub fn of_external(precision: Precision) -> [Build; 3] {
     let sums = Summation::Fast;
     [restraint::build(precision, sums), external::field(precision, sums), added::build(precision, sums)]
+}
+
+/// Source of the exchange between GPUs, with fast sums and with exact ones of a unit of 1.
+pub fn of_several_gpus(precision: Precision) -> [Build; 2] {
+    [Summation::Fast, Summation::Exact(1.0)].map(|sums| exchange::build(precision, sums))
 }
 
 /// Sources that are compiled for every run, whatever its forces: with fast sums, and with exact ones for

@@ -240,8 +240,11 @@ impl Exchange {
         })
     }
 
-    fn blocks(&self, bytes: usize) -> u32 {
-        (bytes.div_ceil(BYTES_PER_THREAD * THREADS as usize) as u32).clamp(1, self.most_blocks)
+    /// Launch of a kernel that moves so many bytes.
+    fn launch(&self, kernel: &Kernel, bytes: usize, data: &DeviceData) -> Launch {
+        let blocks = bytes.div_ceil(BYTES_PER_THREAD * THREADS as usize) as u32;
+        let launch = Launch::new(kernel, blocks.clamp(1, self.most_blocks), THREADS);
+        launch.with_value(*data).with_value(self.data)
     }
 
     /// True where forces on all atoms can be added up over the GPUs.
@@ -251,14 +254,9 @@ impl Exchange {
 
     /// Launches that add up the forces of all GPUs on all atoms.
     pub fn sums_of_forces(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> [Launch; 2] {
-        let blocks = self.blocks(data.n as usize * 3 * self.real);
-        [&self.send_sums, &self.receive_sums].map(|kernel| {
-            Launch::new(kernel, blocks, THREADS)
-                .with_value(*data)
-                .with_value(self.data)
-                .with_value(slot)
-                .with_value(trigger as i32)
-        })
+        let bytes = data.n as usize * 3 * self.real;
+        [&self.send_sums, &self.receive_sums]
+            .map(|kernel| self.launch(kernel, bytes, data).with_value(slot).with_value(trigger as i32))
     }
 
     /// Work of this GPU on the mesh.
@@ -278,9 +276,7 @@ impl Exchange {
     /// Launch that sends the forces of the mesh to all others.
     pub fn send_mesh(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
         let atom_bytes = 3 * self.real;
-        Launch::new(&self.send_mesh, self.blocks(data.n as usize * atom_bytes), THREADS)
-            .with_value(*data)
-            .with_value(self.data)
+        self.launch(&self.send_mesh, data.n as usize * atom_bytes, data)
             .with_value(atom_bytes as i32)
             .with_value(slot)
             .with_value(trigger as i32)
@@ -292,12 +288,8 @@ impl Exchange {
         let receive = match self.mesh_work() {
             MeshWork::Alike => receive,
             MeshWork::ForAll | MeshWork::Nothing => {
-                let blocks = self.blocks(data.n as usize * 3 * self.real);
-                Launch::new(&self.receive_forces, blocks, THREADS)
-                    .with_value(*data)
-                    .with_value(self.data)
-                    .with_value(slot)
-                    .with_value(trigger as i32)
+                let bytes = data.n as usize * 3 * self.real;
+                self.launch(&self.receive_forces, bytes, data).with_value(slot).with_value(trigger as i32)
             }
         };
         [send, receive].map(|launch| launch.waits(Waits::BothStreams))
@@ -332,9 +324,7 @@ impl Exchange {
         let own = (data.owned.end - data.owned.first) as usize;
         let others = data.n as usize - own;
         [(&self.send, own), (&self.receive, others)].map(|(kernel, atoms)| {
-            Launch::new(kernel, self.blocks(atoms * atom_bytes), THREADS)
-                .with_value(*data)
-                .with_value(self.data)
+            self.launch(kernel, atoms * atom_bytes, data)
                 .with_value(array)
                 .with_value(atom_bytes as i32)
                 .with_value(slot)
@@ -344,11 +334,9 @@ impl Exchange {
 
     /// Launches that complete the shares of `count` sums, which belong to atoms.
     pub fn shares(&self, data: &DeviceData, count: usize, slot: i32, trigger: Trigger) -> [Launch; 2] {
-        let blocks = self.blocks(data.n as usize * 8 * count);
+        let bytes = data.n as usize * 8 * count;
         [&self.send_shares, &self.receive_shares].map(|kernel| {
-            Launch::new(kernel, blocks, THREADS)
-                .with_value(*data)
-                .with_value(self.data)
+            self.launch(kernel, bytes, data)
                 .with_value(count as i32)
                 .with_value(slot)
                 .with_value(trigger as i32)

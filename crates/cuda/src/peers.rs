@@ -1,4 +1,4 @@
-//! GPUs of a run, as one of them sees the others: its number, and meetings of the host's threads.
+//! GPUs of a run, as one of them sees the others: its number, and collective calls of the host's threads.
 //!
 //! Every GPU has a thread of the host that makes the same calls. Decisions that could differ (times, capacity) are made
 //! from numbers that all have put together, so that all threads decide alike.
@@ -8,35 +8,35 @@ use jostle_core::{Error, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Place at which the threads of all GPUs meet.
-pub struct Meeting {
+/// Collective calls of the threads of all GPUs: barriers that carry numbers.
+pub struct Collective {
     count: usize,
     /// Longest wait for the others.
     patience: Duration,
-    state: Mutex<MeetingState>,
+    state: Mutex<CollectiveState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct MeetingState {
-    /// Number of meetings that are over.
+struct CollectiveState {
+    /// Number of calls that are over.
     over: u64,
-    /// Numbers that each thread has brought to the meeting under way.
+    /// Numbers that each thread has brought to the call under way.
     brought: Vec<Option<Vec<f64>>>,
-    /// Numbers of the last meeting.
+    /// Numbers of the last call.
     result: Arc<Vec<Vec<f64>>>,
     /// First failure of a thread: nobody waits any more.
     failure: Option<Error>,
 }
 
-impl Meeting {
-    /// Place for so many threads.
-    pub fn new(count: usize, patience: Duration) -> Arc<Meeting> {
-        let state = MeetingState { brought: vec![None; count], ..MeetingState::default() };
-        Arc::new(Meeting { count, patience, state: Mutex::new(state), changed: Condvar::new() })
+impl Collective {
+    /// Collective calls of so many threads.
+    pub fn new(count: usize, patience: Duration) -> Arc<Collective> {
+        let state = CollectiveState { brought: vec![None; count], ..CollectiveState::default() };
+        Arc::new(Collective { count, patience, state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, MeetingState> {
+    fn lock(&self) -> MutexGuard<'_, CollectiveState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,18 +95,18 @@ pub struct Peers {
     /// Number of this GPU.
     pub rank: usize,
     pub exchange: Exchange,
-    meeting: Arc<Meeting>,
+    collective: Arc<Collective>,
 }
 
 impl Peers {
-    /// The GPU with this number, which meets the others at a place.
-    pub fn new(rank: usize, exchange: Exchange, meeting: Arc<Meeting>) -> Self {
-        Peers { rank, exchange, meeting }
+    /// The GPU with this number, whose thread takes part in these collective calls.
+    pub fn new(rank: usize, exchange: Exchange, collective: Arc<Collective>) -> Self {
+        Peers { rank, exchange, collective }
     }
 
     /// Number of GPUs.
     pub fn count(&self) -> usize {
-        self.meeting.count
+        self.collective.count
     }
 
     /// True for the GPU that counts in sums over what all of them compute.
@@ -119,14 +119,14 @@ impl Peers {
     ///
     /// # Errors
     /// If another thread has failed, or does not come.
-    pub fn meet(&self) -> Result<()> {
-        self.meeting.gather(self.rank, Vec::new()).map(drop)
+    pub fn barrier(&self) -> Result<()> {
+        self.collective.gather(self.rank, Vec::new()).map(drop)
     }
 
     /// Largest of the numbers of all GPUs.
     ///
     /// # Errors
-    /// As for [`Peers::meet`].
+    /// As for [`Peers::barrier`].
     pub fn largest(&self, number: f64) -> Result<f64> {
         Ok(self.all(number)?.into_iter().fold(f64::NEG_INFINITY, f64::max))
     }
@@ -134,9 +134,9 @@ impl Peers {
     /// Sums of the numbers of all GPUs, in the order of these.
     ///
     /// # Errors
-    /// As for [`Peers::meet`].
+    /// As for [`Peers::barrier`].
     pub fn sums(&self, numbers: &[f64]) -> Result<Vec<f64>> {
-        let all = self.meeting.gather(self.rank, numbers.to_vec())?;
+        let all = self.collective.gather(self.rank, numbers.to_vec())?;
         let mut sums = vec![0.0; numbers.len()];
         for one in all.iter() {
             sums.iter_mut().zip(one).for_each(|(sum, number)| *sum += number);
@@ -147,9 +147,9 @@ impl Peers {
     /// Numbers of all GPUs, in their order.
     ///
     /// # Errors
-    /// As for [`Peers::meet`].
+    /// As for [`Peers::barrier`].
     pub fn all(&self, number: f64) -> Result<Vec<f64>> {
-        let all = self.meeting.gather(self.rank, vec![number])?;
+        let all = self.collective.gather(self.rank, vec![number])?;
         Ok(all.iter().flatten().copied().collect())
     }
 }
@@ -161,15 +161,15 @@ mod tests {
 
     #[test]
     fn numbers_of_all_threads_are_put_together() {
-        let meeting = Meeting::new(3, Duration::from_secs(60));
+        let collective = Collective::new(3, Duration::from_secs(60));
         let found: Vec<f64> = thread::scope(|scope| {
             let threads: Vec<_> = (0..3)
                 .map(|rank| {
-                    let meeting = &meeting;
+                    let collective = &collective;
                     scope.spawn(move || {
                         let mut sum = 0.0;
                         for turn in 0..50 {
-                            let all = meeting.gather(rank, vec![f64::from(turn) + rank as f64]).unwrap();
+                            let all = collective.gather(rank, vec![f64::from(turn) + rank as f64]).unwrap();
                             sum += all.iter().flatten().sum::<f64>();
                         }
                         sum
@@ -183,13 +183,13 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_that_failed() {
-        let meeting = Meeting::new(2, Duration::from_secs(600));
+        let collective = Collective::new(2, Duration::from_secs(600));
         thread::scope(|scope| {
-            let waits = scope.spawn(|| meeting.gather(0, Vec::new()));
-            meeting.fail(&Error::device("lost"));
+            let waits = scope.spawn(|| collective.gather(0, Vec::new()));
+            collective.fail(&Error::device("lost"));
             assert_eq!(waits.join().unwrap().unwrap_err().message(), "lost");
         });
-        let short = Meeting::new(2, Duration::from_millis(10));
+        let short = Collective::new(2, Duration::from_millis(10));
         let error = short.gather(1, Vec::new()).unwrap_err();
         assert!(error.message().contains("for that of GPU 0"), "{}", error.message());
     }

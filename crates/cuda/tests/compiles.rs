@@ -120,15 +120,16 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_thermosta
     builds.iter().chain(&every_run).for_each(|build| check(build, "sm_90"));
 }
 
-/// Friction and noise of pairs, and friction of grains; fields and restraints.
+/// Friction and noise of pairs, and friction of grains; fields and restraints; exchange between GPUs.
 #[test]
-fn every_kernel_compiles_for_the_middle_of_a_step_and_for_external_forces() {
+fn every_kernel_compiles_for_the_middle_of_a_step_for_external_forces_and_for_several_gpus() {
     if !compiler() {
         return;
     }
     for precision in [Precision::Mixed, Precision::Double] {
         builds::of_mid_steps(precision).iter().for_each(|build| check(build, "sm_90"));
         builds::of_external(precision).iter().for_each(|build| check(build, "sm_90"));
+        builds::of_several_gpus(precision).iter().for_each(|build| check(build, "sm_90"));
     }
 }
 

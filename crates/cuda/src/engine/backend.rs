@@ -115,7 +115,7 @@ impl ForceEvaluation for Cuda {
             self.place_listed()?;
         }
         for _ in 0..MOST_ATTEMPTS {
-            self.meet()?;
+            self.barrier()?;
             self.run_all(self.launches().build(0))?;
             self.read_control()?;
             if self.control.faults == 0 {
@@ -132,7 +132,7 @@ impl ForceEvaluation for Cuda {
             // The host has done away with the list, to let it grow or for another skin.
             self.update_neighbors()?;
         }
-        self.meet()?;
+        self.barrier()?;
         self.run_all(self.launches().forces(0, Trigger::Immediate, evaluate))?;
         self.evaluation.evaluated = evaluate;
         if evaluate == Evaluate::ForcesAndEnergies {

@@ -153,7 +153,7 @@ impl Cuda {
     fn shortest_time(&mut self, mut work: impl FnMut(&mut Self) -> Result<()>) -> Result<f64> {
         let mut least = f64::INFINITY;
         for _ in 0..EVALUATIONS {
-            self.meet()?;
+            self.barrier()?;
             let start = self.device.now()?;
             work(self)?;
             let taken = self.device.milliseconds(&start, &self.device.now()?)?;

@@ -489,8 +489,8 @@ impl Cuda {
     }
 
     /// Waits until the threads of all GPUs are about to launch kernels that wait for each other.
-    fn meet(&self) -> Result<()> {
-        self.plan.peers().map_or(Ok(()), Peers::meet)
+    fn barrier(&self) -> Result<()> {
+        self.plan.peers().map_or(Ok(()), Peers::barrier)
     }
 
     /// Largest of a number that each GPU has: decisions by times and costs are the same on all.

@@ -368,7 +368,7 @@ impl Cuda {
                 false => slots,
                 true => (self.control.target - self.control.slot[0].done).max(0) as u64,
             };
-            self.meet()?;
+            self.barrier()?;
             if !look {
                 graphs.queue(&self.device, segments - begun, slots, left, evaluate)?;
             } else if left > 0 {

@@ -6,7 +6,7 @@
 use super::{Cuda, Layout};
 use crate::driver::Device;
 use crate::exchange::{Exchange, MOST_GPUS, MeshDivision};
-use crate::peers::{Meeting, Peers};
+use crate::peers::{Collective, Peers};
 use crate::sums::Summation;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
@@ -29,7 +29,7 @@ const THREAD_PATIENCE: Duration = Duration::from_secs(300);
 /// GPUs that share the forces of a system.
 pub struct SeveralGpus {
     gpus: Vec<Cuda>,
-    meeting: Arc<Meeting>,
+    collective: Arc<Collective>,
 }
 
 impl SeveralGpus {
@@ -58,15 +58,15 @@ impl SeveralGpus {
         let mesh = division_of_mesh(&forces, sums, count);
         let precision = settings.precision;
         let exchanges = Exchange::connect(&devices, n, n_terms, precision, sums, patience, mesh)?;
-        let meeting = Meeting::new(count, THREAD_PATIENCE);
+        let collective = Collective::new(count, THREAD_PATIENCE);
         let layout = Layout::of_system(&system, &forces, count, devices[0].multiprocessors());
         let open = |(rank, (device, exchange))| {
-            let peers = Peers::new(rank, exchange, meeting.clone());
+            let peers = Peers::new(rank, exchange, collective.clone());
             Cuda::with_peers(device, system.clone(), forces.clone(), settings, layout, Some(peers))
         };
         // One after the other, so that kernels are compiled once.
         let gpus = devices.into_iter().zip(exchanges).enumerate().map(open).collect::<Result<_>>()?;
-        Ok(SeveralGpus { gpus, meeting })
+        Ok(SeveralGpus { gpus, collective })
     }
 
     /// Sets the shares of the GPUs in the atoms on which they compute forces, in any unit.
@@ -113,8 +113,8 @@ impl SeveralGpus {
 
     /// Makes a call on all GPUs, and returns their answers.
     fn on_all<R: Send>(&mut self, call: impl Fn(&mut Cuda) -> Result<R> + Sync) -> Result<Vec<R>> {
-        let (call, meeting) = (&call, &self.meeting);
-        let make = |gpu: &mut Cuda| call(gpu).inspect_err(|error| meeting.fail(error));
+        let (call, collective) = (&call, &self.collective);
+        let make = |gpu: &mut Cuda| call(gpu).inspect_err(|error| collective.fail(error));
         let answers: Vec<Result<R>> = thread::scope(|scope| {
             let mut gpus = self.gpus.iter_mut();
             let first = gpus.next();
@@ -125,9 +125,9 @@ impl SeveralGpus {
             });
             first.into_iter().chain(others).collect()
         });
-        let failure = self.meeting.failure();
+        let failure = self.collective.failure();
         if answers.iter().all(Result::is_err) {
-            self.meeting.clear();
+            self.collective.clear();
         }
         failure.map_or_else(|| answers.into_iter().collect(), Err)
     }
