@@ -10,8 +10,8 @@ use jostle_core::{Algorithm, Precision, UnitSystem};
 use jostle_engine::model::TrajectoryFormat;
 use jostle_io::input::NamedChoice;
 pub use run::{
-    ComputeOptions, ImdOptions, OutputFormat, ResumeOptions, RunOptions, SetOptions, SweepOptions,
-    WarningsOptions,
+    ComputeOptions, ImdOptions, OutputFormat, ResumeOptions, RunOptions, SetOptions, SettingOptions,
+    SweepOptions, WarningsOptions,
 };
 use std::path::PathBuf;
 

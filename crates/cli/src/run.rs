@@ -1,6 +1,6 @@
 //! `jostle run` and `jostle resume`
 
-use crate::arguments::{ComputeOptions, ResumeOptions, RunOptions, WarningsOptions};
+use crate::arguments::{ComputeOptions, ResumeOptions, RunOptions, SettingOptions, WarningsOptions};
 use crate::compiling;
 use crate::console::Console;
 use crate::dashboard::Dashboard;
@@ -35,6 +35,14 @@ impl WarningsOptions {
     }
 }
 
+impl SettingOptions {
+    /// Changes that these options make to an input, besides single values of it.
+    pub fn overrides(&self) -> Overrides {
+        let strictness = self.warnings.strictness();
+        Overrides { most_steps: self.steps, strictness, ..self.compute.overrides() }
+    }
+}
+
 /// Runs the stages of inputs, one input after the other.
 ///
 /// # Errors
@@ -42,7 +50,7 @@ impl WarningsOptions {
 /// follow run nevertheless.
 pub fn run(options: &RunOptions) -> Result<u8> {
     let files = &options.files;
-    let read = |file: &PathBuf| input_file::read(file, &options.values);
+    let read = |file: &PathBuf| input_file::read(file, &options.settings.values);
     let inputs = files.iter().map(read).collect::<Result<Vec<Input>>>()?;
     let folders = folders(&inputs, options)?;
     let stop = interrupt::listen()?;
@@ -86,8 +94,7 @@ fn folders(inputs: &[Input], options: &RunOptions) -> Result<Vec<PathBuf>> {
 }
 
 fn run_one(input: &Input, folder: &Path, options: &RunOptions, stop: &Arc<AtomicBool>) -> Result<u8> {
-    let overrides = overrides(options.steps, &options.warnings, &options.compute);
-    let mut simulation = simulation(input, &overrides)?;
+    let mut simulation = simulation(input, &options.settings.overrides())?;
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
     let mut controls = Controls::open(&simulation, options.tui, stop)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;
@@ -97,11 +104,6 @@ fn run_one(input: &Input, folder: &Path, options: &RunOptions, stop: &Arc<Atomic
         say!("{}", input.title);
     }
     go(simulation, folder, controls)
-}
-
-/// Settings of a command line that take precedence over those of an input.
-pub fn overrides(steps: Option<u64>, warnings: &WarningsOptions, compute: &ComputeOptions) -> Overrides {
-    Overrides { most_steps: steps, strictness: warnings.strictness(), ..compute.overrides() }
 }
 
 /// The simulation of an input that has stages.

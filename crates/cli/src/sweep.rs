@@ -27,7 +27,7 @@ pub fn sweep(options: &SweepOptions) -> Result<u8> {
     // All inputs are read before the first run begins.
     let inputs = points.iter().map(|point| input(options, point)).collect::<Result<Vec<Input>>>()?;
     let stop = interrupt::listen()?;
-    let overrides = run::overrides(options.steps, &options.warnings, &options.compute);
+    let overrides = options.settings.overrides();
     let mut code = SUCCESS;
     for ((point, input), number) in points.iter().zip(&inputs).zip(1..) {
         say!("{number} of {}: {}", points.len(), point.folder);
@@ -61,7 +61,7 @@ fn default_folder(file: &Path) -> PathBuf {
 
 /// The input with the values of a point.
 fn input(options: &SweepOptions, point: &Point) -> Result<Input> {
-    let mut values = options.values.clone();
+    let mut values = options.settings.values.clone();
     for (axis, value) in options.over.iter().zip(&point.values) {
         values.set.push(Assignment::new(&axis.path, value)?);
     }

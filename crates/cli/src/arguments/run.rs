@@ -23,18 +23,11 @@ pub struct RunOptions {
     /// Replace the results of an earlier run in that folder
     #[arg(long)]
     pub overwrite: bool,
-    /// No stage takes more than N steps
-    #[arg(long, value_name = "N")]
-    pub steps: Option<u64>,
     /// Draw temperature, energy, pressure and speed in the terminal as it runs
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
-    pub values: SetOptions,
-    #[command(flatten)]
-    pub warnings: WarningsOptions,
-    #[command(flatten)]
-    pub compute: ComputeOptions,
+    pub settings: SettingOptions,
     // The last, because its heading would stand above all that follow.
     #[command(flatten)]
     pub imd: ImdOptions,
@@ -51,6 +44,15 @@ pub struct SweepOptions {
     /// The folder of the folders of all runs [default: the input's name with -sweep]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub settings: SettingOptions,
+    #[command(flatten)]
+    pub format: OutputFormat,
+}
+
+/// Settings of a new run, or of each of a sweep, that take precedence over those of its input.
+#[derive(Debug, Args)]
+pub struct SettingOptions {
     /// No stage takes more than N steps
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
@@ -60,8 +62,6 @@ pub struct SweepOptions {
     pub warnings: WarningsOptions,
     #[command(flatten)]
     pub compute: ComputeOptions,
-    #[command(flatten)]
-    pub format: OutputFormat,
 }
 
 /// Values that replace those of the input.
