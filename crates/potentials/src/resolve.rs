@@ -193,7 +193,7 @@ impl<'a> PairTermBuilder<'a> {
     /// Checks what concerns the force as a whole.
     fn check_options(&self) -> Result<()> {
         self.cutoff.map_or(Ok(()), |cutoff| self.check_cutoff(cutoff))?;
-        if let Truncation::Switched { from } = self.truncation
+        if let Some(from) = self.truncation.switches_from()
             && !(from > 0.0 && from < 1.0)
         {
             return Err(Error::input(format!(

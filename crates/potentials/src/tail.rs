@@ -55,7 +55,7 @@ impl TailIntegrals {
                 let shift = energy(potential, Truncation::Plain, parameters, cutoff)(cutoff);
                 Ok(TailIntegrals::continuous(beyond + shift * cutoff.powi(3) / 3.0, shift))
             }
-            Truncation::Switched { from } => {
+            Truncation::Switched { from } | Truncation::CharmmSwitched { from } => {
                 let whole = energy(potential, Truncation::Plain, parameters, cutoff);
                 let switched = energy(potential, truncation, parameters, cutoff);
                 let lost = |r: f64| r * r * (whole(r) - switched(r));

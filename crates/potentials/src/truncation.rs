@@ -24,6 +24,12 @@ pub enum Truncation {
         /// Beginning of the switch, as a fraction of the cut-off.
         from: f64,
     },
+    /// u(r) S(r) with the function of CHARMM (B. R. Brooks et al., J. Comput. Chem. 4 (1983) 187), NAMD and LAMMPS'
+    /// lj/charmm: S = 1 - 3 x^2 + 2 x^3, x = (r^2 - from^2) / (rc^2 - from^2). Energy and force are continuous.
+    CharmmSwitched {
+        /// Beginning of the switch, as a fraction of the cut-off.
+        from: f64,
+    },
 }
 
 /// The most coefficients that a truncation has of its own.
@@ -37,6 +43,7 @@ impl Truncation {
             Truncation::Shifted => "shifted",
             Truncation::ForceShifted => "force-shifted",
             Truncation::Switched { .. } => "switched",
+            Truncation::CharmmSwitched { .. } => "charmm-switched",
         }
     }
 
@@ -55,6 +62,10 @@ impl Truncation {
                 let start = from * cutoff;
                 vec![start, 1.0 / (cutoff - start)]
             }
+            Truncation::CharmmSwitched { from } => {
+                let start = from * cutoff;
+                vec![start * start, 1.0 / (cutoff * cutoff - start * start)]
+            }
         }
     }
 
@@ -67,7 +78,15 @@ impl Truncation {
 
     /// Returns true where the truncated force depends on the energy, too.
     pub fn force_needs_energy(self) -> bool {
-        matches!(self, Truncation::Switched { .. })
+        self.switches_from().is_some()
+    }
+
+    /// Beginning of a switch, as a fraction of the cut-off.
+    pub fn switches_from(self) -> Option<f64> {
+        match self {
+            Truncation::Switched { from } | Truncation::CharmmSwitched { from } => Some(from),
+            Truncation::Plain | Truncation::Shifted | Truncation::ForceShifted => None,
+        }
     }
 
     /// Calls the visitor with a potential wrapped in the truncation, as a type.
@@ -78,6 +97,7 @@ impl Truncation {
             Truncation::Shifted => visitor.visit::<Shifted<P>>(),
             Truncation::ForceShifted => visitor.visit::<ForceShifted<P>>(),
             Truncation::Switched { .. } => visitor.visit::<Switched<P>>(),
+            Truncation::CharmmSwitched { .. } => visitor.visit::<CharmmSwitched<P>>(),
         }
     }
 }
@@ -145,6 +165,27 @@ impl<P: PairFunction> PairFunction for Switched<P> {
         let gap = one - x;
         let slope = R::lit(-30.0) * x2 * gap * gap * inv_width;
         (energy * s, force_over_r * s - energy * slope * inv)
+    }
+}
+
+/// Wrapper for [`Truncation::CharmmSwitched`].
+#[derive(Debug, Clone, Copy)]
+pub struct CharmmSwitched<P>(PhantomData<P>);
+
+impl<P: PairFunction> PairFunction for CharmmSwitched<P> {
+    const N_COEFFICIENTS: usize = P::N_COEFFICIENTS + 2;
+
+    #[inline(always)]
+    fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
+        let (energy, force_over_r) = P::evaluate(r2, c);
+        let (start, inv_width) = (c[P::N_COEFFICIENTS], c[P::N_COEFFICIENTS + 1]);
+        let (zero, one) = (R::lit(0.0), R::lit(1.0));
+        let x = (r2 - start) * inv_width;
+        let x = R::select(x.lt(zero), zero, R::select(x.lt(one), x, one));
+        let s = one - x * x * x.mul_add(R::lit(-2.0), R::lit(3.0));
+        // -(du/dr)/r = -2 du/d(r^2), and dS/d(r^2) = -6 x (1 - x) / (rc^2 - from^2)
+        let slope = R::lit(12.0) * x * (one - x) * inv_width;
+        (energy * s, force_over_r * s + energy * slope)
     }
 }
 

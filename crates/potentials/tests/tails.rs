@@ -2,11 +2,12 @@
 
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
-const TRUNCATIONS: [Truncation; 4] = [
+const TRUNCATIONS: [Truncation; 5] = [
     Truncation::Plain,
     Truncation::Shifted,
     Truncation::Switched { from: 0.9 },
     Truncation::Switched { from: 0.5 },
+    Truncation::CharmmSwitched { from: 0.7 },
 ];
 const CUTOFF: f64 = 2.3;
 const ATOMS: usize = 50;
@@ -72,7 +73,9 @@ fn switches_and_shifts_are_corrected() {
         let [c, own] = [&plain, &corrected].map(|term| term.coefficients(0, 0).unwrap());
         let lost = |r: f64| plain.evaluate(r * r, &c).0 - corrected.evaluate(r * r, &own).0;
         let lacking = match truncation {
-            Truncation::Switched { from } => simpson(from * cutoff, cutoff, |r| r * r * lost(r)),
+            Truncation::Switched { from } | Truncation::CharmmSwitched { from } => {
+                simpson(from * cutoff, cutoff, |r| r * r * lost(r))
+            }
             _ => simpson(0.0, cutoff, |r| r * r * lost(cutoff.min(r.max(0.5 * cutoff)))),
         };
         let near = if truncation == Truncation::Shifted { lost(0.5 * cutoff) } else { 0.0 };

@@ -7,8 +7,13 @@ use jostle_core::{Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Sp
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
-const TRUNCATIONS: [Truncation; 4] =
-    [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
+const TRUNCATIONS: [Truncation; 5] = [
+    Truncation::Plain,
+    Truncation::Shifted,
+    Truncation::ForceShifted,
+    Truncation::Switched { from: 0.8 },
+    Truncation::CharmmSwitched { from: 0.8 },
+];
 
 /// A shaken lattice of up to two species in a sheared box.
 pub fn system(n_species: usize) -> System {

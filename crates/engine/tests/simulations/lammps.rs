@@ -110,6 +110,22 @@ fn molecules_of_charmm_styles_have_lammps_energies() {
     agrees("dihedrals", energy(&point, &["dihedral_periodic"]), CHARMM.dihedral, CHARMM.dihedral);
 }
 
+/// The same with LAMMPS' switch from 8 to 10 angstrom, which is that of CHARMM.
+#[test]
+fn the_switch_of_charmm_is_that_of_lammps() {
+    let switched = NONBONDED
+        .replace("cutoff = 10\n[el", "cutoff = 10\ntruncation = \"charmm-switched\"\nswitch_from = 0.8\n[el");
+    let expected = Expected {
+        nonbonded: [-2.281018173174288, 246.6596758921322, -349.40964648465274],
+        pressure: [-33758.03153308949, -28117.31010641921, -39399.44033732674],
+        ..CHARMM
+    };
+    let input = parse("topology = \"charmm.data\"\nparameters = [\"in.charmm\"]", &switched);
+    expected.compare(&evaluate(&input));
+    let (system, forces) = system_from_input(&input).unwrap();
+    expected.compare(&single_point_by(input.units, system, forces, double(), emulated).unwrap());
+}
+
 /// OPLS and other series, hybrid styles, factors of special pairs, geometric mixing.
 #[test]
 fn molecules_of_opls_styles_have_lammps_energies() {

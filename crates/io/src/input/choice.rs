@@ -99,6 +99,7 @@ choices! {
         Shifted = "shifted": "shifted so that the energy is continuous",
         ForceShifted = "force-shifted": "shifted so that energy and force are continuous",
         Switched { from: 0.9 } = "switched": "switched off smoothly between switch_from and the cut-off",
+        CharmmSwitched { from: 0.9 } = "charmm-switched": "likewise, by the function of CHARMM, NAMD and LAMMPS' lj/charmm",
     }
     Coupling {
         Isotropic = "isotropic": "all: the box keeps its shape",

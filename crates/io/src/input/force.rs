@@ -87,13 +87,14 @@ impl Builder<'_> {
     fn truncation(&self, fields: &Fields) -> Result<Truncation> {
         let mut truncation: Truncation = fields.need_choice("truncation")?;
         if let Some(given) = fields.get::<f64>("switch_from") {
-            let Truncation::Switched { from } = &mut truncation else {
+            let (Truncation::Switched { from } | Truncation::CharmmSwitched { from }) = &mut truncation
+            else {
                 let message =
                     format!("\"switch_from\" means nothing with truncation = \"{}\"", truncation.name());
                 return Err(self
                     .source
                     .error(&given.span, message)
-                    .hint("leave it out, or choose truncation = \"switched\""));
+                    .hint("leave it out, or choose truncation = \"switched\" or \"charmm-switched\""));
             };
             *from = given.value;
         }

@@ -38,7 +38,7 @@ pub(super) static FORCES: Section = Section {
             "switch_from",
             Kind::Number(Inside),
             Absent("0.9"),
-            "where switching starts, as a fraction of the cut-off (truncation = \"switched\")",
+            "where switching starts, as a fraction of the cut-off (truncation = \"switched\", \"charmm-switched\")",
         )
         .with(&["truncation"]),
         Key::new(
