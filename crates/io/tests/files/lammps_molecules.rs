@@ -1,6 +1,8 @@
 //! Molecules of LAMMPS: data files with coefficients, and lines of scripts.
 
+use super::amber;
 use jostle_core::{Error, UnitSystem};
+use jostle_io::Input;
 use jostle_io::forcefield::Molecules;
 use jostle_io::input::model::{MoleculesInput, Rigid};
 use std::fs;
@@ -182,4 +184,27 @@ fn what_is_missing_or_unknown_is_named_at_its_line() {
         assert!(error.message().contains(cause), "{from}: {error}");
         assert!(error.place().is_some(), "{from}: {error}");
     }
+}
+
+/// Only LAMMPS' topologies say where atoms are; with another the coordinates are asked for, at the line of the input.
+#[test]
+fn coordinates_may_be_left_out_for_a_data_file_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.data"), DATA).unwrap();
+    fs::write(folder.path().join("in.a"), SCRIPT).unwrap();
+    fs::write(folder.path().join("a.prmtop"), amber::text(&amber::chain(1))).unwrap();
+    let molecules = |system: &str| {
+        let sections =
+            "[[force]]\nkind = \"lennard-jones\"\ncutoff = 9\n[electrostatics]\nkind = \"pme\"\ncutoff = 9";
+        let text = format!("units = \"real\"\n[system]\n{system}\n{sections}\n");
+        Input::parse(&folder.path().join("in.toml"), &text).unwrap().read_molecules()
+    };
+    let (system, _) = molecules("topology = \"a.data\"\nparameters = [\"in.a\"]").unwrap().unwrap();
+    assert_eq!((system.state.position[0], system.state.image[0]), ([1.0, 2.0, 3.0], [1, 0, 0]));
+    assert_eq!(system.simbox.periodic(), [true; 3]);
+    let error = molecules("topology = \"a.prmtop\"").unwrap_err();
+    assert!(error.message().contains("does not say where the atoms are"), "{error}");
+    assert_eq!(error.place().unwrap().line, Some(3));
+    let error = molecules("topology = \"a.data\"\nparameters = [\"in.a\"]\ninclude = [\"x\"]").unwrap_err();
+    assert!(error.message().contains("no define or include"), "{error}");
 }
