@@ -92,6 +92,7 @@ fn every_kernel_compiles_for_every_potential() {
         Truncation::Shifted,
         Truncation::ForceShifted,
         Truncation::Switched { from: 0.8 },
+        Truncation::CharmmSwitched { from: 0.8 },
     ];
     for (number, kind) in PairKind::ALL.iter().enumerate() {
         let terms = truncations.map(|truncation| term(*kind, truncation)).to_vec();

@@ -16,8 +16,13 @@ use jostle_potentials::table::{Curve, ROW, Tables};
 use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
 use std::fmt::Write;
 
-const TRUNCATIONS: [Truncation; 4] =
-    [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
+const TRUNCATIONS: [Truncation; 5] = [
+    Truncation::Plain,
+    Truncation::Shifted,
+    Truncation::ForceShifted,
+    Truncation::Switched { from: 0.8 },
+    Truncation::CharmmSwitched { from: 0.8 },
+];
 
 /// Terms that are compiled together, with a name.
 struct Case {

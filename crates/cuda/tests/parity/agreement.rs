@@ -13,8 +13,13 @@ use jostle_core::{
 };
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
-const TRUNCATIONS: [Truncation; 4] =
-    [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
+const TRUNCATIONS: [Truncation; 5] = [
+    Truncation::Plain,
+    Truncation::Shifted,
+    Truncation::ForceShifted,
+    Truncation::Switched { from: 0.8 },
+    Truncation::CharmmSwitched { from: 0.8 },
+];
 
 /// No thermostat, and every one that leaves pairs alone: noise of pairs has tests of its own.
 fn thermostats() -> Vec<Option<ThermostatKind>> {
