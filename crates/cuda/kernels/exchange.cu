@@ -1,8 +1,8 @@
 // Exchange between the GPUs of a run: each computes the forces on its own atoms, which follow each other in the sorted
 // order, and all of them move all atoms, so that every GPU has the same atoms, to the last bit.
 //
-// A sender stores into a landing zone in the memory of each receiver and then publishes the number of the exchange there.
-// A receiver waits for that number and copies what has landed to where it belongs. Zones alternate: a sender that is
+// A kernel that sends stores into a landing zone in the memory of each other GPU and then publishes the number of the
+// exchange there. One that receives waits for that number and copies what has landed to where it belongs. Zones alternate: a sender that is
 // one exchange ahead does not overwrite what a receiver still reads, and it cannot be two ahead, as it waits itself.
 //
 // Advantage: no kernel but these knows of other GPUs; nothing is computed twice but motion, and no atom changes hands.

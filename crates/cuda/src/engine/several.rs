@@ -114,15 +114,16 @@ impl SeveralGpus {
     /// Makes a call on all GPUs, and returns their answers.
     fn on_all<R: Send>(&mut self, call: impl Fn(&mut Cuda) -> Result<R> + Sync) -> Result<Vec<R>> {
         let (call, collective) = (&call, &self.collective);
-        let make = |gpu: &mut Cuda| call(gpu).inspect_err(|error| collective.fail(error));
+        let make = |gpu: &mut Cuda| {
+            let _released = ReleasedByPanic(collective);
+            call(gpu).inspect_err(|error| collective.fail(error))
+        };
         let answers: Vec<Result<R>> = thread::scope(|scope| {
             let mut gpus = self.gpus.iter_mut();
             let first = gpus.next();
             let others: Vec<_> = gpus.map(|gpu| scope.spawn(move || make(gpu))).collect();
             let first = first.map(make);
-            let others = others.into_iter().map(|thread| {
-                thread.join().unwrap_or_else(|_| Err(Error::device("the thread of a GPU has ended")))
-            });
+            let others = others.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(ended())));
             first.into_iter().chain(others).collect()
         });
         let failure = self.collective.failure();
@@ -141,6 +142,21 @@ impl SeveralGpus {
     fn first(&self) -> &Cuda {
         &self.gpus[0]
     }
+}
+
+/// Lets other threads go on where this one panics.
+struct ReleasedByPanic<'a>(&'a Collective);
+
+impl Drop for ReleasedByPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail(&ended());
+        }
+    }
+}
+
+fn ended() -> Error {
+    Error::device("the thread of a GPU has ended")
 }
 
 /// Division of the mesh: exact sums need all energies on every GPU, and two meshes an order in which they are added.
