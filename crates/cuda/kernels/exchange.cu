@@ -2,8 +2,9 @@
 // order, and all of them move all atoms, so that every GPU has the same atoms, to the last bit.
 //
 // A kernel that sends stores into a landing zone in the memory of each other GPU and then publishes the number of the
-// exchange there. One that receives waits for that number and copies what has landed to where it belongs. Zones alternate: a sender that is
-// one exchange ahead does not overwrite what a receiver still reads, and it cannot be two ahead, as it waits itself.
+// exchange there. One that receives waits for that number and copies what has landed to where it belongs. Zones
+// alternate: a GPU that is one exchange ahead does not overwrite what another still reads, and it cannot be two ahead,
+// as it waits itself.
 //
 // Advantage: no kernel but these knows of other GPUs; nothing is computed twice but motion, and no atom changes hands.
 // Disadvantage: motion is not divided, and every force travels to every GPU.
