@@ -135,7 +135,7 @@ mod tests {
     fn waits_are_those_since_the_last_look() {
         let mut balance = Balance::new(2, MeshWork::Alike);
         assert_eq!(balance.wait_since(ENOUGH - 1, 1.0), None);
-        assert_eq!(balance.wait_since(1, 1.2), Some(0.02));
-        assert_eq!(balance.wait_since(200, 2.2), Some(0.005));
+        assert_eq!(balance.wait_since(5, 1.5), Some(1.5 / 64.0));
+        assert_eq!(balance.wait_since(128, 2.5), Some(1.0 / 128.0));
     }
 }

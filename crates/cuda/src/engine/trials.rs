@@ -1,4 +1,4 @@
-//! Number of GPUs that make a run fastest, found by steps that move nothing.
+//! Number of GPUs that make a run fastest, found by steps of a copy of the system that hardly move it.
 
 use super::SeveralGpus;
 use crate::driver::Device;
@@ -11,6 +11,8 @@ use std::time::Instant;
 
 /// Steps that are not counted: kernels are loaded and steps recorded meanwhile.
 const FIRST_STEPS: u64 = 20;
+/// Time step, in any system of units: constraints divide by it, so that it is not 0.
+const TIMESTEP: f64 = 1e-4;
 /// Seconds of steps that are counted.
 const LONG_ENOUGH: f64 = 0.2;
 /// Gain that one more GPU has to bring.
@@ -77,7 +79,7 @@ fn speed(devices: &[Device], system: &System, forces: &Forces, settings: Setting
         let batch = StepBatch {
             first_step: 1,
             steps,
-            timestep: 0.0,
+            timestep: TIMESTEP,
             seed: 0,
             sample_every: 0,
             evaluate: Evaluate::Forces,

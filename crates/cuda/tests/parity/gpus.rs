@@ -1,4 +1,5 @@
-//! Systems on a GPU, or on several where the environment has `JOSTLE_TEST_GPUS=2`.
+//! Systems on a GPU, or on several where the environment has `JOSTLE_TEST_GPUS=2`. Real ones take `--test-threads 1`
+//! then: a kernel that waits for another GPU keeps its place, and many tests side by side could fill a GPU with these.
 
 use super::device::{Size, device, size};
 use jostle_core::{Backend, Settings, System};

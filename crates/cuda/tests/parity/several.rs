@@ -10,7 +10,7 @@ use jostle_core::{
     Algorithm, AtomStorage, Backend, DeviceReport, Energies, Evaluate, ForceEvaluation, Precision,
     RespaSchedule, Settings, SimBox, Species, State, StepBatch, SubSteps, System, Thermostat,
 };
-use jostle_cuda::{Cuda, SeveralGpus};
+use jostle_cuda::{Cuda, SeveralGpus, try_gpus};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, Forces, PairKind, PairTerm, Truncation};
 
@@ -236,4 +236,13 @@ fn gpus_of_a_run_are_one_to_eight() {
     for wrong in [&[1.0][..], &[1.0, -1.0], &[0.0, 0.0], &[f64::NAN, 1.0]] {
         assert!(gpus.set_shares(wrong).is_err(), "{wrong:?}");
     }
+}
+
+#[test]
+fn gpus_are_tried_before_a_run() {
+    let settings = settings(Algorithm::List, Precision::Mixed);
+    let trials = try_gpus(&devices(2), &molecules(), &forces(), settings).unwrap();
+    assert!((1..=2).contains(&trials.fastest()));
+    let text = trials.to_string();
+    assert!(text.contains("on 1, ") && text.contains("on 2; the run takes"), "{text}");
 }
