@@ -56,22 +56,7 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     let machine = Machine::look();
     let gpu = gpu_facts();
     let mpi = MpiFacts::look();
-    let gpus = gpu.driver.as_ref().map_or(0, |driver| driver.gpus.len());
-    // Missing parts are shown as such; a GPU that is there and ready must compute.
-    let ready = if gpu.compiler.is_ok() { gpus } else { 0 };
-    let devices = (0..ready).map(DeviceInput::gpu);
-    let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
-    let both = [(Precision::Mixed, MIXED), (Precision::Double, DOUBLE)];
-    let alone =
-        [DeviceInput::Cpu].into_iter().chain(devices).flat_map(|device| both.map(|how| (device, how)));
-    let links = gpu.driver.iter().filter(|_| ready > 0).flat_map(|driver| &driver.links);
-    let pairs = links.filter(|link| link.linked).map(|link| (pair(link), both[0]));
-    for (device, (precision, tolerance)) in alone.chain(pairs) {
-        match compare(device, precision, tolerance) {
-            Ok(comparison) => comparisons.push(comparison),
-            Err(error) => failures.push(error.to_string()),
-        }
-    }
+    let (comparisons, failures) = self_tests(&gpu);
     let passed = comparisons.iter().all(EngineComparison::passed) && failures.is_empty() && mpi.passed();
     if options.format.json {
         let tests: Vec<_> = comparisons
@@ -129,6 +114,27 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     }
     output::print(&text)?;
     Ok(passed)
+}
+
+/// Self-tests of the CPU, of every GPU, and of every pair of linked GPUs, and errors of those that could not run.
+fn self_tests(gpu: &GpuFacts) -> (Vec<EngineComparison>, Vec<String>) {
+    let gpus = gpu.driver.as_ref().map_or(0, |driver| driver.gpus.len());
+    // Missing parts are shown as such; a GPU that is there and ready must compute.
+    let ready = if gpu.compiler.is_ok() { gpus } else { 0 };
+    let devices = (0..ready).map(DeviceInput::gpu);
+    let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
+    let both = [(Precision::Mixed, MIXED), (Precision::Double, DOUBLE)];
+    let alone =
+        [DeviceInput::Cpu].into_iter().chain(devices).flat_map(|device| both.map(|how| (device, how)));
+    let links = gpu.driver.iter().filter(|_| ready > 0).flat_map(|driver| &driver.links);
+    let pairs = links.filter(|link| link.linked).map(|link| (pair(link), both[0]));
+    for (device, (precision, tolerance)) in alone.chain(pairs) {
+        match compare(device, precision, tolerance) {
+            Ok(comparison) => comparisons.push(comparison),
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    (comparisons, failures)
 }
 
 /// Two GPUs as one device.

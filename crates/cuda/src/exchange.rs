@@ -86,6 +86,15 @@ struct MeshZones {
     published: Buffer<u64>,
 }
 
+/// Division of pairs among several GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Division {
+    /// Each GPU computes the forces on its own atoms.
+    Atoms,
+    /// Each GPU computes a part of all pairs, whose forces on all atoms are added up.
+    Pairs,
+}
+
 /// Division of the mesh among GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeshDivision {

@@ -22,6 +22,7 @@ mod exclusions;
 mod external;
 mod grains;
 pub mod kernels;
+mod launches;
 mod list;
 mod list_capacity;
 mod mid_step;

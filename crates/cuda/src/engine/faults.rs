@@ -4,6 +4,7 @@
 use super::plan::Extent;
 use super::{Cuda, Placing};
 use crate::device_data::{BoxGeometry, faults};
+use crate::list_capacity::ListCapacity;
 use crate::tiles;
 use jostle_core::{Error, Precision, Result};
 use jostle_potentials::diagnose;
@@ -48,6 +49,16 @@ impl Cuda {
         self.control.need_rows = 0;
         self.write_control()?;
         if escaped { self.place(Placing::Listed) } else { Ok(()) }
+    }
+
+    /// Makes lists far too small.
+    pub(super) fn shrink_lists(&mut self) -> Result<()> {
+        self.plan.capacity = ListCapacity { tile: 64, rows: 2 };
+        self.plan.rows = 1;
+        self.read_control()?;
+        self.control.slot[0].stale = 1;
+        self.write_control()?;
+        self.arrange()
     }
 
     /// Reduces the capacity that tiles do not need. Lists stay, or runs would depend on how they are cut into

@@ -1,5 +1,6 @@
 //! GPU as a [`jostle_core::Backend`]: everything that it holds, and the order in which it is set up.
 
+mod agreement;
 mod backend;
 mod cost;
 mod faults;
@@ -14,12 +15,11 @@ mod trials;
 mod tuning;
 
 pub use layout::Layout;
-pub use plan::Division;
 pub use several::SeveralGpus;
 pub use trials::{Trials, try_gpus};
 
 use layout::LONG_LIST;
-use open::{contacts, first_plan, with_lookups};
+use open::{first_plan, term_kernels, with_lookups};
 use parts::{AtomOrder, Evaluation, PairKernels, Recorded, TermKernels};
 use plan::{Extent, Plan, narrowest};
 use tuning::Tuning;
@@ -31,13 +31,11 @@ use crate::constraints::Constraints;
 use crate::device_data::{BoxGeometry, Control, DeviceData, OwnedAtoms, ReductionArrays};
 use crate::driver::Device;
 use crate::electrostatics::{BoxChange, LatticeSumKernel};
-use crate::external::ExternalForces;
 use crate::kernels::Kernels;
-use crate::list_capacity::ListCapacity;
+use crate::launches::{Launches, Sums};
 use crate::mid_step::MidStepForces;
 use crate::peers::Peers;
 use crate::skin::{self, Skin};
-use crate::step_graph::{Launches, Sums};
 use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::tiles;
 use crate::vacuum::VacuumKernel;
@@ -154,27 +152,10 @@ impl Cuda {
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
         let pair_kernels = plan.compile(&device, &build)?;
         let neighbor_engine = plan.open(&device, &pair_kernels)?;
-        let charges = LatticeSumKernel::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
-        let vacuum = VacuumKernel::new(&device, n, &forces, precision)?;
-        let bonded = BondedKernels::new(&device, &system, &forces, precision, summation)?;
-        let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
-        let external = ExternalForces::new(&device, &system, &forces, precision, summation)?;
-        let grains = contacts(&device, &system, &forces, &plan)?;
+        let terms = term_kernels(&device, &system, &forces, &plan)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let data = arrays.data(geometry);
         let pairs = PairKernels { module: pair_kernels, compiled: plan.compiled(), engine: neighbor_engine };
-        let terms = TermKernels {
-            charges,
-            vacuum,
-            bonded,
-            constraints,
-            external,
-            thermostat: None,
-            pair_thermostat: None,
-            grains,
-            added: None,
-            bodies: None,
-        };
         let evaluation = Evaluation {
             energies: Energies::default(),
             evaluated: Evaluate::Forces,
@@ -223,16 +204,6 @@ impl Cuda {
         let mut cuda = Self::new(device, system, forces, settings)?;
         cuda.shrink_lists()?;
         Ok(cuda)
-    }
-
-    /// Makes lists far too small.
-    fn shrink_lists(&mut self) -> Result<()> {
-        self.plan.capacity = ListCapacity { tile: 64, rows: 2 };
-        self.plan.rows = 1;
-        self.read_control()?;
-        self.control.slot[0].stale = 1;
-        self.write_control()?;
-        self.arrange()
     }
 
     /// Sets the shape of the tiles of all pairs.
@@ -464,38 +435,6 @@ impl Cuda {
         }
         energies.terms.extend(&others[..self.forces.n_terms() - self.forces.n_searched()]);
         energies
-    }
-
-    /// True where each GPU adds up the energies of its own atoms. Exact sums need all of them in one place.
-    fn divides_sums(&self) -> bool {
-        self.plan.exchange().is_some() && self.plan.summation == Summation::Fast
-    }
-
-    /// Rows of energies by term and virial, of all GPUs together.
-    fn whole_rows(&self, mut rows: Vec<f64>, length: usize) -> Result<Vec<f64>> {
-        let Some(peers) = self.plan.peers().filter(|_| self.divides_sums()) else { return Ok(rows) };
-        let searched = self.forces.n_searched() + VIRIAL;
-        let bonded = searched + self.forces.n_unbounded();
-        let all = peers.sums(&rows)?;
-        for (k, (number, sum)) in rows.iter_mut().zip(all).enumerate() {
-            let column = k % length;
-            let of_bonds = (bonded..bonded + self.forces.n_bonded()).contains(&column);
-            let divided = column < searched || (of_bonds && self.plan.division() == Some(Division::Atoms));
-            if divided {
-                *number = sum;
-            }
-        }
-        Ok(rows)
-    }
-
-    /// Waits until the threads of all GPUs are about to launch kernels that wait for each other.
-    fn barrier(&self) -> Result<()> {
-        self.plan.peers().map_or(Ok(()), Peers::barrier)
-    }
-
-    /// Largest of a number that each GPU has: decisions by times and costs are the same on all.
-    fn largest_of_all(&self, number: f64) -> Result<f64> {
-        self.plan.peers().map_or(Ok(number), |peers| peers.largest(number))
     }
 
     /// Totals of the first row.

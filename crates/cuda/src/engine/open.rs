@@ -1,11 +1,17 @@
 //! Parts of opening a device: options of its kernels, the first plan, contacts of grains.
 
 use super::layout::Layout;
+use super::parts::TermKernels;
 use super::plan::{Extent, Plan};
+use crate::bonded::BondedKernels;
+use crate::constraints::Constraints;
 use crate::driver::Device;
+use crate::electrostatics::LatticeSumKernel;
 use crate::exclusions::Exclusions;
+use crate::external::ExternalForces;
 use crate::grains::Contacts;
 use crate::sums::Summation;
+use crate::vacuum::VacuumKernel;
 use jostle_core::{Driven, Error, Result, Settings, System};
 use jostle_potentials::Forces;
 
@@ -42,8 +48,25 @@ pub fn first_plan(
     Ok((plan, algorithm_settled))
 }
 
+/// Kernels of everything but the pair algorithm.
+pub fn term_kernels(device: &Device, system: &System, forces: &Forces, plan: &Plan) -> Result<TermKernels> {
+    let (precision, summation, n) = (plan.precision, plan.summation, system.state.len());
+    Ok(TermKernels {
+        charges: LatticeSumKernel::all(device, system, forces, &plan.excluded, precision, summation)?,
+        vacuum: VacuumKernel::new(device, n, forces, precision)?,
+        bonded: BondedKernels::new(device, system, forces, precision, summation)?,
+        constraints: Constraints::new(device, system, forces.n_searched(), precision, summation)?,
+        external: ExternalForces::new(device, system, forces, precision, summation)?,
+        thermostat: None,
+        pair_thermostat: None,
+        grains: contacts(device, system, forces, plan)?,
+        added: None,
+        bodies: None,
+    })
+}
+
 /// Friction at the contacts of grains; `None` without grains.
-pub fn contacts(device: &Device, system: &System, forces: &Forces, plan: &Plan) -> Result<Option<Contacts>> {
+fn contacts(device: &Device, system: &System, forces: &Forces, plan: &Plan) -> Result<Option<Contacts>> {
     let Some(material) = &forces.grains else { return Ok(None) };
     let mut contacts =
         Contacts::new(device, system, material, &forces.walls, plan.precision, plan.summation)?;

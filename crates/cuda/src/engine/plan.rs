@@ -10,7 +10,7 @@ use crate::cells::Cells;
 use crate::device_data::{BoxGeometry, Control, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedEngine;
-use crate::exchange::Exchange;
+use crate::exchange::{Division, Exchange};
 use crate::exclusions::Exclusions;
 use crate::kernels::{Build, PairAlgorithm, TileShape};
 use crate::list::{self, List};
@@ -81,15 +81,6 @@ const SPARE: f64 = 0.2;
 /// Estimated time of a step, in that of the fastest algorithm, above which an algorithm is not measured.
 const OUT_OF_THE_RACE: f64 = 8.0;
 
-/// Division of pairs among several GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Division {
-    /// Each GPU computes the forces on its own atoms.
-    Atoms,
-    /// Each GPU computes a part of all pairs, whose forces on all atoms are added up.
-    Pairs,
-}
-
 /// Quality of the capacity of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tightness {
@@ -133,6 +124,34 @@ pub struct Plan {
     pub peers: Option<(Peers, Balance)>,
 }
 
+/// Pair algorithm that the settings name; `None` where they leave it open.
+fn named(settings: &Settings, excluded: &Exclusions) -> Result<Option<PairAlgorithm>> {
+    let name = settings.algorithm.name();
+    Ok(Some(match settings.algorithm {
+        Algorithm::Cells | Algorithm::AllPairs if !excluded.is_empty() => {
+            return Err(Error::input(format!(
+                "algorithm = \"{name}\" together with bound atoms that are excluded"
+            ))
+            .hint("only lists leave pairs out: leave algorithm out, or set \"tiles\" or \"list\""));
+        }
+        Algorithm::Tiles | Algorithm::AllPairs if settings.reproducible => {
+            return Err(Error::input(format!("algorithm = \"{name}\" together with reproducible = true"))
+                .hint(
+                    "its sums depend on the order of the atoms; leave it out, or set \"list\" or \"cells\"",
+                ));
+        }
+        Algorithm::Auto => return Ok(None),
+        Algorithm::Tiles => PairAlgorithm::Tiles,
+        Algorithm::List => PairAlgorithm::List,
+        Algorithm::Cells => PairAlgorithm::Cells,
+        Algorithm::AllPairs => PairAlgorithm::AllPairs,
+        Algorithm::Clusters | Algorithm::Reference => {
+            return Err(Error::input(format!("a GPU has no algorithm \"{name}\""))
+                .hint("leave it out, or set device = \"cpu\""));
+        }
+    }))
+}
+
 impl Plan {
     /// Plan for given settings.
     ///
@@ -147,50 +166,23 @@ impl Plan {
         excluded: Exclusions,
         n: usize,
     ) -> Result<Self> {
-        let name = settings.algorithm.name();
         let mut algorithms = PairAlgorithm::ALL.to_vec();
         algorithms.retain(|algorithm| {
             algorithm.has(forces, summation) && (excluded.is_empty() || algorithm.excludes())
         });
-        let (algorithm, free) = match settings.algorithm {
-            Algorithm::Cells | Algorithm::AllPairs if !excluded.is_empty() => {
-                return Err(Error::input(format!(
-                    "algorithm = \"{name}\" together with bound atoms that are excluded"
-                ))
-                .hint("only lists leave pairs out: leave algorithm out, or set \"tiles\" or \"list\""));
-            }
-            Algorithm::Tiles | Algorithm::AllPairs if settings.reproducible => {
-                return Err(Error::input(format!(
-                    "algorithm = \"{name}\" together with reproducible = true"
-                ))
-                .hint(
-                    "its sums depend on the order of the atoms; leave it out, or set \"list\" or \"cells\"",
-                ));
-            }
+        let (algorithm, free) = match named(&settings, &excluded)? {
+            Some(algorithm) => (algorithm, false),
             // Forces in the middle of a step use lists of atoms.
-            Algorithm::Auto if settings.reproducible || forces.grains.is_some() => {
-                (PairAlgorithm::List, false)
-            }
-            Algorithm::Auto => {
+            None if settings.reproducible || forces.grains.is_some() => (PairAlgorithm::List, false),
+            None => {
                 let size = Size { atoms: n, neighbors: extent.neighbors(), multiprocessors };
                 // Tiles that hold every atom are all pairs, with less exact positions.
                 let tile =
                     ListCapacity::estimate(layout.shape, extent.density, extent.reach, usize::MAX).tile;
                 let room_for_tiles = extent.has_room_for(layout.shape.atoms.min(32)) && tile < n;
                 let fits = |algorithm: &PairAlgorithm| *algorithm != PairAlgorithm::Tiles || room_for_tiles;
-                (
-                    cost::cheapest(algorithms.iter().copied().filter(fits), size)
-                        .unwrap_or(PairAlgorithm::Tiles),
-                    true,
-                )
-            }
-            Algorithm::Tiles => (PairAlgorithm::Tiles, false),
-            Algorithm::List => (PairAlgorithm::List, false),
-            Algorithm::Cells => (PairAlgorithm::Cells, false),
-            Algorithm::AllPairs => (PairAlgorithm::AllPairs, false),
-            Algorithm::Clusters | Algorithm::Reference => {
-                return Err(Error::input(format!("a GPU has no algorithm \"{name}\""))
-                    .hint("leave it out, or set device = \"cpu\""));
+                let cheapest = cost::cheapest(algorithms.iter().copied().filter(fits), size);
+                (cheapest.unwrap_or(PairAlgorithm::Tiles), true)
             }
         };
         if !algorithms.contains(&algorithm) {

@@ -224,40 +224,6 @@ impl Cuda {
         Ok(())
     }
 
-    /// Notes waits for other GPUs, and what was sent to them in so many slots.
-    fn count_exchange(&mut self, slots: u64) -> Result<()> {
-        let Some(exchange) = self.plan.exchange() else { return Ok(()) };
-        self.timings.waiting = exchange.waited()?;
-        self.timings.bytes_sent += slots as f64 * exchange.bytes_per_step(&self.data);
-        Ok(())
-    }
-
-    /// Gives more atoms to GPUs that wait for others.
-    fn balance_gpus(&mut self, slots: u64, seconds: f64) -> Result<()> {
-        // Reproducible runs must not depend on times, and neither must tests.
-        if !self.divides_sums() || self.device.is_emulated() {
-            return Ok(());
-        }
-        let Some((peers, balance)) = &mut self.plan.peers else { return Ok(()) };
-        let Some(wait) = balance.wait_since(slots, self.timings.waiting) else { return Ok(()) };
-        if balance.adapt(&peers.all(wait)?, seconds / slots as f64) { self.move_borders() } else { Ok(()) }
-    }
-
-    /// Sets the shares of the GPUs of the run.
-    pub(super) fn set_shares(&mut self, shares: &[f64]) -> Result<()> {
-        let Some((_, balance)) = &mut self.plan.peers else { return Ok(()) };
-        balance.set(shares);
-        self.read_control()?;
-        self.move_borders()
-    }
-
-    /// Continues with other shares of the GPUs: with another list, as that of each GPU is of its own atoms.
-    fn move_borders(&mut self) -> Result<()> {
-        self.arrange()?;
-        self.control.slot[0].stale = 1;
-        self.write_control()
-    }
-
     /// Makes the steps of a batch and evaluates energies at each sample: samples of grains have more than
     /// kernels add up in a batch.
     pub(super) fn make_batch_in_parts(

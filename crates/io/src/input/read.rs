@@ -153,10 +153,7 @@ impl Reader<'_> {
                 self.one_of(key.name, text()?, &names, &span)?;
                 Value::Text(text()?.to_string())
             }
-            Kind::Device => match item.get_ref() {
-                DeValue::Array(items) => Value::Device(self.gpus(key, items, &span)?),
-                _ => Value::Device(self.device(key, text()?, &span)?),
-            },
+            Kind::Device => Value::Device(self.device(key, item, text)?),
             Kind::Axes => match item.get_ref() {
                 DeValue::Boolean(all) => Value::Axes([*all; 3]),
                 _ => Value::Axes(triple(item, |axis| Ok(axis.get_ref().as_bool()))?.ok_or_else(wrong)?),
@@ -196,9 +193,19 @@ impl Reader<'_> {
         })
     }
 
-    fn device(&self, key: &Key, word: &str, span: &ops::Range<usize>) -> Result<DeviceInput> {
+    /// A device by its name, or several GPUs in a list; `text` is the name.
+    fn device<'a>(
+        &self,
+        key: &Key,
+        item: &'a Item,
+        text: impl Fn() -> Result<&'a str>,
+    ) -> Result<DeviceInput> {
+        if let DeValue::Array(items) = item.get_ref() {
+            return self.gpus(key, items, &item.span());
+        }
         let names: Vec<&str> = DeviceInput::ALL.iter().map(|d| d.name()).collect();
-        word.parse().map_err(|_| self.not_one_of(key.name, word, &names, span))
+        let word = text()?;
+        word.parse().map_err(|_| self.not_one_of(key.name, word, &names, &item.span()))
     }
 
     /// Several GPUs, a name each.

@@ -1,0 +1,75 @@
+//! Agreement of the GPUs of a run: sums over all of them, decisions that are the same on all, and their shares.
+
+use super::Cuda;
+use crate::exchange::Division;
+use crate::peers::Peers;
+use crate::sums::{Summation, VIRIAL};
+use jostle_core::Result;
+
+impl Cuda {
+    /// True where each GPU adds up the energies of its own atoms. Exact sums need all of them in one place.
+    pub(super) fn divides_sums(&self) -> bool {
+        self.plan.exchange().is_some() && self.plan.summation == Summation::Fast
+    }
+
+    /// Rows of energies by term and virial, of all GPUs together.
+    pub(super) fn whole_rows(&self, mut rows: Vec<f64>, length: usize) -> Result<Vec<f64>> {
+        let Some(peers) = self.plan.peers().filter(|_| self.divides_sums()) else { return Ok(rows) };
+        let searched = self.forces.n_searched() + VIRIAL;
+        let bonded = searched + self.forces.n_unbounded();
+        let all = peers.sums(&rows)?;
+        for (k, (number, sum)) in rows.iter_mut().zip(all).enumerate() {
+            let column = k % length;
+            let of_bonds = (bonded..bonded + self.forces.n_bonded()).contains(&column);
+            let divided = column < searched || (of_bonds && self.plan.division() == Some(Division::Atoms));
+            if divided {
+                *number = sum;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Waits until the threads of all GPUs are about to launch kernels that wait for each other.
+    pub(super) fn barrier(&self) -> Result<()> {
+        self.plan.peers().map_or(Ok(()), Peers::barrier)
+    }
+
+    /// Largest of a number that each GPU has: decisions by times and costs are the same on all.
+    pub(super) fn largest_of_all(&self, number: f64) -> Result<f64> {
+        self.plan.peers().map_or(Ok(number), |peers| peers.largest(number))
+    }
+
+    /// Notes waits for other GPUs, and what was sent to them in so many slots.
+    pub(super) fn count_exchange(&mut self, slots: u64) -> Result<()> {
+        let Some(exchange) = self.plan.exchange() else { return Ok(()) };
+        self.timings.waiting = exchange.waited()?;
+        self.timings.bytes_sent += slots as f64 * exchange.bytes_per_step(&self.data);
+        Ok(())
+    }
+
+    /// Gives more atoms to GPUs that wait for others.
+    pub(super) fn balance_gpus(&mut self, slots: u64, seconds: f64) -> Result<()> {
+        // Reproducible runs must not depend on times, and neither must tests.
+        if !self.divides_sums() || self.device.is_emulated() {
+            return Ok(());
+        }
+        let Some((peers, balance)) = &mut self.plan.peers else { return Ok(()) };
+        let Some(wait) = balance.wait_since(slots, self.timings.waiting) else { return Ok(()) };
+        if balance.adapt(&peers.all(wait)?, seconds / slots as f64) { self.move_borders() } else { Ok(()) }
+    }
+
+    /// Sets the shares of the GPUs of the run.
+    pub(super) fn set_shares(&mut self, shares: &[f64]) -> Result<()> {
+        let Some((_, balance)) = &mut self.plan.peers else { return Ok(()) };
+        balance.set(shares);
+        self.read_control()?;
+        self.move_borders()
+    }
+
+    /// Continues with other shares of the GPUs: with another list, as that of each GPU is of its own atoms.
+    pub(super) fn move_borders(&mut self) -> Result<()> {
+        self.arrange()?;
+        self.control.slot[0].stale = 1;
+        self.write_control()
+    }
+}

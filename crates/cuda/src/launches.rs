@@ -1,0 +1,377 @@
+//! Launches of a step, a list, and the ends of a segment, put together from the parts that a run has.
+
+use crate::bonded::BondedKernels;
+use crate::constraints::{Constraints, MoveFrom};
+use crate::device_data::DeviceData;
+use crate::driver::{Buffer, Kernel, Launch, Waits};
+use crate::electrostatics::{LatticeSumKernel, SUMS};
+use crate::exchange::{Division, Exchange, MeshWork};
+use crate::external::ExternalForces;
+use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
+use crate::mid_step::MidStepForces;
+use crate::neighbor_engine::{NeighborEngine, Trigger};
+use crate::sums::{KINETIC, Summation, VIRIAL};
+use crate::thermostat::ScalingThermostat;
+use crate::vacuum::VacuumKernel;
+use jostle_core::Evaluate;
+
+/// Parts from which launches are put together.
+pub struct Launches<'a> {
+    pub kernels: &'a Kernels,
+    pub neighbor_engine: &'a dyn NeighborEngine,
+    pub charges: &'a [LatticeSumKernel],
+    pub vacuum: Option<&'a VacuumKernel>,
+    pub bonded: Option<&'a BondedKernels>,
+    pub constraints: Option<&'a Constraints>,
+    pub external: Option<&'a ExternalForces>,
+    pub thermostat: Option<&'a ScalingThermostat>,
+    /// Forces in the middle of the steps of this batch.
+    pub mid_step: Option<&'a dyn MidStepForces>,
+    /// Exchange of forces with other GPUs, and what is divided among them.
+    pub exchange: Option<&'a Exchange>,
+    pub division: Option<Division>,
+    /// True where each GPU adds up the energies of its own atoms, and of what is not divided the first one.
+    pub divides_sums: bool,
+    /// True for the only GPU, or the first.
+    pub leads: bool,
+    pub data: DeviceData,
+    /// Number of terms, and of those that are pair forces: these come first.
+    pub n_terms: usize,
+    pub n_pairs: usize,
+    pub sums: Summation,
+    /// Number of blocks that the device runs at a time.
+    pub resident_blocks: u32,
+    /// Weight of long-range forces in evaluations outside steps.
+    pub long_range_weight: f64,
+}
+
+impl Launches<'_> {
+    fn n_atoms(&self) -> u32 {
+        self.data.n as u32
+    }
+
+    /// Number of blocks of a kernel with a thread for each atom.
+    pub fn atom_blocks(&self) -> u32 {
+        blocks_of(self.data.n)
+    }
+
+    /// Number of shares that such a kernel leaves of a sum.
+    pub fn atom_shares(&self) -> u32 {
+        self.sums.shares(self.n_atoms() as usize, ATOM_THREADS)
+    }
+
+    /// Launch of a kernel with a thread for each atom.
+    pub fn atoms(&self, kernel: &Kernel) -> Launch {
+        Launch::new(kernel, self.atom_blocks(), ATOM_THREADS).with_value(self.data)
+    }
+
+    /// Sorts atoms and builds the list, if that of a slot is stale.
+    pub fn build(&self, slot: i32) -> Vec<Launch> {
+        let geometry = &self.data.geometry;
+        let bins = geometry.columns[0] as usize * geometry.columns[1] as usize * geometry.bins as usize;
+        let mut launches = Vec::new();
+        let over_atoms = self.atom_blocks().min(self.resident_blocks);
+        for (kernel, work) in &self.kernels.sort {
+            let blocks = match work {
+                Work::Atoms => over_atoms,
+                Work::Bins => bins.div_ceil(SCAN_BLOCK) as u32,
+            };
+            launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.data).with_value(slot));
+        }
+        for kernel in self.kernels.exclusions.iter().filter(|_| self.data.exclusions.fours > 0) {
+            let launch = Launch::new(kernel, over_atoms, ATOM_THREADS);
+            launches.push(launch.with_value(self.data).with_value(slot));
+        }
+        let bonded = self.bonded.map(|b| b.build(&self.data, slot)).unwrap_or_default();
+        let constraints = self.constraints.map(|c| c.build(&self.data, slot)).unwrap_or_default();
+        let external = self.external.and_then(|o| o.build(&self.data, slot));
+        launches.extend(
+            bonded
+                .into_iter()
+                .chain(constraints)
+                .chain(external)
+                .map(|launch| launch.waits(Waits::SideStream)),
+        );
+        launches.extend(self.neighbor_engine.build(&self.data, slot));
+        launches.extend(self.exchange.map(|exchange| exchange.needs(&self.data, slot)));
+        launches.push(self.settle(slot, 1).waits(Waits::BothStreams));
+        launches
+    }
+
+    fn settle(&self, slot: i32, after_build: i32) -> Launch {
+        Launch::new(&self.kernels.settle, 1, 64)
+            .with_value(self.data)
+            .with_value(slot)
+            .with_value(after_build)
+    }
+
+    fn next_part(&self, begun: i32) -> Launch {
+        Launch::new(&self.kernels.next_part, 1, 1).with_value(self.data).with_value(begun)
+    }
+
+    /// Searches around displaced atoms once they are in a slot for pairs that the list lacks.
+    pub fn find_missing_pairs(&self, slot: i32) -> Option<Launch> {
+        let blocks = self.n_atoms().div_ceil(DISPLACED_ATOMS);
+        let launch = || Launch::new(&self.kernels.find_missing_pairs, blocks, ATOM_THREADS);
+        (self.data.atoms.displaced != 0).then(|| launch().with_value(self.data).with_value(slot))
+    }
+
+    /// Number of numbers in a sample: energies of pair forces, virial, energies of other forces, kinetic
+    /// tensor, momentum, and the thermostat.
+    pub fn row_length(&self) -> usize {
+        self.n_terms + VIRIAL + KINETIC + self.thermostat.map_or(0, ScalingThermostat::row_length)
+    }
+
+    /// Adds up the shares of so many blocks.
+    pub fn add_shares(&self, blocks: u32, count: usize, offset: usize, trigger: Trigger) -> Launch {
+        self.sum(&self.kernels.add_shares, blocks, count, offset, trigger)
+    }
+
+    /// Adds shares to the sum that is there: the energy of a term and the virial, or the virial alone.
+    fn add_onto(&self, blocks: u32, count: usize, offset: usize, trigger: Trigger) -> Launch {
+        let after = self.n_pairs + VIRIAL - count - offset;
+        self.sum(&self.kernels.add_shares_onto, blocks, count, offset, trigger).with_value(after as i32)
+    }
+
+    fn sum(&self, kernel: &Kernel, blocks: u32, count: usize, offset: usize, trigger: Trigger) -> Launch {
+        let row = self.row_length() as i32;
+        Launch::new(kernel, count as u32, ATOM_THREADS)
+            .with_value(self.data)
+            .with_value(blocks as i32)
+            .with_value(count as i32)
+            .with_value(row)
+            .with_value(offset as i32)
+            .with_value(trigger as i32)
+    }
+
+    /// Launches of forces and, if asked for, of sums of energies.
+    pub fn forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+        let energies = evaluate == Evaluate::ForcesAndEnergies;
+        let undivided = if self.counts_undivided() { evaluate } else { Evaluate::Forces };
+        let mut launches = self.pair_forces(slot, trigger, evaluate);
+        let silent = trigger == Trigger::Immediate && self.long_range_weight == 0.0 && !energies;
+        let add_up = |c: &LatticeSumKernel| {
+            let term = c.term;
+            move |shares| self.add_onto(shares, SUMS, term, trigger)
+        };
+        let of_mesh = if self.mesh_work() == MeshWork::ForAll { evaluate } else { undivided };
+        let heard = self.charges().iter().filter(|_| !silent);
+        let mut reciprocal: Vec<Launch> =
+            heard.flat_map(|c| c.reciprocal(&self.data, slot, trigger, of_mesh, add_up(c))).collect();
+        let apart = self.exchange.filter(|_| self.mesh_work() == MeshWork::ForAll);
+        let weight = (self.long_range_weight, apart.map_or(0, Exchange::mesh_forces));
+        let of_charges =
+            |c: &LatticeSumKernel| c.forces(&self.data, slot, trigger, of_mesh, weight, add_up(c));
+        let mut of_charges: Vec<Launch> = self.charges().iter().flat_map(of_charges).collect();
+        if let Some(exchange) = apart {
+            // Forces that are sent by themselves wait for no others.
+            reciprocal.append(&mut of_charges);
+            reciprocal.push(exchange.send_mesh(&self.data, slot, trigger));
+        }
+        if energies {
+            launches.extend(reciprocal);
+        } else {
+            // Shares of energies, which the reciprocal space would overwrite, do not exist.
+            launches.splice(0..0, reciprocal.into_iter().map(|launch| launch.waits(Waits::SideStream)));
+        }
+        let row = self.row_length();
+        let vacuum = self.vacuum.map(|v| v.forces(&self.data, slot, row, trigger, undivided));
+        launches.extend(vacuum.into_iter().flatten());
+        if let Some(bonded) = self.bonded {
+            let evaluate = if self.division == Some(Division::Pairs) { undivided } else { evaluate };
+            launches.push(bonded.forces(&self.data_of_bonded(evaluate), slot, trigger, evaluate));
+            let sums =
+                (evaluate == Evaluate::ForcesAndEnergies).then(|| bonded.sums(&self.data, row, trigger));
+            launches.extend(sums);
+        }
+        let external = self.external.map(|o| o.forces(&self.data, slot, row, trigger, undivided));
+        launches.extend(external.into_iter().flatten());
+        launches.extend(of_charges.into_iter().map(|launch| launch.waits(Waits::BothStreams)));
+        if let (Some(exchange), Some(Division::Atoms)) = (self.exchange, self.division) {
+            launches.extend(exchange.forces(&self.data, slot, trigger));
+        }
+        launches.extend(self.forces_of_sites(slot, trigger, undivided));
+        launches
+    }
+
+    /// Lattice sums that this GPU computes.
+    fn charges(&self) -> &[LatticeSumKernel] {
+        if self.mesh_work() == MeshWork::Nothing { &[] } else { self.charges }
+    }
+
+    fn mesh_work(&self) -> MeshWork {
+        match self.division {
+            Some(Division::Atoms) => self.exchange.map_or(MeshWork::Alike, Exchange::mesh_work),
+            Some(Division::Pairs) | None => MeshWork::Alike,
+        }
+    }
+
+    /// Launches of pair forces, and of the sums of their energies.
+    fn pair_forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+        let mut launches = self.neighbor_engine.forces(&self.data, slot, trigger, evaluate);
+        if let (Some(exchange), Some(Division::Pairs)) = (self.exchange, self.division) {
+            launches.extend(exchange.sums_of_forces(&self.data, slot, trigger));
+        }
+        if evaluate == Evaluate::ForcesAndEnergies {
+            let count = self.n_pairs + VIRIAL;
+            let sum = self.add_shares(self.neighbor_engine.energy_blocks(), count, 0, trigger);
+            match self.exchange {
+                // Exact sums are over the shares of all atoms.
+                Some(exchange) if !self.divides_sums => {
+                    launches.extend(exchange.shares(&self.data, count, slot, trigger));
+                }
+                _ => {}
+            }
+            launches.push(sum);
+        }
+        launches
+    }
+
+    /// Launches that transfer the forces on virtual sites.
+    fn forces_of_sites(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+        let Some(constraints) = self.constraints else { return Vec::new() };
+        let Some(spread) = constraints.spread(&self.data, slot, trigger, evaluate) else { return Vec::new() };
+        let energies = evaluate == Evaluate::ForcesAndEnergies;
+        let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
+        std::iter::once(spread.waits(Waits::BothStreams)).chain(energies.then(more)).collect()
+    }
+
+    /// Data for bonded forces: exact sums of their energies are over all atoms.
+    fn data_of_bonded(&self, evaluate: Evaluate) -> DeviceData {
+        match evaluate {
+            Evaluate::ForcesAndEnergies if !self.divides_sums => self.data.with_all_atoms(),
+            _ => self.data,
+        }
+    }
+
+    /// True where the energies of what is not divided are added up here: by one GPU only, if sums are divided.
+    fn counts_undivided(&self) -> bool {
+        self.leads || !self.divides_sums
+    }
+
+    /// Launches of the sums of kinetic tensor and momentum.
+    pub fn kinetic(&self, trigger: Trigger) -> Vec<Launch> {
+        let offset = if trigger == Trigger::SegmentEnd { self.n_terms + VIRIAL } else { 0 };
+        vec![
+            self.atoms(&self.kernels.kinetic_shares).with_value(trigger as i32),
+            self.add_shares(self.atom_shares(), KINETIC, offset, trigger),
+        ]
+    }
+
+    /// Launches of the beginning of a segment.
+    pub fn begin(&self) -> Vec<Launch> {
+        let mut launches: Vec<Launch> =
+            self.thermostat.map(|thermostat| thermostat.begin(&self.data)).into_iter().collect();
+        match self.constraints {
+            Some(constraints) => launches.extend([
+                constraints.noise(&self.data, 0, MoveFrom::SegmentStart),
+                constraints.moves(&self.data, 0, MoveFrom::SegmentStart),
+            ]),
+            None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
+        }
+        launches.extend(self.find_missing_pairs(1));
+        launches.extend([self.next_part(1), self.settle(1, 0)]);
+        launches
+    }
+
+    fn step(&self, slot: i32) -> Vec<Launch> {
+        let forces = || self.forces(slot, Trigger::Step, Evaluate::Forces);
+        let thermostat = self.thermostat.map(|thermostat| {
+            thermostat.after_each_drift(&self.data, slot, Trigger::Step, self.row_length())
+        });
+        let mut launches = thermostat.unwrap_or_default();
+        // Steps in one kernel include pair forces only.
+        let at_once = if self.only_pairs() && self.exchange.is_none() {
+            self.neighbor_engine.step(&self.data, slot)
+        } else {
+            None
+        };
+        match (self.constraints, at_once) {
+            (Some(constraints), _) => {
+                launches.push(constraints.noise(&self.data, slot, MoveFrom::Step));
+                launches.extend(forces());
+                launches.push(constraints.moves(&self.data, slot, MoveFrom::Step));
+            }
+            (None, Some(step)) => launches.extend(step),
+            (None, None) => {
+                launches.extend(forces());
+                launches.push(self.atoms(&self.kernels.advance).with_value(slot));
+            }
+        }
+        launches
+    }
+
+    /// True where samples are taken by steps, and not at the ends of segments.
+    pub fn samples_in_passing(&self) -> bool {
+        self.neighbor_engine.samples()
+            && self.only_pairs()
+            && self.exchange.is_none()
+            && self.thermostat.is_none()
+            && self.mid_step.is_none()
+    }
+
+    /// True where the forces are only those of pairs within a cut-off.
+    fn only_pairs(&self) -> bool {
+        !self.charges.iter().any(LatticeSumKernel::acts)
+            && self.vacuum.is_none()
+            && self.bonded.is_none()
+            && self.constraints.is_none()
+            && self.external.is_none()
+    }
+
+    /// Cost of an idle slot, whose kernels find nothing to do, relative to a check of the list.
+    pub fn idle_share(&self) -> f64 {
+        self.step(0).len() as f64 / self.build(0).len().max(1) as f64
+    }
+
+    /// Launches of so many step slots, and of lists after them.
+    pub fn steps(&self, slots: i32) -> Vec<Launch> {
+        let made = |slot| {
+            let mut launches = match self.mid_step {
+                // Segments begin with half a drift.
+                Some(mid_step) if slot % 2 == 0 => mid_step.cross(&self.data, slot),
+                _ => self.step(slot),
+            };
+            launches.extend(self.find_missing_pairs(slot + 1));
+            launches
+        };
+        let mut launches: Vec<Launch> = (0..slots).flat_map(made).collect();
+        launches.extend(self.build(slots));
+        launches
+    }
+
+    /// Launches of the end of a segment.
+    pub fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
+        let thermostat = self.thermostat.map(|thermostat| {
+            thermostat.after_each_drift(&self.data, 0, Trigger::SegmentEnd, self.row_length())
+        });
+        let mut launches = thermostat.unwrap_or_default();
+        launches.extend(self.forces(0, Trigger::SegmentEnd, evaluate));
+        match self.constraints {
+            Some(constraints) => {
+                launches.push(constraints.kick(&self.data, 0, Trigger::SegmentEnd));
+                if evaluate == Evaluate::ForcesAndEnergies && self.counts_undivided() {
+                    launches.push(constraints.sums(&self.data, self.row_length(), Trigger::SegmentEnd));
+                }
+            }
+            None => launches.push(self.atoms(&self.kernels.end_segment)),
+        }
+        launches.extend(
+            self.thermostat
+                .map(|thermostat| thermostat.end_segment(&self.data, self.row_length()))
+                .into_iter()
+                .flatten(),
+        );
+        if evaluate == Evaluate::ForcesAndEnergies {
+            launches.extend(self.kinetic(Trigger::SegmentEnd));
+        }
+        launches.push(self.next_part(0));
+        launches
+    }
+}
+
+/// Buffers of sums that kernels leave for the host.
+pub struct Sums {
+    pub partial: Buffer<f64>,
+    pub total: Buffer<f64>,
+}
