@@ -352,7 +352,7 @@ shared_bits! {
 }
 
 impl DeviceData {
-    /// The same data for a kernel that computes forces on all atoms.
+    /// Data for a kernel that computes forces on all atoms.
     pub fn with_all_atoms(self) -> Self {
         DeviceData { owned: OwnedAtoms { first: 0, end: self.n }, ..self }
     }

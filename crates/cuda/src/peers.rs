@@ -25,7 +25,7 @@ struct CollectiveState {
     brought: Vec<Option<Vec<f64>>>,
     /// Numbers of the last call.
     result: Arc<Vec<Vec<f64>>>,
-    /// First failure of a thread: nobody waits any more.
+    /// First failure of a thread, after which no thread waits.
     failure: Option<Error>,
 }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_one_that_failed() {
+    fn no_thread_waits_for_one_that_failed() {
         let collective = Collective::new(2, Duration::from_secs(600));
         thread::scope(|scope| {
             let waits = scope.spawn(|| collective.gather(0, Vec::new()));

@@ -96,7 +96,7 @@ impl BiasForce {
     /// begins; without such a stage, those that name no stage.
     ///
     /// # Errors
-    /// Those of [`BiasForce::from_input`].
+    /// As for [`BiasForce::from_input`].
     pub fn at_start(input: &Input, system: &System) -> Result<Option<Self>> {
         let stages: Vec<StageInput> = input.stages.iter().map(|stage| stage.value.clone()).collect();
         let Some(mut force) = BiasForce::from_input(input, system, &stages)? else { return Ok(None) };

@@ -92,7 +92,8 @@ fn open_alone(device: DeviceInput, system: System, forces: Forces, settings: Set
             None if system.state.len() < WORTH_A_GPU => Vec::new(),
             None if !jostle_cuda::can(&forces, &settings) => Vec::new(),
             None => match Device::ready(0) {
-                Ok(_) if system.state.len() >= WORTH_SEVERAL_GPUS => all_gpus()?,
+                // Others may be in use: the first one is enough.
+                Ok(gpu) if system.state.len() >= WORTH_SEVERAL_GPUS => all_gpus().unwrap_or(vec![gpu]),
                 Ok(gpu) => vec![gpu],
                 Err(error) => {
                     note = Some(format!("no GPU: {}", error.message()));
@@ -103,7 +104,7 @@ fn open_alone(device: DeviceInput, system: System, forces: Forces, settings: Set
     };
     let chosen = matches!(device, DeviceInput::Cuda(Gpus::Chosen(_)));
     if gpus.len() > 1 && !chosen {
-        let trials = jostle_cuda::try_gpus(&gpus, &system, &forces, settings)?;
+        let trials = jostle_cuda::try_gpus(&gpus, &system, &forces, settings);
         note = Some(trials.to_string());
         gpus.truncate(trials.fastest());
     }

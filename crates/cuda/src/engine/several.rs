@@ -36,7 +36,7 @@ impl SeveralGpus {
     /// Puts a system on several devices of one kind.
     ///
     /// # Errors
-    /// Those of [`Cuda::new`], or if the devices cannot use each other's memory.
+    /// As for [`Cuda::new`], or if the devices cannot use each other's memory.
     pub fn new(
         devices: Vec<Device>,
         system: System,

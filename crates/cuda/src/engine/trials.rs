@@ -23,6 +23,8 @@ const WORTH_IT: f64 = 1.03;
 pub struct Trials {
     /// Numbers of GPUs, with steps per second.
     speeds: Vec<(usize, f64)>,
+    /// Reason for which more GPUs were not tried.
+    ended_by: Option<String>,
 }
 
 impl Trials {
@@ -42,24 +44,26 @@ impl fmt::Display for Trials {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let one = |(count, speed): &(usize, f64)| format!("{speed:.0} steps/s on {count}");
         let tried: Vec<String> = self.speeds.iter().map(one).collect();
-        write!(f, "GPUs tried: {}; the run takes {}", tried.join(", "), self.fastest())
+        let tried = if tried.is_empty() { "none".into() } else { tried.join(", ") };
+        let reason = self.ended_by.as_ref().map_or(String::new(), |reason| format!(" (then: {reason})"));
+        write!(f, "GPUs tried: {tried}{reason}; the run takes {}", self.fastest())
     }
 }
 
-/// Measures a system on one GPU, two, four and so on, up to all of them, until more are slower.
-///
-/// # Errors
-/// If the system cannot be put on the first of them.
-pub fn try_gpus(devices: &[Device], system: &System, forces: &Forces, settings: Settings) -> Result<Trials> {
+/// Measures a system on one GPU, two, four and so on, up to all of them, until more are slower or a trial fails. A trial
+/// that fails says nothing of the run: GPUs may not be linked or have too little memory, and a system may have to be
+/// minimised before it can make steps.
+pub fn try_gpus(devices: &[Device], system: &System, forces: &Forces, settings: Settings) -> Trials {
     let doubled = std::iter::successors(Some(1), |count| Some(2 * count));
     let counts = doubled.take_while(|count| *count < devices.len()).chain([devices.len()]);
-    let mut speeds: Vec<(usize, f64)> = Vec::new();
+    let (mut speeds, mut ended_by): (Vec<(usize, f64)>, _) = (Vec::new(), None);
     for count in counts {
         match speed(&devices[..count], system, forces, settings) {
             Ok(speed) => speeds.push((count, speed)),
-            // GPUs that are not linked, or have too little memory, are left out.
-            Err(_) if count > 1 => break,
-            Err(error) => return Err(error),
+            Err(error) => {
+                ended_by = Some(error.message().to_string());
+                break;
+            }
         }
         if let [.., (_, before), (_, now)] = speeds[..]
             && now < before
@@ -67,7 +71,7 @@ pub fn try_gpus(devices: &[Device], system: &System, forces: &Forces, settings: 
             break;
         }
     }
-    Ok(Trials { speeds })
+    Trials { speeds, ended_by }
 }
 
 /// Steps per second of a system on some GPUs.
@@ -101,11 +105,13 @@ mod tests {
 
     #[test]
     fn no_more_gpus_are_taken_than_pay() {
-        let trials = |speeds: &[(usize, f64)]| Trials { speeds: speeds.to_vec() };
+        let trials = |speeds: &[(usize, f64)]| Trials { speeds: speeds.to_vec(), ended_by: None };
         assert_eq!(trials(&[(1, 100.0), (2, 180.0), (4, 300.0)]).fastest(), 4);
         assert_eq!(trials(&[(1, 100.0), (2, 102.0), (4, 101.0)]).fastest(), 1);
         assert_eq!(trials(&[(1, 100.0), (2, 150.0), (4, 151.0)]).fastest(), 2);
         let said = trials(&[(1, 100.4), (2, 180.0)]).to_string();
         assert_eq!(said, "GPUs tried: 100 steps/s on 1, 180 steps/s on 2; the run takes 2");
+        let failed = Trials { speeds: Vec::new(), ended_by: Some("a force is not finite".into()) };
+        assert_eq!(failed.to_string(), "GPUs tried: none (then: a force is not finite); the run takes 1");
     }
 }

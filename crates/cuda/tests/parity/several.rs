@@ -241,8 +241,14 @@ fn gpus_of_a_run_are_one_to_eight() {
 #[test]
 fn gpus_are_tried_before_a_run() {
     let settings = settings(Algorithm::List, Precision::Mixed);
-    let trials = try_gpus(&devices(2), &molecules(), &forces(), settings).unwrap();
+    let trials = try_gpus(&devices(2), &molecules(), &forces(), settings);
     assert!((1..=2).contains(&trials.fastest()));
     let text = trials.to_string();
     assert!(text.contains("on 1, ") && text.contains("on 2; the run takes"), "{text}");
+    // A system that has to be minimised first is no reason to refuse a run.
+    let mut system = corner();
+    system.state.position[1] = system.state.position[0];
+    let trials = try_gpus(&devices(2), &system, &argon().into(), settings);
+    assert_eq!(trials.fastest(), 1);
+    assert!(trials.to_string().contains("tried: none (then: "), "{trials}");
 }

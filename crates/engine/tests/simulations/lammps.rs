@@ -110,7 +110,7 @@ fn molecules_of_charmm_styles_have_lammps_energies() {
     agrees("dihedrals", energy(&point, &["dihedral_periodic"]), CHARMM.dihedral, CHARMM.dihedral);
 }
 
-/// The same with LAMMPS' switch from 8 to 10 angstrom, which is that of CHARMM.
+/// Molecules with LAMMPS' switch from 8 to 10 angstrom, which is that of CHARMM.
 #[test]
 fn the_switch_of_charmm_is_that_of_lammps() {
     let switched = NONBONDED
@@ -157,7 +157,7 @@ fn a_data_file_tells_its_styles() {
     let error = system_from_input(&silent).unwrap_err();
     assert!(error.message().contains("up to three bonds apart"), "{error}");
     assert!(error.help().unwrap().contains("special_bonds"), "{error}");
-    // The same in other units.
+    // Energies in other units.
     let nano = text.replace("\"real\"", "\"nano\"").replace("cutoff = 10", "cutoff = \"10 A\"");
     std::fs::write(&special, "units real\nspecial_bonds charmm\npair_coeff 1 3 0.09 3.1 0.05 2.9\n").unwrap();
     let error = system_from_input(&read(&nano)).map(|_| ());

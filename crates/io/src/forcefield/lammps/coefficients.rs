@@ -283,7 +283,7 @@ impl PairForces {
     /// Epsilon and sigma of two types at the ends of a dihedral.
     ///
     /// # Errors
-    /// Those of [`PairForces::of`].
+    /// As for [`PairForces::of`].
     pub fn three_bonds_apart(&self, types: [usize; 2]) -> Result<[f64; 2]> {
         self.mixed(types, |wells| wells.three_bonds)
     }
