@@ -1,17 +1,23 @@
 // Exchange between the GPUs of a run: each computes the forces on its own atoms, which follow each other in the sorted
-// order, and all of them move all atoms, so that every GPU has the same atoms, to the last bit.
+// order. Then either all of them move all atoms from these forces, so that every GPU has the same atoms, to the last bit;
+// or each moves its own and sends their positions, and the rest before lists are built and where segments end.
 //
 // A kernel that sends stores into a landing zone in the memory of each other GPU and then publishes the number of the
 // exchange there. One that receives waits for that number and copies what has landed to where it belongs. Zones
 // alternate: a GPU that is one exchange ahead does not overwrite what another still reads, and it cannot be two ahead,
 // as it waits itself.
 //
-// Advantage: no kernel but these knows of other GPUs; nothing is computed twice but motion, and no atom changes hands.
-// Disadvantage: motion is not divided, and every force travels to every GPU.
+// Forces are sent where what moves atoms knows more than one of them: constraints, thermostats that scale all velocities,
+// friction between atoms. It does so as on one GPU, but motion is not divided.
+//
+// Positions are sent otherwise, by the kernel that moves an atom: it stores them where the other GPUs have theirs of the
+// step before, which nothing reads any more. There is nothing to copy, and one number to wait for.
 
 enum {
     EXCHANGE_THREADS = 256,
-    EXCHANGE_WORDS = 5,  // of what a GPU's lists needed
+    EXCHANGE_WORDS = 5,  // that GPUs tell each other at once
+    // Occasion, besides those of `Trigger`: before lists are built.
+    TRIGGER_BUILD = TRIGGER_IMMEDIATE + 1,
 };
 
 #ifndef EMULATED
@@ -49,12 +55,30 @@ DEVICE bool arrives_last(u32* arrived) {
     return true;
 }
 
-// Publishes the next number to all others once every block has stored its part.
-DEVICE void publish_when_stored(const ExchangeData& e, u64 number) {
-    if (!arrives_last(&e.state->arrived)) return;
+// Publishes the next number to all others, by one thread.
+DEVICE void publish_to_others(const ExchangeData& e, u64 number) {
     for (int gpu = 0; gpu < e.count; gpu++) {
         if (gpu != e.rank) publish(&e.published[gpu][e.rank], number + 1);
     }
+}
+
+// Publishes it once every block has stored its part.
+DEVICE void publish_when_stored(const ExchangeData& e, u64 number) {
+    if (arrives_last(&e.state->arrived)) publish_to_others(e, number);
+}
+
+// Tells all others some words, by one thread: they are there once the number of the exchange is published.
+DEVICE void send_words(const ExchangeData& e, u64 number, const int (&words)[EXCHANGE_WORDS]) {
+    const int place = ((int)(number & 1) * MOST_GPUS + e.rank) * EXCHANGE_WORDS;
+    for (int gpu = 0; gpu < e.count; gpu++) {
+        if (gpu == e.rank) continue;
+        for (int k = 0; k < EXCHANGE_WORDS; k++) e.words[gpu][place + k] = words[k];
+    }
+}
+
+// One of the words of another GPU.
+DEVICE int word_of(const ExchangeData& e, u64 number, int gpu, int which) {
+    return __ldcg(&e.words[e.rank][((int)(number & 1) * MOST_GPUS + gpu) * EXCHANGE_WORDS + which]);
 }
 
 // Waits until a GPU has published the next number at an address. One that is waited for in vain is reported, and the
@@ -232,21 +256,16 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_WORDS * MOST_GPUS) exchang
     Control* control = w.control;
     if (!build_due(control, control->slot[slot])) return;
     const u64 number = e.state->number;
-    const int zone = (int)(number & 1) * MOST_GPUS * EXCHANGE_WORDS;
-    // Words of this GPU, at its place in the landing zones of the others.
     if (threadIdx.x == 0) {
         const int words[EXCHANGE_WORDS] = {control->reported, control->need_tile, control->need_rows,
                                            control->largest_tile, control->most_rows};
-        for (int gpu = 0; gpu < e.count; gpu++) {
-            if (gpu == e.rank) continue;
-            for (int k = 0; k < EXCHANGE_WORDS; k++) e.words[gpu][zone + e.rank * EXCHANGE_WORDS + k] = words[k];
-        }
+        send_words(e, number, words);
     }
     publish_when_stored(e, number);
     wait_for_others(w, e, number);
     const int gpu = threadIdx.x / EXCHANGE_WORDS, which = threadIdx.x % EXCHANGE_WORDS;
     if (gpu < e.count && gpu != e.rank) {
-        const int word = __ldcg(&e.words[e.rank][zone + gpu * EXCHANGE_WORDS + which]);
+        const int word = word_of(e, number, gpu, which);
         switch (which) {
             case 0: atomicOr(&control->reported, word); break;
             case 1: atomicMax(&control->need_tile, word); break;
@@ -255,5 +274,69 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_WORDS * MOST_GPUS) exchang
             default: atomicMax(&control->most_rows, word);
         }
     }
+    end_exchange(e, number);
+}
+
+// ---- where each GPU moves its own atoms
+
+// Publishes that this GPU's atoms have arrived in a slot, or what it has found about them since; waits for those of the
+// others, and puts together what all have found.
+extern "C" __global__ void __launch_bounds__(32) exchange_slot(DeviceData w, ExchangeData e, int slot) {
+    wait_for_previous_kernel();
+    Control* control = w.control;
+    Slot* now = &control->slot[slot];
+    // The step before has been made, or not, on all GPUs.
+    if (now->done == control->slot[slot - 1].done) return;
+    const u64 number = e.state->number;
+    if (threadIdx.x == 0) {
+        e.state->divided = 1;
+        const u64 bad = control->first_bad;
+        const int words[EXCHANGE_WORDS] = {control->reported, now->stale, now->soon, (int)(u32)bad, (int)(u32)(bad >> 32)};
+        send_words(e, number, words);
+        __threadfence_system();
+        publish_to_others(e, number);
+    }
+    wait_for_others(w, e, number);
+    const int gpu = threadIdx.x;
+    if (gpu < e.count && gpu != e.rank) {
+        atomicOr(&control->reported, word_of(e, number, gpu, 0));
+        if (word_of(e, number, gpu, 1)) now->stale = 1;
+        if (word_of(e, number, gpu, 2)) now->soon = 1;
+        atomicMin(&control->first_bad, (u64)(u32)word_of(e, number, gpu, 4) << 32 | (u32)word_of(e, number, gpu, 3));
+    }
+    end_exchange(e, number);
+}
+
+// Returns true where others are to know of a GPU's atoms what it alone knows.
+DEVICE bool motion_due(const DeviceData& w, const ExchangeData& e, int slot, int trigger) {
+    const Slot& now = w.control->slot[slot];
+    return e.state->divided && (trigger == TRIGGER_BUILD ? build_due(w.control, now) : due(w.control, now, trigger));
+}
+
+// Stores positions and velocities, and forces where they are kept, of this GPU's atoms where the others have theirs. No
+// GPU has read those of others since it published its last step.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_send_motion(DeviceData w, ExchangeData e, PeerArrays peers, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!motion_due(w, e, slot, trigger)) return;
+    const int set = w.control->sorted;
+    const size_t of_double = 3 * sizeof(double), of_real = 3 * sizeof(real), first = w.owned.first, end = w.owned.end;
+    for (int k = 1; k < e.count; k++) {
+        const int gpu = (e.rank + k) % e.count;
+        copy_bytes((char*)peers.x[gpu][set], (const char*)w.atoms.x[set], first * of_double, end * of_double);
+        copy_bytes((char*)peers.v[gpu][set], (const char*)w.atoms.v[set], first * of_double, end * of_double);
+        if (!w.control->slot[slot].kept) continue;
+        copy_bytes((char*)peers.force[gpu], (const char*)w.atoms.force, first * of_real, end * of_real);
+    }
+    publish_when_stored(e, e.state->number);
+}
+
+// Waits for those of the others.
+extern "C" __global__ void __launch_bounds__(32) exchange_wait_for_motion(DeviceData w, ExchangeData e, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!motion_due(w, e, slot, trigger)) return;
+    const u64 number = e.state->number;
+    wait_for_others(w, e, number);
+    if (threadIdx.x == 0) e.state->divided = 0;
     end_exchange(e, number);
 }

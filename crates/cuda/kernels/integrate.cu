@@ -41,14 +41,14 @@ extern "C" __global__ void begin_segment(DeviceData w, int slot) {
     advance_atom(w, slot, now, i, x, v, f, species);
 }
 
-// Rest of a step and the first half of the next one, from stored forces.
+// Rest of a step and the first half of the next one, from stored forces, of the atoms of w.owned.
 extern "C" __global__ void advance(DeviceData w, int slot) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool moves = step_due(w.control, now);
     next_slot(w, slot, moves);
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (moves && i < w.n) finish_step(w, slot, now, i, load_force(w, i));
+    const int i = w.owned.first + blockIdx.x * blockDim.x + threadIdx.x;
+    if (moves && i < w.owned.end) finish_step(w, slot, now, i, load_force(w, i));
 }
 
 // Second half of a segment's last step.

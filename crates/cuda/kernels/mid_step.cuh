@@ -31,5 +31,5 @@ extern "C" __global__ void cross(DeviceData w, int slot) {
     Double3 x = load(w.atoms.x[set], i);
     drift(x, control->motion.drift, load(w.atoms.v[set], i));
     store(w.atoms.x[set], i, x);
-    store_position(w, i, x, species, w.atoms.position[now.parity ^ 1], &control->slot[slot + 1]);
+    store_position(w, i, x, species, now.parity ^ 1, &control->slot[slot + 1]);
 }

@@ -205,10 +205,19 @@ DEVICE Position store_position(const DeviceData& w, int i, Double3 x, int specie
     return p;
 }
 
+// Storage of a position in one of the two arrays of all other GPUs, where each moves its own atoms: see exchange.cu.
+DEVICE void send_position(const DeviceData& w, int parity, int i, Position p) {
+#if SEVERAL
+    for (int k = 0; k < w.peers.count; k++) w.peers.position[k][parity][i] = p;
+#endif
+}
+
 // Storage of a position at the end of a step's drift: the slot that it belongs to notes whether it is displaced.
-DEVICE void store_position(const DeviceData& w, int i, Double3 x, int species, Position* to, Slot* slot) {
+DEVICE void store_position(const DeviceData& w, int i, Double3 x, int species, int parity, Slot* slot) {
     DisplacementCheck check(w);
-    check.add(w, i, store_position(w, i, x, species, to), w.atoms.built[i]);
+    const Position p = store_position(w, i, x, species, w.atoms.position[parity]);
+    send_position(w, parity, i, p);
+    check.add(w, i, p, w.atoms.built[i]);
     check.note(slot);
 }
 
@@ -228,7 +237,7 @@ DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, 
     kick_and_drift(w, x, v, f, w.atoms.inverse_mass[mass_index(w, i, species)], noise);
     store(w.atoms.x[set], i, x);
     store(w.atoms.v[set], i, v);
-    store_position(w, i, x, species, w.atoms.position[now.parity ^ 1], &control->slot[slot + 1]);
+    store_position(w, i, x, species, now.parity ^ 1, &control->slot[slot + 1]);
 }
 
 DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {

@@ -35,6 +35,10 @@ DEVICE T sum_up_to_lane(T value) {
 #ifndef LIMITS_BY_SPECIES
 #define LIMITS_BY_SPECIES 0
 #endif
+// 1 where kernels that move atoms are those of several GPUs, each of which moves its own.
+#ifndef SEVERAL
+#define SEVERAL 0
+#endif
 // Index that stands for no atom.
 #define NO_ATOM 0xffffffffu
 

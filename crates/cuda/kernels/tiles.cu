@@ -174,6 +174,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_t
     const bool made = step_due(w.control, now);
     next_slot(w, slot, made);
     if (!made) return;
+#if SEVERAL
+    if (w.owned.first == w.owned.end) {
+        // A GPU without atoms has a part in sums, too.
+        if (now.row >= 0 && threadIdx.x < SAMPLE_SUMS) w.reduction.total[now.row * SAMPLE_SUMS + threadIdx.x] = 0;
+        return;
+    }
+#endif
     if (now.row >= 0) {
         step_of_tile<true>(w, slot, now);
     } else {

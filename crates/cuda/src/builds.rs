@@ -78,9 +78,25 @@ pub fn of_external(precision: Precision) -> [Build; 3] {
     [restraint::build(precision, sums), external::field(precision, sums), added::build(precision, sums)]
 }
 
-/// Source of the exchange between GPUs, with fast sums and with exact ones of a unit of 1.
-pub fn of_several_gpus(precision: Precision) -> [Build; 2] {
-    [Summation::Fast, Summation::Exact(1.0)].map(|sums| exchange::build(precision, sums))
+/// Sources that several GPUs need: the exchange between them, with fast sums and with exact ones of a unit of 1, and
+/// kernels that move atoms.
+pub fn of_several_gpus(forces: &Forces, precision: Precision) -> Vec<Build> {
+    let exchanges = [Summation::Fast, Summation::Exact(1.0)].map(|sums| exchange::build(precision, sums));
+    let fast = Summation::Fast;
+    let moving = [PairAlgorithm::Tiles, PairAlgorithm::List]
+        .map(|algorithm| {
+            of_pairs(
+                forces,
+                precision,
+                algorithm,
+                TileShape::new(128, 1),
+                PairShape::for_atoms(100_000),
+                fast,
+            )
+        })
+        .into_iter()
+        .chain([of_atoms(precision, fast)]);
+    exchanges.into_iter().chain(moving.map(Build::for_several_gpus)).collect()
 }
 
 /// Sources that are compiled for every run, whatever its forces: with fast sums, and with exact ones for

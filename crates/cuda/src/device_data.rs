@@ -4,6 +4,8 @@
 use crate::shared::{SharedStructure, shared_bits, shared_structure};
 use jostle_core::{SimBox, State, Vec3};
 
+/// Most GPUs of a run.
+pub const MOST_GPUS: usize = 8;
 /// Largest number of steps that are recorded between two checks of the neighbour list.
 pub const SLOTS: usize = 32;
 
@@ -27,6 +29,7 @@ pub fn source() -> String {
         EmbeddedArrays::source(),
         OwnedAtoms::source(),
         ReductionArrays::source(),
+        PeerPositions::source(),
         DeviceData::source(),
     ]
     .join("\n")
@@ -304,6 +307,15 @@ shared_structure! {
         pub total: u64 = "double*",
     }
 
+    /// Positions in the memory of the other GPUs of a run.
+    #[derive(Default)]
+    pub struct PeerPositions {
+        /// Number of other GPUs.
+        pub count: i32,
+        pub unused: i32,
+        pub position: [[u64; 2]; MOST_GPUS - 1] = "Position*",
+    }
+
     /// Addresses of all arrays in device memory.
     #[derive(Default)]
     pub struct DeviceData {
@@ -328,6 +340,8 @@ shared_structure! {
         pub thermostat: u64 = "double*",
         /// Random deviates of the thermostat: two for each step of the batch.
         pub deviates: u64 = "const double*",
+        /// Positions that kernels store on other GPUs, where each moves its own atoms: see `send_position`.
+        pub peers: PeerPositions,
     }
 }
 

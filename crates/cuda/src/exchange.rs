@@ -1,6 +1,6 @@
 //! Exchange of forces between the GPUs of a run (`kernels/exchange.cu`).
 
-use crate::device_data::DeviceData;
+use crate::device_data::{AtomArrays, DeviceData, MOST_GPUS, PeerPositions};
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
@@ -9,11 +9,9 @@ use crate::sums::{Summation, VIRIAL};
 use jostle_core::{Error, Precision, Result};
 use std::time::Duration;
 
-/// Most GPUs of a run.
-pub const MOST_GPUS: usize = 8;
 /// Number of threads of a block: as in `exchange.cu`.
 const THREADS: u32 = 256;
-/// Words about lists: as in `exchange.cu`.
+/// Words that GPUs tell each other at once: as in `exchange.cu`.
 const WORDS: usize = 5;
 /// Most atoms among which forces of several GPUs are added up: each GPU has a landing zone for each other one then.
 const MOST_SUMMED: usize = 1 << 18;
@@ -32,7 +30,8 @@ shared_structure! {
         late: i32,
         /// Blocks that have done their part of sending the forces of the mesh.
         mesh_arrived: u32,
-        unused: i32,
+        /// Not 0 where this GPU knows positions alone of the atoms that others have moved.
+        divided: i32,
         /// Longest wait of the exchange under way, in nanoseconds.
         wait: u64,
         /// Waits so far, in nanoseconds.
@@ -54,7 +53,7 @@ shared_structure! {
         patience: u64,
         /// Landing zones of each GPU.
         landing: [u64; MOST_GPUS] = "void*",
-        /// Landing zones for words about lists: [2][MOST_GPUS][EXCHANGE_WORDS].
+        /// Landing zones for some words: [2][MOST_GPUS][EXCHANGE_WORDS].
         words: [u64; MOST_GPUS] = "int*",
         /// Numbers that the others have published, in the memory of each GPU.
         published: [u64; MOST_GPUS] = "u64*",
@@ -67,6 +66,14 @@ shared_structure! {
         mesh_forces: [u64; MOST_GPUS] = "void*",
         /// Number of the last of them, in the memory of each GPU.
         mesh_published: [u64; MOST_GPUS] = "u64*",
+    }
+
+    /// Arrays of atoms of all GPUs of a run.
+    #[derive(Default)]
+    struct PeerArrays {
+        x: [[u64; 2]; MOST_GPUS] = "double*",
+        v: [[u64; 2]; MOST_GPUS] = "double*",
+        force: [u64; MOST_GPUS] = "real*",
     }
 }
 
@@ -93,6 +100,15 @@ pub enum Division {
     Atoms,
     /// Each GPU computes a part of all pairs, whose forces on all atoms are added up.
     Pairs,
+}
+
+/// Motion of atoms, where pairs are divided by atoms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MotionDivision {
+    /// None: every GPU moves all atoms, and forces are exchanged.
+    Alike,
+    /// Each GPU moves its own: positions are exchanged, and the rest before lists are built and where segments end.
+    Divided,
 }
 
 /// Division of the mesh among GPUs.
@@ -130,6 +146,12 @@ pub struct Exchange {
     receive_sums: Kernel,
     send_mesh: Kernel,
     receive_forces: Kernel,
+    slot: Kernel,
+    send_motion: Kernel,
+    wait_for_motion: Kernel,
+    /// Arrays of all GPUs, and positions of the others, once they are known.
+    arrays: PeerArrays,
+    positions: PeerPositions,
     state: Buffer<ExchangeState>,
     _mesh: Option<MeshZones>,
     /// Memory that the others write to, kept alive.
@@ -138,9 +160,13 @@ pub struct Exchange {
 
 /// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
-    let physics =
-        [format!("enum {{ MOST_GPUS = {MOST_GPUS} }};\n"), ExchangeState::source(), ExchangeData::source()]
-            .concat();
+    let physics = [
+        format!("enum {{ MOST_GPUS = {MOST_GPUS} }};\n"),
+        ExchangeState::source(),
+        ExchangeData::source(),
+        PeerArrays::source(),
+    ]
+    .concat();
     kernels::module_source(&physics, include_str!("../kernels/exchange.cu"), precision, sums)
 }
 
@@ -243,6 +269,11 @@ impl Exchange {
             receive_sums: module.kernel("exchange_receive_sums")?,
             send_mesh: module.kernel("exchange_send_mesh")?,
             receive_forces: module.kernel("exchange_receive_forces")?,
+            slot: module.kernel("exchange_slot")?,
+            send_motion: module.kernel("exchange_send_motion")?,
+            wait_for_motion: module.kernel("exchange_wait_for_motion")?,
+            arrays: PeerArrays::default(),
+            positions: PeerPositions::default(),
             state: zones.state,
             _mesh: zones.mesh,
             _landing: (zones.bytes, zones.words, zones.published),
@@ -304,9 +335,46 @@ impl Exchange {
         [send, receive].map(|launch| launch.waits(Waits::BothStreams))
     }
 
+    /// Makes the arrays of all GPUs known to this one.
+    pub fn meet(&mut self, all: &[AtomArrays]) {
+        let others = all.iter().enumerate().filter(|(gpu, _)| *gpu != self.data.rank as usize);
+        self.positions = PeerPositions { count: all.len() as i32 - 1, ..PeerPositions::default() };
+        for (to, (_, arrays)) in self.positions.position.iter_mut().zip(others) {
+            *to = arrays.position;
+        }
+        for (gpu, arrays) in all.iter().enumerate() {
+            self.arrays.x[gpu] = arrays.x;
+            self.arrays.v[gpu] = arrays.v;
+            self.arrays.force[gpu] = arrays.force;
+        }
+    }
+
+    /// Positions of the other GPUs.
+    pub fn positions(&self) -> PeerPositions {
+        self.positions
+    }
+
+    /// Launch that waits for the atoms that the others have moved into a slot, and puts together what all have found
+    /// about it.
+    pub fn slot(&self, data: &DeviceData, slot: i32) -> Launch {
+        Launch::new(&self.slot, 1, 32).with_value(*data).with_value(self.data).with_value(slot)
+    }
+
+    /// Launches by which all GPUs know of all atoms what each knows of those that it has moved.
+    pub fn motion(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> [Launch; 2] {
+        let own = (data.owned.end - data.owned.first) as usize;
+        let send = self.launch(&self.send_motion, own * (48 + 3 * self.real), data).with_value(self.arrays);
+        let wait = Launch::new(&self.wait_for_motion, 1, 32).with_value(*data).with_value(self.data);
+        [send, wait]
+            .map(|launch| launch.with_value(slot).with_value(trigger as i32).waits(Waits::BothStreams))
+    }
+
     /// Bytes that this GPU sends in each step.
-    pub fn bytes_per_step(&self, data: &DeviceData) -> f64 {
+    pub fn bytes_per_step(&self, data: &DeviceData, motion: MotionDivision) -> f64 {
         let own = (data.owned.end - data.owned.first) as f64;
+        if motion == MotionDivision::Divided {
+            return own * (4 * self.real) as f64 * f64::from(self.data.count - 1);
+        }
         let of_mesh = if self.mesh_work() == MeshWork::ForAll { data.n as f64 } else { 0.0 };
         (own + of_mesh) * (3 * self.real) as f64 * f64::from(self.data.count - 1)
     }

@@ -19,6 +19,14 @@ pub struct Build {
     pub table: Vec<f64>,
 }
 
+impl Build {
+    /// Kernels that move atoms for one of several GPUs, each of which moves its own.
+    pub fn for_several_gpus(mut self) -> Self {
+        self.options.push("-DSEVERAL=1".into());
+        self
+    }
+}
+
 /// Beginning of every source: numbers, positions, and the structures that host and kernels share.
 pub fn prelude() -> String {
     include_str!("../kernels/prelude.cuh").replace("#include \"device_data.cuh\"\n", &device_data::source())
@@ -246,12 +254,11 @@ pub(crate) const DISPLACED_ATOMS: u32 = 2048;
 pub(crate) const SCAN_BLOCK: usize = 1024;
 
 impl Kernels {
-    /// Compiles the kernels, or finds them in the cache: they are the same for all runs.
+    /// Compiles the kernels of [`of_atoms`], or finds them in the cache: they are the same for all runs.
     ///
     /// # Errors
     /// If there is no compiler for the device, or the compiler refuses the source.
-    pub fn new(device: &Device, precision: Precision, sums: Summation) -> Result<Self> {
-        let build = of_atoms(precision, sums);
+    pub fn new(device: &Device, build: &Build) -> Result<Self> {
         let module = device.compile("atoms.cu", &build.source, &build.options)?;
         let get = |name: &str| module.kernel(name);
         let sort = [

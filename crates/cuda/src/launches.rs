@@ -5,7 +5,7 @@ use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Kernel, Launch, Waits};
 use crate::electrostatics::{LatticeSumKernel, SUMS};
-use crate::exchange::{Division, Exchange, MeshWork};
+use crate::exchange::{Division, Exchange, MeshWork, MotionDivision};
 use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::mid_step::MidStepForces;
@@ -30,6 +30,7 @@ pub struct Launches<'a> {
     /// Exchange of forces with other GPUs, and what is divided among them.
     pub exchange: Option<&'a Exchange>,
     pub division: Option<Division>,
+    pub motion: MotionDivision,
     /// True where each GPU adds up the energies of its own atoms, and of what is not divided the first one.
     pub divides_sums: bool,
     /// True for the only GPU, or the first.
@@ -69,7 +70,7 @@ impl Launches<'_> {
     pub fn build(&self, slot: i32) -> Vec<Launch> {
         let geometry = &self.data.geometry;
         let bins = geometry.columns[0] as usize * geometry.columns[1] as usize * geometry.bins as usize;
-        let mut launches = Vec::new();
+        let mut launches = self.exchange_of_motion(slot, Trigger::Build);
         let over_atoms = self.atom_blocks().min(self.resident_blocks);
         for (kernel, work) in &self.kernels.sort {
             let blocks = match work {
@@ -187,7 +188,8 @@ impl Launches<'_> {
         let external = self.external.map(|o| o.forces(&self.data, slot, row, trigger, undivided));
         launches.extend(external.into_iter().flatten());
         launches.extend(of_charges.into_iter().map(|launch| launch.waits(Waits::BothStreams)));
-        if let (Some(exchange), Some(Division::Atoms)) = (self.exchange, self.division) {
+        let of_all = trigger != Trigger::Step || self.motion == MotionDivision::Alike;
+        if let (Some(exchange), Some(Division::Atoms), true) = (self.exchange, self.division, of_all) {
             launches.extend(exchange.forces(&self.data, slot, trigger));
         }
         launches.extend(self.forces_of_sites(slot, trigger, undivided));
@@ -281,11 +283,8 @@ impl Launches<'_> {
         });
         let mut launches = thermostat.unwrap_or_default();
         // Steps in one kernel include pair forces only.
-        let at_once = if self.only_pairs() && self.exchange.is_none() {
-            self.neighbor_engine.step(&self.data, slot)
-        } else {
-            None
-        };
+        let at_once =
+            if self.moves_with_pairs() { self.neighbor_engine.step(&self.moved(), slot) } else { None };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
                 launches.push(constraints.noise(&self.data, slot, MoveFrom::Step));
@@ -295,17 +294,52 @@ impl Launches<'_> {
             (None, Some(step)) => launches.extend(step),
             (None, None) => {
                 launches.extend(forces());
-                launches.push(self.atoms(&self.kernels.advance).with_value(slot));
+                launches.push(self.advance(slot));
             }
         }
+        launches.extend(self.exchange_of_slot(slot + 1));
         launches
+    }
+
+    /// Moves the atoms that this GPU moves, from the forces on them.
+    fn advance(&self, slot: i32) -> Launch {
+        let data = self.moved();
+        let blocks = blocks_of(data.owned.end - data.owned.first);
+        Launch::new(&self.kernels.advance, blocks, ATOM_THREADS).with_value(data).with_value(slot)
+    }
+
+    /// Data for a kernel that moves atoms: all of them, or those of this GPU, whose positions it sends to the others.
+    fn moved(&self) -> DeviceData {
+        match (self.motion, self.exchange) {
+            (MotionDivision::Divided, Some(exchange)) => {
+                DeviceData { peers: exchange.positions(), ..self.data }
+            }
+            _ => self.data.with_all_atoms(),
+        }
+    }
+
+    /// True where steps are one kernel, which finds the forces of pairs, the only ones, and moves atoms.
+    fn moves_with_pairs(&self) -> bool {
+        self.only_pairs() && (self.exchange.is_none() || self.motion == MotionDivision::Divided)
+    }
+
+    /// Exchange of what GPUs have found about a slot in which the atoms of each have arrived.
+    fn exchange_of_slot(&self, slot: i32) -> Option<Launch> {
+        let exchange = self.exchange.filter(|_| self.motion == MotionDivision::Divided);
+        exchange.map(|exchange| exchange.slot(&self.data, slot))
+    }
+
+    /// Exchange of what each GPU alone knows of the atoms that it has moved.
+    fn exchange_of_motion(&self, slot: i32, trigger: Trigger) -> Vec<Launch> {
+        let exchange = self.exchange.filter(|_| self.motion == MotionDivision::Divided);
+        exchange.map_or_else(Vec::new, |exchange| exchange.motion(&self.data, slot, trigger).to_vec())
     }
 
     /// True where samples are taken by steps, and not at the ends of segments.
     pub fn samples_in_passing(&self) -> bool {
         self.neighbor_engine.samples()
-            && self.only_pairs()
-            && self.exchange.is_none()
+            && self.moves_with_pairs()
+            && (self.exchange.is_none() || self.divides_sums)
             && self.thermostat.is_none()
             && self.mid_step.is_none()
     }
@@ -332,7 +366,10 @@ impl Launches<'_> {
                 Some(mid_step) if slot % 2 == 0 => mid_step.cross(&self.data, slot),
                 _ => self.step(slot),
             };
-            launches.extend(self.find_missing_pairs(slot + 1));
+            if let Some(search) = self.find_missing_pairs(slot + 1) {
+                launches.push(search);
+                launches.extend(self.exchange_of_slot(slot + 1));
+            }
             launches
         };
         let mut launches: Vec<Launch> = (0..slots).flat_map(made).collect();
@@ -345,7 +382,8 @@ impl Launches<'_> {
         let thermostat = self.thermostat.map(|thermostat| {
             thermostat.after_each_drift(&self.data, 0, Trigger::SegmentEnd, self.row_length())
         });
-        let mut launches = thermostat.unwrap_or_default();
+        let mut launches = self.exchange_of_motion(0, Trigger::SegmentEnd);
+        launches.extend(thermostat.unwrap_or_default());
         launches.extend(self.forces(0, Trigger::SegmentEnd, evaluate));
         match self.constraints {
             Some(constraints) => {

@@ -112,7 +112,9 @@ impl NeighborEngine for List {
     }
 
     fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
-        Some(vec![Launch::new(&self.step, self.team_blocks, THREADS).with_value(*data).with_value(slot)])
+        // A block at least, to go on to the next slot without atoms, too.
+        let blocks = self.team_blocks.max(1);
+        Some(vec![Launch::new(&self.step, blocks, THREADS).with_value(*data).with_value(slot)])
     }
 
     fn pass(&self, kernel: &Kernel) -> Option<Launch> {

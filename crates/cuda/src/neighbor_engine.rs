@@ -15,6 +15,8 @@ pub enum Trigger {
     SegmentEnd = 1,
     /// Evaluation outside steps.
     Immediate = 2,
+    /// Lists that are about to be built: in `exchange.cu` alone.
+    Build = 3,
 }
 
 /// Algorithm that finds the pairs within the cut-off, and the forces that follow. All of it is launches that

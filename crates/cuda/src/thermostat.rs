@@ -186,6 +186,11 @@ impl ScalingThermostat {
         data.deviates = self.deviates.address();
     }
 
+    /// True where it acts at the ends of segments only.
+    pub fn acts_at_ends(&self) -> bool {
+        matches!(self.acts, Acts::AtEnds(_))
+    }
+
     /// How many numbers of it a row of totals has.
     pub fn row_length(&self) -> usize {
         self.row_length

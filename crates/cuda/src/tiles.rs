@@ -195,7 +195,9 @@ impl NeighborEngine for Tiles {
     }
 
     fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
-        let launch = Launch::new(&self.step, self.blocks, self.shape.threads()).shared(self.tile_bytes());
+        // A block at least, to go on to the next slot without atoms, too.
+        let blocks = self.blocks.max(1);
+        let launch = Launch::new(&self.step, blocks, self.shape.threads()).shared(self.tile_bytes());
         Some(vec![launch.with_value(*data).with_value(slot)])
     }
 

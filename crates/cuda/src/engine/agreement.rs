@@ -1,15 +1,28 @@
 //! Agreement of the GPUs of a run: sums over all of them, decisions that are the same on all, and their shares.
 
 use super::Cuda;
-use crate::exchange::Division;
+use crate::device_data::AtomArrays;
+use crate::exchange::{Division, MeshWork, MotionDivision};
 use crate::peers::Peers;
 use crate::sums::{Summation, VIRIAL};
+use crate::thermostat::ScalingThermostat;
 use jostle_core::Result;
 
 impl Cuda {
     /// True where each GPU adds up the energies of its own atoms. Exact sums need all of them in one place.
     pub(super) fn divides_sums(&self) -> bool {
         self.plan.exchange().is_some() && self.plan.summation == Summation::Fast
+    }
+
+    /// Rows of samples, of all GPUs together. The first `by_steps` are from steps, which find all numbers of their own atoms;
+    /// where segments end, the kinetic energy is that of all atoms.
+    pub(super) fn rows_of_all(&self, mut rows: Vec<f64>, length: usize, by_steps: usize) -> Result<Vec<f64>> {
+        let others = self.whole_rows(rows.split_off(by_steps * length), length)?;
+        let rows = match self.plan.peers().filter(|_| self.divides_sums() && by_steps > 0) {
+            Some(peers) => peers.sums(&rows)?,
+            None => rows,
+        };
+        Ok([rows, others].concat())
     }
 
     /// Rows of energies by term and virial, of all GPUs together.
@@ -29,6 +42,32 @@ impl Cuda {
         Ok(rows)
     }
 
+    /// Addresses of this GPU's arrays of atoms.
+    pub(super) fn atom_arrays(&self) -> AtomArrays {
+        self.data.atoms
+    }
+
+    /// Makes the arrays of all GPUs known to this one.
+    pub(super) fn meet(&mut self, all: &[AtomArrays]) {
+        if let Some((peers, _)) = &mut self.plan.peers {
+            peers.exchange.meet(all);
+        }
+    }
+
+    /// Motion of atoms: divided where nothing but the force on an atom, and its own velocity, decides where it goes, and no
+    /// fault calls for the host between two lists.
+    pub(super) fn motion(&self) -> MotionDivision {
+        let alone = self.plan.division() == Some(Division::Atoms)
+            && self.terms.constraints.is_none()
+            && self.mid_step().is_none()
+            && self.terms.thermostat.as_ref().is_none_or(ScalingThermostat::acts_at_ends)
+            && self.system.simbox.periodic() == [true; 3];
+        match self.plan.exchange() {
+            Some(exchange) if alone && exchange.mesh_work() == MeshWork::Alike => MotionDivision::Divided,
+            _ => MotionDivision::Alike,
+        }
+    }
+
     /// Waits until the threads of all GPUs are about to launch kernels that wait for each other.
     pub(super) fn barrier(&self) -> Result<()> {
         self.plan.peers().map_or(Ok(()), Peers::barrier)
@@ -43,7 +82,7 @@ impl Cuda {
     pub(super) fn count_exchange(&mut self, slots: u64) -> Result<()> {
         let Some(exchange) = self.plan.exchange() else { return Ok(()) };
         self.timings.waiting = exchange.waited()?;
-        self.timings.bytes_sent += slots as f64 * exchange.bytes_per_step(&self.data);
+        self.timings.bytes_sent += slots as f64 * exchange.bytes_per_step(&self.data, self.motion());
         Ok(())
     }
 

@@ -31,7 +31,7 @@ use crate::constraints::Constraints;
 use crate::device_data::{BoxGeometry, Control, DeviceData, OwnedAtoms, ReductionArrays};
 use crate::driver::Device;
 use crate::electrostatics::{BoxChange, LatticeSumKernel};
-use crate::kernels::Kernels;
+use crate::kernels::{self, Kernels};
 use crate::launches::{Launches, Sums};
 use crate::mid_step::MidStepForces;
 use crate::peers::Peers;
@@ -147,7 +147,7 @@ impl Cuda {
         if let Some(peers) = peers {
             plan.share(peers);
         }
-        let kernels = Kernels::new(&device, precision, summation)?;
+        let kernels = Kernels::new(&device, &plan.of_its_gpus(kernels::of_atoms(precision, summation)))?;
         let build = plan.build(&forces);
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
         let pair_kernels = plan.compile(&device, &build)?;
@@ -361,6 +361,7 @@ impl Cuda {
             mid_step: self.mid_step(),
             exchange: self.plan.exchange(),
             division: self.plan.division(),
+            motion: self.motion(),
             divides_sums: self.divides_sums(),
             leads: self.plan.peers().is_none_or(Peers::leads),
             data: self.data,

@@ -338,14 +338,19 @@ impl Plan {
 
     /// Source of the kernels.
     pub fn build(&self, forces: &Forces) -> Build {
-        builds::of_pairs(
+        self.of_its_gpus(builds::of_pairs(
             forces,
             self.precision,
             self.algorithm,
             self.layout.shape,
             self.pairs,
             self.summation,
-        )
+        ))
+    }
+
+    /// Source of kernels that move atoms, for the only GPU or for one of several.
+    pub fn of_its_gpus(&self, build: Build) -> Build {
+        if self.peers.is_some() { build.for_several_gpus() } else { build }
     }
 
     /// Compiles the kernels, or finds them in the cache.

@@ -167,7 +167,9 @@ impl Cuda {
         let length = self.launches().row_length();
         let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { n_rows as usize - 1 };
         let rows = self.rows(wanted..n_rows as usize, length)?;
-        let rows = self.whole_rows(rows, length)?;
+        // The last row is that of the end of the segment.
+        let by_steps = if segments.in_passing { rows.len() / length - 1 } else { 0 };
+        let rows = self.rows_of_all(rows, length, by_steps)?;
         let mut samples = Vec::new();
         for (number, row) in (wanted as u64..).zip(rows.chunks_exact(length)) {
             if !((number + 1) * steps_per_row).is_multiple_of(between) {

@@ -1,11 +1,13 @@
 //! Several GPUs as one device ([`jostle_core::Backend`]): every call is made by all of them at once, by a thread each.
 //!
-//! All GPUs have all atoms, with the same bits; each computes the forces on a range of the sorted order and sends them to
-//! the others (`exchange.rs`). What one of them answers is the answer of all.
+//! All GPUs have all atoms, with the same bits between calls; each computes the forces on a range of the sorted order and
+//! sends them to the others, or moves these atoms and sends their positions (`exchange.rs`). What one of them answers is
+//! the answer of all.
 
 use super::{Cuda, Layout};
+use crate::device_data::{AtomArrays, MOST_GPUS};
 use crate::driver::Device;
-use crate::exchange::{Exchange, MOST_GPUS, MeshDivision};
+use crate::exchange::{Exchange, MeshDivision};
 use crate::peers::{Collective, Peers};
 use crate::sums::Summation;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
@@ -65,7 +67,10 @@ impl SeveralGpus {
             Cuda::with_peers(device, system.clone(), forces.clone(), settings, layout, Some(peers))
         };
         // One after the other, so that kernels are compiled once.
-        let gpus = devices.into_iter().zip(exchanges).enumerate().map(open).collect::<Result<_>>()?;
+        let mut gpus: Vec<Cuda> =
+            devices.into_iter().zip(exchanges).enumerate().map(open).collect::<Result<_>>()?;
+        let arrays: Vec<AtomArrays> = gpus.iter().map(Cuda::atom_arrays).collect();
+        gpus.iter_mut().for_each(|gpu| gpu.meet(&arrays));
         Ok(SeveralGpus { gpus, collective })
     }
 

@@ -13,7 +13,7 @@ use jostle_potentials::{
     Embedded, EmbeddedKind, Forces, PairEntry, PairKind, PairTerm, SuttonChen, Truncation,
 };
 
-fn system(cells: usize, edge: f64, species: &[&str], amplitude: f64) -> System {
+pub fn system(cells: usize, edge: f64, species: &[&str], amplitude: f64) -> System {
     let box_edge = cells as f64 * edge;
     let species = species.iter().map(|name| Species { name: (*name).into(), mass: 0.6, charge: 0.0 });
     let mut system = System::new(SimBox::orthorhombic([box_edge; 3]).unwrap(), species.collect());
@@ -33,7 +33,7 @@ fn system(cells: usize, edge: f64, species: &[&str], amplitude: f64) -> System {
     system
 }
 
-fn copper() -> Forces {
+pub fn copper() -> Forces {
     SuttonChen::embedded(&[SuttonChen::metal("Cu").unwrap()], 5.2, 1.0, 1.0).unwrap().into()
 }
 

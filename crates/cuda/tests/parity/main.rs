@@ -9,6 +9,7 @@ mod constraints;
 mod continuity;
 mod device;
 mod dispersion;
+mod divided_motion;
 mod embedded;
 mod external;
 mod fluid;

@@ -1,0 +1,144 @@
+//! Several GPUs, each of which moves its own atoms: paths and samples as on one.
+
+use super::device::device;
+use super::embedded;
+use super::fluid::{self, Shape, by_id, distance, largest};
+use super::gpus::devices;
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::{Langevin, Rescale, Target};
+use jostle_core::{
+    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, Exclude, ForceEvaluation, Precision,
+    RespaSchedule, Sample, Settings, StepBatch, System, Thermostat,
+};
+use jostle_cuda::{Cuda, SeveralGpus};
+use jostle_fixtures::chains;
+use jostle_potentials::{Forces, PairKind, Truncation};
+
+const TIMESTEP: f64 = 0.001;
+const BATCHES: u64 = 6;
+
+/// System whose atoms move by themselves, and how.
+struct Case {
+    name: &'static str,
+    system: System,
+    forces: Forces,
+    thermostat: Thermostat,
+    algorithm: Algorithm,
+}
+
+fn cases() -> Vec<Case> {
+    let fluid = |algorithm, thermostat| Case {
+        name: "fluid",
+        system: fluid::system(Shape::Triclinic, algorithm, 2),
+        forces: vec![fluid::term(PairKind::LennardJones, Truncation::ForceShifted, 2)].into(),
+        thermostat,
+        algorithm,
+    };
+    let langevin = || Thermostat::Langevin(Langevin::new(1.0, 1.0, TIMESTEP));
+    let target = Target { thermal_energy: 1.1, degrees_of_freedom: 300 };
+    let rescale = Thermostat::Rescale(Rescale::new(target, 4, 0));
+    vec![
+        fluid(Algorithm::Tiles, Thermostat::Isolated),
+        fluid(Algorithm::Tiles, langevin()),
+        fluid(Algorithm::List, Thermostat::Isolated),
+        fluid(Algorithm::List, rescale),
+        Case {
+            name: "chains",
+            system: chains::chains([true; 3]),
+            forces: chains::forces(Exclude::None),
+            thermostat: langevin(),
+            algorithm: Algorithm::List,
+        },
+        Case {
+            name: "copper",
+            system: embedded::system(7, 3.61, &["Cu"], 0.5),
+            forces: embedded::copper(),
+            thermostat: Thermostat::Isolated,
+            algorithm: Algorithm::Tiles,
+        },
+    ]
+}
+
+fn batch(number: u64) -> StepBatch {
+    let steps = 20;
+    StepBatch {
+        first_step: 1 + number * steps,
+        steps,
+        timestep: TIMESTEP,
+        seed: 4,
+        // Samples in every other batch.
+        sample_every: 5 * (number % 2),
+        evaluate: Evaluate::ForcesAndEnergies,
+        long_range: RespaSchedule::ALWAYS,
+    }
+}
+
+fn begin(gpu: &mut dyn Backend) {
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(Evaluate::Forces).unwrap();
+}
+
+/// Numbers of a sample.
+fn numbers(sample: &Sample) -> Vec<f64> {
+    let energies = sample.energies.terms.iter().chain(&sample.energies.virial);
+    energies.chain(&sample.kinetic.tensor).copied().collect()
+}
+
+/// Shares of the GPUs in a batch: even, all on one, hardly any on another, or at random.
+fn shares(number: u64, count: usize, random: &mut Stream) -> Vec<f64> {
+    match number {
+        0 => vec![1.0; count],
+        1 => (0..count).map(|rank| if rank == 0 { 1.0 } else { 0.0 }).collect(),
+        2 => (0..count).map(|rank| if rank == 0 { 1e-9 } else { 1.0 }).collect(),
+        _ => (0..count).map(|_| random.uniform()).collect(),
+    }
+}
+
+#[test]
+fn paths_and_samples_are_those_of_one_gpu() {
+    let mut random = Stream::new(12, Purpose::Placement, 0, 0);
+    for Case { name, system, forces, thermostat, algorithm } in cases() {
+        let settings =
+            Settings { algorithm, precision: Precision::Double, skin: Some(0.1), ..Settings::default() };
+        for count in [2, 3] {
+            let mut alone = Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
+            let mut gpus =
+                SeveralGpus::new(devices(count), system.clone(), forces.clone(), settings).unwrap();
+            let (mut of_one, mut of_several) = (thermostat.clone(), thermostat.clone());
+            begin(&mut alone);
+            begin(&mut gpus);
+            for number in 0..BATCHES {
+                let what = format!("{name}, {thermostat:?}, {algorithm:?}, {count} GPUs, batch {number}");
+                gpus.set_shares(&shares(number, count, &mut random)).unwrap();
+                let right = alone.run_steps(&batch(number), &mut of_one).unwrap().unwrap();
+                let found = gpus.run_steps(&batch(number), &mut of_several).unwrap().unwrap();
+                gpus.check_agreement().unwrap();
+                assert_eq!(found.len(), right.len(), "{what}");
+                for (a, b) in found.iter().zip(&right) {
+                    let (a, b) = (numbers(a), numbers(b));
+                    let scale = b.iter().map(|x| x.abs()).sum::<f64>();
+                    let error = largest(a.iter().zip(&b).map(|(a, b)| a - b));
+                    assert!(error < 1e-10 * scale, "{what}: {error:e} of {scale:e}");
+                }
+                let (a, b) = (by_id(&mut gpus), by_id(&mut alone));
+                let error = largest(a.position.iter().zip(&b.position).map(|(a, b)| distance(*a, *b)));
+                assert!(error < 1e-9, "{what}: {error:e} apart");
+            }
+            assert!(gpus.neighbor_facts().builds > 5, "{name}: hardly an atom has changed its place");
+            assert!(gpus.timings().bytes_sent > 0.0, "{name}: nothing was sent");
+        }
+    }
+}
+
+#[test]
+fn steps_of_single_precision_are_the_same_on_all() {
+    for Case { name, system, forces, mut thermostat, algorithm } in cases() {
+        let settings = Settings { algorithm, precision: Precision::Mixed, ..Settings::default() };
+        let mut gpus = SeveralGpus::new(devices(2), system, forces, settings).unwrap();
+        begin(&mut gpus);
+        for number in 0..BATCHES {
+            gpus.run_steps(&batch(number), &mut thermostat).unwrap().unwrap();
+            gpus.check_agreement().unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+}
