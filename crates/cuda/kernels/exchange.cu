@@ -104,12 +104,16 @@ DEVICE void wait_for_others(const DeviceData& w, const ExchangeData& e, u64 numb
     __syncthreads();
 }
 
-// Ends an exchange, once every block has copied its part.
-DEVICE void end_exchange(const ExchangeData& e, u64 number) {
-    if (!arrives_last(&e.state->arrived)) return;
+// Goes on to the next exchange, by one thread.
+DEVICE void count_exchange(const ExchangeData& e, u64 number) {
     e.state->number = number + 1;
     e.state->waited += e.state->wait;
     e.state->wait = 0;
+}
+
+// Ends an exchange, once every block has copied its part.
+DEVICE void end_exchange(const ExchangeData& e, u64 number) {
+    if (arrives_last(&e.state->arrived)) count_exchange(e, number);
 }
 
 // Copies words of 16 bytes and what is left over from one address to another: both are multiples of 16 from `begin` on.
@@ -284,27 +288,28 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_WORDS * MOST_GPUS) exchang
 extern "C" __global__ void __launch_bounds__(32) exchange_slot(DeviceData w, ExchangeData e, int slot) {
     wait_for_previous_kernel();
     Control* control = w.control;
-    Slot* now = &control->slot[slot];
+    // Steps wait for this kernel: all that it reads is read at once.
+    const Slot now = control->slot[slot];
+    const i64 before = control->slot[slot - 1].done;
+    const u64 number = e.state->number, bad = control->first_bad;
+    const int words[EXCHANGE_WORDS] = {control->reported, now.stale, now.soon, (int)(u32)bad, (int)(u32)(bad >> 32)};
     // The step before has been made, or not, on all GPUs.
-    if (now->done == control->slot[slot - 1].done) return;
-    const u64 number = e.state->number;
+    if (now.done == before) return;
     if (threadIdx.x == 0) {
-        e.state->divided = 1;
-        const u64 bad = control->first_bad;
-        const int words[EXCHANGE_WORDS] = {control->reported, now->stale, now->soon, (int)(u32)bad, (int)(u32)(bad >> 32)};
         send_words(e, number, words);
-        __threadfence_system();
         publish_to_others(e, number);
     }
     wait_for_others(w, e, number);
     const int gpu = threadIdx.x;
     if (gpu < e.count && gpu != e.rank) {
         atomicOr(&control->reported, word_of(e, number, gpu, 0));
-        if (word_of(e, number, gpu, 1)) now->stale = 1;
-        if (word_of(e, number, gpu, 2)) now->soon = 1;
+        if (word_of(e, number, gpu, 1)) control->slot[slot].stale = 1;
+        if (word_of(e, number, gpu, 2)) control->slot[slot].soon = 1;
         atomicMin(&control->first_bad, (u64)(u32)word_of(e, number, gpu, 4) << 32 | (u32)word_of(e, number, gpu, 3));
     }
-    end_exchange(e, number);
+    if (threadIdx.x != 0) return;
+    e.state->divided = 1;
+    count_exchange(e, number);
 }
 
 // Returns true where others are to know of a GPU's atoms what it alone knows.
@@ -337,6 +342,7 @@ extern "C" __global__ void __launch_bounds__(32) exchange_wait_for_motion(Device
     if (!motion_due(w, e, slot, trigger)) return;
     const u64 number = e.state->number;
     wait_for_others(w, e, number);
-    if (threadIdx.x == 0) e.state->divided = 0;
-    end_exchange(e, number);
+    if (threadIdx.x != 0) return;
+    e.state->divided = 0;
+    count_exchange(e, number);
 }

@@ -153,9 +153,9 @@ pub struct Exchange {
     arrays: PeerArrays,
     positions: PeerPositions,
     state: Buffer<ExchangeState>,
-    _mesh: Option<MeshZones>,
+    mesh: Option<MeshZones>,
     /// Memory that the others write to, kept alive.
-    _landing: (Buffer<u8>, Buffer<i32>, Buffer<u64>),
+    landing: (Buffer<u8>, Buffer<i32>, Buffer<u64>),
 }
 
 /// Source of the kernels.
@@ -275,8 +275,8 @@ impl Exchange {
             arrays: PeerArrays::default(),
             positions: PeerPositions::default(),
             state: zones.state,
-            _mesh: zones.mesh,
-            _landing: (zones.bytes, zones.words, zones.published),
+            mesh: zones.mesh,
+            landing: (zones.bytes, zones.words, zones.published),
         })
     }
 
@@ -285,6 +285,11 @@ impl Exchange {
         let blocks = bytes.div_ceil(BYTES_PER_THREAD * THREADS as usize) as u32;
         let launch = Launch::new(kernel, blocks.clamp(1, self.most_blocks), THREADS);
         launch.with_value(*data).with_value(self.data)
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        self.landing.0.len() + self.mesh.as_ref().map_or(0, |mesh| mesh.forces.len())
     }
 
     /// True where forces on all atoms can be added up over the GPUs.

@@ -326,6 +326,7 @@ impl DeviceReport for Cuda {
             bytes: self.arrays.bytes()
                 + self.pairs.engine.bytes()
                 + self.plan.excluded.bytes()
+                + self.plan.peers().map_or(0, |peers| peers.exchange.bytes())
                 + self.terms.charges.iter().map(LatticeSumKernel::bytes).sum::<usize>()
                 + self.terms.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
                 + self.terms.bonded.as_ref().map_or(0, BondedKernels::bytes)

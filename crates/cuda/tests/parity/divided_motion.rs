@@ -3,12 +3,12 @@
 use super::device::device;
 use super::embedded;
 use super::fluid::{self, Shape, by_id, distance, largest};
-use super::gpus::devices;
+use super::gpus::{counts, devices};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Langevin, Rescale, Target};
 use jostle_core::{
-    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, Exclude, ForceEvaluation, Precision,
-    RespaSchedule, Sample, Settings, StepBatch, System, Thermostat,
+    Algorithm, Backend, DeviceReport, Evaluate, Exclude, Precision, RespaSchedule, Sample, Settings,
+    StepBatch, System, Thermostat,
 };
 use jostle_cuda::{Cuda, SeveralGpus};
 use jostle_fixtures::chains;
@@ -100,7 +100,7 @@ fn paths_and_samples_are_those_of_one_gpu() {
     for Case { name, system, forces, thermostat, algorithm } in cases() {
         let settings =
             Settings { algorithm, precision: Precision::Double, skin: Some(0.1), ..Settings::default() };
-        for count in [2, 3] {
+        for count in counts() {
             let mut alone = Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
             let mut gpus =
                 SeveralGpus::new(devices(count), system.clone(), forces.clone(), settings).unwrap();

@@ -20,6 +20,11 @@ pub fn devices(count: usize) -> Vec<Device> {
     }
 }
 
+/// Numbers of GPUs that tests take: two, and three where they are emulated.
+pub fn counts() -> Vec<usize> {
+    if size() == Size::Large { vec![2] } else { vec![2, 3] }
+}
+
 /// A system on the GPU, or on several of them.
 pub fn on_gpu(system: System, forces: impl Into<Forces>, settings: Settings) -> Box<dyn Backend> {
     match n_gpus() {

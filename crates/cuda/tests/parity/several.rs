@@ -1,9 +1,9 @@
 //! Several GPUs as one: borders anywhere, and the same atoms on all of them.
 
 use super::constraints::{forces, molecules, settings};
-use super::device::{self, Size, device};
+use super::device::device;
 use super::fluid::{Shape, by_id, system, term};
-use super::gpus::devices;
+use super::gpus::{counts, devices};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Langevin;
 use jostle_core::{
@@ -42,11 +42,6 @@ fn batch(number: u64) -> StepBatch {
         evaluate: Evaluate::ForcesAndEnergies,
         long_range: RespaSchedule::ALWAYS,
     }
-}
-
-/// Numbers of GPUs: two, and three where they are emulated.
-fn counts() -> Vec<usize> {
-    if device::size() == Size::Large { vec![2] } else { vec![2, 3] }
 }
 
 fn thermostat() -> Thermostat {
