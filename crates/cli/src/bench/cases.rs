@@ -65,7 +65,6 @@ pub const CASES: &[Case] = &[
     case("copper-1m", COPPER, 1_000_188, AsGiven, Named),
     case("ions-28k", YUKAWA, 27_648, HalfTheBox, Named),
     case("chains-32k", KREMER_GREST, 32_000, AsGiven, Named),
-    case("chains-1m", KREMER_GREST, 1_000_000, AsGiven, Named),
     Case { name: "water-24k", example: WATER, atoms: None, cutoff: AsGiven, choice: Named },
     case("dpd-24k", DPD, 24_000, AsGiven, Named),
     case("dpd-1m", DPD, 1_000_000, AsGiven, Named),
