@@ -65,6 +65,12 @@ impl SimBox {
         self.periodic
     }
 
+    /// The box without images along some axes, for a part of it that has the atoms of other parts around it.
+    pub fn without_images(mut self, along: [bool; 3]) -> Self {
+        self.periodic.iter_mut().zip(along).for_each(|(periodic, without)| *periodic &= !without);
+        self
+    }
+
     /// Returns true where all tilts are zero.
     pub fn is_orthorhombic(&self) -> bool {
         self.tilts == [0.0; 3]

@@ -42,6 +42,11 @@ impl<S: Scalar> TaskForces<S> {
         self.foreign.refill(list.foreign.len() * stride, S::default());
     }
 
+    /// Sets the numbers of own clusters, so many in all, to zero.
+    pub(crate) fn clear_own(&mut self, n: usize) {
+        self.own.refill(n, S::default());
+    }
+
     /// The forces on own clusters, to be changed, and on foreign ones.
     pub fn split(&mut self) -> (&mut [S], &[S]) {
         (&mut self.own, &self.foreign)

@@ -38,9 +38,9 @@ impl Contacts {
         }
     }
 
-    /// Kinetic energy of rotation.
-    pub fn rotation(&self, state: &State) -> f64 {
-        let turning = state.angular_velocity.iter().zip(&state.species).zip(&state.id);
+    /// Kinetic energy of rotation of the first `n` atoms.
+    pub fn rotation(&self, state: &State, n: usize) -> f64 {
+        let turning = state.angular_velocity.iter().take(n).zip(&state.species).zip(&state.id);
         let energies = turning.map(|((w, species), id)| {
             let inverse = self.inverse_inertia.of(*species, *id);
             let square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];

@@ -58,6 +58,10 @@ pub struct Exclusions<'a> {
     index_by_id: &'a IdIndex,
     /// Cluster and lane of each index.
     within: Vec<(u32, u8)>,
+    /// Ids and indices of ghosts, by id; an atom may have several.
+    ghosts: Vec<(u32, u32)>,
+    /// Number of atoms that are not ghosts.
+    n_owned: usize,
 }
 
 impl<'a> Exclusions<'a> {
@@ -72,13 +76,24 @@ impl<'a> Exclusions<'a> {
         for cluster in 0..clusters.count() {
             within.extend((0..clusters.atoms(cluster).len()).map(|lane| (cluster as u32, lane as u8)));
         }
-        Exclusions { by_id, id, index_by_id, within }
+        let n_owned = clusters.first[clusters.owned] as usize;
+        let mut ghosts: Vec<_> = (n_owned..within.len()).map(|index| (id[index], index as u32)).collect();
+        ghosts.sort_unstable();
+        Exclusions { by_id, id, index_by_id, within, ghosts, n_owned }
     }
 
-    /// Cluster and lane of the atoms that are excluded from an atom.
+    /// Cluster and lane of the atoms that are excluded from an atom, ghosts included.
     fn of(&self, atom: usize) -> impl Iterator<Item = (u32, u8)> {
         let others = self.by_id[self.id[atom] as usize].iter();
-        others.map(|other| self.within[self.index_by_id.of(*other)])
+        let owned = |other| self.index_by_id.get(other).filter(|index| *index < self.n_owned);
+        let indices = others.flat_map(move |other| owned(*other).into_iter().chain(self.ghosts_of(*other)));
+        indices.map(|index| self.within[index])
+    }
+
+    /// Indices of the ghosts of an atom.
+    fn ghosts_of(&self, id: u32) -> impl Iterator<Item = usize> {
+        let ghosts = &self.ghosts[self.ghosts.partition_point(|(other, _)| *other < id)..];
+        ghosts.iter().take_while(move |(other, _)| *other == id).map(|(_, index)| *index as usize)
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Ranks {
     level: Level,
     /// Threads of each rank.
     threads: Vec<usize>,
+    /// Reason why every rank has all atoms.
+    pub(crate) whole: Option<&'static str>,
     /// Tasks of each rank.
     pub(crate) tasks: Vec<Range<usize>>,
     /// Numbers of this rank's tasks for clusters of each rank.
@@ -52,7 +54,8 @@ impl Ranks {
             None => threads_per_rank(&communicator)?,
         };
         let level = Level::ALL.get(least).copied().unwrap_or(Level::Portable);
-        Ok(Ranks { communicator, level, threads, tasks: Vec::new(), sent: Vec::new(), received: Vec::new() })
+        let (tasks, sent, received) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Ranks { communicator, level, threads, whole: None, tasks, sent, received })
     }
 
     /// The instruction set.

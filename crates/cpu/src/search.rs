@@ -3,7 +3,8 @@
 //! The columns near a column, with their periodic images, are its strips. Clusters are searched for in
 //! order, so that in every strip the window of heights within reach only moves up.
 
-use crate::cells::{Bounds, Clusters};
+use crate::cells::Clusters;
+use crate::columns::{Bounds, Columns};
 use crate::simd::Scalar;
 use jostle_core::{SimBox, Vec3};
 
@@ -98,17 +99,27 @@ impl<'a, S: Scalar> Search<'a, S> {
 
     /// Finds the strips of the column that `cluster` is in.
     fn find_strips(&mut self, cluster: usize) {
-        let columns = &self.clusters.columns;
+        let clusters = self.clusters;
+        let columns = &clusters.columns;
         let mine = columns.first_cluster.partition_point(|&first| first as usize <= cluster) - 1;
-        let members = self.clusters.members(mine);
+        let members = columns.members(mine);
         self.column_end = members.end;
         self.strips.clear();
-        let periodic = self.simbox.periodic();
         let mut here = Bounds::EMPTY;
-        for inside in &self.clusters.fractional[members] {
+        for inside in &clusters.fractional[members] {
             here.include(inside.low);
             here.include(inside.high);
         }
+        self.add_strips(columns, &here, Some(mine));
+        if let Some(ghosts) = &clusters.ghost_columns {
+            self.add_strips(ghosts, &here, None);
+        }
+    }
+
+    /// Adds the strips within reach of `here`, in fractional coordinates: of the columns among which `mine` is, or
+    /// of those of ghosts, every cluster of which is listed.
+    fn add_strips(&mut self, columns: &Columns, here: &Bounds, mine: Option<usize>) {
+        let periodic = self.simbox.periodic();
         // Fractional coordinates differ by at most distance / width.
         let span = |k: usize| {
             let reach = self.reach / self.widths[k];
@@ -117,25 +128,27 @@ impl<'a, S: Scalar> Search<'a, S> {
             let last = columns.n[k] as i64 - 1;
             if periodic[k] { low..=high } else { low.clamp(0, last)..=high.clamp(0, last) }
         };
-        for column_x in span(0) {
+        let spans = [0, 1, 2].map(span);
+        for column_x in spans[0].clone() {
             let (x, image_x) = fold(column_x, columns.n[0]);
-            for column_y in span(1) {
+            for column_y in spans[1].clone() {
                 let (y, image_y) = fold(column_y, columns.n[1]);
                 let column = x * columns.n[1] + y;
                 // The listing column of two alternates, so that every stretch of columns has the same
                 // work; inside a column the lower cluster lists the pair.
-                if column != mine && (column + mine).is_multiple_of(2) != (mine < column) {
+                let lists = |mine| column == mine || (column + mine).is_multiple_of(2) == (mine < column);
+                if !mine.is_none_or(lists) {
                     continue;
                 }
-                for image_z in span(2) {
+                for image_z in spans[2].clone() {
                     let image = [image_x, image_y, image_z as i32];
-                    let relation = match (column == mine, image.cmp(&[0, 0, 0])) {
+                    let relation = match (Some(column) == mine, image.cmp(&[0, 0, 0])) {
                         (false, _) => Relation::Other,
                         (true, std::cmp::Ordering::Equal) => Relation::Itself,
                         (true, std::cmp::Ordering::Greater) => Relation::Image,
                         (true, std::cmp::Ordering::Less) => Relation::OppositeImage,
                     };
-                    let members = self.clusters.members(column);
+                    let members = columns.members(column);
                     let shift = self.simbox.shift(image);
                     let bounds = columns.bounds[column].moved(shift);
                     let strip = Strip { next: members.start, end: members.end, shift, bounds, relation };

@@ -55,6 +55,35 @@ fn processes_write_what_one_process_writes() {
     }
 }
 
+/// Processes with a domain each have the energies of one process to rounding.
+#[test]
+fn domains_are_those_of_one_process() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("reproducible = true", "precision = \"double\"\nskin = 0.3"));
+    desk.succeed(&["run", "liquid.toml", "--output", "one"]);
+    let numbers = |text: String| -> Vec<f64> {
+        text.lines()
+            .skip(1)
+            .flat_map(|row| row.split(','))
+            .filter_map(|cell| cell.trim().parse().ok())
+            .collect()
+    };
+    let one = numbers(desk.read("one/thermo.csv"));
+    for launcher in launchers() {
+        for n in [2, 4] {
+            let finished =
+                finish(&desk, &launcher, n, &["run", "liquid.toml", "--output", "many", "--overwrite"]);
+            assert_eq!(finished.code, Some(0), "{}: {}", launcher.0, finished.stderr);
+            assert!(finished.stderr.contains(&format!("domains, on {n} ranks")), "{}", finished.stderr);
+            let many = numbers(desk.read("many/thermo.csv"));
+            assert_eq!(one.len(), many.len());
+            let worst =
+                one.iter().zip(&many).map(|(a, b)| (a - b).abs() / (1.0 + a.abs())).fold(0.0, f64::max);
+            assert!(worst < 1e-6, "{}: rows are {worst:e} apart", launcher.0);
+        }
+    }
+}
+
 #[test]
 fn an_error_of_the_input_appears_once() {
     let desk = Desk::new();

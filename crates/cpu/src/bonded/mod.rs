@@ -60,6 +60,12 @@ impl<S: Scalar, const N: usize, const M: usize> Family<S, N, M> {
         Family { of: Lists::of(n, groups.iter().map(|g| g.1)), groups, terms }
     }
 
+    /// Puts the members of the groups of an atom on a list.
+    fn members_with(&self, id: u32, members: &mut Vec<u32>) {
+        let groups = self.of.get(id).iter().map(|number| self.groups[*number as usize].1);
+        members.extend(groups.flatten());
+    }
+
     fn clear(&self, found: &mut Vec<Vec<BondedEntry<N>>>) {
         found.resize_with(self.terms.len(), Vec::new);
         found.iter_mut().for_each(Vec::clear);
@@ -154,6 +160,29 @@ impl<S: Scalar> BondedKernels<S> {
             && self.angles.terms.is_empty()
             && self.dihedrals.terms.is_empty()
             && self.cmaps.terms.is_empty()
+    }
+
+    /// Atoms bound to these that are absent, by id, each once.
+    pub(crate) fn absent(&self, ids: &[u32], index_by_id: &IdIndex) -> Vec<u32> {
+        let mut absent = Vec::new();
+        for id in ids {
+            let found = absent.len();
+            self.bonds.members_with(*id, &mut absent);
+            self.angles.members_with(*id, &mut absent);
+            self.dihedrals.members_with(*id, &mut absent);
+            self.cmaps.members_with(*id, &mut absent);
+            let mut last = found;
+            for k in found..absent.len() {
+                if index_by_id.get(absent[k]).is_none() {
+                    absent[last] = absent[k];
+                    last += 1;
+                }
+            }
+            absent.truncate(last);
+        }
+        absent.sort_unstable();
+        absent.dedup();
+        absent
     }
 
     /// Changes the box; everything is to be placed again.

@@ -2,16 +2,17 @@
 
 use super::Cpu;
 use crate::simd::Scalar;
-use jostle_core::{AddedForces, Evaluate, Result};
+use jostle_core::{AddedForces, AtomStorage, Evaluate, IdIndex, Result};
 
 impl<S: Scalar> Cpu<S> {
     /// Adds forces to those that tasks hold for the atoms of their clusters.
     pub(super) fn add_to_tasks(&mut self, added: &AddedForces) -> Result<()> {
-        added.check(self.system.state.len())?;
+        added.check(self.n_atoms())?;
         let (width, first) = (self.neighbors.clusters.width, &self.neighbors.clusters.first);
-        let index_by_id = self.system.state.index_by_id();
+        let index_by_id = IdIndex::new(&self.system.state.id[..self.n_owned()]);
         for (id, force) in added.ids.iter().zip(&added.forces) {
-            let index = index_by_id.of(*id) as u32;
+            // Atoms of other domains are absent.
+            let Some(index) = index_by_id.get(*id).map(|index| index as u32) else { continue };
             // Clusters may be empty: the last one that begins at the atom or before it has it.
             let cluster = first.partition_point(|begin| *begin <= index) - 1;
             let task = self.tasks.partition_point(|task| task.list.clusters.end <= cluster);

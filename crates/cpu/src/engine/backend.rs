@@ -1,6 +1,8 @@
 //! The CPU as a [`Backend`].
 
+use super::domain::drop_ghosts;
 use super::motion::Pending;
+use super::parts::Division;
 use super::{Cpu, Incoming, Task};
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
@@ -21,39 +23,33 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
     }
 
     fn n_atoms(&self) -> usize {
-        self.system.state.len()
+        self.workers.division.domains().map_or(self.system.state.len(), |domains| domains.n_atoms)
     }
 
     fn state(&mut self) -> Result<&State> {
         self.finish(Follow::Not);
         self.collect_forces();
-        Ok(&self.system.state)
+        self.state_of_ranks()
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {
-        if state.len() != self.system.state.len() {
-            return Err(Error::input(format!(
-                "a state of {} atoms cannot replace one of {}",
-                state.len(),
-                self.system.state.len()
-            )));
-        }
-        self.system.state = state;
-        if self.terms.contacts.is_some() {
-            self.system.state.angular_velocity.resize(self.system.state.len(), [0.0; 3]);
-        }
-        self.tasks.clear();
-        (self.neighbors.stale, self.motion.pending, self.motion.unfollowed) = (true, Pending::Nothing, false);
+        self.check_length(&state)?;
+        self.set_all_atoms(state);
         Ok(())
     }
 
     fn list_positions(&mut self) -> Result<&[Vec3]> {
-        Ok(&self.neighbors.list_positions)
+        self.places_of_ranks()
     }
 
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
         // The list is built from where it had the atoms before, in the order it left them in, which
         // sorting does not change again. Then they go where they are now.
+        if self.workers.division.domains().is_some() {
+            self.restore_domains(state, list_positions, skin)?;
+            self.follow_restored();
+            return Ok(());
+        }
         let now = state.clone();
         self.set_state(State { position: list_positions, ..state })?;
         self.neighbors.skin.set(skin);
@@ -63,8 +59,7 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
             return self.set_state(now);
         }
         self.system.state = now;
-        let level = self.workers.level;
-        self.each(|mut atoms| atoms.drift(level, 0.0, Follow::UpTo { limit2: f64::INFINITY }));
+        self.follow_restored();
         Ok(())
     }
 
@@ -75,10 +70,21 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
         self.set_state(state)
     }
 
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        simbox.check_cutoff(self.cutoff)?;
+        self.finish(Follow::Not);
+        self.collect_forces();
+        let n_owned = self.n_owned();
+        drop_ghosts(&mut self.system.state, n_owned);
+        self.system.deform(simbox);
+        self.terms.bonded.fit(&simbox);
+        self.forget_lists();
+        Ok(())
+    }
+
     fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
         self.finish(Follow::Not);
-        self.system.state.velocity.copy_from_slice(velocities);
-        Ok(())
+        self.set_all_velocities(velocities)
     }
 }
 
@@ -112,7 +118,7 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
 
     fn update_neighbors(&mut self) -> Result<()> {
         self.catch_up();
-        if self.neighbors.stale {
+        if self.agree_on_stale()? {
             let start = Instant::now();
             let timings = self.common_timings()?;
             self.neighbors.skin.tune(&timings);
@@ -130,12 +136,13 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
             self.update_neighbors()?;
         }
         let start = Instant::now();
+        self.forward_positions()?;
         if self.algorithm == Algorithm::Reference {
             self.evaluate_reference()?;
         } else {
             let sums = self.evaluate_lists(evaluate)?;
             if evaluate == Evaluate::ForcesAndEnergies {
-                let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
+                let (volume, counts) = (self.system.simbox.volume(), self.counts());
                 self.evaluation.energies = Energies::default();
                 for (term, sum) in sums.into_iter().enumerate() {
                     let [tail_energy, tail_virial] = self.forces.tail(term, &counts).at(volume);
@@ -151,12 +158,10 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
         self.spread_forces();
         self.timings.pair += start.elapsed().as_secs_f64();
         // Checked before atoms move: afterwards the distance that explains it is lost.
-        if evaluate == Evaluate::ForcesAndEnergies
-            && (!self.evaluation.energies.potential().is_finite() || self.bad_force().is_some())
-        {
-            return Err(self.force_fault());
+        match evaluate {
+            Evaluate::ForcesAndEnergies => self.check_evaluation(),
+            Evaluate::Forces => Ok(()),
         }
-        Ok(())
     }
 
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
@@ -174,13 +179,12 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         if corrects {
             self.motion.pending = Pending::Nothing;
         }
-        let (inverse_mass, level) = (std::mem::take(&mut self.motion.inverse_mass), self.workers.level);
+        let (inverse_mass, level) = (self.motion.inverse_mass.clone(), self.workers.level);
         let checks = self.integrate(|mut atoms| match corrects {
             true => atoms.correct_and_kick(level, &inverse_mass, dt),
             false => atoms.kick(level, &inverse_mass, dt),
         });
-        self.motion.inverse_mass = inverse_mass;
-        if checks?.contains(&MotionCheck::Failed) { Err(self.force_fault()) } else { Ok(()) }
+        if checks?.contains(&MotionCheck::Failed) { self.report_bad_force() } else { Ok(()) }
     }
 
     fn drift(&mut self, dt: f64) -> Result<()> {
@@ -201,12 +205,11 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             return self.drift(dt);
         }
         let (follow, level) = (self.follow(), self.workers.level);
-        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
+        let inverse_mass = self.motion.inverse_mass.clone();
         let checks = self.integrate(|mut atoms| atoms.kick_drift(level, &inverse_mass, dt, follow));
-        self.motion.inverse_mass = inverse_mass;
         let checks = checks?;
         self.neighbors.stale |= checks.iter().any(|c| c[1] == MotionCheck::Failed);
-        if checks.iter().any(|c| c[0] == MotionCheck::Failed) { Err(self.force_fault()) } else { Ok(()) }
+        if checks.iter().any(|c| c[0] == MotionCheck::Failed) { self.report_bad_force() } else { Ok(()) }
     }
 
     fn constrain_positions(&mut self, dt: f64) -> Result<()> {
@@ -262,8 +265,9 @@ impl<S: Scalar> SubSteps for Cpu<S> {
                 *t += p;
             }
         }
-        sums.rotation = self.terms.contacts.as_ref().map(|contacts| contacts.rotation(&self.system.state));
-        Ok(sums)
+        let (contacts, n_owned) = (self.terms.contacts.as_ref(), self.n_owned());
+        sums.rotation = contacts.map(|contacts| contacts.rotation(&self.system.state, n_owned));
+        self.kinetic_of_ranks(sums)
     }
 
     fn scale_velocities(&mut self, factor: f64) -> Result<()> {
@@ -275,13 +279,12 @@ impl<S: Scalar> SubSteps for Cpu<S> {
     }
 
     fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()> {
-        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
+        let inverse_mass = self.motion.inverse_mass.clone();
         let level = self.workers.level;
-        let done = self.integrate(|mut atoms| {
+        self.integrate(|mut atoms| {
             atoms.ornstein_uhlenbeck(level, &inverse_mass, decay, thermal_energy, noise);
-        });
-        self.motion.inverse_mass = inverse_mass;
-        done.map(drop)
+        })
+        .map(drop)
     }
 
     fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
@@ -304,6 +307,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         let before = self.system.state.velocity.clone();
         // Half-way first, then all the way with the friction of the velocities half-way.
         for part in [0.5, 1.0] {
+            self.forward_velocities()?;
             let (width, velocity) = (self.neighbors.clusters.width, &self.system.state.velocity);
             self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
                 task.forces.clear(&task.list, width);
@@ -335,6 +339,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         let (velocity, angular_velocity) = (state.velocity.clone(), state.angular_velocity.clone());
         // Half-way first, then all the way with the friction of the velocities half-way.
         for part in [0.5, 1.0] {
+            self.forward_velocities()?;
             let (width, state, contacts) =
                 (self.neighbors.clusters.width, &self.system.state, &self.terms.contacts);
             self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
@@ -357,9 +362,8 @@ impl<S: Scalar> SubSteps for Cpu<S> {
 
     fn descent(&mut self) -> Result<Descent> {
         let mut sums = Descent::default();
-        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
+        let inverse_mass = self.motion.inverse_mass.clone();
         let parts = self.integrate(|atoms| atoms.descent(&inverse_mass));
-        self.motion.inverse_mass = inverse_mass;
         for part in parts? {
             sums.power += part.power;
             sums.velocity_square += part.velocity_square;
@@ -369,14 +373,12 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         }
         sums.largest_force = sums.largest_force.sqrt();
         sums.largest_speed = sums.largest_speed.sqrt();
-        Ok(sums)
+        self.descent_of_ranks(sums)
     }
 
     fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()> {
-        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
-        let done = self.integrate(|mut atoms| atoms.mix(&inverse_mass, keep, along));
-        self.motion.inverse_mass = inverse_mass;
-        done.map(drop)
+        let inverse_mass = self.motion.inverse_mass.clone();
+        self.integrate(|mut atoms| atoms.mix(&inverse_mass, keep, along)).map(drop)
     }
 }
 
@@ -391,9 +393,20 @@ impl<S: Scalar> DeviceReport for Cpu<S> {
         let precision = if size_of::<S>() == 4 { "mixed" } else { "double" };
         let is_interpreted = self.terms.pairs.iter().any(|(_, kernel)| kernel.is_interpreted());
         let formulas = if is_interpreted { ", formulas interpreted" } else { "" };
+        let division = match &self.workers.division {
+            Division::None => String::new(),
+            Division::Domains(domains) => {
+                let [x, y, z] = domains.grid.parts();
+                format!(", {x} x {y} x {z} domains")
+            }
+            Division::Tasks(ranks) => match ranks.whole {
+                Some(reason) => format!(", forces divided but not atoms ({reason})"),
+                None => String::new(),
+            },
+        };
         match self.algorithm {
-            Algorithm::Reference => format!("CPU, {threads}, plain reference"),
-            _ => format!("CPU, {threads}, {}, {precision} precision{formulas}", self.workers.level),
+            Algorithm::Reference => format!("CPU, {threads}, plain reference{division}"),
+            _ => format!("CPU, {threads}, {}, {precision} precision{formulas}{division}", self.workers.level),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Evaluation of forces over all tasks.
 
+use super::parts::Division;
 use super::{Cpu, Incoming, Task};
 use crate::blocks::{ListPass, Sums, TaskForces};
 use crate::electrostatics::LatticeSumKernel;
@@ -10,6 +11,7 @@ use crate::threads::Team;
 use jostle_core::{Error, Evaluate, Precision, Result, State, System};
 use jostle_potentials::diagnose;
 use std::ops::Range;
+use std::time::Instant;
 
 impl<S: Scalar> Cpu<S> {
     /// Evaluates the forces over the lists, and bonded ones; returns sums by term.
@@ -29,7 +31,7 @@ impl<S: Scalar> Cpu<S> {
         let (n_pairs, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
         let (vacuum, bonded, system, all) =
             (&self.terms.vacuum, &self.terms.bonded, &self.system, &self.forces);
-        let restraints = &self.terms.restraints;
+        let (restraints, start) = (&self.terms.restraints, Instant::now());
         let by_task = self.workers.team.map(self.tasks[own_tasks].iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
@@ -58,9 +60,12 @@ impl<S: Scalar> Cpu<S> {
             sums.extend(external::add_forces(system, all, restraints, clusters, range.clone(), own));
             (sums, broken)
         });
+        if let Some(domains) = self.workers.division.domains_mut() {
+            domains.load += start.elapsed().as_secs_f64();
+        }
         let by_task = self.share_sums(by_task, evaluate)?;
         if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {
-            return Err(broken.error(&self.system.state));
+            self.report(broken.error(&self.system.state))?;
         }
         self.gather(3 * self.neighbors.clusters.width, |task| &mut task.forces)?;
         let mut sums = vec![Sums::default(); self.forces.n_terms()];
@@ -78,6 +83,7 @@ impl<S: Scalar> Cpu<S> {
             }
         }
         self.terms.restraints.add_to(sums.last_mut());
+        self.sum_over_ranks(&mut sums, evaluate)?;
         Ok(sums)
     }
 
@@ -97,7 +103,11 @@ impl<S: Scalar> Cpu<S> {
     /// cluster.
     fn gather(&mut self, stride: usize, of: fn(&mut Task<S>) -> &mut TaskForces<S>) -> Result<()> {
         self.receive_foreign(stride, of)?;
-        let own = self.own_tasks();
+        self.clear_ghosts(stride, of);
+        let own = match self.workers.division {
+            Division::Domains(_) => 0..self.tasks.len(),
+            Division::None | Division::Tasks(_) => self.own_tasks(),
+        };
         let parts = self.tasks.iter_mut().map(|task| {
             // Moved out and back, because the list of incoming numbers belongs to the task, too.
             let incoming = std::mem::take(&mut task.incoming);
@@ -113,7 +123,7 @@ impl<S: Scalar> Cpu<S> {
             *of(task) = numbers;
             task.incoming = incoming;
         }
-        Ok(())
+        self.return_from_ghosts(stride, of)
     }
 
     /// Adds the long-range forces of charges and dispersion; sums by term.
@@ -124,7 +134,7 @@ impl<S: Scalar> Cpu<S> {
                 let range = task.list.clusters.clone();
                 (range, &mut task.forces.own[..])
             });
-            let on = (team, self.workers.level, self.workers.ranks.as_ref());
+            let on = (team, self.workers.level, self.workers.division.ranks());
             sums[sum.term] = sum.add_long_range(on, system, clusters, tasks.collect(), evaluate)?;
         }
         Ok(())
@@ -158,6 +168,7 @@ impl<S: Scalar> Cpu<S> {
             .team
             .map(parts, |_, (task, part)| kernel.embed(clusters, &task.list, &task.densities.own, part));
         self.share_by_cluster(&mut derivative, width)?;
+        self.forward_numbers(&mut derivative)?;
         kernel.derivative = derivative;
         self.terms.embedded = Some(kernel);
         if evaluate == Evaluate::Forces {
@@ -203,9 +214,10 @@ impl<S: Scalar> Cpu<S> {
     /// The index of the atom with the smallest id whose force is not finite.
     pub(super) fn bad_force(&mut self) -> Option<usize> {
         self.collect_forces();
+        let n_owned = self.n_owned();
         let State { force, id, .. } = &self.system.state;
         let bad = |index: &usize| force[*index].iter().any(|x| !x.is_finite());
-        (0..force.len()).filter(bad).min_by_key(|index| id[*index])
+        (0..n_owned).filter(bad).min_by_key(|index| id[*index])
     }
 
     /// The error that names the force that was not finite, or the energy.

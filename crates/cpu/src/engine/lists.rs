@@ -1,6 +1,7 @@
 //! Neighbour lists over all tasks: the sort of atoms into clusters, and everything that is made anew after it.
 
 use super::{Cpu, Incoming, Task};
+use crate::domains;
 use crate::neighbors::{Exclusions, ListBuild};
 use crate::ranks::Partition;
 use crate::simd::Scalar;
@@ -12,14 +13,14 @@ impl<S: Scalar> Cpu<S> {
     /// Builds lists around the predicted positions of atoms, see [`jostle_core::prediction`].
     pub(super) fn rebuild(&mut self) -> Result<()> {
         self.collect_forces();
-        let velocities = &self.system.state.velocity;
+        let velocities = &self.system.state.velocity[..self.n_owned()];
         let team = &self.workers.team;
         let chunk = velocities.len().div_ceil(team.size()).max(1);
         let fastest2 = team.map(velocities.chunks(chunk).collect(), |_, velocities| {
             let square = |v: &Vec3| v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
             velocities.iter().map(square).fold(0.0, f64::max)
         });
-        let fastest = fastest2.into_iter().fold(0.0, f64::max).sqrt();
+        let fastest = self.largest(fastest2.into_iter().fold(0.0, f64::max).sqrt())?;
         let distance = prediction::prediction_distance(&self.system.topology) * self.neighbors.skin.now();
         let time = distance / fastest;
         self.rebuild_ahead(if time.is_finite() { time } else { 0.0 })
@@ -28,13 +29,20 @@ impl<S: Scalar> Cpu<S> {
     /// Sorts atoms, forms clusters, divides them into tasks and builds their lists, for the positions of
     /// atoms after `time`.
     pub(super) fn rebuild_ahead(&mut self, time: f64) -> Result<()> {
-        self.sort_atoms(time)?;
+        match self.workers.division.domains() {
+            Some(_) => self.sort_among_ranks(time)?,
+            None => self.sort_atoms(time)?,
+        }
         // Indices by id are needed only by terms that name atoms.
         let (terms, motion) = (&self.terms, &self.motion);
         let needed =
             !terms.bonded.is_empty() || !self.neighbors.excluded.is_empty() || terms.vacuum.is_some();
         let needed = needed || !motion.constraints.is_empty() || !terms.restraints.is_empty();
-        let index_by_id = if needed { self.system.state.index_by_id() } else { IdIndex::default() };
+        let index_by_id = match (needed, self.workers.division.domains()) {
+            (false, _) => IdIndex::default(),
+            (true, None) => self.system.state.index_by_id(),
+            (true, Some(_)) => domains::first_of(&self.system.state.id),
+        };
         self.place_terms(&index_by_id);
         self.build_lists(&index_by_id);
         self.share_foreign_clusters()?;
@@ -47,14 +55,13 @@ impl<S: Scalar> Cpu<S> {
     /// Sorts atoms into clusters by their positions after `time`, and divides these into tasks.
     fn sort_atoms(&mut self, time: f64) -> Result<()> {
         let far = 1e3 * self.cutoff.max(1e-3);
-        let (_, inverse_mass) = self.system.dynamic_masses();
         let System { simbox, state, .. } = &mut self.system;
         let (neighbors, team) = (&mut self.neighbors, &self.workers.team);
         let most = prediction::FARTHEST * neighbors.skin.now();
-        let prediction = PositionPrediction { time, most, inverse_mass: &inverse_mass };
+        let prediction = PositionPrediction { time, most, inverse_mass: &self.motion.inverse_mass };
         let around = (prediction, &mut neighbors.list_positions);
         neighbors.clusters.build(team, simbox, state, around, far)?;
-        let n_tasks = match (self.workers.partition, &self.workers.ranks) {
+        let n_tasks = match (self.workers.partition, self.workers.division.ranks()) {
             (Partition::ByThreads, None) => team.size(),
             (Partition::ByThreads, Some(ranks)) => ranks.all_threads(),
             (Partition::Fixed, _) => (neighbors.clusters.count() / 64).clamp(1, 16),
@@ -64,15 +71,23 @@ impl<S: Scalar> Cpu<S> {
         Ok(())
     }
 
-    /// Clusters of a task: an equal share of all.
-    fn clusters_of(&self, task: usize) -> Range<usize> {
-        let (n, n_tasks) = (self.neighbors.clusters.count(), self.tasks.len());
-        task * n / n_tasks..(task + 1) * n / n_tasks
+    /// Clusters of every task: an equal share of all, or of all those of ghosts.
+    pub(super) fn shares(&self) -> Vec<Range<usize>> {
+        let (clusters, n_moved) = (&self.neighbors.clusters, self.moved_tasks());
+        let share = |(begin, end): (usize, usize), part: usize, n_parts: usize| {
+            let n = end - begin;
+            begin + part * n / n_parts..begin + (part + 1) * n / n_parts
+        };
+        let n_ghosts = self.tasks.len() - n_moved;
+        let moved = (0..n_moved).map(|task| share((0, clusters.owned), task, n_moved));
+        moved
+            .chain((0..n_ghosts).map(|task| share((clusters.owned, clusters.count()), task, n_ghosts)))
+            .collect()
     }
 
     /// Finds the atoms of terms that name atoms, after a sort.
     fn place_terms(&mut self, index_by_id: &IdIndex) {
-        let shares: Vec<_> = (0..self.tasks.len()).map(|task| self.clusters_of(task)).collect();
+        let shares = self.shares();
         let (terms, neighbors, team) = (&mut self.terms, &self.neighbors, &self.workers.team);
         let (clusters, excluded) = (&neighbors.clusters, &neighbors.excluded);
         if let Some(vacuum) = &mut terms.vacuum {
@@ -91,7 +106,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// Builds the lists of all tasks, and finds the bonds of their atoms.
     fn build_lists(&mut self, index_by_id: &IdIndex) {
-        let shares: Vec<_> = (0..self.tasks.len()).map(|task| self.clusters_of(task)).collect();
+        let shares = self.shares();
         let (own, level) = (self.own_tasks(), self.workers.level);
         let reach = self.cutoff + self.neighbors.skin.now();
         // In open space there are no lists.
@@ -99,6 +114,7 @@ impl<S: Scalar> Cpu<S> {
         let searched = searched && self.algorithm != Algorithm::Reference;
         let (clusters, excluded) = (&self.neighbors.clusters, &self.neighbors.excluded);
         let System { simbox, state, .. } = &self.system;
+        let with_images = &self.box_with_images();
         let (width, bonded) = (clusters.width, &self.terms.bonded);
         let exclusions =
             (!excluded.is_empty()).then(|| Exclusions::new(clusters, &state.id, index_by_id, excluded));
@@ -111,7 +127,13 @@ impl<S: Scalar> Cpu<S> {
                 return;
             }
             if searched {
-                level.run(ListBuild { clusters, simbox, reach, exclusions, list: &mut task.list });
+                level.run(ListBuild {
+                    clusters,
+                    simbox: with_images,
+                    reach,
+                    exclusions,
+                    list: &mut task.list,
+                });
             }
             task.forces.clear(&task.list, width);
             if !bonded.is_empty() {

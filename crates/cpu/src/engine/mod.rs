@@ -3,6 +3,7 @@
 
 mod added;
 mod backend;
+mod domain;
 mod forces;
 mod lists;
 mod motion;
@@ -14,6 +15,7 @@ use crate::bonded::{BondedKernels, TaskBonds};
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
+use crate::domains::{self, Domains};
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::{EmbeddedKernel, PackedPairs};
 use crate::external::RestraintKernel;
@@ -27,10 +29,11 @@ use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Timings};
 use jostle_core::virtual_sites::follow_atoms;
-use jostle_core::{Energies, Evaluate, Precision, Result, Settings, System};
+use jostle_core::{AtomStorage, Energies, Error, Evaluate, Precision, Result, Settings, State, System};
 use jostle_potentials::{Forces, check};
 use motion::Pending;
-use parts::{Evaluation, Motion, Neighbors, TermKernels, Workers};
+use parts::{Division, Evaluation, Motion, Neighbors, TermKernels, Workers};
+use std::sync::Arc;
 
 /// The CPU engine: the atoms, their forces, and their motion. `S` is the arithmetic of the forces.
 pub struct Cpu<S: Scalar> {
@@ -88,6 +91,7 @@ impl<S: Scalar> Cpu<S> {
         let cutoff = check::forces(&system, &forces, precision)?;
         follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
         let (mass, inverse_mass) = system.dynamic_masses();
+        let inverse_mass = Arc::new(inverse_mass);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = ranks.as_ref().map_or(settings.threads.unwrap_or(cores), Ranks::threads);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
@@ -119,6 +123,7 @@ impl<S: Scalar> Cpu<S> {
         };
         let constraints = Constraints::new(&system, level)?;
         let partition = if settings.reproducible { Partition::Fixed } else { Partition::ByThreads };
+        let division = divide(&mut system, &forces, &settings, ranks);
         Ok(Cpu {
             algorithm: settings.algorithm,
             cutoff,
@@ -126,11 +131,44 @@ impl<S: Scalar> Cpu<S> {
             neighbors,
             tasks: Vec::new(),
             motion: Motion { mass, inverse_mass, constraints, pending: Pending::Nothing, unfollowed: false },
-            workers: Workers { level, team: Team::new(threads), ranks, partition },
+            workers: Workers { level, team: Team::new(threads), division, partition },
             evaluation: Evaluation { evaluated: Evaluate::Forces, energies: Energies::default() },
             timings: Timings::default(),
             system,
             forces,
         })
     }
+}
+
+impl<S: Scalar> Cpu<S> {
+    /// Refuses a state that does not have all atoms.
+    fn check_length(&self, state: &State) -> Result<()> {
+        let (n, n_atoms) = (state.len(), self.n_atoms());
+        match n == n_atoms {
+            true => Ok(()),
+            false => Err(Error::input(format!("a state of {n} atoms cannot replace one of {n_atoms}"))),
+        }
+    }
+
+    /// Number of atoms of each species, on all ranks.
+    fn counts(&self) -> Vec<usize> {
+        self.workers.division.domains().map_or_else(|| self.system.counts(), |domains| domains.counts.clone())
+    }
+}
+
+/// Division of a system among ranks: into domains where all that it has is divided so, and then without the atoms of
+/// other ranks.
+fn divide(system: &mut System, forces: &Forces, settings: &Settings, ranks: Option<Ranks>) -> Division {
+    let Some(mut ranks) = ranks else { return Division::None };
+    if ranks.communicator.size() == 1 {
+        return Division::Tasks(ranks);
+    }
+    ranks.whole = domains::obstacle(system, forces, settings);
+    if ranks.whole.is_some() {
+        return Division::Tasks(ranks);
+    }
+    let mut domains = Box::new(Domains::new(ranks, system));
+    let places = system.state.position.clone();
+    domains.keep_own(&system.simbox, &mut system.state, &places);
+    Division::Domains(domains)
 }

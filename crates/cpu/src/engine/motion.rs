@@ -31,8 +31,9 @@ impl<S: Scalar> Cpu<S> {
         let (mut relative, mut built) = (&mut relative[..], &built[..]);
         let (mut id, mut species, mut slot) = (&id[..], &species[..], self.motion.constraints.slots());
         let (mut position, mut velocity) = (&mut position[..], &mut velocity[..]);
-        let mut parts = Vec::with_capacity(self.tasks.len());
-        for task in &self.tasks {
+        let n_moved = self.workers.division.domains().map_or(self.tasks.len(), |_| self.tasks.len() / 2);
+        let mut parts = Vec::with_capacity(n_moved);
+        for task in &self.tasks[..n_moved] {
             let range = task.list.clusters.clone();
             let first = &first[range.start..=range.end];
             let n_atoms = (first[range.len()] - first[0]) as usize;
@@ -72,10 +73,8 @@ impl<S: Scalar> Cpu<S> {
 
     /// Scaling and shift of velocities: v = factor v + delta.
     pub(super) fn scale_and_shift(&mut self, factor: f64, delta: Vec3) -> Result<()> {
-        let inverse_mass = std::mem::take(&mut self.motion.inverse_mass);
-        let done = self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta));
-        self.motion.inverse_mass = inverse_mass;
-        done.map(drop)
+        let inverse_mass = self.motion.inverse_mass.clone();
+        self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta)).map(drop)
     }
 
     /// Changes angular velocities by the torques, over `dt`.
@@ -84,8 +83,9 @@ impl<S: Scalar> Cpu<S> {
         let (clusters, state) = (&self.neighbors.clusters, &mut self.system.state);
         let State { id, species, angular_velocity, .. } = state;
         let mut rest = &mut angular_velocity[..];
-        let mut parts = Vec::with_capacity(self.tasks.len());
-        for task in &self.tasks {
+        let n_moved = self.workers.division.domains().map_or(self.tasks.len(), |_| self.tasks.len() / 2);
+        let mut parts = Vec::with_capacity(n_moved);
+        for task in &self.tasks[..n_moved] {
             let range = task.list.clusters.clone();
             let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
             parts.push((task, rest.split_off_mut(..n).unwrap_or_default()));
@@ -131,6 +131,18 @@ impl<S: Scalar> Cpu<S> {
             self.rebuild()?;
         }
         Ok(!self.motion.constraints.is_empty())
+    }
+
+    /// Updates the coordinates in clusters after atoms have been put where a checkpoint has them.
+    pub(super) fn follow_restored(&mut self) {
+        let level = self.workers.level;
+        self.each(|mut atoms| atoms.drift(level, 0.0, Follow::UpTo { limit2: f64::INFINITY }));
+    }
+
+    /// Forgets lists and changes under way, after atoms were put somewhere else.
+    pub(super) fn forget_lists(&mut self) {
+        self.tasks.clear();
+        (self.neighbors.stale, self.motion.pending, self.motion.unfollowed) = (true, Pending::Nothing, false);
     }
 
     /// Update of the coordinates in clusters, by which the list is stale when an atom has moved half the skin.

@@ -4,6 +4,7 @@ use super::motion::Pending;
 use crate::bonded::BondedKernels;
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
+use crate::domains::Domains;
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
 use crate::external::RestraintKernel;
@@ -15,6 +16,7 @@ use crate::skin::Skin;
 use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
 use jostle_core::{Energies, Evaluate, Masses, Vec3};
+use std::sync::Arc;
 
 /// Kernels of the force terms; `None` or empty where a system has no such term.
 pub struct TermKernels<S: Scalar> {
@@ -45,7 +47,7 @@ pub struct Neighbors<S> {
 /// Motion of the atoms: their masses and constraints, and changes under way.
 pub struct Motion {
     pub mass: Masses,
-    pub inverse_mass: Masses,
+    pub inverse_mass: Arc<Masses>,
     pub constraints: Constraints,
     /// Changes of positions or velocities that have yet to be made.
     pub pending: Pending,
@@ -57,9 +59,44 @@ pub struct Motion {
 pub struct Workers {
     pub level: Level,
     pub team: Team,
-    /// The ranks of the run; `None` where there is one.
-    pub ranks: Option<Ranks>,
+    pub division: Division,
     pub partition: Partition,
+}
+
+/// Division of the work among the ranks of a run.
+pub enum Division {
+    /// There is one rank.
+    None,
+    /// All ranks have all atoms, and each some of the tasks.
+    Tasks(Ranks),
+    /// Every rank has the atoms of a domain.
+    Domains(Box<Domains>),
+}
+
+impl Division {
+    /// Ranks that divide tasks.
+    pub fn ranks(&self) -> Option<&Ranks> {
+        match self {
+            Division::Tasks(ranks) => Some(ranks),
+            Division::None | Division::Domains(_) => None,
+        }
+    }
+
+    /// Domains.
+    pub fn domains(&self) -> Option<&Domains> {
+        match self {
+            Division::Domains(domains) => Some(domains),
+            Division::None | Division::Tasks(_) => None,
+        }
+    }
+
+    /// Domains, to be changed.
+    pub fn domains_mut(&mut self) -> Option<&mut Domains> {
+        match self {
+            Division::Domains(domains) => Some(domains),
+            Division::None | Division::Tasks(_) => None,
+        }
+    }
 }
 
 /// Last evaluation of forces.

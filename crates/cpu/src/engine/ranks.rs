@@ -4,6 +4,7 @@
 //! forces; forces on clusters of other ranks go to these, which add them in the order of tasks, and the sums go
 //! to all. Every rank then has the same bits, as one process with as many tasks would have.
 
+use super::parts::Division;
 use super::{Cpu, Task};
 use crate::blocks::{Sums, TaskForces};
 use crate::bonded::Broken;
@@ -18,12 +19,17 @@ use std::ops::Range;
 impl<S: Scalar> Cpu<S> {
     /// Tasks that this rank evaluates.
     pub(super) fn own_tasks(&self) -> Range<usize> {
-        self.workers.ranks.as_ref().map_or(0..self.tasks.len(), Ranks::own)
+        self.workers.division.ranks().map_or(0..self.moved_tasks(), Ranks::own)
+    }
+
+    /// Number of tasks whose atoms this rank moves, the first ones; further tasks are of ghosts.
+    pub(super) fn moved_tasks(&self) -> usize {
+        self.workers.division.domains().map_or(self.tasks.len(), |_| self.tasks.len() / 2)
     }
 
     /// Divides the tasks among the ranks.
     pub(super) fn divide_tasks(&mut self) {
-        if let Some(ranks) = &mut self.workers.ranks {
+        if let Division::Tasks(ranks) = &mut self.workers.division {
             ranks.divide(self.tasks.len(), self.workers.partition);
         }
     }
@@ -35,7 +41,7 @@ impl<S: Scalar> Cpu<S> {
     /// If another rank has failed, or has other atoms.
     pub(super) fn share_foreign_clusters(&mut self) -> Result<()> {
         let state = &self.system.state;
-        let Some(ranks) = &mut self.workers.ranks else { return Ok(()) };
+        let Division::Tasks(ranks) = &mut self.workers.division else { return Ok(()) };
         let digest = digest(&[&state.position, &state.velocity]);
         let mut numbers = vec![digest as u32, (digest >> 32) as u32];
         for task in &self.tasks[ranks.own()] {
@@ -84,7 +90,7 @@ impl<S: Scalar> Cpu<S> {
         stride: usize,
         of: fn(&mut Task<S>) -> &mut TaskForces<S>,
     ) -> Result<()> {
-        let Some(ranks) = &self.workers.ranks else { return Ok(()) };
+        let Division::Tasks(ranks) = &self.workers.division else { return Ok(()) };
         let own = ranks.own();
         for (t, task) in self.tasks.iter_mut().enumerate() {
             if !own.contains(&t) {
@@ -121,7 +127,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// Gives the numbers that tasks have for their own clusters to all ranks.
     pub(super) fn share(&mut self, of: fn(&mut Task<S>) -> &mut TaskForces<S>) -> Result<()> {
-        let Some(ranks) = &self.workers.ranks else { return Ok(()) };
+        let Division::Tasks(ranks) = &self.workers.division else { return Ok(()) };
         let mut tasks = self.tasks.iter_mut();
         let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
         for (from, range) in ranks.tasks.iter().enumerate() {
@@ -141,7 +147,7 @@ impl<S: Scalar> Cpu<S> {
     /// Completes numbers in the order of clusters, `stride` a cluster, of which every rank has those of its
     /// tasks.
     pub(super) fn share_by_cluster(&self, numbers: &mut [S], stride: usize) -> Result<()> {
-        let Some(ranks) = &self.workers.ranks else { return Ok(()) };
+        let Division::Tasks(ranks) = &self.workers.division else { return Ok(()) };
         let clusters = ranks.tasks.iter().map(|tasks| of_tasks(&self.tasks[tasks.clone()]));
         let mut end = 0;
         let parts: Vec<_> = clusters
@@ -156,9 +162,9 @@ impl<S: Scalar> Cpu<S> {
 
     /// Numbers of all tasks from those of this rank's.
     pub(super) fn share_numbers(&self, numbers: Vec<f64>) -> Result<Vec<f64>> {
-        match &self.workers.ranks {
-            Some(ranks) => ranks.join(&numbers),
-            None => Ok(numbers),
+        match &self.workers.division {
+            Division::Tasks(ranks) => ranks.join(&numbers),
+            Division::None | Division::Domains(_) => Ok(numbers),
         }
     }
 
@@ -170,7 +176,7 @@ impl<S: Scalar> Cpu<S> {
         evaluate: Evaluate,
     ) -> Result<Vec<(Vec<Sums>, Option<Broken>)>> {
         let needed = evaluate == Evaluate::ForcesAndEnergies || !self.terms.bonded.is_empty();
-        let Some(ranks) = self.workers.ranks.as_ref().filter(|_| needed) else { return Ok(own) };
+        let Some(ranks) = self.workers.division.ranks().filter(|_| needed) else { return Ok(own) };
         let mut numbers = Vec::new();
         for (sums, broken) in &own {
             let (atoms, length) = broken.map_or(([0; 2], 0.0), |broken| (broken.atoms, broken.length));
@@ -198,9 +204,13 @@ impl<S: Scalar> Cpu<S> {
 
     /// Timings by which all ranks steer: those of rank 0.
     pub(super) fn common_timings(&self) -> Result<Timings> {
-        let Some(ranks) = &self.workers.ranks else { return Ok(self.timings) };
+        let communicator = match &self.workers.division {
+            Division::None => return Ok(self.timings),
+            Division::Tasks(ranks) => &ranks.communicator,
+            Division::Domains(domains) => &domains.communicator,
+        };
         let mut numbers = [self.timings.pair, self.timings.neighbors, self.timings.integrate];
-        ranks.communicator.broadcast_numbers(&mut numbers)?;
+        communicator.broadcast_numbers(&mut numbers)?;
         let [pair, neighbors, integrate] = numbers;
         Ok(Timings { pair, neighbors, integrate, ..self.timings })
     }

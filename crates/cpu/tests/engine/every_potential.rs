@@ -7,7 +7,8 @@ use jostle_core::{Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Sp
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
-const TRUNCATIONS: [Truncation; 5] = [
+/// All truncations.
+pub const TRUNCATIONS: [Truncation; 5] = [
     Truncation::Plain,
     Truncation::Shifted,
     Truncation::ForceShifted,
@@ -17,7 +18,12 @@ const TRUNCATIONS: [Truncation; 5] = [
 
 /// A shaken lattice of up to two species in a sheared box.
 pub fn system(n_species: usize) -> System {
-    let (cells, spacing, shake) = ([6, 7, 8], 1.08, 0.12);
+    shaken([6, 7, 8], n_species)
+}
+
+/// Such a lattice of so many cells along each edge.
+pub fn shaken(cells: [u32; 3], n_species: usize) -> System {
+    let (spacing, shake) = (1.08, 0.12);
     let lengths = cells.map(|n| f64::from(n) * spacing);
     let simbox = SimBox::new([-1.0, 2.0, 0.5], lengths, [0.8, -0.5, 1.1], [true; 3]).unwrap();
     let species = ["A", "B"].map(|name| Species { name: name.into(), mass: 1.0, charge: 0.0 });
@@ -37,7 +43,7 @@ pub fn system(n_species: usize) -> System {
 }
 
 /// The example parameters, a little different for each pair of species.
-fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTerm {
+pub fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTerm {
     let mut term = PairTerm::new(kind, truncation, n_species);
     for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
         if b >= n_species {

@@ -5,6 +5,7 @@ mod accuracy;
 mod bonds;
 mod constraints;
 mod dispersion;
+mod domains;
 mod electrostatics;
 mod elementary;
 mod embedded;

@@ -4,8 +4,9 @@
 //!
 //! Pairs are counted with a Gaussian so wide that every pair inside the cut-off has energy one.
 
+use crate::domains::on_ranks;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
+use jostle_core::{Algorithm, Backend, Evaluate, Precision, Result, Settings, SimBox, Species, System, Vec3};
 use jostle_cpu::{Level, open_at};
 use jostle_fixtures::pairs::count_pairs;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
@@ -83,39 +84,53 @@ impl Case {
         })
     }
 
-    fn check(&self) {
-        let terms = self.terms();
-        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
-            let settings = Settings {
-                threads: Some(self.threads),
-                precision: self.precision,
-                algorithm: Algorithm::Clusters,
-                skin: Some(self.skin),
-                ..Settings::default()
-            };
-            let forces: Vec<PairTerm> = terms.iter().map(|(_, _, term)| term.clone()).collect();
-            let mut cpu = open_at(self.system(), forces, settings, level).unwrap();
-            for step in 0..8 {
-                cpu.update_neighbors().unwrap();
-                cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-                let found = cpu.energies().terms.clone();
-                let state = cpu.state().unwrap();
-                for ((a, b, term), found) in terms.iter().zip(found) {
-                    let cutoff = term.largest_cutoff();
-                    // In single precision pairs at the very edge may fall on either side.
-                    let edge = if self.precision == Precision::Mixed { 1e-5 } else { 1e-13 };
-                    let count = |cutoff| count_pairs(&self.simbox(), state, (*a, *b), cutoff) as f64;
-                    let (least, most) = (count(cutoff * (1.0 - edge)), count(cutoff * (1.0 + edge)));
-                    assert!(
-                        (least..=most).contains(&found),
-                        "{level}, step {step}, species {a}-{b}, cut-off {cutoff}: \
-                         {found} pairs are not {least} to {most}"
-                    );
-                }
-                // Displacements with which some lists are kept and some are not.
-                cpu.drift(0.08 * self.skin).unwrap();
-            }
+    fn settings(&self) -> Settings {
+        Settings {
+            threads: Some(self.threads),
+            precision: self.precision,
+            algorithm: Algorithm::Clusters,
+            skin: Some(self.skin),
+            ..Settings::default()
         }
+    }
+
+    fn check(&self) {
+        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+            let forces: Vec<PairTerm> = self.terms().map(|(_, _, term)| term).into();
+            let mut cpu = open_at(self.system(), forces, self.settings(), level).unwrap();
+            self.watch(0, &mut *cpu, &level.to_string()).unwrap();
+        }
+    }
+
+    fn check_on_ranks(&self, n_ranks: usize) {
+        let forces: Vec<PairTerm> = self.terms().map(|(_, _, term)| term).into();
+        let on = (&self.system(), &forces.into(), self.settings());
+        on_ranks(n_ranks, on, |rank, cpu| self.watch(rank, cpu, &format!("{n_ranks} ranks"))).unwrap();
+    }
+
+    /// Counts the pairs while atoms move; rank 0 alone has all atoms.
+    fn watch(&self, rank: usize, cpu: &mut dyn Backend, what: &str) -> Result<()> {
+        for step in 0..8 {
+            cpu.update_neighbors()?;
+            cpu.compute_forces(Evaluate::ForcesAndEnergies)?;
+            let found = cpu.energies().terms.clone();
+            let state = cpu.state()?;
+            for ((a, b, term), found) in self.terms().iter().zip(found).filter(|_| rank == 0) {
+                let cutoff = term.largest_cutoff();
+                // In single precision pairs at the very edge may fall on either side.
+                let edge = if self.precision == Precision::Mixed { 1e-5 } else { 1e-13 };
+                let count = |cutoff| count_pairs(&self.simbox(), state, (*a, *b), cutoff) as f64;
+                let (least, most) = (count(cutoff * (1.0 - edge)), count(cutoff * (1.0 + edge)));
+                assert!(
+                    (least..=most).contains(&found),
+                    "{what}, step {step}, species {a}-{b}, cut-off {cutoff}: \
+                     {found} pairs are not {least} to {most}"
+                );
+            }
+            // Displacements with which some lists are kept and some are not.
+            cpu.drift(0.08 * self.skin)?;
+        }
+        Ok(())
     }
 }
 
@@ -125,5 +140,10 @@ proptest! {
     #[test]
     fn lists_find_every_pair_once(case in cases()) {
         case.check();
+    }
+
+    #[test]
+    fn domains_find_every_pair_once(case in cases(), n_ranks in 2usize..13) {
+        case.check_on_ranks(n_ranks);
     }
 }

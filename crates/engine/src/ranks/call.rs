@@ -24,6 +24,7 @@ pub enum Message {
 #[derive(Serialize, Deserialize)]
 pub enum Call {
     State,
+    ListPositions,
     SetState(Box<State>),
     SetVelocities(Vec<Vec3>),
     Restore {
@@ -70,6 +71,7 @@ impl Call {
     pub fn make(self, device: &mut dyn Backend) -> Result<()> {
         match self {
             Call::State => device.state().map(drop),
+            Call::ListPositions => device.list_positions().map(drop),
             Call::SetState(state) => device.set_state(*state),
             Call::SetVelocities(velocities) => device.set_velocities(&velocities),
             Call::Restore { state, list_positions, skin } => device.restore(*state, list_positions, skin),

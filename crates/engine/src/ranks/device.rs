@@ -69,6 +69,7 @@ impl AtomStorage for RankedDevice {
     }
 
     fn list_positions(&mut self) -> Result<&[Vec3]> {
+        send(&self.communicator, &Message::Call(Call::ListPositions))?;
         self.engine.list_positions()
     }
 

@@ -2,10 +2,10 @@
 
 use jostle_core::{Precision, Settings, Species, System, UnitSystem};
 use jostle_engine::model::{
-    Amount, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
+    Amount, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
 };
-use jostle_engine::{Mixture, Simulation, assign_velocities};
-use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+use jostle_engine::{Mixture, Simulation, assign_velocities, device};
+use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
 
 fn atom(name: &str, mass: f64) -> Species {
     Species { name: name.into(), mass, charge: 0.0 }
@@ -21,10 +21,15 @@ fn lattice(mixture: Mixture, atoms: usize, density: f64) -> System {
 
 /// The change of the total energy in 1e5 steps, relative to the energy itself, from the slope of a
 /// straight line through the run after equilibration.
-fn drift(system: System, term: PairTerm, timestep: f64, steps: u64) -> f64 {
+fn drift(system: System, term: PairTerm, timestep: f64, steps: u64, ranks: usize) -> f64 {
     let rescale = ThermostatInput::rescale(1.0, 20);
+    let open = move |system, forces: Forces, settings| {
+        device::open_on_threads(ranks, DeviceInput::Cpu, system, forces, settings)
+            .map(|opened| opened.backend)
+    };
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term)
+        .open_with(open)
         .stage(StageInput::dynamics("equilibrate", 2000, 0.004).thermostat(rescale))
         .stage(StageInput::dynamics("relax", 500, timestep))
         .stage(StageInput::dynamics("sample", steps, timestep).thermo(20))
@@ -56,7 +61,7 @@ fn soft_spheres_keep_their_energy_in_mixed_precision() {
     let parameters = [1.0, 1.0];
     let cutoff = PairKind::SoftSphere.natural_cutoff(&parameters).unwrap();
     let term = PairTerm::uniform(PairKind::SoftSphere, Truncation::Plain, &parameters, cutoff);
-    let drift = drift(system, term, 0.0005, 20_000);
+    let drift = drift(system, term, 0.0005, 20_000, 1);
     assert!(drift.abs() < 2e-5, "{drift:e} of the energy in 1e5 steps");
 }
 
@@ -66,7 +71,17 @@ fn switched_lennard_jones_keeps_its_energy_in_mixed_precision() {
     let system = lattice(Mixture::new(UnitSystem::Lj).with(atom("A", 1.0), None), 1372, 0.8);
     let switched = Truncation::Switched { from: 0.8 };
     let term = PairTerm::uniform(PairKind::LennardJones, switched, &[1.0, 1.0], 2.5);
-    let drift = drift(system, term, 0.002, 20_000);
+    let drift = drift(system, term, 0.002, 20_000, 1);
+    assert!(drift.abs() < 2e-5, "{drift:e} of the energy in 1e5 steps");
+}
+
+/// Domains of four ranks conserve energy as one does.
+#[test]
+fn domains_keep_their_energy_in_mixed_precision() {
+    let system = lattice(Mixture::new(UnitSystem::Lj).with(atom("A", 1.0), None), 1372, 0.8);
+    let switched = Truncation::Switched { from: 0.8 };
+    let term = PairTerm::uniform(PairKind::LennardJones, switched, &[1.0, 1.0], 2.5);
+    let drift = drift(system, term, 0.002, 20_000, 4);
     assert!(drift.abs() < 2e-5, "{drift:e} of the energy in 1e5 steps");
 }
 

@@ -1,0 +1,254 @@
+//! Domains: the box is cut into a grid of them, and every rank owns the atoms of one.
+//!
+//! A rank moves its own atoms only. Around them it has ghosts, copies of atoms of other domains within reach of
+//! forces, in clusters of their own. When lists are built, atoms that have left a domain go to the rank that owns
+//! the place (`migration`) and ghosts are chosen anew (`halo`); between builds, ghosts get the positions of their
+//! atoms once a step, and what tasks have added up for ghosts (forces, densities, torques) goes back to the owners.
+//!
+//! Of two domains only the lower one, by the first axis along which they differ, has atoms of the other as ghosts (a
+//! half shell), and it evaluates all pairs of its atoms with ghosts.
+//! - Advantages: every pair is evaluated once, as in lists of one process, so that kernels, energies and virials
+//!   know nothing of ghosts; half as many ghosts as around the whole domain; one message a neighbour and direction,
+//!   where an exchange axis by axis waits for three, one after the other. A domain thinner than the reach has more
+//!   neighbours, and an axis that is not cut keeps its periodic images in the search for pairs.
+//! - Disadvantages: forces come back, a second message a step, where full shells evaluate pairs across a border
+//!   twice and need none; 13 neighbours and more of a grid that is cut along all axes, where an exchange axis by axis
+//!   has 6.
+//!
+//! Bonded forces are evaluated by the owners of all of their atoms, by each for its own atom, as by tasks of one
+//! process; a rank asks for atoms bound to its own that are not among its ghosts (`guests`).
+
+mod gather;
+pub(crate) mod grid;
+mod guests;
+mod halo;
+mod migration;
+
+pub(crate) use guests::first_of;
+pub(crate) use halo::Halo;
+
+use crate::ranks::Ranks;
+use bytemuck::Pod;
+use grid::Grid;
+use jostle_core::{Algorithm, Error, Result, Settings, SimBox, State, System, Vec3};
+use jostle_potentials::Forces;
+use jostle_transport::{Communicator, Incoming, Outgoing};
+
+/// Lists between two looks at the borders.
+const BUILDS_PER_BALANCE: u64 = 10;
+
+/// Load of a rank, in mean loads, from which on borders move: less is within the noise of timings.
+const BALANCED: f64 = 1.06;
+
+/// The domains of a run as one of its ranks has them.
+pub(crate) struct Domains {
+    pub communicator: Communicator,
+    pub grid: Grid,
+    /// Number of atoms of all ranks, and of each species.
+    pub n_atoms: usize,
+    pub counts: Vec<usize>,
+    /// True where spheres turn, so that atoms have angular velocities.
+    pub turning: bool,
+    /// Number of atoms of this rank; they come before the ghosts.
+    pub n_owned: usize,
+    pub halo: Halo,
+    /// Seconds of this rank in pair forces since borders were last looked at.
+    pub load: f64,
+    /// Number of lists built since all atoms were given to ranks.
+    builds: u64,
+    /// Atoms of all ranks, where rank 0 was last asked for them, and their positions in the lists.
+    pub gathered: State,
+    pub gathered_places: Vec<Vec3>,
+    /// A failure of this rank that others do not know of yet.
+    pub failure: Failure,
+}
+
+/// A failure of a rank, to be agreed on by all.
+#[derive(Debug, Default)]
+pub(crate) enum Failure {
+    #[default]
+    None,
+    /// A force is not finite.
+    Force,
+    Other(Error),
+}
+
+/// State of the ranks, of which the gravest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Condition {
+    Good,
+    /// A neighbour list is out of date.
+    Stale,
+    /// A force is not finite.
+    BadForce,
+    Failed,
+}
+
+impl Domains {
+    /// Domains of a system for these ranks. The system has all atoms; those of other ranks are to be dropped.
+    pub fn new(ranks: Ranks, system: &System) -> Self {
+        let communicator = ranks.communicator;
+        Domains {
+            grid: Grid::new(communicator.size(), &system.simbox, &system.state.position),
+            communicator,
+            n_atoms: system.state.len(),
+            counts: system.counts(),
+            turning: !system.state.angular_velocity.is_empty(),
+            n_owned: system.state.len(),
+            halo: Halo::default(),
+            load: 0.0,
+            builds: 0,
+            gathered: State::default(),
+            gathered_places: Vec::new(),
+            failure: Failure::None,
+        }
+    }
+
+    /// Cuts the box anew, so that domains have as many atoms each along every axis.
+    pub fn cut(&mut self, simbox: &SimBox, positions: &[Vec3]) {
+        self.grid = Grid::cut(self.grid.parts(), simbox, positions);
+    }
+
+    /// Moves borders now and then, so that all ranks spend as much time in pair forces; before atoms migrate for a new
+    /// list.
+    ///
+    /// # Errors
+    /// If another rank has failed.
+    pub fn balance(&mut self) -> Result<()> {
+        self.builds += 1;
+        if !self.builds.is_multiple_of(BUILDS_PER_BALANCE) {
+            return Ok(());
+        }
+        let loads = self.communicator.gather_equal(&[std::mem::take(&mut self.load)])?;
+        let mean = loads.iter().sum::<f64>() / loads.len() as f64;
+        if loads.iter().any(|load| *load > BALANCED * mean) {
+            self.grid = self.grid.balanced(&loads);
+        }
+        Ok(())
+    }
+
+    /// Number of this rank.
+    pub fn rank(&self) -> usize {
+        self.communicator.rank()
+    }
+
+    /// Gravest condition of all ranks. All of them call this.
+    ///
+    /// # Errors
+    /// The failure of the first rank that has one, other than a force that is not finite.
+    pub fn agree(&mut self, stale: bool) -> Result<Condition> {
+        let own = match &self.failure {
+            Failure::Other(_) => Condition::Failed,
+            Failure::Force => Condition::BadForce,
+            Failure::None if stale => Condition::Stale,
+            Failure::None => Condition::Good,
+        };
+        let all = self.communicator.gather_equal(&[own as u8])?;
+        match all.into_iter().max().unwrap_or_default() {
+            0 => Ok(Condition::Good),
+            1 => Ok(Condition::Stale),
+            2 => Ok(Condition::BadForce),
+            _ => Err(self.common_failure()?),
+        }
+    }
+
+    /// Agreement that nothing has failed: `own` is the result of this rank.
+    ///
+    /// # Errors
+    /// The failure of the first rank that has one.
+    pub fn agree_on<T>(&mut self, own: Result<T>) -> Result<T> {
+        let done = own.map_err(|error| self.failure = Failure::Other(error)).ok();
+        self.agree(false)?;
+        done.ok_or_else(|| Error::simulation("a failure has been lost"))
+    }
+
+    /// The failure of the first rank that has one.
+    fn common_failure(&mut self) -> Result<Error> {
+        let own = match std::mem::take(&mut self.failure) {
+            Failure::Other(error) => {
+                [error.message().to_string(), error.help().unwrap_or_default().to_string()]
+            }
+            Failure::Force | Failure::None => [const { String::new() }; 2],
+        };
+        let messages = self.communicator.gather_texts(&own[0])?;
+        let hints = self.communicator.gather_texts(&own[1])?;
+        let first = messages.into_iter().zip(hints).find(|(message, _)| !message.is_empty());
+        let (message, hint) = first.unwrap_or_else(|| ("a rank has failed".into(), String::new()));
+        let error = Error::simulation(message);
+        Ok(if hint.is_empty() { error } else { error.hint(hint) })
+    }
+
+    /// Sums of the numbers of all ranks, added in the order of ranks.
+    ///
+    /// # Errors
+    /// If another rank has failed.
+    pub fn sum(&self, own: &mut [f64]) -> Result<()> {
+        let all = self.communicator.gather_equal(own)?;
+        own.fill(0.0);
+        for numbers in all.chunks_exact(own.len().max(1)) {
+            own.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+        }
+        Ok(())
+    }
+
+    /// Largest of the numbers of all ranks.
+    ///
+    /// # Errors
+    /// If another rank has failed.
+    pub fn largest(&self, own: f64) -> Result<f64> {
+        Ok(self.communicator.gather_equal(&[own])?.into_iter().fold(own, f64::max))
+    }
+
+    /// Sends numbers to other ranks, and perhaps to this one, and receives as many as expected from each; both in the
+    /// order of ranks, each of which occurs once.
+    ///
+    /// # Errors
+    /// If another rank has failed.
+    pub fn swap<T: Pod>(
+        &self,
+        sent: Vec<(usize, Vec<T>)>,
+        expected: &[(usize, usize)],
+    ) -> Result<Vec<Vec<T>>> {
+        let own = self.rank();
+        let mut received: Vec<Vec<T>> = expected.iter().map(|(_, n)| vec![T::zeroed(); *n]).collect();
+        let mut to_itself = None;
+        let mut outgoing = Vec::with_capacity(sent.len());
+        for (to, numbers) in &sent {
+            match *to == own {
+                true => to_itself = Some(numbers),
+                false if numbers.is_empty() => {}
+                false => outgoing.push(Outgoing { to: *to, bytes: bytemuck::cast_slice(numbers) }),
+            }
+        }
+        let mut incoming = Vec::with_capacity(expected.len());
+        for ((from, _), numbers) in expected.iter().zip(&mut received) {
+            match (*from == own, to_itself) {
+                (true, Some(own)) => numbers.clone_from(own),
+                (true, None) => {}
+                (false, _) if numbers.is_empty() => {}
+                (false, _) => {
+                    incoming.push(Incoming { from: *from, bytes: bytemuck::cast_slice_mut(numbers) })
+                }
+            }
+        }
+        self.communicator.exchange(&outgoing, &mut incoming)?;
+        Ok(received)
+    }
+}
+
+/// Reason why a system is not divided into domains; `None` where it can be.
+pub(crate) fn obstacle(system: &System, forces: &Forces, settings: &Settings) -> Option<&'static str> {
+    let topology = &system.topology;
+    let obstacles = [
+        (settings.reproducible, "reproducible"),
+        (settings.algorithm == Algorithm::Reference, "the plain reference"),
+        (!topology.constraints.is_empty(), "constraints"),
+        (!topology.virtual_sites.is_empty(), "virtual sites"),
+        (forces.electrostatics.is_some(), "charges in all images"),
+        (forces.dispersion.is_some(), "dispersion in all images"),
+        (forces.vacuum.is_some(), "open space"),
+        (!forces.restraints.distances.is_empty(), "restraints between groups"),
+    ];
+    obstacles.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
+}
