@@ -197,6 +197,52 @@ impl Communicator {
         Ok(parts.into_iter().map(|part| all[part].to_vec()).collect())
     }
 
+    /// Largest of the numbers of all ranks, for each of them, after log2 of the number of ranks messages from each: rank r
+    /// sends what it knows to r + 1, then r + 2, r + 4 and so on.
+    ///
+    /// # Errors
+    /// If another rank has failed.
+    pub fn largest<T: Pod + PartialOrd>(&self, own: T) -> Result<T> {
+        let (mut largest, mut step) = ([own], 1);
+        while step < self.size {
+            let mut received = [own];
+            let to = (self.rank + step) % self.size;
+            let from = (self.rank + self.size - step) % self.size;
+            let outgoing = [Outgoing { to, bytes: bytemuck::cast_slice(&largest) }];
+            let incoming = Incoming { from, bytes: bytemuck::cast_slice_mut(&mut received) };
+            self.exchange(&outgoing, &mut [incoming])?;
+            if received[0] > largest[0] {
+                largest = received;
+            }
+            step *= 2;
+        }
+        Ok(largest[0])
+    }
+
+    /// Sums of the numbers of all ranks, for each of them: up a binomial tree and down again, in an order that depends on
+    /// the number of ranks alone.
+    ///
+    /// # Errors
+    /// If another rank has failed.
+    pub fn sum(&self, numbers: &mut [f64]) -> Result<()> {
+        let mut step = 1;
+        while step < self.size {
+            if self.rank & step != 0 {
+                let bytes = bytemuck::cast_slice(numbers);
+                self.exchange(&[Outgoing { to: self.rank - step, bytes }], &mut [])?;
+                break;
+            }
+            if self.rank + step < self.size {
+                let mut received = vec![0.0; numbers.len()];
+                let bytes = bytemuck::cast_slice_mut(&mut received);
+                self.exchange(&[], &mut [Incoming { from: self.rank + step, bytes }])?;
+                numbers.iter_mut().zip(received).for_each(|(sum, more)| *sum += more);
+            }
+            step *= 2;
+        }
+        self.broadcast_numbers(numbers)
+    }
+
     /// Texts of every rank, in the order of ranks.
     ///
     /// # Errors

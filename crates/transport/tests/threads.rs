@@ -11,6 +11,25 @@ fn the_self_test_passes_with_any_number_of_threads() {
 }
 
 #[test]
+fn sums_and_the_largest_number_are_those_of_all_ranks() {
+    for n in [1, 2, 3, 5, 8, 13] {
+        let results = threads::run(n, |communicator| {
+            let rank = communicator.rank() as f64;
+            // The largest is on a rank that differs with the number of ranks.
+            let largest = communicator.largest(-(rank - n as f64 / 3.0).abs())?;
+            let mut sums = [rank, 1.0, rank * rank];
+            communicator.sum(&mut sums)?;
+            Ok((largest, sums))
+        });
+        let all = (0..n).map(|rank| rank as f64);
+        let expected =
+            all.clone().map(|rank| -(rank - n as f64 / 3.0).abs()).fold(f64::NEG_INFINITY, f64::max);
+        let sums = [all.clone().sum(), n as f64, all.map(|rank| rank * rank).sum()];
+        assert_eq!(results.unwrap(), vec![(expected, sums); n]);
+    }
+}
+
+#[test]
 fn a_failure_of_one_rank_reaches_all() {
     let failed = threads::run(3, |communicator| {
         if communicator.rank() == 1 {

@@ -15,7 +15,7 @@ impl Domains {
     pub fn import_guests(&mut self, mut wanted: Vec<u32>, state: &mut State) -> Result<()> {
         let owned = IdIndex::new(&state.id[..self.n_owned]);
         for ranks in [self.halo.ranks(), (0..self.communicator.size()).collect()] {
-            if self.largest(wanted.len() as f64)? == 0.0 {
+            if self.communicator.largest(wanted.len() as f64)? == 0.0 {
                 return Ok(());
             }
             let asked = self.swap_any(&ranks, ranks.iter().map(|_| wanted.clone()).collect())?;

@@ -50,7 +50,7 @@ impl Domains {
         }
         self.n_owned = state.len();
         let mut total = [self.n_owned as f64];
-        self.sum(&mut total)?;
+        self.communicator.sum(&mut total)?;
         if total[0] != self.n_atoms as f64 {
             let (n_atoms, found) = (self.n_atoms, total[0]);
             return Err(Error::simulation(format!("of {n_atoms} atoms all ranks together own {found}"))

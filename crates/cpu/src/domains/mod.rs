@@ -144,8 +144,7 @@ impl Domains {
             Failure::None if stale => Condition::Stale,
             Failure::None => Condition::Good,
         };
-        let all = self.communicator.gather_equal(&[own as u8])?;
-        match all.into_iter().max().unwrap_or_default() {
+        match self.communicator.largest(own as u8)? {
             0 => Ok(Condition::Good),
             1 => Ok(Condition::Stale),
             2 => Ok(Condition::BadForce),
@@ -177,27 +176,6 @@ impl Domains {
         let (message, hint) = first.unwrap_or_else(|| ("a rank has failed".into(), String::new()));
         let error = Error::simulation(message);
         Ok(if hint.is_empty() { error } else { error.hint(hint) })
-    }
-
-    /// Sums of the numbers of all ranks, added in the order of ranks.
-    ///
-    /// # Errors
-    /// If another rank has failed.
-    pub fn sum(&self, own: &mut [f64]) -> Result<()> {
-        let all = self.communicator.gather_equal(own)?;
-        own.fill(0.0);
-        for numbers in all.chunks_exact(own.len().max(1)) {
-            own.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
-        }
-        Ok(())
-    }
-
-    /// Largest of the numbers of all ranks.
-    ///
-    /// # Errors
-    /// If another rank has failed.
-    pub fn largest(&self, own: f64) -> Result<f64> {
-        Ok(self.communicator.gather_equal(&[own])?.into_iter().fold(own, f64::max))
     }
 
     /// Sends numbers to other ranks, and perhaps to this one, and receives as many as expected from each; both in the

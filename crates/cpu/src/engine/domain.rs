@@ -27,7 +27,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// Largest of the numbers of all ranks that have different atoms.
     pub(super) fn largest(&self, own: f64) -> Result<f64> {
-        self.workers.division.domains().map_or(Ok(own), |domains| domains.largest(own))
+        self.workers.division.domains().map_or(Ok(own), |domains| domains.communicator.largest(own))
     }
 
     /// Gives atoms to the ranks that own the places where they are after `time`, sorts those of this rank into
@@ -179,7 +179,7 @@ impl<S: Scalar> Cpu<S> {
         }
         let mut numbers: Vec<f64> =
             sums.iter().flat_map(|sum| [sum.energy].into_iter().chain(sum.virial)).collect();
-        domains.sum(&mut numbers)?;
+        domains.communicator.sum(&mut numbers)?;
         for (sum, numbers) in sums.iter_mut().zip(numbers.chunks_exact(7)) {
             sum.energy = numbers[0];
             sum.virial.copy_from_slice(&numbers[1..]);
@@ -194,7 +194,7 @@ impl<S: Scalar> Cpu<S> {
         numbers[..6].copy_from_slice(&own.tensor);
         numbers[6..9].copy_from_slice(&own.momentum);
         numbers[9] = own.rotation.unwrap_or_default();
-        domains.sum(&mut numbers)?;
+        domains.communicator.sum(&mut numbers)?;
         let (tensor, momentum) =
             (std::array::from_fn(|k| numbers[k]), std::array::from_fn(|k| numbers[6 + k]));
         Ok(Kinetic { tensor, momentum, rotation: own.rotation.map(|_| numbers[9]) })
@@ -204,10 +204,12 @@ impl<S: Scalar> Cpu<S> {
     pub(super) fn descent_of_ranks(&self, own: Descent) -> Result<Descent> {
         let Some(domains) = self.workers.division.domains() else { return Ok(own) };
         let mut sums = [own.power, own.force_square, own.velocity_square];
-        domains.sum(&mut sums)?;
+        domains.communicator.sum(&mut sums)?;
         let [power, force_square, velocity_square] = sums;
-        let (largest_force, largest_speed) =
-            (domains.largest(own.largest_force)?, domains.largest(own.largest_speed)?);
+        let (largest_force, largest_speed) = (
+            domains.communicator.largest(own.largest_force)?,
+            domains.communicator.largest(own.largest_speed)?,
+        );
         Ok(Descent { power, force_square, velocity_square, largest_force, largest_speed })
     }
 
