@@ -299,6 +299,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             return Err(Error::input("the plain reference has no friction and noise between pairs of atoms")
                 .hint("leave out algorithm"));
         }
+        self.forward_positions()?;
         let (clusters, id) = (&self.neighbors.clusters, &self.system.state.id);
         let own = self.own_tasks();
         self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
@@ -330,6 +331,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
                 Error::input("the plain reference has no friction of grains").hint("leave out algorithm")
             );
         }
+        self.forward_positions()?;
         let (clusters, state) = (&self.neighbors.clusters, &self.system.state);
         let Some(contacts) = &self.terms.contacts else { return Ok(()) };
         let own = self.own_tasks();

@@ -3,13 +3,16 @@
 
 use crate::every_potential::{self, TRUNCATIONS};
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     Backend, Bond, Dihedral, Energies, Evaluate, Exclude, NoiseKey, Precision, Result, Settings, SimBox,
     Species, State, System, Vec3,
 };
 use jostle_cpu::open_on_ranks;
 use jostle_fixtures::chains;
-use jostle_potentials::{DihedralKind, DihedralTerm, Forces, PairEntry, PairKind, PairTerm, Truncation};
+use jostle_potentials::{
+    DihedralKind, DihedralTerm, Forces, Grains, PairEntry, PairKind, PairTerm, Truncation,
+};
 use jostle_transport::threads;
 
 /// Calls `body` with the device of every rank; result of rank 0.
@@ -298,6 +301,56 @@ fn velocities_change_as_on_one_rank() {
     );
     assert!(close(descent.largest_force, descent_many.largest_force));
     assert!(close(descent.largest_speed, descent_many.largest_speed));
+}
+
+/// Friction and noise of pairs and friction of grains, in the middle of a step after atoms have moved, are those of one
+/// rank.
+#[test]
+fn mid_step_forces_are_those_of_one_rank() {
+    let mut system = every_potential::system(2);
+    system.state.velocity = (0..system.state.len() as u32).map(|id| [0, 1, 2].map(|k| code(id, k))).collect();
+    let grains = Grains {
+        stiffness: 100.0,
+        normal_damping: 2.0,
+        tangential_damping: 1.0,
+        friction: 0.4,
+        radius: vec![0.6, 0.65],
+    };
+    let soft: Forces = vec![every_potential::term(PairKind::SoftRepulsion, Truncation::Plain, 2)].into();
+    for (what, forces) in [("dpd", soft), ("grains", grains.into())] {
+        let run = |n_ranks: usize| {
+            on_ranks(n_ranks, (&system, &forces, settings(Precision::Double, 1)), |_, cpu| {
+                evaluate(cpu)?;
+                for step in 1..=3 {
+                    cpu.drift(0.01)?;
+                    cpu.update_neighbors()?;
+                    match cpu.has_contacts() {
+                        true => cpu.apply_contact_friction(0.01)?,
+                        false => {
+                            let thermostat = Dissipative::new(1.0, 4.5, 1.0, 0.01);
+                            cpu.apply_dpd_thermostat(&thermostat, NoiseKey { seed: 3, step })?;
+                        }
+                    }
+                }
+                let state = cpu.state()?;
+                Ok([&state.velocity, &state.angular_velocity].map(|all| match all.is_empty() {
+                    true => Vec::new(),
+                    false => by_id(state, all),
+                }))
+            })
+            .unwrap()
+        };
+        let (one, many) = (run(1), run(6));
+        let changes =
+            one[0].iter().zip(&system.state.velocity).map(|(a, b)| norm([0, 1, 2].map(|k| a[k] - b[k])));
+        assert!(changes.fold(0.0, f64::max) > 1e-2, "{what} changes nothing");
+        for (one, many) in one.iter().zip(&many) {
+            assert_eq!(one.len(), many.len(), "{what}");
+            let apart = one.iter().zip(many).map(|(a, b)| norm([0, 1, 2].map(|k| a[k] - b[k])));
+            let worst = apart.fold(0.0, f64::max);
+            assert!(worst < 1e-10, "{what}: velocities differ by {worst:e}");
+        }
+    }
 }
 
 /// Velocities that a user sets are in the order in which the atoms of all ranks were given.
