@@ -253,7 +253,17 @@ impl<S: Scalar> ListPass<'_, S> {
 
     /// Runs a kernel over all blocks of the list.
     #[inline(always)]
-    pub(crate) fn over_blocks<L: Lanes<Scalar = S>, K: BlockKernel<L>>(self, mut kernel: K) -> Sums {
+    pub(crate) fn over_blocks<L: Lanes<Scalar = S>, K: BlockKernel<L>>(self, kernel: K) -> Sums {
+        self.over_chosen_blocks(kernel, None)
+    }
+
+    /// Runs a kernel over the blocks of the list that are chosen; `None`: all.
+    #[inline(always)]
+    pub(crate) fn over_chosen_blocks<L: Lanes<Scalar = S>, K: BlockKernel<L>>(
+        self,
+        mut kernel: K,
+        chosen: Option<&[bool]>,
+    ) -> Sums {
         let ListPass { clusters, list, accumulated, .. } = self;
         let TaskForces { own, foreign, tile } = accumulated;
         let (place, square) = (K::PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
@@ -264,6 +274,9 @@ impl<S: Scalar> ListPass<'_, S> {
         let mut sums = Sums::default();
         let n_own = list.clusters.len();
         for (b, block) in list.blocks.iter().enumerate() {
+            if chosen.is_some_and(|chosen| !chosen[b]) {
+                continue;
+            }
             let cluster = block.cluster as usize;
             let entries = list.block_entries(b);
             load_place(&kernel, tile, clusters, cluster, [S::default(); 3]);

@@ -31,6 +31,7 @@ pub mod reference;
 pub mod search;
 pub mod simd;
 pub mod skin;
+mod sparse;
 mod table;
 pub mod threads;
 pub mod vacuum;

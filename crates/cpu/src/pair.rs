@@ -5,6 +5,7 @@ use crate::coefficients::{CoefficientTable, Coefficients};
 use crate::formula;
 use crate::interaction::{PairInteraction, PairKernel, PerRow};
 use crate::simd::{Lanes, Level, Scalar};
+use crate::sparse::SparsePairs;
 use crate::table;
 use jostle_core::Evaluate;
 use jostle_potentials::truncation::{MOST_OF_TRUNCATION, Truncation};
@@ -18,7 +19,8 @@ pub fn prepare<S: Scalar>(term: &PairTerm, level: Level) -> Box<dyn PairKernel<S
         type Output = Box<dyn PairKernel<S>>;
         fn visit<F: PairFunction>(self) -> Self::Output {
             let table = CoefficientTable::new(self.0, F::N_COEFFICIENTS + MOST_OF_TRUNCATION);
-            Box::new(Prepared::<S, F> { table, truncation: self.0.truncation, function: PhantomData })
+            let sparse = SparsePairs::of(self.0);
+            Box::new(Prepared::<S, F> { table, truncation: self.0.truncation, sparse, function: PhantomData })
         }
     }
     match &term.potential {
@@ -32,6 +34,8 @@ pub fn prepare<S: Scalar>(term: &PairTerm, level: Level) -> Box<dyn PairKernel<S
 struct Prepared<S, F> {
     table: CoefficientTable<S>,
     truncation: Truncation,
+    /// Species that interact, where most blocks of a list have none of these pairs.
+    sparse: Option<SparsePairs>,
     function: PhantomData<F>,
 }
 
@@ -48,8 +52,11 @@ impl<S: Scalar, F: PairFunction> ListKernel<S> for &Prepared<S, F> {
     fn run<L: Lanes<Scalar = S>>(self, pass: ListPass<S>) -> Sums {
         // Every variant is compiled for every potential and instruction set: special ones only for what
         // most runs do most of the time. The truncation is chosen in the loop.
+        let chosen = self.sparse.as_ref().map(|sparse| sparse.blocks(pass.clusters, pass.list));
+        let chosen = chosen.as_deref();
         if L::IS_FALLBACK || pass.evaluate == Evaluate::ForcesAndEnergies {
-            return pass.over_blocks(PerRow(TermInteraction::<L, F, true, false, true>::new(self)));
+            let kernel = TermInteraction::<L, F, true, false, true>::new(self);
+            return pass.over_chosen_blocks(PerRow(kernel), chosen);
         }
         if is_single::<S>() && self.table.n_species == 1 {
             return match changes_forces(self.truncation) {
@@ -57,7 +64,8 @@ impl<S: Scalar, F: PairFunction> ListKernel<S> for &Prepared<S, F> {
                 true => pass.over_blocks(PerRow(TermInteraction::<L, F, false, true, true>::new(self))),
             };
         }
-        pass.over_blocks(PerRow(TermInteraction::<L, F, false, false, true>::new(self)))
+        let kernel = TermInteraction::<L, F, false, false, true>::new(self);
+        pass.over_chosen_blocks(PerRow(kernel), chosen)
     }
 }
 
@@ -86,7 +94,7 @@ impl<'a, L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool, c
 {
     #[inline(always)]
     fn new(prepared: &'a Prepared<L::Scalar, F>) -> Self {
-        let Prepared { table, truncation, function } = prepared;
+        let Prepared { table, truncation, function, .. } = prepared;
         TermInteraction {
             table,
             truncation: *truncation,

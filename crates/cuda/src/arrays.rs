@@ -87,6 +87,14 @@ impl Reals {
         }
     }
 
+    /// Replaces all numbers.
+    fn write(&self, values: &[f64]) -> Result<()> {
+        match self {
+            Reals::Single(buffer) => buffer.write(0, &values.iter().map(|x| *x as f32).collect::<Vec<_>>()),
+            Reals::Double(buffer) => buffer.write(0, values),
+        }
+    }
+
     fn to_vec(&self) -> Result<Vec<f64>> {
         Ok(match self {
             Reals::Single(buffer) => buffer.to_vec()?.into_iter().map(f64::from).collect(),
@@ -239,6 +247,38 @@ impl Arrays {
     /// Copies velocities to the current set of arrays, in storage order.
     pub fn overwrite_velocities(&self, control: &Control, velocities: &[Vec3]) -> Result<()> {
         self.v[control.sorted as usize].write(0, velocities.as_flattened())
+    }
+
+    /// Gives atoms other charges, by id.
+    ///
+    /// # Errors
+    /// If the device was lost.
+    pub fn set_charges(&self, control: &Control, by_id: &[f64]) -> Result<()> {
+        let Some([of_ids, of_atoms]) = &self.charge else { return Ok(()) };
+        let ids = self.id[control.sorted as usize].to_vec()?;
+        of_ids.write(by_id)?;
+        of_atoms.write(&ids.iter().map(|id| by_id[*id as usize]).collect::<Vec<_>>())
+    }
+
+    /// Forces, by id.
+    ///
+    /// # Errors
+    /// If the device was lost.
+    pub fn forces_by_id(&self, control: &Control) -> Result<Vec<Vec3>> {
+        let mut by_id = vec![[0.0; 3]; self.n];
+        let ids = self.id[control.sorted as usize].to_vec()?;
+        ids.iter().zip(vectors(self.force.to_vec()?)).for_each(|(id, force)| by_id[*id as usize] = force);
+        Ok(by_id)
+    }
+
+    /// Replaces forces, given by id.
+    ///
+    /// # Errors
+    /// If the device was lost.
+    pub fn overwrite_forces(&self, control: &Control, by_id: &[Vec3]) -> Result<()> {
+        let ids = self.id[control.sorted as usize].to_vec()?;
+        let forces: Vec<Vec3> = ids.iter().map(|id| by_id[*id as usize]).collect();
+        self.force.write(forces.as_flattened())
     }
 
     /// Copies the atoms back.

@@ -68,6 +68,13 @@ impl LatticeSumKernel {
         self.sum.constants(system)
     }
 
+    /// Adapts to other charges, times the root of Coulomb's constant.
+    pub fn fit_charges(&mut self, charges: &[f64]) {
+        if let (LatticeSum::Charges(_), Some(mesh)) = (&self.sum, &mut self.mesh) {
+            mesh.fit_strengths(charges);
+        }
+    }
+
     /// Adapts to a box that has changed.
     ///
     /// # Errors

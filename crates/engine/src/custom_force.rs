@@ -357,6 +357,10 @@ impl ForceEvaluation for DeviceWithForces {
         self.device.add_constraint_virial(kick)
     }
 
+    fn energies_with_charges(&mut self, charges: &[f64]) -> Result<Energies> {
+        self.device.energies_with_charges(charges)
+    }
+
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
         self.device.add_forces(added)
     }

@@ -85,6 +85,7 @@
 //! assert!((force_over_r.value + 2.0 * energy.slope).abs() < 1e-14);
 //! ```
 
+pub mod alchemy;
 pub mod bonded;
 pub mod check;
 pub mod diagnose;

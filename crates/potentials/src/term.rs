@@ -85,6 +85,30 @@ impl PairTerm {
         self.entries[index] = Some(entry);
     }
 
+    /// The term for other species, each of which interacts as one of those that there are.
+    pub fn over_species(&self, of: &[usize]) -> PairTerm {
+        let n_species = of.len();
+        let pairs = || (0..n_species).flat_map(|a| (a..n_species).map(move |b| self.index(of[a], of[b])));
+        let entries = pairs().map(|pair| self.entries[pair].clone()).collect();
+        let integrals = self.integrals.as_ref().map(|all| pairs().map(|pair| all[pair]).collect());
+        PairTerm {
+            potential: self.potential.clone(),
+            truncation: self.truncation,
+            integrals,
+            n_species,
+            entries,
+        }
+    }
+
+    /// Ends the interaction of two species.
+    pub fn remove(&mut self, a: usize, b: usize) {
+        let index = self.index(a, b);
+        self.entries[index] = None;
+        if let Some(integrals) = &mut self.integrals {
+            integrals[index] = None;
+        }
+    }
+
     /// The interaction of two species.
     pub fn get(&self, a: usize, b: usize) -> Option<&PairEntry> {
         self.entries[self.index(a, b)].as_ref()

@@ -49,22 +49,22 @@ impl Truncation {
 
     /// The coefficients of the truncation itself, which come after those of the potential, from
     /// energy and force over distance at the cut-off.
-    pub fn coefficients(self, (energy, force_over_r): (f64, f64), cutoff: f64) -> Vec<f64> {
+    pub fn coefficients<R: Real>(self, (energy, force_over_r): (R, R), cutoff: f64) -> Vec<R> {
         match self {
             Truncation::Plain => Vec::new(),
             Truncation::Shifted => vec![energy],
             // u_fs = u - u_c + (r - rc) f_c = u + f_c r - (u_c + f_c rc)
             Truncation::ForceShifted => {
-                let force = force_over_r * cutoff;
-                vec![force, energy + force * cutoff]
+                let force = force_over_r * R::lit(cutoff);
+                vec![force, energy + force * R::lit(cutoff)]
             }
             Truncation::Switched { from } => {
                 let start = from * cutoff;
-                vec![start, 1.0 / (cutoff - start)]
+                vec![R::lit(start), R::lit(1.0 / (cutoff - start))]
             }
             Truncation::CharmmSwitched { from } => {
                 let start = from * cutoff;
-                vec![start * start, 1.0 / (cutoff * cutoff - start * start)]
+                vec![R::lit(start * start), R::lit(1.0 / (cutoff * cutoff - start * start))]
             }
         }
     }

@@ -14,6 +14,17 @@ pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StepBatch};
 pub use settings::{Algorithm, Precision, Processor, Settings};
 pub use sums::{Descent, Energies, Evaluate, Kinetic, NeighborFacts, Timings};
 
+/// Checks charges for [`ForceEvaluation::energies_with_charges`] in a system of `n` atoms.
+///
+/// # Errors
+/// If there is not one for each atom.
+pub fn check_charges(charges: &[f64], n: usize) -> Result<()> {
+    match charges.len() == n {
+        true => Ok(()),
+        false => Err(Error::input(format!("{} charges for {n} atoms", charges.len()))),
+    }
+}
+
 /// Atoms and box of a device. They stay there: [`AtomStorage::state`] is an explicit download.
 pub trait AtomStorage {
     /// The box.
@@ -104,6 +115,13 @@ pub trait ForceEvaluation {
     /// # Errors
     /// If an atom does not exist, or the device failed.
     fn add_forces(&mut self, added: &AddedForces) -> Result<()>;
+
+    /// Energies at the positions of the last evaluation with other charges, by id. Forces, energies and virial of
+    /// that evaluation stay as they are, and so do the charges; forces that the host adds are left out.
+    ///
+    /// # Errors
+    /// If there is not one charge for each atom, an energy is not finite, or the device failed.
+    fn energies_with_charges(&mut self, charges: &[f64]) -> Result<Energies>;
 
     /// Energies of the last evaluation with [`Evaluate::ForcesAndEnergies`].
     fn energies(&self) -> &Energies;

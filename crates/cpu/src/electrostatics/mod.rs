@@ -92,15 +92,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
         index_by_id: &IdIndex,
         spread: f64,
     ) {
-        let width = clusters.width;
-        self.by_atom = self.sum.strengths(system);
-        self.charge.refill(clusters.count() * width, S::default());
-        for cluster in 0..clusters.count() {
-            let charges = &self.by_atom[clusters.atoms(cluster)];
-            for (to, q) in self.charge[cluster * width..].iter_mut().zip(charges) {
-                *to = S::from_f64(*q);
-            }
-        }
+        self.read_strengths(system, clusters);
         self.far.clear();
         if self.sum.method().alpha().is_none() {
             return;
@@ -125,6 +117,19 @@ impl<S: Scalar> LatticeSumKernel<S> {
             far
         });
         self.far = parts.concat();
+    }
+
+    /// Takes over the charges or dispersion coefficients of a system.
+    pub fn read_strengths(&mut self, system: &System, clusters: &Clusters<S>) {
+        let width = clusters.width;
+        self.by_atom = self.sum.strengths(system);
+        self.charge.refill(clusters.count() * width, S::default());
+        for cluster in 0..clusters.count() {
+            let charges = &self.by_atom[clusters.atoms(cluster)];
+            for (to, q) in self.charge[cluster * width..].iter_mut().zip(charges) {
+                *to = S::from_f64(*q);
+            }
+        }
     }
 
     /// Adds the reciprocal-space forces, and the forces of excluded pairs beyond lists, to the forces of tasks

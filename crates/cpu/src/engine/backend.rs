@@ -164,6 +164,10 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
         }
     }
 
+    fn energies_with_charges(&mut self, charges: &[f64]) -> Result<Energies> {
+        self.evaluate_with_charges(charges)
+    }
+
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
         self.add_to_tasks(added)
     }

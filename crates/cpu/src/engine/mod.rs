@@ -3,6 +3,7 @@
 
 mod added;
 mod backend;
+mod charges;
 mod domain;
 mod forces;
 mod lists;

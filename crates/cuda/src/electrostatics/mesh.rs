@@ -262,6 +262,12 @@ impl Mesh {
         self.points.reciprocal = [a[0], a[1], a[2], b[1], b[2], c[2]];
     }
 
+    /// Adapts the unit of strengths on the mesh to other strengths.
+    pub fn fit_strengths(&mut self, strengths: &[f64]) {
+        self.form.unit = unit(strengths, self.form.precision);
+        self.points.unit = self.form.unit;
+    }
+
     /// Adapts to a box that has changed; the mesh gets other points where necessary.
     ///
     /// # Errors

@@ -149,6 +149,10 @@ impl ForceEvaluation for Cuda {
         Ok(())
     }
 
+    fn energies_with_charges(&mut self, charges: &[f64]) -> Result<Energies> {
+        self.evaluate_with_charges(charges)
+    }
+
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
         added.check(self.n_atoms())?;
         let (n, precision, sums) = (self.n_atoms(), self.precision, self.plan.summation);

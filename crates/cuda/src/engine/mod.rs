@@ -2,6 +2,7 @@
 
 mod agreement;
 mod backend;
+mod charges;
 mod cost;
 mod faults;
 mod layout;

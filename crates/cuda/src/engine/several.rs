@@ -239,6 +239,10 @@ impl ForceEvaluation for SeveralGpus {
         self.call(|gpu| gpu.add_constraint_virial(kick))
     }
 
+    fn energies_with_charges(&mut self, charges: &[f64]) -> Result<Energies> {
+        self.call(|gpu| gpu.energies_with_charges(charges))
+    }
+
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
         self.call(|gpu| gpu.add_forces(added))
     }

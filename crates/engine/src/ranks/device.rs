@@ -109,6 +109,11 @@ impl ForceEvaluation for RankedDevice {
         self.call(Call::AddConstraintVirial(kick), |engine| engine.add_constraint_virial(kick))
     }
 
+    fn energies_with_charges(&mut self, charges: &[f64]) -> Result<Energies> {
+        let call = Call::EnergiesWithCharges(charges.to_vec());
+        self.call(call, |engine| engine.energies_with_charges(charges))
+    }
+
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
         self.call(Call::AddForces(added.clone()), |engine| engine.add_forces(added))
     }

@@ -82,6 +82,10 @@ impl ForceEvaluation for BatchDevice {
         self.cpu.compute_forces(evaluate)
     }
 
+    fn energies_with_charges(&mut self, charges: &[f64]) -> Result<Energies> {
+        self.cpu.energies_with_charges(charges)
+    }
+
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
         self.cpu.add_forces(added)
     }

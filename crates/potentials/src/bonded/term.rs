@@ -37,6 +37,12 @@ impl<K: BondedKind> BondedTerm<K> {
         BondedTerm { term: Name(term), ..self }
     }
 
+    /// The term with so many types, of which those that it has not had are of another kind.
+    pub fn with_types(mut self, n_types: usize) -> Self {
+        self.types.resize(n_types, None);
+        self
+    }
+
     /// The name of its energy.
     pub fn term(&self) -> &'static str {
         self.term.0

@@ -23,4 +23,6 @@ registry::pair_potentials! {
     nuclear::Nuclear,
     pak_doyama::PakDoyama,
     soft_repulsion::SoftRepulsion,
+    soft_core::SoftCore,
+    soft_core_gapsys::SoftCoreGapsys,
 }

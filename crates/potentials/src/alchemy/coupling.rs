@@ -1,0 +1,163 @@
+//! Lennard-Jones energies of a solute with all other atoms, in several states at the same positions.
+
+use super::SoftCore;
+use crate::pair::PairKind;
+use crate::term::{PairEntry, PairTerm};
+use crate::truncation::Truncation;
+use jostle_core::{Dual, Result, SimBox, State};
+
+/// Lennard-Jones force of the solute on all others, before it is scaled.
+#[derive(Debug, Clone)]
+pub(super) struct CoupledTerm {
+    soft_core: SoftCore,
+    truncation: Truncation,
+    has_tail: bool,
+    n_species: usize,
+    entries: Vec<([usize; 2], PairEntry)>,
+}
+
+impl CoupledTerm {
+    /// Force with the truncation and the tail of `term`, between these pairs of species.
+    pub(super) fn new(term: &PairTerm, entries: Vec<([usize; 2], PairEntry)>, soft_core: SoftCore) -> Self {
+        CoupledTerm {
+            soft_core,
+            truncation: term.truncation,
+            has_tail: term.tail_correction(),
+            n_species: term.n_species(),
+            entries,
+        }
+    }
+
+    /// Pair force at a coupling parameter.
+    pub(super) fn at(&self, lambda: f64) -> Result<PairTerm> {
+        let mut term = PairTerm::new(self.soft_core.kind(), self.truncation, self.n_species);
+        for ([a, b], PairEntry { parameters, cutoff }) in &self.entries {
+            let parameters = self.soft_core.parameters([parameters[0], parameters[1]], lambda);
+            term.set(*a, *b, PairEntry { parameters, cutoff: *cutoff });
+        }
+        if self.has_tail { term.with_tail_correction() } else { Ok(term) }
+    }
+}
+
+/// Lennard-Jones force of a solute on all other atoms, for the energies of many states.
+#[derive(Debug, Clone)]
+pub struct Coupling {
+    atoms: Vec<u32>,
+    /// Number of species of other atoms, which come first.
+    n_species: usize,
+    terms: Vec<CoupledTerm>,
+}
+
+/// Energies of one configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CouplingEnergies {
+    /// Energy at each coupling parameter.
+    pub energies: Vec<f64>,
+    /// Derivative of the energy with the coupling parameter, at one of them.
+    pub slope: f64,
+}
+
+/// Coefficients of one pair of species.
+struct PairCoefficients {
+    cutoff2: f64,
+    kind: PairKind,
+    truncation: Truncation,
+    by_lambda: Vec<Vec<f64>>,
+    slope: Vec<Dual<f64>>,
+}
+
+impl Coupling {
+    pub(super) fn new(atoms: Vec<u32>, n_species: usize, terms: Vec<CoupledTerm>) -> Self {
+        Coupling { atoms, n_species, terms }
+    }
+
+    /// Energies at each of these coupling parameters, and the derivative at `lambda`, tails included.
+    ///
+    /// # Errors
+    /// If a tail is not known.
+    pub fn energies(
+        &self,
+        simbox: &SimBox,
+        state: &State,
+        lambdas: &[f64],
+        lambda: f64,
+    ) -> Result<CouplingEnergies> {
+        let n_all = self.terms.first().map_or(self.n_species, |term| term.n_species);
+        let mut by_pair: Vec<Vec<PairCoefficients>> = Vec::new();
+        by_pair.resize_with(n_all * self.n_species, Vec::new);
+        for term in &self.terms {
+            for ([own, other], entry) in &term.entries {
+                let pair = PairCoefficients::new(term, entry, lambdas, lambda);
+                by_pair[own * self.n_species + other].push(pair);
+            }
+        }
+        let mut found = CouplingEnergies { energies: vec![0.0; lambdas.len()], slope: 0.0 };
+        let index_by_id = state.index_by_id();
+        for id in &self.atoms {
+            let index = index_by_id.of(*id);
+            let (r, own) = (state.position[index], usize::from(state.species[index]));
+            let pairs = &by_pair[own * self.n_species..][..self.n_species];
+            for (other, species) in state.position.iter().zip(&state.species) {
+                let Some(pairs) = pairs.get(usize::from(*species)).filter(|pairs| !pairs.is_empty()) else {
+                    continue;
+                };
+                let d = simbox.nearest_image([0, 1, 2].map(|k| other[k] - r[k]));
+                let r2 = d.iter().map(|x| x * x).sum();
+                pairs.iter().filter(|pair| r2 < pair.cutoff2).for_each(|pair| pair.add_to(&mut found, r2));
+            }
+        }
+        self.add_tails(&mut found, simbox.volume(), state, lambdas, lambda)?;
+        Ok(found)
+    }
+
+    fn add_tails(
+        &self,
+        found: &mut CouplingEnergies,
+        volume: f64,
+        state: &State,
+        lambdas: &[f64],
+        lambda: f64,
+    ) -> Result<()> {
+        for term in self.terms.iter().filter(|term| term.has_tail) {
+            let mut counts = vec![0; term.n_species];
+            state.species.iter().for_each(|species| counts[usize::from(*species)] += 1);
+            let tail = |lambda: f64| Ok(term.at(lambda)?.tail(&counts).at(volume)[0]);
+            for (energy, lambda) in found.energies.iter_mut().zip(lambdas) {
+                *energy += tail(*lambda)?;
+            }
+            // Tails are a smooth function of lambda: five points within its range give their derivative.
+            let step = if lambda > 0.5 { -TAIL_STEP } else { TAIL_STEP };
+            let at = |k: f64| tail(lambda + k * step);
+            let differences = -25.0 / 12.0 * at(0.0)? + 4.0 * at(1.0)? - 3.0 * at(2.0)?
+                + 4.0 / 3.0 * at(3.0)?
+                - 0.25 * at(4.0)?;
+            found.slope += differences / step;
+        }
+        Ok(())
+    }
+}
+
+/// Distance of the points of the derivative of a tail.
+const TAIL_STEP: f64 = 1e-2;
+
+impl PairCoefficients {
+    fn new(term: &CoupledTerm, entry: &PairEntry, lambdas: &[f64], lambda: f64) -> Self {
+        let CoupledTerm { soft_core, truncation, .. } = term;
+        let pair = ([entry.parameters[0], entry.parameters[1]], entry.cutoff);
+        let at = |lambda: &f64| soft_core.coefficients(*truncation, pair, *lambda, *lambda);
+        PairCoefficients {
+            cutoff2: entry.cutoff * entry.cutoff,
+            kind: soft_core.kind(),
+            truncation: *truncation,
+            by_lambda: lambdas.iter().map(at).collect(),
+            slope: soft_core.coefficients(*truncation, pair, Dual::variable(lambda), lambda),
+        }
+    }
+
+    fn add_to(&self, found: &mut CouplingEnergies, r2: f64) {
+        for (energy, c) in found.energies.iter_mut().zip(&self.by_lambda) {
+            *energy += self.kind.evaluate(self.truncation, r2, c).0;
+        }
+        found.slope += self.kind.evaluate(self.truncation, Dual::constant(r2), &self.slope).0.slope;
+    }
+}
