@@ -240,7 +240,8 @@ pub fn help() -> String {
         jostle analyze pmf window-*               umbrella windows, by MBAR; method=wham for histograms\n  \
         jostle analyze pmf run/meta.hills         the sum of hills; run/b.grad: the integral of mean forces\n  \
         jostle analyze pmf forth-* back-*         the free energy between the ends of steered runs\n  \
-        jostle analyze free-energy u_nk.csv       MBAR and BAR; of dHdl.csv thermodynamic integration\n\n\
+        jostle analyze free-energy u_nk.csv       MBAR and BAR; of dHdl.csv thermodynamic integration\n  \
+        jostle analyze free-energy w0 w1 w2       the same of runs with [alchemy], a folder for each window\n\n\
         The first table goes to stdout as CSV, single numbers with their errors to stderr; without a table the \
         numbers go to stdout. --json prints all of it, --output writes it to files.\n\
         Errors come from blocks of frames, by the jackknife.\n\

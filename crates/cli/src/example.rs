@@ -47,6 +47,7 @@ examples! {
     TIP4P_2005 = "tip4p-2005";
     EQUILIBRATION = "equilibration";
     PULLING = "pulling";
+    CHEMICAL_POTENTIAL = "chemical-potential";
     SEDIMENT = "sediment";
     GRAINS = "grains";
 }

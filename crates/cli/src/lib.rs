@@ -44,10 +44,12 @@ mod results;
 mod run;
 mod schema;
 mod select;
+mod states;
 mod sweep;
 mod trajectory_context;
 mod variables;
 mod view;
+mod windows;
 
 pub use analyze::analysis;
 pub use arguments::{AnalyzeOptions, OutputFormat, ReadingOptions};

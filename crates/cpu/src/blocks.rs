@@ -246,6 +246,22 @@ impl<S: Scalar> ListPass<'_, S> {
         ListPass { accumulated: &mut *self.accumulated, ..*self }
     }
 
+    /// Block of the list.
+    pub(crate) fn view(&self, b: usize) -> BlockView<'_, S> {
+        let ListPass { clusters, list, .. } = *self;
+        let block = &list.blocks[b];
+        let cluster = block.cluster as usize;
+        BlockView {
+            cluster,
+            n_rows: clusters.atoms(cluster).len(),
+            own: block.own,
+            entries: list.block_entries(b),
+            clusters,
+            list,
+            first_row: block.first_row as usize,
+        }
+    }
+
     /// Runs a kernel with the instruction set of the pass.
     pub(crate) fn run<K: ListKernel<S>>(self, kernel: K) -> K::Output {
         self.level.run(WithRegisters { pass: self, kernel })
@@ -253,17 +269,7 @@ impl<S: Scalar> ListPass<'_, S> {
 
     /// Runs a kernel over all blocks of the list.
     #[inline(always)]
-    pub(crate) fn over_blocks<L: Lanes<Scalar = S>, K: BlockKernel<L>>(self, kernel: K) -> Sums {
-        self.over_chosen_blocks(kernel, None)
-    }
-
-    /// Runs a kernel over the blocks of the list that are chosen; `None`: all.
-    #[inline(always)]
-    pub(crate) fn over_chosen_blocks<L: Lanes<Scalar = S>, K: BlockKernel<L>>(
-        self,
-        mut kernel: K,
-        chosen: Option<&[bool]>,
-    ) -> Sums {
+    pub(crate) fn over_blocks<L: Lanes<Scalar = S>, K: BlockKernel<L>>(self, mut kernel: K) -> Sums {
         let ListPass { clusters, list, accumulated, .. } = self;
         let TaskForces { own, foreign, tile } = accumulated;
         let (place, square) = (K::PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
@@ -274,9 +280,6 @@ impl<S: Scalar> ListPass<'_, S> {
         let mut sums = Sums::default();
         let n_own = list.clusters.len();
         for (b, block) in list.blocks.iter().enumerate() {
-            if chosen.is_some_and(|chosen| !chosen[b]) {
-                continue;
-            }
             let cluster = block.cluster as usize;
             let entries = list.block_entries(b);
             load_place(&kernel, tile, clusters, cluster, [S::default(); 3]);

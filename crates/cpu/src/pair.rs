@@ -34,14 +34,17 @@ pub fn prepare<S: Scalar>(term: &PairTerm, level: Level) -> Box<dyn PairKernel<S
 struct Prepared<S, F> {
     table: CoefficientTable<S>,
     truncation: Truncation,
-    /// Species that interact, where most blocks of a list have none of these pairs.
+    /// The term pair by pair, where few atoms could have a part in it.
     sparse: Option<SparsePairs>,
     function: PhantomData<F>,
 }
 
 impl<S: Scalar, F: PairFunction> PairKernel<S> for Prepared<S, F> {
     fn add_forces(&self, pass: ListPass<S>) -> Sums {
-        pass.run(self)
+        match &self.sparse {
+            Some(sparse) if sparse.has_few_atoms(pass.clusters) => sparse.add_forces(pass),
+            _ => pass.run(self),
+        }
     }
 }
 
@@ -52,11 +55,8 @@ impl<S: Scalar, F: PairFunction> ListKernel<S> for &Prepared<S, F> {
     fn run<L: Lanes<Scalar = S>>(self, pass: ListPass<S>) -> Sums {
         // Every variant is compiled for every potential and instruction set: special ones only for what
         // most runs do most of the time. The truncation is chosen in the loop.
-        let chosen = self.sparse.as_ref().map(|sparse| sparse.blocks(pass.clusters, pass.list));
-        let chosen = chosen.as_deref();
         if L::IS_FALLBACK || pass.evaluate == Evaluate::ForcesAndEnergies {
-            let kernel = TermInteraction::<L, F, true, false, true>::new(self);
-            return pass.over_chosen_blocks(PerRow(kernel), chosen);
+            return pass.over_blocks(PerRow(TermInteraction::<L, F, true, false, true>::new(self)));
         }
         if is_single::<S>() && self.table.n_species == 1 {
             return match changes_forces(self.truncation) {
@@ -64,8 +64,7 @@ impl<S: Scalar, F: PairFunction> ListKernel<S> for &Prepared<S, F> {
                 true => pass.over_blocks(PerRow(TermInteraction::<L, F, false, true, true>::new(self))),
             };
         }
-        let kernel = TermInteraction::<L, F, false, false, true>::new(self);
-        pass.over_chosen_blocks(PerRow(kernel), chosen)
+        pass.over_blocks(PerRow(TermInteraction::<L, F, false, false, true>::new(self)))
     }
 }
 

@@ -54,6 +54,7 @@
 //! An input file becomes a simulation by [`Simulation::from_input`]; [`Simulation::write_to`] makes it write
 //! a folder, and [`Simulation::resume`] continues the run of a folder.
 
+mod alchemy;
 mod atomic_file;
 mod barostat;
 pub mod biasing;

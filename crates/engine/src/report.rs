@@ -135,15 +135,19 @@ pub enum WarningKind {
     Ensemble,
     /// All steps were made before the condition that should end the stage.
     Until,
+    /// A molecule with a net charge is decoupled.
+    NetCharge,
 }
 
 impl WarningKind {
     /// True for rules that need no step.
     pub fn is_foreseen(self) -> bool {
         match self {
-            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat | WarningKind::Ensemble => {
-                true
-            }
+            WarningKind::Spacing
+            | WarningKind::Timestep
+            | WarningKind::Barostat
+            | WarningKind::Ensemble
+            | WarningKind::NetCharge => true,
             WarningKind::Drift
             | WarningKind::NotSettled
             | WarningKind::FewSamples

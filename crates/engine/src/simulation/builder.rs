@@ -1,26 +1,27 @@
-//! Construction of simulations from systems, inputs and checkpoints.
+//! Construction of simulations from systems and checkpoints; from inputs in [`of_input`].
+
+mod of_input;
 
 use super::batch_size::BatchSize;
 use super::facts::{AtomTables, Columns, SystemFacts};
 use super::output::Output;
-use super::{Origin, Overrides, Readiness, Simulation};
-use crate::biasing::BiasForce;
-use crate::build::{check_atoms, check_reciprocal_memory, forces_from_input, system_from_input};
-use crate::checkpoint::{Checkpoint, InputText, RunSettings};
+use super::{Origin, Readiness, Simulation};
+use crate::build::{check_atoms, check_reciprocal_memory};
+use crate::checkpoint::{Checkpoint, InputText};
 use crate::clock::Clock;
 use crate::custom_force::{CustomForce, DeviceWithForces};
 use crate::device::{self, Opened};
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::ramp::Springs;
+use crate::report::Warning;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::run_handle::RunHandle;
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
 };
-use jostle_io::Input;
-use jostle_io::input::model::{Action, DeviceInput, StageInput, Strictness};
+use jostle_io::input::model::{DeviceInput, StageInput, Strictness};
 use jostle_potentials::external::{Field, Wall};
 use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm};
@@ -45,46 +46,14 @@ pub struct SimulationBuilder {
     /// Names of groups that are columns of `thermo.csv`.
     reported: Vec<String>,
     strictness: Strictness,
+    /// Warnings about the system, which hold for all stages.
+    warnings: Vec<Warning>,
 }
 
 impl Simulation {
     /// Begins to build a simulation from a system.
     pub fn builder(units: UnitSystem, system: System) -> SimulationBuilder {
         SimulationBuilder::new(units, system)
-    }
-
-    /// The simulation of an input. Nothing is written until [`Simulation::write_to`] names a folder. A resumed run
-    /// has the text of the input, and device, settings and strictness of its `run` as they are here; whatever else
-    /// was changed in memory must be in the text, too ([`jostle_io::input::Assignment`] changes it there).
-    ///
-    /// # Errors
-    /// If the input asks for something impossible; the error points at the line.
-    pub fn from_input(input: &Input, overrides: &Overrides) -> Result<Self> {
-        let (system, forces) = system_from_input(input)?;
-        SimulationBuilder::from_input(input, overrides, system, forces).with_biases(input)?.build()
-    }
-
-    /// Resumes the run of a folder from its last checkpoint. Output after the checkpoint is cut off, so that
-    /// the files are those of an uninterrupted run.
-    ///
-    /// # Errors
-    /// If the folder holds no run, its checkpoints are damaged, or its files are shorter than at the
-    /// checkpoint.
-    pub fn resume(folder: &Path, overrides: &Overrides) -> Result<Self> {
-        let (checkpoint, note) = newest_checkpoint(folder)?;
-        let Some(source) = checkpoint.header.input.clone() else {
-            return Err(Error::file(folder, "this run was put together by a program, not by an input file")
-                .hint("only that program can go on with it, by SimulationBuilder::resume"));
-        };
-        let mut input = Input::parse(&source.path, &source.text)?;
-        source.run.apply(&mut input);
-        let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
-        let mut system = checkpoint.clone().into_system()?;
-        system.driven = input.driven(&system)?;
-        let forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
-        let builder =
-            SimulationBuilder::from_input(&input, &overrides, system, forces).with_biases(&input)?;
-        builder.resume_from(folder, checkpoint, note)
     }
 }
 
@@ -104,49 +73,8 @@ impl SimulationBuilder {
             title: String::new(),
             reported: Vec::new(),
             strictness: Strictness::default(),
+            warnings: Vec::new(),
         }
-    }
-
-    /// A builder with the content of an input, from which the system and the forces have been made.
-    fn from_input(input: &Input, overrides: &Overrides, system: System, forces: Forces) -> Self {
-        let stage = |s: &StageInput| {
-            let mut stage = s.clone();
-            let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
-            if let Some(most) = overrides.most_steps.filter(|most| most < steps) {
-                // The stage must end where long-range forces act.
-                *steps = most - most % stage.long_range_every.max(1);
-            }
-            stage
-        };
-        let mut settings = input.run.settings;
-        settings.threads = overrides.threads.or(settings.threads);
-        SimulationBuilder {
-            units: input.units,
-            system,
-            forces,
-            stages: input.stages.iter().map(|s| stage(&s.value)).collect(),
-            seed: input.system.seed,
-            open: known(overrides.device.unwrap_or(input.run.device), overrides.ranks),
-            settings,
-            observers: Vec::new(),
-            custom_forces: Vec::new(),
-            source: Some(InputText {
-                path: input.source.path.clone(),
-                text: input.source.text.to_string(),
-                most_steps: overrides.most_steps,
-                run: RunSettings::of(input),
-            }),
-            title: input.title.clone(),
-            reported: input.reported_groups(),
-            strictness: input.run.strictness.max(overrides.strictness),
-        }
-    }
-
-    /// Adds the variables and biases of an input.
-    fn with_biases(mut self, input: &Input) -> Result<Self> {
-        let force = BiasForce::from_input(input, &self.system, &self.stages)?;
-        self.custom_forces.extend(force.map(|force| Box::new(force) as Box<dyn CustomForce>));
-        Ok(self)
     }
 
     /// Adds a pair force.
@@ -383,6 +311,7 @@ impl SimulationBuilder {
             reports: Vec::new(),
             results: Vec::new(),
             early_warnings: Vec::new(),
+            warnings_of_system: self.warnings,
             notes,
             saved_forces: Vec::new(),
             handle: RunHandle::default(),

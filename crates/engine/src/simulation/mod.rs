@@ -93,6 +93,8 @@ pub struct Simulation {
     results: Vec<(String, Record)>,
     /// Warnings about stages before their first step, with the index of the stage.
     early_warnings: Vec<(usize, Warning)>,
+    /// Warnings about the system, which hold for all stages.
+    warnings_of_system: Vec<Warning>,
     /// Messages for the listener of the next run.
     notes: Vec<String>,
     /// States of custom forces in the checkpoint of a resumed run that have not been added again.

@@ -43,6 +43,8 @@ impl Simulation {
             let found = self.facts.scales.of_stage(stage, temperature, volume, self.units);
             warnings.extend(found.into_iter().map(|warning| (k, warning)));
         }
+        let last = self.stages.len().saturating_sub(1);
+        warnings.extend(self.warnings_of_system.iter().map(|warning| (last, warning.clone())));
         warnings.retain(|warning| !self.early_warnings.contains(warning));
         for (_, warning) in &warnings {
             self.output.warn(progress, warning)?;

@@ -2,6 +2,7 @@
 //! which is linked once and whose tests of all files run side by side.
 
 mod advance;
+mod alchemy;
 mod biases;
 mod blow_up;
 mod chains;

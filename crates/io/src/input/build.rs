@@ -1,5 +1,6 @@
 //! The typed [`Input`] from checked values, with the checks of values against each other.
 
+use super::alchemy;
 use super::barostat::refuse_changing_screening;
 use super::choice::NamedChoice;
 use super::external;
@@ -54,6 +55,8 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let variables = sampling::variables(&source, &root.need::<Vec<Fields>>("variable")?)?;
     let biases = root.need::<Vec<Fields>>("bias")?;
     let biases = sampling::biases(&source, units, &biases, &variables, &stages)?;
+    let alchemy = root.get::<Fields>("alchemy");
+    let alchemy = alchemy.map(|a| alchemy::alchemy(&source, &a.value, &stages)).transpose()?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {
@@ -75,6 +78,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         restraints,
         variables,
         biases,
+        alchemy,
         stages,
         run,
         source: source.clone(),

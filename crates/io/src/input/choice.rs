@@ -2,7 +2,7 @@
 
 use super::model::{
     Axis, Coupling, DeviceInput, Distribution, GpuSet, Gpus, Lattice, Minimizer, Placement, Plane, Rigid,
-    Scaling, TrajectoryFormat, WallSide, WeightsInput,
+    Scaling, SoftCoreKind, TrajectoryFormat, WallSide, WeightsInput,
 };
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -80,6 +80,10 @@ choices! {
     WeightsInput {
         Mass = "mass": "by their masses",
         Equal = "equal": "alike",
+    }
+    SoftCoreKind {
+        Beutler = "beutler": "r^6 grows by alpha (1 - lambda)^power sigma^6 (Beutler 1994)",
+        Gapsys = "gapsys": "a straight line of the force below alpha (26/7 sigma^6 (1 - lambda))^(1/6) (Gapsys 2012)",
     }
     WallSide {
         Upper = "upper": "beyond larger values",

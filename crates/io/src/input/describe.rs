@@ -185,6 +185,7 @@ fn shape(kind: Kind) -> String {
         Kind::Counts => "[a, b, c]".into(),
         Kind::Vector(..) => "[x, y, z]".into(),
         Kind::Names => "[\"A\", \"B\"]".into(),
+        Kind::Series(_) => "[number, ...]".into(),
         Kind::Table(_) => "{ ... }".into(),
         Kind::Numbers => "{ NAME = number, ... }".into(),
         Kind::Variants(_) | Kind::OneOf(_) => "{ kind = ..., ... }".into(),
@@ -313,6 +314,7 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Counts => three(json!({ "type": "integer", "minimum": 1 })),
         Kind::Vector(_, range) => three(json!({ "anyOf": [range_json(range), { "type": "string" }] })),
         Kind::Names => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Series(range) => json!({ "type": "array", "items": range_json(range) }),
         Kind::Table(section) => section_json(section, &[]),
         Kind::Variants(variants) => {
             let one = |v: &Variant| {
@@ -380,6 +382,7 @@ fn range_json(range: NumberRange) -> Value {
         NumberRange::NonNegative => json!({ "type": "number", "minimum": 0 }),
         NumberRange::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
         NumberRange::Fraction => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
+        NumberRange::UnitInterval => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         NumberRange::Inside => json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }),
         NumberRange::Turns => json!({ "type": "integer", "minimum": 1, "maximum": 6 }),
     }

@@ -51,6 +51,7 @@ pub(super) enum Value {
     Counts([u64; 3]),
     Vector([f64; 3]),
     Names(Vec<String>),
+    Series(Vec<f64>),
     Table(Fields),
     Tables(Vec<Fields>),
     Named(Vec<Entry>),
@@ -122,6 +123,7 @@ from_value! {
     [u64; 3]: Value::Counts(counts) => *counts;
     [f64; 3]: Value::Vector(vector) => *vector;
     Vec<String>: Value::Names(names) => names.clone();
+    Vec<f64>: Value::Series(numbers) => numbers.clone();
     Fields: Value::Table(fields) => fields.clone();
     Vec<Fields>: Value::Tables(tables) => tables.clone();
     Vec<Entry>: Value::Named(entries) => entries.clone();

@@ -161,8 +161,9 @@ impl Input {
         let of_measures = of_stages.filter_map(|measure| measure.value.atoms.as_ref());
         let of_restraints = self.restraints.iter().flat_map(|restraint| restraint.value.selections());
         let of_variables = self.variables.iter().flat_map(|variable| &variable.value.selections);
-        let unnamed =
-            of_fields.chain(of_measures).chain(of_restraints).chain(of_variables).map(|atoms| ("", atoms));
+        let of_alchemy = self.alchemy.iter().map(|alchemy| &alchemy.value.atoms);
+        let unnamed = of_fields.chain(of_measures).chain(of_restraints).chain(of_variables).chain(of_alchemy);
+        let unnamed = unnamed.map(|atoms| ("", atoms));
         for (name, Located { value, span }) in named.chain(unnamed) {
             if name.is_empty() && chosen(&system.groups, value.text()).is_some() {
                 continue;
@@ -237,6 +238,17 @@ impl Input {
             springs.push(own);
         }
         Ok(())
+    }
+
+    /// Ids of the atoms of `[alchemy]`.
+    ///
+    /// # Errors
+    /// If atoms were chosen by another input.
+    pub fn alchemical_atoms(&self, system: &System) -> Result<Vec<u32>> {
+        match &self.alchemy {
+            Some(alchemy) => self.chosen(system, &alchemy.value.atoms).map(<[u32]>::to_vec),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Atoms chosen by a selection of this input.

@@ -4,6 +4,7 @@
 //! places in errors ([`Input::parse`]), the text and JSON forms of the schema, and the input with
 //! every default filled in.
 
+mod alchemy;
 mod barostat;
 mod build;
 mod choice;

@@ -163,6 +163,7 @@ impl Reader<'_> {
                 Value::Vector(self.vector(key, item, dimensions, range)?.ok_or_else(wrong)?)
             }
             Kind::Names => Value::Names(names(item).ok_or_else(wrong)?),
+            Kind::Series(range) => Value::Series(self.series(key.name, item, range)?.ok_or_else(wrong)?),
             Kind::Table(section) => {
                 let label = if label == TOP { format!("[{}]", key.name) } else { key.name.to_string() };
                 Value::Table(self.table(table()?, span, section, &label)?)

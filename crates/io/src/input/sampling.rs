@@ -146,15 +146,19 @@ pub(super) fn biases(
     Ok(biases)
 }
 
-/// Names of the stages in which a bias acts.
-fn acting_stages(source: &Source, fields: &Fields, stages: &[Located<StageInput>]) -> Result<Vec<String>> {
+/// Names of the stages of time steps in `stages`; none where it is not given.
+pub(super) fn acting_stages(
+    source: &Source,
+    fields: &Fields,
+    stages: &[Located<StageInput>],
+) -> Result<Vec<String>> {
     let Some(named) = fields.get::<Vec<String>>("stages") else { return Ok(Vec::new()) };
     for name in &named.value {
         let stage = stages.iter().find(|stage| stage.value.name == *name);
         match stage.map(|stage| &stage.value.action) {
             Some(Action::Dynamics { .. }) => {}
             Some(Action::Minimize { .. }) => {
-                let message = format!("stage \"{name}\" minimises energy, where no bias acts");
+                let message = format!("stage \"{name}\" minimises energy, and has no time steps");
                 return Err(source.error(&named.span, message).hint("leave it out"));
             }
             None => {

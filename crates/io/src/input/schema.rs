@@ -93,6 +93,8 @@ pub enum Kind {
     Vector(&'static [Dimension], NumberRange),
     /// A list of names.
     Names,
+    /// A list of bare numbers.
+    Series(NumberRange),
     /// A table.
     Table(&'static Section),
     /// A table whose `kind` says which keys it has.
@@ -168,6 +170,8 @@ pub enum NumberRange {
     Fraction,
     /// Greater than zero and less than one.
     Inside,
+    /// At least zero and at most one.
+    UnitInterval,
     /// A whole number that a dihedral may have as its multiplicity.
     Turns,
 }
@@ -182,6 +186,7 @@ impl NumberRange {
                 NumberRange::Positive => x > 0.0,
                 NumberRange::Fraction => x > 0.0 && x <= 1.0,
                 NumberRange::Inside => x > 0.0 && x < 1.0,
+                NumberRange::UnitInterval => (0.0..=1.0).contains(&x),
                 NumberRange::Turns => {
                     (1..=jostle_potentials::pair::Range::MOST_TURNS).any(|n| x == f64::from(n))
                 }
@@ -196,6 +201,7 @@ impl NumberRange {
             NumberRange::Positive => "greater than zero",
             NumberRange::Fraction => "greater than 0 and at most 1",
             NumberRange::Inside => "between 0 and 1",
+            NumberRange::UnitInterval => "from 0 to 1",
             NumberRange::Turns => "a whole number from 1 to 6",
         }
     }

@@ -322,7 +322,8 @@ fn couple_pairs(
         for ([own, other], _) in &taken {
             term.remove(*own, *other);
         }
-        taken.retain(|(_, entry)| entry.parameters[0] != 0.0);
+        // Without a depth or a size there is no force.
+        taken.retain(|(_, entry)| entry.parameters[0] != 0.0 && entry.parameters[1] != 0.0);
         if !taken.is_empty() {
             coupled.push(CoupledTerm::new(term, taken, soft_core));
         }

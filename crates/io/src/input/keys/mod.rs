@@ -1,5 +1,6 @@
 //! All keys of an input file, as tables of sections: the whole file and `[run]` here, the others in files of their own.
 
+mod alchemy;
 mod electrostatics;
 mod external;
 mod force;
@@ -12,6 +13,7 @@ use super::choice::choices;
 use super::schema::Fallback::{Absent, Required, Value};
 use super::schema::NumberRange::Positive;
 use super::schema::*;
+use alchemy::ALCHEMY;
 use electrostatics::ELECTROSTATICS;
 use external::{FIELDS, RESTRAINTS, WALLS};
 pub use force::{ANGLE_TYPES, BOND_TYPES, DIHEDRAL_TYPES};
@@ -97,6 +99,12 @@ pub static INPUT: Section = Section {
             Kind::Several(|| BIASES),
             Value("[]"),
             "energies and adaptive forces along variables; computed by the host at each step",
+        ),
+        Key::new(
+            "alchemy",
+            Kind::Table(&ALCHEMY),
+            Absent("no interaction is scaled"),
+            "a molecule that is decoupled from all others: charges and Lennard-Jones forces scaled, its own energy kept",
         ),
         Key::new("stage", Kind::Tables(&STAGE), Value("[]"), "what is done, one after the other"),
         Key::new("run", Kind::Table(&RUN), Value("{}"), "how it is computed; never changes the physics"),

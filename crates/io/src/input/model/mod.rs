@@ -2,6 +2,7 @@
 //! Facts that need the atoms (which species a structure file has) are resolved later, with errors that still
 //! point into the file.
 
+mod alchemy;
 mod barostat;
 mod device;
 mod force;
@@ -10,6 +11,7 @@ mod stage;
 mod system;
 
 pub use crate::trajectory::TrajectoryFormat;
+pub use alchemy::*;
 pub use barostat::{Barostat, Coupling};
 pub use device::{DeviceInput, GpuSet, Gpus};
 pub use force::*;
@@ -100,6 +102,8 @@ pub struct Input {
     pub variables: Vec<Located<VariableInput>>,
     /// `[[bias]]` in the order of the file.
     pub biases: Vec<Located<BiasInput>>,
+    /// `[alchemy]`
+    pub alchemy: Option<Located<AlchemyInput>>,
     /// `[[stage]]` in the order of the file; at least one for `jostle run`.
     pub stages: Vec<Located<StageInput>>,
     /// `[run]`

@@ -74,6 +74,16 @@ impl Reader<'_> {
         })
     }
 
+    /// A list of bare numbers; `None` where the item is something else.
+    pub(super) fn series(&self, name: &str, item: &Item, range: NumberRange) -> Result<Option<Vec<f64>>> {
+        let Some(items) = item.get_ref().as_array() else { return Ok(None) };
+        let one = |x: &Item| match number(x.get_ref()) {
+            Some(value) => self.in_range(name, value, range, &x.span()).map(Some),
+            None => Ok(None),
+        };
+        items.iter().map(one).collect()
+    }
+
     pub(super) fn count(&self, key: &Key, item: &Item, least: u64) -> Result<Option<u64>> {
         // Large counts are often written 1e6.
         const EXACT: f64 = 9_007_199_254_740_992.0;

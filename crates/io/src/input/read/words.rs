@@ -45,6 +45,7 @@ impl Reader<'_> {
             Kind::Counts => "[6, 6, 6]".into(),
             Kind::Vector(..) => "[10.0, 10.0, 10.0]".into(),
             Kind::Names => "[\"A\", \"B\"]".into(),
+            Kind::Series(_) => "[1, 0.5, 0]".into(),
             Kind::Table(section) => self.example_table(section.keys),
             Kind::Variants(variants) => match variants.first() {
                 Some(v) => format!("{{ kind = \"{}\", ... }}", v.name),
@@ -80,6 +81,7 @@ pub(in crate::input) fn what(kind: Kind) -> &'static str {
         Kind::Counts => "a list of three whole numbers",
         Kind::Vector(..) => "a list of three numbers",
         Kind::Names => "a list of names in quotes",
+        Kind::Series(_) => "a list of numbers",
         Kind::Table(_)
         | Kind::Variants(_)
         | Kind::OneOf(_)

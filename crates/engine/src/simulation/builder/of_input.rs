@@ -1,0 +1,126 @@
+//! Simulations of inputs, begun or resumed.
+
+use super::{SimulationBuilder, known};
+use crate::alchemy::{self, Alchemy};
+use crate::biasing::BiasForce;
+use crate::build::{forces_from_input, parts_from_input};
+use crate::checkpoint::{InputText, RunSettings};
+use crate::custom_force::CustomForce;
+use crate::run_folder::newest_checkpoint;
+use crate::simulation::{Overrides, Simulation};
+use jostle_core::{Backend, Error, Result, Settings, System};
+use jostle_io::Input;
+use jostle_io::input::model::{Action, StageInput};
+use jostle_potentials::Forces;
+use std::path::Path;
+
+impl Simulation {
+    /// The simulation of an input. Nothing is written until [`Simulation::write_to`] names a folder. A resumed run
+    /// has the text of the input, and device, settings and strictness of its `run` as they are here; whatever else
+    /// was changed in memory must be in the text, too ([`jostle_io::input::Assignment`] changes it there).
+    ///
+    /// # Errors
+    /// If the input asks for something impossible; the error points at the line.
+    pub fn from_input(input: &Input, overrides: &Overrides) -> Result<Self> {
+        SimulationBuilder::of_input(input, overrides)?.build()
+    }
+
+    /// The simulation of an input on a device of one's own: `open` puts the system on it.
+    ///
+    /// # Errors
+    /// Those of [`Simulation::from_input`].
+    pub fn from_input_on<F>(input: &Input, overrides: &Overrides, open: F) -> Result<Self>
+    where
+        F: FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>> + 'static,
+    {
+        SimulationBuilder::of_input(input, overrides)?.open_with(open).build()
+    }
+
+    /// Resumes the run of a folder from its last checkpoint. Output after the checkpoint is cut off, so that
+    /// the files are those of an uninterrupted run.
+    ///
+    /// # Errors
+    /// If the folder holds no run, its checkpoints are damaged, or its files are shorter than at the
+    /// checkpoint.
+    pub fn resume(folder: &Path, overrides: &Overrides) -> Result<Self> {
+        let (checkpoint, note) = newest_checkpoint(folder)?;
+        let Some(source) = checkpoint.header.input.clone() else {
+            return Err(Error::file(folder, "this run was put together by a program, not by an input file")
+                .hint("only that program can go on with it, by SimulationBuilder::resume"));
+        };
+        let mut input = Input::parse(&source.path, &source.text)?;
+        source.run.apply(&mut input);
+        let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
+        let mut system = checkpoint.clone().into_system()?;
+        alchemy::restore_plain(&checkpoint, &mut system)?;
+        system.driven = input.driven(&system)?;
+        let mut forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
+        let alchemy = alchemy::apply(&input, &mut system, &mut forces)?;
+        let builder = SimulationBuilder::from_input(&input, &overrides, system, forces);
+        let builder = builder.with_biases(&input)?.with_alchemy(alchemy);
+        builder.resume_from(folder, checkpoint, note)
+    }
+}
+
+impl SimulationBuilder {
+    /// A builder with everything that an input says.
+    fn of_input(input: &Input, overrides: &Overrides) -> Result<Self> {
+        let (system, forces, alchemy) = parts_from_input(input)?;
+        let builder = SimulationBuilder::from_input(input, overrides, system, forces);
+        Ok(builder.with_biases(input)?.with_alchemy(alchemy))
+    }
+
+    /// A builder with the content of an input, from which the system and the forces have been made.
+    fn from_input(input: &Input, overrides: &Overrides, system: System, forces: Forces) -> Self {
+        let stage = |s: &StageInput| {
+            let mut stage = s.clone();
+            let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
+            if let Some(most) = overrides.most_steps.filter(|most| most < steps) {
+                // The stage must end where long-range forces act.
+                *steps = most - most % stage.long_range_every.max(1);
+            }
+            stage
+        };
+        let mut settings = input.run.settings;
+        settings.threads = overrides.threads.or(settings.threads);
+        SimulationBuilder {
+            units: input.units,
+            system,
+            forces,
+            stages: input.stages.iter().map(|s| stage(&s.value)).collect(),
+            seed: input.system.seed,
+            open: known(overrides.device.unwrap_or(input.run.device), overrides.ranks),
+            settings,
+            observers: Vec::new(),
+            custom_forces: Vec::new(),
+            source: Some(InputText {
+                path: input.source.path.clone(),
+                text: input.source.text.to_string(),
+                most_steps: overrides.most_steps,
+                run: RunSettings::of(input),
+            }),
+            title: input.title.clone(),
+            reported: input.reported_groups(),
+            strictness: input.run.strictness.max(overrides.strictness),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Adds the variables and biases of an input.
+    fn with_biases(mut self, input: &Input) -> Result<Self> {
+        let force = BiasForce::from_input(input, &self.system, &self.stages)?;
+        self.custom_forces.extend(force.map(|force| Box::new(force) as Box<dyn CustomForce>));
+        Ok(self)
+    }
+
+    /// Adds the samples of `[alchemy]`.
+    fn with_alchemy(mut self, alchemy: Option<Alchemy>) -> Self {
+        if let Some(mut alchemy) = alchemy {
+            self.warnings.extend(alchemy.warning.take());
+            let (sampler, records) = alchemy.split();
+            self.observers.push(Box::new(sampler));
+            self.custom_forces.push(Box::new(records));
+        }
+        self
+    }
+}

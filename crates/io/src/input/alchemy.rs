@@ -1,0 +1,112 @@
+//! `[alchemy]`
+
+use super::fields::{Fields, entry_span};
+use super::group;
+use super::model::{Action, AlchemyInput, Located, SoftCoreKind, Source, StageInput};
+use super::sampling::acting_stages;
+use jostle_core::{Error, Result};
+use jostle_potentials::alchemy::{SoftCore, Window};
+
+/// Largest exponent of Beutler's soft core.
+const LARGEST_POWER: u64 = 6;
+
+/// `[alchemy]`
+pub(super) fn alchemy(
+    source: &Source,
+    fields: &Fields,
+    stages: &[Located<StageInput>],
+) -> Result<Located<AlchemyInput>> {
+    let missing = || Error::input(format!("{} needs \"atoms\"", fields.label));
+    let atoms = group::atoms(source, fields)?.ok_or_else(missing)?;
+    let windows = windows(source, fields)?;
+    let window: u64 = fields.need("window")?;
+    if window >= windows.len() as u64 {
+        let message = format!("there are {} windows, and no window {window}", windows.len());
+        let error = source.error(&entry_span(fields, "window"), message);
+        return Err(error.hint(format!("they are counted from 0 to {}", windows.len() - 1)));
+    }
+    let value = AlchemyInput {
+        atoms,
+        windows,
+        window: window as usize,
+        soft_core: soft_core(source, fields)?,
+        sample_every: fields.need("sample_every")?,
+        stages: sampled_stages(source, fields, stages)?,
+    };
+    Ok(Located { value, span: fields.span.clone() })
+}
+
+fn windows(source: &Source, fields: &Fields) -> Result<Vec<Window>> {
+    let charges: Vec<f64> = fields.need("lambda_charges")?;
+    let lennard_jones: Vec<f64> = fields.need("lambda_lennard_jones")?;
+    let span = entry_span(fields, "lambda_lennard_jones");
+    if charges.len() != lennard_jones.len() {
+        let message = format!(
+            "{} values of lambda_charges, and {} of lambda_lennard_jones",
+            charges.len(),
+            lennard_jones.len()
+        );
+        return Err(source.error(&span, message).hint("give one of each for every window"));
+    }
+    if charges.len() < 2 {
+        return Err(source.error(&span, "a path has two windows or more"));
+    }
+    let windows: Vec<Window> = charges
+        .into_iter()
+        .zip(lennard_jones)
+        .map(|(charges, lennard_jones)| Window { charges, lennard_jones })
+        .collect();
+    if let Some(k) = windows.iter().position(|w| w.charges > 0.0 && w.lennard_jones < 1.0) {
+        let message =
+            format!("in window {k} there are charges on atoms with a soft core, which others could reach");
+        return Err(source.error(&span, message).hint(
+            "let charges go to 0 first, then lambda_lennard_jones: [1, 0.5, 0, 0, 0] and [1, 1, 1, 0.5, 0]",
+        ));
+    }
+    let same = |k: &usize| windows[..*k].contains(&windows[*k]);
+    if let Some(k) = (0..windows.len()).find(same) {
+        return Err(source.error(&span, format!("window {k} is the same as one before")));
+    }
+    Ok(windows)
+}
+
+fn soft_core(source: &Source, fields: &Fields) -> Result<SoftCore> {
+    let alpha = |default| fields.get::<f64>("alpha").map_or(default, |x| x.value);
+    let power = fields.get::<u64>("power");
+    match (fields.need_choice("soft_core")?, power) {
+        (SoftCoreKind::Gapsys, Some(power)) => {
+            let message = "power belongs to Beutler's soft core";
+            Err(source.error(&power.span, message).hint("leave it out"))
+        }
+        (SoftCoreKind::Gapsys, None) => Ok(SoftCore::Gapsys { alpha: alpha(0.85) }),
+        (SoftCoreKind::Beutler, Some(power)) if power.value > LARGEST_POWER => {
+            let message = format!("power = {}, but it must be at most {LARGEST_POWER}", power.value);
+            Err(source.error(&power.span, message).hint("1 and 2 are usual"))
+        }
+        (SoftCoreKind::Beutler, power) => {
+            Ok(SoftCore::Beutler { alpha: alpha(0.5), power: power.map_or(1, |power| power.value as u8) })
+        }
+    }
+}
+
+/// Names of the stages with samples, each of which holds a temperature.
+fn sampled_stages(source: &Source, fields: &Fields, stages: &[Located<StageInput>]) -> Result<Vec<String>> {
+    let mut names = acting_stages(source, fields, stages)?;
+    let is_dynamics = |stage: &&Located<StageInput>| matches!(stage.value.action, Action::Dynamics { .. });
+    if names.is_empty() {
+        names.extend(stages.iter().rfind(is_dynamics).map(|stage| stage.value.name.clone()));
+    }
+    for stage in stages.iter().filter(|stage| names.contains(&stage.value.name)) {
+        let refuse = |what: &str| {
+            let message = format!("stage \"{}\" has samples of [alchemy], but {what}", stage.value.name);
+            let error = source.error(&stage.span, message);
+            Err(error.hint("give it a thermostat of one temperature, or name other stages in [alchemy]"))
+        };
+        match stage.value.temperatures() {
+            Some([first, last]) if first == last && first > 0.0 => {}
+            Some(_) => return refuse("its temperature changes, or is 0"),
+            None => return refuse("no thermostat holds its temperature"),
+        }
+    }
+    Ok(names)
+}
