@@ -95,10 +95,9 @@ fn inputs() -> Vec<(&'static str, Input)> {
 }
 
 /// Inputs whose atoms are divided; of the others only forces are.
-const WITH_DOMAINS: [&str; 11] = [
+const WITH_DOMAINS: [&str; 10] = [
     "argon",
     "crust",
-    "equilibration",
     "formula",
     "grains",
     "kob-andersen",
