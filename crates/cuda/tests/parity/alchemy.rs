@@ -13,9 +13,11 @@ use jostle_potentials::{Forces, Truncation};
 const BEUTLER: SoftCore = SoftCore::Beutler { alpha: 0.5, power: 1 };
 const GAPSYS: SoftCore = SoftCore::Gapsys { alpha: 0.85 };
 
-fn state_of(charges: f64, soft_core: SoftCore) -> (System, Forces, Original) {
+/// State of one molecule in a box that is repeated along every axis.
+fn state_of(charges: f64, soft_core: SoftCore, copies: usize) -> (System, Forces, Original) {
     let method = Method::pme(2.6, 1e-5, 4);
-    let (mut system, mut forces) = solute(300, method, Truncation::Switched { from: 0.8 }, true);
+    let (system, mut forces) = solute(300, method, Truncation::Switched { from: 0.8 }, true);
+    let mut system = system.replicate([copies; 3]).unwrap();
     let atoms: Vec<u32> = (0..CHAIN).collect();
     let window = Window { charges, lennard_jones: 0.5 };
     let (original, _) = decouple(&mut system, &mut forces, &atoms, window, soft_core).unwrap();
@@ -34,7 +36,9 @@ fn states_of_a_path_are_those_of_the_cpu() {
         (BEUTLER, Algorithm::List, Precision::Double),
         (GAPSYS, Algorithm::Tiles, Precision::Double),
     ] {
-        let (system, forces, _) = state_of(0.4, soft_core);
+        // Tiles need a larger box.
+        let copies = if algorithm == Algorithm::Tiles { 2 } else { 1 };
+        let (system, forces, _) = state_of(0.4, soft_core, copies);
         let mut found = on_gpu(system.clone(), forces.clone(), settings(algorithm, precision));
         begin(&mut *found, Evaluate::ForcesAndEnergies);
         let what = format!("{soft_core:?} {algorithm:?} {precision:?}");
@@ -45,14 +49,14 @@ fn states_of_a_path_are_those_of_the_cpu() {
 #[test]
 fn energies_with_other_charges_change_nothing() {
     // Charges of the molecule are the largest where they are not scaled.
-    let (system, forces, original) = state_of(0.0, BEUTLER);
+    let (system, forces, original) = state_of(0.0, BEUTLER, 1);
     for (algorithm, precision) in [(Algorithm::Auto, Precision::Mixed), (Algorithm::List, Precision::Double)]
     {
         let mut found = on_gpu(system.clone(), forces.clone(), settings(algorithm, precision));
         begin(&mut *found, Evaluate::ForcesAndEnergies);
         let (before, energies) = (by_id(&mut *found).force, found.energies().clone());
         for factor in [1.0, 0.3, 0.0] {
-            let (system, forces, _) = state_of(factor, BEUTLER);
+            let (system, forces, _) = state_of(factor, BEUTLER, 1);
             let expected = cpu(&system, &forces);
             let other = found.energies_with_charges(&original.charges_at(&system.charges, factor)).unwrap();
             for (a, b) in other.terms.iter().zip(&expected.energies().terms) {
