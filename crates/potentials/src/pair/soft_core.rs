@@ -42,8 +42,7 @@ const LARGEST_STEP: f64 = 0.5;
 impl PairPotential for SoftCore {
     const KIND: &'static str = "soft-core";
     const ABOUT: &'static str = "Lennard-Jones with Beutler's soft core: finite where atoms overlap";
-    const FORMULA: &'static str =
-        "4 epsilon [1/(softness + (r/sigma)^6)^2 - 1/(softness + (r/sigma)^6)]";
+    const FORMULA: &'static str = "4 epsilon [1/(softness + (r/sigma)^6)^2 - 1/(softness + (r/sigma)^6)]";
     const PARAMETERS: &'static [Parameter] = &[
         Parameter {
             name: "epsilon",

@@ -50,7 +50,8 @@ impl SoftCoreGapsys {
 
 impl PairPotential for SoftCoreGapsys {
     const KIND: &'static str = "soft-core-gapsys";
-    const ABOUT: &'static str = "Lennard-Jones with Gapsys' soft core: a straight line of the force at short distances";
+    const ABOUT: &'static str =
+        "Lennard-Jones with Gapsys' soft core: a straight line of the force at short distances";
     const FORMULA: &'static str = "if(r < linear_below, 4 epsilon [(sigma/linear_below)^12 (1 - 12 (r/linear_below - 1) + 78 (r/linear_below - 1)^2) \
          - (sigma/linear_below)^6 (1 - 6 (r/linear_below - 1) + 21 (r/linear_below - 1)^2)], 4 epsilon [(sigma/r)^12 - (sigma/r)^6])";
     const PARAMETERS: &'static [Parameter] = &[
