@@ -6,6 +6,7 @@ use super::keys::INPUT;
 use super::model::{Input, Source};
 use super::read::read;
 use super::schema::{Fallback, Key, Kind, Section, Variant, pair_keys, table_keys};
+use super::system::NOT_BESIDE_A_TOPOLOGY;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, UnitSystem};
 use std::fmt::Write;
@@ -33,7 +34,10 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     fn top(&self, out: &mut String, root: &Fields) {
-        let plain = INPUT.keys.iter().filter(|k| !opens_section(k.kind));
+        let system = root.get::<Fields>("system");
+        let has_topology = system.is_some_and(|system| system.value.has_key("topology"));
+        let fits = |key: &&Key| !(has_topology && NOT_BESIDE_A_TOPOLOGY.contains(&key.name));
+        let plain = INPUT.keys.iter().filter(|k| !opens_section(k.kind)).filter(fits);
         plain.for_each(|key| self.line(out, key, root));
         for key in INPUT.keys {
             let Some(entry) = root.entry(key.name) else { continue };

@@ -15,6 +15,10 @@ const DEFAULT_MIN_DISTANCE: f64 = 0.7;
 /// Atoms are numbered in 32 bits.
 const MAX_ATOMS: u64 = u32::MAX as u64;
 
+/// Keys of an input for what a topology has of its own.
+pub(super) const NOT_BESIDE_A_TOPOLOGY: [&str; 7] =
+    ["species", "metal", "grains", "bond", "angle", "dihedral", "exclude"];
+
 impl Builder<'_> {
     pub(super) fn species(&self, entry: &Entry) -> Result<Located<SpeciesInput>> {
         let name = entry.name.clone();
@@ -87,8 +91,8 @@ impl Builder<'_> {
 
     /// The file of molecules has their species and forces.
     pub(super) fn refuse_other_forces(&self, root: &Fields) -> Result<()> {
-        let others = ["species", "metal", "grains", "bond", "angle", "dihedral", "exclude"];
-        let Some(entry) = others.iter().filter(|key| root.has_key(key)).find_map(|key| root.entry(key))
+        let Some(entry) =
+            NOT_BESIDE_A_TOPOLOGY.iter().filter(|key| root.has_key(key)).find_map(|key| root.entry(key))
         else {
             return Ok(());
         };

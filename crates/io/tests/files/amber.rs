@@ -5,7 +5,7 @@ use jostle_io::Input;
 use jostle_io::forcefield::{Boundary, Molecules};
 use jostle_io::input::model::{MoleculesInput, Rigid};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const FLOATS: &str = "(5E16.8)";
 const WHOLES: &str = "(10I8)";
@@ -198,4 +198,14 @@ fn a_box_of_the_topology_alone_has_to_be_meant() {
     assert!(error.message().contains("no file has a box"), "{error}");
     assert!(error.help().unwrap().contains("periodic = false"));
     assert_eq!(self::read(&text(&chain(1))).unwrap().boundary, Boundary::Periodic(None));
+}
+
+#[test]
+fn a_completed_input_leaves_out_what_a_topology_has() {
+    let text = "units = \"real\"\n[system]\ntopology = \"a.prmtop\"\ncoordinates = \"a.inpcrd\"\n\
+                [[force]]\nkind = \"lennard-jones\"\ncutoff = 9\n";
+    let path = Path::new("in.toml");
+    let completed = Input::parse(path, text).unwrap().completed().unwrap();
+    assert!(completed.contains("restraint = []  # default") && !completed.contains("exclude"), "{completed}");
+    Input::parse(path, &completed).unwrap();
 }
