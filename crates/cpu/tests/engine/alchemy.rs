@@ -118,7 +118,8 @@ fn energies_of_other_states_are_those_of_evaluations_of_their_own() {
         let own = energy(0.4, 0.6);
         let State { system, coupling, .. } = &here;
         let among = [&[0.6][..], &factors].concat();
-        let found = coupling.energies(&system.simbox, &system.state, &among, 0.6).unwrap();
+        let found =
+            coupling.table(&system.counts(), &among, 0.6).unwrap().energies(&system.simbox, &system.state);
         for (factor, found_energy) in factors.iter().zip(&found.energies[1..]) {
             close(found_energy - found.energies[0], energy(0.4, *factor) - own, 1e-9, "Lennard-Jones");
         }

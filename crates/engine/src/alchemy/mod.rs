@@ -1,7 +1,7 @@
 //! `[alchemy]` during a run: the system of the window of the run, and samples of the energies of all windows.
 //!
 //! A sample needs no step: the host evaluates the Lennard-Jones energies of the molecule in all windows at the positions
-//! of the device (`Coupling`), and the device the energy of charges at three factors, of which it is a quadratic function.
+//! of the device (`CouplingTable`), and the device the energy of charges at three factors, of which it is a quadratic function.
 //! Forces and energies of the step stay as they are, so that samples change no bit of a path.
 
 mod samples;
@@ -17,7 +17,7 @@ use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{AlchemyInput, StageInput};
 use jostle_potentials::Forces;
-use jostle_potentials::alchemy::{Coupling, Original, decouple};
+use jostle_potentials::alchemy::{CouplingTable, Original, decouple};
 use jostle_potentials::electrostatics::Electrostatics;
 use samples::{Path, Sample, StageSamples, ThermalUnits};
 use serde::{Deserialize, Serialize};
@@ -67,9 +67,10 @@ pub(crate) fn apply(input: &Input, system: &mut System, forces: &mut Forces) -> 
     let warning = net_charge_warning(&original, system, forces.electrostatics.as_ref(), input.units);
     let charged = forces.electrostatics.is_some() && original.charges.iter().any(|q| *q != 0.0);
     let path = Path { windows: alchemy.windows.clone(), window: alchemy.window };
+    let coupling = coupling.table(&system.counts(), &path.lennard_jones(), path.own().lennard_jones);
     let sampler = Sampler {
         every: alchemy.sample_every,
-        coupling,
+        coupling: coupling.map_err(at)?,
         charges: charged.then(|| (system.charges.clone(), forces.n_pairs())),
         path: path.clone(),
         units: input.units,
@@ -133,7 +134,7 @@ fn decode(bytes: &[u8]) -> Result<State> {
 }
 
 impl Alchemy {
-    /// What takes samples, and what keeps them.
+    /// Sampler, and keeper of the samples.
     pub fn split(self) -> (impl Observer + 'static, impl CustomForce + 'static) {
         (self.sampler, self.records)
     }
@@ -142,7 +143,7 @@ impl Alchemy {
 /// Sampler of the energies of all windows.
 struct Sampler {
     every: u64,
-    coupling: Coupling,
+    coupling: CouplingTable,
     /// Charges of all atoms in the window of the run, and the number of their term; `None` without charges.
     charges: Option<(Vec<f64>, usize)>,
     path: Path,
@@ -178,9 +179,7 @@ impl Observer for Sampler {
         let Some((stage, _)) = active.filter(|(_, first)| context.step > *first) else { return Ok(()) };
         let charges = self.charge_energies(context)?;
         let simbox = *context.backend.simbox();
-        let lambdas = self.path.lennard_jones();
-        let own = self.path.own().lennard_jones;
-        let pairs = self.coupling.energies(&simbox, context.backend.state()?, &lambdas, own)?;
+        let pairs = self.coupling.energies(&simbox, context.backend.state()?);
         let sample = Sample { charges, pairs };
         let time = context.time * self.units.nanoseconds().map_or(1.0, |ns| 1e3 * ns);
         lock(&self.state).stages[stage].push(time, &self.path, &sample);

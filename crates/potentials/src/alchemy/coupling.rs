@@ -2,6 +2,7 @@
 
 use super::SoftCore;
 use crate::pair::PairKind;
+use crate::tail::Tail;
 use crate::term::{PairEntry, PairTerm};
 use crate::truncation::Truncation;
 use jostle_core::{Dual, Result, SimBox, State};
@@ -57,6 +58,16 @@ pub struct CouplingEnergies {
     pub slope: f64,
 }
 
+/// Lennard-Jones force of a solute at so many coupling parameters, with the coefficients of all of them.
+pub struct CouplingTable {
+    atoms: Vec<u32>,
+    n_species: usize,
+    n_lambdas: usize,
+    /// Terms by species of an atom of the solute, and of the other atom.
+    by_pair: Vec<Vec<PairCoefficients>>,
+    tails: Vec<TailCoefficients>,
+}
+
 /// Coefficients of one pair of species.
 struct PairCoefficients {
     cutoff2: f64,
@@ -66,22 +77,24 @@ struct PairCoefficients {
     slope: Vec<Dual<f64>>,
 }
 
+/// Tails of a term.
+struct TailCoefficients {
+    by_lambda: Vec<Tail>,
+    /// Tails whose energies, with these weights, add up to the derivative.
+    slope: Vec<(f64, Tail)>,
+}
+
 impl Coupling {
     pub(super) fn new(atoms: Vec<u32>, n_species: usize, terms: Vec<CoupledTerm>) -> Self {
         Coupling { atoms, n_species, terms }
     }
 
-    /// Energies at each of these coupling parameters, and the derivative at `lambda`, tails included.
+    /// Table for the energies at each of these coupling parameters, and the derivative at `lambda`, tails included;
+    /// `counts`: the number of atoms of each species.
     ///
     /// # Errors
     /// If a tail is not known.
-    pub fn energies(
-        &self,
-        simbox: &SimBox,
-        state: &State,
-        lambdas: &[f64],
-        lambda: f64,
-    ) -> Result<CouplingEnergies> {
+    pub fn table(&self, counts: &[usize], lambdas: &[f64], lambda: f64) -> Result<CouplingTable> {
         let n_all = self.terms.first().map_or(self.n_species, |term| term.n_species);
         let mut by_pair: Vec<Vec<PairCoefficients>> = Vec::new();
         by_pair.resize_with(n_all * self.n_species, Vec::new);
@@ -91,12 +104,24 @@ impl Coupling {
                 by_pair[own * self.n_species + other].push(pair);
             }
         }
-        let mut found = CouplingEnergies { energies: vec![0.0; lambdas.len()], slope: 0.0 };
+        let with_tails = self.terms.iter().filter(|term| term.has_tail);
+        let tails = with_tails
+            .map(|term| TailCoefficients::new(term, counts, lambdas, lambda))
+            .collect::<Result<_>>()?;
+        let (atoms, n_species, n_lambdas) = (self.atoms.clone(), self.n_species, lambdas.len());
+        Ok(CouplingTable { atoms, n_species, n_lambdas, by_pair, tails })
+    }
+}
+
+impl CouplingTable {
+    /// Energies of a configuration.
+    pub fn energies(&self, simbox: &SimBox, state: &State) -> CouplingEnergies {
+        let mut found = CouplingEnergies { energies: vec![0.0; self.n_lambdas], slope: 0.0 };
         let index_by_id = state.index_by_id();
         for id in &self.atoms {
             let index = index_by_id.of(*id);
             let (r, own) = (state.position[index], usize::from(state.species[index]));
-            let pairs = &by_pair[own * self.n_species..][..self.n_species];
+            let pairs = &self.by_pair[own * self.n_species..][..self.n_species];
             for (other, species) in state.position.iter().zip(&state.species) {
                 let Some(pairs) = pairs.get(usize::from(*species)).filter(|pairs| !pairs.is_empty()) else {
                     continue;
@@ -106,34 +131,28 @@ impl Coupling {
                 pairs.iter().filter(|pair| r2 < pair.cutoff2).for_each(|pair| pair.add_to(&mut found, r2));
             }
         }
-        self.add_tails(&mut found, simbox.volume(), state, lambdas, lambda)?;
-        Ok(found)
-    }
-
-    fn add_tails(
-        &self,
-        found: &mut CouplingEnergies,
-        volume: f64,
-        state: &State,
-        lambdas: &[f64],
-        lambda: f64,
-    ) -> Result<()> {
-        for term in self.terms.iter().filter(|term| term.has_tail) {
-            let mut counts = vec![0; term.n_species];
-            state.species.iter().for_each(|species| counts[usize::from(*species)] += 1);
-            let tail = |lambda: f64| Ok(term.at(lambda)?.tail(&counts).at(volume)[0]);
-            for (energy, lambda) in found.energies.iter_mut().zip(lambdas) {
-                *energy += tail(*lambda)?;
-            }
-            // Tails are a smooth function of lambda: five points within its range give their derivative.
-            let step = if lambda > 0.5 { -TAIL_STEP } else { TAIL_STEP };
-            let at = |k: f64| tail(lambda + k * step);
-            let differences = -25.0 / 12.0 * at(0.0)? + 4.0 * at(1.0)? - 3.0 * at(2.0)?
-                + 4.0 / 3.0 * at(3.0)?
-                - 0.25 * at(4.0)?;
-            found.slope += differences / step;
+        let energy = |tail: &Tail| tail.at(simbox.volume())[0];
+        for TailCoefficients { by_lambda, slope } in &self.tails {
+            found.energies.iter_mut().zip(by_lambda).for_each(|(sum, tail)| *sum += energy(tail));
+            found.slope += slope.iter().map(|(weight, tail)| weight * energy(tail)).sum::<f64>();
         }
-        Ok(())
+        found
+    }
+}
+
+impl TailCoefficients {
+    fn new(term: &CoupledTerm, counts: &[usize], lambdas: &[f64], lambda: f64) -> Result<Self> {
+        let tail = |lambda: f64| Ok(term.at(lambda)?.tail(counts));
+        // Tails are a smooth function of lambda: five points within its range give their derivative.
+        let step = if lambda > 0.5 { -TAIL_STEP } else { TAIL_STEP };
+        let weights = [-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25];
+        let points = weights.iter().zip(0i32..);
+        Ok(TailCoefficients {
+            by_lambda: lambdas.iter().map(|lambda| tail(*lambda)).collect::<Result<_>>()?,
+            slope: points
+                .map(|(weight, k)| Ok((weight / step, tail(lambda + f64::from(k) * step)?)))
+                .collect::<Result<_>>()?,
+        })
     }
 }
 

@@ -15,7 +15,7 @@
 mod coupling;
 mod soft_core;
 
-pub use coupling::{Coupling, CouplingEnergies};
+pub use coupling::{Coupling, CouplingEnergies, CouplingTable};
 pub use soft_core::SoftCore;
 
 use crate::Forces;
