@@ -3,7 +3,7 @@
 //! is a straight line at short distances.
 
 use super::{Absent, LennardJones, MixesAs, PairFunction, PairPotential, Parameter, Range};
-use jostle_core::{Dimension, Real};
+use jostle_core::{Dimension, Dual, Real};
 
 /// Lennard-Jones from the distance `linear_below` on, and its second-order Taylor polynomial about this distance within
 /// it. Along a free-energy path epsilon is lambda times that of the pair, and `linear_below`
@@ -37,14 +37,12 @@ impl SoftCoreGapsys {
             let none = R::lit(0.0);
             return [a, b, none, none, none, none];
         };
-        let inverse = R::lit(1.0) / l;
-        let square = inverse * inverse;
-        let inv6 = square * square * square;
-        let (repulsion, attraction) = (a * inv6 * inv6, b * inv6);
-        let energy = repulsion * R::lit(1.0 / 12.0) - attraction * R::lit(1.0 / 6.0);
-        let force = (repulsion - attraction) * inverse;
-        let curvature = (R::lit(13.0) * repulsion - R::lit(7.0) * attraction) * square;
-        [a, b, l, energy, force, curvature]
+        let l2 = l * l;
+        let (energy, force_over_r) =
+            LennardJones::evaluate(Dual::variable(l2), &[Dual::constant(a), Dual::constant(b)]);
+        // u' = -r g with g(r^2) = force over distance, so that u'' = -g - 2 r^2 g'.
+        let curvature = -force_over_r.value - R::lit(2.0) * l2 * force_over_r.slope;
+        [a, b, l, energy.value, force_over_r.value * l, curvature]
     }
 }
 
