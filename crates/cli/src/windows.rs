@@ -5,11 +5,8 @@ use crate::reading::Tell;
 use crate::states::{Contents, Samples, UNIT, by_energies};
 use jostle_analysis::Results;
 use jostle_analysis::averages::BlockAverage;
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Result, UnitSystem};
 use std::path::{Path, PathBuf};
-
-/// The gas constant in kJ/mol/K.
-const GAS_CONSTANT: f64 = 8.314_462_618_153_24e-3;
 
 /// Ending of the files.
 const ENDING: &str = "xvg";
@@ -78,7 +75,7 @@ pub fn free_energy(paths: &[PathBuf], tell: Tell) -> Result<(Results, usize)> {
     }
     let count = samples.rows.iter().map(Vec::len).sum();
     let mut results = by_energies(&samples, tell)?;
-    let thermal_energy = GAS_CONSTANT * first.temperature;
+    let thermal_energy = UnitSystem::Nano.boltzmann() * first.temperature;
     if let Some(table) = results.tables.first_mut() {
         for (k, name) in first.names.iter().enumerate() {
             table.plain(name, "", first.states.iter().map(|state| state[k]).collect());
@@ -171,7 +168,7 @@ fn read(path: &Path) -> Result<Window> {
         let of = |kind: Column| {
             columns.iter().zip(&numbers[1..]).filter(move |(c, _)| **c == kind).map(|(_, x)| *x)
         };
-        let thermal_energy = GAS_CONSTANT * window.temperature;
+        let thermal_energy = UnitSystem::Nano.boltzmann() * window.temperature;
         window.slopes.push(of(Column::Slope).collect());
         window.energies.push(of(Column::Difference).map(|x| x / thermal_energy).collect());
     }

@@ -7,11 +7,8 @@ use jostle_potentials::alchemy::{CouplingEnergies, Window};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// The gas constant in kJ/mol/K.
-const GAS_CONSTANT: f64 = 8.314_462_618_153_24e-3;
-
-/// Energy of 1 kJ/mol in joules.
-const KILOJOULE_PER_MOLE: f64 = 1e3 / 6.022_140_76e23;
+/// Units of the files: kJ/mol and K.
+const OF_FILES: UnitSystem = UnitSystem::Nano;
 
 /// The windows of a path, and that of the run.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +41,9 @@ pub struct ThermalUnits {
 impl ThermalUnits {
     /// Units of a file about samples at a temperature.
     pub fn new(units: UnitSystem, temperature: f64) -> Self {
-        let energy = units.from_si(Dimension::ENERGY).map_or(1.0, |joule| 1.0 / (joule * KILOJOULE_PER_MOLE));
-        ThermalUnits { temperature: units.boltzmann() * temperature * energy / GAS_CONSTANT, energy }
+        let joule = |units: UnitSystem| units.from_si(Dimension::ENERGY);
+        let energy = joule(OF_FILES).zip(joule(units)).map_or(1.0, |(of_files, here)| of_files / here);
+        ThermalUnits { temperature: units.boltzmann() * temperature * energy / OF_FILES.boltzmann(), energy }
     }
 }
 
