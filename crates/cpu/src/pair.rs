@@ -12,19 +12,20 @@ use jostle_potentials::truncation::{MOST_OF_TRUNCATION, Truncation};
 use jostle_potentials::{PairFunction, PairTerm, PairVisitor, Potential};
 use std::marker::PhantomData;
 
-/// Compiles a term for the CPU: looks its type up and lays its coefficients out.
-pub fn prepare<S: Scalar>(term: &PairTerm, level: Level) -> Box<dyn PairKernel<S>> {
-    struct Prepare<'a, S>(&'a PairTerm, PhantomData<S>);
+/// Compiles a term for the CPU: looks its type up and lays its coefficients out. `counts`: the number of atoms of each
+/// species.
+pub fn prepare<S: Scalar>(term: &PairTerm, counts: &[usize], level: Level) -> Box<dyn PairKernel<S>> {
+    struct Prepare<'a, S>(&'a PairTerm, &'a [usize], PhantomData<S>);
     impl<S: Scalar> PairVisitor for Prepare<'_, S> {
         type Output = Box<dyn PairKernel<S>>;
         fn visit<F: PairFunction>(self) -> Self::Output {
             let table = CoefficientTable::new(self.0, F::N_COEFFICIENTS + MOST_OF_TRUNCATION);
-            let sparse = SparsePairs::of(self.0);
+            let sparse = SparsePairs::of(self.0, self.1);
             Box::new(Prepared::<S, F> { table, truncation: self.0.truncation, sparse, function: PhantomData })
         }
     }
     match &term.potential {
-        Potential::BuiltIn(kind) => kind.visit_whole(Prepare(term, PhantomData)),
+        Potential::BuiltIn(kind) => kind.visit_whole(Prepare(term, counts, PhantomData)),
         Potential::Formula(formula) => formula::prepare(formula, term, level),
         Potential::Table(tables) => table::prepare(tables, term),
     }
@@ -34,7 +35,7 @@ pub fn prepare<S: Scalar>(term: &PairTerm, level: Level) -> Box<dyn PairKernel<S
 struct Prepared<S, F> {
     table: CoefficientTable<S>,
     truncation: Truncation,
-    /// The term pair by pair, where few atoms could have a part in it.
+    /// The term pair by pair, where few atoms have a part in it.
     sparse: Option<SparsePairs>,
     function: PhantomData<F>,
 }
@@ -42,8 +43,8 @@ struct Prepared<S, F> {
 impl<S: Scalar, F: PairFunction> PairKernel<S> for Prepared<S, F> {
     fn add_forces(&self, pass: ListPass<S>) -> Sums {
         match &self.sparse {
-            Some(sparse) if sparse.has_few_atoms(pass.clusters) => sparse.add_forces(pass),
-            _ => pass.run(self),
+            Some(sparse) => sparse.add_forces(pass),
+            None => pass.run(self),
         }
     }
 }

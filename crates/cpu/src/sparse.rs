@@ -23,33 +23,17 @@ pub struct SparsePairs {
 }
 
 impl SparsePairs {
-    /// The term; `None` where a species interacts with itself.
-    pub fn of(term: &PairTerm) -> Option<Self> {
+    /// The term; `None` where a species interacts with itself, or where not every pair has one of few atoms. `counts`: the
+    /// number of atoms of each species.
+    pub fn of(term: &PairTerm, counts: &[usize]) -> Option<Self> {
         let n = term.n_species();
-        if n > MOST_SPECIES || (0..n).any(|a| term.get(a, a).is_some()) {
+        if n > MOST_SPECIES || (0..n).any(|a| term.get(a, a).is_some()) || !has_few_atoms(term, counts) {
             return None;
         }
         let set = |a: usize| (0..n).filter(|b| term.get(a, *b).is_some()).fold(0, |set, b| set | 1 << b);
         let pair = |a: usize, b: usize| Some((term.get(a, b)?.cutoff.powi(2), term.coefficients(a, b)?));
         let pairs = (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).map(|(a, b)| pair(a, b)).collect();
         Some(SparsePairs { term: term.clone(), partners: (0..n).map(set).collect(), pairs })
-    }
-
-    /// Returns true where every pair has one of few atoms.
-    pub fn has_few_atoms<S: Scalar>(&self, clusters: &Clusters<S>) -> bool {
-        let mut counts = vec![0; self.partners.len()];
-        for cluster in 0..clusters.count() {
-            species(clusters, cluster).iter().for_each(|s| counts[*s as usize] += 1);
-        }
-        // The atoms of one of the two species of every pair.
-        let mut covered = vec![false; counts.len()];
-        for (a, set) in self.partners.iter().enumerate() {
-            for b in (0..counts.len()).filter(|b| set >> b & 1 == 1) {
-                covered[if counts[a] < counts[b] { a } else { b }] = true;
-            }
-        }
-        counts.iter().zip(&covered).filter(|(_, covered)| **covered).map(|(count, _)| count).sum::<usize>()
-            <= FEW
     }
 
     /// Adds the forces over the list of one task.
@@ -147,6 +131,18 @@ impl SparsePairs {
             }
         }
     }
+}
+
+/// Returns true where every pair has one of few atoms: those of the rarer species of each.
+fn has_few_atoms(term: &PairTerm, counts: &[usize]) -> bool {
+    let rarer = |a: usize, b: usize| if counts[a] < counts[b] { a } else { b };
+    let n = term.n_species();
+    let pairs = (0..n).flat_map(|a| (0..n).map(move |b| (a, b)));
+    let mut few: Vec<usize> =
+        pairs.filter(|(a, b)| term.get(*a, *b).is_some()).map(|(a, b)| rarer(a, b)).collect();
+    few.sort_unstable();
+    few.dedup();
+    few.into_iter().map(|species| counts[species]).sum::<usize>() <= FEW
 }
 
 /// Pair of a block: the atom of a row and one of the cluster at a place.

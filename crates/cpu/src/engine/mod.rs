@@ -104,9 +104,10 @@ impl<S: Scalar> Cpu<S> {
         }
         // The pass over charges may include one of them.
         let companion = lattice_sums.iter().find_map(|sum| sum.companion);
+        let counts = system.counts();
         let pairs = forces.pairs.iter().enumerate().filter(|(term, _)| Some(*term) != companion);
         let terms = TermKernels {
-            pairs: pairs.map(|(term, pair)| (term, pair::prepare(pair, level))).collect(),
+            pairs: pairs.map(|(term, pair)| (term, pair::prepare(pair, &counts, level))).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
             lattice_sums,
             vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
