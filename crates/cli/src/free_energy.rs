@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 const STATE_COLUMNS: [&str; 4] = ["fep-lambda", "lambda", "state", "lambdas"];
 /// Columns with the derivative of the energy.
 const DERIVATIVE_COLUMNS: [&str; 3] = ["fep", "dHdl", "dU/dlambda"];
+
 /// Free energies of all states relative to the first.
 ///
 /// # Errors

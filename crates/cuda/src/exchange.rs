@@ -340,8 +340,8 @@ impl Exchange {
         [send, receive].map(|launch| launch.waits(Waits::BothStreams))
     }
 
-    /// Makes the arrays of all GPUs known to this one.
-    pub fn meet(&mut self, all: &[AtomArrays]) {
+    /// Takes the addresses of the arrays of all GPUs.
+    pub fn set_peer_arrays(&mut self, all: &[AtomArrays]) {
         let others = all.iter().enumerate().filter(|(gpu, _)| *gpu != self.data.rank as usize);
         self.positions = PeerPositions { count: all.len() as i32 - 1, ..PeerPositions::default() };
         for (to, (_, arrays)) in self.positions.position.iter_mut().zip(others) {

@@ -47,10 +47,10 @@ impl Cuda {
         self.data.atoms
     }
 
-    /// Makes the arrays of all GPUs known to this one.
-    pub(super) fn meet(&mut self, all: &[AtomArrays]) {
+    /// Takes the addresses of the arrays of all GPUs.
+    pub(super) fn set_peer_arrays(&mut self, all: &[AtomArrays]) {
         if let Some((peers, _)) = &mut self.plan.peers {
-            peers.exchange.meet(all);
+            peers.exchange.set_peer_arrays(all);
         }
     }
 

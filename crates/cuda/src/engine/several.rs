@@ -70,7 +70,7 @@ impl SeveralGpus {
         let mut gpus: Vec<Cuda> =
             devices.into_iter().zip(exchanges).enumerate().map(open).collect::<Result<_>>()?;
         let arrays: Vec<AtomArrays> = gpus.iter().map(Cuda::atom_arrays).collect();
-        gpus.iter_mut().for_each(|gpu| gpu.meet(&arrays));
+        gpus.iter_mut().for_each(|gpu| gpu.set_peer_arrays(&arrays));
         Ok(SeveralGpus { gpus, collective })
     }
 

@@ -30,7 +30,7 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
 /// The system and the forces of an input, in the window of its `[alchemy]`.
 ///
 /// # Errors
-/// Those of [`system_from_input`].
+/// As for [`system_from_input`].
 pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<Alchemy>)> {
     let of_files = match placed_molecules(input)? {
         None => input.read_molecules()?,

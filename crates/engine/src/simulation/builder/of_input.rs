@@ -28,7 +28,7 @@ impl Simulation {
     /// The simulation of an input on a device of one's own: `open` puts the system on it.
     ///
     /// # Errors
-    /// Those of [`Simulation::from_input`].
+    /// As for [`Simulation::from_input`].
     pub fn from_input_on<F>(input: &Input, overrides: &Overrides, open: F) -> Result<Self>
     where
         F: FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>> + 'static,
