@@ -3,13 +3,20 @@
 use jostle_core::{Error, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// The exit code of an interrupted run, as shells have it for SIGINT.
 pub const EXIT_CODE: u8 = 130;
 
-/// Turns the first Ctrl-C or SIGTERM into a flag that a run looks at after every step; the second
+/// Time after a signal within which others of the same kind are the same request: `timeout`, shells and batch systems
+/// tell a program and its group, so that it comes twice.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
+
+/// Turns the first Ctrl-C or SIGTERM into a flag that a run looks at after every step; a later one
 /// ends the program at once. SIGHUP, which comes when a terminal is closed or a connection is lost,
 /// sets the same flag, unless it was ignored when the program began, as it is under `nohup`. It comes
 /// more than once, from the system and from the shell, so that it never ends the program at once.
@@ -17,14 +24,20 @@ pub const EXIT_CODE: u8 = 130;
 /// # Errors
 /// If the system refuses.
 pub fn listen() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let (stop, repeated) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let failed = |error| Error::device(format!("cannot listen for signals: {error}"));
     for signal in [SIGINT, SIGTERM] {
-        // Order matters: the shutdown looks at the flag before this signal sets it.
-        flag::register_conditional_shutdown(signal, EXIT_CODE.into(), stop.clone())
+        flag::register_conditional_shutdown(signal, EXIT_CODE.into(), repeated.clone())
             .and_then(|_| flag::register(signal, stop.clone()))
             .map_err(failed)?;
     }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            thread::sleep(SAME_REQUEST);
+            repeated.store(true, Ordering::Relaxed);
+        }
+    });
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if hangup(&status) == Hangup::Ends {
         flag::register(SIGHUP, stop.clone()).map_err(failed)?;

@@ -130,33 +130,35 @@ fn an_interrupted_run_resumes_as_if_nothing_had_happened() {
     }
 }
 
-/// A terminal that is closed tells the run twice, the system and the shell: it still ends in good order.
-/// Under `nohup` it goes on.
+/// A run that is told several times at once still ends in good order: a terminal that is closed tells it by the system and by
+/// the shell, `timeout` tells the program and its group. Under `nohup` it goes on.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_closed_terminal_loses_no_run() {
+fn a_signal_that_comes_twice_loses_no_run() {
     let desk = Desk::new();
     desk.write("liquid.toml", long_liquid(4000));
-    let script = |program: &str| {
+    let script = |program: &str, signal: &str| {
         let jostle = env!("CARGO_BIN_EXE_jostle");
         format!(
             "{program} {jostle} run liquid.toml --output broken --overwrite </dev/null &
              until test -s broken/thermo.csv && test $(wc -l <broken/thermo.csv) -gt 20; do sleep 0.01; done
-             kill -HUP $!; kill -HUP $!
+             for _ in 1 2 3 4 5 6 7 8; do kill -{signal} $!; done 2>/dev/null
              wait $!"
         )
     };
-    let run = |program: &str| {
+    let run = |program: &str, signal: &str| {
         let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", &script(program)]).current_dir(desk.path("")).stdout(Stdio::null());
+        shell.args(["-c", &script(program, signal)]).current_dir(desk.path("")).stdout(Stdio::null());
         Finished::of(shell.output().unwrap())
     };
-    let closed = run("");
-    assert_eq!(closed.code, Some(130), "{}", closed.stderr);
-    assert!(closed.stderr.contains("jostle resume broken"), "{}", closed.stderr);
-    desk.succeed(&["resume", "broken"]);
-    std::fs::remove_dir_all(desk.path("broken")).unwrap();
-    let ignored = run("nohup");
+    for signal in ["HUP", "INT", "TERM"] {
+        let told = run("", signal);
+        assert_eq!(told.code, Some(130), "{signal}: {}", told.stderr);
+        assert!(told.stderr.contains("jostle resume broken"), "{signal}: {}", told.stderr);
+        desk.succeed(&["resume", "broken"]);
+        std::fs::remove_dir_all(desk.path("broken")).unwrap();
+    }
+    let ignored = run("nohup", "HUP");
     assert_eq!(ignored.code, Some(0), "{}", ignored.stderr);
 }
 
