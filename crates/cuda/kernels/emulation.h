@@ -30,7 +30,7 @@
 #define __shared__ EMULATED_SHARED
 #define __device__
 #define __host__
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __restrict__ __restrict
 #define __align__(n) __attribute__((aligned(n)))

@@ -46,6 +46,7 @@ pub fn of_pairs(
     }
     let double = precision == Precision::Double;
     let mut options = common_options(precision, sums);
+    options.extend(sums.unit());
     match algorithm {
         PairAlgorithm::Tiles => {
             let resident = if double { shape.resident / 2 } else { shape.resident };

@@ -163,6 +163,14 @@ impl TileShape {
         TileShape { resident: resident.unwrap_or(many), ..self }
     }
 
+    /// Blocks of half as many atoms; `None` for the smallest.
+    pub fn halved(self) -> Option<Self> {
+        (self.atoms > 32).then(|| {
+            let atoms = (self.atoms / 2).max(32);
+            TileShape { atoms, team: self.team.max(32 / atoms), ..self }
+        })
+    }
+
     /// Number of threads of a block.
     pub fn threads(&self) -> u32 {
         self.atoms * self.team

@@ -42,11 +42,15 @@ impl Summation {
 
     /// Options for the compiler.
     pub fn options(&self) -> Vec<String> {
+        let exact = i32::from(matches!(self, Summation::Exact(_)));
+        vec![format!("-DEXACT={exact}"), format!("-DREPRODUCIBLE={exact}")]
+    }
+
+    /// Option for sums over pairs alone: other kernels are the same for all systems, and compiled once.
+    pub fn unit(&self) -> Option<String> {
         match self {
-            Summation::Fast => vec!["-DEXACT=0".into(), "-DREPRODUCIBLE=0".into()],
-            Summation::Exact(unit) => {
-                vec!["-DEXACT=1".into(), "-DREPRODUCIBLE=1".into(), format!("-DEXACT_UNIT={unit:e}")]
-            }
+            Summation::Fast => None,
+            Summation::Exact(unit) => Some(format!("-DEXACT_UNIT={unit:e}")),
         }
     }
 

@@ -47,7 +47,17 @@ impl Extent {
 
     /// True where half the box holds as many atoms as a block has, near each other, and their surroundings.
     fn has_room_for(&self, atoms: u32) -> bool {
-        (f64::from(atoms) / self.density).cbrt() + 2.0 * self.reach < self.width
+        self.edge(atoms) + 2.0 * self.reach < self.width
+    }
+
+    /// True where this holds for blocks, too, that turn from one column into the next.
+    fn has_room_for_turns(&self, atoms: u32) -> bool {
+        2.0 * self.edge(atoms) + 2.0 * self.reach < self.width
+    }
+
+    /// Edge of a cube of so many atoms.
+    fn edge(&self, atoms: u32) -> f64 {
+        (f64::from(atoms) / self.density).cbrt()
     }
 }
 
@@ -161,11 +171,18 @@ impl Plan {
         settings: Settings,
         summation: Summation,
         forces: &Forces,
-        layout: Layout,
+        mut layout: Layout,
         (extent, multiprocessors): (Extent, u32),
         excluded: Exclusions,
         n: usize,
     ) -> Result<Self> {
+        // Blocks that are too large for the box are found by the first list, and kernels compiled once more: most can
+        // be told before.
+        while !extent.has_room_for_turns(layout.shape.atoms)
+            && let Some(smaller) = layout.shape.halved()
+        {
+            layout.shape = smaller;
+        }
         let mut algorithms = PairAlgorithm::ALL.to_vec();
         algorithms.retain(|algorithm| {
             algorithm.has(forces, summation) && (excluded.is_empty() || algorithm.excludes())
@@ -314,9 +331,8 @@ impl Plan {
     /// that is no remedy: where the box is too small, or there are more than a few parts.
     fn divide_blocks(&mut self, extent: Extent) -> bool {
         let shape = &mut self.layout.shape;
-        if shape.atoms > 32 {
-            shape.atoms = (shape.atoms / 2).max(32);
-            shape.team = shape.team.max(32 / shape.atoms);
+        if let Some(smaller) = shape.halved() {
+            *shape = smaller;
         } else if shape.parts < MOST_PARTS && extent.has_room_for(shape.atoms) {
             shape.parts *= 2;
         } else {

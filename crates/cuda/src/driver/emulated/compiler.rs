@@ -20,10 +20,12 @@ pub struct Compiler {
 
 /// Options of the compiler: those for NVRTC that it knows, and its own. Products are added without being
 /// rounded first where the source says so, and nowhere else, as on a GPU. Kernels run for moments only:
-/// compiling them takes most of the time, and a quarter of that goes into passes that make them no faster.
+/// compiling them takes most of the time, and a quarter of that goes into passes that make them no faster,
+/// another one into copies of long functions, wherefore none is inlined by force.
 pub fn flags(options: &[String]) -> Vec<String> {
     let ours = "-std=c++17 -O1 -fPIC -fvisibility=hidden \
                 -fno-strict-aliasing -ffp-contract=off -fno-math-errno -w \
+                -finline-small-functions \
                 -fno-tree-dominator-opts -fno-tree-pre -fno-gcse -fno-schedule-insns -fno-ivopts";
     let mut flags = Vec::from_iter(ours.split_whitespace().map(str::to_owned));
     #[cfg(target_arch = "x86_64")]
