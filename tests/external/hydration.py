@@ -1,8 +1,9 @@
 """Hydration free energies of small molecules (GAFF, TIP3P), beside published ones.
 
     cargo build --release
-    python tests/external/hydration.py ../shared/free-energy --device cuda --output hydration
+    python tests/external/hydration.py ../shared/free-energy --devices cuda --output hydration
     python tests/external/hydration.py ../shared/free-energy --molecules methane --steps 20000   # a first look
+    python tests/external/hydration.py ../shared/free-energy --devices cuda:0 cuda:1 --jobs 16   # many windows at a time
 
 A molecule is decoupled from water in 16 windows of a run each: its charges, then its Lennard-Jones force. It keeps its own
 energy, so that no leg in vacuum is needed; the free energy of hydration is minus that of decoupling. Published numbers:
@@ -13,6 +14,7 @@ alchemlyb (pip install alchemlyb) reads the same files and must give the same fr
 import argparse
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CHARGES = [1, 0.75, 0.5, 0.25] + [0] * 12
@@ -26,7 +28,7 @@ PUBLISHED = {
 KILOCALORIE = 4.184
 
 
-def input_text(folder, window, options):
+def input_text(folder, window, device, options):
     return f"""
 units = "nano"
 [system]
@@ -66,8 +68,41 @@ thermostat = {{ kind = "bussi", temperature = 298.15, period = 0.5 }}
 barostat = {{ kind = "monte-carlo", pressure = "1 atm" }}
 thermo = {{ every = 1000 }}
 [run]
-device = "{options.device}"
+device = "{device}"
 """
+
+
+def finished(folder):
+    summary = folder / "summary.json"
+    return summary.exists() and json.loads(summary.read_text())["status"] == "finished"
+
+
+def run_window(molecule, window, options):
+    """Folder of the run of a window, which is made unless it is there."""
+    folder = options.output / f"{molecule}-{options.soft_core}-{window:02}"
+    if not finished(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        file = folder.with_suffix(".toml")
+        device = options.devices[window % len(options.devices)]
+        file.write_text(input_text((options.files / molecule).resolve(), window, device, options))
+        with open(folder.with_suffix(".log"), "w") as log:
+            command = [options.jostle, "run", file, "--output", folder, "--overwrite"]
+            subprocess.run(command, check=True, stdout=log, stderr=log)
+    return folder
+
+
+def compare(molecule, folders, options):
+    command = [options.jostle, "analyze", "free-energy", *folders, "--json"]
+    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    values = {value["name"]: value for value in answer["results"]["values"]}
+    energy = values["free energy by MBAR, as an energy"]
+    hydration, error = -energy["value"] / KILOCALORIE, energy["error"] / KILOCALORIE
+    published = PUBLISHED[molecule]
+    mean = sum(published) / len(published)
+    print(f"{molecule}: {hydration:.2f} +- {error:.2f} kcal/mol; published {published}, mean {mean:.2f}, "
+          f"difference {hydration - mean:+.2f}", flush=True)
+    if options.check:
+        check([folder / "sample.dhdl.xvg" for folder in folders], values["free energy by MBAR"]["value"])
 
 
 def check(files, found):
@@ -86,7 +121,8 @@ def main():
     parser.add_argument("files", type=Path)
     parser.add_argument("--molecules", nargs="+", default=list(PUBLISHED))
     parser.add_argument("--jostle", default="target/release/jostle")
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--devices", nargs="+", default=["auto"], help="windows take turns")
+    parser.add_argument("--jobs", type=int, default=1, help="windows at a time")
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--every", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
@@ -94,28 +130,11 @@ def main():
     parser.add_argument("--output", type=Path, default=Path("hydration"))
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    for molecule in options.molecules:
-        folders = []
-        for window in range(len(CHARGES)):
-            folder = options.output / f"{molecule}-{options.soft_core}-{window:02}"
-            folders.append(folder)
-            if (folder / "sample.dhdl.xvg").exists() and json.loads((folder / "summary.json").read_text())["status"] == "finished":
-                continue
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            file = folder.with_suffix(".toml")
-            file.write_text(input_text((options.files / molecule).resolve(), window, options))
-            subprocess.run([options.jostle, "run", file, "--output", folder, "--overwrite"], check=True)
-        command = [options.jostle, "analyze", "free-energy", *folders, "--json"]
-        answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        values = {value["name"]: value for value in answer["results"]["values"]}
-        energy = values["free energy by MBAR, as an energy"]
-        hydration, error = -energy["value"] / KILOCALORIE, energy["error"] / KILOCALORIE
-        published = PUBLISHED[molecule]
-        mean = sum(published) / len(published)
-        print(f"{molecule}: {hydration:.2f} +- {error:.2f} kcal/mol; published {published}, mean {mean:.2f}, "
-              f"difference {hydration - mean:+.2f}")
-        if options.check:
-            check([folder / "sample.dhdl.xvg" for folder in folders], values["free energy by MBAR"]["value"])
+    windows = range(len(CHARGES))
+    with ThreadPoolExecutor(options.jobs) as jobs:
+        runs = {m: [jobs.submit(run_window, m, w, options) for w in windows] for m in options.molecules}
+        for molecule, folders in runs.items():
+            compare(molecule, [folder.result() for folder in folders], options)
 
 
 main()
