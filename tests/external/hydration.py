@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="windows at a time")
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--every", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=100)
     parser.add_argument("--soft-core", default="beutler")
     parser.add_argument("--output", type=Path, default=Path("hydration"))
     parser.add_argument("--check", action="store_true")
