@@ -29,6 +29,7 @@ mod grid;
 mod imd;
 mod input_file;
 mod interrupt;
+mod ipi;
 #[cfg(unix)]
 mod keys;
 mod machine;

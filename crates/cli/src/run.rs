@@ -8,6 +8,7 @@ use crate::error_report::{self, SUCCESS};
 use crate::imd;
 use crate::input_file;
 use crate::interrupt;
+use crate::ipi;
 use crate::numbers::{duration, grouped};
 use jostle_core::{Error, Result};
 use jostle_engine::model::Strictness;
@@ -52,6 +53,12 @@ pub fn run(options: &RunOptions) -> Result<u8> {
     let files = &options.files;
     let read = |file: &PathBuf| input_file::read(file, &options.settings.values);
     let inputs = files.iter().map(read).collect::<Result<Vec<Input>>>()?;
+    if let Some(address) = &options.ipi {
+        let [input] = &inputs[..] else {
+            return Err(Error::input("--ipi gives the forces of one input, but there are several"));
+        };
+        return ipi::serve(input, address, &options.settings.overrides());
+    }
     let folders = folders(&inputs, options)?;
     let stop = interrupt::listen()?;
     let mut code = SUCCESS;

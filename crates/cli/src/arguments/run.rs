@@ -1,6 +1,7 @@
 //! Options of commands that run something.
 
 use crate::grid::Axis;
+use crate::ipi::Address;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use jostle_engine::model::DeviceInput;
@@ -26,6 +27,9 @@ pub struct RunOptions {
     /// Draw temperature, energy, pressure and speed in the terminal as it runs
     #[arg(long)]
     pub tui: bool,
+    /// Give forces to i-PI, which moves the atoms, at host:port, unix:name or unix:/path; no stage is run
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["output", "overwrite", "tui", "imd_ports", "steps"])]
+    pub ipi: Option<Address>,
     #[command(flatten)]
     pub settings: SettingOptions,
     // The last, because its heading would stand above all that follow.

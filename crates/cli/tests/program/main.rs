@@ -8,6 +8,7 @@ mod failures;
 mod far_right;
 mod hostile;
 mod imd;
+mod ipi;
 mod jostle;
 mod ranks;
 mod runs;
