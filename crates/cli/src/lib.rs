@@ -54,6 +54,7 @@ mod windows;
 
 pub use analyze::analysis;
 pub use arguments::{AnalyzeOptions, OutputFormat, ReadingOptions};
+pub use view::viewer;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};

@@ -19,4 +19,4 @@ pub use figure::{AxisScale, Curve, Figure, PlotAxis, Point};
 pub use figures::{of_finding, of_run, of_thermo};
 pub use report::report;
 pub use run::{Finding, RunFiles, StageRows, ThermoTable, trajectories};
-pub use view::Viewer;
+pub use view::{Framing, Viewer};

@@ -74,7 +74,7 @@ impl Reply {
 /// The content of a server.
 pub(crate) trait Content: Send + Sync + 'static {
     /// Headers of every answer.
-    const HEADERS: &'static [(&'static str, &'static str)];
+    fn headers(&self) -> Vec<(&'static str, &'static str)>;
 
     /// The number of bytes that the body of a request may have, or the answer that refuses it. It must
     /// not take long.
@@ -140,11 +140,12 @@ async fn converse(stream: TcpStream, site: Arc<impl Content>, admitted: Arc<Atom
     let _ = served.await;
 }
 
-async fn respond<S: Content>(
-    site: Arc<S>,
+async fn respond(
+    site: Arc<impl Content>,
     admitted: Arc<AtomicBool>,
     request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Full<Bytes>>, Infallible> {
+    let of_all = site.headers();
     let answer = answer(site, admitted, request).await;
     let allow = answer.status == StatusCode::METHOD_NOT_ALLOWED;
     let mut response = hyper::Response::new(Full::new(Bytes::from(answer.content)));
@@ -152,7 +153,7 @@ async fn respond<S: Content>(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    for (name, value) in S::HEADERS {
+    for (name, value) in of_all {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     if allow {

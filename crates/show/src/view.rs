@@ -27,6 +27,19 @@ const LONGEST_ORDER: u64 = 1000;
 /// The page takes nothing from anywhere else, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
     connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+/// The same, but notebooks of this machine may frame it.
+const NOTEBOOK_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+    connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+    frame-ancestors http://localhost:* http://127.0.0.1:* vscode-webview:";
+
+/// Pages that may have the viewer in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// None.
+    Forbidden,
+    /// Notebooks of this machine.
+    Notebooks,
+}
 
 /// A viewer, listening.
 pub struct Viewer {
@@ -40,6 +53,7 @@ struct ViewerContent {
     frames: FrameCache,
     token: String,
     hosts: [String; 2],
+    framing: Framing,
 }
 
 impl Viewer {
@@ -48,7 +62,7 @@ impl Viewer {
     ///
     /// # Errors
     /// If there is nothing to show, or the port is taken.
-    pub fn open(path: &Path, how: Open, port: u16) -> Result<Self> {
+    pub fn open(path: &Path, how: Open, port: u16, framing: Framing) -> Result<Self> {
         let frames = FrameCache::open(path, how)?;
         let failed = |why: String| {
             Error::simulation(format!("cannot listen on port {port} of 127.0.0.1: {why}"))
@@ -59,7 +73,7 @@ impl Viewer {
         let token = token()?;
         let address = format!("127.0.0.1:{port}");
         let hosts = [address.clone(), format!("localhost:{port}")];
-        let shown = ViewerContent { path: path.to_path_buf(), frames, token: token.clone(), hosts };
+        let shown = ViewerContent { path: path.to_path_buf(), frames, token: token.clone(), hosts, framing };
         serve(listener, Arc::new(shown)).map_err(|e| failed(e.to_string()))?;
         Ok(Viewer { address, token })
     }
@@ -79,11 +93,17 @@ fn token() -> Result<String> {
 }
 
 impl Content for ViewerContent {
-    const HEADERS: &'static [(&'static str, &'static str)] = &[
-        ("content-security-policy", POLICY),
-        ("x-content-type-options", "nosniff"),
-        ("referrer-policy", "no-referrer"),
-    ];
+    fn headers(&self) -> Vec<(&'static str, &'static str)> {
+        let policy = match self.framing {
+            Framing::Forbidden => POLICY,
+            Framing::Notebooks => NOTEBOOK_POLICY,
+        };
+        vec![
+            ("content-security-policy", policy),
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+        ]
+    }
 
     /// Requests with the token are admitted, unless a browser was led here under another name.
     fn admit(&self, request: &Request) -> std::result::Result<u64, Reply> {
