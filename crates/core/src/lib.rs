@@ -28,9 +28,9 @@ pub mod virtual_sites;
 pub mod volume;
 
 pub use backend::{
-    AddedForces, Algorithm, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate,
-    ForceEvaluation, Kinetic, NoiseKey, Precision, Processor, RespaSchedule, Sample, Settings, StepBatch,
-    SubSteps, VolumeMove,
+    AddedForces, Algorithm, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce,
+    DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey, Precision, Processor,
+    RespaSchedule, Sample, Settings, StepBatch, SubSteps, VolumeMove,
 };
 pub use driven::{Driven, Masses};
 pub use dual::Dual;

@@ -5,6 +5,7 @@ use crate::device_data::{
 };
 use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
+use jostle_core::backend::{DeviceArrays, NumberType};
 use jostle_core::{Precision, Result, State, System, Vec3};
 use jostle_potentials::Forces;
 
@@ -279,6 +280,22 @@ impl Arrays {
         let ids = self.id[control.sorted as usize].to_vec()?;
         let forces: Vec<Vec3> = ids.iter().map(|id| by_id[*id as usize]).collect();
         self.force.write(forces.as_flattened())
+    }
+
+    /// Arrays of the atoms, for other programs.
+    pub fn share(&self, device: &Device, control: &Control) -> DeviceArrays {
+        let (set, n) = (control.sorted as usize, self.n);
+        let vectors = |buffer| device.share(buffer, NumberType::Double, [n, 3]);
+        DeviceArrays {
+            positions: vectors(&self.x[set]),
+            velocities: vectors(&self.v[set]),
+            forces: match &self.force {
+                Reals::Single(buffer) => device.share(buffer, NumberType::Single, [n, 3]),
+                Reals::Double(buffer) => vectors(buffer),
+            },
+            ids: device.share(&self.id[set], NumberType::Unsigned, [n, 1]),
+            images: device.share(&self.image[set], NumberType::Integer, [n, 3]),
+        }
     }
 
     /// Copies the atoms back.

@@ -5,6 +5,7 @@ use crate::all_pairs::PairShape;
 use crate::bonded;
 use crate::codegen;
 use crate::constraints;
+use crate::device_force;
 use crate::dissipative;
 use crate::electrostatics;
 use crate::embedded;
@@ -73,10 +74,15 @@ pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
     [dissipative::build(precision, Summation::Fast), grains::build(precision, Summation::Fast)]
 }
 
-/// Sources of restraints, of fields, and of forces that the host adds.
-pub fn of_external(precision: Precision) -> [Build; 3] {
+/// Sources of restraints, of fields, and of forces that the host or others on the device add.
+pub fn of_external(precision: Precision) -> [Build; 4] {
     let sums = Summation::Fast;
-    [restraint::build(precision, sums), external::field(precision, sums), added::build(precision, sums)]
+    [
+        restraint::build(precision, sums),
+        external::field(precision, sums),
+        added::build(precision, sums),
+        device_force::build(precision, sums),
+    ]
 }
 
 /// Sources that several GPUs need: the exchange between them, with fast sums and with exact ones of a unit of 1, and

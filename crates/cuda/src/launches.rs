@@ -15,6 +15,25 @@ use crate::thermostat::ScalingThermostat;
 use crate::vacuum::VacuumKernel;
 use jostle_core::Evaluate;
 
+/// Presence of forces that others compute on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Others {
+    /// None.
+    #[default]
+    Absent,
+    /// One or more.
+    Present,
+}
+
+/// Part of a sequence.
+#[derive(Clone)]
+pub enum SequencePart {
+    /// Kernel of this engine.
+    Kernel(Launch),
+    /// Forces of others, in a slot where a trigger says that they are due.
+    Others(i32, Trigger),
+}
+
 /// Parts from which launches are put together.
 pub struct Launches<'a> {
     pub kernels: &'a Kernels,
@@ -27,6 +46,7 @@ pub struct Launches<'a> {
     pub thermostat: Option<&'a ScalingThermostat>,
     /// Forces in the middle of the steps of this batch.
     pub mid_step: Option<&'a dyn MidStepForces>,
+    pub others: Others,
     /// Exchange of forces with other GPUs, and what is divided among them.
     pub exchange: Option<&'a Exchange>,
     pub division: Option<Division>,
@@ -276,28 +296,36 @@ impl Launches<'_> {
         launches
     }
 
-    fn step(&self, slot: i32) -> Vec<Launch> {
-        let forces = || self.forces(slot, Trigger::Step, Evaluate::Forces);
+    /// Forces that others compute, where there are any.
+    fn of_others(&self, slot: i32, trigger: Trigger) -> Option<SequencePart> {
+        (self.others == Others::Present).then_some(SequencePart::Others(slot, trigger))
+    }
+
+    fn step(&self, slot: i32) -> Vec<SequencePart> {
+        let forces = || {
+            let launches = self.forces(slot, Trigger::Step, Evaluate::Forces);
+            launches.into_iter().map(SequencePart::Kernel).chain(self.of_others(slot, Trigger::Step))
+        };
         let thermostat = self.thermostat.map(|thermostat| {
             thermostat.after_each_drift(&self.data, slot, Trigger::Step, self.row_length())
         });
-        let mut launches = thermostat.unwrap_or_default();
+        let mut launches = kernels(thermostat.unwrap_or_default());
         // Steps in one kernel include pair forces only.
         let at_once =
             if self.moves_with_pairs() { self.neighbor_engine.step(&self.moved(), slot) } else { None };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
-                launches.push(constraints.noise(&self.data, slot, MoveFrom::Step));
+                launches.push(SequencePart::Kernel(constraints.noise(&self.data, slot, MoveFrom::Step)));
                 launches.extend(forces());
-                launches.push(constraints.moves(&self.data, slot, MoveFrom::Step));
+                launches.push(SequencePart::Kernel(constraints.moves(&self.data, slot, MoveFrom::Step)));
             }
-            (None, Some(step)) => launches.extend(step),
+            (None, Some(step)) => launches.extend(kernels(step)),
             (None, None) => {
                 launches.extend(forces());
-                launches.push(self.advance(slot));
+                launches.push(SequencePart::Kernel(self.advance(slot)));
             }
         }
-        launches.extend(self.exchange_of_slot(slot + 1));
+        launches.extend(self.exchange_of_slot(slot + 1).map(SequencePart::Kernel));
         launches
     }
 
@@ -351,61 +379,73 @@ impl Launches<'_> {
             && self.bonded.is_none()
             && self.constraints.is_none()
             && self.external.is_none()
+            && self.others == Others::Absent
     }
 
     /// Cost of an idle slot, whose kernels find nothing to do, relative to a check of the list.
     pub fn idle_share(&self) -> f64 {
+        if self.others == Others::Present {
+            // Others compute their forces in idle slots, too.
+            return 1.0;
+        }
         self.step(0).len() as f64 / self.build(0).len().max(1) as f64
     }
 
-    /// Launches of so many step slots, and of lists after them.
-    pub fn steps(&self, slots: i32) -> Vec<Launch> {
+    /// So many step slots, and lists after them.
+    pub fn steps(&self, slots: i32) -> Vec<SequencePart> {
         let made = |slot| {
             let mut launches = match self.mid_step {
                 // Segments begin with half a drift.
-                Some(mid_step) if slot % 2 == 0 => mid_step.cross(&self.data, slot),
+                Some(mid_step) if slot % 2 == 0 => kernels(mid_step.cross(&self.data, slot)),
                 _ => self.step(slot),
             };
             if let Some(search) = self.find_missing_pairs(slot + 1) {
-                launches.push(search);
-                launches.extend(self.exchange_of_slot(slot + 1));
+                launches.push(SequencePart::Kernel(search));
+                launches.extend(self.exchange_of_slot(slot + 1).map(SequencePart::Kernel));
             }
             launches
         };
-        let mut launches: Vec<Launch> = (0..slots).flat_map(made).collect();
-        launches.extend(self.build(slots));
+        let mut launches: Vec<SequencePart> = (0..slots).flat_map(made).collect();
+        launches.extend(kernels(self.build(slots)));
         launches
     }
 
-    /// Launches of the end of a segment.
-    pub fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
+    /// End of a segment.
+    pub fn end(&self, evaluate: Evaluate) -> Vec<SequencePart> {
         let thermostat = self.thermostat.map(|thermostat| {
             thermostat.after_each_drift(&self.data, 0, Trigger::SegmentEnd, self.row_length())
         });
-        let mut launches = self.exchange_of_motion(0, Trigger::SegmentEnd);
-        launches.extend(thermostat.unwrap_or_default());
-        launches.extend(self.forces(0, Trigger::SegmentEnd, evaluate));
+        let mut before = self.exchange_of_motion(0, Trigger::SegmentEnd);
+        before.extend(thermostat.unwrap_or_default());
+        before.extend(self.forces(0, Trigger::SegmentEnd, evaluate));
+        let mut after = Vec::new();
         match self.constraints {
             Some(constraints) => {
-                launches.push(constraints.kick(&self.data, 0, Trigger::SegmentEnd));
+                after.push(constraints.kick(&self.data, 0, Trigger::SegmentEnd));
                 if evaluate == Evaluate::ForcesAndEnergies && self.counts_undivided() {
-                    launches.push(constraints.sums(&self.data, self.row_length(), Trigger::SegmentEnd));
+                    after.push(constraints.sums(&self.data, self.row_length(), Trigger::SegmentEnd));
                 }
             }
-            None => launches.push(self.atoms(&self.kernels.end_segment)),
+            None => after.push(self.atoms(&self.kernels.end_segment)),
         }
-        launches.extend(
+        after.extend(
             self.thermostat
                 .map(|thermostat| thermostat.end_segment(&self.data, self.row_length()))
                 .into_iter()
                 .flatten(),
         );
         if evaluate == Evaluate::ForcesAndEnergies {
-            launches.extend(self.kinetic(Trigger::SegmentEnd));
+            after.extend(self.kinetic(Trigger::SegmentEnd));
         }
-        launches.push(self.next_part(0));
-        launches
+        after.push(self.next_part(0));
+        let others = self.of_others(0, Trigger::SegmentEnd);
+        kernels(before).into_iter().chain(others).chain(kernels(after)).collect()
     }
+}
+
+/// Launches as parts of a sequence.
+pub fn kernels(launches: Vec<Launch>) -> Vec<SequencePart> {
+    launches.into_iter().map(SequencePart::Kernel).collect()
 }
 
 /// Buffers of sums that kernels leave for the host.

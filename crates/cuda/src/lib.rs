@@ -12,6 +12,7 @@ mod cells;
 pub mod codegen;
 mod constraints;
 mod device_data;
+mod device_force;
 mod dissipative;
 pub mod driver;
 mod electrostatics;

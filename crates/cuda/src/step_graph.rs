@@ -10,18 +10,58 @@
 //! is one segment.
 
 use crate::device_data::SLOTS;
-use crate::driver::{Device, Graph};
-use crate::launches::Launches;
+use crate::driver::{Device, Graph, Launch};
+use crate::launches::{Launches, SequencePart, kernels};
+use crate::neighbor_engine::Trigger;
 use jostle_core::{Evaluate, Result};
 
 /// Parts of a batch, recorded.
 pub struct StepGraphs {
-    begin: Graph,
-    steps: Graph,
+    begin: Sequence,
+    steps: Sequence,
     /// End of a segment and beginning of the next, without and with energies.
-    turns: [Graph; 2],
+    turns: [Sequence; 2],
     /// Number of steps made by one replay, as measured: slots after a list went stale do nothing.
     steps_per_replay: f64,
+}
+
+/// Device, and the function that queues the forces which others compute on it.
+pub struct Queue<'a> {
+    pub device: &'a Device,
+    pub others: &'a mut dyn FnMut(i32, Trigger) -> Result<()>,
+}
+
+/// Sequence of launches, cut where forces of others are queued.
+struct Sequence(Vec<Recorded>);
+
+enum Recorded {
+    Kernels(Graph),
+    Others(i32, Trigger),
+}
+
+impl Sequence {
+    fn record(device: &Device, parts: Vec<SequencePart>) -> Result<Self> {
+        let mut recorded = Vec::new();
+        let mut launches: Vec<Launch> = Vec::new();
+        for part in parts {
+            match part {
+                SequencePart::Kernel(launch) => launches.push(launch),
+                SequencePart::Others(slot, trigger) => {
+                    recorded.push(Recorded::Kernels(device.record(std::mem::take(&mut launches))?));
+                    recorded.push(Recorded::Others(slot, trigger));
+                }
+            }
+        }
+        recorded.push(Recorded::Kernels(device.record(launches)?));
+        Ok(Sequence(recorded))
+    }
+
+    fn replay(&self, queue: &mut Queue) -> Result<()> {
+        self.0.iter().try_for_each(|part| match part {
+            Recorded::Kernels(graph) => queue.device.replay(graph),
+            Recorded::Others(slot, trigger) => (queue.others)(*slot, *trigger),
+        })
+    }
 }
 
 impl StepGraphs {
@@ -30,10 +70,11 @@ impl StepGraphs {
     /// # Errors
     /// If the device refuses.
     pub fn new(device: &Device, launches: &Launches, slots: u32) -> Result<Self> {
-        let turn = |evaluate| device.record([launches.end(evaluate), launches.begin()].concat());
+        let turn =
+            |evaluate| Sequence::record(device, [launches.end(evaluate), kernels(launches.begin())].concat());
         Ok(StepGraphs {
-            begin: device.record(launches.begin())?,
-            steps: device.record(launches.steps(slots as i32))?,
+            begin: Sequence::record(device, kernels(launches.begin()))?,
+            steps: Sequence::record(device, launches.steps(slots as i32))?,
             turns: [turn(Evaluate::Forces)?, turn(Evaluate::ForcesAndEnergies)?],
             steps_per_replay: 0.67 * f64::from(slots),
         })
@@ -47,23 +88,23 @@ impl StepGraphs {
     /// If the device refuses.
     pub fn queue(
         &self,
-        device: &Device,
+        queue: &mut Queue,
         segments: u64,
         steps: u64,
         left_in_first: u64,
         evaluate: Evaluate,
     ) -> Result<()> {
-        self.begin(device)?;
+        self.begin(queue)?;
         for segment in 0..segments {
             let left = if segment == 0 { left_in_first } else { steps };
             for _ in 0..(left.saturating_sub(1) as f64 / self.steps_per_replay) as u64 {
-                device.replay(&self.steps)?;
+                self.steps.replay(queue)?;
             }
             // Replays after the end of a segment belong to the next one, which has begun by then, so that no
             // slot is idle.
-            self.turn(device, evaluate)?;
-            device.replay(&self.steps)?;
-            self.turn(device, evaluate)?;
+            self.turn(queue, evaluate)?;
+            self.steps.replay(queue)?;
+            self.turn(queue, evaluate)?;
         }
         Ok(())
     }
@@ -72,25 +113,25 @@ impl StepGraphs {
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn begin(&self, device: &Device) -> Result<()> {
-        device.replay(&self.begin)
+    pub fn begin(&self, queue: &mut Queue) -> Result<()> {
+        self.begin.replay(queue)
     }
 
     /// Queues as many steps as are certain to be needed where so many are left.
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn go(&self, device: &Device, left: u64) -> Result<()> {
+    pub fn go(&self, queue: &mut Queue, left: u64) -> Result<()> {
         let replays = (0.97 * left as f64 / self.steps_per_replay) as u64;
-        (0..replays.max(1)).try_for_each(|_| device.replay(&self.steps))
+        (0..replays.max(1)).try_for_each(|_| self.steps.replay(queue))
     }
 
     /// Queues the end of a segment and the beginning of the next.
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn turn(&self, device: &Device, evaluate: Evaluate) -> Result<()> {
-        device.replay(&self.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)])
+    pub fn turn(&self, queue: &mut Queue, evaluate: Evaluate) -> Result<()> {
+        self.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)].replay(queue)
     }
 
     /// Learns from the number of replays that some steps took.

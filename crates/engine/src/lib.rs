@@ -66,6 +66,7 @@ pub mod custom_force;
 mod deformation;
 pub mod degrees_of_freedom;
 pub mod device;
+mod device_with_forces;
 pub mod dipole;
 mod force_context;
 mod frames;

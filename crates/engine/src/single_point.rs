@@ -1,9 +1,10 @@
 //! One configuration: its energies and forces.
 
 use crate::build::check_reciprocal_memory;
-use crate::custom_force::{CustomForce, DeviceWithForces, EnergyColumn};
+use crate::custom_force::{CustomForce, EnergyColumn};
 use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::device;
+use crate::device_with_forces::DeviceWithForces;
 use crate::thermo::{AtomMotion, Quantity, Thermo, ThermoInput, term_names};
 use jostle_core::{
     AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Result, Settings, SubSteps, SymTensor,

@@ -1,7 +1,7 @@
 //! Analyses of trajectories and runs, and the program itself.
 
 use crate::error::OrRaise;
-use crate::simulation::unit_system;
+use crate::units::unit_system;
 use jostle_analysis::kinds;
 use jostle_program::{AnalyzeOptions, analysis, program};
 use pyo3::exceptions::PyValueError;
@@ -58,6 +58,16 @@ pub fn analysis_kinds() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
         kind.settings.iter().map(|s| (s.name, s.about, s.default.map(|d| d.to_string()))).collect()
     };
     kinds::ALL.iter().map(|kind| (kind.name, kind.about, settings(kind))).collect()
+}
+
+/// Address at which browsers and notebooks of this machine see a run or a trajectory, until Python ends.
+///
+/// # Errors
+/// If there is nothing to show, or no port is free.
+#[pyfunction]
+pub fn viewer(py: Python, path: PathBuf, units: &str) -> PyResult<String> {
+    let units = unit_system(units).or_raise(py)?;
+    py.detach(|| jostle_program::viewer(&path, Some(units))).or_raise(py)
 }
 
 /// Does what a command line of the program `jostle` asks for; returns the exit code.

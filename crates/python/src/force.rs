@@ -19,7 +19,8 @@ impl RaisedByForces {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn keep(&self, error: PyErr) {
+    /// Keeps an exception, unless there is one.
+    pub fn keep(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 }
@@ -90,7 +91,7 @@ impl PythonForce {
 }
 
 /// The symmetric part of a tensor.
-fn symmetric(rows: &[Vec3]) -> SymTensor {
+pub fn symmetric(rows: &[Vec3]) -> SymTensor {
     [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].map(|(i, j)| 0.5 * (rows[i][j] + rows[j][i]))
 }
 

@@ -3,13 +3,18 @@
 
 mod analysis;
 mod arrays;
+mod device_array;
+mod device_force;
+mod dlpack;
 mod error;
 mod exclusive;
 mod force;
+mod lending;
 mod listener;
 mod observer;
 mod simulation;
 mod text;
+mod units;
 
 use pyo3::prelude::*;
 
@@ -18,9 +23,13 @@ use pyo3::prelude::*;
 fn _jostle(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(simulation::input_text, module)?)?;
-    module.add_function(wrap_pyfunction!(simulation::si, module)?)?;
+    module.add_function(wrap_pyfunction!(units::si, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::analysis_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::run_program, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::viewer, module)?)?;
+    module.add_function(wrap_pyfunction!(lending::lend, module)?)?;
+    module.add_function(wrap_pyfunction!(lending::take_back, module)?)?;
+    module.add_class::<device_array::DeviceArray>()?;
     module.add_class::<simulation::Core>()
 }

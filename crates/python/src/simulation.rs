@@ -1,19 +1,20 @@
 //! A simulation, as the package `jostle` uses it.
 
 use crate::arrays::{array, filled_rows, rows, vectors};
+use crate::device_force::PythonDeviceForce;
 use crate::error::{NO_FILE, OrRaise, exception};
 use crate::exclusive::{Exclusive, Guard};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
+use crate::lending::{self, Lent};
 use crate::listener::{Listener, Raised, Rows, Stop};
 use crate::observer::{Due, PythonObserver};
 use crate::text::{self, StageText};
 use jostle_core::quantity::unit_name;
-use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, SymTensor, UnitSystem, Vec3};
+use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, SymTensor, Vec3};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{DeviceInput, Strictness};
 use jostle_engine::{AtomVector, Existing, Extent, Outcome, Overrides, Simulation};
 use jostle_io::Input;
-use jostle_io::input::NamedChoice;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -21,8 +22,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A simulation and the rows of its thermodynamic quantities.
-struct Run {
-    simulation: Simulation,
+pub struct Run {
+    /// The simulation.
+    pub simulation: Simulation,
+    /// Arrays that are lent.
+    pub lent: Option<Lent>,
     rows: Rows,
     /// Number of observers.
     observers: usize,
@@ -52,6 +56,15 @@ pub struct Core {
     raised: RaisedByForces,
 }
 
+/// Properties of a force.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ForceOptions {
+    with_box: bool,
+    conserves_momentum: bool,
+    on_device: bool,
+}
+
 /// Origin, lengths, tilts and periodic axes of a box.
 type BoxShape = (Vec3, Vec3, Vec3, [bool; 3]);
 
@@ -79,7 +92,7 @@ fn overrides(
 
 impl Core {
     fn new(simulation: Simulation, input: Input, folder: Option<PathBuf>) -> Self {
-        let run = Run { simulation, rows: Rows::default(), observers: 0, folder, input };
+        let run = Run { simulation, lent: None, rows: Rows::default(), observers: 0, folder, input };
         Core { run: Exclusive::new(run), due: Due::default(), raised: RaisedByForces::default() }
     }
 
@@ -88,8 +101,15 @@ impl Core {
         Ok(Core::new(simulation, input, None))
     }
 
-    fn get(&self, py: Python) -> PyResult<Guard<'_, Run>> {
+    /// The simulation, as soon as no other thread uses it.
+    pub fn get(&self, py: Python) -> PyResult<Guard<'_, Run>> {
         self.run.get(py)
+    }
+
+    /// The simulation likewise, unless its arrays are lent.
+    pub fn get_free(&self, py: Python) -> PyResult<Guard<'_, Run>> {
+        let run = self.run.get(py)?;
+        if run.lent.is_some() { Err(lending::is_lent()) } else { Ok(run) }
     }
 
     /// A vector of each atom, by id.
@@ -100,7 +120,7 @@ impl Core {
     }
 
     /// The value, or the exception that a force has raised, or that for the error.
-    fn or_raise<T>(&self, py: Python, result: jostle_core::Result<T>) -> PyResult<T> {
+    pub fn or_raise<T>(&self, py: Python, result: jostle_core::Result<T>) -> PyResult<T> {
         let raised = self.raised.take();
         result.map_err(|error| raised.unwrap_or_else(|| exception(py, &error)))
     }
@@ -172,7 +192,7 @@ impl Core {
             "through" => Extent::Through(usize::try_from(amount).unwrap_or(usize::MAX)),
             _ => Extent::Steps(amount),
         };
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         let Run { simulation, rows, .. } = &mut *run;
         let (outcome, raised) = py.detach(|| {
             let raised = Raised::default();
@@ -205,31 +225,30 @@ impl Core {
     }
 
     /// Adds a force that a function computes.
-    #[pyo3(signature = (name, function, ids, with_box, conserves_momentum))]
+    #[pyo3(signature = (name, function, ids, options))]
     fn add_force(
         &self,
         py: Python,
         name: String,
         function: Py<PyAny>,
         ids: Option<Vec<u32>>,
-        with_box: bool,
-        conserves_momentum: bool,
+        options: ForceOptions,
     ) -> PyResult<()> {
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         let n = run.simulation.n_atoms();
         if let Some(id) = ids.iter().flatten().find(|id| **id as usize >= n) {
             return Err(PyValueError::new_err(format!("there is no atom {id}: there are {n}, from 0")));
         }
-        let force = PythonForce {
-            name,
-            function,
-            arguments: if with_box { Arguments::PositionsAndBox } else { Arguments::Positions },
-            ids,
-            momentum: if conserves_momentum { Momentum::Conserved } else { Momentum::Thermal },
-            raised: self.raised.clone(),
-            has_virial: true,
-        };
-        run.simulation.add_custom_force(force).or_raise(py)
+        let arguments = if options.with_box { Arguments::PositionsAndBox } else { Arguments::Positions };
+        let momentum = if options.conserves_momentum { Momentum::Conserved } else { Momentum::Thermal };
+        let raised = self.raised.clone();
+        let simulation = &mut run.simulation;
+        if options.on_device && simulation.is_on_gpu() {
+            let force = PythonDeviceForce::new(name, function, arguments, ids, momentum, raised);
+            return simulation.add_custom_force(force).or_raise(py);
+        }
+        let force = PythonForce { name, function, arguments, ids, momentum, raised, has_virial: true };
+        simulation.add_custom_force(force).or_raise(py)
     }
 
     /// Makes a stage with these keys the next one; returns its index.
@@ -251,7 +270,7 @@ impl Core {
     /// Writes results to a folder.
     fn write_to(&self, py: Python, folder: PathBuf, overwrite: bool) -> PyResult<()> {
         let existing = if overwrite { Existing::Replace } else { Existing::Refuse };
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         run.simulation.write_to(&folder, existing).or_raise(py)?;
         run.folder = Some(folder);
         Ok(())
@@ -259,7 +278,7 @@ impl Core {
 
     /// Writes a checkpoint into the folder.
     fn save(&self, py: Python) -> PyResult<()> {
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         if run.folder.is_none() {
             let error = Error::input("there is no folder that a checkpoint could be written to");
             return Err(exception(py, &error.hint("name one by write_to(folder)")));
@@ -270,7 +289,7 @@ impl Core {
 
     /// Writes a checkpoint into the folder, if there is one, and lets go of it.
     fn leave_folder(&self, py: Python) -> PyResult<()> {
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         let run = &mut *run;
         if run.folder.is_some() {
             py.detach(|| run.simulation.leave_folder()).or_raise(py)?;
@@ -335,7 +354,7 @@ impl Core {
 
     /// Forces.
     fn forces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         let simulation = &mut run.simulation;
         self.or_raise(py, py.detach(|| simulation.evaluate_forces()))?;
         drop(run);
@@ -344,14 +363,14 @@ impl Core {
 
     /// Moves the atoms.
     fn set_positions(&self, py: Python, positions: &Bound<PyAny>) -> PyResult<()> {
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         let positions = vectors(positions, run.simulation.n_atoms(), "positions")?;
         run.simulation.set_positions(&positions).or_raise(py)
     }
 
     /// Changes the velocities.
     fn set_velocities(&self, py: Python, velocities: &Bound<PyAny>) -> PyResult<()> {
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         let velocities = vectors(velocities, run.simulation.n_atoms(), "velocities")?;
         run.simulation.set_velocities(&velocities).or_raise(py)
     }
@@ -364,7 +383,7 @@ impl Core {
         tilts: [f64; 3],
         positions: &Bound<PyAny>,
     ) -> PyResult<()> {
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         let positions = vectors(positions, run.simulation.n_atoms(), "positions")?;
         let now = *run.simulation.simbox();
         let simbox = SimBox::new(now.origin(), lengths, tilts, now.periodic()).or_raise(py)?;
@@ -424,7 +443,7 @@ impl Core {
 
     /// Thermodynamic quantities of the present configuration: names, units and values; the virial.
     fn evaluate(&self, py: Python) -> PyResult<(Vec<NamedValue>, SymTensor)> {
-        let mut run = self.get(py)?;
+        let mut run = self.get_free(py)?;
         let quantities = run.simulation.quantities().to_vec();
         let simulation = &mut run.simulation;
         let evaluated = self.or_raise(py, py.detach(|| simulation.evaluate().cloned()))?;
@@ -469,29 +488,6 @@ impl Core {
 #[pyfunction]
 pub fn input_text(keys: &Bound<PyDict>) -> PyResult<String> {
     text::input(keys)
-}
-
-/// The unit system of a name.
-///
-/// # Errors
-/// If there is none.
-pub fn unit_system(name: &str) -> jostle_core::Result<UnitSystem> {
-    let names = UnitSystem::ALL.map(UnitSystem::name).join(", ");
-    UnitSystem::from_name(name).ok_or_else(|| {
-        Error::input(format!("there is no unit system \"{name}\"")).hint(format!("there are {names}"))
-    })
-}
-
-/// Length, energy, time and mass of a unit system in SI units; `None` in reduced units.
-///
-/// # Errors
-/// If there is no such system.
-#[pyfunction]
-pub fn si(py: Python, units: &str) -> PyResult<Option<[f64; 4]>> {
-    let units = unit_system(units).or_raise(py)?;
-    let of = |dimension| units.from_si(dimension).map(|units: f64| 1.0 / units);
-    let all = [Dimension::LENGTH, Dimension::ENERGY, Dimension::TIME, Dimension::MASS].map(of);
-    Ok(all.into_iter().collect::<Option<Vec<f64>>>().and_then(|all| all.try_into().ok()))
 }
 
 fn json<T: serde::Serialize + ?Sized>(value: &T) -> PyResult<String> {

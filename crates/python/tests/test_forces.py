@@ -10,14 +10,14 @@ import pytest
 pytestmark = pytest.mark.filterwarnings("ignore:.*gives no virial")
 
 
-def lennard_jones(positions, box):
-    """Lennard-Jones forces with a cut-off of 2.5, energy and virial, by all pairs."""
+def lennard_jones(positions, box, cutoff=2.5):
+    """Lennard-Jones forces with a cut-off, energy and virial, by all pairs."""
     lengths = numpy.diag(box)
     d = positions[:, None] - positions[None, :]
     d -= lengths * numpy.round(d / lengths)
     r2 = (d**2).sum(-1)
     numpy.fill_diagonal(r2, numpy.inf)
-    s6 = numpy.where(r2 < 2.5**2, r2, numpy.inf) ** -3
+    s6 = numpy.where(r2 < cutoff**2, r2, numpy.inf) ** -3
     energy = 0.5 * (4 * (s6**2 - s6)).sum()
     f = (24 * (2 * s6**2 - s6) / r2)[..., None] * d
     return energy, f.sum(1), 0.5 * numpy.einsum("ija,ijb->ab", d, f)

@@ -5,6 +5,7 @@
 mod added;
 mod batch;
 mod settings;
+mod shared_memory;
 mod sums;
 
 use crate::thermostat::Dissipative;
@@ -12,6 +13,9 @@ use crate::{Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, Stat
 pub use added::AddedForces;
 pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StepBatch};
 pub use settings::{Algorithm, Precision, Processor, Settings};
+pub use shared_memory::{
+    ArraysChanged, DeviceArrays, DeviceForce, MemorySpace, NumberType, SharedArray, SharedStream,
+};
 pub use sums::{Descent, Energies, Evaluate, Kinetic, NeighborFacts, Timings};
 
 /// Checks charges for [`ForceEvaluation::energies_with_charges`] in a system of `n` atoms.
@@ -68,6 +72,24 @@ pub trait AtomStorage {
     /// If a cut-off is more than half the smallest width of the new box.
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()>;
 
+    /// Arrays of the atoms in the memory of the device, valid until the next call that changes something.
+    ///
+    /// # Errors
+    /// If the device has no memory that others could use.
+    fn device_arrays(&mut self) -> Result<DeviceArrays> {
+        Err(Error::input("the arrays of this device cannot be shared")
+            .hint("arrays on the device need one GPU: choose device = \"cuda\""))
+    }
+
+    /// Takes the arrays of [`AtomStorage::device_arrays`] back, after all work on the device, with what others have
+    /// written there; after other positions the neighbour list is stale.
+    ///
+    /// # Errors
+    /// If the device failed.
+    fn take_back_arrays(&mut self, _changed: ArraysChanged) -> Result<()> {
+        Ok(())
+    }
+
     /// Another box likewise; every atom keeps its place relative to the edges, and its velocity.
     ///
     /// # Errors
@@ -115,6 +137,19 @@ pub trait ForceEvaluation {
     /// # Errors
     /// If an atom does not exist, or the device failed.
     fn add_forces(&mut self, added: &AddedForces) -> Result<()>;
+
+    /// Adds forces that others compute in the memory of the device to those of the last evaluation, as
+    /// [`ForceEvaluation::add_forces`] does; their energies are left to the caller.
+    ///
+    /// # Errors
+    /// If the device has no such memory, an array of forces has the wrong shape or place, or a force failed.
+    fn add_device_forces(&mut self, forces: &mut [&mut dyn DeviceForce]) -> Result<()> {
+        match forces {
+            [] => Ok(()),
+            _ => Err(Error::input("forces in the memory of the device need one GPU")
+                .hint("choose device = \"cuda\", or let the force be computed on the host")),
+        }
+    }
 
     /// Energies at the positions of the last evaluation with other charges, by id. Forces, energies and virial of
     /// that evaluation stay as they are, and so do the charges; forces that the host adds are left out.
@@ -262,6 +297,19 @@ pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + Devic
     /// Those of [`ForceEvaluation::update_neighbors`] and [`ForceEvaluation::compute_forces`], with the step at
     /// which it happened where that is known.
     fn run_steps(&mut self, _batch: &StepBatch, _thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        Ok(None)
+    }
+
+    /// Makes many steps likewise, with forces that others compute in the memory of the device.
+    ///
+    /// # Errors
+    /// Those of [`Backend::run_steps`] and of [`ForceEvaluation::add_device_forces`].
+    fn run_steps_with(
+        &mut self,
+        _batch: &StepBatch,
+        _thermostat: &mut Thermostat,
+        _forces: &mut [&mut dyn DeviceForce],
+    ) -> Result<Option<Vec<Sample>>> {
         Ok(None)
     }
 }

@@ -17,6 +17,7 @@ pub use nvidia::GpuFacts;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use jostle_core::backend::{MemorySpace, NumberType, SharedArray, SharedStream};
 use jostle_core::{Error, Result};
 
 /// Operations of a kind of device. Addresses and handles are those it returned itself.
@@ -57,6 +58,10 @@ trait Hardware: Send + Sync {
     /// As for `launch`.
     unsafe fn record(&self, launches: &[Launch]) -> Result<Box<dyn Recording>>;
     fn synchronize(&self) -> Result<()>;
+    /// Waits for the work of all programs of this process on the device.
+    fn synchronize_all(&self) -> Result<()>;
+    /// Stream of the device, by which other programs order their work; `None` where work is done at once.
+    fn stream(&self) -> Option<Arc<dyn SharedStream>>;
     fn now(&self) -> Result<Box<dyn Timestamp>>;
 }
 
@@ -89,6 +94,8 @@ trait Timestamp: Send + Sync {
     fn milliseconds_until(&self, end: &dyn Timestamp) -> Result<f64>;
     /// Time in nanoseconds of the host's clock, or the handle of the device's event.
     fn stamp(&self) -> u64;
+    fn has_passed(&self) -> bool;
+    fn wait(&self) -> Result<()>;
 }
 
 /// Listener for the beginning of a compilation.
@@ -120,11 +127,15 @@ enum DevicePurpose {
 }
 
 impl Device {
-    /// Opens an NVIDIA GPU, counted from 0.
+    /// Opens an NVIDIA GPU, counted from 0. Where the environment has `JOSTLE_EMULATED_GPU`, the folder for libraries of
+    /// kernels, it is the emulation of one: for tests of programs.
     ///
     /// # Errors
     /// If there is no driver or no such GPU; the hint says what to install.
     pub fn open(index: usize) -> Result<Self> {
+        if emulated::asked_for() {
+            return Self::emulated();
+        }
         Ok(Device(Arc::new(nvidia::Gpu::open(index)?), Arc::default(), DevicePurpose::Results))
     }
 
@@ -300,6 +311,37 @@ impl Device {
         self.0.synchronize()
     }
 
+    /// Waits for all work on the device, that of other programs of this process included.
+    ///
+    /// # Errors
+    /// If some of it failed.
+    pub fn synchronize_all(&self) -> Result<()> {
+        self.0.synchronize_all()
+    }
+
+    /// Memory of the device.
+    pub fn memory_space(&self) -> MemorySpace {
+        if self.is_emulated() { MemorySpace::Host } else { MemorySpace::Cuda(self.0.number()) }
+    }
+
+    /// Rows of numbers in a buffer, for other programs.
+    pub(crate) fn share<T: DeviceCopy>(
+        &self,
+        buffer: &Buffer<T>,
+        number: NumberType,
+        shape: [usize; 2],
+    ) -> SharedArray {
+        SharedArray {
+            address: buffer.address(),
+            space: self.memory_space(),
+            number,
+            shape,
+            strides: [shape[1] as i64, 1],
+            stream: self.0.stream(),
+            owner: buffer.memory.clone(),
+        }
+    }
+
     /// Event at which the work queued so far will be done.
     ///
     /// # Errors
@@ -334,6 +376,21 @@ impl fmt::Debug for Device {
 pub struct Event {
     device: Device,
     moment: Box<dyn Timestamp>,
+}
+
+impl Event {
+    /// Returns true where the work before it is done.
+    pub fn has_passed(&self) -> bool {
+        self.moment.has_passed()
+    }
+
+    /// Waits for the work before it.
+    ///
+    /// # Errors
+    /// If this work failed.
+    pub fn wait(&self) -> Result<()> {
+        self.moment.wait()
+    }
 }
 
 /// Recorded sequence of launches.

@@ -14,9 +14,9 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
-    Kinetic, MolecularVirial, Molecules, NoiseKey, Precision, Result, Sample, SavedVolume, SimBox, State,
-    StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
+    AddedForces, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce, DeviceReport,
+    Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey, Precision,
+    Result, Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
 };
 
 impl AtomStorage for Cuda {
@@ -89,6 +89,14 @@ impl AtomStorage for Cuda {
     fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
         self.arrays.overwrite_velocities(&self.control, velocities)
     }
+
+    fn device_arrays(&mut self) -> Result<DeviceArrays> {
+        self.share_arrays()
+    }
+
+    fn take_back_arrays(&mut self, changed: ArraysChanged) -> Result<()> {
+        self.adopt_arrays(changed)
+    }
 }
 
 impl ForceEvaluation for Cuda {
@@ -155,17 +163,23 @@ impl ForceEvaluation for Cuda {
 
     fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
         added.check(self.n_atoms())?;
+        if self.evaluation.evaluated == Evaluate::ForcesAndEnergies {
+            self.evaluation.energies.add(added);
+        }
+        if added.ids.is_empty() {
+            return Ok(());
+        }
         let (n, precision, sums) = (self.n_atoms(), self.precision, self.plan.summation);
         let kernel = match &mut self.terms.added {
             Some(kernel) => kernel,
             none => none.insert(AddedKernel::new(&self.device, n, precision, sums)?),
         };
         let launch = kernel.launch(&self.data, &added.by_id(n))?;
-        self.device.run(&launch)?;
-        if self.evaluation.evaluated == Evaluate::ForcesAndEnergies {
-            self.evaluation.energies.add(added);
-        }
-        Ok(())
+        self.device.run(&launch)
+    }
+
+    fn add_device_forces(&mut self, forces: &mut [&mut dyn DeviceForce]) -> Result<()> {
+        self.queue_device_forces(forces, 0, Trigger::Immediate)
     }
 
     fn energies(&self) -> &Energies {
@@ -341,18 +355,31 @@ impl DeviceReport for Cuda {
 
 impl Backend for Cuda {
     fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
-        if batch.long_range.every > 1
-            && (batch.sample_every > 0 || batch.evaluate == Evaluate::ForcesAndEnergies)
-        {
-            // Virials of constraints would be those of long-range forces at another weight than 1.
+        if lacks_virial(batch) {
             return Ok(None);
         }
         match self.terms.grains {
             Some(_) if batch.sample_every > 0 => self.make_batch_in_parts(batch, thermostat),
-            _ => self.make_batch(batch, thermostat),
+            _ => self.make_batch(batch, thermostat, &mut []),
         }
         .map(Some)
     }
+
+    fn run_steps_with(
+        &mut self,
+        batch: &StepBatch,
+        thermostat: &mut Thermostat,
+        forces: &mut [&mut dyn DeviceForce],
+    ) -> Result<Option<Vec<Sample>>> {
+        if lacks_virial(batch) { Ok(None) } else { self.make_batch_with(batch, thermostat, forces) }
+    }
+}
+
+/// Returns true where energies of a batch would have virials of constraints for long-range forces at another weight
+/// than 1.
+fn lacks_virial(batch: &StepBatch) -> bool {
+    let with_energies = batch.sample_every > 0 || batch.evaluate == Evaluate::ForcesAndEnergies;
+    batch.long_range.every > 1 && with_energies
 }
 
 impl Cuda {

@@ -4,6 +4,7 @@
 use super::plan::Extent;
 use super::{Cuda, Placing};
 use crate::device_data::{BoxGeometry, faults};
+use crate::device_force::DeviceForceKernels;
 use crate::list_capacity::ListCapacity;
 use crate::tiles;
 use jostle_core::{Error, Precision, Result};
@@ -90,6 +91,10 @@ impl Cuda {
     pub(super) fn blame(&mut self) -> Error {
         if self.control.first_bad == u64::MAX {
             return diagnose::energy(&self.forces, &self.evaluation.energies.terms);
+        }
+        let of_others = self.terms.device_forces.as_ref().map(DeviceForceKernels::first_bad);
+        if let Some(Ok(Some((name, id)))) = of_others {
+            return Error::simulation(format!("the force '{name}' on atom {id} is not finite"));
         }
         let id = self.control.first_bad as u32;
         if let Err(error) = self.download() {

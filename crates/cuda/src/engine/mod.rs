@@ -12,6 +12,7 @@ mod parts;
 mod plan;
 mod run;
 mod several;
+mod shared_arrays;
 mod trials;
 mod tuning;
 
@@ -360,6 +361,7 @@ impl Cuda {
             external: self.terms.external.as_ref(),
             thermostat: self.terms.thermostat.as_ref(),
             mid_step: self.mid_step(),
+            others: self.recorded.others,
             exchange: self.plan.exchange(),
             division: self.plan.division(),
             motion: self.motion(),

@@ -61,6 +61,7 @@ pub fn term_kernels(device: &Device, system: &System, forces: &Forces, plan: &Pl
         pair_thermostat: None,
         grains: contacts(device, system, forces, plan)?,
         added: None,
+        device_forces: None,
         bodies: None,
     })
 }

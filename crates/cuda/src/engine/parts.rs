@@ -5,12 +5,14 @@ use crate::all_pairs::PairShape;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::device_data::DeviceData;
+use crate::device_force::DeviceForceKernels;
 use crate::dissipative::PairThermostat;
 use crate::driver::Module;
 use crate::electrostatics::LatticeSumKernel;
 use crate::external::ExternalForces;
 use crate::grains::Contacts;
 use crate::kernels::{PairAlgorithm, TileShape};
+use crate::launches::Others;
 use crate::molecules::Bodies;
 use crate::neighbor_engine::NeighborEngine;
 use crate::step_graph::StepGraphs;
@@ -39,6 +41,8 @@ pub struct TermKernels {
     pub grains: Option<Contacts>,
     /// Kernel that adds forces of the host, created when it first does.
     pub added: Option<AddedKernel>,
+    /// Kernels for forces that others compute on the device, created when there first are any.
+    pub device_forces: Option<DeviceForceKernels>,
     /// Molecules, created when a barostat first needs them.
     pub bodies: Option<Bodies>,
 }
@@ -50,6 +54,8 @@ pub struct Recorded {
     /// Graphs recorded before the box changed, and the device data they hold: a trial change of the volume
     /// may be undone.
     pub saved: Option<(DeviceData, StepGraphs)>,
+    /// Presence of forces of others in the steps.
+    pub others: Others,
     /// Seconds per slot of the last batch.
     pub seconds_per_slot: f64,
 }

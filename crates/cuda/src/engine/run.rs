@@ -4,12 +4,13 @@ use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::device_data::Motion;
 use crate::dissipative::PairThermostat;
 use crate::kernels::{PairAlgorithm, TileSize};
-use crate::step_graph::{StepGraphs, slots_per_look, slots_serve};
+use crate::step_graph::{Queue, StepGraphs, slots_per_look, slots_serve};
 use crate::sums::{KINETIC, VIRIAL};
 use crate::thermostat::{self, Acts, ScalingThermostat};
 use jostle_core::thermostat::{AtomNoise, Dissipative};
 use jostle_core::{
-    AtomStorage, Error, Evaluate, ForceEvaluation, Result, Sample, StepBatch, SubSteps, Thermostat,
+    ArraysChanged, AtomStorage, DeviceForce, Error, Evaluate, ForceEvaluation, Result, Sample, StepBatch,
+    SubSteps, Thermostat,
 };
 use std::time::Instant;
 
@@ -53,18 +54,23 @@ struct BatchCost {
 }
 
 impl Cuda {
-    /// Makes the steps of a batch; returns the samples that were taken.
+    /// Makes the steps of a batch, with forces that others compute on the device; returns the samples that were
+    /// taken.
     pub(super) fn make_batch(
         &mut self,
         batch: &StepBatch,
         thermostat: &mut Thermostat,
+        forces: &mut [&mut dyn DeviceForce],
     ) -> Result<Vec<Sample>> {
         let without = AtomNoise { decay: 1.0, thermal_energy: 0.0 };
         let AtomNoise { decay, thermal_energy } = thermostat.noise().unwrap_or(without);
         if batch.steps == 0 {
             return Ok(Vec::new());
         }
-        self.tune(batch.steps)?;
+        self.admit_others(forces);
+        if forces.is_empty() {
+            self.tune(batch.steps)?;
+        }
         let start = Instant::now();
         let had_graphs = self.recorded.graphs.is_some();
         let between = if batch.sample_every > 0 { batch.sample_every } else { batch.steps };
@@ -76,7 +82,7 @@ impl Cuda {
         self.read_control()?;
         self.begin_batch(batch, &segments, [decay, thermal_energy])?;
         let (builds, size) = (self.control.builds, self.plan.layout.shape.size);
-        self.make_segments(segments.count, segments.slots(), segments.evaluate)?;
+        self.make_segments(&segments, forces)?;
         self.evaluation.long_range_weight = batch.long_range.after(batch.steps);
         let mut samples = self.read_samples(&segments, thermostat)?;
         if let Some(last) = samples.last() {
@@ -240,7 +246,7 @@ impl Cuda {
             let evaluate = Evaluate::Forces;
             let part =
                 StepBatch { first_step, steps: batch.sample_every, sample_every: 0, evaluate, ..*batch };
-            self.make_batch(&part, thermostat)?;
+            self.make_batch(&part, thermostat, &mut [])?;
             self.compute_forces(Evaluate::ForcesAndEnergies)?;
             let kinetic = self.kinetic()?;
             samples.push(Sample {
@@ -319,8 +325,9 @@ impl Cuda {
         Ok(pair_thermostat)
     }
 
-    /// Makes the steps of a batch, in segments of so many slots.
-    fn make_segments(&mut self, segments: u64, slots: u64, evaluate: Evaluate) -> Result<()> {
+    /// Makes the steps of a batch.
+    fn make_segments(&mut self, batch: &Segments, forces: &mut [&mut dyn DeviceForce]) -> Result<()> {
+        let (segments, slots, evaluate) = (batch.count, batch.slots(), batch.evaluate);
         // Reading the control block costs some 20 microseconds; queueing without reading it costs steps that
         // do nothing where a segment ends.
         let look = segments > 1 && self.recorded.seconds_per_slot * slots as f64 > LONG_SEGMENT;
@@ -337,17 +344,24 @@ impl Cuda {
                 true => (self.control.target - self.control.slot[0].done).max(0) as u64,
             };
             self.barrier()?;
-            if !look {
-                graphs.queue(&self.device, segments - begun, slots, left, evaluate)?;
-            } else if left > 0 {
-                graphs.begin(&self.device)?;
-                graphs.go(&self.device, left)?;
-            } else {
-                graphs.turn(&self.device, evaluate)?;
-                if begun + 1 < segments {
-                    graphs.go(&self.device, slots)?;
-                }
+            let device = self.device.clone();
+            let mut queue = Queue {
+                device: &device,
+                others: &mut |slot, trigger| self.queue_device_forces(forces, slot, trigger),
+            };
+            let queued = match (look, left) {
+                (false, _) => graphs.queue(&mut queue, segments - begun, slots, left, evaluate),
+                (true, 0) => graphs.turn(&mut queue, evaluate).and_then(|()| match begun + 1 < segments {
+                    true => graphs.go(&mut queue, slots),
+                    false => Ok(()),
+                }),
+                (true, _) => graphs.begin(&mut queue).and_then(|()| graphs.go(&mut queue, left)),
+            };
+            if queued.is_err() {
+                // A force of others failed in the middle of a sequence: the atoms stay where they are.
+                let _ = self.adopt_arrays(ArraysChanged::Positions);
             }
+            queued?;
             self.recorded.graphs = Some(graphs);
             self.read_control()?;
             if self.control.faults != 0 {

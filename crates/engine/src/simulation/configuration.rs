@@ -6,7 +6,8 @@ use crate::positions::{unwrapped_position, wrapped_position};
 use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
 use jostle_core::{
-    AtomStorage, Error, Evaluate, ForceEvaluation, Result, SimBox, State, SubSteps, SymTensor, Vec3,
+    ArraysChanged, AtomStorage, DeviceArrays, Error, Evaluate, ForceEvaluation, Result, SimBox, State,
+    SubSteps, SymTensor, Vec3,
 };
 
 /// Largest number of boxes that a position may be outside of the box.
@@ -214,16 +215,77 @@ impl Simulation {
         self.evaluated = None;
         self.thermo = None;
         self.backend.set_velocities(&in_order)?;
-        if !self.tables.topology.constraints.is_empty() {
-            self.backend.constrain_velocities(None)?;
+        self.constrain_present_velocities()
+    }
+
+    /// Arrays of the atoms in the memory of the device, with the forces at the present positions. They are lent until
+    /// [`Simulation::take_back_arrays`], and nothing else is done with the simulation meanwhile.
+    ///
+    /// # Errors
+    /// If the device has no memory that others could use, a force is not finite, or the device failed.
+    pub fn device_arrays(&mut self) -> Result<DeviceArrays> {
+        self.backend.device_arrays()?;
+        self.evaluate_forces()?;
+        self.backend.device_arrays()
+    }
+
+    /// Returns true where a GPU has the atoms in memory that others can use.
+    pub fn is_on_gpu(&mut self) -> bool {
+        self.backend.device_arrays().is_ok()
+    }
+
+    /// Returns true where atoms may be moved: without constraints and virtual sites.
+    pub fn atoms_may_be_moved(&self) -> bool {
+        let topology = &self.tables.topology;
+        topology.constraints.is_empty() && topology.virtual_sites.is_empty()
+    }
+
+    /// Takes the arrays of the atoms back, with what others have written there. Box crossings stay as they are.
+    ///
+    /// # Errors
+    /// If a position or a velocity is not finite, or very far from the box, in which case the atoms are those of
+    /// `before`; if the device failed.
+    pub fn take_back_arrays(&mut self, changed: ArraysChanged, before: Option<State>) -> Result<()> {
+        let taken = self.backend.take_back_arrays(changed);
+        if changed == ArraysChanged::Nothing {
+            return taken;
         }
-        Ok(())
+        self.disturb();
+        let simbox = *self.backend.simbox();
+        let near = |r: &Vec3| simbox.to_fractional(*r).iter().all(|s| s.abs() <= MOST_BOXES);
+        let state = self.backend.state()?;
+        let finite = state.velocity.iter().all(|v| v.iter().all(|x| x.is_finite()));
+        if taken.is_ok() && finite && state.position.iter().all(near) {
+            return self.constrain_present_velocities();
+        }
+        if let Some(before) = before {
+            self.backend.set_state(before)?;
+        }
+        taken?;
+        Err(Error::simulation(
+            "positions or velocities written on the device are not finite, or very far away",
+        )
+        .hint("the atoms are where they were before"))
+    }
+
+    /// Positions, velocities and all else of the atoms, in storage order.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn state(&mut self) -> Result<State> {
+        self.backend.state().cloned()
+    }
+
+    fn constrain_present_velocities(&mut self) -> Result<()> {
+        match self.tables.topology.constraints.is_empty() {
+            true => Ok(()),
+            false => self.backend.constrain_velocities(None),
+        }
     }
 
     /// The present state with other positions, by id.
     fn moved(&mut self, simbox: &SimBox, positions: &[Vec3]) -> Result<State> {
-        let topology = &self.tables.topology;
-        if !(topology.constraints.is_empty() && topology.virtual_sites.is_empty()) {
+        if !self.atoms_may_be_moved() {
             return Err(Error::input("positions of atoms with constraints or virtual sites cannot be set")
                 .hint("begin another simulation with a file of these positions"));
         }

@@ -5,7 +5,7 @@ use crate::custom_force::{CustomForce, EnergyColumn};
 use crate::degrees_of_freedom::Momentum;
 use crate::force_context::SavedForce;
 use crate::plausibility::ExternalWork;
-use jostle_core::{Error, Result};
+use jostle_core::{AtomStorage, Error, Result};
 
 impl Simulation {
     /// Adds a force that the host computes, see [`CustomForce`]; its energy and its columns become columns of
@@ -40,6 +40,7 @@ impl Simulation {
             }
             None => {}
         }
+        self.check_on_device(&mut *force)?;
         if force.momentum() == Momentum::Thermal {
             self.facts.degrees = self.facts.degrees.held();
             self.facts.scales.work = ExternalWork::Done;
@@ -48,6 +49,25 @@ impl Simulation {
         self.backend.add(force);
         self.disturb();
         Ok(())
+    }
+
+    /// Refuses a force in the memory of the device where there is no such memory, or that acts on virtual sites:
+    /// devices have passed the forces on sites on to atoms before.
+    fn check_on_device(&mut self, force: &mut dyn CustomForce) -> Result<()> {
+        let Some(on_device) = force.on_device() else { return Ok(()) };
+        let mut sites = self.tables.topology.virtual_sites.iter().map(|site| site.site);
+        let site = match on_device.ids() {
+            None => sites.next(),
+            Some(ids) => sites.find(|site| ids.contains(site)),
+        };
+        if let Some(id) = site {
+            let name = force.name();
+            return Err(Error::input(format!(
+                "the force '{name}' on the device acts on atom {id}, which is a virtual site without mass"
+            ))
+            .hint("choose atoms without virtual sites: atoms=[...]"));
+        }
+        self.backend.device_arrays().map(drop)
     }
 
     /// Gives the forces that are there already their states in a checkpoint; keeps the others until forces of

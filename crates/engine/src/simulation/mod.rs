@@ -24,7 +24,7 @@ pub use run::Outcome;
 
 use crate::checkpoint::InputText;
 use crate::clock::Clock;
-use crate::custom_force::DeviceWithForces;
+use crate::device_with_forces::DeviceWithForces;
 use crate::force_context::SavedForce;
 use crate::measure::Measures;
 use crate::observe::Observer;

@@ -10,23 +10,52 @@ Numbers are plain floats and NumPy arrays in the units of the input: with `units
 times femtoseconds and energies kcal/mol.
 """
 
+from typing import TYPE_CHECKING
+
 from . import _analysis
 from ._analysis import *  # noqa: F403
+from ._device import DeviceArray, OnDevice
 from ._errors import DeviceError, FileError, InputError, JostleError, JostleWarning, SimulationError
 from ._jostle import __version__
 from ._simulation import Simulation
 from ._tables import Record, Table
+from ._view import View
+
+if TYPE_CHECKING:
+    from .ase import from_ase
+    from .mdanalysis import from_mdanalysis
+    from .openmm import from_openmm
+    from .parmed import from_parmed
 
 __all__ = [
+    "DeviceArray",
     "DeviceError",
     "FileError",
     "InputError",
     "JostleError",
     "JostleWarning",
+    "OnDevice",
     "Record",
     "Simulation",
     "SimulationError",
     "Table",
+    "View",
     "__version__",
     *_analysis.__all__,
 ]
+
+
+_FROM = ("from_ase", "from_mdanalysis", "from_openmm", "from_parmed")
+
+
+def __dir__():
+    return [*globals(), *_FROM]
+
+
+def __getattr__(name):
+    """Functions that need other packages, which are imported when they are asked for."""
+    if name in _FROM:
+        from importlib import import_module
+
+        return getattr(import_module(f".{name.removeprefix('from_')}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

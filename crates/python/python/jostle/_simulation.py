@@ -6,11 +6,14 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from . import _progress
+from ._device import OnDevice, lent
 from ._jostle import Core, input_text
 from ._tables import Record, Table
+from ._view import View, view
 
 if TYPE_CHECKING:
     from numpy import float64, str_, uint32
@@ -217,6 +220,7 @@ class Simulation:
         atoms: Iterable[int] | None = None,
         box: bool = False,
         conserves_momentum: bool = False,
+        on_device: bool = False,
     ) -> Callable[..., Any]:
         """Decorator: adds a force that a function computes.
 
@@ -234,6 +238,11 @@ class Simulation:
             atoms: ids of the atoms, from 0; None: all.
             box: the function gets the edges of the box, too, an array of shape (3, 3).
             conserves_momentum: the forces of all atoms add up to zero.
+            on_device: on a GPU, positions are a `DeviceArray` in its memory, for `torch.from_dlpack` and the like, valid
+                during the call, and forces an array there (PyTorch, CuPy, JAX), of single or double precision; nothing
+                goes to the host, and the streams of both order the work. Energy and virial may be arrays of one
+                number, which are read only where they are needed. The function is called a little more often than
+                steps are made. On CPUs, and where several GPUs share a run, it gets NumPy arrays as ever.
         """
 
         def add(function):
@@ -247,13 +256,36 @@ class Simulation:
                 called,
                 lambda *arguments: owner()._forces[number](*arguments),
                 ids,
-                bool(box),
-                bool(conserves_momentum),
+                {
+                    "with_box": bool(box),
+                    "conserves_momentum": bool(conserves_momentum),
+                    "on_device": bool(on_device),
+                },
             )
             self._forces.append(function)
             return function
 
         return add if function is None else add(function)
+
+    def on_device(self, *, write: bool = False) -> AbstractContextManager[OnDevice]:
+        """Lends the arrays of the atoms in the memory of the GPU, without a copy.
+
+            with sim.on_device() as d:
+                positions = torch.from_dlpack(d.positions)
+                ids = torch.from_dlpack(d.ids)
+
+        Atoms are in the order of the device, which changes as they move: `ids` has the id of each. Inside the block the
+        simulation cannot run or change; what is made of the arrays is valid there only.
+
+        Args:
+            write: velocities may be written, and positions where there are no constraints and virtual sites; forces
+                are computed anew at the end of the block. Without, arrays say that they must not be written, which
+                some libraries do not heed.
+
+        Raises:
+            InputError: if the simulation is not on one GPU.
+        """
+        return lent(self._core, bool(write))
 
     # Files
 
@@ -287,6 +319,17 @@ class Simulation:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def view(self, *, width: str = "100%", height: int = 600) -> View:
+        """Shows the simulation in a cell of a notebook, by the viewer of the program (`jostle view`).
+
+        Where it writes a trajectory to a folder, that is shown, and goes on while the run does; else the atoms as they
+        are now. The page is served on this machine only, to those who have its address.
+
+        Args:
+            width, height: size of the frame in the notebook, as HTML has it.
+        """
+        return view(self, width, height)
 
     # State
 

@@ -13,6 +13,7 @@ import numpy
 from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 
+from ._atoms import write_xyz
 from ._jostle import si as si_units
 from ._simulation import Simulation
 
@@ -140,14 +141,10 @@ def from_ase(atoms, *, units="metal", device=None, threads=None, strict=False, *
 def _write(atoms, units, path):
     """Writes atoms as extended XYZ in these units, all digits of them."""
     cell, rotation = atoms.cell.standard_form()
-    lattice = " ".join(repr(x) for x in (cell.array / units.length).ravel().tolist())
-    periodic = " ".join("T" if p else "F" for p in atoms.pbc)
-    columns = [atoms.positions @ rotation.T / units.length, atoms.get_masses()[:, None] / units.mass]
-    properties = "species:S:1:pos:R:3:mass:R:1"
+    columns = [
+        ("pos", atoms.positions @ rotation.T / units.length),
+        ("mass", atoms.get_masses()[:, None] / units.mass),
+    ]
     if atoms.has("momenta"):
-        columns.append(atoms.get_velocities() @ rotation.T / units.velocity)
-        properties += ":velo:R:3"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f'{len(atoms)}\nLattice="{lattice}" pbc="{periodic}" Properties={properties}\n')
-        for symbol, numbers in zip(atoms.symbols, numpy.hstack(columns).tolist()):
-            file.write(f"{symbol} {' '.join(map(repr, numbers))}\n")
+        columns.append(("velo", atoms.get_velocities() @ rotation.T / units.velocity))
+    write_xyz(path, list(atoms.symbols), columns, cell.array / units.length, atoms.pbc)

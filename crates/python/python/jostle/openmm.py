@@ -9,6 +9,7 @@ from typing import Any
 import openmm
 from openmm import unit
 
+from ._atoms import write_gro
 from ._simulation import Simulation
 
 __all__ = ["from_openmm"]
@@ -87,7 +88,7 @@ def _numbers(vectors, of):
 
 
 def _write(topology, system, positions, velocities, path):
-    """Writes atoms as gro in nm and ps, with all digits: numbers are as wide as their points are apart."""
+    """Writes atoms as gro in nm and ps."""
     rows = _numbers(positions, unit.nanometer)
     atoms = list(topology.atoms())
     if not len(rows) == len(atoms) == system.getNumParticles():
@@ -96,13 +97,5 @@ def _write(topology, system, positions, velocities, path):
         )
     if velocities is not None:
         rows = [r + v for r, v in zip(rows, _numbers(velocities, unit.nanometer / unit.picosecond))]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"from OpenMM\n{len(rows)}\n")
-        for k, (atom, row) in enumerate(zip(atoms, rows)):
-            residue = atom.residue
-            number = (residue.index + 1) % 100_000
-            numbers = "".join(f"{x:26.16f}" for x in row)
-            file.write(f"{number:5}{residue.name[:5]:<5}{atom.name[:5]:>5}{(k + 1) % 100_000:5}{numbers}\n")
-        a, b, c = _numbers(system.getDefaultPeriodicBoxVectors(), unit.nanometer)
-        box = [a[0], b[1], c[2], a[1], a[2], b[0], b[2], c[0], c[1]]
-        file.write(" ".join(f"{x:.16f}" for x in box) + "\n")
+    names = [(atom.name, atom.residue.name, atom.residue.index + 1) for atom in atoms]
+    write_gro(path, names, rows, _numbers(system.getDefaultPeriodicBoxVectors(), unit.nanometer))

@@ -1,6 +1,7 @@
 //! NVIDIA GPUs through the driver's own interface, which is loaded at run time: the program starts without
 //! it. `start.rs` starts kernels, `module.rs` loads them, `recording.rs` records sequences, `probe.rs` tells what is
-//! there, `failure.rs` has the driver's errors in words.
+//! there, `stream.rs` orders the work of other
+//! programs, `failure.rs` has the driver's errors in words.
 
 mod failure;
 mod module;
@@ -8,6 +9,7 @@ mod peer;
 mod probe;
 mod recording;
 mod start;
+mod stream;
 
 pub use peer::can_reach;
 pub use probe::{GpuFacts, count, describe, init};
@@ -18,7 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
-use cudarc::driver::{CudaContext, CudaStream};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
+use jostle_core::backend::SharedStream;
 use jostle_core::{Error, Result};
 
 use super::memory::out_of_memory;
@@ -49,6 +52,8 @@ struct Shared {
     starts_early: AtomicBool,
     nvrtc: OnceLock<Nvrtc>,
     landing: Mutex<Landing>,
+    /// Event that other streams wait for, recorded anew each time.
+    order: Mutex<Option<CudaEvent>>,
     /// Names of the kernels since the last synchronisation, of which one may have failed.
     started: Mutex<Vec<Arc<str>>>,
 }
@@ -100,6 +105,7 @@ impl Gpu {
                 starts_early: AtomicBool::new(starts_early),
                 nvrtc: OnceLock::new(),
                 landing: Mutex::new(Landing(landing.cast())),
+                order: Mutex::new(None),
                 started: Mutex::default(),
             })))
         };
@@ -311,6 +317,15 @@ impl Hardware for Gpu {
 
     fn synchronize(&self) -> Result<()> {
         self.0.wait()
+    }
+
+    fn synchronize_all(&self) -> Result<()> {
+        self.0.wait()?;
+        self.0.context.synchronize().map_err(|e| self.0.failed_before(e))
+    }
+
+    fn stream(&self) -> Option<Arc<dyn SharedStream>> {
+        Some(self.0.clone())
     }
 
     fn now(&self) -> Result<Box<dyn Timestamp>> {

@@ -58,4 +58,12 @@ impl Timestamp for RecordedEvent {
     fn stamp(&self) -> u64 {
         self.event.cu_event() as u64
     }
+
+    fn has_passed(&self) -> bool {
+        self.event.is_complete()
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.event.synchronize().map_err(|e| self.gpu.failed_before(e))
+    }
 }

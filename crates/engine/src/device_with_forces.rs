@@ -1,0 +1,388 @@
+//! A device, and custom forces that are added to its own.
+//!
+//! The host computes them at every evaluation and adds them to those of the device, whichever that is. Steps,
+//! minimisers, barostats and single evaluations know nothing of it: `DeviceWithForces` is a device like any other.
+//! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps; forces that
+//! are computed in its memory leave it both.
+
+use crate::custom_force::{AtomChoice, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
+use crate::positions::unwrapped_position;
+use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::thermostat::Dissipative;
+use jostle_core::{
+    AddedForces, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce, DeviceReport,
+    Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey, Result,
+    Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
+};
+use jostle_io::input::model::Action;
+
+/// A custom force with the configuration of its last evaluation.
+struct Active {
+    force: Box<dyn CustomForce>,
+    positions: Vec<Vec3>,
+    forces: Vec<Vec3>,
+}
+
+/// A device, and the forces that the host adds to its own.
+pub(crate) struct DeviceWithForces {
+    device: Box<dyn Backend>,
+    active: Vec<Active>,
+    /// Number of the step under way, and the time at its end.
+    moment: (u64, f64),
+    /// Ids of virtual sites, in ascending order: forces act on atoms with mass.
+    sites: Vec<u32>,
+}
+
+impl DeviceWithForces {
+    /// A device without such forces, in a system with these virtual sites.
+    pub fn new(device: Box<dyn Backend>, mut sites: Vec<u32>) -> Self {
+        sites.sort_unstable();
+        DeviceWithForces { device, active: Vec::new(), moment: (0, 0.0), sites }
+    }
+
+    /// Adds a force.
+    pub fn add(&mut self, force: Box<dyn CustomForce>) {
+        self.active.push(Active { force, positions: Vec::new(), forces: Vec::new() });
+    }
+
+    /// The forces.
+    pub fn forces(&self) -> impl Iterator<Item = &dyn CustomForce> {
+        self.active.iter().map(|active| &*active.force)
+    }
+
+    /// The force of a name.
+    pub fn force_mut(&mut self, name: &str) -> Option<&mut (dyn CustomForce + 'static)> {
+        self.active.iter_mut().map(|active| &mut *active.force).find(|force| force.name() == name)
+    }
+
+    /// Tells the forces that a step, a batch or an iteration is about to begin.
+    pub fn prepare(&mut self, action: &Action) -> Result<()> {
+        self.active.iter_mut().try_for_each(|active| active.force.prepare(action))
+    }
+
+    /// Number of forces that have an energy.
+    fn n_energies(&self) -> usize {
+        self.forces().filter(|force| force.energy_column() == EnergyColumn::Present).count()
+    }
+
+    /// Tells the forces the stage that comes.
+    pub fn begin_stage(&mut self, stage: &StageSpan) -> Result<()> {
+        self.active.iter_mut().try_for_each(|active| active.force.begin_stage(stage))
+    }
+
+    /// Tells number and end of the step that comes.
+    pub fn begin_step(&mut self, step: u64, time: f64) {
+        self.moment = (step, time);
+    }
+
+    /// Tells the forces that a step of dynamics is over.
+    pub fn end_step(&mut self) -> Result<()> {
+        let (simbox, (step, time)) = (self.device.simbox(), self.moment);
+        self.active.iter_mut().try_for_each(|active| {
+            active.force.end_step(&Configuration { simbox, positions: &active.positions, step, time })
+        })
+    }
+
+    /// Sum of the work of all forces.
+    pub fn work(&self) -> f64 {
+        self.forces().map(|force| force.work()).sum()
+    }
+
+    /// Returns true where no force of the host acts on any atom.
+    fn is_idle(&self) -> bool {
+        self.forces().all(|force| force.atoms() == AtomChoice::Ids(&[]))
+    }
+
+    /// Forces that are computed in the memory of the device.
+    fn on_device(&mut self) -> Vec<&mut dyn DeviceForce> {
+        self.active.iter_mut().filter_map(|active| active.force.on_device()).collect()
+    }
+
+    /// Evaluates all forces at the present positions; those on the device have been queued, and are asked for their
+    /// energies.
+    fn evaluate(&mut self, evaluate: Evaluate) -> Result<AddedForces> {
+        let (simbox, (step, time)) = (*self.device.simbox(), self.moment);
+        let mut added = AddedForces::default();
+        let is_idle = self.is_idle();
+        // Atoms travel to the host only where it computes forces.
+        let state = if is_idle { &State::default() } else { self.device.state()? };
+        let index_by_id = state.index_by_id();
+        for Active { force, positions, forces } in &mut self.active {
+            if let Some(on_device) = force.on_device() {
+                let (energy, virial) = match evaluate {
+                    Evaluate::Forces => (0.0, [0.0; 6]),
+                    Evaluate::ForcesAndEnergies => on_device.sums()?,
+                };
+                added.energies.push(energy);
+                added.virial.iter_mut().zip(virial).for_each(|(w, part)| *w += part);
+                continue;
+            }
+            let n = force.atoms().count(state.len());
+            let position = |id: u32| {
+                let index = index_by_id.get(id).ok_or_else(|| unknown(&**force, id))?;
+                Ok(unwrapped_position(&simbox, state, index))
+            };
+            positions.clear();
+            match force.atoms() {
+                AtomChoice::All => (0..n as u32).try_for_each(|id| position(id).map(|r| positions.push(r))),
+                AtomChoice::Ids(ids) => {
+                    ids.iter().try_for_each(|id| position(*id).map(|r| positions.push(r)))
+                }
+            }?;
+            forces.clear();
+            forces.resize(n, [0.0; 3]);
+            let now = Configuration { simbox: &simbox, positions, step, time };
+            let sums = if n > 0 { force.evaluate(&now, forces)? } else { ForceSums::default() };
+            check_sums(&**force, forces, &sums)?;
+            if force.energy_column() == EnergyColumn::Present {
+                added.energies.push(sums.energy);
+            }
+            added.virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);
+            match force.atoms() {
+                AtomChoice::All => added.ids.extend(0..n as u32),
+                AtomChoice::Ids(ids) => added.ids.extend_from_slice(ids),
+            }
+            added.forces.extend_from_slice(forces);
+        }
+        self.check_sites(&added)?;
+        Ok(added)
+    }
+
+    /// Refuses forces on virtual sites: devices have passed the forces on sites on to atoms before.
+    fn check_sites(&self, added: &AddedForces) -> Result<()> {
+        if self.sites.is_empty() {
+            return Ok(());
+        }
+        let mut acting = added.ids.iter().zip(&added.forces).filter(|(_, force)| **force != [0.0; 3]);
+        match acting.find(|(id, _)| self.sites.binary_search(id).is_ok()) {
+            Some((id, _)) => Err(Error::simulation(format!(
+                "a force is added to atom {id}, which is a virtual site without mass"
+            ))
+            .hint("let it act on the atoms that the site follows")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unknown(force: &dyn CustomForce, id: u32) -> Error {
+    Error::simulation(format!("the force '{}' acts on atom {id}, which does not exist", force.name()))
+}
+
+/// Refuses forces, energies and virials that are not finite.
+fn check_sums(force: &dyn CustomForce, forces: &[Vec3], sums: &ForceSums) -> Result<()> {
+    if let Some(k) = forces.iter().position(|f| f.iter().any(|x| !x.is_finite())) {
+        let id = match force.atoms() {
+            AtomChoice::All => k as u32,
+            AtomChoice::Ids(ids) => ids[k],
+        };
+        return Err(Error::simulation(format!("the force '{}' on atom {id} is not finite", force.name())));
+    }
+    if force.energy_column() == EnergyColumn::Absent && sums.energy != 0.0 {
+        let message = format!("the force '{}' has an energy, but no column for it", force.name());
+        return Err(Error::simulation(message).hint("let energy_column say that it is present"));
+    }
+    if !sums.energy.is_finite() || sums.virial.iter().any(|w| !w.is_finite()) {
+        let message = format!("the energy or the virial of the force '{}' is not finite", force.name());
+        return Err(Error::simulation(message));
+    }
+    Ok(())
+}
+
+impl AtomStorage for DeviceWithForces {
+    fn simbox(&self) -> &SimBox {
+        self.device.simbox()
+    }
+
+    fn n_atoms(&self) -> usize {
+        self.device.n_atoms()
+    }
+
+    fn state(&mut self) -> Result<&State> {
+        self.device.state()
+    }
+
+    fn set_state(&mut self, state: State) -> Result<()> {
+        self.device.set_state(state)
+    }
+
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        self.device.set_velocities(velocities)
+    }
+
+    fn list_positions(&mut self) -> Result<&[Vec3]> {
+        self.device.list_positions()
+    }
+
+    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
+        self.device.restore(state, list_positions, skin)
+    }
+
+    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
+        self.device.set_box(simbox, state)
+    }
+
+    fn device_arrays(&mut self) -> Result<DeviceArrays> {
+        self.device.device_arrays()
+    }
+
+    fn take_back_arrays(&mut self, changed: ArraysChanged) -> Result<()> {
+        self.device.take_back_arrays(changed)
+    }
+
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        self.device.deform(simbox)
+    }
+}
+
+impl ForceEvaluation for DeviceWithForces {
+    fn set_long_range_weight(&mut self, weight: f64) -> Result<()> {
+        self.device.set_long_range_weight(weight)
+    }
+
+    fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
+        self.device.set_stiffness(stiffness)
+    }
+
+    fn update_neighbors(&mut self) -> Result<()> {
+        self.device.update_neighbors()
+    }
+
+    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
+        self.device.compute_forces(evaluate)?;
+        if self.active.is_empty() {
+            return Ok(());
+        }
+        let mut on_device: Vec<_> = self.active.iter_mut().filter_map(|a| a.force.on_device()).collect();
+        self.device.add_device_forces(&mut on_device)?;
+        if self.is_idle() && evaluate == Evaluate::Forces {
+            return Ok(());
+        }
+        let added = self.evaluate(evaluate)?;
+        self.device.add_forces(&added)
+    }
+
+    fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {
+        self.device.add_constraint_virial(kick)
+    }
+
+    fn energies_with_charges(&mut self, charges: &[f64]) -> Result<Energies> {
+        self.device.energies_with_charges(charges)
+    }
+
+    fn add_forces(&mut self, added: &AddedForces) -> Result<()> {
+        self.device.add_forces(added)
+    }
+
+    fn energies(&self) -> &Energies {
+        self.device.energies()
+    }
+}
+
+impl SubSteps for DeviceWithForces {
+    fn kick(&mut self, dt: f64) -> Result<()> {
+        self.device.kick(dt)
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<()> {
+        self.device.drift(dt)
+    }
+
+    fn kick_drift(&mut self, dt: f64) -> Result<()> {
+        self.device.kick_drift(dt)
+    }
+
+    fn constrain_positions(&mut self, dt: f64) -> Result<()> {
+        self.device.constrain_positions(dt)
+    }
+
+    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) -> Result<()> {
+        self.device.constrain_velocities(kick)
+    }
+
+    fn scale_velocities(&mut self, factor: f64) -> Result<()> {
+        self.device.scale_velocities(factor)
+    }
+
+    fn shift_velocities(&mut self, delta: Vec3) -> Result<()> {
+        self.device.shift_velocities(delta)
+    }
+
+    fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()> {
+        self.device.mix_velocities(keep, along)
+    }
+
+    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()> {
+        self.device.ornstein_uhlenbeck(decay, thermal_energy, noise)
+    }
+
+    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
+        self.device.apply_dpd_thermostat(thermostat, noise)
+    }
+
+    fn has_contacts(&self) -> bool {
+        self.device.has_contacts()
+    }
+
+    fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
+        self.device.apply_contact_friction(dt)
+    }
+
+    fn kinetic(&mut self) -> Result<Kinetic> {
+        self.device.kinetic()
+    }
+
+    fn descent(&mut self) -> Result<Descent> {
+        self.device.descent()
+    }
+}
+
+impl VolumeMove for DeviceWithForces {
+    fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
+        self.device.molecular_virial(molecules)
+    }
+
+    fn scale_volume(
+        &mut self,
+        molecular: MolecularVirial,
+        simbox: SimBox,
+        faster: f64,
+    ) -> Result<SavedVolume> {
+        self.device.scale_volume(molecular, simbox, faster)
+    }
+
+    fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
+        self.device.undo_scale(before)
+    }
+}
+
+impl DeviceReport for DeviceWithForces {
+    fn describe(&self) -> String {
+        self.device.describe()
+    }
+
+    fn timings(&self) -> Timings {
+        self.device.timings()
+    }
+
+    fn neighbor_facts(&self) -> NeighborFacts {
+        self.device.neighbor_facts()
+    }
+}
+
+impl Backend for DeviceWithForces {
+    fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        let n_on_device = self.on_device().len();
+        if !self.is_idle() || (n_on_device > 0 && n_on_device < self.active.len()) {
+            return Ok(None);
+        }
+        if n_on_device > 0 {
+            let mut forces: Vec<_> = self.active.iter_mut().filter_map(|a| a.force.on_device()).collect();
+            return self.device.run_steps_with(batch, thermostat, &mut forces);
+        }
+        let mut samples = self.device.run_steps(batch, thermostat)?;
+        for sample in samples.iter_mut().flatten() {
+            sample.energies.added = vec![0.0; self.n_energies()];
+        }
+        Ok(samples)
+    }
+}
