@@ -1,0 +1,71 @@
+"""The pages of the book and the notebooks: what they show runs."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jostle
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = ["install", "first-run", "tutorials", "units", "input", "how-it-works", "coming-from"]
+NOTEBOOKS = sorted(path.stem for path in (DOCS / "notebooks").glob("*.ipynb"))
+
+
+def blocks(page, language):
+    """Blocks of a page in a language, with the lines where they begin."""
+    text = (DOCS / f"{page}.md").read_text()
+    found = re.finditer(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+    return [(text.count("\n", 0, block.start(1)), block.group(1)) for block in found]
+
+
+def shortened(arguments):
+    """Arguments on one thread, of runs that take a moment: of argon, where the page says nothing else."""
+    if arguments[0] not in ("run", "sweep"):
+        return arguments
+    if "--steps" not in arguments:
+        more = ["stage.sample.trajectory.every=10", "stage.sample.thermo.every=10"]
+        arguments = [*arguments, "--steps", "200", *(word for value in more for word in ("--set", value))]
+    return [*arguments, "--threads", "1", "--device", "cpu"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pages_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _, block in blocks(page, "sh"):
+        for line in block.splitlines():
+            words = line.split("#")[0].split()
+            assert words[0] == "jostle", line
+            command = [sys.executable, "-m", "jostle", *shortened(words[1:])]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, f"{line}\n{done.stderr}"
+    names = {}
+    for line, block in blocks(page, "python"):
+        exec(compile("\n" * line + block, f"{page}.md", "exec"), names)
+    for _, block in blocks(page, "toml"):
+        if "protein." in block:
+            with pytest.raises(jostle.FileError, match="protein.prmtop"):
+                jostle.Simulation.from_string(block)
+        else:
+            jostle.Simulation.from_string(block, device="cpu", threads=1).run(2)
+
+
+def test_links_lead_somewhere():
+    for path in [*DOCS.glob("*.md"), DOCS.parent / "README.md"]:
+        for link in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+            assert (path.parent / link).exists(), f"{path.name}: {link}"
+    assert all(f"({page}.md)" in (DOCS / "index.md").read_text() for page in PAGES)
+    assert all(f"(notebooks/{name}.ipynb)" in (DOCS / "index.md").read_text() for name in NOTEBOOKS)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_notebooks_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((DOCS / "notebooks" / f"{name}.ipynb").read_text())["cells"]
+    names = {}
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+            exec(compile("".join(cell["source"]), f"{name}.ipynb, cell {number}", "exec"), names)
