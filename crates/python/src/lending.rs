@@ -3,19 +3,11 @@
 use crate::device_array::{DeviceArray, Lease};
 use crate::dlpack::Access;
 use crate::error::OrRaise;
+use crate::lent::Lent;
 use crate::simulation::Core;
-use jostle_core::{ArraysChanged, State};
-use pyo3::exceptions::PyRuntimeError;
+use jostle_core::ArraysChanged;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-
-/// Arrays that are lent.
-pub struct Lent {
-    lease: Lease,
-    changed: ArraysChanged,
-    /// The atoms before, where they may be changed.
-    before: Option<State>,
-}
 
 /// Arrays of the atoms on the device, by name, lent until [`take_back`].
 ///
@@ -61,11 +53,4 @@ pub fn take_back(py: Python, core: &Core) -> PyResult<()> {
     lease.end();
     let simulation = &mut run.simulation;
     core.or_raise(py, py.detach(|| simulation.take_back_arrays(changed, before)))
-}
-
-/// The exception for a use that lent arrays forbid.
-pub fn is_lent() -> PyErr {
-    PyRuntimeError::new_err(
-        "the arrays of the simulation are lent: end the block `with sim.on_device()` before",
-    )
 }

@@ -10,6 +10,7 @@ mod error;
 mod exclusive;
 mod force;
 mod lending;
+mod lent;
 mod listener;
 mod observer;
 mod simulation;

@@ -5,7 +5,7 @@ use crate::device_force::PythonDeviceForce;
 use crate::error::{NO_FILE, OrRaise, exception};
 use crate::exclusive::{Exclusive, Guard};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
-use crate::lending::{self, Lent};
+use crate::lent::{Lent, is_lent};
 use crate::listener::{Listener, Raised, Rows, Stop};
 use crate::observer::{Due, PythonObserver};
 use crate::text::{self, StageText};
@@ -109,7 +109,7 @@ impl Core {
     /// The simulation likewise, unless its arrays are lent.
     pub fn get_free(&self, py: Python) -> PyResult<Guard<'_, Run>> {
         let run = self.run.get(py)?;
-        if run.lent.is_some() { Err(lending::is_lent()) } else { Ok(run) }
+        if run.lent.is_some() { Err(is_lent()) } else { Ok(run) }
     }
 
     /// A vector of each atom, by id.
