@@ -57,9 +57,18 @@ impl Sequence {
     }
 
     fn replay(&self, queue: &mut Queue) -> Result<()> {
+        self.replay_with(queue, u64::MAX)
+    }
+
+    /// Replays the sequence with at most so many forces of others: further ones are not due.
+    fn replay_with(&self, queue: &mut Queue, mut most: u64) -> Result<()> {
         self.0.iter().try_for_each(|part| match part {
             Recorded::Kernels(graph) => queue.device.replay(graph),
-            Recorded::Others(slot, trigger) => (queue.others)(*slot, *trigger),
+            Recorded::Others(..) if most == 0 => Ok(()),
+            Recorded::Others(slot, trigger) => {
+                most -= 1;
+                (queue.others)(*slot, *trigger)
+            }
         })
     }
 }
@@ -117,13 +126,13 @@ impl StepGraphs {
         self.begin.replay(queue)
     }
 
-    /// Queues as many steps as are certain to be needed where so many are left.
+    /// Queues as many steps as are certain to be needed where so many are left, and a check of the list in any case.
     ///
     /// # Errors
     /// If the device refuses.
     pub fn go(&self, queue: &mut Queue, left: u64) -> Result<()> {
         let replays = (0.97 * left as f64 / self.steps_per_replay) as u64;
-        (0..replays.max(1)).try_for_each(|_| self.steps.replay(queue))
+        (0..replays.max(1)).try_for_each(|_| self.steps.replay_with(queue, left))
     }
 
     /// Queues the end of a segment and the beginning of the next.

@@ -186,7 +186,7 @@ def test_lists_that_go_stale_within_a_batch(fluid):
         calls.clear()
         sim.run(90)
         paths.append(sim)
-    assert len(calls) >= 90
+    assert 90 <= len(calls) < 150
     assert numpy.allclose(paths[0].positions, paths[1].positions, rtol=0, atol=1e-3)
     for name in ["trap", "potential", "pressure", "conserved"]:
         assert numpy.allclose(paths[0].thermo[name], paths[1].thermo[name], rtol=1e-4), name

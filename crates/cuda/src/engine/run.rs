@@ -330,7 +330,10 @@ impl Cuda {
         let (segments, slots, evaluate) = (batch.count, batch.slots(), batch.evaluate);
         // Reading the control block costs some 20 microseconds; queueing without reading it costs steps that
         // do nothing where a segment ends.
-        let look = segments > 1 && self.recorded.seconds_per_slot * slots as f64 > LONG_SEGMENT;
+        let long = segments > 1 && self.recorded.seconds_per_slot * slots as f64 > LONG_SEGMENT;
+        // Forces of others may be dear: none are queued where steps are not certain to be made. A segment begins with
+        // the drift of one of its steps.
+        let (look, ahead) = if forces.is_empty() { (long, slots) } else { (true, slots - 1) };
         let mut attempts = 0;
         loop {
             let graphs = match self.recorded.graphs.take() {
@@ -349,13 +352,19 @@ impl Cuda {
                 device: &device,
                 others: &mut |slot, trigger| self.queue_device_forces(forces, slot, trigger),
             };
-            let queued = match (look, left) {
-                (false, _) => graphs.queue(&mut queue, segments - begun, slots, left, evaluate),
-                (true, 0) => graphs.turn(&mut queue, evaluate).and_then(|()| match begun + 1 < segments {
-                    true => graphs.go(&mut queue, slots),
-                    false => Ok(()),
-                }),
-                (true, _) => graphs.begin(&mut queue).and_then(|()| graphs.go(&mut queue, left)),
+            let queued = match (look, under_way, left) {
+                (false, ..) => graphs.queue(&mut queue, segments - begun, slots, left, evaluate),
+                (true, true, 0) => {
+                    graphs.turn(&mut queue, evaluate).and_then(|()| match begun + 1 < segments {
+                        true => graphs.go(&mut queue, ahead),
+                        false => Ok(()),
+                    })
+                }
+                (true, true, _) => graphs.begin(&mut queue).and_then(|()| graphs.go(&mut queue, left)),
+                (true, false, _) => {
+                    let gone = graphs.begin(&mut queue).and_then(|()| graphs.go(&mut queue, ahead));
+                    if ahead == 0 { gone.and_then(|()| graphs.turn(&mut queue, evaluate)) } else { gone }
+                }
             };
             if queued.is_err() {
                 // A force of others failed in the middle of a sequence: the atoms stay where they are.
