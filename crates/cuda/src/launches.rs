@@ -391,7 +391,7 @@ impl Launches<'_> {
         self.step(0).len() as f64 / self.build(0).len().max(1) as f64
     }
 
-    /// So many step slots, and lists after them.
+    /// Step slots of this number, and lists after them.
     pub fn steps(&self, slots: i32) -> Vec<SequencePart> {
         let made = |slot| {
             let mut launches = match self.mid_step {

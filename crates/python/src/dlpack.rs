@@ -190,7 +190,7 @@ unsafe extern "C" fn destroy_versioned(capsule: *mut ffi::PyObject) {
 }
 
 /// # Safety
-/// It is a capsule, and the name a text.
+/// `capsule` is a capsule, and `name` a text.
 unsafe fn unused<M>(capsule: *mut ffi::PyObject, name: *const c_char) -> Option<*mut M> {
     // SAFETY: as the caller vouches.
     unsafe {

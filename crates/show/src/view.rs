@@ -27,7 +27,7 @@ const LONGEST_ORDER: u64 = 1000;
 /// The page takes nothing from anywhere else, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
     connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-/// The same, but notebooks of this machine may frame it.
+/// Policy of a page that notebooks of this machine may frame.
 const NOTEBOOK_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors http://localhost:* http://127.0.0.1:* vscode-webview:";

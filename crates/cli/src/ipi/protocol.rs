@@ -54,9 +54,9 @@ pub struct Evaluation {
 /// State of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It waits for positions.
+    /// Positions come next.
     Ready,
-    /// It has forces.
+    /// Forces are ready to be asked for.
     HasForces,
 }
 
