@@ -2,6 +2,7 @@
 
 use crate::added;
 use crate::all_pairs::PairShape;
+use crate::biases;
 use crate::bonded;
 use crate::codegen;
 use crate::constraints;
@@ -21,6 +22,7 @@ use crate::restraint;
 use crate::sums::Summation;
 use crate::thermostat;
 use crate::vacuum;
+use jostle_core::backend::CenterBiases;
 use jostle_core::constraints::Groups;
 use jostle_core::{Precision, Result, SimBox, System, Thermostat};
 use jostle_potentials::electrostatics::Method;
@@ -83,6 +85,14 @@ pub fn of_external(precision: Precision) -> [Build; 4] {
         added::build(precision, sums),
         device_force::build(precision, sums),
     ]
+}
+
+/// Source of biases.
+///
+/// # Errors
+/// If a formula cannot be read.
+pub fn of_biases(biases: &CenterBiases, precision: Precision) -> Result<Build> {
+    biases::build(biases, precision, Summation::Fast)
 }
 
 /// Sources that several GPUs need: the exchange between them, with fast sums and with exact ones of a unit of 1, and

@@ -349,7 +349,7 @@ impl Constraints {
     /// `advance`.
     pub fn moves(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
         let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*data);
-        launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::BothStreams)
+        launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::AllStreams)
     }
 
     /// Launch that computes the noise of such a move, for which no forces are needed.

@@ -337,7 +337,7 @@ impl Exchange {
                 self.launch(&self.receive_forces, bytes, data).with_value(slot).with_value(trigger as i32)
             }
         };
-        [send, receive].map(|launch| launch.waits(Waits::BothStreams))
+        [send, receive].map(|launch| launch.waits(Waits::AllStreams))
     }
 
     /// Takes the addresses of the arrays of all GPUs.
@@ -370,8 +370,7 @@ impl Exchange {
         let own = (data.owned.end - data.owned.first) as usize;
         let send = self.launch(&self.send_motion, own * (48 + 3 * self.real), data).with_value(self.arrays);
         let wait = Launch::new(&self.wait_for_motion, 1, 32).with_value(*data).with_value(self.data);
-        [send, wait]
-            .map(|launch| launch.with_value(slot).with_value(trigger as i32).waits(Waits::BothStreams))
+        [send, wait].map(|launch| launch.with_value(slot).with_value(trigger as i32).waits(Waits::AllStreams))
     }
 
     /// Bytes that this GPU sends in each step.
@@ -431,7 +430,7 @@ impl Exchange {
             .with_value(*data)
             .with_value(self.data)
             .with_value(slot)
-            .waits(Waits::BothStreams)
+            .waits(Waits::AllStreams)
     }
 
     /// Error of a GPU that has waited in vain.

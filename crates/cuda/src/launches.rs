@@ -1,5 +1,6 @@
 //! Launches of a step, a list, and the ends of a segment, put together from the parts that a run has.
 
+use crate::biases::BiasKernels;
 use crate::bonded::BondedKernels;
 use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::DeviceData;
@@ -43,6 +44,7 @@ pub struct Launches<'a> {
     pub bonded: Option<&'a BondedKernels>,
     pub constraints: Option<&'a Constraints>,
     pub external: Option<&'a ExternalForces>,
+    pub biases: Option<&'a BiasKernels>,
     pub thermostat: Option<&'a ScalingThermostat>,
     /// Forces in the middle of the steps of this batch.
     pub mid_step: Option<&'a dyn MidStepForces>,
@@ -111,11 +113,12 @@ impl Launches<'_> {
                 .into_iter()
                 .chain(constraints)
                 .chain(external)
+                .chain(self.biases.map(|biases| biases.build(&self.data, slot)))
                 .map(|launch| launch.waits(Waits::SideStream)),
         );
         launches.extend(self.neighbor_engine.build(&self.data, slot));
         launches.extend(self.exchange.map(|exchange| exchange.needs(&self.data, slot)));
-        launches.push(self.settle(slot, 1).waits(Waits::BothStreams));
+        launches.push(self.settle(slot, 1).waits(Waits::AllStreams));
         launches
     }
 
@@ -170,6 +173,12 @@ impl Launches<'_> {
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let undivided = if self.counts_undivided() { evaluate } else { Evaluate::Forces };
         let mut launches = self.pair_forces(slot, trigger, evaluate);
+        let [biases, of_biases] =
+            self.biases.map(|biases| biases.forces(&self.data, slot, trigger, evaluate)).unwrap_or_default();
+        match evaluate {
+            Evaluate::Forces => drop(launches.splice(0..0, biases)),
+            Evaluate::ForcesAndEnergies => launches.extend(biases),
+        }
         let silent = trigger == Trigger::Immediate && self.long_range_weight == 0.0 && !energies;
         let add_up = |c: &LatticeSumKernel| {
             let term = c.term;
@@ -207,7 +216,8 @@ impl Launches<'_> {
         }
         let external = self.external.map(|o| o.forces(&self.data, slot, row, trigger, undivided));
         launches.extend(external.into_iter().flatten());
-        launches.extend(of_charges.into_iter().map(|launch| launch.waits(Waits::BothStreams)));
+        launches.extend(of_charges.into_iter().map(|launch| launch.waits(Waits::AllStreams)));
+        launches.extend(of_biases);
         let of_all = trigger != Trigger::Step || self.motion == MotionDivision::Alike;
         if let (Some(exchange), Some(Division::Atoms), true) = (self.exchange, self.division, of_all) {
             launches.extend(exchange.forces(&self.data, slot, trigger));
@@ -255,7 +265,7 @@ impl Launches<'_> {
         let Some(spread) = constraints.spread(&self.data, slot, trigger, evaluate) else { return Vec::new() };
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
-        std::iter::once(spread.waits(Waits::BothStreams)).chain(energies.then(more)).collect()
+        std::iter::once(spread.waits(Waits::AllStreams)).chain(energies.then(more)).collect()
     }
 
     /// Data for bonded forces: exact sums of their energies are over all atoms.
@@ -380,6 +390,7 @@ impl Launches<'_> {
             && self.constraints.is_none()
             && self.external.is_none()
             && self.others == Others::Absent
+            && self.biases.is_none()
     }
 
     /// Cost of an idle slot, whose kernels find nothing to do, relative to a check of the list.

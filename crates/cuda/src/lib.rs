@@ -5,6 +5,7 @@ mod added;
 mod all_pairs;
 mod arrays;
 mod balance;
+mod biases;
 mod bonded;
 pub mod builds;
 mod cache;

@@ -1,5 +1,6 @@
 //! Kernels compile for every supported architecture; it takes NVRTC but no GPU.
 
+use jostle_core::backend::{BiasFunction, CenterBias, CenterBiases, VariableExpression};
 use jostle_core::thermostat::{Bussi, NoseHoover, Rescale, Target};
 use jostle_core::{
     Arms, Constraint, LocalFrame, Precision, SimBox, SiteRule, Species, System, Thermostat, Topology,
@@ -132,6 +133,25 @@ fn every_kernel_compiles_for_the_middle_of_a_step_for_external_forces_and_for_se
         builds::of_mid_steps(precision).iter().for_each(|build| check(build, "sm_90"));
         builds::of_external(precision).iter().for_each(|build| check(build, "sm_90"));
         builds::of_several_gpus(&forces, precision).iter().for_each(|build| check(build, "sm_90"));
+    }
+}
+
+/// Variables and biases of every kind, among them formulas.
+#[test]
+fn every_kernel_compiles_for_biases() {
+    if !compiler() {
+        return;
+    }
+    let (name, numbers) = ("b".to_string(), vec![("k".to_string(), 2.0)]);
+    let (text, variables) = ("k sqrt(d^2 + 1)".to_string(), vec![("d".to_string(), 0)]);
+    let function = BiasFunction::Formula(VariableExpression { text, numbers, variables });
+    let biases = CenterBiases {
+        biases: vec![CenterBias { name, function, variables: vec![0] }],
+        ..CenterBiases::default()
+    };
+    for precision in [Precision::Mixed, Precision::Double] {
+        let build = builds::of_biases(&biases, precision).unwrap();
+        ["sm_75", "sm_90"].iter().for_each(|architecture| check(&build, architecture));
     }
 }
 

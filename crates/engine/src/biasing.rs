@@ -108,6 +108,7 @@ impl BiasForce {
         force.begin_stage(&StageSpan {
             name,
             first_step: 0,
+            start_time: 0.0,
             timestep: Some(timestep),
             entry: StageEntry::Begun,
         })?;
@@ -172,8 +173,8 @@ impl CustomForce for BiasForce {
     }
 
     fn begin_stage(&mut self, stage: &StageSpan) -> Result<()> {
-        let course =
-            StageCourse { name: stage.name.clone(), first_step: stage.first_step, timestep: stage.timestep };
+        let StageSpan { name, first_step, start_time, timestep, .. } = stage.clone();
+        let course = StageCourse { name, first_step, start_time, timestep };
         self.biases.begin_stage(course, stage.entry == StageEntry::Begun);
         Ok(())
     }
@@ -192,6 +193,10 @@ impl CustomForce for BiasForce {
 
     fn values(&self) -> Vec<Option<f64>> {
         self.biases.column_values()
+    }
+
+    fn biases(&mut self) -> Option<&mut Biases> {
+        Some(&mut self.biases)
     }
 
     fn files(&self) -> Vec<(String, String)> {

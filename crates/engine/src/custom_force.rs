@@ -5,6 +5,7 @@ pub use crate::force_context::{AtomChoice, Configuration, EnergyColumn, ForceSum
 use crate::thermo::Quantity;
 use jostle_core::{DeviceForce, Result, Vec3};
 use jostle_io::input::model::Action;
+use jostle_sampling::Biases;
 
 /// A force that the host computes.
 ///
@@ -73,6 +74,11 @@ pub trait CustomForce: Send {
     /// The force as one that is computed in the memory of the device, on atoms which do not change; `None` where the
     /// host computes it. [`CustomForce::atoms`] are none then, and [`CustomForce::evaluate`] is not called.
     fn on_device(&mut self) -> Option<&mut dyn DeviceForce> {
+        None
+    }
+
+    /// Variables and biases that a device may evaluate by itself; `None`: the host computes this force.
+    fn biases(&mut self) -> Option<&mut Biases> {
         None
     }
 

@@ -6,8 +6,9 @@
 //! are computed in its memory leave it both.
 
 use crate::custom_force::{AtomChoice, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
+use crate::device_biases::TakenBiases;
 use crate::positions::unwrapped_position;
-use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce, DeviceReport,
@@ -17,27 +18,29 @@ use jostle_core::{
 use jostle_io::input::model::Action;
 
 /// A custom force with the configuration of its last evaluation.
-struct Active {
-    force: Box<dyn CustomForce>,
+pub(crate) struct Active {
+    pub(crate) force: Box<dyn CustomForce>,
     positions: Vec<Vec3>,
     forces: Vec<Vec3>,
 }
 
 /// A device, and the forces that the host adds to its own.
 pub(crate) struct DeviceWithForces {
-    device: Box<dyn Backend>,
-    active: Vec<Active>,
+    pub(crate) device: Box<dyn Backend>,
+    pub(crate) active: Vec<Active>,
+    /// Force whose biases the device evaluates.
+    pub(crate) taken: TakenBiases,
     /// Number of the step under way, and the time at its end.
     moment: (u64, f64),
     /// Ids of virtual sites, in ascending order: forces act on atoms with mass.
-    sites: Vec<u32>,
+    pub(crate) sites: Vec<u32>,
 }
 
 impl DeviceWithForces {
     /// A device without such forces, in a system with these virtual sites.
     pub fn new(device: Box<dyn Backend>, mut sites: Vec<u32>) -> Self {
         sites.sort_unstable();
-        DeviceWithForces { device, active: Vec::new(), moment: (0, 0.0), sites }
+        DeviceWithForces { device, active: Vec::new(), taken: TakenBiases::None, moment: (0, 0.0), sites }
     }
 
     /// Adds a force.
@@ -60,25 +63,26 @@ impl DeviceWithForces {
         self.active.iter_mut().try_for_each(|active| active.force.prepare(action))
     }
 
-    /// Number of forces that have an energy.
-    fn n_energies(&self) -> usize {
-        self.forces().filter(|force| force.energy_column() == EnergyColumn::Present).count()
-    }
-
-    /// Tells the forces the stage that comes.
-    pub fn begin_stage(&mut self, stage: &StageSpan) -> Result<()> {
-        self.active.iter_mut().try_for_each(|active| active.force.begin_stage(stage))
+    /// Tells the forces the stage that comes, and gives biases to the device where it takes them; returns a note of
+    /// where they are evaluated, if that is new.
+    pub fn begin_stage(&mut self, stage: &StageSpan) -> Result<Option<String>> {
+        self.fetch_biases()?;
+        self.active.iter_mut().try_for_each(|active| active.force.begin_stage(stage))?;
+        self.place_biases()
     }
 
     /// Tells number and end of the step that comes.
-    pub fn begin_step(&mut self, step: u64, time: f64) {
+    pub fn begin_step(&mut self, step: u64, time: f64) -> Result<()> {
         self.moment = (step, time);
+        self.begin_bias_step(step)
     }
 
     /// Tells the forces that a step of dynamics is over.
     pub fn end_step(&mut self) -> Result<()> {
-        let (simbox, (step, time)) = (self.device.simbox(), self.moment);
-        self.active.iter_mut().try_for_each(|active| {
+        self.end_bias_step()?;
+        let (simbox, (step, time), taken) = (self.device.simbox(), self.moment, self.taken);
+        let others = self.active.iter_mut().enumerate().filter(|(k, _)| TakenBiases::Force(*k) != taken);
+        others.map(|(_, active)| active).try_for_each(|active| {
             active.force.end_step(&Configuration { simbox, positions: &active.positions, step, time })
         })
     }
@@ -90,7 +94,7 @@ impl DeviceWithForces {
 
     /// Returns true where no force of the host acts on any atom.
     fn is_idle(&self) -> bool {
-        self.forces().all(|force| force.atoms() == AtomChoice::Ids(&[]))
+        self.on_host().all(|force| force.atoms() == AtomChoice::Ids(&[]))
     }
 
     /// Forces that are computed in the memory of the device.
@@ -107,7 +111,9 @@ impl DeviceWithForces {
         // Atoms travel to the host only where it computes forces.
         let state = if is_idle { &State::default() } else { self.device.state()? };
         let index_by_id = state.index_by_id();
-        for Active { force, positions, forces } in &mut self.active {
+        let taken = self.taken;
+        let others = self.active.iter_mut().enumerate().filter(|(k, _)| TakenBiases::Force(*k) != taken);
+        for (_, Active { force, positions, forces }) in others {
             if let Some(on_device) = force.on_device() {
                 let (energy, virial) = match evaluate {
                     Evaluate::Forces => (0.0, [0.0; 6]),
@@ -249,7 +255,7 @@ impl ForceEvaluation for DeviceWithForces {
 
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
         self.device.compute_forces(evaluate)?;
-        if self.active.is_empty() {
+        if self.on_host().next().is_none() {
             return Ok(());
         }
         let mut on_device: Vec<_> = self.active.iter_mut().filter_map(|a| a.force.on_device()).collect();
@@ -381,8 +387,12 @@ impl Backend for DeviceWithForces {
         }
         let mut samples = self.device.run_steps(batch, thermostat)?;
         for sample in samples.iter_mut().flatten() {
-            sample.energies.added = vec![0.0; self.n_energies()];
+            sample.energies.added.extend(std::iter::repeat_n(0.0, self.n_energies()));
         }
         Ok(samples)
+    }
+
+    fn bias_place(&mut self) -> BiasPlace<'_> {
+        self.device.bias_place()
     }
 }

@@ -60,6 +60,8 @@ pub struct StageSpan {
     pub name: String,
     /// Number of steps before it, over all stages.
     pub first_step: u64,
+    /// Simulated time at its beginning.
+    pub start_time: f64,
     /// Length of a time step; `None` where energy is minimised.
     pub timestep: Option<f64>,
     /// Beginning, or continuation of a stage that was interrupted.

@@ -67,6 +67,7 @@ mod deformation;
 pub mod degrees_of_freedom;
 pub mod device;
 mod device_with_forces;
+mod device_biases;
 pub mod dipole;
 mod force_context;
 mod frames;

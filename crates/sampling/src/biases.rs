@@ -23,23 +23,25 @@ pub struct StageCourse {
     pub name: String,
     /// Steps before it, over all stages.
     pub first_step: u64,
+    /// Simulated time at its beginning.
+    pub start_time: f64,
     /// Length of a step; `None`: energy is minimised.
     pub timestep: Option<f64>,
 }
 
 /// All variables and biases of a run.
 pub struct Biases {
-    variables: Variables,
-    all: Vec<NamedBias>,
+    pub(crate) variables: Variables,
+    pub(crate) all: Vec<NamedBias>,
     units: UnitSystem,
     seed: u64,
     /// Names and steps of dynamics of all stages.
     stages: Vec<(String, u64)>,
-    course: StageCourse,
-    values: Vec<f64>,
-    energies: Vec<f64>,
+    pub(crate) course: StageCourse,
+    pub(crate) values: Vec<f64>,
+    pub(crate) energies: Vec<f64>,
     /// True until the first evaluation of a stage that has just begun.
-    fresh: bool,
+    pub(crate) fresh: bool,
 }
 
 /// State of all biases in a checkpoint.
@@ -62,7 +64,7 @@ impl Biases {
         seed: u64,
         stages: Vec<(String, u64)>,
     ) -> Self {
-        let course = StageCourse { name: String::new(), first_step: 0, timestep: None };
+        let course = StageCourse { name: String::new(), first_step: 0, start_time: 0.0, timestep: None };
         let energies = vec![0.0; all.len()];
         Biases { variables, all, units, seed, stages, course, values: Vec::new(), energies, fresh: true }
     }
@@ -90,13 +92,13 @@ impl Biases {
     }
 
     /// Returns true where a bias acts in the stage under way.
-    fn acts(&self, named: &NamedBias) -> bool {
+    pub(crate) fn acts(&self, named: &NamedBias) -> bool {
         self.course.timestep.is_some()
             && (named.stages.is_empty() || named.stages.contains(&self.course.name))
     }
 
-    /// The moment of a step for a bias.
-    fn moment(&self, named: &NamedBias, step: u64, time: f64) -> Moment {
+    /// Steps of the stages in which a bias acts: before the stage under way, and in all.
+    pub(crate) fn span(&self, named: &NamedBias) -> [u64; 2] {
         let acting = |name: &str| named.stages.is_empty() || named.stages.iter().any(|stage| stage == name);
         let (mut before, mut total, mut passed) = (0, 0, false);
         for (name, steps) in self.stages.iter().filter(|(name, _)| acting(name)) {
@@ -104,6 +106,12 @@ impl Biases {
             before += if passed { 0 } else { *steps };
             total += steps;
         }
+        [before, total]
+    }
+
+    /// The moment of a step for a bias.
+    fn moment(&self, named: &NamedBias, step: u64, time: f64) -> Moment {
+        let [before, total] = self.span(named);
         let done = before + step.saturating_sub(self.course.first_step);
         Moment {
             step,

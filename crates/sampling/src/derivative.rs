@@ -1,6 +1,6 @@
 //! Exact derivatives of functions of a few vectors, by numbers that carry their derivative.
 
-use jostle_core::{Dual, Real, Vec3};
+use jostle_core::{Dual, Real};
 
 /// A number with the angle of a point in the plane.
 pub trait Planar: Real {
@@ -29,14 +29,14 @@ pub trait VectorFunction<const N: usize> {
 }
 
 /// Value and derivative with each component of each vector.
-pub fn with_gradient<const N: usize>(
+pub fn with_gradient<const N: usize, R: Planar>(
     function: &impl VectorFunction<N>,
-    vectors: [Vec3; N],
-) -> (f64, [Vec3; N]) {
-    let mut gradient = [[0.0; 3]; N];
+    vectors: [[R; 3]; N],
+) -> (R, [[R; 3]; N]) {
+    let mut gradient = [[R::lit(0.0); 3]; N];
     for (n, k) in (0..N).flat_map(|n| [0, 1, 2].map(|k| (n, k))) {
         let mut all = vectors.map(|v| v.map(Dual::constant));
-        all[n][k].slope = 1.0;
+        all[n][k].slope = R::lit(1.0);
         gradient[n][k] = function.of(all).slope;
     }
     (function.of(vectors), gradient)

@@ -1,6 +1,7 @@
 //! Formulas of variables.
 
-use jostle_core::{Dual, Real};
+use jostle_core::backend::VariableExpression;
+use jostle_core::{Dual, Error, Real, Result};
 use jostle_potentials::Formula;
 use jostle_potentials::formula::Mistake;
 use std::collections::HashMap;
@@ -10,6 +11,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct VariableFormula {
     formula: Arc<Formula>,
+    /// Numbers by name.
+    numbers: Arc<HashMap<String, f64>>,
     /// Variables that its names stand for, by number.
     pub(crate) variables: Vec<usize>,
 }
@@ -43,13 +46,21 @@ impl VariableFormula {
             })
         };
         let variables = formula.parameters().iter().map(number).collect::<std::result::Result<_, _>>()?;
-        Ok(VariableFormula { formula: formula.into(), variables })
+        Ok(VariableFormula { formula: formula.into(), numbers: numbers.clone().into(), variables })
     }
 
     /// The variables of the formula, and the formula of these alone, in this order.
     pub fn numbered(self) -> (Vec<usize>, VariableFormula) {
         let variables = (0..self.variables.len()).collect();
-        (self.variables, VariableFormula { formula: self.formula, variables })
+        (self.variables, VariableFormula { formula: self.formula, numbers: self.numbers, variables })
+    }
+
+    /// The formula as plain data.
+    pub fn expression(&self) -> VariableExpression {
+        let mut numbers: Vec<(String, f64)> = self.numbers.iter().map(|(k, x)| (k.clone(), *x)).collect();
+        numbers.sort_by(|a, b| a.0.cmp(&b.0));
+        let variables = self.formula.parameters().iter().cloned().zip(self.variables.iter().copied());
+        VariableExpression { text: self.formula.text().to_string(), numbers, variables: variables.collect() }
     }
 
     fn evaluate<R: Real>(&self, values: impl Fn(usize) -> R) -> R {
@@ -67,4 +78,20 @@ impl VariableFormula {
         let dual = |k: usize| Dual { value: values[k], slope: f64::from(k == variable) };
         self.evaluate(dual).slope
     }
+}
+
+/// A formula for devices: from the values of its variables to its value and its derivative with each of them.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn with_slopes<R: Real>(expression: &VariableExpression, x: &[R]) -> Result<Vec<R>> {
+    let numbers = expression.numbers.iter().cloned().collect();
+    let formula =
+        Formula::with(&expression.text, &numbers).map_err(|mistake| Error::input(mistake.message))?;
+    let slope = |k: usize| {
+        let dual = |(j, x): (usize, &R)| Dual { value: *x, slope: R::lit(f64::from(u8::from(j == k))) };
+        formula.constant(&x.iter().enumerate().map(dual).collect::<Vec<_>>()).slope
+    };
+    let value = formula.constant(x);
+    Ok(std::iter::once(value).chain((0..x.len()).map(slope)).collect())
 }

@@ -1,5 +1,7 @@
 //! Functions of one or two variables on a grid: values and derivatives at its points, cubic in between.
 
+use jostle_core::Real;
+use jostle_core::backend::GridAxis;
 use serde::{Deserialize, Serialize};
 
 /// An axis of a grid.
@@ -35,6 +37,12 @@ impl Axis {
     /// Value at a point.
     pub fn value(&self, point: usize) -> f64 {
         self.lower + point as f64 * self.spacing
+    }
+
+    /// The axis as plain data.
+    pub fn plain(&self) -> GridAxis {
+        let Axis { lower, spacing, intervals, periodic } = *self;
+        GridAxis { lower, spacing, intervals, periodic }
     }
 
     /// The last value.
@@ -73,12 +81,32 @@ pub struct Grid {
 }
 
 /// Hermite's cubics of a part of an interval, for the value and the derivative at its two ends; and their slopes.
-fn hermite(t: f64) -> [[[f64; 2]; 2]; 2] {
-    let (t2, t3) = (t * t, t * t * t);
+fn hermite<R: Real>(t: R) -> [[[R; 2]; 2]; 2] {
+    let (t2, t3, number) = (t * t, t * t * t, R::lit);
+    let three = number(3.0) * t2;
+    let steep = number(6.0) * t2 - number(6.0) * t;
+    let rising = number(2.0) * t3 - three;
     [
-        [[2.0 * t3 - 3.0 * t2 + 1.0, 6.0 * t2 - 6.0 * t], [t3 - 2.0 * t2 + t, 3.0 * t2 - 4.0 * t + 1.0]],
-        [[-2.0 * t3 + 3.0 * t2, -6.0 * t2 + 6.0 * t], [t3 - t2, 3.0 * t2 - 2.0 * t]],
+        [[rising + number(1.0), steep], [t3 - number(2.0) * t2 + t, three - number(4.0) * t + number(1.0)]],
+        [[-rising, -steep], [t3 - t2, three - number(2.0) * t]],
     ]
+}
+
+/// Value of a function on a grid and its derivatives, from the parts of the intervals up to the values of the
+/// variables, the numbers stored at the corners around them, corner after corner, and the spacings.
+pub fn interpolate<R: Real>(parts: &[R], stored: &[R], spacings: &[R]) -> Vec<R> {
+    let (dimensions, kinds) = (parts.len(), 1 << parts.len());
+    let weights: Vec<_> = parts.iter().map(|t| hermite(*t)).collect();
+    let product = |corner: usize, kind: usize, along: Option<usize>| {
+        let factor = |d: usize| weights[d][corner >> d & 1][kind >> d & 1][usize::from(along == Some(d))];
+        (1..dimensions).fold(factor(0), |product, d| product * factor(d))
+    };
+    let sum = |along: Option<usize>| {
+        let terms = (0..kinds * kinds).map(|k| stored[k] * product(k / kinds, k % kinds, along));
+        terms.fold(R::lit(0.0), |sum, term| sum + term)
+    };
+    let slopes = (0..dimensions).map(|d| sum(Some(d)) / spacings[d]);
+    std::iter::once(sum(None)).chain(slopes).collect()
 }
 
 impl Grid {
@@ -92,6 +120,17 @@ impl Grid {
     /// Number of points.
     pub fn points(&self) -> usize {
         self.values.len() >> self.axes.len()
+    }
+
+    /// The numbers of all points.
+    pub fn numbers(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Replaces them by as many others.
+    pub fn set_numbers(&mut self, numbers: Vec<f64>) {
+        debug_assert_eq!(numbers.len(), self.values.len());
+        self.values = numbers;
     }
 
     /// Numbers of a point along the axes, the first of which counts fastest.
@@ -140,10 +179,8 @@ impl Grid {
     pub fn evaluate(&self, values: &[f64], slopes: &mut [f64]) -> Option<f64> {
         let places: Vec<(usize, f64)> =
             self.axes.iter().zip(values).map(|(axis, x)| axis.interval(*x)).collect::<Option<_>>()?;
-        let weights: Vec<_> = places.iter().map(|(_, t)| hermite(*t)).collect();
-        let (dimensions, kinds) = (self.axes.len(), 1 << self.axes.len());
-        let mut value = 0.0;
-        slopes.iter_mut().for_each(|slope| *slope = 0.0);
+        let kinds = 1 << self.axes.len();
+        let mut stored = Vec::with_capacity(kinds * kinds);
         for corner in 0..kinds {
             let (mut point, mut stride) = (0, 1);
             for (d, axis) in self.axes.iter().enumerate() {
@@ -151,16 +188,12 @@ impl Grid {
                 point += index * stride;
                 stride *= axis.points();
             }
-            for kind in 0..kinds {
-                let stored = self.values[point * kinds + kind];
-                let factor = |d: usize, slope: usize| weights[d][corner >> d & 1][kind >> d & 1][slope];
-                value += stored * (0..dimensions).map(|d| factor(d, 0)).product::<f64>();
-                for (s, slope) in slopes.iter_mut().enumerate() {
-                    let parts = (0..dimensions).map(|d| factor(d, usize::from(d == s)));
-                    *slope += stored * parts.product::<f64>() / self.axes[s].spacing;
-                }
-            }
+            stored.extend_from_slice(&self.values[point * kinds..(point + 1) * kinds]);
         }
-        Some(value)
+        let parts: Vec<f64> = places.iter().map(|(_, part)| *part).collect();
+        let spacings: Vec<f64> = self.axes.iter().map(|axis| axis.spacing).collect();
+        let found = interpolate(&parts, &stored, &spacings);
+        slopes.copy_from_slice(&found[1..]);
+        Some(found[0])
     }
 }

@@ -14,11 +14,12 @@ pub mod free_energy;
 pub mod grid;
 pub mod group;
 mod linear;
+mod on_device;
 pub mod rotation;
 pub mod variable;
 mod variables;
 
 pub use biases::{Biases, ColumnName, NamedBias, StageCourse};
-pub use formula::VariableFormula;
+pub use formula::{VariableFormula, with_slopes};
 pub use rotation::best_rotation;
 pub use variables::{AtomForces, Evaluated, VariableDefinition, Variables, VariablesStart};

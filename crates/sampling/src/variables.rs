@@ -23,10 +23,10 @@ pub struct VariableDefinition {
 }
 
 /// A variable with its name.
-struct Named {
-    name: String,
-    kind: &'static VariableKind,
-    variable: Box<dyn Variable>,
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) kind: &'static VariableKind,
+    pub(crate) variable: Box<dyn Variable>,
     /// Variables that it is a formula of.
     made_of: Vec<usize>,
 }
@@ -34,8 +34,8 @@ struct Named {
 /// Variables of a run.
 pub struct Variables {
     list: AtomList,
-    groups: Vec<Group>,
-    all: Vec<Named>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) all: Vec<Named>,
     /// Box when the run began.
     first_box: SimBox,
 }

@@ -68,7 +68,8 @@ impl Particle {
         };
         let all = make(&variables).into_iter().map(named).collect();
         let mut biases = Biases::new(variables, all, UnitSystem::Lj, seed, vec![("run".into(), steps)]);
-        let course = StageCourse { name: "run".into(), first_step: 0, timestep: Some(timestep) };
+        let course =
+            StageCourse { name: "run".into(), first_step: 0, start_time: 0.0, timestep: Some(timestep) };
         biases.begin_stage(course, true);
         let simbox = SimBox::orthorhombic([100.0; 3]).unwrap();
         let mut stream = Stream::new(seed, Purpose::Velocity, 0, 0);
@@ -340,7 +341,8 @@ fn work_gives_the_free_energy() {
         let mut stream = Stream::new(seed, Purpose::Placement, 0, 0);
         particle.r[0] =
             stiffness * ends[0] / (well + stiffness) + stream.normal() / f64::sqrt(well + stiffness);
-        let course = StageCourse { name: "run".into(), first_step: 0, timestep: Some(TIMESTEP) };
+        let course =
+            StageCourse { name: "run".into(), first_step: 0, start_time: 0.0, timestep: Some(TIMESTEP) };
         particle.biases.begin_stage(course, true);
         particle.evaluate();
         (0..steps).for_each(|_| particle.step());
@@ -418,7 +420,8 @@ fn states_are_restored_to_the_bit() {
         let mut resumed = Particle::new(make, 300, 8, 1.0);
         resumed.biases.restore(&saved).unwrap();
         (resumed.r, resumed.v, resumed.step) = (whole.r, whole.v, whole.step);
-        let course = StageCourse { name: "run".into(), first_step: 0, timestep: Some(TIMESTEP) };
+        let course =
+            StageCourse { name: "run".into(), first_step: 0, start_time: 0.0, timestep: Some(TIMESTEP) };
         resumed.biases.begin_stage(course, false);
         resumed.evaluate();
         assert_eq!(resumed.energy.to_bits(), whole.energy.to_bits(), "after {end}");

@@ -1,6 +1,6 @@
 //! Batches of steps that a device makes on its own, and parts of a step.
 
-use super::{Energies, Evaluate, Kinetic};
+use super::{BiasRow, Energies, Evaluate, Kinetic};
 use crate::{SymTensor, Thermostat};
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,8 @@ pub struct Sample {
     pub kinetic: Kinetic,
     /// The thermostat as it was then.
     pub thermostat: Thermostat,
+    /// Biases that the device evaluates; `None` where it has none.
+    pub biases: Option<BiasRow>,
 }
 
 /// The kick that ends a step with constraints, and the drift before it.

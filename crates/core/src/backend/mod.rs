@@ -4,6 +4,7 @@
 
 mod added;
 mod batch;
+mod biases;
 mod settings;
 mod shared_memory;
 mod sums;
@@ -12,6 +13,11 @@ use crate::thermostat::Dissipative;
 use crate::{Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, State, Thermostat, Vec3};
 pub use added::AddedForces;
 pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StepBatch};
+pub use biases::{
+    BiasCourse, BiasEvaluation, BiasFunction, BiasMemory, BiasPlace, BiasRow, CenterBias, CenterBiases,
+    CenterFunction, CenterMember, CenterVariable, GridAxis, HILL_NUMBERS, HillMemory, HillSettings,
+    Installation, SpringMemory, VariableExpression,
+};
 pub use settings::{Algorithm, Precision, Processor, Settings};
 pub use shared_memory::{
     ArraysChanged, DeviceArrays, DeviceForce, MemorySpace, NumberType, SharedArray, SharedStream,
@@ -312,4 +318,7 @@ pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + Devic
     ) -> Result<Option<Vec<Sample>>> {
         Ok(None)
     }
+
+    /// Place where biases are evaluated: this device, or the host, which adds their forces then.
+    fn bias_place(&mut self) -> BiasPlace<'_>;
 }

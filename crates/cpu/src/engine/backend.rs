@@ -9,7 +9,7 @@ use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Follow, MotionCheck};
 use crate::simd::Scalar;
 use crate::vacuum::VacuumKernel;
-use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
+use jostle_core::backend::{Algorithm, BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
@@ -449,4 +449,8 @@ impl<S: Scalar> DeviceReport for Cpu<S> {
     }
 }
 
-impl<S: Scalar> Backend for Cpu<S> {}
+impl<S: Scalar> Backend for Cpu<S> {
+    fn bias_place(&mut self) -> BiasPlace<'_> {
+        BiasPlace::Host("the CPU makes its steps one by one")
+    }
+}

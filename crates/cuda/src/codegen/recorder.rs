@@ -2,6 +2,7 @@
 //! share their operations.
 
 use jostle_core::{Precision, Real};
+use jostle_sampling::derivative::Planar;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -34,6 +35,8 @@ enum Operation {
     Negate(OperationIndex),
     MultiplyAdd(OperationIndex, OperationIndex, OperationIndex),
     Call(Function, OperationIndex),
+    /// Angle of the point with these coordinates from the first axis.
+    Angle(OperationIndex, OperationIndex),
     Less(OperationIndex, OperationIndex),
     Select(OperationIndex, OperationIndex, OperationIndex),
 }
@@ -94,7 +97,7 @@ impl Operation {
         let operands = match self {
             Input(_) | Literal(_) => [None; 3],
             Negate(a) | Call(_, a) => [Some(a), None, None],
-            Add(a, b) | Subtract(a, b) | Multiply(a, b) | Divide(a, b) | Less(a, b) => {
+            Add(a, b) | Subtract(a, b) | Multiply(a, b) | Divide(a, b) | Angle(a, b) | Less(a, b) => {
                 [Some(a), Some(b), None]
             }
             MultiplyAdd(a, b, c) | Select(a, b, c) => [Some(a), Some(b), Some(c)],
@@ -262,6 +265,7 @@ impl Tape {
             Divide(a, b) => format!("{} / {}", text(a), text(b)),
             MultiplyAdd(a, b, c) => multiply_add(text(a), text(b), text(c)),
             Call(function, a) => format!("{}({})", function.name(), text(a)),
+            Angle(x, y) => format!("angle_of({}, {})", text(x), text(y)),
             Less(a, b) => format!("{} < {}", text(a), text(b)),
             Select(mask, a, b) => format!("{} ? {} : {}", text(mask), text(a), text(b)),
         }
@@ -467,6 +471,15 @@ impl Neg for Recorder {
     type Output = Self;
     fn neg(self) -> Self {
         Recorder(on_tape(|tape| tape.negate(self.0)))
+    }
+}
+
+impl Planar for Recorder {
+    fn angle(x: Self, y: Self) -> Self {
+        Recorder(on_tape(|tape| match (tape.known(x.0), tape.known(y.0)) {
+            (Some(x), Some(y)) => tape.literal(y.atan2(x)),
+            _ => tape.push(Operation::Angle(x.0, y.0)),
+        }))
     }
 }
 

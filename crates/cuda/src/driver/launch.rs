@@ -96,14 +96,16 @@ impl Kernel {
 /// Launches that end before a launch in a recorded sequence begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waits {
-    /// All launches before it but those of the side stream.
+    /// All launches before it but those of the other streams.
     #[default]
     MainStream,
     /// Launches of the side stream before it, and all that ended before the first of these: it runs beside the
-    /// launches that follow, until one waits for both streams.
+    /// launches that follow, until one waits for all.
     SideStream,
+    /// As for the side stream, on a third one: it runs beside both.
+    ThirdStream,
     /// All launches before it.
-    BothStreams,
+    AllStreams,
 }
 
 /// Kernel, with numbers of blocks and threads, and arguments.

@@ -2,6 +2,7 @@
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::added::AddedKernel;
+use crate::biases::BiasKernels;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::device_data::BoxGeometry;
@@ -11,7 +12,7 @@ use crate::molecules::{Bodies, MOLECULAR_SUMS};
 use crate::neighbor_engine::Trigger;
 use crate::sums::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
-use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce, DeviceReport,
@@ -153,6 +154,7 @@ impl ForceEvaluation for Cuda {
                 self.read_control()?;
                 return Err(self.blame());
             }
+            self.add_bias_energies()?;
         }
         Ok(())
     }
@@ -348,6 +350,7 @@ impl DeviceReport for Cuda {
                 + self.terms.charges.iter().map(LatticeSumKernel::bytes).sum::<usize>()
                 + self.terms.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
                 + self.terms.bonded.as_ref().map_or(0, BondedKernels::bytes)
+                + self.terms.biases.as_ref().map_or(0, BiasKernels::bytes)
                 + self.terms.constraints.as_ref().map_or(0, Constraints::bytes),
         }
     }
@@ -372,6 +375,10 @@ impl Backend for Cuda {
         forces: &mut [&mut dyn DeviceForce],
     ) -> Result<Option<Vec<Sample>>> {
         if lacks_virial(batch) { Ok(None) } else { self.make_batch_with(batch, thermostat, forces) }
+    }
+
+    fn bias_place(&mut self) -> BiasPlace<'_> {
+        self.place_of_biases()
     }
 }
 

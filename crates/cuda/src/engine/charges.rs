@@ -14,6 +14,7 @@ impl Cuda {
         self.set_charges(charges.to_vec())?;
         let found = self.compute_forces(Evaluate::ForcesAndEnergies);
         let found = found.map(|()| std::mem::replace(&mut self.evaluation.energies, energies));
+        let found = found.map(|found| Energies { added: Vec::new(), ..found });
         self.evaluation.evaluated = evaluated;
         self.set_charges(before)?;
         // The list may have been built anew, and with it the order of atoms.

@@ -90,6 +90,9 @@ impl Cuda {
     /// Names the term and the atom of a force that was not finite.
     pub(super) fn blame(&mut self) -> Error {
         if self.control.first_bad == u64::MAX {
+            if let Some(error) = self.bias_fault() {
+                return error;
+            }
             return diagnose::energy(&self.forces, &self.evaluation.energies.terms);
         }
         let of_others = self.terms.device_forces.as_ref().map(DeviceForceKernels::first_bad);

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod backend;
+mod biases;
 mod charges;
 mod cost;
 mod faults;
@@ -359,6 +360,7 @@ impl Cuda {
             bonded: self.terms.bonded.as_ref(),
             constraints: self.terms.constraints.as_ref(),
             external: self.terms.external.as_ref(),
+            biases: self.terms.biases.as_ref(),
             thermostat: self.terms.thermostat.as_ref(),
             mid_step: self.mid_step(),
             others: self.recorded.others,

@@ -57,6 +57,7 @@ pub fn term_kernels(device: &Device, system: &System, forces: &Forces, plan: &Pl
         bonded: BondedKernels::new(device, system, forces, precision, summation)?,
         constraints: Constraints::new(device, system, forces.n_searched(), precision, summation)?,
         external: ExternalForces::new(device, system, forces, precision, summation)?,
+        biases: None,
         thermostat: None,
         pair_thermostat: None,
         grains: contacts(device, system, forces, plan)?,

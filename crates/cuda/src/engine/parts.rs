@@ -2,6 +2,7 @@
 
 use crate::added::AddedKernel;
 use crate::all_pairs::PairShape;
+use crate::biases::BiasKernels;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::device_data::DeviceData;
@@ -36,6 +37,8 @@ pub struct TermKernels {
     pub bonded: Option<BondedKernels>,
     pub constraints: Option<Constraints>,
     pub external: Option<ExternalForces>,
+    /// Biases, where the engine has given some to this GPU.
+    pub biases: Option<BiasKernels>,
     pub thermostat: Option<ScalingThermostat>,
     pub pair_thermostat: Option<PairThermostat>,
     pub grains: Option<Contacts>,

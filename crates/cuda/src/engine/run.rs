@@ -1,5 +1,6 @@
 //! Batches: many steps in a row without the host.
 
+use super::biases::add_energies;
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::device_data::Motion;
 use crate::dissipative::PairThermostat;
@@ -79,6 +80,7 @@ impl Cuda {
         self.prepare_pair_thermostat(thermostat)?;
         let segments = self.divide_batch(batch, acts, between);
         self.grow_sample_rows(segments.n_rows)?;
+        self.prepare_biases(batch, segments.n_rows)?;
         self.read_control()?;
         self.begin_batch(batch, &segments, [decay, thermal_energy])?;
         let (builds, size) = (self.control.builds, self.plan.layout.shape.size);
@@ -176,6 +178,10 @@ impl Cuda {
         // The last row is that of the end of the segment.
         let by_steps = if segments.in_passing { rows.len() / length - 1 } else { 0 };
         let rows = self.rows_of_all(rows, length, by_steps)?;
+        let biases = match evaluate {
+            Evaluate::ForcesAndEnergies => self.bias_rows(wanted, n_rows as usize - wanted)?,
+            Evaluate::Forces => Vec::new(),
+        };
         let mut samples = Vec::new();
         for (number, row) in (wanted as u64..).zip(rows.chunks_exact(length)) {
             if !((number + 1) * steps_per_row).is_multiple_of(between) {
@@ -185,7 +191,9 @@ impl Cuda {
             let (kinetic, of_thermostat) = row.split_at(KINETIC);
             thermostat::take_over(thermostat, of_thermostat);
             if evaluate == Evaluate::ForcesAndEnergies {
-                let energies = self.energies_from(energies);
+                let mut energies = self.energies_from(energies);
+                let biases = biases.get(number as usize - wanted);
+                biases.into_iter().for_each(|row| add_energies(&mut energies, row));
                 if !energies.potential().is_finite() {
                     self.evaluation.energies = energies;
                     return Err(self.blame());
@@ -194,6 +202,7 @@ impl Cuda {
                     energies,
                     kinetic: kinetic_from(kinetic),
                     thermostat: thermostat.clone(),
+                    biases: biases.cloned(),
                 });
             }
         }
@@ -253,6 +262,7 @@ impl Cuda {
                 energies: self.evaluation.energies.clone(),
                 kinetic,
                 thermostat: thermostat.clone(),
+                biases: None,
             });
         }
         Ok(samples)

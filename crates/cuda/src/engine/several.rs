@@ -10,7 +10,7 @@ use crate::driver::Device;
 use crate::exchange::{Exchange, MeshDivision};
 use crate::peers::{Collective, Peers};
 use crate::sums::Summation;
-use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
@@ -357,5 +357,9 @@ impl Backend for SeveralGpus {
         })?;
         *thermostat = after;
         Ok(samples)
+    }
+
+    fn bias_place(&mut self) -> BiasPlace<'_> {
+        BiasPlace::Host("several GPUs share the atoms")
     }
 }

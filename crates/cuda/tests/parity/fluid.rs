@@ -106,7 +106,7 @@ pub fn advance(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Th
         step(backend, thermostat, &context, evaluate).unwrap();
         if sampled {
             let (energies, kinetic) = (backend.energies().clone(), backend.kinetic().unwrap());
-            samples.push(Sample { energies, kinetic, thermostat: thermostat.clone() });
+            samples.push(Sample { energies, kinetic, thermostat: thermostat.clone(), biases: None });
         }
     }
     samples

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Message};
 use super::{Workers, send, set_in_use};
-use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation,
@@ -203,4 +203,8 @@ impl DeviceReport for RankedDevice {
     }
 }
 
-impl Backend for RankedDevice {}
+impl Backend for RankedDevice {
+    fn bias_place(&mut self) -> BiasPlace<'_> {
+        BiasPlace::Host("the CPU makes its steps one by one")
+    }
+}

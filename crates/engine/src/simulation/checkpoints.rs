@@ -16,6 +16,7 @@ impl Simulation {
         let begun = Instant::now();
         // Measures with too few frames for results are reported at the end of the stage.
         self.write_measures()?;
+        self.backend.fetch_biases()?;
         let forces = self.save_forces()?;
         let files: Vec<_> = self.backend.forces().flat_map(|force| force.files()).collect();
         let Some(folder) = self.output.folder() else { return Ok(()) };

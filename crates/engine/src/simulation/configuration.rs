@@ -153,7 +153,7 @@ impl Simulation {
             }
             self.backend.update_neighbors()?;
         }
-        self.backend.begin_step(step, time);
+        self.backend.begin_step(step, time)?;
         evaluate_forces(&mut *self.backend, Evaluate::ForcesAndEnergies, 1.0, None)?;
         if self.has_impulses() {
             self.readiness = Readiness::Stale;
@@ -164,6 +164,7 @@ impl Simulation {
             (None, None) => self.facts.degrees.count(self.facts.degrees.momentum),
         };
         let atoms = self.run.as_ref().map_or(AtomMotion::Moving { heat: Some(0.0) }, |run| run.atoms(None));
+        self.backend.show_biases(None)?;
         let atoms = atoms.with_work(self.backend.work());
         let (units, mass) = (self.units, self.facts.total_mass);
         let input = ThermoInput { units, degrees_of_freedom, atoms, step, time, mass, strain: None };

@@ -48,6 +48,7 @@ impl Simulation {
     /// Thermodynamic quantities now, from a sample of a batch or from the device.
     fn read_thermo(&mut self, stage: &StageInput, run: &StageRun, sample: Option<&Sample>) -> Result<Thermo> {
         let Clock { step, time, .. } = self.clock;
+        self.backend.show_biases(sample.and_then(|sample| sample.biases.as_ref()))?;
         let degrees_of_freedom = run.degrees_of_freedom;
         let atoms = run.atoms(sample.map(|s| &s.thermostat)).with_work(self.backend.work());
         let mass = self.facts.total_mass;

@@ -116,7 +116,7 @@ impl Simulation {
             return Ok((run, schedule));
         }
         let span = self.stage_span(stage);
-        self.backend.begin_stage(&span)?;
+        let place_of_biases = self.backend.begin_stage(&span)?;
         let facts = &self.facts;
         let (mut run, note) = match self.run.take() {
             Some(run) => (run, None),
@@ -146,11 +146,12 @@ impl Simulation {
         if let Some(note) = note {
             self.output.note(progress, &note)?;
         }
+        place_of_biases.map_or(Ok(()), |place| self.output.log(&place))?;
         if !begun {
             self.check_distances(stage, progress)?;
         }
         let schedule = self.schedule(stage, &run);
-        self.backend.begin_step(self.clock.step, self.clock.time);
+        self.backend.begin_step(self.clock.step, self.clock.time)?;
         self.backend.update_neighbors()?;
         let weight = respa_schedule(stage, &run).after(0);
         evaluate_forces(&mut *self.backend, schedule.evaluate_at(run.stage_step), weight, None)?;
@@ -166,6 +167,7 @@ impl Simulation {
         StageSpan {
             name: stage.name.clone(),
             first_step: self.clock.step - done,
+            start_time: self.run.as_ref().map_or(self.clock.time, |run| run.start_time),
             timestep: match stage.action {
                 Action::Dynamics { timestep, .. } => Some(timestep),
                 Action::Minimize { .. } => None,
@@ -298,7 +300,7 @@ impl Simulation {
             return Ok(());
         }
         let evaluate = schedule.evaluate_at(run.stage_step + 1);
-        self.backend.begin_step(step, run.time_at(stage, run.stage_step + 1));
+        self.backend.begin_step(step, run.time_at(stage, run.stage_step + 1))?;
         run.advance(&mut *self.backend, &context, evaluate).map_err(|e| e.context(format!("step {step}")))?;
         self.count(stage, run, 1);
         if let Action::Dynamics { .. } = stage.action {

@@ -2,7 +2,7 @@
 //! however the run is divided into batches.
 
 use crate::fixtures::argon;
-use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::topology::Constraint;
 use jostle_core::{
@@ -180,10 +180,14 @@ impl Backend for BatchDevice {
             step(&mut *self.cpu, thermostat, &context, evaluate)?;
             if sampled {
                 let (energies, kinetic) = (self.cpu.energies().clone(), self.cpu.kinetic()?);
-                samples.push(Sample { energies, kinetic, thermostat: thermostat.clone() });
+                samples.push(Sample { energies, kinetic, thermostat: thermostat.clone(), biases: None });
             }
         }
         Ok(Some(samples))
+    }
+
+    fn bias_place(&mut self) -> BiasPlace<'_> {
+        self.cpu.bias_place()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Bias, BiasVariable, Moment};
 use crate::formula::VariableFormula;
+use jostle_core::backend::BiasFunction;
 use jostle_core::{Error, Result};
 
 /// U = a formula of some variables.
@@ -30,6 +31,10 @@ impl Bias for FormulaBias {
             energy if energy.is_finite() && slopes.iter().all(|slope| slope.is_finite()) => Ok(energy),
             energy => Err(Error::simulation(format!("the formula of a bias gives {energy} at {values:?}"))),
         }
+    }
+
+    fn function(&self) -> Option<BiasFunction> {
+        Some(BiasFunction::Formula(self.formula.expression()))
     }
 
     fn end_step(&mut self, _values: &[f64], _now: &Moment) -> Result<()> {

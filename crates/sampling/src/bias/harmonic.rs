@@ -3,7 +3,8 @@
 
 use super::switching::switching_work;
 use super::{Bias, BiasVariable, Column, ColumnQuantity, Moment, from_bytes, to_bytes};
-use jostle_core::Result;
+use jostle_core::backend::{BiasFunction, BiasMemory, SpringMemory};
+use jostle_core::{Dual, Real, Result};
 
 /// U = stiffness/2 (s - centre)^2
 pub struct Harmonic {
@@ -18,6 +19,18 @@ pub struct Harmonic {
     now: f64,
 }
 
+/// Number that changes linearly from the first to the second one while progress goes from 0 to 1.
+pub fn between<R: Real>([first, last]: [R; 2], progress: R) -> R {
+    first + (last - first) * progress
+}
+
+/// Energy of a spring and its derivative, at a distance from its centre.
+pub fn spring<R: Real>(off: R, stiffness: R) -> (R, R) {
+    let (off, stiffness) = (Dual::variable(off), Dual::constant(stiffness));
+    let energy = Dual::lit(0.5) * stiffness * off * off;
+    (energy.value, energy.slope)
+}
+
 impl Harmonic {
     /// A bias whose centre and stiffness change linearly from the first to the second value.
     pub fn new(variable: BiasVariable, center: [f64; 2], stiffness: [f64; 2]) -> Self {
@@ -25,15 +38,10 @@ impl Harmonic {
         Harmonic { variables: [variable], center, stiffness, work: 0.0, last: None, now }
     }
 
-    fn at(ends: [f64; 2], progress: f64) -> f64 {
-        ends[0] + (ends[1] - ends[0]) * progress
-    }
-
     /// Energy and its derivative.
     fn energy(&self, value: f64, progress: f64) -> (f64, f64) {
-        let stiffness = Self::at(self.stiffness, progress);
-        let off = self.variables[0].difference(value, Self::at(self.center, progress));
-        (0.5 * stiffness * off * off, stiffness * off)
+        let off = self.variables[0].difference(value, between(self.center, progress));
+        spring(off, between(self.stiffness, progress))
     }
 
     fn moves(&self) -> bool {
@@ -49,7 +57,7 @@ impl Bias for Harmonic {
     fn evaluate(&mut self, values: &[f64], now: &Moment, slopes: &mut [f64]) -> Result<f64> {
         let (energy, slope) = self.energy(values[0], now.progress);
         slopes[0] = slope;
-        self.now = Self::at(self.center, now.progress);
+        self.now = between(self.center, now.progress);
         Ok(energy)
     }
 
@@ -81,6 +89,31 @@ impl Bias for Harmonic {
             Column { name: "center", quantity: ColumnQuantity::Variable, value: self.now },
             Column { name: "work", quantity: ColumnQuantity::Energy, value: self.work },
         ]
+    }
+
+    fn function(&self) -> Option<BiasFunction> {
+        Some(BiasFunction::Harmonic { center: self.center, stiffness: self.stiffness })
+    }
+
+    fn memory(&self) -> BiasMemory {
+        let mut numbers = vec![0.0; SpringMemory::COUNT];
+        numbers[SpringMemory::WORK] = self.work;
+        if let Some([value, progress]) = self.last {
+            numbers[SpringMemory::KNOWN] = 1.0;
+            numbers[SpringMemory::VALUE] = value;
+            numbers[SpringMemory::PROGRESS] = progress;
+        }
+        BiasMemory { numbers, ..BiasMemory::default() }
+    }
+
+    fn take_memory(&mut self, BiasMemory { numbers, .. }: BiasMemory) {
+        self.work = numbers[SpringMemory::WORK];
+        let known = numbers[SpringMemory::KNOWN] != 0.0;
+        self.last = known.then(|| [numbers[SpringMemory::VALUE], numbers[SpringMemory::PROGRESS]]);
+    }
+
+    fn show(&mut self, center: f64, work: f64) {
+        (self.now, self.work) = (center, work);
     }
 
     fn save(&self) -> Result<Vec<u8>> {

@@ -1,7 +1,14 @@
 //! Constant force along a variable.
 
 use super::{Bias, BiasVariable, Moment};
-use jostle_core::Result;
+use jostle_core::backend::BiasFunction;
+use jostle_core::{Dual, Real, Result};
+
+/// Energy of a constant force and its derivative.
+pub fn linear<R: Real>(off: R, force: R) -> (R, R) {
+    let energy = -(Dual::constant(force) * Dual::variable(off));
+    (energy.value, energy.slope)
+}
 
 /// U = -force (s - centre)
 pub struct Linear {
@@ -23,8 +30,13 @@ impl Bias for Linear {
     }
 
     fn evaluate(&mut self, values: &[f64], _now: &Moment, slopes: &mut [f64]) -> Result<f64> {
-        slopes[0] = -self.force;
-        Ok(-self.force * (values[0] - self.center))
+        let energy;
+        (energy, slopes[0]) = linear(values[0] - self.center, self.force);
+        Ok(energy)
+    }
+
+    fn function(&self) -> Option<BiasFunction> {
+        Some(BiasFunction::Linear { force: self.force, center: self.center })
     }
 
     fn end_step(&mut self, _values: &[f64], _now: &Moment) -> Result<()> {

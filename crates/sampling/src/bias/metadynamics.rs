@@ -1,9 +1,10 @@
 //! Metadynamics (Laio and Parrinello 2002), plain or well-tempered (Barducci, Bussi and Parrinello 2008).
 
-use super::switching::Switching;
+use super::switching::{Pending, Switching};
 use super::{Bias, BiasVariable, Column, ColumnQuantity, Moment, axes, from_bytes, gaussians, to_bytes};
-use crate::grid::Grid;
-use jostle_core::{Error, Result};
+use crate::grid::{Axis, Grid};
+use jostle_core::backend::{BiasFunction, BiasMemory, HILL_NUMBERS, HillMemory, HillSettings};
+use jostle_core::{Dual, Error, Real, Result};
 use serde::{Deserialize, Serialize};
 
 /// Settings of metadynamics.
@@ -49,11 +50,43 @@ pub struct Metadynamics {
 impl Hill {
     /// Energy, with `widths` along the variables.
     fn energy(&self, variables: &[BiasVariable], widths: &[f64], values: &[f64]) -> f64 {
-        let parts = variables.iter().zip(&self.center).zip(values).zip(widths);
-        let exponent: f64 =
-            parts.map(|(((v, c), x), width)| -0.5 * (v.difference(*x, *c) / width).powi(2)).sum();
-        self.height * exponent.exp()
+        let parts = variables.iter().zip(&self.center).zip(values);
+        let off: Vec<f64> = parts.map(|((v, c), x)| v.difference(*x, *c)).collect();
+        hill_energy(self.height, &off, widths)
     }
+
+    /// Its numbers for a device.
+    fn numbers(&self) -> [f64; HILL_NUMBERS] {
+        let along = |d: usize| self.center.get(d).copied().unwrap_or_default();
+        [self.time, self.height, along(0), along(1)]
+    }
+
+    /// The hill of these numbers.
+    fn of(numbers: &[f64], dimensions: usize) -> Self {
+        Hill { time: numbers[0], height: numbers[1], center: numbers[2..2 + dimensions].to_vec() }
+    }
+}
+
+/// Energy of a hill at some distances from its centre.
+pub fn hill_energy<R: Real>(height: R, off: &[R], widths: &[R]) -> R {
+    let exponent = |(off, width): (&R, &R)| {
+        let ratio = *off / *width;
+        R::lit(-0.5) * (ratio * ratio)
+    };
+    let mut parts = off.iter().zip(widths).map(exponent);
+    let first = parts.next().unwrap_or(R::lit(0.0));
+    height * parts.fold(first, |sum, part| sum + part).exp()
+}
+
+/// Part of a hill of height 1 along one variable, and its derivative.
+pub fn hill_along<R: Real>(off: R, width: R) -> [R; 2] {
+    let energy = hill_energy(Dual::lit(1.0), &[Dual::variable(off)], &[Dual::constant(width)]);
+    [energy.value, energy.slope]
+}
+
+/// Factor of the height of a hill where there is some energy already (Barducci, Bussi and Parrinello 2008, equation 2).
+pub fn tempering<R: Real>(there: R, gamma: R, thermal_energy: R) -> R {
+    (-there / (thermal_energy * (gamma - R::lit(1.0)))).exp()
 }
 
 impl Metadynamics {
@@ -73,11 +106,7 @@ impl Metadynamics {
         let one = |d: usize| {
             let (variable, center, width) =
                 (self.variables[d].clone(), hill.center[d], self.settings.width[d]);
-            move |x: f64| {
-                let off = variable.difference(x, center) / width;
-                let value = (-0.5 * off * off).exp();
-                [value, -off / width * value]
-            }
+            move |x: f64| hill_along(variable.difference(x, center), width)
         };
         let functions: Vec<_> = (0..self.variables.len()).map(one).collect();
         let functions: Vec<&dyn Fn(f64) -> [f64; 2]> =
@@ -123,7 +152,7 @@ impl Bias for Metadynamics {
             let factor = self
                 .settings
                 .tempering
-                .map_or(1.0, |[gamma, thermal_energy]| (-there / (thermal_energy * (gamma - 1.0))).exp());
+                .map_or(1.0, |[gamma, thermal_energy]| tempering(there, gamma, thermal_energy));
             let hill =
                 Hill { time: now.time, center: values.to_vec(), height: factor * self.settings.height };
             self.state.switching.pending.note(now.step, hill);
@@ -137,6 +166,52 @@ impl Bias for Metadynamics {
 
     fn columns(&self) -> Vec<Column> {
         vec![Column { name: "work", quantity: ColumnQuantity::Energy, value: self.state.switching.work }]
+    }
+
+    fn function(&self) -> Option<BiasFunction> {
+        let MetadynamicsSettings { width, height, every, tempering, .. } = self.settings.clone();
+        let axes = self.state.grid.axes.iter().map(Axis::plain).collect();
+        Some(BiasFunction::Metadynamics(HillSettings { width, height, every, tempering, axes }))
+    }
+
+    fn memory(&self) -> BiasMemory {
+        let Switching { pending, newest, last, work } = &self.state.switching;
+        let mut numbers = vec![0.0; HillMemory::COUNT];
+        numbers[HillMemory::WORK] = *work;
+        if !last.is_empty() {
+            numbers[HillMemory::KNOWN] = 1.0;
+            numbers[HillMemory::VALUES..][..last.len()].copy_from_slice(last);
+        }
+        let mut note = |step: usize, hill: usize, noted: Option<&(u64, Hill)>| {
+            numbers[step] = noted.map_or(-1.0, |(step, _)| *step as f64);
+            if let Some((_, noted)) = noted {
+                numbers[hill..hill + HILL_NUMBERS].copy_from_slice(&noted.numbers());
+            }
+        };
+        note(HillMemory::PENDING, HillMemory::PENDING_HILL, pending.noted());
+        note(HillMemory::NEWEST, HillMemory::NEWEST_HILL, newest.as_ref());
+        BiasMemory { numbers, grid: self.state.grid.numbers().to_vec(), hills: Vec::new() }
+    }
+
+    fn take_memory(&mut self, BiasMemory { numbers, grid, hills }: BiasMemory) {
+        let dimensions = self.variables.len();
+        let noted = |step: usize, hill: usize| {
+            (numbers[step] >= 0.0).then(|| (numbers[step] as u64, Hill::of(&numbers[hill..], dimensions)))
+        };
+        let known = numbers[HillMemory::KNOWN] != 0.0;
+        let last = if known { numbers[HillMemory::VALUES..][..dimensions].to_vec() } else { Vec::new() };
+        let mut pending = Pending::default();
+        if let Some((step, hill)) = noted(HillMemory::PENDING, HillMemory::PENDING_HILL) {
+            pending.note(step, hill);
+        }
+        let newest = noted(HillMemory::NEWEST, HillMemory::NEWEST_HILL);
+        self.state.switching = Switching { pending, newest, last, work: numbers[HillMemory::WORK] };
+        self.state.grid.set_numbers(grid);
+        self.state.hills.extend(hills.iter().map(|hill| Hill::of(hill, dimensions)));
+    }
+
+    fn show(&mut self, _center: f64, work: f64) {
+        self.state.switching.work = work;
     }
 
     fn save(&self) -> Result<Vec<u8>> {

@@ -13,13 +13,15 @@ mod wall;
 
 pub use abf::{Abf, AbfSettings};
 pub use formula::FormulaBias;
-pub use harmonic::Harmonic;
-pub use linear::Linear;
-pub use metadynamics::{Metadynamics, MetadynamicsSettings};
+pub use harmonic::{Harmonic, between, spring};
+pub use linear::{Linear, linear};
+pub use metadynamics::{Metadynamics, MetadynamicsSettings, hill_along, hill_energy, tempering};
 pub use opes::{Opes, OpesSettings};
-pub use wall::{Side, Wall};
+pub use switching::switching_work;
+pub use wall::{Side, Wall, wall};
 
 use crate::grid::Axis;
+use jostle_core::backend::{BiasFunction, BiasMemory};
 use jostle_core::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -120,6 +122,22 @@ pub trait Bias: Send {
     fn columns(&self) -> Vec<Column> {
         Vec::new()
     }
+
+    /// Its energy as plain data, for a device that evaluates it; `None` where only the host can.
+    fn function(&self) -> Option<BiasFunction> {
+        None
+    }
+
+    /// Numbers that change from step to step, for a device.
+    fn memory(&self) -> BiasMemory {
+        BiasMemory::default()
+    }
+
+    /// Takes over what a device has left of these numbers.
+    fn take_memory(&mut self, _memory: BiasMemory) {}
+
+    /// Takes over the centre and the work of a step that a device has made, for the columns.
+    fn show(&mut self, _center: f64, _work: f64) {}
 
     /// State for a checkpoint.
     ///

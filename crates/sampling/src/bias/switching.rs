@@ -1,5 +1,6 @@
 //! Changes of biases at the ends of steps, and the work that they do.
 
+use jostle_core::Real;
 use serde::{Deserialize, Serialize};
 
 /// A change that is noted at the end of a step and acts from the next one on, however often that is evaluated.
@@ -27,6 +28,11 @@ impl<T> Pending<T> {
     pub fn get(&self) -> Option<&T> {
         self.0.as_ref().map(|(_, change)| change)
     }
+
+    /// The step and the change that was noted at its end.
+    pub fn noted(&self) -> Option<&(u64, T)> {
+        self.0.as_ref()
+    }
 }
 
 /// Changes of a bias from step to step, with the work that they do. `T` tells the energy without the newest one.
@@ -34,9 +40,9 @@ impl<T> Pending<T> {
 pub(super) struct Switching<T> {
     pub pending: Pending<T>,
     /// Step that is the first one with the newest change.
-    newest: Option<(u64, T)>,
+    pub newest: Option<(u64, T)>,
     /// Values at the end of the last step.
-    last: Vec<f64>,
+    pub last: Vec<f64>,
     pub work: f64,
 }
 
@@ -64,8 +70,8 @@ impl<T> Switching<T> {
 
 /// Work of a bias whose energy changes at given positions: the mean of the changes at the positions before and
 /// after the step, as a step has half a kick by the forces before and half by those after.
-pub(super) fn switching_work(before: [f64; 2], after: [f64; 2]) -> f64 {
-    0.5 * ((before[1] - before[0]) + (after[1] - after[0]))
+pub fn switching_work<R: Real>(before: [R; 2], after: [R; 2]) -> R {
+    R::lit(0.5) * ((before[1] - before[0]) + (after[1] - after[0]))
 }
 
 #[cfg(test)]

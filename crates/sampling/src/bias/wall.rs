@@ -1,7 +1,9 @@
 //! Walls: a spring beyond a value of a variable.
 
+use super::harmonic::spring;
 use super::{Bias, BiasVariable, Moment};
-use jostle_core::Result;
+use jostle_core::backend::BiasFunction;
+use jostle_core::{Real, Result};
 
 /// Side of a wall at which nothing acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +12,12 @@ pub enum Side {
     Below,
     /// Above: the wall is a lower one.
     Above,
+}
+
+/// Energy of a wall and its derivative, at a distance from it; it acts on the side of the sign of `side`.
+pub fn wall<R: Real>(off: R, stiffness: R, side: R) -> (R, R) {
+    let zero = R::lit(0.0);
+    spring(R::select(zero.lt(side * off), off, zero), stiffness)
 }
 
 /// U = stiffness/2 (s - at)^2 beyond the wall.
@@ -25,6 +33,14 @@ impl Wall {
     pub fn new(variable: BiasVariable, at: f64, stiffness: f64, free: Side) -> Self {
         Wall { variables: [variable], at, stiffness, free }
     }
+
+    /// 1 where the wall acts above, -1 where it acts below.
+    fn side(&self) -> f64 {
+        match self.free {
+            Side::Below => 1.0,
+            Side::Above => -1.0,
+        }
+    }
 }
 
 impl Bias for Wall {
@@ -34,12 +50,13 @@ impl Bias for Wall {
 
     fn evaluate(&mut self, values: &[f64], _now: &Moment, slopes: &mut [f64]) -> Result<f64> {
         let off = self.variables[0].difference(values[0], self.at);
-        let beyond = match self.free {
-            Side::Below => off.max(0.0),
-            Side::Above => off.min(0.0),
-        };
-        slopes[0] = self.stiffness * beyond;
-        Ok(0.5 * self.stiffness * beyond * beyond)
+        let energy;
+        (energy, slopes[0]) = wall(off, self.stiffness, self.side());
+        Ok(energy)
+    }
+
+    fn function(&self) -> Option<BiasFunction> {
+        Some(BiasFunction::Wall { at: self.at, stiffness: self.stiffness, side: self.side() })
     }
 
     fn end_step(&mut self, _values: &[f64], _now: &Moment) -> Result<()> {

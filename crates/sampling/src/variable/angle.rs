@@ -4,8 +4,9 @@ use super::{Origin, Unit, Variable, VariableKind};
 use crate::definition::Selections;
 use crate::derivative::{Planar, VectorFunction, with_gradient};
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::vector::{cross, dot};
-use jostle_core::{Error, Result, Vec3};
+use jostle_core::{Error, Real, Result, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "angle",
@@ -30,10 +31,15 @@ impl VectorFunction<2> for BetweenVectors {
     }
 }
 
+/// Number that is positive unless two vectors are parallel or one of them vanishes.
+pub(super) fn margin<R: Real>(a: [R; 3], b: [R; 3]) -> R {
+    let normal = cross(a, b);
+    dot(normal, normal) - R::lit(SMALLEST_SINE * SMALLEST_SINE) * dot(a, a) * dot(b, b)
+}
+
 /// Returns true where two vectors are parallel or one of them vanishes.
 pub(super) fn parallel(a: Vec3, b: Vec3) -> bool {
-    let normal = cross(a, b);
-    dot(normal, normal) <= SMALLEST_SINE * SMALLEST_SINE * dot(a, a) * dot(b, b)
+    margin(a, b) <= 0.0
 }
 
 struct Angle([usize; 3]);
@@ -61,5 +67,9 @@ impl Variable for Angle {
         let [a, middle, b] = self.0;
         gradient.add_between([middle, a], arms[0], slopes[0].map(|s| weight * s));
         gradient.add_between([middle, b], arms[1], slopes[1].map(|s| weight * s));
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Angle, self.0.to_vec()))
     }
 }

@@ -5,6 +5,7 @@ use super::{Origin, Unit, Variable, VariableKind};
 use crate::definition::Selections;
 use crate::derivative::{Planar, VectorFunction, with_gradient};
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::vector::{cross, dot};
 use jostle_core::{Error, Result, Vec3};
 
@@ -22,7 +23,7 @@ pub(super) const KIND: VariableKind = VariableKind {
 pub(super) const PERIOD: f64 = 2.0 * std::f64::consts::PI;
 
 /// Dihedral angle of three vectors in a chain.
-struct Turn;
+pub(super) struct Turn;
 
 impl VectorFunction<3> for Turn {
     fn of<R: Planar>(&self, [a, b, c]: [[R; 3]; 3]) -> R {
@@ -57,6 +58,10 @@ impl Variable for Dihedral {
         for k in 0..3 {
             gradient.add_between([self.0[k], self.0[k + 1]], vectors[k], slopes[k].map(|s| weight * s));
         }
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Dihedral, self.0.to_vec()))
     }
 
     fn period(&self) -> Option<f64> {

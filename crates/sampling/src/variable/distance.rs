@@ -4,6 +4,7 @@ use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Arguments, Parameter, Selections, Values};
 use crate::derivative::{Planar, VectorFunction, with_gradient};
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::{Dimension, Error, Result};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -37,7 +38,7 @@ pub(super) const KIND: VariableKind = VariableKind {
 
 /// Part of a vector.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+pub(super) enum Part {
     Whole,
     Along(usize),
     InPlane([usize; 2]),
@@ -89,5 +90,14 @@ impl Variable for Distance {
         let d = frame.between(self.groups[0], self.groups[1]);
         let (_, [slope]) = with_gradient(&self.part, [d]);
         gradient.add_between(self.groups, d, slope.map(|s| weight * s));
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        let function = match self.part {
+            Part::Whole => CenterFunction::Distance,
+            Part::Along(axis) => CenterFunction::DistanceAlong(axis),
+            Part::InPlane(axes) => CenterFunction::DistanceInPlane(axes),
+        };
+        Some((function, self.groups.to_vec()))
     }
 }

@@ -3,6 +3,7 @@
 use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::{Dimension, Result};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -29,5 +30,9 @@ impl Variable for Edge {
 
     fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient) {
         gradient.strain[self.0] += weight * frame.simbox.lengths()[self.0];
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Edge(self.0), Vec::new()))
     }
 }

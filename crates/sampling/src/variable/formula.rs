@@ -4,6 +4,7 @@ use super::{Origin, Unit, Variable, VariableKind};
 use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::formula::VariableFormula;
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::{Dimension, Error, Result};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -49,5 +50,9 @@ impl Variable for FormulaVariable {
         for k in &self.0.variables {
             weights[*k] += weight * self.0.slope(&frame.values, *k);
         }
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Formula(self.0.expression()), Vec::new()))
     }
 }

@@ -18,8 +18,10 @@ mod volume;
 pub use coordination::switching;
 
 use crate::definition::{Arguments, Parameter, Selections};
+use crate::derivative::{Planar, with_gradient};
 use crate::frame::{Frame, Gradient};
 use crate::group::Group;
+use jostle_core::backend::CenterFunction;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, SimBox, UnitSystem};
 use std::fmt;
@@ -50,6 +52,44 @@ pub trait Variable: Send {
     fn period(&self) -> Option<f64> {
         None
     }
+
+    /// The function of centres that it is, and the numbers of the groups; `None` where it depends on the positions
+    /// of atoms otherwise, so that devices leave it to the host.
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        None
+    }
+}
+
+/// A function of vectors between centres, for devices: from their components to its value, a number that is positive
+/// where it is defined, and its derivative with each component. A tilt is the angle of its vector and the axis;
+/// `None` for functions of other things.
+pub fn of_vectors<R: Planar>(function: &CenterFunction, x: &[R]) -> Option<Vec<R>> {
+    let vector = |n: usize| [x[3 * n], x[3 * n + 1], x[3 * n + 2]];
+    let part = match *function {
+        CenterFunction::Distance => distance::Part::Whole,
+        CenterFunction::DistanceAlong(axis) => distance::Part::Along(axis),
+        CenterFunction::DistanceInPlane(axes) => distance::Part::InPlane(axes),
+        CenterFunction::Angle | CenterFunction::Tilt(_) => {
+            let vectors = [vector(0), vector(1)];
+            let (value, gradient) = with_gradient(&angle::BetweenVectors, vectors);
+            let margin = angle::margin(vectors[0], vectors[1]);
+            return Some([&[value, margin], gradient.as_flattened()].concat());
+        }
+        CenterFunction::Dihedral => {
+            let vectors = [vector(0), vector(1), vector(2)];
+            let (value, gradient) = with_gradient(&dihedral::Turn, vectors);
+            let margins = [0, 1].map(|k| angle::margin(vectors[k], vectors[k + 1]));
+            let margin = R::select(margins[0].lt(margins[1]), margins[0], margins[1]);
+            return Some([&[value, margin], gradient.as_flattened()].concat());
+        }
+        CenterFunction::Position(_)
+        | CenterFunction::Edge(_)
+        | CenterFunction::Volume
+        | CenterFunction::Formula(_) => return None,
+    };
+    let (value, [gradient]) = with_gradient(&part, [vector(0)]);
+    let margin = if let distance::Part::Along(_) = part { R::lit(1.0) } else { value };
+    Some([&[value, margin], &gradient[..]].concat())
 }
 
 impl VariableKind {

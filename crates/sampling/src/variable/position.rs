@@ -3,6 +3,7 @@
 use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::vector::minus;
 use jostle_core::{Dimension, Result, Vec3};
 
@@ -40,5 +41,9 @@ impl Variable for Position {
         slope[self.axis] = weight;
         (0..3).for_each(|k| gradient.centers[self.group][k] += slope[k]);
         gradient.add_strain(minus(frame.centers[self.group], frame.simbox.origin()), slope);
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Position(self.axis), vec![self.group]))
     }
 }

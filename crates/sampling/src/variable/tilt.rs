@@ -5,6 +5,7 @@ use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::derivative::{VectorFunction, with_gradient};
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::{Error, Result, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -44,5 +45,10 @@ impl Variable for Tilt {
         let d = frame.between(self.groups[0], self.groups[1]);
         let (_, [slope, _]) = with_gradient(&BetweenVectors, [d, self.axis]);
         gradient.add_between(self.groups, d, slope.map(|s| weight * s));
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        let axis = self.axis.iter().position(|x| *x == 1.0)?;
+        Some((CenterFunction::Tilt(axis), self.groups.to_vec()))
     }
 }

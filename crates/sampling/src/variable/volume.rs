@@ -3,6 +3,7 @@
 use super::{Origin, Unit, Variable, VariableKind};
 use crate::definition::Selections;
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::{Dimension, Result};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -25,5 +26,9 @@ impl Variable for Volume {
     fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient) {
         let slope = weight * frame.simbox.volume();
         gradient.strain[..3].iter_mut().for_each(|sum| *sum += slope);
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Volume, Vec::new()))
     }
 }

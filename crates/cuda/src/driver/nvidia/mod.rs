@@ -43,6 +43,8 @@ struct Shared {
     stream: Arc<CudaStream>,
     /// Second stream, for launches that are recorded on the side stream.
     side_stream: Arc<CudaStream>,
+    /// Third stream, likewise.
+    third_stream: Arc<CudaStream>,
     name: String,
     architecture: String,
     multiprocessors: u32,
@@ -86,6 +88,7 @@ impl Gpu {
             // Small kernels beside a large one should not wait for its blocks.
             let (_, first) = result::stream::get_priority_range()?;
             let side_stream = context.new_stream_with_priority(first)?;
+            let third_stream = context.new_stream_with_priority(first)?;
             let shared_memory =
                 context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
             // Early starts exist from Hopper on, and in recordings from CUDA 12.3 on.
@@ -97,6 +100,7 @@ impl Gpu {
                 context,
                 stream,
                 side_stream,
+                third_stream,
                 name,
                 architecture,
                 multiprocessors,

@@ -24,33 +24,36 @@ impl Shared {
     /// As for `start_on`.
     pub(super) unsafe fn start_recorded(&self, launches: &[Launch]) -> std::result::Result<(), DriverError> {
         let starts_early = self.starts_early.load(Ordering::Relaxed);
-        let mut side_in_use = false;
+        let streams = [&self.stream, &self.side_stream, &self.third_stream];
+        let mut in_use = [true, false, false];
         // True where a kernel depends on just the one before it on its stream.
-        let (mut follows, mut follows_on_side) = (false, false);
+        let mut follows = [false; 3];
         for launch in launches {
-            match launch.waits {
-                Waits::SideStream if !side_in_use => {
-                    self.side_stream.join(&self.stream)?;
-                    follows_on_side = false;
-                }
-                Waits::BothStreams if side_in_use => {
-                    self.stream.join(&self.side_stream)?;
-                    follows = false;
-                }
-                _ => {}
-            }
-            side_in_use =
-                launch.waits == Waits::SideStream || (side_in_use && launch.waits == Waits::MainStream);
-            let (stream, follows) = match launch.waits {
-                Waits::SideStream => (&self.side_stream, &mut follows_on_side),
-                _ => (&self.stream, &mut follows),
+            let number = match launch.waits {
+                Waits::MainStream | Waits::AllStreams => 0,
+                Waits::SideStream => 1,
+                Waits::ThirdStream => 2,
             };
-            let early = std::mem::replace(follows, true) && starts_early && launch.kernel.0.awaits;
+            if !in_use[number] {
+                streams[number].join(streams[0])?;
+                (in_use[number], follows[number]) = (true, false);
+            }
+            if launch.waits == Waits::AllStreams {
+                for other in 1..streams.len() {
+                    if std::mem::take(&mut in_use[other]) {
+                        streams[0].join(streams[other])?;
+                        follows[0] = false;
+                    }
+                }
+            }
+            let early =
+                std::mem::replace(&mut follows[number], true) && starts_early && launch.kernel.0.awaits;
             let start = if early { Start::Early } else { Start::Alone };
             // SAFETY: the caller vouches for the arguments.
-            unsafe { self.start_on(stream, launch, start)? };
+            unsafe { self.start_on(streams[number], launch, start)? };
         }
-        if side_in_use { self.stream.join(&self.side_stream) } else { Ok(()) }
+        let mut others = (1..streams.len()).filter(|other| in_use[*other]);
+        others.try_for_each(|other| streams[0].join(streams[other]))
     }
 
     /// # Safety

@@ -1,0 +1,405 @@
+//! Arrays that the kernels for biases read, and their layout.
+
+use super::source::formulas;
+use crate::driver::{Buffer, Device};
+use crate::shared::shared_structure;
+use jostle_core::Result;
+use jostle_core::backend::{
+    BiasFunction, CenterBiases, CenterFunction, HILL_NUMBERS, HillMemory, HillSettings, SpringMemory,
+    VariableExpression,
+};
+use std::collections::HashMap;
+
+/// Numbers of each bias that change from step to step.
+pub const NUMBERS: usize = 16;
+/// Index among them of the number of hills since they were taken last.
+pub const HILL_COUNT: usize = 14;
+/// Largest number of members of a group whose centre one warp finds.
+const SMALL_GROUP: usize = 128;
+/// Members of a chunk of a larger group.
+const CHUNK: usize = 1024;
+/// Stands for nothing that is undefined.
+pub const NONE_UNDEFINED: u64 = u64::MAX;
+
+shared_structure! {
+    /// Atom of a group.
+    pub struct BiasMember {
+        /// Its place among all atoms of groups.
+        pub place: u32,
+        pub image: [i32; 3],
+        pub share: f64,
+    }
+
+    /// Members of a group, and the chunks of a large one.
+    pub struct BiasGroup {
+        pub first: u32,
+        pub end: u32,
+        pub first_chunk: u32,
+        pub chunks: u32,
+    }
+
+    /// Variable: a function of vectors between centres, or of others.
+    pub struct BiasVariable {
+        pub function: i32,
+        pub axis: i32,
+        pub vectors: i32,
+        pub formula: i32,
+        /// Groups at the ends of its vectors.
+        pub from: [i32; 3],
+        pub to: [i32; 3],
+        /// Entries of the variables of a formula.
+        pub first: i32,
+        pub count: i32,
+        /// 0: it is not periodic.
+        pub period: f64,
+    }
+
+    /// Bias.
+    pub struct BiasTerm {
+        pub function: i32,
+        pub formula: i32,
+        /// Entries of its variables.
+        pub first: i32,
+        pub count: i32,
+        /// Harmonic: centre and stiffness, first and last. Linear: force, centre. Wall: place, stiffness, side. Hills:
+        /// height, interval, gamma (0: not tempered), k_B T.
+        pub parameters: [f64; 4],
+        pub width: [f64; 2],
+        pub lower: [f64; 2],
+        pub spacing: [f64; 2],
+        pub intervals: [i64; 2],
+        pub points: [i64; 2],
+        pub periodic: [i32; 2],
+        pub grid: u64 = "double*",
+        /// Values and slopes of a hill at the points of each axis.
+        pub tables: u64 = "double*",
+        pub hills: u64 = "double*",
+        pub hill_capacity: i64,
+    }
+
+    /// Stages in which a bias acts: steps before the present one, and of all.
+    pub struct BiasSpan {
+        pub before: f64,
+        pub total: f64,
+        pub acts: i64,
+    }
+
+    /// State of all biases together.
+    pub struct BiasState {
+        /// Step of the last evaluation.
+        pub step: i64,
+        /// Steps before the stage, the time at its beginning, and the length of a step.
+        pub first_step: i64,
+        pub start_time: f64,
+        pub timestep: f64,
+        /// Not 0 until the first evaluation of a stage that has just begun.
+        pub fresh: i64,
+        /// Variable or, counted after all of them, bias that is not defined at the last evaluation, and the first one of
+        /// the run with its step.
+        pub undefined: u64,
+        pub fault: u64,
+        pub fault_step: i64,
+    }
+
+    /// Addresses and numbers of everything.
+    pub struct BiasData {
+        pub n_groups: i64,
+        pub n_variables: i64,
+        pub n_terms: i64,
+        pub n_entries: i64,
+        pub first_bias_entry: i64,
+        pub n_places: i64,
+        /// Number of variables that are formulas.
+        pub formulas: i64,
+        /// Place among the atoms of groups, by id; -1 for others.
+        pub place_by_id: u64 = "const int*",
+        /// Index of each of them.
+        pub index: u64 = "u32*",
+        pub members: u64 = "const BiasMember*",
+        pub groups: u64 = "const BiasGroup*",
+        /// First member of each chunk, and one after the last.
+        pub chunks: u64 = "const u32*",
+        pub chunk_sums: u64 = "double*",
+        pub variables: u64 = "const BiasVariable*",
+        pub terms: u64 = "const BiasTerm*",
+        /// Variables of formulas, then of biases.
+        pub entries: u64 = "const int*",
+        pub spans: u64 = "const BiasSpan*",
+        pub state: u64 = "BiasState*",
+        /// Groups of each atom of groups, and its part in them.
+        pub first_share: u64 = "const u32*",
+        pub share_group: u64 = "const u32*",
+        pub shares: u64 = "const double*",
+        pub centers: u64 = "double*",
+        pub center_force: u64 = "double*",
+        pub values: u64 = "double*",
+        pub vectors: u64 = "double*",
+        pub gradients: u64 = "double*",
+        pub weights: u64 = "double*",
+        /// Derivative of each formula or bias with the variable of each entry.
+        pub slopes: u64 = "double*",
+        /// Energy, centre and, in rows, work of each bias.
+        pub energies: u64 = "double*",
+        pub virial: u64 = "double*",
+        pub numbers: u64 = "double*",
+        pub fault_values: u64 = "double*",
+        /// Rows for the host.
+        pub rows: u64 = "double*",
+    }
+}
+
+/// Functions of variables, in the order of the enumeration of CUDA.
+const VARIABLES: [&str; 14] = [
+    "BIAS_DISTANCE",
+    "BIAS_ALONG_X",
+    "BIAS_ALONG_Y",
+    "BIAS_ALONG_Z",
+    "BIAS_IN_PLANE_XY",
+    "BIAS_IN_PLANE_XZ",
+    "BIAS_IN_PLANE_YZ",
+    "BIAS_ANGLE",
+    "BIAS_DIHEDRAL",
+    "BIAS_TILT",
+    "BIAS_POSITION",
+    "BIAS_EDGE",
+    "BIAS_VOLUME",
+    "BIAS_FORMULA_OF_VARIABLES",
+];
+/// Functions of biases, likewise.
+const BIASES: [&str; 5] = ["BIAS_HARMONIC", "BIAS_LINEAR", "BIAS_WALL", "BIAS_HILLS", "BIAS_FORMULA"];
+
+/// Enumerations and constants in CUDA.
+pub fn constants() -> String {
+    let numbers = [
+        ("BIAS_NUMBERS", NUMBERS),
+        ("SPRING_WORK", SpringMemory::WORK),
+        ("SPRING_KNOWN", SpringMemory::KNOWN),
+        ("SPRING_VALUE", SpringMemory::VALUE),
+        ("SPRING_PROGRESS", SpringMemory::PROGRESS),
+        ("HILL_WORK", HillMemory::WORK),
+        ("HILL_KNOWN", HillMemory::KNOWN),
+        ("HILL_VALUES", HillMemory::VALUES),
+        ("HILL_PENDING", HillMemory::PENDING),
+        ("HILL_PENDING_HILL", HillMemory::PENDING_HILL),
+        ("HILL_NEWEST", HillMemory::NEWEST),
+        ("HILL_NEWEST_HILL", HillMemory::NEWEST_HILL),
+        ("HILL_COUNT", HILL_COUNT),
+        ("HILL_SIZE", HILL_NUMBERS),
+    ];
+    let numbers: Vec<String> = numbers.iter().map(|(name, k)| format!("{name} = {k}")).collect();
+    format!(
+        "enum {{ {} }};\nenum {{ {} }};\nenum {{ {} }};\n#define NONE_UNDEFINED {NONE_UNDEFINED}ull\n",
+        VARIABLES.join(", "),
+        BIASES.join(", "),
+        numbers.join(", ")
+    )
+}
+
+/// Number of a variable's function, its axis, and the vectors between its groups by their numbers.
+fn shape(function: &CenterFunction) -> (i32, i32, &'static [[usize; 2]]) {
+    const ONE: &[[usize; 2]] = &[[0, 1]];
+    match *function {
+        CenterFunction::Distance => (0, 0, ONE),
+        CenterFunction::DistanceAlong(axis) => (1 + axis as i32, 0, ONE),
+        CenterFunction::DistanceInPlane(axes) => (3 + (axes[0] + axes[1]) as i32, 0, ONE),
+        CenterFunction::Angle => (7, 0, &[[1, 0], [1, 2]]),
+        CenterFunction::Dihedral => (8, 0, &[[0, 1], [1, 2], [2, 3]]),
+        CenterFunction::Tilt(axis) => (9, axis as i32, ONE),
+        CenterFunction::Position(axis) => (10, axis as i32, &[]),
+        CenterFunction::Edge(axis) => (11, axis as i32, &[]),
+        CenterFunction::Volume => (12, 0, &[]),
+        CenterFunction::Formula(_) => (13, 0, &[]),
+    }
+}
+
+/// Entries of the variables of formulas and biases, as they are filled.
+#[derive(Default)]
+pub struct Entries {
+    pub variables: Vec<i32>,
+    pub first_of_biases: usize,
+}
+
+impl Entries {
+    /// Adds some; returns the first and their number.
+    fn add(&mut self, variables: impl Iterator<Item = usize>) -> (i32, i32) {
+        let first = self.variables.len();
+        self.variables.extend(variables.map(|k| k as i32));
+        (first as i32, (self.variables.len() - first) as i32)
+    }
+}
+
+/// The number of a formula among all of them.
+fn number_of(biases: &CenterBiases, expression: &VariableExpression) -> i32 {
+    formulas(biases).iter().position(|other| std::ptr::eq(*other, expression)).unwrap_or(0) as i32
+}
+
+/// Variables as kernels read them.
+pub fn variables(biases: &CenterBiases, entries: &mut Entries) -> Vec<BiasVariable> {
+    let one = |variable: &jostle_core::backend::CenterVariable| {
+        let (function, axis, vectors) = shape(&variable.function);
+        let group = |k: usize| variable.groups.get(k).map_or(-1, |group| *group as i32);
+        let end = |n: usize, side: usize| vectors.get(n).map_or(-1, |ends| group(ends[side]));
+        let (mut formula, (mut first, mut count)) = (0, (0, 0));
+        if let CenterFunction::Formula(expression) = &variable.function {
+            formula = number_of(biases, expression);
+            (first, count) = entries.add(expression.variables.iter().map(|(_, k)| *k));
+        }
+        let mut from = [0, 1, 2].map(|n| end(n, 0));
+        if let CenterFunction::Position(_) = variable.function {
+            from[0] = group(0);
+        }
+        BiasVariable {
+            function,
+            axis,
+            vectors: vectors.len() as i32,
+            formula,
+            from,
+            to: [0, 1, 2].map(|n| end(n, 1)),
+            first,
+            count,
+            period: variable.period.unwrap_or(0.0),
+        }
+    };
+    let made = biases.variables.iter().map(one).collect();
+    entries.first_of_biases = entries.variables.len();
+    made
+}
+
+/// Memory of the grid and of the hills of a bias.
+pub struct HillArrays {
+    pub grid: Buffer<f64>,
+    pub tables: Buffer<f64>,
+    pub hills: Buffer<f64>,
+}
+
+impl HillArrays {
+    /// Memory for a grid, with room for so many hills.
+    ///
+    /// # Errors
+    /// If the device has too little.
+    pub fn new(device: &Device, settings: &HillSettings, hills: usize) -> Result<Self> {
+        let points: Vec<usize> = settings.axes.iter().map(|axis| axis.points()).collect();
+        let grid = points.iter().product::<usize>() << points.len();
+        Ok(HillArrays {
+            grid: device.alloc(grid)?,
+            tables: device.alloc(2 * points.iter().sum::<usize>())?,
+            hills: device.alloc(HILL_NUMBERS * hills)?,
+        })
+    }
+}
+
+/// Biases as kernels read them; `arrays` has those of metadynamics, by the number of the bias.
+pub fn terms(
+    biases: &CenterBiases,
+    entries: &mut Entries,
+    arrays: &HashMap<usize, HillArrays>,
+) -> Vec<BiasTerm> {
+    let all = biases.biases.iter().enumerate();
+    all.map(|(k, bias)| {
+        let (first, count) = entries.add(bias.variables.iter().copied());
+        let mut term = BiasTerm {
+            function: 0,
+            formula: 0,
+            first,
+            count,
+            parameters: [0.0; 4],
+            width: [1.0; 2],
+            lower: [0.0; 2],
+            spacing: [1.0; 2],
+            intervals: [1; 2],
+            points: [1; 2],
+            periodic: [0; 2],
+            grid: 0,
+            tables: 0,
+            hills: 0,
+            hill_capacity: 0,
+        };
+        match &bias.function {
+            BiasFunction::Harmonic { center: [a, b], stiffness: [c, d] } => {
+                term.parameters = [*a, *b, *c, *d]
+            }
+            BiasFunction::Linear { force, center } => {
+                term.function = 1;
+                term.parameters = [*force, *center, 0.0, 0.0];
+            }
+            BiasFunction::Wall { at, stiffness, side } => {
+                term.function = 2;
+                term.parameters = [*at, *stiffness, *side, 0.0];
+            }
+            BiasFunction::Metadynamics(settings) => {
+                term.function = 3;
+                let [gamma, thermal_energy] = settings.tempering.unwrap_or([0.0; 2]);
+                term.parameters = [settings.height, settings.every as f64, gamma, thermal_energy];
+                for (d, axis) in settings.axes.iter().enumerate() {
+                    term.width[d] = settings.width[d];
+                    (term.lower[d], term.spacing[d]) = (axis.lower, axis.spacing);
+                    (term.intervals[d], term.points[d]) = (axis.intervals as i64, axis.points() as i64);
+                    term.periodic[d] = i32::from(axis.periodic);
+                }
+                if let Some(HillArrays { grid, tables, hills }) = arrays.get(&k) {
+                    (term.grid, term.tables) = (grid.address(), tables.address());
+                    term.hills = hills.address();
+                    term.hill_capacity = (hills.len() / HILL_NUMBERS) as i64;
+                }
+            }
+            BiasFunction::Formula(expression) => {
+                term.function = 4;
+                term.formula = number_of(biases, expression);
+            }
+        }
+        term
+    })
+    .collect()
+}
+
+/// Atoms of all groups, and where they are.
+#[derive(Default)]
+pub struct Places {
+    /// Place of each atom by id; -1 for atoms of no group.
+    pub by_id: Vec<i32>,
+    pub count: usize,
+    pub members: Vec<BiasMember>,
+    pub groups: Vec<BiasGroup>,
+    pub chunks: Vec<u32>,
+    pub first_share: Vec<u32>,
+    pub share_group: Vec<u32>,
+    pub shares: Vec<f64>,
+}
+
+impl Places {
+    /// Those of the groups of biases in a system of `n` atoms.
+    pub fn new(biases: &CenterBiases, n: usize) -> Self {
+        let mut places = Places { by_id: vec![-1; n], ..Places::default() };
+        let mut of_atoms: Vec<Vec<(u32, f64)>> = Vec::new();
+        for (g, group) in biases.groups.iter().enumerate() {
+            let first = places.members.len() as u32;
+            for member in group {
+                let place = &mut places.by_id[member.id as usize];
+                if *place < 0 {
+                    *place = of_atoms.len() as i32;
+                    of_atoms.push(Vec::new());
+                }
+                of_atoms[*place as usize].push((g as u32, member.share));
+                let (place, share) = (*place as u32, member.share);
+                places.members.push(BiasMember { place, image: member.image, share });
+            }
+            let end = places.members.len() as u32;
+            let first_chunk = (places.chunks.len() / 2) as u32;
+            if group.len() > SMALL_GROUP {
+                for begin in (first..end).step_by(CHUNK) {
+                    places.chunks.extend([begin, end.min(begin + CHUNK as u32)]);
+                }
+            }
+            let chunks = (places.chunks.len() / 2) as u32 - first_chunk;
+            places.groups.push(BiasGroup { first, end, first_chunk, chunks });
+        }
+        places.count = of_atoms.len();
+        places.first_share.push(0);
+        for atom in of_atoms {
+            places.share_group.extend(atom.iter().map(|(group, _)| group));
+            places.shares.extend(atom.iter().map(|(_, share)| share));
+            places.first_share.push(places.shares.len() as u32);
+        }
+        places
+    }
+}

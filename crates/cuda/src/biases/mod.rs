@@ -1,0 +1,363 @@
+//! Biases on functions of centres of groups (`kernels/bias.cu`), evaluated and applied within recorded steps.
+
+mod arrays;
+mod data;
+mod source;
+
+pub use source::build;
+
+use crate::device_data::DeviceData;
+use crate::driver::{Device, Kernel, Launch, Waits};
+use crate::kernels::{self, ATOM_THREADS};
+use crate::neighbor_engine::Trigger;
+use crate::sums::Summation;
+use arrays::{Arrays, BEFORE_A_STAGE};
+use data::{BiasData, BiasSpan, BiasState, Entries, HILL_COUNT, HillArrays, NONE_UNDEFINED, NUMBERS, Places};
+use jostle_core::backend::{
+    BiasCourse, BiasFunction, BiasMemory, BiasRow, CenterBiases, CenterFunction, HILL_NUMBERS,
+};
+use jostle_core::{Error, Evaluate, Precision, Result, StepBatch};
+use std::collections::HashMap;
+
+/// Hills for which there is room at first.
+const FIRST_HILLS: usize = 256;
+
+/// Work of a launch of `bias_evaluate`: bits as in `bias.cu`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(i32)]
+enum Action {
+    Evaluate = 1,
+    EndStep = 2,
+    EvaluateAndEndStep = 3,
+}
+
+/// Variables and biases of a run on a device.
+pub struct BiasKernels {
+    biases: CenterBiases,
+    data: BiasData,
+    arrays: Arrays,
+    hills: HashMap<usize, HillArrays>,
+    /// Most hills that each bias may have since they were taken last.
+    most_hills: HashMap<usize, usize>,
+    n_chunks: u32,
+    places: Kernel,
+    centers: Kernel,
+    evaluate: Kernel,
+    apply: Kernel,
+    /// Row of the last evaluation with energies; `None`: it is the first one on the device.
+    last_row: Option<BiasRow>,
+}
+
+/// Reason for which biases are left to the host, if there is one.
+pub fn refusal(biases: &CenterBiases, periodic: [bool; 3]) -> Option<String> {
+    let of_box = |function: &CenterFunction| {
+        matches!(function, CenterFunction::Edge(_) | CenterFunction::Volume) && periodic != [true; 3]
+    };
+    let variable = biases.variables.iter().find(|variable| of_box(&variable.function))?;
+    Some(format!("variable '{}' is that of a box which is open", variable.name))
+}
+
+impl BiasKernels {
+    /// Kernels and memory for biases in a system of `n` atoms.
+    ///
+    /// # Errors
+    /// If an atom does not exist, there is no compiler for the device, or too little memory.
+    pub fn new(
+        device: &Device,
+        n: usize,
+        biases: &CenterBiases,
+        precision: Precision,
+        sums: Summation,
+    ) -> Result<Self> {
+        if biases.groups.iter().flatten().any(|member| member.id as usize >= n) {
+            return Err(Error::input("a bias acts on an atom that does not exist"));
+        }
+        let build = source::build(biases, precision, sums)?;
+        let module = device.compile("bias.cu", &build.source, &build.options)?;
+        let mut hills = HashMap::new();
+        for (k, bias) in biases.biases.iter().enumerate() {
+            if let BiasFunction::Metadynamics(settings) = &bias.function {
+                hills.insert(k, HillArrays::new(device, settings, FIRST_HILLS)?);
+            }
+        }
+        let places = Places::new(biases, n);
+        let arrays = Arrays::new(device, biases, &places, &hills)?;
+        let data = arrays.data();
+        Ok(BiasKernels {
+            biases: biases.clone(),
+            data,
+            arrays,
+            most_hills: hills.keys().map(|k| (*k, 0)).collect(),
+            hills,
+            n_chunks: (places.chunks.len() / 2) as u32,
+            places: module.kernel("bias_places")?,
+            centers: module.kernel("bias_centers")?,
+            evaluate: module.kernel("bias_evaluate")?,
+            apply: module.kernel("bias_apply")?,
+            last_row: None,
+        })
+    }
+
+    /// The biases.
+    pub fn biases(&self) -> &CenterBiases {
+        &self.biases
+    }
+
+    /// Bytes of its grids.
+    pub fn bytes(&self) -> usize {
+        self.hills.values().map(|arrays| 8 * (arrays.grid.len() + arrays.hills.len())).sum()
+    }
+
+    fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData) -> Launch {
+        Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.data)
+    }
+
+    /// Launch that finds the atoms after a sort: part of building lists.
+    pub fn build(&self, data: &DeviceData, slot: i32) -> Launch {
+        self.launch(&self.places, kernels::blocks_of(data.n), data).with_value(slot)
+    }
+
+    /// Launch that finds the atoms where they are now.
+    pub fn find_atoms(&self, data: &DeviceData) -> Launch {
+        self.build(data, -1)
+    }
+
+    /// Launches that evaluate variables and biases, beside other forces.
+    pub fn evaluate(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Vec<Launch> {
+        let centers = (self.n_chunks > 0)
+            .then(|| self.launch(&self.centers, self.n_chunks, data))
+            .map(|launch| launch.with_value(slot).with_value(trigger as i32));
+        let action = match trigger {
+            Trigger::Step | Trigger::SegmentEnd => Action::EvaluateAndEndStep,
+            _ => Action::Evaluate,
+        };
+        centers.into_iter().chain([self.act(data, slot, trigger, action)]).collect()
+    }
+
+    fn act(&self, data: &DeviceData, slot: i32, trigger: Trigger, action: Action) -> Launch {
+        let launch = self.launch(&self.evaluate, 1, data).with_value(slot).with_value(trigger as i32);
+        launch.with_value(action as i32)
+    }
+
+    /// Launch that adds the forces to those of other terms.
+    pub fn apply(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
+        let blocks = kernels::blocks_of(self.data.n_places as i32);
+        let launch = self.launch(&self.apply, blocks, data).with_value(slot).with_value(trigger as i32);
+        launch.waits(Waits::AllStreams)
+    }
+
+    /// Launch that ends a step of the host.
+    pub fn end_step(&self, data: &DeviceData) -> Launch {
+        self.act(data, 0, Trigger::Immediate, Action::EndStep)
+    }
+
+    /// Begins or continues a stage with these numbers.
+    ///
+    /// # Errors
+    /// If they are those of other biases, or the device failed.
+    pub fn begin(&mut self, course: &BiasCourse, memory: &[BiasMemory]) -> Result<()> {
+        let span = |span: &Option<[u64; 2]>| {
+            let [before, total] = span.unwrap_or_default().map(|steps| steps as f64);
+            BiasSpan { before, total, acts: i64::from(span.is_some()) }
+        };
+        let spans: Vec<BiasSpan> = course.spans.iter().map(span).collect();
+        let fits = |(k, memory): (usize, &BiasMemory)| {
+            memory.numbers.len() <= NUMBERS
+                && memory.grid.len() == self.hills.get(&k).map_or(0, |arrays| arrays.grid.len())
+        };
+        let count = self.biases.biases.len();
+        if spans.len() != count || memory.len() != count || !memory.iter().enumerate().all(fits) {
+            return Err(Error::device("the numbers are those of other biases"));
+        }
+        self.arrays.spans.write(0, &spans)?;
+        let mut numbers = vec![0.0; NUMBERS * count];
+        for (k, memory) in memory.iter().enumerate() {
+            numbers[NUMBERS * k..][..memory.numbers.len()].copy_from_slice(&memory.numbers);
+            if let Some(arrays) = self.hills.get(&k) {
+                arrays.grid.write(0, &memory.grid)?;
+            }
+        }
+        self.arrays.numbers.write(0, &numbers)?;
+        self.most_hills.values_mut().for_each(|most| *most = 0);
+        self.arrays.state.write(
+            0,
+            &[BiasState {
+                step: course.first_step as i64,
+                first_step: course.first_step as i64,
+                start_time: course.start_time,
+                timestep: course.timestep,
+                fresh: i64::from(course.fresh),
+                ..BEFORE_A_STAGE
+            }],
+        )
+    }
+
+    fn state(&self) -> Result<BiasState> {
+        let mut state = [BEFORE_A_STAGE];
+        self.arrays.state.read(0, &mut state)?;
+        Ok(state[0])
+    }
+
+    /// Sets the number of the step whose sub-steps follow.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn begin_step(&mut self, device: &Device, step: u64) -> Result<Growth> {
+        let state = self.state()?;
+        self.arrays.state.write(0, &[BiasState { step: step as i64, ..state }])?;
+        self.last_row = None;
+        self.reserve(device, 1)
+    }
+
+    /// Makes room for the hills of a batch and for its rows.
+    ///
+    /// # Errors
+    /// If the device failed, or has too little memory.
+    pub fn prepare(&mut self, device: &Device, batch: &StepBatch, rows: u64) -> Result<Growth> {
+        let growth = self.reserve(device, batch.steps)?;
+        let wanted = rows as usize * self.row_length();
+        if self.arrays.rows.len() >= wanted {
+            return Ok(growth);
+        }
+        self.arrays.rows = device.alloc(wanted.next_power_of_two())?;
+        self.data.rows = self.arrays.rows.address();
+        Ok(Growth::Moved)
+    }
+
+    /// Makes room for the hills of so many more steps.
+    fn reserve(&mut self, device: &Device, steps: u64) -> Result<Growth> {
+        let mut growth = Growth::None;
+        for (k, most) in &mut self.most_hills {
+            let (Some(arrays), BiasFunction::Metadynamics(settings)) =
+                (self.hills.get_mut(k), &self.biases.biases[*k].function)
+            else {
+                continue;
+            };
+            let room = arrays.hills.len() / HILL_NUMBERS;
+            let more = (steps / settings.every.max(1)) as usize + 2;
+            if *most + more > room {
+                let mut count = [0.0];
+                self.arrays.numbers.read(NUMBERS * k + HILL_COUNT, &mut count)?;
+                *most = count[0] as usize;
+            }
+            *most += more;
+            if *most > room {
+                let larger = device.alloc(HILL_NUMBERS * (2 * *most))?;
+                larger.copy_from(&arrays.hills, arrays.hills.len())?;
+                arrays.hills = larger;
+                growth = Growth::Moved;
+            }
+        }
+        if growth == Growth::Moved {
+            let mut entries = Entries::default();
+            data::variables(&self.biases, &mut entries);
+            self.arrays.terms.write(0, &data::terms(&self.biases, &mut entries, &self.hills))?;
+        }
+        Ok(growth)
+    }
+
+    /// Numbers of each bias as they are now. Hills are given once.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn take_memory(&mut self) -> Result<Vec<BiasMemory>> {
+        let numbers = self.arrays.numbers.to_vec()?;
+        let mut all = Vec::new();
+        for (k, own) in numbers.chunks_exact(NUMBERS).enumerate() {
+            let mut memory = BiasMemory { numbers: own.to_vec(), ..BiasMemory::default() };
+            if let Some(arrays) = self.hills.get(&k) {
+                memory.grid = arrays.grid.to_vec()?;
+                let mut hills = vec![0.0; HILL_NUMBERS * own[HILL_COUNT] as usize];
+                arrays.hills.read(0, &mut hills)?;
+                memory.hills = hills.as_chunks::<HILL_NUMBERS>().0.to_vec();
+                self.arrays.numbers.write(NUMBERS * k + HILL_COUNT, &[0.0])?;
+            }
+            all.push(memory);
+        }
+        self.most_hills.values_mut().for_each(|most| *most = 0);
+        Ok(all)
+    }
+
+    /// Number of numbers of a row, with one that is not 0 where something is not defined.
+    fn row_length(&self) -> usize {
+        self.biases.row_length() + 1
+    }
+
+    /// Rows of the last batch, from one on.
+    ///
+    /// # Errors
+    /// If the device failed, or something is not defined.
+    pub fn rows(&mut self, first: usize, count: usize) -> Result<Vec<BiasRow>> {
+        let length = self.row_length();
+        let mut numbers = vec![0.0; count * length];
+        self.arrays.rows.read(first * length, &mut numbers)?;
+        if numbers.chunks_exact(length).any(|row| row[length - 1] != 0.0)
+            && let Some(error) = self.fault()?
+        {
+            return Err(error);
+        }
+        let rows: Vec<BiasRow> = numbers.chunks_exact(length).map(|row| self.biases.row(row)).collect();
+        self.last_row = rows.last().cloned();
+        Ok(rows)
+    }
+
+    /// Row of an evaluation outside a batch.
+    ///
+    /// # Errors
+    /// As for [`BiasKernels::rows`].
+    pub fn row_now(&mut self) -> Result<BiasRow> {
+        let rows = self.rows(0, 1)?;
+        self.last_row = None;
+        Ok(rows.into_iter().next().unwrap_or_default())
+    }
+
+    /// Row of the last evaluation with energies.
+    ///
+    /// # Errors
+    /// As for [`BiasKernels::rows`].
+    pub fn last_row(&mut self) -> Result<BiasRow> {
+        match &self.last_row {
+            Some(row) => Ok(row.clone()),
+            None => self.row_now(),
+        }
+    }
+
+    /// Error of the first variable or bias that was not defined, if there is one.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn fault(&self) -> Result<Option<Error>> {
+        let BiasState { fault, fault_step, .. } = self.state()?;
+        if fault == NONE_UNDEFINED {
+            return Ok(None);
+        }
+        let values = self.arrays.fault_values.to_vec()?;
+        let error = self.biases.undefined(fault as usize, &values);
+        Ok(Some(error.context(format!("step {fault_step}"))))
+    }
+
+    /// Launches of an evaluation; the second part adds the forces, which waits for both streams.
+    pub fn forces(
+        &self,
+        data: &DeviceData,
+        slot: i32,
+        trigger: Trigger,
+        evaluate: Evaluate,
+    ) -> [Vec<Launch>; 2] {
+        let evaluation = self.evaluate(data, slot, trigger).into_iter();
+        let evaluation = match evaluate {
+            Evaluate::Forces => evaluation.map(|launch| launch.waits(Waits::ThirdStream)).collect(),
+            Evaluate::ForcesAndEnergies => evaluation.collect(),
+        };
+        [evaluation, vec![self.apply(data, slot, trigger)]]
+    }
+}
+
+/// Effect of making room on addresses that recorded launches hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// All stay.
+    None,
+    /// Some are others now.
+    Moved,
+}

@@ -1,0 +1,112 @@
+//! Source of the kernels for biases: formulas of `jostle_sampling`, recorded.
+
+use super::data::{self, BiasData, BiasGroup, BiasMember, BiasSpan, BiasState, BiasTerm, BiasVariable};
+use crate::codegen::{Recorder, scalar_function};
+use crate::kernels::{self, Build};
+use crate::shared::SharedStructure;
+use crate::sums::Summation;
+use jostle_core::backend::{BiasFunction, CenterBiases, CenterFunction, VariableExpression};
+use jostle_core::{Precision, Real, Result};
+use jostle_sampling::bias::{
+    between, hill_along, hill_energy, linear, spring, switching_work, tempering, wall,
+};
+use jostle_sampling::grid::interpolate;
+use jostle_sampling::variable::of_vectors;
+use jostle_sampling::with_slopes;
+
+/// Angle of a point in the plane, which generated functions call.
+const ANGLE: &str = "DEVICE double angle_of(double x, double y) { return atan2(y, x); }\n";
+
+/// Source and options for the variables and biases of a run: the same for all runs but for formulas.
+///
+/// # Errors
+/// If a formula cannot be read.
+pub fn build(biases: &CenterBiases, precision: Precision, sums: Summation) -> Result<Build> {
+    let structures = [
+        data::constants(),
+        BiasMember::source(),
+        BiasGroup::source(),
+        BiasVariable::source(),
+        BiasTerm::source(),
+        BiasSpan::source(),
+        BiasState::source(),
+        BiasData::source(),
+    ];
+    let physics =
+        [&structures.join("\n"), ANGLE, &of_variables(), &of_biases(), &of_formulas(biases)?].concat();
+    Ok(kernels::module_source(&physics, include_str!("../../kernels/bias.cu"), precision, sums))
+}
+
+/// Functions of vectors between centres.
+fn of_variables() -> String {
+    let one = |name: &str, vectors: usize, function: CenterFunction| {
+        scalar_function(name, 3 * vectors, |x| of_vectors(&function, x).unwrap_or_default())
+    };
+    [
+        one("part_whole", 1, CenterFunction::Distance),
+        one("part_along_x", 1, CenterFunction::DistanceAlong(0)),
+        one("part_along_y", 1, CenterFunction::DistanceAlong(1)),
+        one("part_along_z", 1, CenterFunction::DistanceAlong(2)),
+        one("part_in_plane_xy", 1, CenterFunction::DistanceInPlane([0, 1])),
+        one("part_in_plane_xz", 1, CenterFunction::DistanceInPlane([0, 2])),
+        one("part_in_plane_yz", 1, CenterFunction::DistanceInPlane([1, 2])),
+        one("between_vectors", 2, CenterFunction::Angle),
+        one("turn", 3, CenterFunction::Dihedral),
+    ]
+    .concat()
+}
+
+/// Functions of biases.
+fn of_biases() -> String {
+    let pair = |(energy, slope): (Recorder, Recorder)| vec![energy, slope];
+    [
+        scalar_function("between", 3, |x| vec![between([x[0], x[1]], x[2])]),
+        scalar_function("spring", 2, |x| pair(spring(x[0], x[1]))),
+        scalar_function("linear", 2, |x| pair(linear(x[0], x[1]))),
+        scalar_function("wall", 3, |x| pair(wall(x[0], x[1], x[2]))),
+        scalar_function("hill_energy", 5, |x| vec![hill_energy(x[0], &x[1..3], &x[3..5])]),
+        scalar_function("hill_along", 2, |x| hill_along(x[0], x[1]).to_vec()),
+        scalar_function("tempering", 3, |x| vec![tempering(x[0], x[1], x[2])]),
+        scalar_function("switching_work", 4, |x| vec![switching_work([x[0], x[1]], [x[2], x[3]])]),
+        scalar_function("grid_line", 6, |x| interpolate(&x[..1], &x[1..5], &x[5..])),
+        scalar_function("grid_plane", 20, |x| interpolate(&x[..2], &x[2..18], &x[18..])),
+    ]
+    .concat()
+}
+
+/// Formulas of variables, then those of biases, in the order of [`formulas`].
+pub fn formulas(biases: &CenterBiases) -> Vec<&VariableExpression> {
+    let of_variables = biases.variables.iter().filter_map(|variable| match &variable.function {
+        CenterFunction::Formula(expression) => Some(expression),
+        _ => None,
+    });
+    let of_biases = biases.biases.iter().filter_map(|bias| match &bias.function {
+        BiasFunction::Formula(expression) => Some(expression),
+        _ => None,
+    });
+    of_variables.chain(of_biases).collect()
+}
+
+/// Functions of these formulas, and one that calls them by number.
+fn of_formulas(biases: &CenterBiases) -> Result<String> {
+    let (mut text, mut cases, mut most) = (String::new(), String::new(), 1);
+    for (k, expression) in formulas(biases).into_iter().enumerate() {
+        let (name, inputs) = (format!("formula_{k}"), expression.variables.len());
+        let mut mistake = Ok(());
+        text += &scalar_function(&name, inputs, |x| match with_slopes(expression, x) {
+            Ok(numbers) => numbers,
+            Err(error) => {
+                mistake = Err(error);
+                vec![Recorder::lit(f64::NAN)]
+            }
+        });
+        mistake?;
+        cases += &format!("        case {k}: {name}(in, out); break;\n");
+        most = most.max(inputs);
+    }
+    let signature = "DEVICE void bias_formula(int formula, const double* in, double* out)";
+    let body = format!(
+        "{signature} {{\n    switch (formula) {{\n{cases}        default: out[0] = infinity();\n    }}\n}}\n"
+    );
+    Ok(format!("enum {{ BIAS_FORMULA_INPUTS = {most} }};\n{text}{body}"))
+}
