@@ -56,6 +56,8 @@ pub fn check(options: &CheckOptions) -> Result<()> {
         say!("  table {a}-{b}   {cubics} cubics in r^2 from {from} to {to}, within {error:.0e} of its file");
     }
     input.courses().iter().for_each(|(stage, course)| say!("  stage       {stage}: {course}"));
+    let place = simulation.place_of_biases();
+    place.into_iter().for_each(|place| say!("  note        {place}"));
     notes.iter().for_each(|note| say!("  note        {note}"));
     let steps: u64 =
         input.stages.iter().map(|stage| planned(&stage.value.action)).fold(0, u64::saturating_add);

@@ -207,7 +207,7 @@ fn sequences_wait_for_the_side_stream() -> Result<()> {
                 launch(from, to).waits(Waits::SideStream)
             }));
         }
-        launches.extend([launch(&a, &d), launch(&b, &a).waits(Waits::BothStreams)]);
+        launches.extend([launch(&a, &d), launch(&b, &a).waits(Waits::AllStreams)]);
         // Sequences end after the side stream, too.
         launches.push(launch(&a, &b).waits(Waits::SideStream));
         let graph = device.record(launches)?;

@@ -2,19 +2,10 @@
 
 use crate::custom_force::{CustomForce, EnergyColumn};
 use crate::device_with_forces::{Active, DeviceWithForces};
+use crate::force_context::TakenBiases;
 use jostle_core::Result;
 use jostle_core::backend::{BiasEvaluation, BiasPlace, BiasRow, CenterBiases, Installation};
 use jostle_sampling::Biases;
-
-/// Force whose biases a device has taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum TakenBiases {
-    /// None.
-    #[default]
-    None,
-    /// Those of the force of this number.
-    Force(usize),
-}
 
 impl DeviceWithForces {
     /// Forces that the host computes.
@@ -31,12 +22,14 @@ impl DeviceWithForces {
 
     /// Gives biases to the device, where it takes them; returns a note of what it did, where that has changed.
     pub(crate) fn place_biases(&mut self) -> Result<Option<String>> {
-        let before = std::mem::take(&mut self.taken);
+        self.taken = TakenBiases::None;
         let has_biases = |active: &mut Active| active.force.biases().is_some();
         let Some(number) = self.active.iter_mut().position(has_biases) else { return Ok(None) };
         // The device adds their energy before those of the host.
         let first = self.active.iter().take(number).all(|a| a.force.energy_column() == EnergyColumn::Absent);
+        let others = self.active.iter_mut().any(|active| active.force.on_device().is_some());
         let plain = match self.active[number].force.biases() {
+            _ if others => Err("forces of others are computed in the memory of the device".to_string()),
             Some(biases) if first => biases.plain().map_err(|what| format!("it evaluates {what}")),
             _ => Err("another force comes before them".to_string()),
         };
@@ -58,7 +51,9 @@ impl DeviceWithForces {
                 format!("biases are evaluated by the host, step by step: {reason}")
             }
         };
-        Ok((before == TakenBiases::None).then_some(note))
+        let is_new = self.place_of_biases.as_ref() != Some(&note);
+        self.place_of_biases = Some(note.clone());
+        Ok(is_new.then_some(note))
     }
 
     /// Refuses forces on virtual sites, for which the host has an error.

@@ -6,7 +6,7 @@
 //! are computed in its memory leave it both.
 
 use crate::custom_force::{AtomChoice, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
-use crate::device_biases::TakenBiases;
+use crate::force_context::TakenBiases;
 use crate::positions::unwrapped_position;
 use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
@@ -30,6 +30,8 @@ pub(crate) struct DeviceWithForces {
     pub(crate) active: Vec<Active>,
     /// Force whose biases the device evaluates.
     pub(crate) taken: TakenBiases,
+    /// Last note of where biases are evaluated.
+    pub(crate) place_of_biases: Option<String>,
     /// Number of the step under way, and the time at its end.
     moment: (u64, f64),
     /// Ids of virtual sites, in ascending order: forces act on atoms with mass.
@@ -40,7 +42,14 @@ impl DeviceWithForces {
     /// A device without such forces, in a system with these virtual sites.
     pub fn new(device: Box<dyn Backend>, mut sites: Vec<u32>) -> Self {
         sites.sort_unstable();
-        DeviceWithForces { device, active: Vec::new(), taken: TakenBiases::None, moment: (0, 0.0), sites }
+        DeviceWithForces {
+            device,
+            active: Vec::new(),
+            taken: TakenBiases::None,
+            place_of_biases: None,
+            moment: (0, 0.0),
+            sites,
+        }
     }
 
     /// Adds a force.

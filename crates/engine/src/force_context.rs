@@ -83,3 +83,13 @@ pub(crate) struct SavedForce {
     pub name: String,
     pub state: Vec<u8>,
 }
+
+/// Force whose biases a device has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum TakenBiases {
+    /// None.
+    #[default]
+    None,
+    /// Those of the force of this number.
+    Force(usize),
+}

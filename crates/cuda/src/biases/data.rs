@@ -1,6 +1,5 @@
 //! Arrays that the kernels for biases read, and their layout.
 
-use super::source::formulas;
 use crate::driver::{Buffer, Device};
 use crate::shared::shared_structure;
 use jostle_core::Result;
@@ -226,6 +225,19 @@ impl Entries {
         self.variables.extend(variables.map(|k| k as i32));
         (first as i32, (self.variables.len() - first) as i32)
     }
+}
+
+/// Formulas of variables, then those of biases, in this order.
+pub fn formulas(biases: &CenterBiases) -> Vec<&VariableExpression> {
+    let of_variables = biases.variables.iter().filter_map(|variable| match &variable.function {
+        CenterFunction::Formula(expression) => Some(expression),
+        _ => None,
+    });
+    let of_biases = biases.biases.iter().filter_map(|bias| match &bias.function {
+        BiasFunction::Formula(expression) => Some(expression),
+        _ => None,
+    });
+    of_variables.chain(of_biases).collect()
 }
 
 /// The number of a formula among all of them.

@@ -1,11 +1,13 @@
 //! Source of the kernels for biases: formulas of `jostle_sampling`, recorded.
 
-use super::data::{self, BiasData, BiasGroup, BiasMember, BiasSpan, BiasState, BiasTerm, BiasVariable};
+use super::data::{
+    self, BiasData, BiasGroup, BiasMember, BiasSpan, BiasState, BiasTerm, BiasVariable, formulas,
+};
 use crate::codegen::{Recorder, scalar_function};
 use crate::kernels::{self, Build};
 use crate::shared::SharedStructure;
 use crate::sums::Summation;
-use jostle_core::backend::{BiasFunction, CenterBiases, CenterFunction, VariableExpression};
+use jostle_core::backend::{CenterBiases, CenterFunction};
 use jostle_core::{Precision, Real, Result};
 use jostle_sampling::bias::{
     between, hill_along, hill_energy, linear, spring, switching_work, tempering, wall,
@@ -13,6 +15,13 @@ use jostle_sampling::bias::{
 use jostle_sampling::grid::interpolate;
 use jostle_sampling::variable::of_vectors;
 use jostle_sampling::with_slopes;
+
+/// Skeletons of the kernels.
+const KERNELS: &str = concat!(
+    include_str!("../../kernels/bias_variables.cuh"),
+    include_str!("../../kernels/bias_terms.cuh"),
+    include_str!("../../kernels/bias.cu")
+);
 
 /// Angle of a point in the plane, which generated functions call.
 const ANGLE: &str = "DEVICE double angle_of(double x, double y) { return atan2(y, x); }\n";
@@ -34,7 +43,7 @@ pub fn build(biases: &CenterBiases, precision: Precision, sums: Summation) -> Re
     ];
     let physics =
         [&structures.join("\n"), ANGLE, &of_variables(), &of_biases(), &of_formulas(biases)?].concat();
-    Ok(kernels::module_source(&physics, include_str!("../../kernels/bias.cu"), precision, sums))
+    Ok(kernels::module_source(&physics, KERNELS, precision, sums))
 }
 
 /// Functions of vectors between centres.
@@ -74,20 +83,7 @@ fn of_biases() -> String {
     .concat()
 }
 
-/// Formulas of variables, then those of biases, in the order of [`formulas`].
-pub fn formulas(biases: &CenterBiases) -> Vec<&VariableExpression> {
-    let of_variables = biases.variables.iter().filter_map(|variable| match &variable.function {
-        CenterFunction::Formula(expression) => Some(expression),
-        _ => None,
-    });
-    let of_biases = biases.biases.iter().filter_map(|bias| match &bias.function {
-        BiasFunction::Formula(expression) => Some(expression),
-        _ => None,
-    });
-    of_variables.chain(of_biases).collect()
-}
-
-/// Functions of these formulas, and one that calls them by number.
+/// Functions of all formulas, and one that calls them by number.
 fn of_formulas(biases: &CenterBiases) -> Result<String> {
     let (mut text, mut cases, mut most) = (String::new(), String::new(), 1);
     for (k, expression) in formulas(biases).into_iter().enumerate() {

@@ -283,6 +283,11 @@ impl Simulation {
         self.device_note.as_deref()
     }
 
+    /// Place where the biases of the stage under way are evaluated, and the reason where it is not the device.
+    pub fn place_of_biases(&self) -> Option<&str> {
+        self.backend.place_of_biases.as_deref()
+    }
+
     /// The box.
     pub fn simbox(&self) -> &SimBox {
         self.backend.simbox()

@@ -1,0 +1,179 @@
+// Energies of biases and their slopes, for values of the variables. See bias.cu.
+
+// Part of the stages in which a bias acts that is over.
+DEVICE double progress_of(const BiasData& b, i64 k, i64 step) {
+    const BiasSpan& span = b.spans[k];
+    const i64 made = step > b.state->first_step ? step - b.state->first_step : 0;
+    return span.total > 0.0 ? fmin((span.before + (double)made) / span.total, 1.0) : 0.0;
+}
+
+// Energy, slope and centre of a spring at a value and a progress.
+struct SpringState { double energy, slope, center; };
+DEVICE SpringState spring_at(const BiasData& b, const BiasTerm& term, double value, double progress) {
+    const double* p = term.parameters;
+    const double ends[2][3] = {{p[0], p[1], progress}, {p[2], p[3], progress}};
+    double center, in[2], out[2];
+    between(ends[0], &center);
+    between(ends[1], &in[1]);
+    in[0] = shortest_difference(b.variables[b.entries[term.first]], value, center);
+    spring(in, out);
+    return {out[0], out[1], center};
+}
+
+// Stores energy and slopes of a bias, where they are finite.
+DEVICE void store_bias(const BiasData& b, i64 k, const double* out) {
+    const BiasTerm& term = b.terms[k];
+    bool defined = true;
+    for (int c = 0; c <= term.count; c++) defined = defined && is_finite(out[c]);
+    if (!defined) note_undefined(b, b.n_variables + k);
+    b.energies[3 * k] = defined ? out[0] : 0.0;
+    for (int c = 0; c < term.count; c++) b.slopes[term.first + c] = defined ? out[1 + c] : 0.0;
+}
+
+// Energy and slopes of a bias that is not one of hills.
+DEVICE void evaluate_bias(const BiasData& b, i64 k, i64 step) {
+    const BiasTerm& term = b.terms[k];
+    const BiasVariable& variable = b.variables[b.entries[term.first]];
+    const double *p = term.parameters, value = b.values[b.entries[term.first]];
+    double* numbers = b.numbers + BIAS_NUMBERS * k;
+    double in[BIAS_FORMULA_INPUTS + 3], out[BIAS_FORMULA_INPUTS + 3];
+    switch (term.function) {
+        case BIAS_HARMONIC: {
+            const double progress = progress_of(b, k, step);
+            const SpringState now = spring_at(b, term, value, progress);
+            out[0] = now.energy;
+            out[1] = now.slope;
+            b.energies[3 * k + 1] = now.center;
+            if (b.state->fresh) {
+                numbers[SPRING_KNOWN] = 1.0;
+                numbers[SPRING_VALUE] = value;
+                numbers[SPRING_PROGRESS] = progress;
+            }
+        } break;
+        case BIAS_LINEAR:
+            in[0] = value - p[1];
+            in[1] = p[0];
+            linear(in, out);
+            break;
+        case BIAS_WALL:
+            in[0] = shortest_difference(variable, value, p[0]);
+            in[1] = p[1];
+            in[2] = p[2];
+            wall(in, out);
+            break;
+        default:
+            for (int c = 0; c < term.count; c++) in[c] = b.values[b.entries[term.first + c]];
+            bias_formula(term.formula, in, out);
+    }
+    store_bias(b, k, out);
+}
+
+// Adds the hill that was noted at the end of an earlier step, by all threads.
+DEVICE void take_pending_hill(const BiasData& b, i64 k, i64 step) {
+    const BiasTerm& term = b.terms[k];
+    double* numbers = b.numbers + BIAS_NUMBERS * k;
+    const double since = numbers[HILL_PENDING];
+    if (since < 0.0 || since >= (double)step) return;
+    const double* hill = numbers + HILL_PENDING_HILL;
+    double* tables[2] = {term.tables, term.tables + 2 * term.points[0]};
+    for (int d = 0; d < term.count; d++) {
+        const BiasVariable& variable = b.variables[b.entries[term.first + d]];
+        for (i64 point = threadIdx.x; point < term.points[d]; point += BIAS_THREADS) {
+            const double at = term.lower[d] + (double)point * term.spacing[d];
+            const double in[2] = {shortest_difference(variable, at, hill[2 + d]), term.width[d]};
+            double out[2];
+            hill_along(in, out);
+            tables[d][2 * point] = out[0];
+            tables[d][2 * point + 1] = out[1] * term.spacing[d];
+        }
+    }
+    __syncthreads();
+    const double height = hill[1];
+    const i64 points = term.count == 1 ? term.points[0] : term.points[0] * term.points[1];
+    for (i64 point = threadIdx.x; point < points; point += BIAS_THREADS) {
+        const double* first = tables[0] + 2 * (point % term.points[0]);
+        if (term.count == 1) {
+            for (int c = 0; c < 2; c++) term.grid[2 * point + c] += height * first[c];
+        } else {
+            const double* second = tables[1] + 2 * (point / term.points[0]);
+            for (int c = 0; c < 4; c++) term.grid[4 * point + c] += height * (first[c & 1] * second[c >> 1]);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const i64 count = (i64)numbers[HILL_COUNT];
+        if (count < term.hill_capacity) {
+            for (int c = 0; c < HILL_SIZE; c++) term.hills[HILL_SIZE * count + c] = hill[c];
+            numbers[HILL_COUNT] = (double)(count + 1);
+        } else {
+            note_undefined(b, b.n_variables + k);
+        }
+        numbers[HILL_NEWEST] = (double)step;
+        for (int c = 0; c < HILL_SIZE; c++) numbers[HILL_NEWEST_HILL + c] = hill[c];
+        numbers[HILL_PENDING] = -1.0;
+    }
+    __syncthreads();
+}
+
+// Interval of an axis with a value, and the part of it up to the value; false outside.
+DEVICE bool find_interval(const BiasTerm& term, int d, double value, i64& interval, double& part) {
+    const double n = (double)term.intervals[d];
+    double x = (value - term.lower[d]) / term.spacing[d];
+    if (term.periodic[d]) x -= n * floor(x / n);
+    if (!(x >= 0.0 && x <= n)) return false;
+    interval = (i64)x;
+    if (interval > term.intervals[d] - 1) interval = term.intervals[d] - 1;
+    part = x - (double)interval;
+    return true;
+}
+
+// Energy and slopes on a grid, by one thread.
+DEVICE void evaluate_grid(const BiasData& b, i64 k) {
+    const BiasTerm& term = b.terms[k];
+    const int kinds = 1 << term.count;
+    i64 interval[2] = {};
+    double in[2 + 16 + 2], out[3];
+    for (int d = 0; d < term.count; d++) {
+        if (!find_interval(term, d, b.values[b.entries[term.first + d]], interval[d], in[d])) {
+            note_undefined(b, b.n_variables + k);
+            b.energies[3 * k] = 0.0;
+            for (int c = 0; c < term.count; c++) b.slopes[term.first + c] = 0.0;
+            return;
+        }
+        in[term.count + kinds * kinds + d] = term.spacing[d];
+    }
+    for (int corner = 0; corner < kinds; corner++) {
+        i64 point = 0, stride = 1;
+        for (int d = 0; d < term.count; d++) {
+            i64 index = interval[d] + (corner >> d & 1);
+            if (term.periodic[d] && index == term.intervals[d]) index = 0;
+            point += index * stride;
+            stride *= term.points[d];
+        }
+        for (int c = 0; c < kinds; c++) in[term.count + corner * kinds + c] = term.grid[point * kinds + c];
+    }
+    if (term.count == 1) {
+        grid_line(in, out);
+    } else {
+        grid_plane(in, out);
+    }
+    store_bias(b, k, out);
+}
+
+// Energies of all biases and their slopes.
+DEVICE void evaluate_biases(const BiasData& b, i64 step) {
+    for (i64 k = threadIdx.x; k < b.n_terms; k += BIAS_THREADS) {
+        const BiasTerm& term = b.terms[k];
+        if (!b.spans[k].acts) {
+            b.energies[3 * k] = 0.0;
+            for (int c = 0; c < term.count; c++) b.slopes[term.first + c] = 0.0;
+        } else if (term.function != BIAS_HILLS) {
+            evaluate_bias(b, k, step);
+        }
+    }
+    for (i64 k = 0; k < b.n_terms; k++) {
+        if (b.terms[k].function != BIAS_HILLS || !b.spans[k].acts) continue;
+        take_pending_hill(b, k, step);
+        if (threadIdx.x == 0) evaluate_grid(b, k);
+    }
+}
