@@ -8,7 +8,7 @@ use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{BiasAction, BiasInput, StageInput};
 use jostle_sampling::free_energy::{
-    Mbar, crooks, gradient_profile, independent, inefficiency, jarzynski, wham,
+    BLOCKS, Mbar, crooks, gradient_profile, independent, inefficiency, jarzynski, wham_of_blocks,
 };
 use jostle_show::RunFiles;
 use std::path::{Path, PathBuf};
@@ -462,28 +462,30 @@ fn windows(
     let width = (high - low) / request.bins as f64;
     let bin_of = |x: f64| ((x - low) / width).floor().clamp(0.0, request.bins as f64 - 1.0) as usize;
     let places: Vec<f64> = (0..request.bins).map(|k| low + (k as f64 + 0.5) * width).collect();
-    let (values, errors) = match request.method {
+    let [values, errors] = match request.method {
         Method::Mbar => {
             let energies = runs.iter().map(|run| samples.iter().map(|x| energy(run, *x)).collect()).collect();
             let mbar = Mbar::new(energies, counts.clone())?;
             let bins: Vec<Option<usize>> = samples.iter().map(|x| Some(bin_of(*x))).collect();
             let profile = mbar.profile(&vec![0.0; samples.len()], &bins, places.clone());
-            let scaled = |all: &[f64]| all.iter().map(|x| thermal_energy * x).collect::<Vec<f64>>();
-            (scaled(&profile.values), Some(scaled(&profile.errors)))
+            [profile.values, profile.errors]
         }
         Method::Wham => {
-            let mut histograms = vec![vec![0.0; request.bins]; runs.len()];
+            let mut blocks = vec![vec![vec![0.0; request.bins]; runs.len()]; BLOCKS];
             let mut next = 0;
-            for (histogram, count) in histograms.iter_mut().zip(&counts) {
-                samples[next..next + count].iter().for_each(|x| histogram[bin_of(*x)] += 1.0);
+            for (k, count) in counts.iter().enumerate() {
+                for (number, x) in samples[next..next + count].iter().enumerate() {
+                    blocks[number * BLOCKS / count][k][bin_of(*x)] += 1.0;
+                }
                 next += count;
             }
             let bias: Vec<Vec<f64>> =
                 runs.iter().map(|run| places.iter().map(|x| energy(run, *x)).collect()).collect();
-            let values = wham(&histograms, &bias)?;
-            (values.iter().map(|x| thermal_energy * x).collect(), None)
+            wham_of_blocks(&blocks, &bias)?
         }
     };
+    let scaled = |all: Vec<f64>| all.iter().map(|x| thermal_energy * x).collect::<Vec<f64>>();
+    let (values, errors) = (scaled(values), Some(scaled(errors)));
     let unit = unit_name(units, Dimension::ENERGY);
     let results = table(vec![(name.to_string(), places)], &unit, values, errors);
     Ok((units.name().into(), total as u64, results))

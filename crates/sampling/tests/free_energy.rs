@@ -2,7 +2,7 @@
 
 use jostle_sampling::free_energy::{
     Estimate, Mbar, bennett, crooks, gradient_profile, independent, inefficiency, jarzynski,
-    mean_force_integral, wham,
+    mean_force_integral, wham, wham_of_blocks,
 };
 
 /// The linear congruential generator of Knuth's MMIX, and normal deviates by Box and Muller, as
@@ -154,6 +154,40 @@ fn histograms_give_the_profile_of_mbar() {
     let inner: Vec<f64> = (5..19).map(|bin| found[bin]).collect();
     let mean = inner.iter().sum::<f64>() / inner.len() as f64;
     assert!(inner.iter().all(|x| (x - mean).abs() < 0.06), "{inner:?}");
+}
+
+/// The jackknife's errors are those that profiles of independent samples scatter by.
+#[test]
+fn errors_of_histograms_are_the_scatter_of_repeated_runs() {
+    let mut generator = Generator(11);
+    let (bins, width, n_blocks) = (12, 0.25, 10);
+    let centers = [-0.5, 0.5];
+    let bias: Vec<Vec<f64>> = centers
+        .iter()
+        .map(|c| (0..bins).map(|bin| 2.0 * (-1.5 + (f64::from(bin) + 0.5) * width - c).powi(2)).collect())
+        .collect();
+    let mut runs = Vec::new();
+    for _ in 0..60 {
+        let mut blocks = vec![vec![vec![0.0; bins as usize]; 2]; n_blocks];
+        for block in &mut blocks {
+            for (row, c) in block.iter_mut().zip(centers) {
+                for _ in 0..100 {
+                    let bin = ((c + 0.5 * generator.normal() + 1.5) / width).floor();
+                    if (0.0..f64::from(bins)).contains(&bin) {
+                        row[bin as usize] += 1.0;
+                    }
+                }
+            }
+        }
+        runs.push(wham_of_blocks(&blocks, &bias).unwrap());
+    }
+    let across: Vec<f64> = runs.iter().map(|[values, _]| values[8] - values[3]).collect();
+    let mean = across.iter().sum::<f64>() / across.len() as f64;
+    let scatter = (across.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / across.len() as f64).sqrt();
+    // Errors are counted from the lowest bin, which is another one from run to run, near the middle.
+    let errors: Vec<f64> = runs.iter().map(|[_, errors]| 0.5 * (errors[8] + errors[3])).collect();
+    let typical = errors.iter().sum::<f64>() / errors.len() as f64;
+    assert!(typical > 0.5 * scatter && typical < 2.0 * scatter, "{typical} {scatter}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub use acceptance::bennett;
 pub use integration::{gradient_profile, mean_force_integral};
 pub use mbar::{Mbar, Profile};
 pub use samples::{independent, inefficiency};
-pub use wham::wham;
+pub use wham::{BLOCKS, wham, wham_of_blocks};
 pub use work::{crooks, jarzynski};
 
 /// A number with its standard error.
