@@ -98,7 +98,7 @@ pub static INPUT: Section = Section {
             "bias",
             Kind::Several(|| BIASES),
             Value("[]"),
-            "energies and adaptive forces along variables; computed by the host at each step",
+            "energies and adaptive forces along variables",
         ),
         Key::new(
             "alchemy",
