@@ -1,6 +1,5 @@
 //! Memory of a device that programs beside Jostle read and write, and forces that they compute there.
 
-use super::Precision;
 use crate::{Energies, Result, SimBox, SymTensor};
 use std::any::Any;
 use std::fmt;
@@ -38,14 +37,6 @@ pub enum NumberType {
 }
 
 impl NumberType {
-    /// Type of the numbers of forces.
-    pub fn of_forces(precision: Precision) -> Self {
-        match precision {
-            Precision::Mixed => NumberType::Single,
-            Precision::Double => NumberType::Double,
-        }
-    }
-
     /// Bytes of a number.
     pub fn bytes(self) -> usize {
         if self == NumberType::Double { 8 } else { 4 }
