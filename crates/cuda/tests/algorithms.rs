@@ -4,8 +4,8 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Rescale, Target};
 use jostle_core::{
-    Algorithm, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule, Settings, SimBox,
-    Species, StepBatch, System, Thermostat, Vec3,
+    Algorithm, Backend, DeviceReport, Energies, Evaluate, ForceEvaluation, Precision, RespaSchedule,
+    Settings, SimBox, Species, StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::driver::Device;
@@ -119,15 +119,37 @@ fn gpu(case: &Case, algorithm: Algorithm, precision: Precision) -> Cuda {
     Cuda::new(Device::emulated().unwrap(), case.system.clone(), case.terms.clone(), settings).unwrap()
 }
 
+/// Forces and energies of a system by other means.
+type Reference = fn(&System, &[PairTerm]) -> (Vec<Vec3>, Energies);
+
+/// The double loop over all atoms.
+fn double_loop(system: &System, terms: &[PairTerm]) -> (Vec<Vec3>, Energies) {
+    reference::evaluate(system, &terms.to_vec().into()).unwrap()
+}
+
+/// The CPU engine with new lists, for systems of which many configurations are compared. It has been compared with the
+/// double loop by its own tests.
+fn new_lists(system: &System, terms: &[PairTerm]) -> (Vec<Vec3>, Energies) {
+    let settings = Settings { precision: Precision::Double, ..Settings::default() };
+    let mut cpu = jostle_cpu::open(system.clone(), terms.to_vec(), settings).unwrap();
+    cpu.update_neighbors().unwrap();
+    cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+    let energies = cpu.energies().clone();
+    let state = cpu.state().unwrap();
+    let by_id = state.index_by_id();
+    let forces = system.state.id.iter().map(|id| state.force[by_id.get(*id).unwrap()]).collect();
+    (forces, energies)
+}
+
 /// Median and largest deviation from the reference, relative to the typical force, and largest deviation of
 /// energies and virial.
-fn deviations(backend: &mut dyn Backend, terms: &[PairTerm]) -> [f64; 3] {
+fn deviations(backend: &mut dyn Backend, terms: &[PairTerm], reference: Reference) -> [f64; 3] {
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
     let state = backend.state().unwrap().clone();
     let mut system = System::new(*backend.simbox(), species(&["A", "B"][..terms[0].n_species()]));
     system.state = state.clone();
-    let (forces, energies) = reference::evaluate(&system, &terms.to_vec().into()).unwrap();
+    let (forces, energies) = reference(&system, terms);
     let size = |f: &Vec3| f.iter().map(|x| x * x).sum::<f64>();
     let typical = (forces.iter().map(size).sum::<f64>() / forces.len() as f64).sqrt();
     let compare = |found: &[Vec3]| {
@@ -155,7 +177,7 @@ fn forces_energies_and_virial_are_those_of_the_double_loop() {
         for algorithm in ALGORITHMS {
             for (precision, limit) in [(Precision::Mixed, 3e-6), (Precision::Double, 1e-12)] {
                 let mut backend = gpu(&case, algorithm, precision);
-                let [median, largest, sums] = deviations(&mut backend, &case.terms);
+                let [median, largest, sums] = deviations(&mut backend, &case.terms, double_loop);
                 let what = format!("{}, {algorithm:?}, {precision:?}", case.name);
                 assert!(median < limit, "{what}: median {median:e}");
                 assert!(largest < 30.0 * limit, "{what}: largest {largest:e}");
@@ -172,7 +194,7 @@ fn every_shape_of_pair_tiles_gives_the_same() {
         for case in cases() {
             let mut backend = gpu(&case, Algorithm::AllPairs, Precision::Double);
             backend.set_pair_shape(PairShape { warps, rows, parts }).unwrap();
-            let [_, largest, sums] = deviations(&mut backend, &case.terms);
+            let [_, largest, sums] = deviations(&mut backend, &case.terms, double_loop);
             let what = format!("{}, {warps} x {rows} x {parts}", case.name);
             assert!(largest < 3e-11 && sums < 1e-12, "{what}: {largest:e} {sums:e}");
         }
@@ -187,7 +209,7 @@ fn the_fastest_pair_tiles_are_remembered() {
     assert_eq!(first.remembered_shape(folder.path()), None);
     first.update_neighbors().unwrap();
     let best = first.measure_pair_shapes(folder.path()).unwrap();
-    let [_, largest, sums] = deviations(&mut first, &case.terms);
+    let [_, largest, sums] = deviations(&mut first, &case.terms, double_loop);
     assert!(largest < 3e-11 && sums < 1e-12, "{best}: {largest:e} {sums:e}");
     let second = gpu(case, Algorithm::AllPairs, Precision::Double);
     assert_eq!(second.remembered_shape(folder.path()), Some(best));
@@ -204,7 +226,7 @@ fn the_fastest_pair_algorithm_is_remembered() {
     first.update_neighbors().unwrap();
     let best = first.measure_algorithms(folder.path()).unwrap();
     assert!(first.describe().contains(best.name()), "{} is not {}", first.describe(), best.name());
-    let [_, largest, sums] = deviations(&mut first, &case.terms);
+    let [_, largest, sums] = deviations(&mut first, &case.terms, double_loop);
     assert!(largest < 3e-11 && sums < 1e-12, "{}: {largest:e} {sums:e}", best.name());
     let second = gpu(case, Algorithm::Auto, Precision::Double);
     assert_eq!(second.remembered_algorithm(folder.path()), Some(best));
@@ -225,7 +247,7 @@ fn lists_grow_by_themselves() {
     let device = Device::emulated().unwrap();
     let mut backend =
         Cuda::with_small_capacity(device, case.system.clone(), case.terms.clone(), settings).unwrap();
-    let [_, largest, sums] = deviations(&mut backend, &case.terms);
+    let [_, largest, sums] = deviations(&mut backend, &case.terms, double_loop);
     assert!(largest < 1e-11 && sums < 1e-12, "{largest:e} {sums:e}");
 }
 
@@ -251,7 +273,7 @@ fn no_pair_is_missed_in_a_run() {
             let samples = backend.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
             let total = |k: usize| samples[k].energies.potential() + samples[k].kinetic.energy();
             ends.push(total(2));
-            let [_, largest, sums] = deviations(&mut backend, &case.terms);
+            let [_, largest, sums] = deviations(&mut backend, &case.terms, new_lists);
             let what = format!("{}, {algorithm:?}", case.name);
             assert!(largest < 1e-11, "{what}: largest {largest:e}");
             assert!(sums < 1e-12, "{what}: sums {sums:e}");
@@ -302,7 +324,7 @@ fn no_pair_is_missed_among_light_and_heavy_atoms() {
         backend.compute_forces(Evaluate::Forces).unwrap();
         for batches in 1..=20 {
             backend.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
-            let [_, largest, _] = deviations(&mut backend, &case.terms);
+            let [_, largest, _] = deviations(&mut backend, &case.terms, new_lists);
             let limit = if precision == single { 1e-4 } else { 1e-11 };
             assert!(largest < limit, "{masses:?}, {algorithm:?}, {batches} batches: largest {largest:e}");
         }
@@ -354,7 +376,7 @@ fn lists_last_until_they_lack_a_pair() {
         backend.compute_forces(Evaluate::Forces).unwrap();
         for batches in 1..=40 {
             backend.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
-            let [_, largest, _] = deviations(&mut backend, &terms);
+            let [_, largest, _] = deviations(&mut backend, &terms, new_lists);
             // Force of a pair at the cut-off: 1e-3 of the typical force.
             let limit = if precision == single { 5e-4 } else { 1e-11 };
             assert!(
