@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// A liquid of dumbbells, with other sections and settings of its stage.
-fn input_text(more: &str, stage: &str) -> String {
+pub fn input_text(more: &str, stage: &str) -> String {
     format!(
         r#"
 units = "lj"
@@ -49,18 +49,39 @@ reproducible = true
     )
 }
 
-fn input(more: &str, stage: &str) -> Input {
+pub fn input(more: &str, stage: &str) -> Input {
     Input::parse(Path::new("biases.toml"), &input_text(more, stage)).unwrap()
 }
 
-const BUSSI: &str = r#"thermostat = { kind = "bussi", temperature = 1.1, period = 0.5 }"#;
+pub const BUSSI: &str = r#"thermostat = { kind = "bussi", temperature = 1.1, period = 0.5 }"#;
 
-const DISTANCE: &str = r#"
+pub const DISTANCE: &str = r#"
 [[variable]]
 name = "d"
 kind = "distance"
 between = ["index 7 to 12", "index 201"]
 "#;
+
+/// Builder of the simulation of an input on a device.
+pub fn builder_on(input: &Input, open: Open) -> SimulationBuilder {
+    let (system, forces) = system_from_input(input).unwrap();
+    let stages: Vec<_> = input.stages.iter().map(|stage| stage.value.clone()).collect();
+    let force = BiasForce::from_input(input, &system, &stages).unwrap().unwrap();
+    let builder = Simulation::builder(input.units, system).settings(input.run.settings).seed(5);
+    let builder = forces.pairs.into_iter().fold(builder, |builder, term| builder.force(term));
+    let builder = stages.into_iter().fold(builder, |builder, stage| builder.stage(stage));
+    builder.custom_force(force).open_with(open)
+}
+
+/// Runs an input on a device, with an interruption after every `interval` batches, from which it is resumed.
+pub fn run_on(input: &Input, folder: &Path, open: Open, interval: u64) {
+    let mut simulation = builder_on(input, open).build().unwrap();
+    simulation.write_to(folder, Existing::Refuse).unwrap();
+    while simulation.run_with(&mut (), &stop_every(interval)).unwrap() == Outcome::Interrupted {
+        drop(simulation);
+        simulation = builder_on(input, open).resume(folder).unwrap();
+    }
+}
 
 /// A harmonic bias on a distance has the rows of the restraint with the same spring, pressure included.
 #[test]
@@ -392,345 +413,4 @@ fn a_grid_that_is_left_ends_the_run() {
     let error = Simulation::from_input(&input(&more, ""), &Overrides::default()).unwrap().run().unwrap_err();
     assert!(error.message().contains("outside of the grid of metadynamics from 0 to 0.5"), "{error}");
     assert!(error.help().is_some());
-}
-
-/// Variables and biases that a GPU evaluates in its steps, a formula of each among them.
-const ON_DEVICE: &str = r#"
-[[variable]]
-name = "d"
-kind = "distance"
-between = ["index 4 to 7", "index 0"]
-[[variable]]
-name = "large"
-kind = "distance"
-between = ["index 0 to 150", "index 151 to 255"]
-in_plane = "xz"
-[[variable]]
-name = "along"
-kind = "distance"
-between = ["index 0", "index 5"]
-along = "z"
-[[variable]]
-name = "bend"
-kind = "angle"
-centers = ["index 0", "index 1", "index 2"]
-[[variable]]
-name = "phi"
-kind = "dihedral"
-centers = ["index 0", "index 1", "index 2", "index 3"]
-[[variable]]
-name = "x"
-kind = "position"
-atoms = "index 17"
-axis = "x"
-[[variable]]
-name = "lean"
-kind = "tilt"
-between = ["index 0", "index 3"]
-axis = "y"
-[[variable]]
-name = "edge"
-kind = "edge"
-axis = "z"
-[[variable]]
-name = "volume_now"
-kind = "volume"
-[[variable]]
-name = "both"
-kind = "formula"
-value = "a d^2 + along"
-parameters = { a = 0.5 }
-[[bias]]
-name = "pull"
-kind = "harmonic"
-variable = "d"
-center = [1.5, 2]
-stiffness = [10, 30]
-[[bias]]
-name = "apart"
-kind = "harmonic"
-variable = "large"
-center = 1
-stiffness = 5
-stages = ["go"]
-[[bias]]
-name = "hold"
-kind = "harmonic"
-variable = "x"
-center = 1
-stiffness = 3
-[[bias]]
-name = "push"
-kind = "linear"
-variable = "both"
-force = 0.5
-[[bias]]
-name = "squeeze"
-kind = "linear"
-variable = "volume_now"
-force = 0.01
-[[bias]]
-name = "top"
-kind = "wall"
-variable = "bend"
-at = 1
-stiffness = 10
-side = "upper"
-[[bias]]
-name = "well"
-kind = "formula"
-energy = "2 (1 + cos(phi)) + 0.1 edge along^2"
-[[bias]]
-name = "meta"
-kind = "metadynamics"
-variables = ["phi", "lean"]
-width = 0.4
-height = 0.5
-every = 5
-bias_factor = 8
-temperature = 1.1
-lower = -1
-upper = 4.2
-[[bias]]
-name = "line"
-kind = "metadynamics"
-variables = ["bend"]
-width = 0.1
-height = 0.2
-every = 7
-lower = 0
-upper = 3.15
-"#;
-
-/// Columns of these variables and biases.
-const DEVICE_COLUMNS: [&str; 30] = [
-    "d",
-    "large",
-    "along",
-    "bend",
-    "phi",
-    "x",
-    "lean",
-    "edge",
-    "volume_now",
-    "both",
-    "bias",
-    "bias_pull",
-    "bias_apart",
-    "bias_hold",
-    "bias_push",
-    "bias_squeeze",
-    "bias_top",
-    "bias_well",
-    "bias_meta",
-    "bias_line",
-    "pull_work",
-    "pull_center",
-    "meta_work",
-    "line_work",
-    "pressure",
-    "pxy",
-    "pyz",
-    "conserved",
-    "potential",
-    "temperature",
-];
-
-/// The input with a second stage.
-fn two_stages(more: &str, precision: &str) -> Input {
-    let next = "[[stage]]\nname = \"more\"\nsteps = 20\ntimestep = 0.002\nthermo = { every = 5 }\n[run]";
-    let text = input_text(more, BUSSI).replace("[run]", next);
-    let text = text.replace("precision = \"double\"", &format!("precision = \"{precision}\""));
-    Input::parse(Path::new("biases.toml"), &text).unwrap()
-}
-
-/// Builder of the simulation of an input on a device.
-fn builder_on(input: &Input, open: Open) -> SimulationBuilder {
-    let (system, forces) = system_from_input(input).unwrap();
-    let stages: Vec<_> = input.stages.iter().map(|stage| stage.value.clone()).collect();
-    let force = BiasForce::from_input(input, &system, &stages).unwrap().unwrap();
-    let builder = Simulation::builder(input.units, system).settings(input.run.settings).seed(5);
-    let builder = forces.pairs.into_iter().fold(builder, |builder, term| builder.force(term));
-    let builder = stages.into_iter().fold(builder, |builder, stage| builder.stage(stage));
-    builder.custom_force(force).open_with(open)
-}
-
-/// Runs an input on a device, with an interruption after every `interval` batches, from which it is resumed.
-fn run_on(input: &Input, folder: &Path, open: Open, interval: u64) {
-    let mut simulation = builder_on(input, open).build().unwrap();
-    simulation.write_to(folder, Existing::Refuse).unwrap();
-    while simulation.run_with(&mut (), &stop_every(interval)).unwrap() == Outcome::Interrupted {
-        drop(simulation);
-        simulation = builder_on(input, open).resume(folder).unwrap();
-    }
-}
-
-/// Notes that the log of a run has of where biases are evaluated.
-fn place_of_biases(folder: &Path) -> String {
-    let log = fs::read_to_string(folder.join("jostle.log")).unwrap();
-    log.lines().filter(|line| line.contains("biases are evaluated")).collect()
-}
-
-/// Biases within the steps of the GPU give the rows and the hills of those that the host evaluates.
-#[test]
-fn biases_on_the_device_are_those_of_the_host() {
-    let folder = tempfile::tempdir().unwrap();
-    let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
-    let input = two_stages(ON_DEVICE, "double");
-    let [a, b] = ["cpu", "gpu"].map(|name| folder.path().join(name));
-    run_on(&input, &a, cpu, u64::MAX);
-    run_on(&input, &b, emulated, u64::MAX);
-    assert!(place_of_biases(&b).contains("on the device"), "{}", place_of_biases(&b));
-    for name in DEVICE_COLUMNS {
-        let (expected, found) = (column(&a, name), column(&b, name));
-        assert_eq!(found.len(), 15);
-        for (x, y) in expected.iter().zip(&found) {
-            assert!((x - y).abs() < 1e-8 * (1.0 + x.abs()), "{name}: {expected:?} {found:?}");
-        }
-    }
-    for name in ["meta.hills", "line.hills"] {
-        let numbers = |folder: &Path| -> Vec<f64> {
-            let text = fs::read_to_string(folder.join(name)).unwrap();
-            let rows = text.lines().filter(|line| !line.starts_with('#'));
-            rows.flat_map(|line| line.split(' ').map(|x| x.parse().unwrap())).collect()
-        };
-        let (expected, found) = (numbers(&a), numbers(&b));
-        assert!(expected.len() >= 55 && expected.len() == found.len(), "{name}: {expected:?} {found:?}");
-        for (x, y) in expected.iter().zip(&found) {
-            assert!((x - y).abs() < 1e-8 * (1.0 + x.abs()), "{name}: {x} {y}");
-        }
-    }
-}
-
-/// A run on the GPU that is interrupted and resumed has the same bits, hills included.
-#[test]
-fn resumed_runs_of_a_device_have_the_same_bits() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = two_stages(ON_DEVICE, "mixed");
-    let [a, b] = ["whole", "parts"].map(|name| folder.path().join(name));
-    run_on(&input, &a, emulated, u64::MAX);
-    run_on(&input, &b, emulated, 2);
-    assert_eq!(thermo_csv(&a), thermo_csv(&b));
-    for name in ["meta.hills", "line.hills"] {
-        let [one, other] = [&a, &b].map(|folder| fs::read_to_string(folder.join(name)).unwrap());
-        assert_eq!(one, other, "{name}");
-    }
-}
-
-/// Variables that only the host can evaluate keep biases there, and the log says why.
-#[test]
-fn the_log_says_where_biases_are_evaluated() {
-    let folder = tempfile::tempdir().unwrap();
-    let more = "[[variable]]\nname = \"size\"\nkind = \"gyration\"\natoms = \"index 20 to 29\"\n";
-    run_on(&input(more, BUSSI), &folder.path().join("gpu"), emulated, u64::MAX);
-    let found = place_of_biases(&folder.path().join("gpu"));
-    assert!(found.contains("by the host") && found.contains("'size'"), "{found}");
-}
-
-/// The grid of metadynamics ends on the device as it does on the host.
-#[test]
-fn a_grid_that_is_left_ends_the_run_of_a_device() {
-    let more = format!(
-        "{DISTANCE}[[bias]]\nname = \"meta\"\nkind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 0.1\n\
-         height = 0.1\nevery = 5\nlower = 0\nupper = 0.5\n"
-    );
-    let mut simulation = builder_on(&input(&more, ""), emulated).build().unwrap();
-    let error = simulation.run().unwrap_err();
-    assert!(error.message().contains("outside of the grid of metadynamics from 0 to 0.5"), "{error}");
-    assert!(error.message().contains("bias 'meta'") && error.help().is_some(), "{error}");
-}
-
-/// Rigid water with charges: biases beside a mesh and constraints, and steps that are made by sub-steps because
-/// long-range forces act at every other one.
-#[test]
-fn biases_on_the_device_act_in_water() {
-    let text = r#"
-units = "real"
-[system]
-place = "water"
-molecules = 216
-bond_length = 1.0
-bond_angle = 109.47
-density = "0.998 g/cm3"
-temperature = 300
-seed = 7
-[species.O]
-mass = 15.9994
-charge = -0.8476
-[species.H]
-mass = 1.008
-charge = 0.4238
-[[force]]
-kind = "lennard-jones"
-cutoff = 7
-pairs."O-O" = { epsilon = 0.1553, sigma = 3.166 }
-pairs."O-H" = "none"
-pairs."H-H" = "none"
-[electrostatics]
-kind = "pme"
-[[variable]]
-name = "apart"
-kind = "distance"
-between = ["index 0 to 2", "index 30 to 32"]
-[[variable]]
-name = "turn"
-kind = "dihedral"
-centers = ["index 1", "index 0", "index 30", "index 31"]
-[[variable]]
-name = "halves"
-kind = "distance"
-between = ["index 0 to 299", "index 300 to 647"]
-along = "x"
-[[bias]]
-name = "meta"
-kind = "metadynamics"
-variables = ["apart", "turn"]
-width = [0.5, 0.4]
-height = 0.3
-every = 4
-bias_factor = 10
-temperature = 300
-lower = [0.5, -4]
-upper = [25, 4]
-[[bias]]
-name = "hold"
-kind = "harmonic"
-variable = "halves"
-center = [0, 1]
-stiffness = 3
-[[stage]]
-name = "go"
-steps = 24
-timestep = 1
-thermo = { every = 6 }
-thermostat = { kind = "bussi", temperature = 300, period = "0.5 ps" }
-[[stage]]
-name = "impulses"
-steps = 16
-timestep = 1
-long_range_every = 2
-thermo = { every = 4 }
-[run]
-threads = 1
-precision = "double"
-"#;
-    let input = Input::parse(Path::new("water.toml"), text).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
-    let [a, b] = ["cpu", "gpu"].map(|name| folder.path().join(name));
-    for (open, path) in [(cpu, &a), (emulated as Open, &b)] {
-        let mut simulation = Simulation::from_input_on(&input, &Overrides::default(), open).unwrap();
-        simulation.write_to(path, Existing::Refuse).unwrap();
-        simulation.run().unwrap();
-    }
-    assert!(place_of_biases(&b).contains("on the device"), "{}", place_of_biases(&b));
-    let names = ["apart", "turn", "halves", "bias", "bias_meta", "meta_work", "hold_work", "hold_center"];
-    for name in names.iter().chain(&["potential", "pressure", "temperature"]) {
-        let (expected, found) = (column(&a, name), column(&b, name));
-        assert_eq!(found.len(), 9);
-        for (x, y) in expected.iter().zip(&found) {
-            let none = x.is_nan() && y.is_nan();
-            assert!(none || (x - y).abs() < 1e-7 * (1.0 + x.abs()), "{name}: {expected:?} {found:?}");
-        }
-    }
 }

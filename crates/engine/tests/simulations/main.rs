@@ -9,6 +9,7 @@ mod chains;
 mod conservation;
 mod custom_forces;
 mod deformation;
+mod device_biases;
 mod devices;
 mod dispersion;
 mod dissipative;
