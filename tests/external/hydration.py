@@ -3,7 +3,7 @@
     cargo build --release
     python tests/external/hydration.py ../shared/free-energy --devices cuda --output hydration
     python tests/external/hydration.py ../shared/free-energy --molecules methane --steps 20000   # a first look
-    python tests/external/hydration.py ../shared/free-energy --devices cuda:0 cuda:1 --jobs 16   # many windows at a time
+    python tests/external/hydration.py ../shared/free-energy --devices cuda:0 cuda:1 --jobs 2   # a window on each GPU
 
 A molecule is decoupled from water in 16 windows of a run each: its charges, then its Lennard-Jones force. It keeps its own
 energy, so that no leg in vacuum is needed; the free energy of hydration is minus that of decoupling. Published numbers:

@@ -85,7 +85,7 @@ impl DeviceForceKernels {
     /// Lets all forces be computed at the present positions, and adds them where the trigger says that they are due.
     ///
     /// # Errors
-    /// Those of the forces, and if one gives rows of another shape or in other memory.
+    /// Errors of the forces, and if one gives rows of another shape or in other memory.
     pub fn queue(
         &mut self,
         data: &DeviceData,

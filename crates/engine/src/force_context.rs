@@ -90,6 +90,6 @@ pub(crate) enum TakenBiases {
     /// None.
     #[default]
     None,
-    /// Those of the force of this number.
+    /// Biases of the force of this number.
     Force(usize),
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 /// Length of a header.
 const HEADER: usize = 12;
-/// Longest text that a server may send with INIT, and largest number of atoms.
-const MOST_BYTES: usize = 1 << 20;
+/// Longest text that a server may send with INIT.
+const LONGEST_TEXT: usize = 1 << 20;
 /// Longest pause in the middle of a message.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -75,7 +75,7 @@ pub fn receive(stream: &mut impl Read, n_atoms: usize, stop: &dyn Fn() -> bool) 
         "STATUS" => Request::Status,
         "INIT" => {
             let replica = integer(stream)?;
-            let length = length(integer(stream)?, "a text")?;
+            let length = count(integer(stream)?, LONGEST_TEXT, "a text")?;
             rest(stream, &mut vec![0; length])?;
             Request::Init { replica }
         }
@@ -119,7 +119,7 @@ fn positions(stream: &mut impl Read, n_atoms: usize) -> Result<Positions> {
     // Edges are columns of the matrix, of which the server also sends the inverse.
     let matrix: [f64; 9] = numbers(stream, 9)?.try_into().unwrap_or_default();
     numbers(stream, 9)?;
-    let atoms = length(integer(stream)?, "atoms")?;
+    let atoms = count(integer(stream)?, i32::MAX as usize, "atoms")?;
     if atoms != n_atoms {
         return Err(broken(format!("positions of {atoms} atoms, but the input has {n_atoms}"))
             .hint("the server and Jostle must have the same atoms in the same order"));
@@ -144,13 +144,10 @@ fn integer(stream: &mut impl Read) -> Result<i32> {
     Ok(i32::from_ne_bytes(bytes))
 }
 
-/// A count of the server that makes sense.
-fn length(count: i32, of: &str) -> Result<usize> {
-    let most = if of == "atoms" { i32::MAX as usize } else { MOST_BYTES };
-    match usize::try_from(count) {
-        Ok(count) if count <= most => Ok(count),
-        _ => Err(broken(format!("{of} of length {count}"))),
-    }
+/// Number of things that follow, at most so many.
+fn count(given: i32, most: usize, of: &str) -> Result<usize> {
+    let count = usize::try_from(given).ok().filter(|count| *count <= most);
+    count.ok_or_else(|| broken(format!("{of} of length {given}")))
 }
 
 /// Reads the beginning of a message, however long it takes to come; false where none comes.

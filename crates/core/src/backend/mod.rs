@@ -309,7 +309,7 @@ pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + Devic
     /// Makes many steps likewise, with forces that others compute in the memory of the device.
     ///
     /// # Errors
-    /// Those of [`Backend::run_steps`] and of [`ForceEvaluation::add_device_forces`].
+    /// As for [`Backend::run_steps`] and [`ForceEvaluation::add_device_forces`].
     fn run_steps_with(
         &mut self,
         _batch: &StepBatch,

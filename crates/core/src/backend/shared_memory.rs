@@ -141,7 +141,7 @@ impl Energies {
     /// Takes in energies and virials of forces on the device, after an evaluation.
     ///
     /// # Errors
-    /// Those of [`DeviceForce::sums`].
+    /// As for [`DeviceForce::sums`].
     pub fn add_device_forces(&mut self, forces: &mut [&mut dyn DeviceForce]) -> Result<()> {
         for force in forces {
             let (energy, virial) = force.sums()?;

@@ -379,7 +379,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Those of the groups of biases in a system of `n` atoms.
+    /// Members of the groups of biases in a system of `n` atoms.
     pub fn new(biases: &CenterBiases, n: usize) -> Self {
         let mut places = Places { by_id: vec![-1; n], ..Places::default() };
         let mut of_atoms: Vec<Vec<(u32, f64)>> = Vec::new();
