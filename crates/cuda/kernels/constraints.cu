@@ -5,13 +5,14 @@
 // Operations on a group are in body.cuh, which stands in front of this file.
 
 // Kinds of warp groups. A warp group is as many atoms of a SPAN as a warp has lanes, all of which lead groups of the
-// same shape, or have no group: a warp of several kinds would diverge. Warp groups are formed after a sort, while
-// lists are built, in any order.
-enum { KINDS = N_SHAPES + 1 };
+// same shape, or have no group: a warp of several kinds would diverge. Atoms that another GPU of the run may move are
+// kinds of their own. Warp groups are formed after a sort, while lists are built, in any order: from the beginning of
+// h.mover on those that this GPU moves, and those of others from its end back.
+enum { OWN_KINDS = N_SHAPES + 1, KINDS = SEVERAL ? 2 * OWN_KINDS : OWN_KINDS };
 
 extern "C" __global__ void constrained_disband(DeviceData w, ConstraintData h, int slot) {
     wait_for_previous_kernel();
-    if (build_due(w.control, w.control->slot[slot])) *h.n_warp_groups = 0;
+    if (build_due(w.control, w.control->slot[slot])) h.n_warp_groups[0] = h.n_warp_groups[1] = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceData w, ConstraintData h, int slot) {
@@ -30,9 +31,10 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceDat
         }
         if (leads != UNCONSTRAINED) h.index[h.slot[id]] = {(u32)i, (u32)w.atoms.position[now.parity ^ 1][i].species};
         if (leads != FOLLOWER) kind = leads == UNCONSTRAINED ? (u32)N_SHAPES : mover.y;
+        if (SEVERAL && kind < KINDS && !owns(w, i)) kind += OWN_KINDS;
     }
-    // Numbers of each kind in the warps before, and in all; first warp groups of the kinds, and of the block.
-    __shared__ int before[SPAN / 32][KINDS], all[KINDS], begin[KINDS], first_warp_group;
+    // Numbers of each kind in the warps before, and in all; first warp groups of the kinds.
+    __shared__ int before[SPAN / 32][KINDS], all[KINDS], begin[KINDS];
     u32 alike = 0;
     for (u32 k = 0; k < KINDS; k++) {
         const u32 found = __ballot_sync(ALL_LANES, kind == k);
@@ -50,24 +52,27 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceDat
         all[threadIdx.x] = sum;
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
+    if (threadIdx.x < KINDS / OWN_KINDS) {
+        const int first = threadIdx.x * OWN_KINDS;
         int warp_groups = 0;
-        for (u32 k = 0; k < KINDS; k++) {
+        for (int k = first; k < first + OWN_KINDS; k++) {
             begin[k] = warp_groups;
             warp_groups += (all[k] + 31) / 32;
         }
-        first_warp_group = atomicAdd(h.n_warp_groups, warp_groups);
+        const int others = atomicAdd(&h.n_warp_groups[threadIdx.x], warp_groups);
+        const int from = threadIdx.x == 0 ? others : (int)h.most_warp_groups - others - warp_groups;
+        for (int k = first; k < first + OWN_KINDS; k++) begin[k] += from;
     }
     __syncthreads();
     if (kind < KINDS) {
         const int index = before[warp][kind] + __popc(alike & lanes_before());
-        h.mover[(size_t)(first_warp_group + begin[kind]) * 32 + index] = mover;
+        h.mover[(size_t)begin[kind] * 32 + index] = mover;
     }
     // The last warp group of a kind is filled up with NO_ATOM.
     for (u32 k = warp; k < KINDS; k += SPAN / 32) {
         const int index = all[k] + lane;
         if (index < (all[k] + 31) / 32 * 32) {
-            h.mover[(size_t)(first_warp_group + begin[k]) * 32 + index] = {(u32)NO_ATOM, UNCONSTRAINED, 0, 0};
+            h.mover[(size_t)begin[k] * 32 + index] = {(u32)NO_ATOM, UNCONSTRAINED, 0, 0};
         }
     }
 }
@@ -171,6 +176,7 @@ DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group,
             store(w.atoms.v[set], i, body.v[k]);
         }
         const Position p = store_position(w, i, body.x[k], body.species[k], w.atoms.position[now.parity ^ 1]);
+        send_position(w, now.parity ^ 1, (int)i, body.x[k], p);
         check.add(w, (int)i, p, EARLY ? prefetched.built[k][mine] : w.atoms.built[i]);
     }
     check.note(&control->slot[slot + 1]);
@@ -181,12 +187,13 @@ DEVICE bool moves(const Control* control, const Slot& now, int what) {
     return what == MOVE_FROM_SEGMENT_START ? segment_start_due(control) : step_due(control, now);
 }
 
-// Noise of a step for each atom. It does not depend on forces, and is computed at the same time.
+// Noise of a step for each atom that is moved. It does not depend on forces, and is computed at the same time.
 extern "C" __global__ void constrained_noise(DeviceData w, ConstraintData h, int slot, int what) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
+    if (divides_motion(w) && !has_bit(w.division.moved, i)) return;
     const u32 of_mass = mass_index(w, i, (int)w.atoms.position[now.parity][i].species);
     store(h.noise, i, noise_of(w, i, w.atoms.inverse_mass[of_mass], now.done));
 }
@@ -218,9 +225,10 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
     next_slot(w, slot, moving);
     if (!moving) return;
     __shared__ Prefetched prefetched;
-    const int n = 32 * *h.n_warp_groups;
-    for (int k = blockIdx.x * BODY_THREADS + threadIdx.x; k < n; k += gridDim.x * BODY_THREADS) {
-        const uint4 mover = h.mover[k];
+    const int own = 32 * h.n_warp_groups[0], of_others = SEVERAL && !divides_motion(w) ? 32 * h.n_warp_groups[1] : 0;
+    const int all = own + of_others;
+    for (int k = blockIdx.x * BODY_THREADS + threadIdx.x; k < all; k += gridDim.x * BODY_THREADS) {
+        const uint4 mover = h.mover[k < own ? k : 32 * (int)h.most_warp_groups - all + k];
         const u32 warp_group = __ballot_sync(ALL_LANES, mover.x != NO_ATOM);
         if (mover.x != NO_ATOM) move_by(w, h, slot, now, what, mover, warp_group, prefetched);
         __syncwarp();  // other lanes read what a lane has prefetched
@@ -409,7 +417,8 @@ constrained_spread(DeviceData w, ConstraintData h, int slot, int trigger, int en
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double virial[VIRIAL] = {};
-    const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
+    const bool spreads = i < w.n && (!divides_motion(w) || owns(w, i));
+    const u32 leader = spreads ? h.leader[i] : (u32)FOLLOWER;
     if (leader < FOLLOWER) {
         const uint4 group = h.group[leader];
         switch (group.x) {

@@ -7,11 +7,14 @@
 // alternate: a GPU that is one exchange ahead does not overwrite what another still reads, and it cannot be two ahead,
 // as it waits itself.
 //
-// Forces are sent where what moves atoms knows more than one of them: constraints, thermostats that scale all velocities,
-// friction between atoms. It does so as on one GPU, but motion is not divided.
+// Forces are sent where what moves atoms needs all of them: thermostats that scale all velocities in each step, friction
+// between atoms. It does so as on one GPU, but motion is not divided.
 //
 // Positions are sent otherwise, by the kernel that moves an atom: it stores them where the other GPUs have theirs of the
-// step before, which nothing reads any more. There is nothing to copy, and one number to wait for.
+// step before, which nothing reads any more. There is nothing to copy, and one number to wait for. Atoms of a group with
+// constraints are moved by the GPU of the first of them: before, it is sent the forces on those few that lie across a
+// border, and each GPU those of a mesh on its atoms where one computes them for all. Bonds may need positions that are
+// more exact than those for pairs: the few that bonds across a border need are sent, too.
 
 enum {
     EXCHANGE_THREADS = 256,
@@ -152,20 +155,55 @@ exchange_receive(DeviceData w, ExchangeData e, void* array, int atom_bytes, int 
     end_exchange(e, number);
 }
 
-// Stores the forces of the mesh, which one GPU computes for all atoms, into the memory of all others.
+// Landing zone of a GPU for the forces of the mesh.
+DEVICE char* mesh_zone(const ExchangeData& e, int gpu, u64 number) {
+    return (char*)e.mesh_forces[gpu] + (gpu == e.mesh_rank ? 0 : (number & 1) * e.mesh_bytes);
+}
+
+// Stores the forces on an atom into an array.
+DEVICE void store_force_at(real* array, int i, real3 f) {
+    real* to = array + 3 * (size_t)i;
+    to[0] = f.x;
+    to[1] = f.y;
+    to[2] = f.z;
+}
+
+// Forces on an atom in an array that other GPUs write to.
+DEVICE real3 landed_force(const real* array, int i) {
+    const real* from = array + 3 * (size_t)i;
+    return {__ldcg(from), __ldcg(from + 1), __ldcg(from + 2)};
+}
+
+// Stores the forces of the mesh, which one GPU computes for all atoms, into the memory of all others: those on all atoms,
+// or on those that the other moves.
 extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
 exchange_send_mesh(DeviceData w, ExchangeData e, int atom_bytes, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const u64 number = e.state->number;
+    const bool divided = divides_motion(w);
     for (int k = 1; k < e.count; k++) {
-        char* zone = (char*)e.mesh_forces[(e.rank + k) % e.count] + (number & 1) * e.mesh_bytes;
-        copy_bytes(zone, (const char*)e.mesh_forces[e.rank], 0, (size_t)w.n * atom_bytes);
+        const int gpu = (e.rank + k) % e.count;
+        const size_t first = !divided || gpu == 0 ? 0 : w.division.end[gpu - 1], end = divided ? w.division.end[gpu] : w.n;
+        copy_bytes(mesh_zone(e, gpu, number), (const char*)e.mesh_forces[e.rank], first * atom_bytes, end * atom_bytes);
+    }
+    const int n_border = divided && w.division.border ? (int)*w.division.n_border : 0;
+    for (int k = blockIdx.x * blockDim.x + threadIdx.x; k < n_border; k += gridDim.x * blockDim.x) {
+        const int i = (int)w.division.border[k];
+        const real3 f = landed_force((const real*)e.mesh_forces[e.rank], i);
+        for (int gpu = 0; gpu < e.count; gpu++) {
+            if (gpu != e.rank) store_force_at((real*)mesh_zone(e, gpu, number), i, f);
+        }
     }
     if (!arrives_last(&e.state->mesh_arrived)) return;
     for (int gpu = 0; gpu < e.count; gpu++) {
         if (gpu != e.rank) publish(e.mesh_published[gpu], number + 1);
     }
+}
+
+// Waits for the forces of the mesh, with one thread of a block.
+DEVICE void wait_for_mesh(const DeviceData& w, const ExchangeData& e, u64 number) {
+    if (threadIdx.x == e.rank && e.mesh_rank != e.rank) wait_for(w, e, e.mesh_published[e.rank], (int)e.mesh_rank, number);
 }
 
 // Completes the forces on all atoms: those that the others have sent, and then those of the mesh, which are the last to be
@@ -175,11 +213,10 @@ exchange_receive_forces(DeviceData w, ExchangeData e, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const u64 number = e.state->number;
-    const bool own_mesh = e.mesh_rank == e.rank;
-    if (threadIdx.x == e.rank && !own_mesh) wait_for(w, e, e.mesh_published[e.rank], (int)e.mesh_rank, number);
+    wait_for_mesh(w, e, number);
     wait_for_others(w, e, number);
     const real* zone = (const real*)landing_zone(e, e.rank, number);
-    const real* mesh = (const real*)((char*)e.mesh_forces[e.rank] + (own_mesh ? 0 : (number & 1) * e.mesh_bytes));
+    const real* mesh = (const real*)mesh_zone(e, e.rank, number);
     const int first = 3 * w.owned.first, end = 3 * w.owned.end, all = 3 * w.n;
     for (int k = 4 * (blockIdx.x * blockDim.x + threadIdx.x); k < all; k += 4 * gridDim.x * blockDim.x) {
         const real* from = k >= first && k < end ? w.atoms.force : zone;
@@ -283,6 +320,87 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_WORDS * MOST_GPUS) exchang
 
 // ---- where each GPU moves its own atoms
 
+// Clears the bits that `exchange_divide` sets.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_clear_division(DeviceData w, int slot) {
+    wait_for_previous_kernel();
+    if (!build_due(w.control, w.control->slot[slot])) return;
+    if (blockIdx.x == 0 && threadIdx.x == 0) *w.division.n_border = 0;
+    for (int k = blockIdx.x * blockDim.x + threadIdx.x; 32 * k < w.n; k += gridDim.x * blockDim.x) w.division.exact[k] = 0;
+}
+
+// Finds, after a sort, the atoms that this GPU moves, and those that another one moves than computes the forces on them.
+// `slot_of_first` has by id a slot in `index`, where the first atom of the group is found, or NO_ATOM; null without groups.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_divide(DeviceData w, const u32* slot_of_first, const uint2* index, int slot) {
+    wait_for_previous_kernel();
+    if (!build_due(w.control, w.control->slot[slot])) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    bool moved = false;
+    if (i < w.n) {
+        const u32 at = slot_of_first ? slot_of_first[w.atoms.id[w.control->sorted ^ 1][i]] : NO_ATOM;
+        const int first = at == NO_ATOM ? i : (int)index[at].x;
+        moved = owns(w, first);
+        if (gpu_of(w, i) != gpu_of(w, first)) {
+            w.division.border[atomicAdd(w.division.n_border, 1u)] = (u32)i;
+            atomicOr(&w.division.exact[i / 32], 1u << i % 32);
+        }
+    }
+    const u32 bits = __ballot_sync(ALL_LANES, moved);
+    if (threadIdx.x % 32 == 0 && i < w.n) w.division.moved[i / 32] = bits;
+}
+
+// Stores the forces on atoms that others move into the landing zones of all others.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_send_border(DeviceData w, ExchangeData e, int slot) {
+    wait_for_previous_kernel();
+    if (!step_due(w.control, w.control->slot[slot])) return;
+    const u64 number = e.state->number;
+    const int n_border = (int)*w.division.n_border;
+    for (int k = blockIdx.x * blockDim.x + threadIdx.x; k < n_border; k += gridDim.x * blockDim.x) {
+        const int i = (int)w.division.border[k];
+        if (!owns(w, i)) continue;
+        const real3 f = load_force(w, i);
+        for (int gpu = 0; gpu < e.count; gpu++) {
+            if (gpu != e.rank) store_force_at((real*)landing_zone(e, gpu, number), i, f);
+        }
+    }
+    publish_when_stored(e, number);
+}
+
+// Completes the forces on the atoms that this GPU moves: those that the others have sent, and then those of the mesh.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_receive_own(DeviceData w, ExchangeData e, int slot) {
+    wait_for_previous_kernel();
+    if (!step_due(w.control, w.control->slot[slot])) return;
+    const u64 number = e.state->number;
+    const bool has_mesh = e.mesh_rank >= 0;
+    if (has_mesh) wait_for_mesh(w, e, number);
+    if (w.division.border) wait_for_others(w, e, number);
+    __syncthreads();
+    const real* mesh = has_mesh ? (const real*)mesh_zone(e, e.rank, number) : nullptr;
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    const int end = 3 * w.owned.end;
+    for (int k = 3 * w.owned.first + 4 * thread; has_mesh && k < end; k += 4 * threads) {
+        if (k + 4 <= end) {
+            const real4 a = *(const real4*)(w.atoms.force + k), b = *(const real4*)(mesh + k);
+            *(real4*)(w.atoms.force + k) = {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+        } else {
+            for (int m = k; m < end; m++) w.atoms.force[m] += mesh[m];
+        }
+    }
+    const real* zone = (const real*)landing_zone(e, e.rank, number);
+    const int n_border = w.division.border ? (int)*w.division.n_border : 0;
+    for (int k = thread; k < n_border; k += threads) {
+        const int i = (int)w.division.border[k];
+        if (owns(w, i) || !has_bit(w.division.moved, i)) continue;
+        real3 f = landed_force(zone, i);
+        if (has_mesh) {
+            const real3 more = landed_force(mesh, i);
+            f = {f.x + more.x, f.y + more.y, f.z + more.z};
+        }
+        store_force(w, i, f);
+    }
+    end_exchange(e, number);
+}
+
 // Publishes that this GPU's atoms have arrived in a slot, or what it has found about them since; waits for those of the
 // others, and puts together what all have found.
 extern "C" __global__ void __launch_bounds__(32) exchange_slot(DeviceData w, ExchangeData e, int slot) {
@@ -318,20 +436,56 @@ DEVICE bool motion_due(const DeviceData& w, const ExchangeData& e, int slot, int
     return e.state->divided && (trigger == TRIGGER_BUILD ? build_due(w.control, now) : due(w.control, now, trigger));
 }
 
+// Stores words of an array where another GPU has it, by some threads.
+template <class Word>
+DEVICE void send_array(void* to, const void* from, size_t begin, int count, int thread, int threads) {
+    for (int k = thread; k < count; k += threads) ((Word*)to)[begin + k] = ((const Word*)from)[begin + k];
+}
+
+// Stores so many atoms of an array, from `first` on, that have so many bytes each, by some threads.
+DEVICE void send_atoms(void* to, const void* from, int first, int atoms, int atom_bytes, int thread, int threads) {
+    if (atoms % 32 == 0) {
+        send_array<uint4>(to, from, (size_t)first * atom_bytes / 16, atoms * atom_bytes / 16, thread, threads);
+    } else {
+        send_array<u32>(to, from, (size_t)first * atom_bytes / 4, atoms * atom_bytes / 4, thread, threads);
+    }
+}
+
+// Stores positions and velocities, and forces where they are kept, of some atoms where the others have theirs.
+DEVICE void send_motion(const DeviceData& w, const ExchangeData& e, const PeerArrays& peers, bool kept, int first, int atoms,
+                        int thread, int threads) {
+    const int set = w.control->sorted;
+    for (int k = 1; k < e.count; k++) {
+        const int gpu = (e.rank + k) % e.count;
+        send_atoms(peers.x[gpu][set], w.atoms.x[set], first, atoms, 3 * sizeof(double), thread, threads);
+        send_atoms(peers.v[gpu][set], w.atoms.v[set], first, atoms, 3 * sizeof(double), thread, threads);
+        if (kept) send_atoms(peers.force[gpu], w.atoms.force, first, atoms, 3 * sizeof(real), thread, threads);
+    }
+}
+
 // Stores positions and velocities, and forces where they are kept, of this GPU's atoms where the others have theirs. No
 // GPU has read those of others since it published its last step.
 extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
 exchange_send_motion(DeviceData w, ExchangeData e, PeerArrays peers, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!motion_due(w, e, slot, trigger)) return;
-    const int set = w.control->sorted;
-    const size_t of_double = 3 * sizeof(double), of_real = 3 * sizeof(real), first = w.owned.first, end = w.owned.end;
-    for (int k = 1; k < e.count; k++) {
-        const int gpu = (e.rank + k) % e.count;
-        copy_bytes((char*)peers.x[gpu][set], (const char*)w.atoms.x[set], first * of_double, end * of_double);
-        copy_bytes((char*)peers.v[gpu][set], (const char*)w.atoms.v[set], first * of_double, end * of_double);
-        if (!w.control->slot[slot].kept) continue;
-        copy_bytes((char*)peers.force[gpu], (const char*)w.atoms.force, first * of_real, end * of_real);
+    const bool kept = w.control->slot[slot].kept;
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x, lane = thread % 32;
+    // 32 atoms by a warp.
+    for (int first = w.owned.first + (thread - lane); first < w.owned.end; first += threads) {
+        const bool moves = first + lane < w.owned.end && (!w.division.moved || has_bit(w.division.moved, first + lane));
+        const u32 bits = __ballot_sync(ALL_LANES, moves);
+        if (bits == ALL_LANES) {
+            send_motion(w, e, peers, kept, first, 32, lane, 32);
+        } else if (moves) {
+            send_motion(w, e, peers, kept, first + lane, 1, 0, 1);
+        }
+    }
+    // Those that this GPU moves and others compute the forces on.
+    const int n_border = w.division.border ? (int)*w.division.n_border : 0;
+    for (int k = thread; k < n_border; k += threads) {
+        const int i = (int)w.division.border[k];
+        if (!owns(w, i) && has_bit(w.division.moved, i)) send_motion(w, e, peers, kept, i, 1, 0, 1);
     }
     publish_when_stored(e, e.state->number);
 }

@@ -205,10 +205,15 @@ DEVICE Position store_position(const DeviceData& w, int i, Double3 x, int specie
     return p;
 }
 
+// Returns true where each GPU of a run moves its own atoms, and this kernel only those of this one.
+DEVICE bool divides_motion(const DeviceData& w) { return SEVERAL && w.peers.count > 0; }
+
 // Storage of a position in one of the two arrays of all other GPUs, where each moves its own atoms: see exchange.cu.
-DEVICE void send_position(const DeviceData& w, int parity, int i, Position p) {
+DEVICE void send_position(const DeviceData& w, int parity, int i, Double3 x, Position p) {
 #if SEVERAL
     for (int k = 0; k < w.peers.count; k++) w.peers.position[k][parity][i] = p;
+    if (w.peers.count == 0 || !w.division.exact || !has_bit(w.division.exact, i)) return;
+    for (int k = 0; k < w.peers.count; k++) store(w.peers.x[k][w.control->sorted], i, x);
 #endif
 }
 
@@ -216,7 +221,7 @@ DEVICE void send_position(const DeviceData& w, int parity, int i, Position p) {
 DEVICE void store_position(const DeviceData& w, int i, Double3 x, int species, int parity, Slot* slot) {
     DisplacementCheck check(w);
     const Position p = store_position(w, i, x, species, w.atoms.position[parity]);
-    send_position(w, parity, i, p);
+    send_position(w, parity, i, x, p);
     check.add(w, i, p, w.atoms.built[i]);
     check.note(slot);
 }

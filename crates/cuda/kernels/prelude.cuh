@@ -350,6 +350,16 @@ DEVICE u32 mass_index(const DeviceData& w, int i, int species) {
 // Returns true where this GPU computes the forces on an atom.
 DEVICE bool owns(const DeviceData& w, int i) { return i >= w.owned.first && i < w.owned.end; }
 
+// Returns true where the bit of an atom is set.
+DEVICE bool has_bit(const u32* bits, int i) { return bits[i / 32] >> i % 32 & 1; }
+
+// Number of the GPU that computes the forces on an atom.
+DEVICE int gpu_of(const DeviceData& w, int i) {
+    int gpu = 0;
+    while (i >= w.division.end[gpu]) gpu++;
+    return gpu;
+}
+
 // Index of the k-th atom that an atom excludes; NO_ATOM behind the last.
 DEVICE u32 partner_of(const DeviceData& w, int i, int k) {
     return k < 4 * w.exclusions.fours ? ((const u32*)&w.exclusions.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NO_ATOM;

@@ -4,7 +4,7 @@ use crate::arrays::Reals;
 use crate::codegen::{self, bonded_arithmetic};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch};
-use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::kernels::{self, ATOM_THREADS, Build, Gpus};
 use crate::neighbor_engine::Trigger;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::{Summation, VIRIAL};
@@ -68,6 +68,8 @@ pub struct BondedKernels {
     bound: BondedData,
     indices: Kernel,
     find: Kernel,
+    /// Kernel that marks the atoms whose exact positions other GPUs need, where there are others and forces need such.
+    mark: Option<Kernel>,
     forces: Kernel,
     energies: Kernel,
     sums: Kernel,
@@ -281,6 +283,16 @@ pub fn build(forces: &Forces, which: Which, team: u32, precision: Precision, sum
     build
 }
 
+/// True where forces need positions that are more exact than those for pairs.
+fn needs_exact_positions(forces: &Forces, precision: Precision) -> bool {
+    let arithmetic = [
+        bonded_arithmetic(&forces.bonds, precision),
+        bonded_arithmetic(&forces.angles, precision),
+        bonded_arithmetic(&forces.dihedrals, precision),
+    ];
+    arithmetic.iter().any(|of_family| *of_family != precision)
+}
+
 /// Number of threads that share an atom, for so many bound atoms with so many entries in all.
 fn team(atoms: usize, entries: usize) -> u32 {
     let mut team = (entries / atoms.max(1) / ENTRIES_PER_THREAD).next_power_of_two().min(32);
@@ -299,6 +311,7 @@ impl BondedKernels {
         device: &Device,
         system: &System,
         forces: &Forces,
+        gpus: Gpus,
         precision: Precision,
         sums: Summation,
     ) -> Result<Option<Self>> {
@@ -307,7 +320,7 @@ impl BondedKernels {
         }
         let lists = BondedLists::new(system, forces);
         let team = team(lists.atoms.len(), lists.n_entries());
-        let build = build(forces, lists.which, team, precision, sums);
+        let build = build(forces, lists.which, team, precision, sums).for_gpus(gpus);
         let module = device.compile("bonded.cu", &build.source, &build.options)?;
         let tables = upload_tables(device, forces, precision)?;
         let (rows, ids) = (lists.all(|family| &family.rows), lists.all(|family| &family.others));
@@ -338,6 +351,10 @@ impl BondedKernels {
             },
             indices: module.kernel("bonded_indices")?,
             find: module.kernel("bonded_find")?,
+            mark: match gpus == Gpus::Several && needs_exact_positions(forces, precision) {
+                true => Some(module.kernel("bonded_mark")?),
+                false => None,
+            },
             forces: module.kernel("bonded_forces")?,
             energies: module.kernel("bonded_forces_energies")?,
             sums: module.kernel("bonded_sums")?,
@@ -365,6 +382,16 @@ impl BondedKernels {
             self.launch(&self.indices, data, data.n as usize, slot),
             self.launch(&self.find, data, n_others, slot),
         ]
+    }
+
+    /// True where other GPUs need exact positions of atoms that are bound across a border.
+    pub fn needs_exact_positions(&self) -> bool {
+        self.mark.is_some()
+    }
+
+    /// Launch that marks these atoms, likewise.
+    pub fn mark(&self, data: &DeviceData, slot: i32) -> Option<Launch> {
+        self.mark.as_ref().map(|kernel| self.launch(kernel, data, self.bound.n_atoms as usize, slot))
     }
 
     /// Launch that adds the forces. With energies, [`BondedKernels::sums`] follows.

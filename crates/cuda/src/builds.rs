@@ -14,7 +14,7 @@ use crate::exchange;
 use crate::external;
 use crate::grains;
 use crate::kernels::{
-    self, Build, PairAlgorithm, SEARCH, TileShape, common_options, common_source, of_atoms,
+    self, Build, Gpus, PairAlgorithm, SEARCH, TileShape, common_options, common_source, of_atoms,
 };
 use crate::list;
 use crate::molecules;
@@ -113,7 +113,7 @@ pub fn of_several_gpus(forces: &Forces, precision: Precision) -> Vec<Build> {
         })
         .into_iter()
         .chain([of_atoms(precision, fast)]);
-    exchanges.into_iter().chain(moving.map(Build::for_several_gpus)).collect()
+    exchanges.into_iter().chain(moving.map(|build| build.for_gpus(Gpus::Several))).collect()
 }
 
 /// Sources that are compiled for every run, whatever its forces: with fast sums, and with exact ones for
@@ -157,9 +157,11 @@ pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> R
         .iter()
         .flat_map(|sums| shapes.map(|(which, team)| bonded::build(forces, which, team, precision, *sums)));
     let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
+    let of_one: Vec<Build> = bonded.chain(constraints).collect();
+    let of_several = of_one.clone().into_iter().map(|build| build.for_gpus(Gpus::Several));
     let volume = sums.iter().map(|sums| molecules::build(precision, *sums));
     let vacuum = std::iter::once_with(|| vacuum::build(precision));
-    Ok(bonded.chain(constraints).chain(volume).chain(vacuum).collect())
+    Ok(of_one.into_iter().chain(of_several).chain(volume).chain(vacuum).collect())
 }
 
 /// Source that a sum over all images needs besides pairs: a mesh, which includes excluded atoms, Ewald's sum

@@ -4,7 +4,7 @@
 use crate::codegen::{Recorder, scalar_function};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
-use crate::kernels::{self, Build};
+use crate::kernels::{self, Build, Gpus};
 use crate::neighbor_engine::Trigger;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
@@ -48,7 +48,10 @@ shared_structure! {
         /// Atoms that move: 32 for each warp group. An atom that moves itself (UNCONSTRAINED), or the first one of a
         /// group, or NO_ATOM; and its shape, first slot and numbers.
         mover: u64 = "uint4*",
+        /// Number of those at the beginning of `mover`, which this GPU moves, and at its end, which others may move.
         n_warp_groups: u64 = "int*",
+        /// Room in `mover`.
+        most_warp_groups: i64,
         /// Index and species of the atom, by slot.
         index: u64 = "uint2*",
         /// Noise of the step under way, in storage order: [n][3].
@@ -86,14 +89,14 @@ pub struct Constraints {
     move_blocks: u32,
     summation: Summation,
     /// Memory to which the addresses in `held` point.
-    words: [Buffer<u32>; 6],
+    words: [Buffer<u32>; 7],
     groups: Buffer<[u32; 4]>,
     numbers: [Buffer<f64>; 2],
 }
 
 /// Largest number of warp groups, see `constraints.cu`.
 fn most_warp_groups(n_atoms: usize, n_shapes: usize) -> usize {
-    n_atoms.div_ceil(SPAN as usize) * (SPAN as usize / 32 + n_shapes + 1)
+    n_atoms.div_ceil(SPAN as usize) * (SPAN as usize / 32 + 2 * (n_shapes + 1))
 }
 
 /// Constants of a group: lengths, or those of water.
@@ -108,6 +111,8 @@ fn numbers(group: &Group) -> Vec<f64> {
 struct GroupTables {
     leads: Vec<u32>,
     slots: Vec<u32>,
+    /// Slot of the first atom of each atom's group, by id.
+    first: Vec<u32>,
     rows: Vec<[u32; 4]>,
     numbers: Vec<f64>,
     n_slots: u32,
@@ -115,7 +120,7 @@ struct GroupTables {
 
 impl GroupTables {
     fn new(groups: &[Group], n_atoms: usize) -> Self {
-        let (mut leads, mut slots) = (vec![UNCONSTRAINED; n_atoms], vec![UNCONSTRAINED; n_atoms]);
+        let [mut leads, mut slots, mut first] = std::array::from_fn(|_| vec![UNCONSTRAINED; n_atoms]);
         let (mut rows, mut all_numbers, mut n_slots) = (Vec::new(), Vec::new(), 0);
         // Molecules that are alike share their numbers.
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
@@ -126,13 +131,15 @@ impl GroupTables {
                 (all_numbers.len() - numbers.len()) as u32
             });
             rows.push([group.shape as u32, n_slots, begin, 0]);
+            let first_slot = n_slots;
             for (k, id) in group.atoms.iter().enumerate() {
                 leads[*id as usize] = if k == 0 { number as u32 } else { FOLLOWER };
+                first[*id as usize] = first_slot;
                 slots[*id as usize] = n_slots;
                 n_slots += 1;
             }
         }
-        GroupTables { leads, slots, rows, numbers: all_numbers, n_slots }
+        GroupTables { leads, slots, first, rows, numbers: all_numbers, n_slots }
     }
 }
 
@@ -244,6 +251,7 @@ impl Constraints {
         device: &Device,
         system: &System,
         n_pairs: usize,
+        gpus: Gpus,
         precision: Precision,
         summation: Summation,
     ) -> Result<Option<Self>> {
@@ -252,17 +260,19 @@ impl Constraints {
             return Ok(None);
         }
         let n_atoms = system.state.len();
-        let GroupTables { leads, slots, rows, numbers: all_numbers, n_slots } =
+        let GroupTables { leads, slots, first: of_first, rows, numbers: all_numbers, n_slots } =
             GroupTables::new(&groups, n_atoms);
-        let build = build(&shapes, precision, summation);
+        let build = build(&shapes, precision, summation).for_gpus(gpus);
         let module = device.compile("constraints.cu", &build.source, &build.options)?;
+        let most_warp_groups = most_warp_groups(n_atoms, shapes.len());
         let words = [
             device.upload(&leads)?,
             device.upload(&slots)?,
             device.alloc(n_atoms)?,
             device.alloc(2 * n_slots as usize)?,
-            device.alloc(4 * 32 * most_warp_groups(n_atoms, shapes.len()))?,
-            device.alloc(1)?,
+            device.alloc(4 * 32 * most_warp_groups)?,
+            device.alloc(2)?,
+            device.upload(if gpus == Gpus::Several { &of_first } else { &[] })?,
         ];
         let [leads, slot, leader, index, mover, n_warp_groups] = std::array::from_fn(|k| words[k].address());
         let (groups, numbers) = (device.upload(&rows)?, device.upload(&all_numbers)?);
@@ -278,6 +288,7 @@ impl Constraints {
                 leader,
                 mover,
                 n_warp_groups,
+                most_warp_groups: most_warp_groups as i64,
                 index,
                 noise,
             },
@@ -329,6 +340,11 @@ impl Constraints {
         };
         let spans = (data.n as u32).div_ceil(SPAN).max(1);
         vec![launch(&self.disband, 1, 1), launch(&self.indices, spans, SPAN)]
+    }
+
+    /// Slot of the first atom of each atom's group, by id, and the atom of each slot, as kernels of several GPUs read them.
+    pub fn first_atoms(&self) -> [u64; 2] {
+        [self.words[6].address(), self.held.index]
     }
 
     /// Launch that transfers the forces on virtual sites to the atoms that define them, if there are any;

@@ -28,6 +28,7 @@ pub fn source() -> String {
         AtomGroups::source(),
         EmbeddedArrays::source(),
         OwnedAtoms::source(),
+        AtomDivision::source(),
         ReductionArrays::source(),
         PeerPositions::source(),
         DeviceData::source(),
@@ -298,6 +299,21 @@ shared_structure! {
         pub end: i32,
     }
 
+    /// Division of atoms among the GPUs of a run, where each moves its own: set with each list.
+    #[derive(Default)]
+    pub struct AtomDivision {
+        /// One after the last atom of each GPU in the sorted order.
+        pub end: [i32; MOST_GPUS],
+        /// Bits of the atoms that this GPU moves, some of which others compute the forces on: groups follow their first
+        /// atom. Null where it moves those that it computes the forces on.
+        pub moved: u64 = "u32*",
+        /// Bits of the atoms whose exact positions other GPUs need.
+        pub exact: u64 = "u32*",
+        /// Atoms that another GPU moves than computes the forces on them, in any order, and their number.
+        pub border: u64 = "u32*",
+        pub n_border: u64 = "u32*",
+    }
+
     /// Sums over atoms.
     #[derive(Default)]
     pub struct ReductionArrays {
@@ -314,6 +330,7 @@ shared_structure! {
         pub count: i32,
         pub unused: i32,
         pub position: [[u64; 2]; MOST_GPUS - 1] = "Position*",
+        pub x: [[u64; 2]; MOST_GPUS - 1] = "double*",
     }
 
     /// Addresses of all arrays in device memory.
@@ -342,6 +359,7 @@ shared_structure! {
         pub deviates: u64 = "const double*",
         /// Positions that kernels store on other GPUs, where each moves its own atoms: see `send_position`.
         pub peers: PeerPositions,
+        pub division: AtomDivision,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Exchange of forces between the GPUs of a run (`kernels/exchange.cu`).
 
-use crate::device_data::{AtomArrays, DeviceData, MOST_GPUS, PeerPositions};
+use crate::device_data::{AtomArrays, AtomDivision, DeviceData, MOST_GPUS, PeerPositions};
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
@@ -111,6 +111,15 @@ pub enum MotionDivision {
     Divided,
 }
 
+/// Motion of an atom, as far as other atoms matter besides the force on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moving {
+    /// None do.
+    Alone,
+    /// It may be in a group that moves together, or bound by forces that need exact positions.
+    Together,
+}
+
 /// Division of the mesh among GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeshDivision {
@@ -149,6 +158,12 @@ pub struct Exchange {
     slot: Kernel,
     send_motion: Kernel,
     wait_for_motion: Kernel,
+    clear_division: Kernel,
+    divide: Kernel,
+    send_border: Kernel,
+    receive_own: Kernel,
+    /// Bits of atoms that are moved and whose exact positions are needed, atoms at borders, and their number.
+    division: [Buffer<u32>; 4],
     /// Arrays of all GPUs, and positions of the others, once they are known.
     arrays: PeerArrays,
     positions: PeerPositions,
@@ -243,17 +258,17 @@ impl Exchange {
         let build = build(precision, sums);
         let numbered = devices.iter().zip(zones).enumerate();
         numbered
-            .map(|(rank, (device, zones))| Self::open(device, zones, &build, data, [rank, real]))
+            .map(|(rank, (device, zones))| Self::open(device, zones, &build, data, [rank, real, n]))
             .collect()
     }
 
-    /// Exchange of the GPU with this number; reals have so many bytes.
+    /// Exchange of the GPU with this number; reals have so many bytes, and there are so many atoms.
     fn open(
         device: &Device,
         zones: LandingZones,
         build: &Build,
         data: ExchangeData,
-        [rank, real]: [usize; 2],
+        [rank, real, n]: [usize; 3],
     ) -> Result<Exchange> {
         let module = device.compile("exchange.cu", &build.source, &build.options)?;
         Ok(Exchange {
@@ -272,6 +287,16 @@ impl Exchange {
             slot: module.kernel("exchange_slot")?,
             send_motion: module.kernel("exchange_send_motion")?,
             wait_for_motion: module.kernel("exchange_wait_for_motion")?,
+            clear_division: module.kernel("exchange_clear_division")?,
+            divide: module.kernel("exchange_divide")?,
+            send_border: module.kernel("exchange_send_border")?,
+            receive_own: module.kernel("exchange_receive_own")?,
+            division: [
+                device.alloc(n.div_ceil(32))?,
+                device.alloc(n.div_ceil(32))?,
+                device.alloc(n)?,
+                device.alloc(1)?,
+            ],
             arrays: PeerArrays::default(),
             positions: PeerPositions::default(),
             state: zones.state,
@@ -289,7 +314,8 @@ impl Exchange {
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        self.landing.0.len() + self.mesh.as_ref().map_or(0, |mesh| mesh.forces.len())
+        let division = 4 * self.division.iter().map(Buffer::len).sum::<usize>();
+        division + self.landing.0.len() + self.mesh.as_ref().map_or(0, |mesh| mesh.forces.len())
     }
 
     /// True where forces on all atoms can be added up over the GPUs.
@@ -318,6 +344,36 @@ impl Exchange {
         self.data.mesh_forces[self.data.rank as usize]
     }
 
+    /// Division of atoms with these ends of the ranges of all GPUs, where atoms of a group may lie in several.
+    pub fn division(&self, end: [i32; MOST_GPUS]) -> AtomDivision {
+        let [moved, exact, border, n_border] = std::array::from_fn(|k| self.division[k].address());
+        AtomDivision { end, moved, exact, border, n_border }
+    }
+
+    /// Launches that find this division after a sort, as a part of building lists; `first_atoms`: see
+    /// [`crate::constraints::Constraints::first_atoms`].
+    pub fn divide(&self, data: &DeviceData, [slot_of_first, index]: [u64; 2], slot: i32) -> [Launch; 2] {
+        let blocks = (data.n as u32).div_ceil(THREADS).max(1);
+        let clear =
+            Launch::new(&self.clear_division, blocks.min(self.most_blocks), THREADS).with_value(*data);
+        let divide = Launch::new(&self.divide, blocks, THREADS).with_value(*data);
+        [clear.with_value(slot), divide.with_value(slot_of_first).with_value(index).with_value(slot)]
+    }
+
+    /// Launches that complete the forces on the atoms that this GPU moves.
+    pub fn own_forces(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
+        let own = (data.owned.end - data.owned.first) as usize;
+        let launch =
+            |kernel, bytes| self.launch(kernel, bytes, data).with_value(slot).waits(Waits::AllStreams);
+        let together = data.division.border != 0;
+        let of_mesh = if self.mesh_work() == MeshWork::Alike { 0 } else { own * 3 * self.real };
+        let send = together.then(|| launch(&self.send_border, 64 * BYTES_PER_THREAD * THREADS as usize));
+        let receives = together || of_mesh > 0 || self.mesh_work() != MeshWork::Alike;
+        let receive = receives
+            .then(|| launch(&self.receive_own, of_mesh.max(64 * BYTES_PER_THREAD * THREADS as usize)));
+        send.into_iter().chain(receive).collect()
+    }
+
     /// Launch that sends the forces of the mesh to all others.
     pub fn send_mesh(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
         let atom_bytes = 3 * self.real;
@@ -344,8 +400,9 @@ impl Exchange {
     pub fn set_peer_arrays(&mut self, all: &[AtomArrays]) {
         let others = all.iter().enumerate().filter(|(gpu, _)| *gpu != self.data.rank as usize);
         self.positions = PeerPositions { count: all.len() as i32 - 1, ..PeerPositions::default() };
-        for (to, (_, arrays)) in self.positions.position.iter_mut().zip(others) {
-            *to = arrays.position;
+        for (k, (_, arrays)) in others.enumerate() {
+            self.positions.position[k] = arrays.position;
+            self.positions.x[k] = arrays.x;
         }
         for (gpu, arrays) in all.iter().enumerate() {
             self.arrays.x[gpu] = arrays.x;
@@ -375,12 +432,17 @@ impl Exchange {
 
     /// Bytes that this GPU sends in each step.
     pub fn bytes_per_step(&self, data: &DeviceData, motion: MotionDivision) -> f64 {
-        let own = (data.owned.end - data.owned.first) as f64;
-        if motion == MotionDivision::Divided {
-            return own * (4 * self.real) as f64 * f64::from(self.data.count - 1);
+        let (own, n) = (f64::from(data.owned.end - data.owned.first), f64::from(data.n));
+        let (force, others) = ((3 * self.real) as f64, f64::from(self.data.count - 1));
+        let sends_mesh = self.mesh_work() == MeshWork::ForAll;
+        match motion {
+            // Those few at borders are not counted.
+            MotionDivision::Divided => {
+                let of_mesh = if sends_mesh { (n - own) * force } else { 0.0 };
+                own * (4 * self.real) as f64 * others + of_mesh
+            }
+            MotionDivision::Alike => (own + if sends_mesh { n } else { 0.0 }) * force * others,
         }
-        let of_mesh = if self.mesh_work() == MeshWork::ForAll { data.n as f64 } else { 0.0 };
-        (own + of_mesh) * (3 * self.real) as f64 * f64::from(self.data.count - 1)
     }
 
     /// Seconds that this GPU has waited for others so far.

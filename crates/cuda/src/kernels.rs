@@ -19,10 +19,21 @@ pub struct Build {
     pub table: Vec<f64>,
 }
 
+/// Number of GPUs of a run, for which kernels are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gpus {
+    /// One, which moves all atoms.
+    One,
+    /// Several, each of which may move its own.
+    Several,
+}
+
 impl Build {
-    /// Kernels that move atoms for one of several GPUs, each of which moves its own.
-    pub fn for_several_gpus(mut self) -> Self {
-        self.options.push("-DSEVERAL=1".into());
+    /// Kernels for one of so many GPUs.
+    pub fn for_gpus(mut self, gpus: Gpus) -> Self {
+        if gpus == Gpus::Several {
+            self.options.push("-DSEVERAL=1".into());
+        }
         self
     }
 }

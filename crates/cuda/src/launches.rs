@@ -108,10 +108,14 @@ impl Launches<'_> {
         let bonded = self.bonded.map(|b| b.build(&self.data, slot)).unwrap_or_default();
         let constraints = self.constraints.map(|c| c.build(&self.data, slot)).unwrap_or_default();
         let external = self.external.and_then(|o| o.build(&self.data, slot));
+        let division = self.division_of_motion(slot);
+        let marks = self.bonded.and_then(|bonded| bonded.mark(&self.data, slot));
         launches.extend(
             bonded
                 .into_iter()
                 .chain(constraints)
+                .chain(division)
+                .chain(marks)
                 .chain(external)
                 .chain(self.biases.map(|biases| biases.build(&self.data, slot)))
                 .map(|launch| launch.waits(Waits::SideStream)),
@@ -120,6 +124,15 @@ impl Launches<'_> {
         launches.extend(self.exchange.map(|exchange| exchange.needs(&self.data, slot)));
         launches.push(self.settle(slot, 1).waits(Waits::AllStreams));
         launches
+    }
+
+    /// Division of atoms that move together, or are bound, among the GPUs.
+    fn division_of_motion(&self, slot: i32) -> Vec<Launch> {
+        let Some(exchange) = self.exchange.filter(|_| self.data.division.moved != 0) else {
+            return Vec::new();
+        };
+        let first_atoms = self.constraints.map_or([0; 2], Constraints::first_atoms);
+        exchange.divide(&self.data, first_atoms, slot).to_vec()
     }
 
     fn settle(&self, slot: i32, after_build: i32) -> Launch {
@@ -196,7 +209,8 @@ impl Launches<'_> {
         if let Some(exchange) = apart {
             // Forces that are sent by themselves wait for no others.
             reciprocal.append(&mut of_charges);
-            reciprocal.push(exchange.send_mesh(&self.data, slot, trigger));
+            let data = if trigger == Trigger::Step { self.moved() } else { self.data };
+            reciprocal.push(exchange.send_mesh(&data, slot, trigger));
         }
         if energies {
             launches.extend(reciprocal);
@@ -218,9 +232,13 @@ impl Launches<'_> {
         launches.extend(external.into_iter().flatten());
         launches.extend(of_charges.into_iter().map(|launch| launch.waits(Waits::AllStreams)));
         launches.extend(of_biases);
-        let of_all = trigger != Trigger::Step || self.motion == MotionDivision::Alike;
-        if let (Some(exchange), Some(Division::Atoms), true) = (self.exchange, self.division, of_all) {
-            launches.extend(exchange.forces(&self.data, slot, trigger));
+        if let (Some(exchange), Some(Division::Atoms)) = (self.exchange, self.division) {
+            match (trigger, self.motion) {
+                (Trigger::Step, MotionDivision::Divided) => {
+                    launches.extend(exchange.own_forces(&self.data, slot))
+                }
+                _ => launches.extend(exchange.forces(&self.data, slot, trigger)),
+            }
         }
         launches.extend(self.forces_of_sites(slot, trigger, undivided));
         launches
@@ -262,7 +280,8 @@ impl Launches<'_> {
     /// Launches that transfer the forces on virtual sites.
     fn forces_of_sites(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let Some(constraints) = self.constraints else { return Vec::new() };
-        let Some(spread) = constraints.spread(&self.data, slot, trigger, evaluate) else { return Vec::new() };
+        let data = if trigger == Trigger::Step { self.moved() } else { self.data };
+        let Some(spread) = constraints.spread(&data, slot, trigger, evaluate) else { return Vec::new() };
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
         std::iter::once(spread.waits(Waits::AllStreams)).chain(energies.then(more)).collect()
@@ -325,9 +344,9 @@ impl Launches<'_> {
             if self.moves_with_pairs() { self.neighbor_engine.step(&self.moved(), slot) } else { None };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
-                launches.push(SequencePart::Kernel(constraints.noise(&self.data, slot, MoveFrom::Step)));
+                launches.push(SequencePart::Kernel(constraints.noise(&self.moved(), slot, MoveFrom::Step)));
                 launches.extend(forces());
-                launches.push(SequencePart::Kernel(constraints.moves(&self.data, slot, MoveFrom::Step)));
+                launches.push(SequencePart::Kernel(constraints.moves(&self.moved(), slot, MoveFrom::Step)));
             }
             (None, Some(step)) => launches.extend(kernels(step)),
             (None, None) => {

@@ -4,13 +4,13 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
-    Thermostat, Vec3,
+    Algorithm, Backend, Bond, Constraint, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species,
+    StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::{Cuda, SeveralGpus};
 use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{Electrostatics, Forces, PairKind, PairTerm, Truncation};
+use jostle_potentials::{BondKind, BondTerm, Electrostatics, Forces, PairKind, PairTerm, Truncation};
 
 const TIMESTEP: f64 = 0.004;
 
@@ -98,6 +98,7 @@ fn run(
     gpus: usize,
 ) -> Outcome {
     let mut gpu = open(system, forces, algorithm, precision, gpus);
+    gpu.constrain_velocities(None).unwrap();
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
     let batch = StepBatch {
@@ -149,23 +150,53 @@ fn charged(mut system: System) -> (System, Forces) {
     (system, Forces { pairs: terms(), ..term.into() })
 }
 
+/// The same atoms in pairs at constant distances, joined by springs to the next pair.
+fn molecules(system: System) -> (System, Forces) {
+    let (mut system, mut forces) = charged(system);
+    system.topology.bond_types = vec!["spring".into()];
+    for first in (0..216).step_by(6) {
+        for [a, b] in [[0, 1], [2, 3], [4, 5]].map(|pair| pair.map(|k| first + k)) {
+            let [x, y] = [a, b].map(|atom| system.state.position[atom as usize]);
+            let d = system.simbox.nearest_image([0, 1, 2].map(|k| y[k] - x[k]));
+            let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+            system.topology.constraints.push(Constraint { atoms: [a, b], length });
+            system.topology.excluded.push([a, b]);
+        }
+        let springs = [[1, 2], [3, 4]].map(|pair| Bond { kind: 0, atoms: pair.map(|k| first + k) });
+        system.topology.bonds.extend(springs);
+    }
+    forces.bonds = vec![BondTerm::uniform(BondKind::HarmonicBond, &[50.0, 1.2]).unwrap()];
+    (system, forces)
+}
+
 #[test]
 fn bits_do_not_depend_on_the_number_of_gpus() {
-    let counts: &[usize] = if std::env::var("JOSTLE_TEST_DEVICE").is_ok() { &[2] } else { &[2, 3, 8] };
+    let [langevin, nose_hoover, bussi] = thermostats();
+    let cases = [
+        (charged(liquid()), langevin.clone()),
+        ((liquid(), terms().into()), nose_hoover),
+        ((liquid(), terms().into()), bussi),
+        (molecules(liquid()), langevin),
+    ];
     for precision in [Precision::Mixed, Precision::Double] {
-        for (number, thermostat) in thermostats().into_iter().enumerate() {
-            let system = |kind: usize| if kind == 0 { charged(liquid()) } else { (liquid(), terms().into()) };
-            let on = |gpus, every| {
-                run(system(number), Algorithm::List, precision, thermostat.clone(), every, gpus)
-            };
+        for (case, thermostat) in &cases {
+            let on =
+                |gpus, every| run(case.clone(), Algorithm::List, precision, thermostat.clone(), every, gpus);
             let alone = on(1, 0);
-            for gpus in counts {
+            for gpus in counts() {
                 for every in [0, 6] {
-                    assert!(alone == on(*gpus, every), "{gpus} GPUs: {precision:?}, {thermostat:?}");
+                    assert!(alone == on(gpus, every), "{gpus} GPUs: {precision:?}, {thermostat:?}");
                 }
             }
         }
     }
+}
+
+/// Numbers of GPUs: two of those that are there, and more where `JOSTLE_TEST_GPUS` says that there are.
+fn counts() -> Vec<usize> {
+    let real = std::env::var("JOSTLE_TEST_DEVICE").is_ok();
+    let most = std::env::var("JOSTLE_TEST_GPUS").map_or(2, |number| number.parse().unwrap());
+    [2, 3, 4, 8].into_iter().filter(|count| if real { *count <= most } else { *count != 4 }).collect()
 }
 
 #[test]

@@ -1,12 +1,17 @@
 //! Agreement of the GPUs of a run: sums over all of them, decisions that are the same on all, and their shares.
 
 use super::Cuda;
+use crate::bonded::BondedKernels;
 use crate::device_data::AtomArrays;
-use crate::exchange::{Division, MeshWork, MotionDivision};
+use crate::exchange::{Division, MotionDivision, Moving};
+use crate::launches::Others;
 use crate::peers::Peers;
 use crate::sums::{Summation, VIRIAL};
 use crate::thermostat::ScalingThermostat;
 use jostle_core::Result;
+
+/// Number of atoms above which it pays to divide motion, too, where it takes one more exchange of forces.
+const MANY_MOVING_TOGETHER: usize = 50_000;
 
 impl Cuda {
     /// True where each GPU adds up the energies of its own atoms. Exact sums need all of them in one place.
@@ -54,18 +59,27 @@ impl Cuda {
         }
     }
 
-    /// Motion of atoms: divided where nothing but the force on an atom, and its own velocity, decides where it goes, and no
-    /// fault calls for the host between two lists.
+    /// Motion of atoms: divided where nothing but the forces on an atom and its group, and their own velocities, decides
+    /// where it goes, and no fault calls for the host between two lists. Springs between centres of groups need exact
+    /// positions of all their atoms.
     pub(super) fn motion(&self) -> MotionDivision {
         let alone = self.plan.division() == Some(Division::Atoms)
-            && self.terms.constraints.is_none()
             && self.mid_step().is_none()
             && self.terms.thermostat.as_ref().is_none_or(ScalingThermostat::acts_at_ends)
+            && self.forces.restraints.distances.is_empty()
+            && self.recorded.others == Others::Absent
             && self.system.simbox.periodic() == [true; 3];
-        match self.plan.exchange() {
-            Some(exchange) if alone && exchange.mesh_work() == MeshWork::Alike => MotionDivision::Divided,
-            _ => MotionDivision::Alike,
-        }
+        let pays = match self.moving() {
+            Moving::Alone => true,
+            Moving::Together => self.plan.n >= MANY_MOVING_TOGETHER || self.device.is_for_tests(),
+        };
+        if alone && pays { MotionDivision::Divided } else { MotionDivision::Alike }
+    }
+
+    /// Motion of an atom, as far as other atoms matter.
+    pub(super) fn moving(&self) -> Moving {
+        let exact = self.terms.bonded.as_ref().is_some_and(BondedKernels::needs_exact_positions);
+        if exact || self.terms.constraints.is_some() { Moving::Together } else { Moving::Alone }
     }
 
     /// Waits until the threads of all GPUs are about to launch kernels that wait for each other.

@@ -150,7 +150,7 @@ impl Cuda {
         if let Some(peers) = peers {
             plan.share(peers);
         }
-        let kernels = Kernels::new(&device, &plan.of_its_gpus(kernels::of_atoms(precision, summation)))?;
+        let kernels = Kernels::new(&device, &kernels::of_atoms(precision, summation).for_gpus(plan.gpus()))?;
         let build = plan.build(&forces);
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
         let pair_kernels = plan.compile(&device, &build)?;
@@ -266,6 +266,7 @@ impl Cuda {
         self.data = self.arrays.data(self.geometry);
         let owned = self.plan.owned();
         self.data.owned = OwnedAtoms { first: owned.start as i32, end: owned.end as i32 };
+        self.data.division = self.plan.atom_division(self.moving());
         self.plan.excluded.attach(&mut self.data);
         self.pairs.engine.attach(&mut self.data);
         if self.looks_around() {

@@ -54,8 +54,15 @@ pub fn term_kernels(device: &Device, system: &System, forces: &Forces, plan: &Pl
     Ok(TermKernels {
         charges: LatticeSumKernel::all(device, system, forces, &plan.excluded, precision, summation)?,
         vacuum: VacuumKernel::new(device, n, forces, precision)?,
-        bonded: BondedKernels::new(device, system, forces, precision, summation)?,
-        constraints: Constraints::new(device, system, forces.n_searched(), precision, summation)?,
+        bonded: BondedKernels::new(device, system, forces, plan.gpus(), precision, summation)?,
+        constraints: Constraints::new(
+            device,
+            system,
+            forces.n_searched(),
+            plan.gpus(),
+            precision,
+            summation,
+        )?,
         external: ExternalForces::new(device, system, forces, precision, summation)?,
         biases: None,
         thermostat: None,

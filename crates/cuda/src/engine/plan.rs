@@ -7,12 +7,12 @@ use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::balance::Balance;
 use crate::builds;
 use crate::cells::Cells;
-use crate::device_data::{BoxGeometry, Control, faults};
+use crate::device_data::{AtomDivision, BoxGeometry, Control, MOST_GPUS, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedEngine;
-use crate::exchange::{Division, Exchange};
+use crate::exchange::{Division, Exchange, Moving};
 use crate::exclusions::Exclusions;
-use crate::kernels::{Build, PairAlgorithm, TileShape};
+use crate::kernels::{Build, Gpus, PairAlgorithm, TileShape};
 use crate::list::{self, List};
 use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::NeighborEngine;
@@ -262,15 +262,35 @@ impl Plan {
 
     /// Atoms on which this GPU computes forces: whole tiles.
     pub fn owned(&self) -> Range<usize> {
-        let grain = match self.algorithm {
-            PairAlgorithm::Tiles => self.layout.shape.atoms as usize,
-            _ => LIST_GRAIN,
-        };
         match &self.peers {
             Some((peers, balance)) if self.division() == Some(Division::Atoms) => {
-                balance.owned(peers.rank, self.n, grain)
+                balance.owned(peers.rank, self.n, self.grain())
             }
             _ => 0..self.n,
+        }
+    }
+
+    /// Number of atoms that belong to the same GPU.
+    fn grain(&self) -> usize {
+        match self.algorithm {
+            PairAlgorithm::Tiles => self.layout.shape.atoms as usize,
+            _ => LIST_GRAIN,
+        }
+    }
+
+    /// Division of atoms among the GPUs; `moving`: motion of atoms that depends on more than the force on each.
+    pub fn atom_division(&self, moving: Moving) -> AtomDivision {
+        let Some((peers, balance)) = self.peers.as_ref().filter(|_| self.division() == Some(Division::Atoms))
+        else {
+            return AtomDivision::default();
+        };
+        let mut end = [self.n as i32; MOST_GPUS];
+        for (rank, end) in end.iter_mut().enumerate().take(peers.count()) {
+            *end = balance.owned(rank, self.n, self.grain()).end as i32;
+        }
+        match moving {
+            Moving::Alone => AtomDivision { end, ..AtomDivision::default() },
+            Moving::Together => peers.exchange.division(end),
         }
     }
 
@@ -354,19 +374,14 @@ impl Plan {
 
     /// Source of the kernels.
     pub fn build(&self, forces: &Forces) -> Build {
-        self.of_its_gpus(builds::of_pairs(
-            forces,
-            self.precision,
-            self.algorithm,
-            self.layout.shape,
-            self.pairs,
-            self.summation,
-        ))
+        let (algorithm, shape) = (self.algorithm, self.layout.shape);
+        builds::of_pairs(forces, self.precision, algorithm, shape, self.pairs, self.summation)
+            .for_gpus(self.gpus())
     }
 
-    /// Source of kernels that move atoms, for the only GPU or for one of several.
-    pub fn of_its_gpus(&self, build: Build) -> Build {
-        if self.peers.is_some() { build.for_several_gpus() } else { build }
+    /// Number of GPUs for which kernels that move atoms are compiled.
+    pub fn gpus(&self) -> Gpus {
+        if self.peers.is_some() { Gpus::Several } else { Gpus::One }
     }
 
     /// Compiles the kernels, or finds them in the cache.

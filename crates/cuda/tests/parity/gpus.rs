@@ -20,9 +20,13 @@ pub fn devices(count: usize) -> Vec<Device> {
     }
 }
 
-/// Numbers of GPUs that tests take: two, and three where they are emulated.
+/// Numbers of GPUs that tests take: two and three where they are emulated; of real ones two, and more of those that
+/// `JOSTLE_TEST_GPUS` says there are.
 pub fn counts() -> Vec<usize> {
-    if size() == Size::Large { vec![2] } else { vec![2, 3] }
+    match size() {
+        Size::Small => vec![2, 3],
+        Size::Large => [2, 3, 4, 8].into_iter().filter(|count| *count <= n_gpus().max(2)).collect(),
+    }
 }
 
 /// A system on the GPU, or on several of them.

@@ -18,7 +18,7 @@ const TIMESTEP: f64 = 0.001;
 const STEPS: u64 = 25;
 
 /// Molecules with charges on a mesh, constraints, virtual sites and bonds.
-fn charged() -> (System, Forces) {
+pub fn charged() -> (System, Forces) {
     let mut system = molecules().replicate([2, 2, 2]).unwrap();
     let n = system.state.len();
     system.charges = (0..n).map(|id| if id % 2 == 0 { 0.3 } else { -0.3 }).collect();
