@@ -34,26 +34,26 @@ extern "C" __global__ void bonded_find(DeviceData w, BondedData b, int slot) {
 }
 
 #if SEVERAL
-// Marks partners of an atom that another GPU computes the forces on: every entry has so many.
-DEVICE void mark_partners(const DeviceData& w, int gpu, const u32* index, u32 first, u32 end, u32 partners) {
+// Returns true where another GPU computes the forces on one of the partners, of which every entry has so many.
+DEVICE bool reach_others(const DeviceData& w, const u32* index, u32 first, u32 end, u32 partners) {
     for (u32 k = first * partners; k < end * partners; k++) {
-        const int other = (int)index[k];
-        if (gpu_of(w, other) != gpu) atomicOr(&w.division.exact[other / 32], 1u << other % 32);
+        if (!owns(w, (int)index[k])) return true;
     }
+    return false;
 }
 
-// Marks the atoms whose exact positions other GPUs need for bonds across a border, while lists are built.
+// Marks the atoms of this GPU that others need to know for bonds across a border, while lists are built.
 extern "C" __global__ void bonded_mark(DeviceData w, BondedData b, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const u32 number = blockIdx.x * blockDim.x + threadIdx.x;
     if (number >= b.n_atoms) return;
-    const int gpu = gpu_of(w, (int)b.index_by_id[ALL_BOUND ? number : b.atoms[number]]);
+    const int i = (int)b.index_by_id[ALL_BOUND ? number : b.atoms[number]];
+    if (!owns(w, i)) return;
     const uint4 first = b.first[number], end = b.first[number + 1];
-    mark_partners(w, gpu, b.index[0], first.x, end.x, 1);
-    mark_partners(w, gpu, b.index[1], first.y, end.y, 2);
-    mark_partners(w, gpu, b.index[2], first.z, end.z, 3);
-    mark_partners(w, gpu, b.index[3], first.w, end.w, 4);
+    const bool needed = reach_others(w, b.index[0], first.x, end.x, 1) || reach_others(w, b.index[1], first.y, end.y, 2) ||
+                        reach_others(w, b.index[2], first.z, end.z, 3) || reach_others(w, b.index[3], first.w, end.w, 4);
+    if (needed) atomicOr(&w.division.exact[i / 32], 1u << i % 32);
 }
 #endif
 

@@ -11,7 +11,8 @@
 // between atoms. It does so as on one GPU, but motion is not divided.
 //
 // Positions are sent otherwise, by the kernel that moves an atom: it stores them where the other GPUs have theirs of the
-// step before, which nothing reads any more. There is nothing to copy, and one number to wait for. Atoms of a group with
+// step before, which nothing reads any more. There is nothing to copy, and one number to wait for. Most atoms are far from
+// those of other GPUs: a position is sent to the GPUs that may need it until the next list is built. Atoms of a group with
 // constraints are moved by the GPU of the first of them: before, it is sent the forces on those few that lie across a
 // border, and each GPU those of a mesh on its atoms where one computes them for all. Bonds may need positions that are
 // more exact than those for pairs: the few that bonds across a border need are sent, too.
@@ -107,16 +108,20 @@ DEVICE void wait_for_others(const DeviceData& w, const ExchangeData& e, u64 numb
     __syncthreads();
 }
 
+// Reason of a wait for other GPUs, as far as their shares matter.
+enum Wait { WAIT_FOR_FORCES, WAIT_FOR_REST };
+
 // Goes on to the next exchange, by one thread.
-DEVICE void count_exchange(const ExchangeData& e, u64 number) {
+DEVICE void count_exchange(const ExchangeData& e, u64 number, Wait wait) {
     e.state->number = number + 1;
     e.state->waited += e.state->wait;
+    if (wait == WAIT_FOR_FORCES) e.state->waited_for_forces += e.state->wait;
     e.state->wait = 0;
 }
 
 // Ends an exchange, once every block has copied its part.
-DEVICE void end_exchange(const ExchangeData& e, u64 number) {
-    if (arrives_last(&e.state->arrived)) count_exchange(e, number);
+DEVICE void end_exchange(const ExchangeData& e, u64 number, Wait wait = WAIT_FOR_FORCES) {
+    if (arrives_last(&e.state->arrived)) count_exchange(e, number, wait);
 }
 
 // Copies words of 16 bytes and what is left over from one address to another: both are multiples of 16 from `begin` on.
@@ -315,17 +320,21 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_WORDS * MOST_GPUS) exchang
             default: atomicMax(&control->most_rows, word);
         }
     }
-    end_exchange(e, number);
+    end_exchange(e, number, WAIT_FOR_REST);
 }
 
 // ---- where each GPU moves its own atoms
 
 // Clears the bits that `exchange_divide` sets.
-extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_clear_division(DeviceData w, int slot) {
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_clear_division(DeviceData w, ExchangeData e, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
-    if (blockIdx.x == 0 && threadIdx.x == 0) *w.division.n_border = 0;
-    for (int k = blockIdx.x * blockDim.x + threadIdx.x; 32 * k < w.n; k += gridDim.x * blockDim.x) w.division.exact[k] = 0;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        if (w.division.border) *w.division.n_border = 0;
+        e.state->positions_sent = 0;
+    }
+    const int words = w.division.exact ? (w.n + 31) / 32 : 0;
+    for (int k = blockIdx.x * blockDim.x + threadIdx.x; k < words; k += gridDim.x * blockDim.x) w.division.exact[k] = 0;
 }
 
 // Finds, after a sort, the atoms that this GPU moves, and those that another one moves than computes the forces on them.
@@ -347,6 +356,39 @@ exchange_divide(DeviceData w, const u32* slot_of_first, const uint2* index, int 
     }
     const u32 bits = __ballot_sync(ALL_LANES, moved);
     if (threadIdx.x % 32 == 0 && i < w.n) w.division.moved[i / 32] = bits;
+}
+
+// Finds the GPUs that need an atom of this one in the steps with a list, besides those that `always` do, in the order of
+// `PeerPositions`. Forces need atoms within the cut-off: no two that were more than the cut-off and two skins apart when
+// the list was built come that near, as the list is built again before an atom has moved further than a skin.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_find_needs(DeviceData w, ExchangeData e, u32 always, int slot) {
+    wait_for_previous_kernel();
+    const Control* control = w.control;
+    if (!build_due(control, control->slot[slot])) return;
+    const double distance = (control->reach + control->skin) * (1.0 + 1e-5), along[3] = {distance, distance, distance};
+    const u32 all = (1u << (e.count - 1)) - 1;
+    const Position* position = w.atoms.position[control->slot[slot].parity ^ 1];
+    u32 sent = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < w.n; i += gridDim.x * blockDim.x) {
+        u32 needs = all;
+        if (owns(w, i) && !(w.division.exact && has_bit(w.division.exact, i))) {
+            u32 gpus = 0;
+            const BinRange bins = bins_within(w.geometry, to_fixed(w.geometry, w.atoms.built[i]), along);
+            for (int k = 0; k < bins.n_ranges(); k++) {
+                const AtomRange range = bins.atoms(w, k);
+                if (range.count == 0) continue;
+                const int first = gpu_of(w, (int)range.first), last = gpu_of(w, (int)(range.first + range.count - 1));
+                gpus |= (2u << last) - (1u << first);
+            }
+            needs = always | (gpus & ((1u << e.rank) - 1)) | (gpus >> (e.rank + 1) << e.rank);
+        }
+        w.division.needed_by[i] = (u8)needs;
+        w.division.species[i] = (u16)position[i].species;
+        if (owns(w, i)) sent += (u32)__popc(needs);
+    }
+    sent = __reduce_add_sync(ALL_LANES, sent);
+    if (threadIdx.x % 32 == 0 && sent > 0) atomicAdd(&e.state->positions_sent, sent);
 }
 
 // Stores the forces on atoms that others move into the landing zones of all others.
@@ -427,7 +469,9 @@ extern "C" __global__ void __launch_bounds__(32) exchange_slot(DeviceData w, Exc
     }
     if (threadIdx.x != 0) return;
     e.state->divided = 1;
-    count_exchange(e, number);
+    // Where forces are exchanged by themselves, moving takes all GPUs as long as the one with the most atoms.
+    const bool of_forces = e.mesh_rank < 0 && !w.division.border;
+    count_exchange(e, number, of_forces ? WAIT_FOR_FORCES : WAIT_FOR_REST);
 }
 
 // Returns true where others are to know of a GPU's atoms what it alone knows.
@@ -497,6 +541,21 @@ extern "C" __global__ void __launch_bounds__(32) exchange_wait_for_motion(Device
     const u64 number = e.state->number;
     wait_for_others(w, e, number);
     if (threadIdx.x != 0) return;
-    e.state->divided = 0;
-    count_exchange(e, number);
+    count_exchange(e, number, WAIT_FOR_REST);
+}
+
+// Finds positions for forces from those of the others, most of which this GPU has not been told in steps.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_place_others(DeviceData w, ExchangeData e, int slot, int trigger) {
+    wait_for_previous_kernel();
+    if (!motion_due(w, e, slot, trigger)) return;
+    Position* position = w.atoms.position[w.control->slot[slot].parity];
+    const double* x = w.atoms.x[w.control->sorted];
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < w.n; i += gridDim.x * blockDim.x) {
+        if (w.division.moved ? has_bit(w.division.moved, i) : owns(w, i)) continue;
+        const Double3 r = load(x, i);
+        const int species = w.division.needed_by ? (int)w.division.species[i] : (int)position[i].species;
+        position[i] = to_position(w.geometry, r.x, r.y, r.z, species);
+    }
+    if (arrives_last(&e.state->arrived)) e.state->divided = 0;
 }

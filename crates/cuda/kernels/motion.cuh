@@ -161,6 +161,9 @@ DEVICE void next_slot(const DeviceData& w, int slot, bool moved) {
 // Returns true where a fraction of an open axis is far from its ends.
 DEVICE bool is_inside(double s) { return s > 0.125 && s < 0.875; }
 
+// Returns true where each GPU of a run moves its own atoms, and this kernel only those of this one.
+DEVICE bool divides_motion(const DeviceData& w) { return SEVERAL && w.peers.count > 0; }
+
 // How far the atoms that arrive in a slot are from where the list has them.
 struct DisplacementCheck {
     real limit2;
@@ -179,7 +182,9 @@ struct DisplacementCheck {
         if (!w.atoms.displaced && d2 > (real)0.5 * limit2) soon = true;
         // Not "greater than": what is not a number is displaced, too.
         if (d2 <= limit2) return;
-        if (w.atoms.displaced && d2 <= (real)w.control->farthest2) {
+        // Of another GPU's surroundings this one does not know all.
+        const bool known = !divides_motion(w) || owns(w, i);
+        if (w.atoms.displaced && known && d2 <= (real)w.control->farthest2) {
             atomicOr(&w.atoms.displaced[i / 32], 1u << i % 32);
         } else {
             stale = true;
@@ -205,14 +210,15 @@ DEVICE Position store_position(const DeviceData& w, int i, Double3 x, int specie
     return p;
 }
 
-// Returns true where each GPU of a run moves its own atoms, and this kernel only those of this one.
-DEVICE bool divides_motion(const DeviceData& w) { return SEVERAL && w.peers.count > 0; }
-
 // Storage of a position in one of the two arrays of all other GPUs, where each moves its own atoms: see exchange.cu.
 DEVICE void send_position(const DeviceData& w, int parity, int i, Double3 x, Position p) {
 #if SEVERAL
-    for (int k = 0; k < w.peers.count; k++) w.peers.position[k][parity][i] = p;
-    if (w.peers.count == 0 || !w.division.exact || !has_bit(w.division.exact, i)) return;
+    if (w.peers.count == 0) return;
+    const u32 needs = w.division.needed_by ? w.division.needed_by[i] : 0xffu;
+    for (int k = 0; k < w.peers.count; k++) {
+        if (needs >> k & 1) w.peers.position[k][parity][i] = p;
+    }
+    if (!w.division.moved || !has_bit(w.division.exact, i)) return;
     for (int k = 0; k < w.peers.count; k++) store(w.peers.x[k][w.control->sorted], i, x);
 #endif
 }

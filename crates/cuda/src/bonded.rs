@@ -68,8 +68,10 @@ pub struct BondedKernels {
     bound: BondedData,
     indices: Kernel,
     find: Kernel,
-    /// Kernel that marks the atoms whose exact positions other GPUs need, where there are others and forces need such.
+    /// Kernel that marks the atoms that other GPUs need to know, where there are others.
     mark: Option<Kernel>,
+    /// True where forces need positions that are more exact than those for pairs.
+    exact: bool,
     forces: Kernel,
     energies: Kernel,
     sums: Kernel,
@@ -351,10 +353,11 @@ impl BondedKernels {
             },
             indices: module.kernel("bonded_indices")?,
             find: module.kernel("bonded_find")?,
-            mark: match gpus == Gpus::Several && needs_exact_positions(forces, precision) {
-                true => Some(module.kernel("bonded_mark")?),
-                false => None,
+            mark: match gpus {
+                Gpus::One => None,
+                Gpus::Several => Some(module.kernel("bonded_mark")?),
             },
+            exact: needs_exact_positions(forces, precision),
             forces: module.kernel("bonded_forces")?,
             energies: module.kernel("bonded_forces_energies")?,
             sums: module.kernel("bonded_sums")?,
@@ -384,12 +387,12 @@ impl BondedKernels {
         ]
     }
 
-    /// True where other GPUs need exact positions of atoms that are bound across a border.
+    /// True where forces need positions that are more exact than those for pairs.
     pub fn needs_exact_positions(&self) -> bool {
-        self.mark.is_some()
+        self.exact
     }
 
-    /// Launch that marks these atoms, likewise.
+    /// Launch that marks the atoms that other GPUs need to know, likewise.
     pub fn mark(&self, data: &DeviceData, slot: i32) -> Option<Launch> {
         self.mark.as_ref().map(|kernel| self.launch(kernel, data, self.bound.n_atoms as usize, slot))
     }

@@ -307,8 +307,13 @@ shared_structure! {
         /// Bits of the atoms that this GPU moves, some of which others compute the forces on: groups follow their first
         /// atom. Null where it moves those that it computes the forces on.
         pub moved: u64 = "u32*",
-        /// Bits of the atoms whose exact positions other GPUs need.
+        /// Bits of the atoms that all other GPUs need to know, and exactly where groups of atoms move together.
         pub exact: u64 = "u32*",
+        /// Bits, for each atom that this GPU moves, of the other GPUs that need its position in each step, in the order of
+        /// `PeerPositions`; null where all do.
+        pub needed_by: u64 = "u8*",
+        /// Species in storage order: positions that no step has brought are not those of the atoms.
+        pub species: u64 = "u16*",
         /// Atoms that another GPU moves than computes the forces on them, in any order, and their number.
         pub border: u64 = "u32*",
         pub n_border: u64 = "u32*",

@@ -2,7 +2,7 @@
 
 use crate::device_data::{AtomArrays, AtomDivision, DeviceData, MOST_GPUS, PeerPositions};
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
-use crate::kernels::{self, Build};
+use crate::kernels::{self, Build, SEARCH};
 use crate::neighbor_engine::Trigger;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::{Summation, VIRIAL};
@@ -30,12 +30,17 @@ shared_structure! {
         late: i32,
         /// Blocks that have done their part of sending the forces of the mesh.
         mesh_arrived: u32,
-        /// Not 0 where this GPU knows positions alone of the atoms that others have moved.
+        /// Not 0 where this GPU knows positions at most of the atoms that others have moved.
         divided: i32,
         /// Longest wait of the exchange under way, in nanoseconds.
         wait: u64,
         /// Waits so far, in nanoseconds.
         waited: u64,
+        /// Waits among them that shares of atoms could even out.
+        waited_for_forces: u64,
+        /// Positions that this GPU sends in a step.
+        positions_sent: u32,
+        unused: u32,
     }
 
     /// Addresses in the memory of all GPUs of a run.
@@ -111,11 +116,22 @@ pub enum MotionDivision {
     Divided,
 }
 
+/// Atoms of others whose positions a GPU needs for the forces on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Those near its own, and of the GPU with the mesh all.
+    Near,
+    /// All: each GPU computes sums over them.
+    All,
+}
+
 /// Motion of an atom, as far as other atoms matter besides the force on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moving {
     /// None do.
     Alone,
+    /// It may be bound to others, however far they are.
+    Bound,
     /// It may be in a group that moves together, or bound by forces that need exact positions.
     Together,
 }
@@ -140,6 +156,15 @@ pub enum MeshWork {
     Nothing,
 }
 
+/// Seconds that a GPU has waited for others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WaitTimes {
+    /// In all.
+    pub all: f64,
+    /// Part that other shares of the atoms could even out.
+    pub for_forces: f64,
+}
+
 /// Exchange as one of the GPUs has it. Clones are the same one.
 #[derive(Clone)]
 pub struct Exchange {
@@ -158,12 +183,18 @@ pub struct Exchange {
     slot: Kernel,
     send_motion: Kernel,
     wait_for_motion: Kernel,
+    place_others: Kernel,
+    find_needs: Kernel,
     clear_division: Kernel,
     divide: Kernel,
     send_border: Kernel,
     receive_own: Kernel,
     /// Bits of atoms that are moved and whose exact positions are needed, atoms at borders, and their number.
     division: [Buffer<u32>; 4],
+    /// GPUs that need each atom.
+    needed_by: Buffer<u8>,
+    /// Species of each atom.
+    species: Buffer<u16>,
     /// Arrays of all GPUs, and positions of the others, once they are known.
     arrays: PeerArrays,
     positions: PeerPositions,
@@ -180,6 +211,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         ExchangeState::source(),
         ExchangeData::source(),
         PeerArrays::source(),
+        SEARCH.into(),
     ]
     .concat();
     kernels::module_source(&physics, include_str!("../kernels/exchange.cu"), precision, sums)
@@ -287,6 +319,10 @@ impl Exchange {
             slot: module.kernel("exchange_slot")?,
             send_motion: module.kernel("exchange_send_motion")?,
             wait_for_motion: module.kernel("exchange_wait_for_motion")?,
+            place_others: module.kernel("exchange_place_others")?,
+            find_needs: module.kernel("exchange_find_needs")?,
+            needed_by: device.alloc(n)?,
+            species: device.alloc(n)?,
             clear_division: module.kernel("exchange_clear_division")?,
             divide: module.kernel("exchange_divide")?,
             send_border: module.kernel("exchange_send_border")?,
@@ -315,7 +351,11 @@ impl Exchange {
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         let division = 4 * self.division.iter().map(Buffer::len).sum::<usize>();
-        division + self.landing.0.len() + self.mesh.as_ref().map_or(0, |mesh| mesh.forces.len())
+        division
+            + self.needed_by.len()
+            + 2 * self.species.len()
+            + self.landing.0.len()
+            + self.mesh.as_ref().map_or(0, |mesh| mesh.forces.len())
     }
 
     /// True where forces on all atoms can be added up over the GPUs.
@@ -344,20 +384,50 @@ impl Exchange {
         self.data.mesh_forces[self.data.rank as usize]
     }
 
-    /// Division of atoms with these ends of the ranges of all GPUs, where atoms of a group may lie in several.
-    pub fn division(&self, end: [i32; MOST_GPUS]) -> AtomDivision {
+    /// Division of atoms with these ends of the ranges of all GPUs.
+    pub fn division(&self, end: [i32; MOST_GPUS], moving: Moving, needs: Needs) -> AtomDivision {
         let [moved, exact, border, n_border] = std::array::from_fn(|k| self.division[k].address());
-        AtomDivision { end, moved, exact, border, n_border }
+        let [needed_by, species] = match self.always_sent(needs) {
+            Some(_) => [self.needed_by.address(), self.species.address()],
+            None => [0; 2],
+        };
+        let alone = AtomDivision { end, needed_by, species, ..AtomDivision::default() };
+        match moving {
+            Moving::Alone => alone,
+            Moving::Bound => AtomDivision { exact, ..alone },
+            Moving::Together => AtomDivision { moved, exact, border, n_border, ..alone },
+        }
+    }
+
+    /// Bits of the other GPUs that need positions of all atoms, in the order of [`PeerPositions`]; `None` if all do.
+    fn always_sent(&self, needs: Needs) -> Option<u32> {
+        let (rank, mesh_rank) = (i64::from(self.data.rank), self.data.mesh_rank);
+        match needs {
+            Needs::Near if mesh_rank < 0 || mesh_rank == rank => Some(0),
+            Needs::Near => Some(1 << (mesh_rank - i64::from(mesh_rank > rank))),
+            Needs::All => None,
+        }
     }
 
     /// Launches that find this division after a sort, as a part of building lists; `first_atoms`: see
     /// [`crate::constraints::Constraints::first_atoms`].
-    pub fn divide(&self, data: &DeviceData, [slot_of_first, index]: [u64; 2], slot: i32) -> [Launch; 2] {
+    pub fn divide(&self, data: &DeviceData, [slot_of_first, index]: [u64; 2], slot: i32) -> Vec<Launch> {
         let blocks = (data.n as u32).div_ceil(THREADS).max(1);
-        let clear =
-            Launch::new(&self.clear_division, blocks.min(self.most_blocks), THREADS).with_value(*data);
-        let divide = Launch::new(&self.divide, blocks, THREADS).with_value(*data);
-        [clear.with_value(slot), divide.with_value(slot_of_first).with_value(index).with_value(slot)]
+        let clear = Launch::new(&self.clear_division, blocks.min(self.most_blocks), THREADS);
+        let divide = (data.division.moved != 0).then(|| {
+            let divide = Launch::new(&self.divide, blocks, THREADS).with_value(*data);
+            divide.with_value(slot_of_first).with_value(index).with_value(slot)
+        });
+        let clear = clear.with_value(*data).with_value(self.data).with_value(slot);
+        std::iter::once(clear).chain(divide).collect()
+    }
+
+    /// Launch that finds the GPUs which need each atom, once those are marked that all do.
+    pub fn find_needs(&self, data: &DeviceData, needs: Needs, slot: i32) -> Option<Launch> {
+        let always = self.always_sent(needs)?;
+        let blocks = (data.n as u32).div_ceil(THREADS).clamp(1, 4 * self.most_blocks);
+        let launch = Launch::new(&self.find_needs, blocks, THREADS).with_value(*data).with_value(self.data);
+        Some(launch.with_value(always).with_value(slot))
     }
 
     /// Launches that complete the forces on the atoms that this GPU moves.
@@ -423,35 +493,44 @@ impl Exchange {
     }
 
     /// Launches by which all GPUs know of all atoms what each knows of those that it has moved.
-    pub fn motion(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> [Launch; 2] {
+    pub fn motion(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> [Launch; 3] {
         let own = (data.owned.end - data.owned.first) as usize;
         let send = self.launch(&self.send_motion, own * (48 + 3 * self.real), data).with_value(self.arrays);
         let wait = Launch::new(&self.wait_for_motion, 1, 32).with_value(*data).with_value(self.data);
-        [send, wait].map(|launch| launch.with_value(slot).with_value(trigger as i32).waits(Waits::AllStreams))
+        let place = self.launch(&self.place_others, data.n as usize * 24, data);
+        let with = |launch: Launch| launch.with_value(slot).with_value(trigger as i32);
+        [send, wait, place].map(|launch| with(launch).waits(Waits::AllStreams))
     }
 
     /// Bytes that this GPU sends in each step.
-    pub fn bytes_per_step(&self, data: &DeviceData, motion: MotionDivision) -> f64 {
-        let (own, n) = (f64::from(data.owned.end - data.owned.first), f64::from(data.n));
-        let (force, others) = ((3 * self.real) as f64, f64::from(self.data.count - 1));
-        let sends_mesh = self.mesh_work() == MeshWork::ForAll;
-        match motion {
-            // Those few at borders are not counted.
-            MotionDivision::Divided => {
-                let of_mesh = if sends_mesh { (n - own) * force } else { 0.0 };
-                own * (4 * self.real) as f64 * others + of_mesh
-            }
-            MotionDivision::Alike => (own + if sends_mesh { n } else { 0.0 }) * force * others,
-        }
-    }
-
-    /// Seconds that this GPU has waited for others so far.
     ///
     /// # Errors
     /// If the device was lost.
-    pub fn waited(&self) -> Result<f64> {
-        let state = self.state.to_vec()?;
-        Ok(state.first().map_or(0.0, |state| 1e-9 * state.waited as f64))
+    pub fn bytes_per_step(&self, data: &DeviceData, motion: MotionDivision) -> Result<f64> {
+        let (own, n) = (f64::from(data.owned.end - data.owned.first), f64::from(data.n));
+        let (force, others) = ((3 * self.real) as f64, f64::from(self.data.count - 1));
+        let sends_mesh = self.mesh_work() == MeshWork::ForAll;
+        Ok(match motion {
+            // Forces on those few at borders are not counted.
+            MotionDivision::Divided => {
+                let of_mesh = if sends_mesh { (n - own) * force } else { 0.0 };
+                let positions = match data.division.needed_by {
+                    0 => own * others,
+                    _ => self.state.to_vec()?.first().map_or(0.0, |state| f64::from(state.positions_sent)),
+                };
+                positions * (4 * self.real) as f64 + of_mesh
+            }
+            MotionDivision::Alike => (own + if sends_mesh { n } else { 0.0 }) * force * others,
+        })
+    }
+
+    /// Waits of this GPU for others so far.
+    ///
+    /// # Errors
+    /// If the device was lost.
+    pub fn waits(&self) -> Result<WaitTimes> {
+        let state = self.state.to_vec()?.first().copied().unwrap_or_default();
+        Ok(WaitTimes { all: 1e-9 * state.waited as f64, for_forces: 1e-9 * state.waited_for_forces as f64 })
     }
 
     /// Launches that complete an array of so many reals an atom.

@@ -6,7 +6,7 @@ use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Kernel, Launch, Waits};
 use crate::electrostatics::{LatticeSumKernel, SUMS};
-use crate::exchange::{Division, Exchange, MeshWork, MotionDivision};
+use crate::exchange::{Division, Exchange, MeshWork, MotionDivision, Needs};
 use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::mid_step::MidStepForces;
@@ -53,6 +53,7 @@ pub struct Launches<'a> {
     pub exchange: Option<&'a Exchange>,
     pub division: Option<Division>,
     pub motion: MotionDivision,
+    pub needs: Needs,
     /// True where each GPU adds up the energies of its own atoms, and of what is not divided the first one.
     pub divides_sums: bool,
     /// True for the only GPU, or the first.
@@ -109,13 +110,11 @@ impl Launches<'_> {
         let constraints = self.constraints.map(|c| c.build(&self.data, slot)).unwrap_or_default();
         let external = self.external.and_then(|o| o.build(&self.data, slot));
         let division = self.division_of_motion(slot);
-        let marks = self.bonded.and_then(|bonded| bonded.mark(&self.data, slot));
         launches.extend(
             bonded
                 .into_iter()
                 .chain(constraints)
                 .chain(division)
-                .chain(marks)
                 .chain(external)
                 .chain(self.biases.map(|biases| biases.build(&self.data, slot)))
                 .map(|launch| launch.waits(Waits::SideStream)),
@@ -126,13 +125,16 @@ impl Launches<'_> {
         launches
     }
 
-    /// Division of atoms that move together, or are bound, among the GPUs.
+    /// Division of atoms among the GPUs, each of which moves its own: what others need to know of them.
     fn division_of_motion(&self, slot: i32) -> Vec<Launch> {
-        let Some(exchange) = self.exchange.filter(|_| self.data.division.moved != 0) else {
+        let Some(exchange) = self.exchange.filter(|_| self.division == Some(Division::Atoms)) else {
             return Vec::new();
         };
         let first_atoms = self.constraints.map_or([0; 2], Constraints::first_atoms);
-        exchange.divide(&self.data, first_atoms, slot).to_vec()
+        let mut launches = exchange.divide(&self.data, first_atoms, slot);
+        launches.extend(self.bonded.and_then(|bonded| bonded.mark(&self.data, slot)));
+        launches.extend(exchange.find_needs(&self.data, self.needs, slot));
+        launches
     }
 
     fn settle(&self, slot: i32, after_build: i32) -> Launch {

@@ -1,9 +1,8 @@
 //! Agreement of the GPUs of a run: sums over all of them, decisions that are the same on all, and their shares.
 
 use super::Cuda;
-use crate::bonded::BondedKernels;
 use crate::device_data::AtomArrays;
-use crate::exchange::{Division, MotionDivision, Moving};
+use crate::exchange::{Division, MeshWork, MotionDivision, Moving, Needs};
 use crate::launches::Others;
 use crate::peers::Peers;
 use crate::sums::{Summation, VIRIAL};
@@ -70,7 +69,7 @@ impl Cuda {
             && self.recorded.others == Others::Absent
             && self.system.simbox.periodic() == [true; 3];
         let pays = match self.moving() {
-            Moving::Alone => true,
+            Moving::Alone | Moving::Bound => true,
             Moving::Together => self.plan.n >= MANY_MOVING_TOGETHER || self.device.is_for_tests(),
         };
         if alone && pays { MotionDivision::Divided } else { MotionDivision::Alike }
@@ -78,8 +77,22 @@ impl Cuda {
 
     /// Motion of an atom, as far as other atoms matter.
     pub(super) fn moving(&self) -> Moving {
-        let exact = self.terms.bonded.as_ref().is_some_and(BondedKernels::needs_exact_positions);
-        if exact || self.terms.constraints.is_some() { Moving::Together } else { Moving::Alone }
+        match &self.terms.bonded {
+            _ if self.terms.constraints.is_some() => Moving::Together,
+            Some(bonded) if bonded.needs_exact_positions() => Moving::Together,
+            Some(_) => Moving::Bound,
+            None => Moving::Alone,
+        }
+    }
+
+    /// Atoms of other GPUs whose positions are needed in a step.
+    pub(super) fn needs(&self) -> Needs {
+        match self.plan.exchange() {
+            Some(exchange) if exchange.mesh_work() == MeshWork::Alike && !self.terms.charges.is_empty() => {
+                Needs::All
+            }
+            _ => Needs::Near,
+        }
     }
 
     /// Waits until the threads of all GPUs are about to launch kernels that wait for each other.
@@ -95,8 +108,8 @@ impl Cuda {
     /// Notes waits for other GPUs, and what was sent to them in so many slots.
     pub(super) fn count_exchange(&mut self, slots: u64) -> Result<()> {
         let Some(exchange) = self.plan.exchange() else { return Ok(()) };
-        self.timings.waiting = exchange.waited()?;
-        self.timings.bytes_sent += slots as f64 * exchange.bytes_per_step(&self.data, self.motion());
+        self.timings.waiting = exchange.waits()?.all;
+        self.timings.bytes_sent += slots as f64 * exchange.bytes_per_step(&self.data, self.motion())?;
         Ok(())
     }
 
@@ -107,7 +120,8 @@ impl Cuda {
             return Ok(());
         }
         let Some((peers, balance)) = &mut self.plan.peers else { return Ok(()) };
-        let Some(wait) = balance.wait_since(slots, self.timings.waiting) else { return Ok(()) };
+        let waited = peers.exchange.waits()?.for_forces;
+        let Some(wait) = balance.wait_since(slots, waited) else { return Ok(()) };
         if balance.adapt(&peers.all(wait)?, seconds / slots as f64) { self.move_borders() } else { Ok(()) }
     }
 

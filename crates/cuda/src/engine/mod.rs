@@ -266,7 +266,7 @@ impl Cuda {
         self.data = self.arrays.data(self.geometry);
         let owned = self.plan.owned();
         self.data.owned = OwnedAtoms { first: owned.start as i32, end: owned.end as i32 };
-        self.data.division = self.plan.atom_division(self.moving());
+        self.data.division = self.plan.atom_division(self.moving(), self.needs());
         self.plan.excluded.attach(&mut self.data);
         self.pairs.engine.attach(&mut self.data);
         if self.looks_around() {
@@ -368,6 +368,7 @@ impl Cuda {
             exchange: self.plan.exchange(),
             division: self.plan.division(),
             motion: self.motion(),
+            needs: self.needs(),
             divides_sums: self.divides_sums(),
             leads: self.plan.peers().is_none_or(Peers::leads),
             data: self.data,

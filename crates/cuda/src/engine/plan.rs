@@ -10,7 +10,7 @@ use crate::cells::Cells;
 use crate::device_data::{AtomDivision, BoxGeometry, Control, MOST_GPUS, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedEngine;
-use crate::exchange::{Division, Exchange, Moving};
+use crate::exchange::{Division, Exchange, Moving, Needs};
 use crate::exclusions::Exclusions;
 use crate::kernels::{Build, Gpus, PairAlgorithm, TileShape};
 use crate::list::{self, List};
@@ -278,8 +278,8 @@ impl Plan {
         }
     }
 
-    /// Division of atoms among the GPUs; `moving`: motion of atoms that depends on more than the force on each.
-    pub fn atom_division(&self, moving: Moving) -> AtomDivision {
+    /// Division of atoms among the GPUs.
+    pub fn atom_division(&self, moving: Moving, needs: Needs) -> AtomDivision {
         let Some((peers, balance)) = self.peers.as_ref().filter(|_| self.division() == Some(Division::Atoms))
         else {
             return AtomDivision::default();
@@ -288,10 +288,7 @@ impl Plan {
         for (rank, end) in end.iter_mut().enumerate().take(peers.count()) {
             *end = balance.owned(rank, self.n, self.grain()).end as i32;
         }
-        match moving {
-            Moving::Alone => AtomDivision { end, ..AtomDivision::default() },
-            Moving::Together => peers.exchange.division(end),
-        }
+        peers.exchange.division(end, moving, needs)
     }
 
     /// True where each atom has a list of all others within reach.

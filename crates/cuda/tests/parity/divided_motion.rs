@@ -78,7 +78,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// A case with a strong spring between the centres of two halves of the atoms, each of which all GPUs have a part of.
+/// A case with a spring between the centres of two halves of the atoms, each of which all GPUs have a part of.
 fn restrained(mut case: Case) -> Case {
     let system = &case.system;
     let places: Vec<Vec3> =
@@ -87,7 +87,7 @@ fn restrained(mut case: Case) -> Case {
     let centers = [(0..half).collect::<Vec<_>>(), (half..2 * half).collect()]
         .map(|atoms| Center::new(system, &atoms, &places));
     case.forces.restraints = Restraints {
-        springs: vec![Spring::new(1e5)],
+        springs: vec![Spring::new(1e3)],
         distances: vec![Distance { centers, range: [1.0, 1.0], spring: 0 }],
         ..Restraints::default()
     };
