@@ -12,7 +12,9 @@
 //
 // Positions are sent otherwise, by the kernel that moves an atom: it stores them where the other GPUs have theirs of the
 // step before, which nothing reads any more. There is nothing to copy, and one number to wait for. Most atoms are far from
-// those of other GPUs: a position is sent to the GPUs that may need it until the next list is built. Atoms of a group with
+// those of other GPUs: a position is sent to the GPUs that may need it until the next list is built. The GPU that computes
+// a mesh for all needs all positions: they are sent by a kernel of its own, since single positions take links several
+// times as long as adjacent ones. Atoms of a group with
 // constraints are moved by the GPU of the first of them: before, it is sent the forces on those few that lie across a
 // border, and each GPU those of a mesh on its atoms where one computes them for all. Bonds may need positions that are
 // more exact than those for pairs: the few that bonds across a border need are sent, too.
@@ -358,15 +360,15 @@ exchange_divide(DeviceData w, const u32* slot_of_first, const uint2* index, int 
     if (threadIdx.x % 32 == 0 && i < w.n) w.division.moved[i / 32] = bits;
 }
 
-// Finds the GPUs that need an atom of this one in the steps with a list, besides those that `always` do, in the order of
-// `PeerPositions`. Forces need atoms within the cut-off: no two that were more than the cut-off and two skins apart when
-// the list was built come that near, as the list is built again before an atom has moved further than a skin.
-extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
-exchange_find_needs(DeviceData w, ExchangeData e, u32 always, int slot) {
+// Finds the GPUs that need an atom of this one in the steps with a list, in the order of `PeerPositions`. Forces need atoms
+// within the cut-off: no two that were more than the cut-off and two skins apart when the list was built come that near, as
+// the list is built again before an atom has moved further than a skin. The other atom may be in a group that begins here.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_find_needs(DeviceData w, ExchangeData e, int slot) {
     wait_for_previous_kernel();
     const Control* control = w.control;
     if (!build_due(control, control->slot[slot])) return;
-    const double distance = (control->reach + control->skin) * (1.0 + 1e-5), along[3] = {distance, distance, distance};
+    const double group = fmax(w.division.extent, 0.0);
+    const double distance = (control->reach + control->skin + group) * (1.0 + 1e-5), along[3] = {distance, distance, distance};
     const u32 all = (1u << (e.count - 1)) - 1;
     const Position* position = w.atoms.position[control->slot[slot].parity ^ 1];
     u32 sent = 0;
@@ -381,7 +383,7 @@ exchange_find_needs(DeviceData w, ExchangeData e, u32 always, int slot) {
                 const int first = gpu_of(w, (int)range.first), last = gpu_of(w, (int)(range.first + range.count - 1));
                 gpus |= (2u << last) - (1u << first);
             }
-            needs = always | (gpus & ((1u << e.rank) - 1)) | (gpus >> (e.rank + 1) << e.rank);
+            needs = (gpus & ((1u << e.rank) - 1)) | (gpus >> (e.rank + 1) << e.rank);
         }
         w.division.needed_by[i] = (u8)needs;
         w.division.species[i] = (u16)position[i].species;
@@ -472,6 +474,19 @@ extern "C" __global__ void __launch_bounds__(32) exchange_slot(DeviceData w, Exc
     // Where forces are exchanged by themselves, moving takes all GPUs as long as the one with the most atoms.
     const bool of_forces = e.mesh_rank < 0 && !w.division.border;
     count_exchange(e, number, of_forces ? WAIT_FOR_FORCES : WAIT_FOR_REST);
+}
+
+// Stores the positions of this GPU's atoms in a slot where the GPU with the mesh has them.
+extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
+exchange_send_positions(DeviceData w, ExchangeData e, PeerArrays peers, int slot) {
+    wait_for_previous_kernel();
+    const Slot now = w.control->slot[slot];
+    if (now.done == w.control->slot[slot - 1].done) return;
+    const Position* from = w.atoms.position[now.parity];
+    Position* to = peers.position[e.mesh_rank][now.parity];
+    for (int i = w.owned.first + blockIdx.x * blockDim.x + threadIdx.x; i < w.owned.end; i += gridDim.x * blockDim.x) {
+        if (!w.division.moved || has_bit(w.division.moved, i)) to[i] = from[i];
+    }
 }
 
 // Returns true where others are to know of a GPU's atoms what it alone knows.

@@ -182,8 +182,8 @@ struct DisplacementCheck {
         if (!w.atoms.displaced && d2 > (real)0.5 * limit2) soon = true;
         // Not "greater than": what is not a number is displaced, too.
         if (d2 <= limit2) return;
-        // Of another GPU's surroundings this one does not know all.
-        const bool known = !divides_motion(w) || owns(w, i);
+        // Of the surroundings of another GPU's atoms this one knows those near its own.
+        const bool known = !divides_motion(w) || w.division.extent >= 0 || owns(w, i);
         if (w.atoms.displaced && known && d2 <= (real)w.control->farthest2) {
             atomicOr(&w.atoms.displaced[i / 32], 1u << i % 32);
         } else {

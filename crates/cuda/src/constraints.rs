@@ -88,6 +88,7 @@ pub struct Constraints {
     /// Number of blocks that move atoms.
     move_blocks: u32,
     summation: Summation,
+    extent: Option<f64>,
     /// Memory to which the addresses in `held` point.
     words: [Buffer<u32>; 7],
     groups: Buffer<[u32; 4]>,
@@ -104,6 +105,18 @@ fn numbers(group: &Group) -> Vec<f64> {
     match group.water {
         Some(Water { to_apex, to_base, half_base, weight }) => vec![to_apex, to_base, half_base, weight],
         None => group.lengths.clone(),
+    }
+}
+
+/// Largest distance of an atom of a group from its first one; `None` where virtual sites may be anywhere.
+fn extent(group: &Group, shape: &Shape) -> Option<f64> {
+    let reached =
+        |atom: &usize| shape.pairs.iter().any(|[a, b]| [*a, *b] == [0, *atom] || [*b, *a] == [0, *atom]);
+    let lengths = group.lengths.iter().copied();
+    match (shape.sites.is_empty(), (1..shape.atoms).all(|atom| reached(&atom))) {
+        (false, _) => None,
+        (true, true) => Some(lengths.fold(0.0, f64::max)),
+        (true, false) => Some(lengths.sum()),
     }
 }
 
@@ -260,6 +273,8 @@ impl Constraints {
             return Ok(None);
         }
         let n_atoms = system.state.len();
+        let extents = groups.iter().map(|group| extent(group, &shapes[group.shape]));
+        let extent = extents.fold(Some(0.0), |most: Option<f64>, one| Some(most?.max(one?)));
         let GroupTables { leads, slots, first: of_first, rows, numbers: all_numbers, n_slots } =
             GroupTables::new(&groups, n_atoms);
         let build = build(&shapes, precision, summation).for_gpus(gpus);
@@ -312,6 +327,7 @@ impl Constraints {
                 .min(RESIDENT * device.multiprocessors())
                 .max(1),
             summation,
+            extent,
             words,
             groups,
             numbers: [numbers, kicks],
@@ -340,6 +356,11 @@ impl Constraints {
         };
         let spans = (data.n as u32).div_ceil(SPAN).max(1);
         vec![launch(&self.disband, 1, 1), launch(&self.indices, spans, SPAN)]
+    }
+
+    /// Largest distance of an atom of a group from its first one; `None` without a limit.
+    pub fn extent(&self) -> Option<f64> {
+        self.extent
     }
 
     /// Slot of the first atom of each atom's group, by id, and the atom of each slot, as kernels of several GPUs read them.

@@ -309,6 +309,8 @@ shared_structure! {
         pub moved: u64 = "u32*",
         /// Bits of the atoms that all other GPUs need to know, and exactly where groups of atoms move together.
         pub exact: u64 = "u32*",
+        /// Largest distance of an atom of a group from its first one; negative where there is no limit.
+        pub extent: f64,
         /// Bits, for each atom that this GPU moves, of the other GPUs that need its position in each step, in the order of
         /// `PeerPositions`; null where all do.
         pub needed_by: u64 = "u8*",

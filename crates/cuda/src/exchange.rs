@@ -78,6 +78,7 @@ shared_structure! {
     struct PeerArrays {
         x: [[u64; 2]; MOST_GPUS] = "double*",
         v: [[u64; 2]; MOST_GPUS] = "double*",
+        position: [[u64; 2]; MOST_GPUS] = "Position*",
         force: [u64; MOST_GPUS] = "real*",
     }
 }
@@ -126,14 +127,17 @@ pub enum Needs {
 }
 
 /// Motion of an atom, as far as other atoms matter besides the force on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Moving {
     /// None do.
     Alone,
     /// It may be bound to others, however far they are.
     Bound,
     /// It may be in a group that moves together, or bound by forces that need exact positions.
-    Together,
+    Together {
+        /// Largest distance of an atom of a group from its first one; `None` without a limit.
+        extent: Option<f64>,
+    },
 }
 
 /// Division of the mesh among GPUs.
@@ -183,6 +187,7 @@ pub struct Exchange {
     slot: Kernel,
     send_motion: Kernel,
     wait_for_motion: Kernel,
+    send_positions: Kernel,
     place_others: Kernel,
     find_needs: Kernel,
     clear_division: Kernel,
@@ -319,6 +324,7 @@ impl Exchange {
             slot: module.kernel("exchange_slot")?,
             send_motion: module.kernel("exchange_send_motion")?,
             wait_for_motion: module.kernel("exchange_wait_for_motion")?,
+            send_positions: module.kernel("exchange_send_positions")?,
             place_others: module.kernel("exchange_place_others")?,
             find_needs: module.kernel("exchange_find_needs")?,
             needed_by: device.alloc(n)?,
@@ -387,25 +393,17 @@ impl Exchange {
     /// Division of atoms with these ends of the ranges of all GPUs.
     pub fn division(&self, end: [i32; MOST_GPUS], moving: Moving, needs: Needs) -> AtomDivision {
         let [moved, exact, border, n_border] = std::array::from_fn(|k| self.division[k].address());
-        let [needed_by, species] = match self.always_sent(needs) {
-            Some(_) => [self.needed_by.address(), self.species.address()],
-            None => [0; 2],
+        let [needed_by, species] = match needs {
+            Needs::Near => [self.needed_by.address(), self.species.address()],
+            Needs::All => [0; 2],
         };
-        let alone = AtomDivision { end, needed_by, species, ..AtomDivision::default() };
+        let alone = AtomDivision { end, extent: 0.0, needed_by, species, ..AtomDivision::default() };
         match moving {
             Moving::Alone => alone,
             Moving::Bound => AtomDivision { exact, ..alone },
-            Moving::Together => AtomDivision { moved, exact, border, n_border, ..alone },
-        }
-    }
-
-    /// Bits of the other GPUs that need positions of all atoms, in the order of [`PeerPositions`]; `None` if all do.
-    fn always_sent(&self, needs: Needs) -> Option<u32> {
-        let (rank, mesh_rank) = (i64::from(self.data.rank), self.data.mesh_rank);
-        match needs {
-            Needs::Near if mesh_rank < 0 || mesh_rank == rank => Some(0),
-            Needs::Near => Some(1 << (mesh_rank - i64::from(mesh_rank > rank))),
-            Needs::All => None,
+            Moving::Together { extent } => {
+                AtomDivision { extent: extent.unwrap_or(-1.0), moved, exact, border, n_border, ..alone }
+            }
         }
     }
 
@@ -424,10 +422,9 @@ impl Exchange {
 
     /// Launch that finds the GPUs which need each atom, once those are marked that all do.
     pub fn find_needs(&self, data: &DeviceData, needs: Needs, slot: i32) -> Option<Launch> {
-        let always = self.always_sent(needs)?;
         let blocks = (data.n as u32).div_ceil(THREADS).clamp(1, 4 * self.most_blocks);
         let launch = Launch::new(&self.find_needs, blocks, THREADS).with_value(*data).with_value(self.data);
-        Some(launch.with_value(always).with_value(slot))
+        (needs == Needs::Near).then(|| launch.with_value(slot))
     }
 
     /// Launches that complete the forces on the atoms that this GPU moves.
@@ -477,6 +474,7 @@ impl Exchange {
         for (gpu, arrays) in all.iter().enumerate() {
             self.arrays.x[gpu] = arrays.x;
             self.arrays.v[gpu] = arrays.v;
+            self.arrays.position[gpu] = arrays.position;
             self.arrays.force[gpu] = arrays.force;
         }
     }
@@ -484,6 +482,14 @@ impl Exchange {
     /// Positions of the other GPUs.
     pub fn positions(&self) -> PeerPositions {
         self.positions
+    }
+
+    /// Launch that sends positions in a slot to the GPU with the mesh, where it is another one.
+    pub fn send_positions(&self, data: &DeviceData, slot: i32) -> Option<Launch> {
+        let own = (data.owned.end - data.owned.first) as usize;
+        let launch = || self.launch(&self.send_positions, own * 16, data).with_value(self.arrays);
+        (self.mesh_work() == MeshWork::Nothing && data.division.needed_by != 0)
+            .then(|| launch().with_value(slot))
     }
 
     /// Launch that waits for the atoms that the others have moved into a slot, and puts together what all have found

@@ -127,9 +127,8 @@ impl Launches<'_> {
 
     /// Division of atoms among the GPUs, each of which moves its own: what others need to know of them.
     fn division_of_motion(&self, slot: i32) -> Vec<Launch> {
-        let Some(exchange) = self.exchange.filter(|_| self.division == Some(Division::Atoms)) else {
-            return Vec::new();
-        };
+        let divided = self.motion == MotionDivision::Divided;
+        let Some(exchange) = self.exchange.filter(|_| divided) else { return Vec::new() };
         let first_atoms = self.constraints.map_or([0; 2], Constraints::first_atoms);
         let mut launches = exchange.divide(&self.data, first_atoms, slot);
         launches.extend(self.bonded.and_then(|bonded| bonded.mark(&self.data, slot)));
@@ -356,6 +355,9 @@ impl Launches<'_> {
                 launches.push(SequencePart::Kernel(self.advance(slot)));
             }
         }
+        let divided = self.exchange.filter(|_| self.motion == MotionDivision::Divided);
+        let to_mesh = divided.and_then(|exchange| exchange.send_positions(&self.data, slot + 1));
+        launches.extend(to_mesh.map(SequencePart::Kernel));
         launches.extend(self.exchange_of_slot(slot + 1).map(SequencePart::Kernel));
         launches
     }

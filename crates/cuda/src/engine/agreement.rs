@@ -9,9 +9,6 @@ use crate::sums::{Summation, VIRIAL};
 use crate::thermostat::ScalingThermostat;
 use jostle_core::Result;
 
-/// Number of atoms above which it pays to divide motion, too, where it takes one more exchange of forces.
-const MANY_MOVING_TOGETHER: usize = 50_000;
-
 impl Cuda {
     /// True where each GPU adds up the energies of its own atoms. Exact sums need all of them in one place.
     pub(super) fn divides_sums(&self) -> bool {
@@ -68,20 +65,27 @@ impl Cuda {
             && self.forces.restraints.distances.is_empty()
             && self.recorded.others == Others::Absent
             && self.system.simbox.periodic() == [true; 3];
-        let pays = match self.moving() {
-            Moving::Alone | Moving::Bound => true,
-            Moving::Together => self.plan.n >= MANY_MOVING_TOGETHER || self.device.is_for_tests(),
-        };
+        // Groups with constraints are moved sooner by every GPU alike, so far: see PERFORMANCE.md.
+        let pays = self.terms.constraints.is_none() || self.device.is_for_tests();
         if alone && pays { MotionDivision::Divided } else { MotionDivision::Alike }
+    }
+
+    /// Takes over how motion is divided in a batch. What GPUs need to know of each other's atoms is found with a list.
+    pub(super) fn divide_motion(&mut self) {
+        let motion = self.motion();
+        if self.recorded.motion.replace(motion) != Some(motion) && self.plan.exchange().is_some() {
+            (self.recorded.graphs, self.recorded.saved) = (None, None);
+            self.control.slot[0].stale = 1;
+        }
     }
 
     /// Motion of an atom, as far as other atoms matter.
     pub(super) fn moving(&self) -> Moving {
-        match &self.terms.bonded {
-            _ if self.terms.constraints.is_some() => Moving::Together,
-            Some(bonded) if bonded.needs_exact_positions() => Moving::Together,
-            Some(_) => Moving::Bound,
-            None => Moving::Alone,
+        match (&self.terms.constraints, &self.terms.bonded) {
+            (Some(constraints), _) => Moving::Together { extent: constraints.extent() },
+            (None, Some(bonded)) if bonded.needs_exact_positions() => Moving::Together { extent: Some(0.0) },
+            (None, Some(_)) => Moving::Bound,
+            (None, None) => Moving::Alone,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::device_force::DeviceForceKernels;
 use crate::dissipative::PairThermostat;
 use crate::driver::Module;
 use crate::electrostatics::LatticeSumKernel;
+use crate::exchange::MotionDivision;
 use crate::external::ExternalForces;
 use crate::grains::Contacts;
 use crate::kernels::{PairAlgorithm, TileShape};
@@ -59,6 +60,8 @@ pub struct Recorded {
     pub saved: Option<(DeviceData, StepGraphs)>,
     /// Presence of forces of others in the steps.
     pub others: Others,
+    /// Division of motion in the last batch, for which lists were built.
+    pub motion: Option<MotionDivision>,
     /// Seconds per slot of the last batch.
     pub seconds_per_slot: f64,
 }

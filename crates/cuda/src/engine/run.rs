@@ -82,6 +82,7 @@ impl Cuda {
         self.grow_sample_rows(segments.n_rows)?;
         self.prepare_biases(batch, segments.n_rows)?;
         self.read_control()?;
+        self.divide_motion();
         self.begin_batch(batch, &segments, [decay, thermal_energy])?;
         let (builds, size) = (self.control.builds, self.plan.layout.shape.size);
         self.make_segments(&segments, forces)?;
