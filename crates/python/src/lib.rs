@@ -8,6 +8,7 @@ mod device_force;
 mod dlpack;
 mod error;
 mod exclusive;
+mod facts;
 mod force;
 mod lending;
 mod lent;
@@ -24,6 +25,7 @@ use pyo3::prelude::*;
 fn _jostle(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(simulation::input_text, module)?)?;
+    module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(units::si, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::analysis_kinds, module)?)?;
@@ -33,4 +35,10 @@ fn _jostle(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lending::take_back, module)?)?;
     module.add_class::<device_array::DeviceArray>()?;
     module.add_class::<simulation::Core>()
+}
+
+/// Number of cores that this process may use.
+#[pyfunction]
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

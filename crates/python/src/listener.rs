@@ -1,8 +1,10 @@
 //! Progress of a run on its way to Python: rows, bars, warnings, and Ctrl-C on its way back.
 
 use jostle_engine::{Progress, StageReport, StageStart, Thermo, Warning};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Interval at which Ctrl-C is looked for.
@@ -113,20 +115,41 @@ impl Progress for Listener<'_> {
     }
 }
 
-/// Wish to stop a run: Ctrl-C, or an exception in a function called.
+/// Wish of another thread that runs end.
+#[derive(Debug, Default)]
+pub struct Interruption(AtomicBool);
+
+impl Interruption {
+    /// Expresses the wish, or takes it back.
+    pub fn set(&self, ends: bool) {
+        self.0.store(ends, Ordering::Relaxed);
+    }
+
+    /// The wish as the exception that Ctrl-C raises.
+    fn raise(&self) -> PyResult<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(PyKeyboardInterrupt::new_err("")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Wish to stop a run: Ctrl-C, another thread's, or an exception in a function called.
 pub struct Stop<'a> {
     raised: &'a Raised,
+    interruption: &'a Interruption,
     looked: Cell<Instant>,
 }
 
 impl<'a> Stop<'a> {
     /// No wish so far.
-    pub fn new(raised: &'a Raised) -> Self {
-        Stop { raised, looked: Cell::new(Instant::now()) }
+    pub fn new(raised: &'a Raised, interruption: &'a Interruption) -> Self {
+        Stop { raised, interruption, looked: Cell::new(Instant::now()) }
     }
 
     /// True if the run should stop.
     pub fn is_wished(&self) -> bool {
+        self.raised.keep(self.interruption.raise());
         let now = Instant::now();
         if now - self.looked.get() > SIGNAL_INTERVAL {
             self.looked.set(now);

@@ -1,16 +1,17 @@
 //! A simulation, as the package `jostle` uses it.
 
-use crate::arrays::{array, filled_rows, rows, vectors};
+use crate::arrays::{array, filled_rows, vectors};
 use crate::device_force::PythonDeviceForce;
 use crate::error::{NO_FILE, OrRaise, exception};
 use crate::exclusive::{Exclusive, Guard};
+use crate::facts::{self, AtomNames, Species};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
 use crate::lent::{Lent, is_lent};
-use crate::listener::{Listener, Raised, Rows, Stop};
+use crate::listener::{Interruption, Listener, Raised, Rows, Stop};
 use crate::observer::{Due, PythonObserver};
 use crate::text::{self, StageText};
 use jostle_core::quantity::unit_name;
-use jostle_core::{AtomName, Dimension, Error, Evaluate, SimBox, SymTensor, Vec3};
+use jostle_core::{Dimension, Error, Evaluate, SimBox, SymTensor, Vec3};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{DeviceInput, Strictness};
 use jostle_engine::{AtomVector, Existing, Extent, Outcome, Overrides, Simulation};
@@ -54,6 +55,7 @@ pub struct Core {
     run: Exclusive<Run>,
     due: Due,
     raised: RaisedByForces,
+    interruption: Interruption,
 }
 
 /// Properties of a force.
@@ -67,9 +69,6 @@ struct ForceOptions {
 
 /// Origin, lengths, tilts and periodic axes of a box.
 type BoxShape = (Vec3, Vec3, Vec3, [bool; 3]);
-
-/// Name of an atom, its element, and name, number and chain of its residue.
-type AtomNames = (String, String, String, i32, String);
 
 /// Name, unit and value of a quantity.
 type NamedValue = (String, String, Option<f64>);
@@ -93,7 +92,12 @@ fn overrides(
 impl Core {
     fn new(simulation: Simulation, input: Input, folder: Option<PathBuf>) -> Self {
         let run = Run { simulation, lent: None, rows: Rows::default(), observers: 0, folder, input };
-        Core { run: Exclusive::new(run), due: Due::default(), raised: RaisedByForces::default() }
+        Core {
+            run: Exclusive::new(run),
+            due: Due::default(),
+            raised: RaisedByForces::default(),
+            interruption: Interruption::default(),
+        }
     }
 
     fn of_input(py: Python, input: Input, overrides: &Overrides) -> PyResult<Self> {
@@ -198,7 +202,7 @@ impl Core {
             let raised = Raised::default();
             let stage = (String::new(), simulation.stage_index(), 0);
             let mut listener = Listener { rows, progress, raised: &raised, stage };
-            let stop = Stop::new(&raised);
+            let stop = Stop::new(&raised, &self.interruption);
             let outcome = simulation.advance_with(&mut extent, &mut listener, &|| stop.is_wished());
             (outcome, raised.take())
         });
@@ -212,6 +216,11 @@ impl Core {
         };
         let left = if let Extent::Steps(left) = extent { left } else { 0 };
         Ok((outcome, left, self.due.take()))
+    }
+
+    /// Ends the run under way, as Ctrl-C does, and every later one; or no longer does so. Any thread may call it.
+    fn interrupt(&self, ends: bool) {
+        self.interruption.set(ends);
     }
 
     /// Adds an observer, for which runs pause; returns its number.
@@ -398,14 +407,8 @@ impl Core {
     }
 
     /// Names, masses and charges of the species, and the species of each atom.
-    fn species<'py>(&self, py: Python<'py>) -> PyResult<(Vec<String>, Vec<f64>, Bound<'py, PyAny>)> {
-        let mut run = self.get(py)?;
-        let units = run.simulation.units();
-        let species = run.simulation.species();
-        let names = species.iter().map(|s| s.name.clone()).collect();
-        let masses = species.iter().map(|s| units.mass_to_user(s.mass)).collect();
-        let by_id = run.simulation.species_by_id().or_raise(py)?;
-        Ok((names, masses, array(py, &by_id)?))
+    fn species<'py>(&self, py: Python<'py>) -> PyResult<Species<'py>> {
+        facts::species(py, &mut self.get(py)?.simulation)
     }
 
     /// Charge of each atom.
@@ -416,29 +419,12 @@ impl Core {
 
     /// Names of the atoms, their elements and residues; empty where files have not given any.
     fn names(&self, py: Python) -> PyResult<Vec<AtomNames>> {
-        let run = self.get(py)?;
-        let names = run.simulation.names();
-        let one = |atom: &AtomName| {
-            let residue = names.residues.get(atom.residue as usize).cloned().unwrap_or_default();
-            (atom.name.clone(), atom.element.clone(), residue.name, residue.number, residue.chain)
-        };
-        Ok(names.atoms.iter().map(one).collect())
+        Ok(facts::names(&self.get(py)?.simulation))
     }
 
     /// Ids of the atoms of bonds, angles, dihedrals and constraints.
     fn topology<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let run = self.get(py)?;
-        let topology = run.simulation.topology();
-        let all = PyDict::new(py);
-        let ids: Vec<[u32; 2]> = topology.bonds.iter().map(|bond| bond.atoms).collect();
-        all.set_item("bonds", rows(py, &ids)?)?;
-        let ids: Vec<[u32; 3]> = topology.angles.iter().map(|angle| angle.atoms).collect();
-        all.set_item("angles", rows(py, &ids)?)?;
-        let ids: Vec<[u32; 4]> = topology.dihedrals.iter().map(|dihedral| dihedral.atoms).collect();
-        all.set_item("dihedrals", rows(py, &ids)?)?;
-        let ids: Vec<[u32; 2]> = topology.constraints.iter().map(|constraint| constraint.atoms).collect();
-        all.set_item("constraints", rows(py, &ids)?)?;
-        Ok(all)
+        facts::topology(py, &self.get(py)?.simulation)
     }
 
     /// Thermodynamic quantities of the present configuration: names, units and values; the virial.

@@ -17,6 +17,7 @@ from ._analysis import *  # noqa: F403
 from ._device import DeviceArray, OnDevice
 from ._errors import DeviceError, FileError, InputError, JostleError, JostleWarning, SimulationError
 from ._jostle import __version__
+from ._many import ManyError, run_many
 from ._simulation import Simulation
 from ._tables import Record, Table
 from ._view import View
@@ -34,6 +35,7 @@ __all__ = [
     "InputError",
     "JostleError",
     "JostleWarning",
+    "ManyError",
     "OnDevice",
     "Record",
     "Simulation",
@@ -41,6 +43,7 @@ __all__ = [
     "Table",
     "View",
     "__version__",
+    "run_many",
     *_analysis.__all__,
 ]
 

@@ -1,6 +1,7 @@
 """A bar that shows how far a run is, in terminals and notebooks."""
 
 import sys
+import threading
 import time
 
 _WIDTH = 24
@@ -16,13 +17,15 @@ def _in_notebook():
 def wanted(progress):
     """The function that is told of progress: the one given, a bar, or None.
 
-    progress: a function of (stage, steps, done); True or False; None for a bar in terminals and notebooks.
+    progress: a function of (stage, steps, done); True or False; None for a bar in terminals and notebooks, of the main
+        thread: bars of several threads would be drawn over each other.
     """
     if callable(progress):
         return progress
     if progress is None:
         stream = sys.stderr
         progress = stream is not None and (stream.isatty() or _in_notebook())
+        progress = progress and threading.current_thread() is threading.main_thread()
     return Bar() if progress else None
 
 
