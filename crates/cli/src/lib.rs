@@ -52,7 +52,7 @@ mod variables;
 mod view;
 mod windows;
 
-pub use analyze::analysis;
+pub use analyze::{OTHERS as OTHER_ANALYSES, analysis};
 pub use arguments::{AnalyzeOptions, OutputFormat, ReadingOptions};
 pub use view::viewer;
 

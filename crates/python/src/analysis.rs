@@ -3,7 +3,7 @@
 use crate::error::OrRaise;
 use crate::units::unit_system;
 use jostle_analysis::kinds;
-use jostle_program::{AnalyzeOptions, analysis, program};
+use jostle_program::{AnalyzeOptions, OTHER_ANALYSES, analysis, program};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -57,7 +57,8 @@ pub fn analysis_kinds() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
     let settings = |kind: &jostle_analysis::Kind| {
         kind.settings.iter().map(|s| (s.name, s.about, s.default.map(|d| d.to_string()))).collect()
     };
-    kinds::ALL.iter().map(|kind| (kind.name, kind.about, settings(kind))).collect()
+    let measures = kinds::ALL.iter().map(|kind| (kind.name, kind.about, settings(kind)));
+    measures.chain(OTHER_ANALYSES.iter().map(|(name, about)| (*name, *about, Vec::new()))).collect()
 }
 
 /// Address at which browsers and notebooks of this machine see a run or a trajectory, until Python ends.

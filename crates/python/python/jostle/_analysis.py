@@ -24,7 +24,8 @@ def analyze(
 
     Args:
         kind: kind of analysis, such as "rdf", "msd" or "viscosity"; `jostle help analyze` lists them.
-        source: a trajectory file, the folder of a run, or a `Simulation` that writes to a folder.
+        source: a trajectory file, the folder of a run, or a `Simulation` that writes to a folder; for `pmf` and
+            `free_energy` a list of them, too: the windows of a path, or steered runs.
         atoms: words that choose atoms, such as "element O"; None: all.
         stage: name of the stage; None: the last one.
         input: input file that describes the atoms, for trajectories without a run.
@@ -33,17 +34,15 @@ def analyze(
         settings: settings of the kind, as numbers in the units of the trajectory or as text with a unit.
 
     Returns:
-        Record: tables and single numbers, with errors from blocks of frames.
+        Record: tables and single numbers, with units, and errors from blocks of frames.
+
+    Raises:
+        InputError: if there is no such kind or setting, or the trajectory lacks what the kind needs.
+        FileError: if a file cannot be read.
     """
-    if isinstance(source, Simulation):
-        folder = source.folder
-        if folder is None:
-            raise InputError(
-                "the simulation writes to no folder, so there is no trajectory",
-                "name a folder by write_to(folder), or let a stage measure: measure=[{'kind': 'rdf', 'every': 100}]",
-            )
-        source.save()
-        source = folder
+    if isinstance(source, (list, tuple)) and not source:
+        raise ValueError("there is nothing to analyse: the list of sources is empty")
+    source, *others = [_place(one) for one in (source if isinstance(source, (list, tuple)) else [source])]
     reading = {
         "atoms": atoms,
         "stage": stage,
@@ -53,11 +52,24 @@ def analyze(
         "last": last,
         "every": every,
     }
-    given = [f"{name}={_text(value)}" for name, value in settings.items() if value is not None]
-    record, notes = _analyze(kind, os.fspath(source), given, reading)
+    given = others + [f"{name}={_text(value)}" for name, value in settings.items() if value is not None]
+    record, notes = _analyze(kind, source, given, reading)
     for note in notes:
         logging.getLogger("jostle").info(note)
     return Record(json.loads(record))
+
+
+def _place(source):
+    """The path of a source, whose state is written there before."""
+    if not isinstance(source, Simulation):
+        return os.fspath(source)
+    if source.folder is None:
+        raise InputError(
+            "the simulation writes to no folder, so there is no trajectory",
+            "name a folder by write_to(folder), or let a stage measure: measure=[{'kind': 'rdf', 'every': 100}]",
+        )
+    source.save()
+    return os.fspath(source.folder)
 
 
 def _text(value):
