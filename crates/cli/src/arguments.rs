@@ -404,6 +404,9 @@ pub struct SelectOptions {
 pub struct SchemaOptions {
     #[command(flatten)]
     pub format: OutputFormat,
+    /// Print a page in Markdown: docs/reference.md is one
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
 }
 
 /// Options of `jostle doctor`.

@@ -10,7 +10,7 @@ import jostle
 import pytest
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGES = ["install", "first-run", "tutorials", "units", "input", "how-it-works", "coming-from"]
+PAGES = ["install", "first-run", "tutorials", "units", "input", "reference", "how-it-works", "coming-from"]
 NOTEBOOKS = sorted(path.stem for path in (DOCS / "notebooks").glob("*.ipynb"))
 
 

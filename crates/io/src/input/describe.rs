@@ -43,19 +43,9 @@ pub fn schema_text() -> String {
     }
     let _ = writeln!(out, "  kind = \"formula\"  u(r) = energy");
     line(&mut out, &pair_cutoff());
-    let functions: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
-    for about in [
-        "numbers of any name, for the names in energy; besides, there are for the two species of",
-        "the pair mass_a, mass_b, charge_a, charge_b and NAME_a, NAME_b of their constants, and",
-        "coulomb, pi and r. Products may be written without *, powers with ^; functions are",
-    ] {
+    for about in formula_names() {
         let _ = writeln!(out, "      {about}");
     }
-    let _ = writeln!(out, "      {}", functions.join(", "));
-    let _ = writeln!(
-        out,
-        "      as in if(r < 1, a, b); step(x) is 1 from x = 0 on. \"..., r < b\": it ends there"
-    );
     let _ = writeln!(out, "  kind = \"table\"  u(r) by cubics in r^2");
     table_keys().iter().for_each(|key| line(&mut out, key));
     for types in [&BOND_TYPES, &ANGLE_TYPES, &DIHEDRAL_TYPES] {
@@ -66,6 +56,26 @@ pub fn schema_text() -> String {
         }
     }
     heading(&mut out, "units in quantities", "products and powers as in kcal/mol/A, kg/m^3, 1/ps");
+    for (what, names) in units() {
+        let _ = writeln!(out, "  {what:<18} {}", names.join(", "));
+    }
+    out
+}
+
+/// Lines about the names that a formula may have.
+pub(super) fn formula_names() -> [String; 5] {
+    let functions: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
+    [
+        "numbers of any name, for the names in energy; besides, there are for the two species of".to_string(),
+        "the pair mass_a, mass_b, charge_a, charge_b and NAME_a, NAME_b of their constants, and".to_string(),
+        "coulomb, pi and r. Products may be written without *, powers with ^; functions are".to_string(),
+        functions.join(", "),
+        "as in if(r < 1, a, b); step(x) is 1 from x = 0 on. \"..., r < b\": it ends there".to_string(),
+    ]
+}
+
+/// Units by the dimension that they are of.
+pub(super) fn units() -> Vec<(String, Vec<&'static str>)> {
     let mut names: Vec<(Dimension, Vec<&str>)> = Vec::new();
     for unit in UNITS {
         match names.last_mut() {
@@ -73,12 +83,13 @@ pub fn schema_text() -> String {
             _ => names.push((unit.dimension, vec![unit.names[0]])),
         }
     }
-    for (dimension, group) in names {
-        let what = describe(dimension);
-        let what = what.trim_start_matches("an ").trim_start_matches("a ");
-        let _ = writeln!(out, "  {what:<18} {}", group.join(", "));
-    }
-    out
+    names.into_iter().map(|(dimension, names)| (bare(dimension), names)).collect()
+}
+
+/// Name of a dimension without its article.
+fn bare(dimension: Dimension) -> String {
+    let name = describe(dimension);
+    name.trim_start_matches("an ").trim_start_matches("a ").to_string()
 }
 
 /// Columns for keys and what stands behind them.
@@ -102,18 +113,7 @@ fn section_text(out: &mut String, title: &str, key: &Key, section: &Section) {
 /// A key and what is inside it.
 fn line(out: &mut String, key: &Key) {
     let name = format!("{} = {}", key.name, shape(key.kind));
-    let default = match key.default {
-        Fallback::Required => Some("required".to_string()),
-        Fallback::Value(text) => Some(format!("default {text}")),
-        Fallback::ByUnits(texts) => {
-            let each = UnitSystem::ALL.iter().zip(texts).map(|(u, text)| format!("{text} in {u}"));
-            Some(format!("default {}", each.collect::<Vec<_>>().join(", ")))
-        }
-        Fallback::Absent("") => None,
-        Fallback::Absent(what) => Some(format!("default: {what}")),
-    };
-    let with = (!key.with.is_empty()).then(|| format!("with {}", key.with.join(" or ")));
-    let notes: Vec<String> = with.into_iter().chain(default).collect();
+    let notes = notes(key);
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
     let gap = if name.len() > WIDTH { format!("\n{:WIDTH$}", "") } else { " ".repeat(WIDTH - name.len()) };
     let _ = writeln!(out, "  {name}{gap}   {}{notes}", key.about);
@@ -126,6 +126,22 @@ fn line(out: &mut String, key: &Key) {
         Kind::Several(variants) => variants_text(out, variants()),
         _ => {}
     }
+}
+
+/// Keys without which a key makes no sense, and its default.
+pub(super) fn notes(key: &Key) -> Vec<String> {
+    let default = match key.default {
+        Fallback::Required => Some("required".to_string()),
+        Fallback::Value(text) => Some(format!("default {text}")),
+        Fallback::ByUnits(texts) => {
+            let each = UnitSystem::ALL.iter().zip(texts).map(|(u, text)| format!("{text} in {u}"));
+            Some(format!("default {}", each.collect::<Vec<_>>().join(", ")))
+        }
+        Fallback::Absent("") => None,
+        Fallback::Absent(what) => Some(format!("default: {what}")),
+    };
+    let with = (!key.with.is_empty()).then(|| format!("with {}", key.with.join(" or ")));
+    with.into_iter().chain(default).collect()
 }
 
 fn variants_text(out: &mut String, variants: &[Variant]) {
@@ -151,7 +167,7 @@ fn indented(out: &mut String, keys: &[Key]) {
     }
 }
 
-fn rule(group: &Alternatives) -> String {
+pub(super) fn rule(group: &Alternatives) -> String {
     let keys = group.keys.join(", ");
     match group.needed {
         Needed::Always => format!("exactly one of {keys}"),
@@ -161,20 +177,14 @@ fn rule(group: &Alternatives) -> String {
 }
 
 /// Values of a key, briefly.
-fn shape(kind: Kind) -> String {
+pub(super) fn shape(kind: Kind) -> String {
     match kind {
         Kind::Text => "text".into(),
         Kind::Path => "path".into(),
         Kind::Flag => "true | false".into(),
         Kind::Count(_) => "whole number".into(),
         Kind::Number(_) => "number".into(),
-        Kind::Quantity(dimensions, _) => {
-            let names = dimensions.iter().map(|d| {
-                let name = describe(*d);
-                name.trim_start_matches("an ").trim_start_matches("a ").to_string()
-            });
-            names.collect::<Vec<_>>().join(" | ")
-        }
+        Kind::Quantity(dimensions, _) => dimensions.iter().map(|d| bare(*d)).collect::<Vec<_>>().join(" | "),
         Kind::Ramp(dimensions, range) => {
             let one = shape(Kind::Quantity(dimensions, range));
             format!("{one} | [first, last]")
@@ -195,7 +205,7 @@ fn shape(kind: Kind) -> String {
 }
 
 /// The section that a top-level key opens.
-fn child(kind: Kind) -> Option<&'static Section> {
+pub(super) fn child(kind: Kind) -> Option<&'static Section> {
     match kind {
         Kind::Table(s) | Kind::Tables(s) | Kind::Named(s) => Some(s),
         _ => None,

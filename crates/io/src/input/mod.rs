@@ -21,6 +21,7 @@ mod long_range;
 pub mod model;
 mod molecules;
 mod read;
+mod reference;
 mod sampling;
 pub mod schema;
 mod set;
@@ -33,6 +34,7 @@ pub use choice::NamedChoice;
 pub use describe::{schema_json, schema_text};
 pub use keys::INPUT;
 pub use model::Input;
+pub use reference::schema_markdown;
 pub use set::Assignment;
 pub use table::TableFacts;
 
