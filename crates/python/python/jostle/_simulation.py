@@ -45,7 +45,8 @@ class Simulation:
         device: "cpu", "cuda" or "cuda:1"; None: as the input says.
         threads: number of CPU threads; None: as the input says, else all cores.
         strict: warnings are errors.
-        keys: the keys of an input file, see `jostle schema`.
+        keys: the keys of an input file, see `jostle schema`; numbers in the units that `units` names, or text with a
+            unit ("1.374 g/cm3").
 
     Raises:
         InputError: if the input asks for something impossible; it names the line and the remedy.
@@ -86,6 +87,9 @@ class Simulation:
             path: the file.
             device, threads, strict: see `Simulation`.
             steps: no stage takes more steps; None: as the file says.
+
+        Raises:
+            InputError, FileError, DeviceError: as for `Simulation`.
         """
         return cls._of(Core.read(os.fspath(path), device, threads, steps, strict))
 
@@ -99,7 +103,16 @@ class Simulation:
         steps: int | None = None,
         strict: bool = False,
     ) -> Simulation:
-        """The simulation of the text of an input file; relative paths start in the working folder."""
+        """The simulation of the text of an input file; relative paths start in the working folder.
+
+        Args:
+            text: the text, TOML.
+            device, threads, strict: see `Simulation`.
+            steps: no stage takes more steps; None: as the text says.
+
+        Raises:
+            InputError, FileError, DeviceError: as for `Simulation`.
+        """
         return cls._of(Core.parse(text, device, threads, steps, strict))
 
     @classmethod
@@ -111,7 +124,17 @@ class Simulation:
         threads: int | None = None,
         strict: bool = False,
     ) -> Simulation:
-        """The run of a folder, from its last checkpoint; it goes on writing to that folder."""
+        """The run of a folder, from its last checkpoint; it goes on writing to that folder.
+
+        Args:
+            folder: the folder, of `write_to` or of the program.
+            device, threads, strict: see `Simulation`.
+
+        Raises:
+            FileError: if there is no checkpoint, or it is damaged.
+            InputError: if another process writes to the folder, or a file of the input has changed.
+            DeviceError: if the device is missing or fails.
+        """
         return cls._of(Core.resume(os.fspath(folder), device, threads, strict))
 
     # Running
@@ -129,11 +152,17 @@ class Simulation:
             steps: number of steps; None: to the end of all stages.
             progress: True or False for a bar, or a function of (stage, steps, done) that is called a few times a
                 second; None: a bar in terminals and notebooks.
-            stage: keys of a new stage.
+            stage: keys of a new stage; numbers in the units of the input, or text with a unit ("2 fs").
 
         Raises:
-            SimulationError: if a force or a position is not finite any more.
+            InputError: if a key of the stage is wrong; it names the remedy.
+            SimulationError: if a force or a position is not finite any more, or an error had ended an earlier call in
+                the middle of a step.
             KeyboardInterrupt: on Ctrl-C; `run` goes on from there.
+            Exception: whatever a force or an observer raises. After that of a force the atoms are in the middle of a
+                step (on a GPU, perhaps of a later step than `step` + 1): they can be looked at, but `run`, `minimize`
+                and `save` refuse to go on, and `Simulation.resume` has the last checkpoint. After that of an observer,
+                which comes between steps, `run` goes on.
         """
         if stage:
             if steps is None:
@@ -152,7 +181,12 @@ class Simulation:
 
         Args:
             progress: see `run`.
-            settings: keys of `minimize` in an input: `force_tolerance`, `steps`, `minimizer`, ...
+            settings: keys of `minimize` in an input: `force_tolerance`, `steps`, `minimizer`, ...; numbers in the units
+                of the input, or text with a unit.
+
+        Raises:
+            InputError: if a setting is wrong.
+            SimulationError: as for `run`.
         """
         self._run_stage("minimize", {"minimize": settings}, progress)
 
@@ -198,6 +232,10 @@ class Simulation:
         Args:
             every: interval in steps.
             energies: evaluate energies and pressure together with the step; without, steps are as fast as others.
+
+        Raises:
+            ValueError: if `every` is no interval.
+            TypeError: if it is no whole number, or what is decorated is no function.
         """
         every = _count(every)
         if every == 0:
@@ -230,7 +268,7 @@ class Simulation:
 
         The function gets unwrapped positions, an array of shape (n, 3), and returns the energy, the forces, an array
         of the same shape, and, if it likes, the virial, an array of shape (3, 3): the sum of r f over pairs, for
-        pressures. It must depend on nothing but the positions and the box. Forces are added before the first step,
+        pressures (Allen and Tildesley 2017, chapter 2.4). All are in the units of the input. It must depend on nothing but the positions and the box. Forces are added before the first step,
         and again to a run that is resumed.
 
         Args:
@@ -243,6 +281,11 @@ class Simulation:
                 goes to the host, and the streams of both order the work. Energy and virial may be arrays of one
                 number, which are read only where they are needed. The function is called a little more often than
                 steps are made. On CPUs, and where several GPUs share a run, it gets NumPy arrays as ever.
+
+        Raises:
+            TypeError: if what is decorated is no function.
+            ValueError: if there is no atom of an id.
+            InputError: if the name is that of another quantity, or the first step has been made.
         """
 
         def add(function):
@@ -295,17 +338,30 @@ class Simulation:
         Args:
             folder: the folder; it is made.
             overwrite: replace the run that is there.
+
+        Raises:
+            FileError: if the folder has a run already, or cannot be written.
         """
         self._core.write_to(os.fspath(folder), overwrite)
 
     def save(self) -> None:
-        """Writes a checkpoint to the folder, from which `Simulation.resume` and `jostle resume` go on."""
+        """Writes a checkpoint to the folder, from which `Simulation.resume` and `jostle resume` go on.
+
+        Raises:
+            InputError: if there is no folder.
+            FileError: if it cannot be written.
+            SimulationError: if an error had ended a run in the middle of a step.
+        """
         self._core.save()
 
     def close(self) -> None:
         """Writes a checkpoint to the folder, if there is one, and lets go of it, so that it can be resumed.
 
-        `with jostle.Simulation(...) as sim:` does so at the end.
+        `with jostle.Simulation(...) as sim:` does so at the end. Where an error has ended a run in the middle of a step,
+        no checkpoint is written: the last one remains.
+
+        Raises:
+            FileError: if the checkpoint cannot be written.
         """
         self._core.leave_folder()
 
@@ -328,6 +384,9 @@ class Simulation:
 
         Args:
             width, height: size of the frame in the notebook, as HTML has it.
+
+        Raises:
+            DeviceError, FileError: if no port is free, or there is no place for the atoms.
         """
         return view(self, width, height)
 
@@ -348,7 +407,7 @@ class Simulation:
 
     @property
     def time(self) -> float:
-        """Simulated time so far, over all stages."""
+        """Simulated time so far, over all stages, in the units of the input."""
         return self._core.clock()[1]
 
     @property
@@ -390,7 +449,11 @@ class Simulation:
 
     @property
     def positions(self) -> NDArray[float64]:
-        """Positions in the box: array of shape (n_atoms, 3), a copy. Assign another to move the atoms."""
+        """Positions in the box: array of shape (n_atoms, 3), a copy, lengths in the units of the input.
+
+        Assign another to move the atoms: their paths begin anew there. It is refused with a ValueError (InputError) where
+        there are constraints or virtual sites, or a number is not finite or very far away.
+        """
         return self._core.positions()
 
     @positions.setter
@@ -399,12 +462,16 @@ class Simulation:
 
     @property
     def unwrapped_positions(self) -> NDArray[float64]:
-        """Positions of atoms that were never wrapped into the box: array of shape (n_atoms, 3)."""
+        """Positions of atoms that were never wrapped into the box: array of shape (n_atoms, 3), in the units of the input."""
         return self._core.unwrapped_positions()
 
     @property
     def velocities(self) -> NDArray[float64]:
-        """Velocities: array of shape (n_atoms, 3), a copy. Assign another to change them."""
+        """Velocities: array of shape (n_atoms, 3), a copy, lengths per time in the units of the input.
+
+        Assign another to change them; components along constraints are removed. Numbers that are not finite are refused
+        with a ValueError (InputError).
+        """
         return self._core.velocities()
 
     @velocities.setter
@@ -413,12 +480,18 @@ class Simulation:
 
     @property
     def forces(self) -> NDArray[float64]:
-        """Forces at the present positions: array of shape (n_atoms, 3)."""
+        """Forces at the present positions: array of shape (n_atoms, 3), energies per length in the units of the input.
+
+        They are evaluated where they are not known: SimulationError if one is not finite.
+        """
         return self._core.forces()
 
     @property
     def box(self) -> NDArray[float64]:
-        """Edges of the box: array of shape (3, 3), a row an edge; see `periodic` and `origin`."""
+        """Edges of the box: array of shape (3, 3), a row an edge, lengths in the units of the input.
+
+        See `periodic` and `origin`.
+        """
         import numpy
 
         _, (a, b, c), (xy, xz, yz), _ = self._core.simbox()
@@ -426,7 +499,7 @@ class Simulation:
 
     @property
     def origin(self) -> NDArray[float64]:
-        """Corner of the box: array of shape (3,)."""
+        """Corner of the box: array of shape (3,), lengths in the units of the input."""
         import numpy
 
         return numpy.array(self._core.simbox()[0])
@@ -440,8 +513,14 @@ class Simulation:
         """Another box, of these edges, with atoms at these positions.
 
         Args:
-            box: array of shape (3, 3): the first edge along x, the second in the plane of x and y.
-            positions: array of shape (n_atoms, 3).
+            box: array of shape (3, 3): the first edge along x, the second in the plane of x and y; lengths in the units
+                of the input.
+            positions: array of shape (n_atoms, 3), in the same units.
+
+        Raises:
+            ValueError: if a shape is another one, or the box is none.
+            InputError: if a cut-off is more than half the smallest width of the box, a number is not finite, or there
+                are constraints or virtual sites.
         """
         import numpy
 
@@ -463,7 +542,7 @@ class Simulation:
 
     @property
     def masses(self) -> NDArray[float64]:
-        """Mass of each atom: array of shape (n_atoms,)."""
+        """Mass of each atom: array of shape (n_atoms,), in the units of the input."""
         import numpy
 
         _, masses, index = self._core.species()
@@ -471,7 +550,7 @@ class Simulation:
 
     @property
     def charges(self) -> NDArray[float64]:
-        """Charge of each atom: array of shape (n_atoms,)."""
+        """Charge of each atom: array of shape (n_atoms,), in the units of the input."""
         return self._core.charges()
 
     @property
@@ -493,13 +572,13 @@ class Simulation:
     def quantities(self) -> dict[str, float]:
         """Temperature, energies, pressure, ... of the present configuration, by the names of thermo.csv.
 
-        Quantities without a meaning, such as the pressure in an open box, are left out.
+        They are in the units of the input; `thermo.units` has the unit of each. Quantities without a meaning, such as the pressure in an open box, are left out.
         """
         return {name: value for name, _, value in self._core.evaluate()[0] if value is not None}
 
     @property
     def energies(self) -> dict[str, float]:
-        """Energies of the present configuration: kinetic, potential, total, and one for each force."""
+        """Energies of the present configuration: kinetic, potential, total, and one for each force; in the units of the input."""
         values = list(self._core.evaluate()[0])
         terms = [(name, value) for name, _, value in values if name in _ENERGIES]
         after = next((k for k, (name, *_) in enumerate(values) if name == "momentum_z"), len(values)) + 1
@@ -508,22 +587,25 @@ class Simulation:
 
     @property
     def temperature(self) -> float:
-        """Temperature of the present configuration."""
+        """Temperature of the present velocities, twice the kinetic energy per degree of freedom, in the units of the input."""
         return self.quantities["temperature"]
 
     @property
     def potential_energy(self) -> float:
-        """Potential energy of the present configuration."""
+        """Potential energy of the present configuration, in the units of the input."""
         return self.quantities["potential"]
 
     @property
     def kinetic_energy(self) -> float:
-        """Kinetic energy of the present configuration."""
+        """Kinetic energy of the present velocities, in the units of the input."""
         return self.quantities["kinetic"]
 
     @property
     def virial(self) -> NDArray[float64]:
-        """Virial tensor of the present configuration, an energy: array of shape (3, 3)."""
+        """Virial tensor of the present configuration: array of shape (3, 3), energies in the units of the input.
+
+        The sum of r f over pairs: the pressure is (2 kinetic + trace) / (3 volume).
+        """
         import numpy
 
         xx, yy, zz, xy, xz, yz = self._core.evaluate()[1]
@@ -533,7 +615,10 @@ class Simulation:
 
     @property
     def thermo(self) -> Table:
-        """Rows of thermo.csv since the simulation was made: a `Table` with "stage", "step", "time", "temperature", ..."""
+        """Rows of thermo.csv since the simulation was made: a `Table` with "stage", "step", "time", "temperature", ...
+
+        Each column is an array of shape (rows,); `thermo.units` has its unit.
+        """
         columns = self._core.thermo()
         return Table(
             {name: values for name, _, values in columns}, {name: unit for name, unit, _ in columns}, "thermo"
@@ -541,12 +626,15 @@ class Simulation:
 
     @property
     def results(self) -> dict[str, Record]:
-        """Results of the analyses that stages make (`measure`): `Record` by name, such as "sample.rdf"."""
+        """Results of the analyses that stages make (`measure`): `Record` by name, such as "sample.rdf", with units."""
         return {name: Record(record) for name, record in json.loads(self._core.results())}
 
     @property
     def reports(self) -> list[dict[str, Any]]:
-        """Reports of the stages that are finished, as dictionaries: averages with errors, drift, speed, warnings."""
+        """Reports of the stages that are finished, as dictionaries: averages with errors, drift, speed, warnings.
+
+        Numbers are in the units of the input; `summary.json` has the same with the unit of each.
+        """
         return json.loads(self._core.reports())
 
     def __repr__(self):

@@ -8,7 +8,7 @@ __all__ = ["Table", "Record"]
 
 
 class Table(Mapping):
-    """Columns of the same length by name, each a NumPy array.
+    """Columns of the same length by name, each a NumPy array of shape (rows,).
 
     Attributes:
         name: name of the table.
@@ -34,13 +34,13 @@ class Table(Mapping):
         return f"<Table {self.name!r}: {rows} rows of {', '.join(self._columns)}>"
 
     def to_pandas(self):
-        """The table as a `pandas.DataFrame`, where pandas is installed."""
+        """The table as a `pandas.DataFrame`, where pandas is installed; `units` are not part of it."""
         import pandas
 
         return pandas.DataFrame(self._columns)
 
     def to_polars(self):
-        """The table as a `polars.DataFrame`, where polars is installed."""
+        """The table as a `polars.DataFrame`, where polars is installed; `units` are not part of it."""
         import polars
 
         return polars.DataFrame(self._columns)
@@ -82,7 +82,14 @@ class Record:
         return f"<Record {self.kind!r}: {self.frames} frames, tables {list(self.tables)}, values {list(self.values)}>"
 
     def plot(self, axes=None):
-        """Draws the first table with matplotlib, where it is installed; returns the axes."""
+        """Draws the first table with matplotlib, where it is installed; returns the axes.
+
+        Args:
+            axes: axes of matplotlib to draw on; None: new ones.
+
+        Raises:
+            ValueError: if there is no table.
+        """
         if self.table is None:
             raise ValueError(f"{self.kind} has no table to draw")
         if axes is None:

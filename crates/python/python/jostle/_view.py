@@ -32,7 +32,11 @@ class View:
         self._size = width, height
 
     def open(self) -> bool:
-        """Opens the page in a browser; returns False where there is none."""
+        """Opens the page in a browser.
+
+        Returns:
+            bool: False where there is no browser.
+        """
         return webbrowser.open(self.url)
 
     def _repr_html_(self):

@@ -45,6 +45,9 @@ class Jostle(Calculator):
 
     Args:
         simulation: a `Simulation` of the same atoms in the same order; it may have no stages.
+
+    Energies are in eV, forces in eV per angstrom, stresses in eV per cubic angstrom; those of reduced units are as they
+    are.
     """
 
     implemented_properties = ["energy", "free_energy", "forces", "stress"]
@@ -55,7 +58,12 @@ class Jostle(Calculator):
         self._units = _Units(simulation.units)
 
     def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes):
-        """Computes energy, forces and, in a periodic box, the stress."""
+        """Computes energy, forces and, in a periodic box, the stress.
+
+        Raises:
+            ValueError: if the number of atoms or the periodic axes are not those of the simulation.
+            SimulationError: if a force is not finite.
+        """
         super().calculate(atoms, properties, system_changes)
         sim, units = self.simulation, self._units
         if len(self.atoms) != sim.n_atoms:
@@ -108,7 +116,15 @@ class AseForce:
         self._energy = 1.0 if units is None else units.energy
 
     def __call__(self, positions, box):
-        """Energy, forces and virial at positions in a box of these edges."""
+        """Energy, forces and, where the calculator has stresses and all axes are periodic, the virial.
+
+        Args:
+            positions: array of shape (n_atoms, 3), in the units of the simulation.
+            box: edges of the box, array of shape (3, 3), in the same units.
+
+        Returns:
+            tuple: an energy, an array of shape (n_atoms, 3), an array of shape (3, 3), in the same units.
+        """
         atoms = self._atoms
         atoms.set_cell(box * self._length)
         atoms.set_positions(positions * self._length)
@@ -130,6 +146,9 @@ def from_ase(atoms, *, units="metal", device=None, threads=None, strict=False, *
         units: unit system of `keys` and of the simulation.
         device, threads, strict: see `Simulation`.
         keys: the other keys of an input: `force`, `metal`, `stage`, ...
+
+    Raises:
+        InputError, FileError, DeviceError: as for `Simulation`.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "atoms.xyz")

@@ -47,6 +47,10 @@ def from_mdanalysis(
         units: unit system of `keys` and of the simulation.
         device, threads, strict: see `Simulation`.
         keys: the other keys of an input: `force`, `stage`, `run`, `system` (`temperature`, `rigid`, ...), ...
+
+    Raises:
+        ValueError: if there are no atoms, or they have no masses.
+        InputError, FileError, DeviceError: as for `Simulation`.
     """
     atoms = atoms.atoms
     if len(atoms) == 0:

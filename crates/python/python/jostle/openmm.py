@@ -44,6 +44,10 @@ def from_openmm(
         units: unit system of `keys` and of the simulation.
         device, threads, strict: see `Simulation`.
         keys: the other keys of an input: `stage`, `run`, `system` (`temperature`, `rigid`, ...), ...
+
+    Raises:
+        ValueError: if numbers of positions, atoms and particles differ.
+        InputError, FileError, DeviceError: as for `Simulation`.
     """
     nonbonded = next((f for f in system.getForces() if isinstance(f, openmm.NonbondedForce)), None)
     given = _nonbonded(nonbonded, system.usesPeriodicBoundaryConditions())

@@ -41,6 +41,10 @@ def from_parmed(
         hydrogen_mass: mass of hydrogens in daltons, taken from their neighbours; None: as it is.
         units: unit system of `keys` and of the simulation.
         keys: `device`, `threads`, `strict` and the keys of an input, see `jostle.openmm.from_openmm`.
+
+    Raises:
+        ValueError: if the structure has no positions, or there is no such method or choice of constraints.
+        InputError, FileError, DeviceError: as for `Simulation`.
     """
     if structure.positions is None:
         raise ValueError("the structure has no positions: load coordinates, too, or assign some")
