@@ -256,7 +256,12 @@ def test_exceptions_come_out(gpu):
         numpy.asarray(calls[0])
     energy, forces, _ = lennard_jones(gpu.positions, gpu.box, 2.2)
     assert numpy.allclose(gpu.forces, forces, rtol=0, atol=1e-8)
-    gpu.run(10)
+    # Somewhere within a batch of steps: the run does not go on from there.
+    step, before = gpu.step, gpu.positions
+    for go_on in [gpu.run, lambda: gpu.run(10), gpu.minimize]:
+        with pytest.raises(jostle.SimulationError, match=f"middle of step {step + 1}"):
+            go_on()
+    assert gpu.step == step and numpy.array_equal(gpu.positions, before)
 
 
 ZEROS = numpy.zeros((108, 3))

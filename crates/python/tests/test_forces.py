@@ -70,10 +70,65 @@ def test_exceptions_come_out(sim):
     with pytest.raises(Broken, match="sixth"):
         sim.run()
     with pytest.raises(Broken):
-        sim.run(1)
-    with pytest.raises(Broken):
         sim.energies
     assert sim.positions.shape == (256, 3)
+
+
+def test_a_run_that_failed_in_a_step_does_not_go_on(fluid, tmp_path):
+    def nothing(positions):
+        return 0.0, 0.0 * positions
+
+    whole = jostle.Simulation(**fluid)
+    whole.force(nothing)
+    whole.run()
+    fluid["stage"][0]["checkpoint"] = {"every": 20}
+    sim = jostle.Simulation(**fluid)
+    calls = []
+
+    @sim.force(name="fragile")
+    def fragile(positions):
+        calls.append(1)
+        if len(calls) == 44:  # The first is before the first step.
+            raise ArithmeticError("in step 43")
+        return 0.0, 0.0 * positions
+
+    sim.write_to(tmp_path / "out")
+    with pytest.raises(ArithmeticError, match="in step 43"):
+        sim.run()
+    assert sim.step == 42
+    before = sim.positions
+    for go_on in [sim.run, lambda: sim.run(1), sim.minimize, sim.save, lambda: sim.run(1, timestep=0.001)]:
+        with pytest.raises(jostle.SimulationError, match="middle of step 43") as refused:
+            go_on()
+        assert "checkpoint" in refused.value.hint
+    assert numpy.array_equal(sim.positions, before) and sim.step == 42
+    sim.close()
+    assert sim.folder is None
+    resumed = jostle.Simulation.resume(tmp_path / "out")
+    resumed.force(nothing, name="fragile")
+    assert resumed.step == 40
+    resumed.run()
+    assert numpy.array_equal(resumed.positions, whole.positions)
+
+
+def test_a_force_that_fails_before_the_first_step_may_be_mended(fluid):
+    whole = jostle.Simulation(**fluid)
+    whole.force(lambda positions: (0.0, 0.0 * positions), name="nothing")
+    whole.run()
+    sim, broken = jostle.Simulation(**fluid), [True]
+
+    @sim.force
+    def mended(positions):
+        if broken:
+            broken.pop()
+            raise ArithmeticError
+        return 0.0, 0.0 * positions
+
+    with pytest.raises(ArithmeticError):
+        sim.run()
+    assert sim.step == 0
+    sim.run()
+    assert numpy.array_equal(sim.positions, whole.positions)
 
 
 @pytest.mark.parametrize(

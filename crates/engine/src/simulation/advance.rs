@@ -42,6 +42,7 @@ impl Simulation {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
+        self.check_intact()?;
         for note in std::mem::take(&mut self.notes) {
             self.output.note(progress, &note)?;
         }
@@ -149,6 +150,7 @@ impl Simulation {
     /// # Errors
     /// If the input has no such stage or other units, or the stage does not fit the system or its forces.
     pub fn insert_stage(&mut self, input: &Input) -> Result<()> {
+        self.check_intact()?;
         let index = self.next_stage_index();
         if input.units != self.units || input.stages.len() != self.stages.len() + 1 {
             return Err(Error::input("a stage can only be added to the input of this run"));
@@ -177,8 +179,10 @@ impl Simulation {
     /// Writes a checkpoint and the summary, if there is a folder, so that the run can be resumed from here.
     ///
     /// # Errors
-    /// If a position or a velocity is not finite, the device failed, or a file cannot be written.
+    /// If a position or a velocity is not finite, the device failed, or a file cannot be written; if an error has ended
+    /// a run in the middle of a step.
     pub fn save_checkpoint(&mut self) -> Result<()> {
+        self.check_intact()?;
         let status = if self.is_finished() { "finished" } else { "interrupted" };
         let run = self.run.take();
         let saved = self.save(run.as_ref(), &mut ());
@@ -187,13 +191,26 @@ impl Simulation {
     }
 
     /// Writes a checkpoint and the summary and lets go of the folder: it can be resumed then, and this simulation
-    /// writes no more files.
+    /// writes no more files. Where an error has ended a run in the middle of a step, the last checkpoint remains.
     ///
     /// # Errors
     /// As for [`Simulation::save_checkpoint`].
     pub fn leave_folder(&mut self) -> Result<()> {
-        self.save_checkpoint()?;
+        if self.failed_at.is_none() {
+            self.save_checkpoint()?;
+        }
         self.output.close();
         Ok(())
+    }
+
+    /// Refuses to go on with atoms that are in the middle of a step.
+    fn check_intact(&self) -> Result<()> {
+        match self.failed_at {
+            Some(step) => Err(Error::simulation(format!(
+                "an error has left the atoms in the middle of step {step}, so that the run cannot go on from them"
+            ))
+            .hint("go on from the last checkpoint, or begin anew")),
+            None => Ok(()),
+        }
     }
 }

@@ -305,6 +305,7 @@ impl SimulationBuilder {
             readiness: Readiness::Stale,
             batch_size: BatchSize::new(),
             paused: false,
+            failed_at: None,
             evaluated: None,
             molecules: Molecules::default(),
             measures: Measures::default(),

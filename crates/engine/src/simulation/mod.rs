@@ -76,6 +76,8 @@ pub struct Simulation {
     /// The stage under way.
     run: Option<StageRun>,
     readiness: Readiness,
+    /// Step in the middle of which an error has left the atoms.
+    failed_at: Option<u64>,
     batch_size: BatchSize,
     /// Wish of an observer to pause the run.
     paused: bool,

@@ -77,7 +77,12 @@ impl Simulation {
         let in_stage = |e: Error| e.context(format!("stage '{}'", stage.name));
         self.check_observers(stage).map_err(in_stage)?;
         self.check_saved_forces().map_err(in_stage)?;
-        let (mut run, schedule) = self.begin_stage(stage, progress).map_err(in_stage)?;
+        let is_under_way = self.run.is_some();
+        let begun = self.begin_stage(stage, progress);
+        if begun.is_err() && is_under_way {
+            self.failed_at = Some(self.clock.step);
+        }
+        let (mut run, schedule) = begun.map_err(in_stage)?;
         let outcome = self.make_steps(stage, &mut run, schedule, most, progress, stop);
         self.evaluated = None;
         if let Ok(StageOutcome::Finished) = outcome {
@@ -229,7 +234,12 @@ impl Simulation {
             if !schedule.has_observers(self.observations()) {
                 schedule = self.schedule(stage, run);
             }
-            self.make_batch(stage, run, &schedule, left, progress)?;
+            let begun = self.clock.step;
+            if let Err(error) = self.make_batch(stage, run, &schedule, left, progress) {
+                // Steps that are over have been counted.
+                self.failed_at = (self.clock.step == begun).then_some(begun + 1);
+                return Err(error);
+            }
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
             let mut interrupted = stop() || self.handle.take_stop();
