@@ -89,7 +89,7 @@ def dhfr():
             run={"device": "cpu"},
             system={"topology": f"{folder}/dhfr.system.xml", "coordinates": f"{folder}/dhfr.pdb", "temperature": 300},
             force=[{"kind": "lennard-jones", "cutoff": 0.9}],
-            electrostatics={"kind": "pme"},
+            electrostatics={"kind": "pme", "net_charge": "background"},
             stage=[{"steps": 10**9, "timestep": 0.002}],
         )
 

@@ -7,7 +7,7 @@
 
 use crate::custom_force::{AtomChoice, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
 use crate::force_context::TakenBiases;
-use crate::positions::unwrapped_position;
+use crate::positions::{fill_rows_by_id, unwrapped_position};
 use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -119,7 +119,7 @@ impl DeviceWithForces {
         let is_idle = self.is_idle();
         // Atoms travel to the host only where it computes forces.
         let state = if is_idle { &State::default() } else { self.device.state()? };
-        let index_by_id = state.index_by_id();
+        let mut index_by_id = None;
         let taken = self.taken;
         let others = self.active.iter_mut().enumerate().filter(|(k, _)| TakenBiases::Force(*k) != taken);
         for (_, Active { force, positions, forces }) in others {
@@ -133,17 +133,21 @@ impl DeviceWithForces {
                 continue;
             }
             let n = force.atoms().count(state.len());
-            let position = |id: u32| {
-                let index = index_by_id.get(id).ok_or_else(|| unknown(&**force, id))?;
-                Ok(unwrapped_position(&simbox, state, index))
-            };
-            positions.clear();
+            let position = |index| unwrapped_position(&simbox, state, index);
             match force.atoms() {
-                AtomChoice::All => (0..n as u32).try_for_each(|id| position(id).map(|r| positions.push(r))),
-                AtomChoice::Ids(ids) => {
-                    ids.iter().try_for_each(|id| position(*id).map(|r| positions.push(r)))
+                AtomChoice::All => {
+                    positions.resize(n, [0.0; 3]);
+                    fill_rows_by_id(positions, &state.id, 1, &position);
                 }
-            }?;
+                AtomChoice::Ids(ids) => {
+                    positions.clear();
+                    let index_by_id = index_by_id.get_or_insert_with(|| state.index_by_id());
+                    for id in ids {
+                        let index = index_by_id.get(*id).ok_or_else(|| unknown(&**force, *id))?;
+                        positions.push(position(index));
+                    }
+                }
+            }
             forces.clear();
             forces.resize(n, [0.0; 3]);
             let now = Configuration { simbox: &simbox, positions, step, time };
@@ -157,7 +161,7 @@ impl DeviceWithForces {
                 AtomChoice::All => added.ids.extend(0..n as u32),
                 AtomChoice::Ids(ids) => added.ids.extend_from_slice(ids),
             }
-            added.forces.extend_from_slice(forces);
+            added.forces.append(forces);
         }
         self.check_sites(&added)?;
         Ok(added)

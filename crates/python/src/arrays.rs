@@ -1,5 +1,6 @@
 //! NumPy arrays from vectors, and vectors from anything that NumPy takes.
 
+use crate::dlpack;
 use jostle_core::Vec3;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -53,26 +54,18 @@ pub fn rows<'py, T: Number, const N: usize>(py: Python<'py>, rows: &[[T; N]]) ->
     array(py, rows.as_flattened())?.call_method1("reshape", (rows.len(), N))
 }
 
-/// An array of shape (n, 3), zero but for the rows that `fill` gives, with their numbers, to the function that it is
-/// called with.
+/// An array of shape (n, 3), whose rows `fill` writes.
 ///
 /// # Errors
 /// As for [`array`], and those of `fill`.
 pub fn filled_rows<'py>(
     py: Python<'py>,
     n: usize,
-    fill: impl FnOnce(&mut dyn FnMut(usize, Vec3)) -> PyResult<()>,
+    fill: impl FnOnce(&mut [Vec3]) -> PyResult<()>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let bytes = PyByteArray::new_with(py, n * 24, |bytes| {
-        let rows = bytes.as_chunks_mut::<24>().0;
-        fill(&mut |index, [x, y, z]| {
-            let [a, b, c] = [x, y, z].map(f64::to_ne_bytes);
-            let numbers = rows[index].as_chunks_mut::<8>().0;
-            (numbers[0], numbers[1], numbers[2]) = (a, b, c);
-        })
-    })?;
-    let array = py.import("numpy")?.call_method1("frombuffer", (bytes, f64::DTYPE))?;
-    array.call_method1("reshape", (n, 3))
+    let array = py.import("numpy")?.call_method1("empty", ((n, 3),))?;
+    dlpack::write_rows(&array, fill)?;
+    Ok(array)
 }
 
 /// Vectors of an array, of which there have to be `n`; `what` is what they are called in messages.
@@ -89,9 +82,29 @@ pub fn vectors(values: &Bound<PyAny>, n: usize, what: &str) -> PyResult<Vec<Vec3
         let message = format!("{what} have the shape {shape:?}, but it must be [{n}, 3]");
         return Err(PyValueError::new_err(message));
     }
+    Ok(numbers_of(&array)?.as_chunks::<3>().0.to_vec())
+}
+
+/// Writes the vectors of an array to `to`; otherwise as for [`vectors`].
+///
+/// # Errors
+/// As for [`vectors`].
+pub fn read_vectors(values: &Bound<PyAny>, to: &mut [Vec3], what: &str) -> PyResult<()> {
+    let is_array = values.hasattr("__dlpack__")?;
+    // Arrays that others must not write have no such capsule in older versions of NumPy.
+    if is_array
+        && let Ok(capsule) = values.call_method0("__dlpack__")
+        && dlpack::read_rows(&capsule, to)
+    {
+        return Ok(());
+    }
+    to.copy_from_slice(&vectors(values, to.len(), what)?);
+    Ok(())
+}
+
+/// Numbers of an array of double precision.
+fn numbers_of(array: &Bound<PyAny>) -> PyResult<Vec<f64>> {
     let bytes = array.call_method0("tobytes")?;
-    let bytes = bytes.cast::<PyBytes>()?.as_bytes();
-    let numbers = bytes.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap_or_default()));
-    let numbers: Vec<f64> = numbers.collect();
-    Ok(numbers.as_chunks::<3>().0.to_vec())
+    let bytes = bytes.cast::<PyBytes>()?.as_bytes().as_chunks::<8>().0;
+    Ok(bytes.iter().map(|bytes| f64::from_ne_bytes(*bytes)).collect())
 }

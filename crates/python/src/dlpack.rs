@@ -1,5 +1,6 @@
 //! Exchange of arrays by DLPack (versions 0 and 1) without a copy: <https://dmlc.github.io/dlpack>.
 
+use jostle_core::Vec3;
 use jostle_core::backend::{MemorySpace, NumberType, SharedArray};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
@@ -250,4 +251,43 @@ pub fn checked(array: SharedArray) -> PyResult<SharedArray> {
         return Err(PyBufferError::new_err("an array lies where no numbers of its type can be"));
     }
     Ok(array)
+}
+
+/// Rows of three numbers of double precision, one behind the other in the memory of the host; `None` for other arrays.
+fn host_rows(array: &SharedArray) -> Option<(*mut Vec3, usize)> {
+    let [n, columns] = array.shape;
+    let is_dense = columns == 3 && (array.strides == [3, 1] || n == 0);
+    let is_host = array.space == MemorySpace::Host && array.number == NumberType::Double;
+    (is_dense && is_host && n > 0).then_some((array.address as *mut Vec3, n))
+}
+
+/// Lets `fill` write the rows of an array of NumPy that has just been made: of shape (n, 3) and double precision.
+///
+/// # Errors
+/// If the array is another one, and those of `fill`.
+pub fn write_rows(made: &Bound<PyAny>, fill: impl FnOnce(&mut [Vec3]) -> PyResult<()>) -> PyResult<()> {
+    let array = array(&made.call_method0("__dlpack__")?)?;
+    if array.shape == [0, 3] {
+        return fill(&mut []);
+    }
+    let (rows, n) =
+        host_rows(&array).ok_or_else(|| PyBufferError::new_err("NumPy has made another array"))?;
+    // SAFETY: the capsule of `array` keeps that memory, which has these rows, and nothing but this function has the
+    // array so far. Any bytes are numbers.
+    fill(unsafe { std::slice::from_raw_parts_mut(rows, n) })
+}
+
+/// Copies the rows of a capsule's array, if there are as many as in `to`, of double precision and in the memory of the
+/// host; returns false for other arrays.
+pub fn read_rows(capsule: &Bound<PyAny>, to: &mut [Vec3]) -> bool {
+    let Ok(array) = array(capsule) else { return false };
+    match host_rows(&array) {
+        Some((rows, n)) if n == to.len() => {
+            // SAFETY: the capsule keeps that memory, which has these rows; the copy is made by pointers, as a thread of
+            // Python might write there.
+            unsafe { std::ptr::copy_nonoverlapping(rows, to.as_mut_ptr(), n) };
+            true
+        }
+        _ => false,
+    }
 }

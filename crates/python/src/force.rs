@@ -1,6 +1,6 @@
 //! Forces written in Python.
 
-use crate::arrays::{rows, vectors};
+use crate::arrays::{filled_rows, read_vectors, rows, vectors};
 use jostle_core::{Error, Result, SymTensor, Vec3};
 use jostle_engine::custom_force::{AtomChoice, Configuration, CustomForce, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
@@ -55,7 +55,10 @@ pub struct PythonForce {
 impl PythonForce {
     /// Calls the function.
     fn call(&mut self, py: Python, now: &Configuration, forces: &mut [Vec3]) -> PyResult<ForceSums> {
-        let positions = rows(py, now.positions)?;
+        let positions = filled_rows(py, now.positions.len(), |rows| {
+            rows.copy_from_slice(now.positions);
+            Ok(())
+        })?;
         let returned = match self.arguments {
             Arguments::Positions => self.function.call1(py, (positions,))?,
             Arguments::PositionsAndBox => {
@@ -73,7 +76,7 @@ impl PythonForce {
                 return Err(PyValueError::new_err(message));
             }
         };
-        forces.copy_from_slice(&vectors(&given, forces.len(), "forces")?);
+        read_vectors(&given, forces, "forces")?;
         let energy = py.import("builtins")?.call_method1("float", (energy,))?.extract()?;
         let virial = match virial.filter(|virial| !virial.is_none()) {
             Some(virial) => symmetric(&vectors(&virial, 3, "virial")?),

@@ -120,7 +120,9 @@ impl Core {
     fn vectors<'py>(&self, py: Python<'py>, vector: AtomVector) -> PyResult<Bound<'py, PyAny>> {
         let mut run = self.get(py)?;
         let simulation = &mut run.simulation;
-        filled_rows(py, simulation.n_atoms(), |take| simulation.for_each_atom(vector, take).or_raise(py))
+        filled_rows(py, simulation.n_atoms(), |rows| {
+            py.detach(|| simulation.fill_by_id(vector, rows)).or_raise(py)
+        })
     }
 
     /// The value, or the exception that a force has raised, or that for the error.

@@ -2,6 +2,7 @@
 //! One program, so that it is linked once and no core waits for the slowest test of each file.
 
 mod accuracy;
+mod added;
 mod alchemy;
 mod bonds;
 mod constraints;

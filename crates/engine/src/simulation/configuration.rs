@@ -2,13 +2,14 @@
 
 use super::{Readiness, Simulation};
 use crate::clock::Clock;
-use crate::positions::{unwrapped_position, wrapped_position};
+use crate::positions::{fill_rows_by_id, unwrapped_position, wrapped_position};
 use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
 use jostle_core::{
     ArraysChanged, AtomStorage, DeviceArrays, Error, Evaluate, ForceEvaluation, Result, SimBox, State,
     SubSteps, SymTensor, Vec3,
 };
+use std::thread;
 
 /// Largest number of boxes that a position may be outside of the box.
 const MOST_BOXES: f64 = 1e6;
@@ -80,34 +81,38 @@ impl Simulation {
     }
 
     fn by_id(&mut self, vector: AtomVector) -> Result<Vec<Vec3>> {
-        let mut vectors = vec![[0.0; 3]; self.backend.n_atoms()];
-        self.for_each_atom(vector, |id, vector| vectors[id] = vector)?;
-        Ok(vectors)
+        let mut rows = vec![[0.0; 3]; self.backend.n_atoms()];
+        self.fill_by_id(vector, &mut rows)?;
+        Ok(rows)
     }
 
-    /// Gives a vector of each atom, with its id, to a function, in the order in which the device stores atoms:
-    /// the way without a copy to arrays of other programs.
+    /// Writes a vector of each atom to the row of its id, with the threads of the run: the way without a copy to arrays
+    /// of other programs.
     ///
     /// # Errors
-    /// If the device failed.
-    pub fn for_each_atom(&mut self, vector: AtomVector, mut take: impl FnMut(usize, Vec3)) -> Result<()> {
+    /// If there are not as many rows as atoms, or the device failed.
+    pub fn fill_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
+        let threads =
+            self.origin.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?;
-        let mut all = |value: &dyn Fn(usize) -> Vec3| {
-            state.id.iter().enumerate().for_each(|(index, id)| take(*id as usize, value(index)));
-        };
+        if rows.len() != state.len() {
+            return Err(Error::input(format!("{} rows for {} atoms", rows.len(), state.len())));
+        }
+        let ids = &state.id;
         match vector {
             AtomVector::Position => {
-                state.id.iter().enumerate().for_each(|(index, id)| {
-                    take(*id as usize, wrapped_position(&simbox, state, index));
-                });
+                fill_rows_by_id(rows, ids, threads, &|index| wrapped_position(&simbox, state, index));
             }
-            AtomVector::UnwrappedPosition => all(&|index| unwrapped_position(&simbox, state, index)),
-            AtomVector::Velocity => all(&|index| state.velocity[index]),
+            AtomVector::UnwrappedPosition => {
+                fill_rows_by_id(rows, ids, threads, &|index| unwrapped_position(&simbox, state, index));
+            }
+            AtomVector::Velocity => fill_rows_by_id(rows, ids, threads, &|index| state.velocity[index]),
             AtomVector::AngularVelocity => {
-                all(&|index| state.angular_velocity.get(index).copied().unwrap_or_default());
+                let spins = &state.angular_velocity;
+                fill_rows_by_id(rows, ids, threads, &|index| spins.get(index).copied().unwrap_or_default());
             }
-            AtomVector::Force => all(&|index| state.force[index]),
+            AtomVector::Force => fill_rows_by_id(rows, ids, threads, &|index| state.force[index]),
         }
         Ok(())
     }
