@@ -18,11 +18,20 @@ mod simulation;
 mod text;
 mod units;
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The compiled part of the package `jostle`.
-#[pymodule]
+/// The compiled part of the package `jostle`. A Python without the global lock takes it when it imports the module, which
+/// has not been tested without it.
+#[pymodule(gil_used = true)]
 fn _jostle(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Classes of exceptions are kept for the whole process.
+    static IS_LOADED: AtomicBool = AtomicBool::new(false);
+    if IS_LOADED.swap(true, Ordering::Relaxed) {
+        let message = "jostle is loaded already: it serves one interpreter of a process, and is loaded once";
+        return Err(PyImportError::new_err(message));
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(simulation::input_text, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from . import _progress
@@ -69,7 +70,9 @@ class Simulation:
         self._core = core
         self._observers = []
         self._forces = []
-        self._running = False
+        # Held while a call runs the simulation, by the thread `_runner`.
+        self._turn = threading.Lock()
+        self._runner = None
 
     @classmethod
     def from_file(
@@ -159,6 +162,7 @@ class Simulation:
             SimulationError: if a force or a position is not finite any more, or an error had ended an earlier call in
                 the middle of a step.
             KeyboardInterrupt: on Ctrl-C; `run` goes on from there.
+            RuntimeError: if an observer, or another thread, calls it while the simulation runs.
             Exception: whatever a force or an observer raises. After that of a force the atoms are in the middle of a
                 step (on a GPU, perhaps of a later step than `step` + 1): they can be looked at, but `run`, `minimize`
                 and `save` refuse to go on, and `Simulation.resume` has the last checkpoint. After that of an observer,
@@ -168,10 +172,13 @@ class Simulation:
             if steps is None:
                 raise TypeError("a new stage needs a number of steps")
             self._run_stage("run", {"steps": steps, **stage}, progress)
-        elif steps is None:
-            self._advance("all", 0, progress)
-        else:
+            return
+        if steps is not None:
             steps = _count(steps)
+        with self._alone():
+            if steps is None:
+                self._advance("all", 0, progress)
+                return
             if steps and self.finished:
                 self._core.continue_stage(steps)
             self._advance("steps", steps, progress)
@@ -191,18 +198,30 @@ class Simulation:
         self._run_stage("minimize", {"minimize": settings}, progress)
 
     def _run_stage(self, kind, stage, progress):
-        if "name" not in stage:
-            names, number = self.stages, 1
-            while f"{kind}-{number}" in names:
-                number += 1
-            stage = {"name": f"{kind}-{number}", **stage}
-        self._advance("through", self._core.insert_stage(stage), progress)
+        with self._alone():
+            if "name" not in stage:
+                names, number = self.stages, 1
+                while f"{kind}-{number}" in names:
+                    number += 1
+                stage = {"name": f"{kind}-{number}", **stage}
+            self._advance("through", self._core.insert_stage(stage), progress)
+
+    @contextmanager
+    def _alone(self):
+        """A block in which this call runs the simulation, and no other."""
+        if not self._turn.acquire(blocking=False):
+            inside = self._runner == threading.get_ident()
+            who = "an observer cannot run it" if inside else "another thread runs it"
+            raise RuntimeError(f"the simulation is running: {who}")
+        self._runner = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._runner = None
+            self._turn.release()
 
     def _advance(self, extent, amount, progress):
-        if self._running:
-            raise RuntimeError("the simulation is running: an observer cannot run it")
         bar = _progress.wanted(progress)
-        self._running = True
         try:
             while True:
                 outcome, amount_left, due = self._core.advance(extent, amount, bar)
@@ -213,7 +232,6 @@ class Simulation:
                 if outcome != "paused":
                     return
         finally:
-            self._running = False
             if isinstance(bar, _progress.Bar):
                 bar.end()
 
