@@ -7,10 +7,12 @@ import pytest
 ase = pytest.importorskip("ase", reason="ASE is not installed")
 
 import jostle.ase  # noqa: E402
+from ase import units  # noqa: E402
 from ase.build import bulk  # noqa: E402
 from ase.calculators.emt import EMT  # noqa: E402
 from ase.filters import StrainFilter  # noqa: E402
 from ase.optimize import LBFGS  # noqa: E402
+from ase.phonons import Phonons  # noqa: E402
 
 RUN = {"device": "cpu", "threads": 1, "precision": "double"}
 METAL = {"run": RUN, "metal": {"kind": "sutton-chen"}}
@@ -49,6 +51,9 @@ def test_geometry_optimisations_agree():
     LBFGS(atoms, logfile=None).run(fmax=1e-4, steps=100)
     sim.minimize(force_tolerance=1e-4, steps=5000)
     assert atoms.get_potential_energy() == pytest.approx(sim.potential_energy, abs=1e-5)
+    # Both found the crystal, which may have moved as a whole.
+    moved = atoms.positions - sim.positions
+    assert abs(moved - numpy.round(moved / 18.05) * 18.05).std(axis=0).max() < 1e-3
 
 
 def test_cells_relax():
@@ -92,3 +97,38 @@ def test_other_atoms_are_refused():
     open_box.calc = calculator
     with pytest.raises(ValueError, match="pbc"):
         open_box.get_potential_energy()
+
+
+def test_phonons_agree_with_finite_differences(tmp_path):
+    """ASE's phonons through Jostle, and the dynamical matrix from the forces of Jostle alone."""
+    cells, step = 8, 0.005
+    cell = bulk("Cu", "fcc", a=3.61)
+    supercell = cell * (cells, cells, cells)
+    # Between two shells of neighbours: at the cut-off the third derivative of the energy jumps.
+    keys = {"run": RUN, "metal": {"kind": "sutton-chen", "cutoff": 7.0}}
+    calculator = jostle.ase.Jostle(jostle.ase.from_ase(supercell, **keys))
+    phonons = Phonons(cell, calculator, supercell=(cells, cells, cells), delta=step, name=str(tmp_path / "phonon"))
+    phonons.run()
+    phonons.read(acoustic=True)
+    # A wave that fits into the supercell, in units of the reciprocal cell: both methods have all of it.
+    wave = numpy.array([2 / cells, 0.0, 0.0])
+    energies = numpy.sort(phonons.band_structure([wave], verbose=False)[0])
+
+    sim = jostle.ase.from_ase(supercell, **keys)
+    start = sim.positions
+    sites = cells * (start - start[0]) @ numpy.linalg.inv(sim.box)
+    phases = numpy.exp(2j * numpy.pi * sites @ wave)
+    matrix = numpy.zeros((3, 3), complex)
+    for axis in range(3):
+        forces = []
+        for sign in [1, -1]:
+            moved = start.copy()
+            moved[0, axis] += sign * step
+            sim.positions = moved
+            forces.append(sim.forces)
+        matrix[axis] = (forces[1] - forces[0]).T @ phases / (2 * step)
+    squares = numpy.linalg.eigvalsh(matrix) / sim.masses[0]
+    own = units._hbar * 1e10 / numpy.sqrt(units._e * units._amu) * numpy.sqrt(squares)  # eV
+    assert energies == pytest.approx(own, rel=2e-4)
+    # Of the size of those of copper: 3 to 7 THz at the edge of the zone.
+    assert (1e-3 < energies).all() and (energies < 40e-3).all()
