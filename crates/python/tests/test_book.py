@@ -69,3 +69,17 @@ def test_the_notebooks_run(name, tmp_path, monkeypatch):
         if cell["cell_type"] == "code":
             assert cell["outputs"] == [] and cell["execution_count"] is None
             exec(compile("".join(cell["source"]), f"{name}.ipynb, cell {number}", "exec"), names)
+
+
+def test_the_site_is_built(tmp_path):
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
+    build = [sys.executable, "-m", "mkdocs", "build", "--config-file", DOCS.parent / "mkdocs.yml", "--site-dir", tmp_path]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    # Pages of the repository outside of the book are no part of the site.
+    wrong = [line for line in done.stderr.splitlines() if "WARNING" in line and "link '../" not in line]
+    assert wrong == []
+    for page in [*PAGES, "python", "features", "performance"]:
+        assert (tmp_path / page / "index.html").exists(), f"{page} is missing in mkdocs.yml"
+    text = (tmp_path / "reference" / "index.html").read_text()
+    assert text.count("<ul>") > 50, "keys within keys are lists within lists"
