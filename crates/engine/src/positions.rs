@@ -8,16 +8,11 @@ use std::thread;
 const ATOMS_PER_THREAD: usize = 50_000;
 
 /// The position of an atom in the box.
+#[inline]
 pub(crate) fn wrapped_position(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
     let position = state.position[index];
-    // Most atoms are inside; rounding down is a call of a function on old processors, and divisions take time.
-    let inside = match simbox.tilts() {
-        [0.0, 0.0, 0.0] => {
-            let (origin, lengths) = (simbox.origin(), simbox.lengths());
-            (0..3).all(|k| (0.0..lengths[k]).contains(&(position[k] - origin[k])))
-        }
-        _ => simbox.to_fractional(position).iter().all(|s| (0.0..1.0).contains(s)),
-    };
+    // Most atoms are inside; rounding down is a call of a function on old processors.
+    let inside = simbox.to_fractional(position).iter().all(|s| (0.0..1.0).contains(s));
     if inside { position } else { wrapped_with_image(simbox, state, index).0 }
 }
 
@@ -29,6 +24,7 @@ pub(crate) fn wrapped_with_image(simbox: &SimBox, state: &State, index: usize) -
 }
 
 /// The position of an atom that has never been wrapped into the box.
+#[inline]
 pub(crate) fn unwrapped_position(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
     let (position, shift) = (state.position[index], simbox.shift(state.image[index]));
     [0, 1, 2].map(|k| position[k] + shift[k])
