@@ -1,71 +1,11 @@
 //! Three-dimensional Fourier transforms of real meshes, spread over a team of threads.
 
 use crate::threads::Team;
-use realfft::num_complex::Complex;
-use realfft::{FftNum, RealFftPlanner};
-use rustfft::FftPlanner;
+use jostle_fourier::{Complex, Planned, Plans};
 use std::ops::Range;
 
 /// Number of columns that are transformed together along x.
 const BLOCK: usize = 32;
-
-/// A transform of many lines, from a first array into itself or a second one; the last is working space.
-type Complexes<S> = Box<dyn Fn(&mut [Complex<S>], &mut [Complex<S>]) + Send + Sync>;
-type Forward<S> = Box<dyn Fn(&mut [S], &mut [Complex<S>], &mut [Complex<S>]) + Send + Sync>;
-type Backward<S> = Box<dyn Fn(&mut [Complex<S>], &mut [S], &mut [Complex<S>]) + Send + Sync>;
-
-/// Transforms along each edge, prepared for a length.
-pub struct Plans<S> {
-    forward_z: Forward<S>,
-    backward_z: Backward<S>,
-    /// Complex transforms, forward and backward.
-    along_y: [Complexes<S>; 2],
-    along_x: [Complexes<S>; 2],
-    scratch: usize,
-}
-
-/// Numbers with Fourier transforms.
-pub trait Planned: Copy + Default + Send + Sync + 'static {
-    /// Prepares transforms of meshes of `n` points.
-    fn plan(n: [usize; 3]) -> Plans<Self>;
-}
-
-impl Planned for f32 {
-    fn plan(n: [usize; 3]) -> Plans<f32> {
-        plan(n)
-    }
-}
-
-impl Planned for f64 {
-    fn plan(n: [usize; 3]) -> Plans<f64> {
-        plan(n)
-    }
-}
-
-fn plan<T: FftNum>(n: [usize; 3]) -> Plans<T> {
-    let (mut real, mut complex) = (RealFftPlanner::new(), FftPlanner::new());
-    let mut scratch = 0;
-    let mut both = |n: usize| {
-        [complex.plan_fft_forward(n), complex.plan_fft_inverse(n)].map(|fft| -> Complexes<T> {
-            scratch = scratch.max(fft.get_inplace_scratch_len());
-            Box::new(move |lines, scratch| fft.process_with_scratch(lines, scratch))
-        })
-    };
-    let (along_y, along_x) = (both(n[1]), both(n[0]));
-    let (forward, backward) = (real.plan_fft_forward(n[2]), real.plan_fft_inverse(n[2]));
-    Plans {
-        scratch: scratch.max(forward.get_scratch_len()).max(backward.get_scratch_len()),
-        // Transforms fail for lengths other than the planned one.
-        forward_z: Box::new(move |from, to, scratch| {
-            let _ = forward.process_with_scratch(from, to, scratch);
-        }),
-        backward_z: Box::new(move |from, to, scratch| {
-            let _ = backward.process_with_scratch(from, to, scratch);
-        }),
-        along_y,
-        along_x,
-    }
-}
 
 /// Transforms of a mesh of a fixed size, with working space.
 pub struct Fourier<S: Planned> {

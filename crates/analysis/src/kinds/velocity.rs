@@ -11,9 +11,9 @@ use crate::settings::Setting;
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
 use jostle_core::{Dimension, Error, Result};
+use jostle_fourier::RealToComplex;
 use multiversion::multiversion;
 use rayon::prelude::*;
-use realfft::{RealFftPlanner, RealToComplex};
 use std::collections::VecDeque;
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -226,7 +226,7 @@ struct PowerSpectrum {
 impl PowerSpectrum {
     /// Spectrum of a correlation at `count` times, `dt` apart.
     fn new(count: usize, dt: f64) -> Self {
-        PowerSpectrum { transform: RealFftPlanner::new().plan_fft_forward(2 * (count - 1)), dt }
+        PowerSpectrum { transform: jostle_fourier::of_real_numbers(2 * (count - 1)), dt }
     }
 
     fn of(&self, c: &[f64]) -> Vec<f64> {

@@ -9,12 +9,12 @@ use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use crate::threads::Team;
 use bytemuck::{cast_slice, cast_slice_mut};
 use jostle_core::{Evaluate, Result, SimBox, Vec3};
+use jostle_fourier::Complex;
 use jostle_potentials::Spectrum;
 use jostle_potentials::electrostatics::mesh;
 use jostle_potentials::electrostatics::reciprocal_space::{reciprocal, wave_vector};
 use jostle_potentials::electrostatics::spline::{WIDTH, moduli, weights};
 use jostle_transport::{Incoming, Outgoing};
-use realfft::num_complex::Complex;
 use std::ops::Range;
 
 /// The mesh of a box.

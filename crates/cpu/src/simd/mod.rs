@@ -51,9 +51,9 @@ pub(crate) mod exp;
 pub(crate) mod guess;
 mod portable;
 
-use crate::fourier::Planned;
 use bytemuck::Pod;
 use jostle_core::Real;
+use jostle_fourier::Planned;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
 
