@@ -44,6 +44,7 @@ macro_rules! elementary {
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+#[cfg_attr(without_avx512, expect(dead_code, reason = "no kernel of this build has these registers"))]
 mod avx512;
 pub(crate) mod elementary;
 pub(crate) mod exp;
@@ -310,7 +311,7 @@ impl Level {
                     && is_x86_feature_detected!("fma")
                     && is_x86_feature_detected!("popcnt")
             }
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(without_avx512)))]
             Level::Avx512 => {
                 is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512dq")
@@ -318,7 +319,7 @@ impl Level {
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("popcnt")
             }
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(any(not(target_arch = "x86_64"), without_avx512))]
             _ => false,
         }
     }
@@ -339,7 +340,7 @@ impl Level {
     /// Runs a kernel with this instruction set, or the portable one where it is missing.
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self {
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(without_avx512)))]
             // SAFETY: the guard has just found the instruction set on this processor.
             Level::Avx512 if self.is_available() => unsafe { avx512::run(kernel) },
             #[cfg(target_arch = "x86_64")]
