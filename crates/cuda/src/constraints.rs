@@ -273,8 +273,8 @@ impl Constraints {
             return Ok(None);
         }
         let n_atoms = system.state.len();
-        let extents = groups.iter().map(|group| extent(group, &shapes[group.shape]));
-        let extent = extents.fold(Some(0.0), |most: Option<f64>, one| Some(most?.max(one?)));
+        let mut extents = groups.iter().map(|group| extent(group, &shapes[group.shape]));
+        let extent = extents.try_fold(0.0, |most: f64, one| Some(most.max(one?)));
         let GroupTables { leads, slots, first: of_first, rows, numbers: all_numbers, n_slots } =
             GroupTables::new(&groups, n_atoms);
         let build = build(&shapes, precision, summation).for_gpus(gpus);

@@ -1,6 +1,11 @@
 //! Exchange of forces between the GPUs of a run (`kernels/exchange.cu`).
 
-use crate::device_data::{AtomArrays, AtomDivision, DeviceData, MOST_GPUS, PeerPositions};
+mod division;
+mod motion;
+
+pub use division::{Division, MeshDivision, MeshWork, MotionDivision, Moving, Needs};
+
+use crate::device_data::{AtomArrays, DeviceData, MOST_GPUS, PeerPositions};
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
 use crate::kernels::{self, Build, SEARCH};
 use crate::neighbor_engine::Trigger;
@@ -99,67 +104,6 @@ struct MeshZones {
     published: Buffer<u64>,
 }
 
-/// Division of pairs among several GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Division {
-    /// Each GPU computes the forces on its own atoms.
-    Atoms,
-    /// Each GPU computes a part of all pairs, whose forces on all atoms are added up.
-    Pairs,
-}
-
-/// Motion of atoms, where pairs are divided by atoms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MotionDivision {
-    /// None: every GPU moves all atoms, and forces are exchanged.
-    Alike,
-    /// Each GPU moves its own: positions are exchanged, and the rest before lists are built and where segments end.
-    Divided,
-}
-
-/// Atoms of others whose positions a GPU needs for the forces on its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Those near its own, and of the GPU with the mesh all.
-    Near,
-    /// All: each GPU computes sums over them.
-    All,
-}
-
-/// Motion of an atom, as far as other atoms matter besides the force on it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Moving {
-    /// None do.
-    Alone,
-    /// It may be bound to others, however far they are.
-    Bound,
-    /// It may be in a group that moves together, or bound by forces that need exact positions.
-    Together {
-        /// Largest distance of an atom of a group from its first one; `None` without a limit.
-        extent: Option<f64>,
-    },
-}
-
-/// Division of the mesh among GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MeshDivision {
-    /// None: each GPU computes all of it.
-    Alike,
-    /// One GPU computes it for all, and fewer pairs.
-    OneForAll,
-}
-
-/// Work of a GPU on the mesh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MeshWork {
-    /// Forces on all atoms, for itself: every GPU does the same.
-    Alike,
-    /// Forces on all atoms, for all GPUs.
-    ForAll,
-    /// Nothing: another GPU does it.
-    Nothing,
-}
-
 /// Seconds that a GPU has waited for others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WaitTimes {
@@ -219,7 +163,12 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         SEARCH.into(),
     ]
     .concat();
-    kernels::module_source(&physics, include_str!("../kernels/exchange.cu"), precision, sums)
+    kernels::module_source(
+        &physics,
+        concat!(include_str!("../kernels/exchange.cu"), include_str!("../kernels/exchange_motion.cu")),
+        precision,
+        sums,
+    )
 }
 
 fn real_bytes(precision: Precision) -> usize {
@@ -390,57 +339,6 @@ impl Exchange {
         self.data.mesh_forces[self.data.rank as usize]
     }
 
-    /// Division of atoms with these ends of the ranges of all GPUs.
-    pub fn division(&self, end: [i32; MOST_GPUS], moving: Moving, needs: Needs) -> AtomDivision {
-        let [moved, exact, border, n_border] = std::array::from_fn(|k| self.division[k].address());
-        let [needed_by, species] = match needs {
-            Needs::Near => [self.needed_by.address(), self.species.address()],
-            Needs::All => [0; 2],
-        };
-        let alone = AtomDivision { end, extent: 0.0, needed_by, species, ..AtomDivision::default() };
-        match moving {
-            Moving::Alone => alone,
-            Moving::Bound => AtomDivision { exact, ..alone },
-            Moving::Together { extent } => {
-                AtomDivision { extent: extent.unwrap_or(-1.0), moved, exact, border, n_border, ..alone }
-            }
-        }
-    }
-
-    /// Launches that find this division after a sort, as a part of building lists; `first_atoms`: see
-    /// [`crate::constraints::Constraints::first_atoms`].
-    pub fn divide(&self, data: &DeviceData, [slot_of_first, index]: [u64; 2], slot: i32) -> Vec<Launch> {
-        let blocks = (data.n as u32).div_ceil(THREADS).max(1);
-        let clear = Launch::new(&self.clear_division, blocks.min(self.most_blocks), THREADS);
-        let divide = (data.division.moved != 0).then(|| {
-            let divide = Launch::new(&self.divide, blocks, THREADS).with_value(*data);
-            divide.with_value(slot_of_first).with_value(index).with_value(slot)
-        });
-        let clear = clear.with_value(*data).with_value(self.data).with_value(slot);
-        std::iter::once(clear).chain(divide).collect()
-    }
-
-    /// Launch that finds the GPUs which need each atom, once those are marked that all do.
-    pub fn find_needs(&self, data: &DeviceData, needs: Needs, slot: i32) -> Option<Launch> {
-        let blocks = (data.n as u32).div_ceil(THREADS).clamp(1, 4 * self.most_blocks);
-        let launch = Launch::new(&self.find_needs, blocks, THREADS).with_value(*data).with_value(self.data);
-        (needs == Needs::Near).then(|| launch.with_value(slot))
-    }
-
-    /// Launches that complete the forces on the atoms that this GPU moves.
-    pub fn own_forces(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
-        let own = (data.owned.end - data.owned.first) as usize;
-        let launch =
-            |kernel, bytes| self.launch(kernel, bytes, data).with_value(slot).waits(Waits::AllStreams);
-        let together = data.division.border != 0;
-        let of_mesh = if self.mesh_work() == MeshWork::Alike { 0 } else { own * 3 * self.real };
-        let send = together.then(|| launch(&self.send_border, 64 * BYTES_PER_THREAD * THREADS as usize));
-        let receives = together || of_mesh > 0 || self.mesh_work() != MeshWork::Alike;
-        let receive = receives
-            .then(|| launch(&self.receive_own, of_mesh.max(64 * BYTES_PER_THREAD * THREADS as usize)));
-        send.into_iter().chain(receive).collect()
-    }
-
     /// Launch that sends the forces of the mesh to all others.
     pub fn send_mesh(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
         let atom_bytes = 3 * self.real;
@@ -482,30 +380,6 @@ impl Exchange {
     /// Positions of the other GPUs.
     pub fn positions(&self) -> PeerPositions {
         self.positions
-    }
-
-    /// Launch that sends positions in a slot to the GPU with the mesh, where it is another one.
-    pub fn send_positions(&self, data: &DeviceData, slot: i32) -> Option<Launch> {
-        let own = (data.owned.end - data.owned.first) as usize;
-        let launch = || self.launch(&self.send_positions, own * 16, data).with_value(self.arrays);
-        (self.mesh_work() == MeshWork::Nothing && data.division.needed_by != 0)
-            .then(|| launch().with_value(slot))
-    }
-
-    /// Launch that waits for the atoms that the others have moved into a slot, and puts together what all have found
-    /// about it.
-    pub fn slot(&self, data: &DeviceData, slot: i32) -> Launch {
-        Launch::new(&self.slot, 1, 32).with_value(*data).with_value(self.data).with_value(slot)
-    }
-
-    /// Launches by which all GPUs know of all atoms what each knows of those that it has moved.
-    pub fn motion(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> [Launch; 3] {
-        let own = (data.owned.end - data.owned.first) as usize;
-        let send = self.launch(&self.send_motion, own * (48 + 3 * self.real), data).with_value(self.arrays);
-        let wait = Launch::new(&self.wait_for_motion, 1, 32).with_value(*data).with_value(self.data);
-        let place = self.launch(&self.place_others, data.n as usize * 24, data);
-        let with = |launch: Launch| launch.with_value(slot).with_value(trigger as i32);
-        [send, wait, place].map(|launch| with(launch).waits(Waits::AllStreams))
     }
 
     /// Bytes that this GPU sends in each step.
