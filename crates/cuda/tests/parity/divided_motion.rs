@@ -165,7 +165,7 @@ fn compare(case: &Case, precision: Precision, count: usize, [part, length]: [f64
 #[test]
 fn paths_and_samples_are_those_of_one_gpu() {
     for case in cases() {
-        counts().into_iter().for_each(|count| compare(&case, Precision::Double, count, [1e-10, 1e-9]));
+        compare(&case, Precision::Double, counts()[counts().len() - 1], [1e-10, 1e-9]);
     }
 }
 
