@@ -13,11 +13,11 @@
 // Positions are sent otherwise, by the kernel that moves an atom: it stores them where the other GPUs have theirs of the
 // step before, which nothing reads any more. There is nothing to copy, and one number to wait for. Most atoms are far from
 // those of other GPUs: a position is sent to the GPUs that may need it until the next list is built. The GPU that computes
-// a mesh for all needs all positions: they are sent by a kernel of its own, since single positions take links several
-// times as long as adjacent ones. Atoms of a group with
-// constraints are moved by the GPU of the first of them: before, it is sent the forces on those few that lie across a
-// border, and each GPU those of a mesh on its atoms where one computes them for all. Bonds may need positions that are
-// more exact than those for pairs: the few that bonds across a border need are sent, too.
+// a mesh for all needs all positions: they are sent by a kernel of their own, adjacent ones together. Where motion of groups
+// with constraints is divided (in tests so far: `Cuda::motion`), they are moved by the GPU of their first atom: before, it is
+// sent the forces on those few that lie across a border, and each GPU those of a mesh on its atoms where one computes them
+// for all. Bonds may need positions that are more exact than those for pairs: the few that bonds across a border need are
+// sent, too.
 
 enum {
     EXCHANGE_THREADS = 256,

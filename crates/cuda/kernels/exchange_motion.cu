@@ -213,7 +213,7 @@ exchange_send_motion(DeviceData w, ExchangeData e, PeerArrays peers, int slot, i
             send_motion(w, e, peers, kept, first + lane, 1, 0, 1);
         }
     }
-    // Those that this GPU moves and others compute the forces on.
+    // Atoms that this GPU moves and others compute the forces on.
     const int n_border = w.division.border ? (int)*w.division.n_border : 0;
     for (int k = thread; k < n_border; k += threads) {
         const int i = (int)w.division.border[k];

@@ -150,7 +150,7 @@ fn charged(mut system: System) -> (System, Forces) {
     (system, Forces { pairs: terms(), ..term.into() })
 }
 
-/// The same atoms in pairs at constant distances, joined by springs to the next pair.
+/// Charged atoms in pairs at constant distances, joined by springs to the next pair.
 fn molecules(system: System) -> (System, Forces) {
     let (mut system, mut forces) = charged(system);
     system.topology.bond_types = vec!["spring".into()];

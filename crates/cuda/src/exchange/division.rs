@@ -21,7 +21,7 @@ pub enum MotionDivision {
 /// Atoms of others whose positions a GPU needs for the forces on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Those near its own, and of the GPU with the mesh all.
+    /// Atoms near its own, and all for the GPU with the mesh.
     Near,
     /// All: each GPU computes sums over them.
     All,
