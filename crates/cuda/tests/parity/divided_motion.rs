@@ -18,7 +18,7 @@ use jostle_potentials::restraint::{Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, PairKind, Truncation};
 
 const TIMESTEP: f64 = 0.001;
-const BATCHES: u64 = 6;
+const BATCHES: u64 = 5;
 
 /// System whose motion is divided, and how.
 struct Case {
