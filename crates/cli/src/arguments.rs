@@ -53,7 +53,8 @@ pub enum Command {
     /// Run an input with many values of one or several keys, and print a table of the results
     #[command(after_help = "Examples:\n  \
         jostle sweep argon.toml --over system.temperature=80..100:5\n  \
-        jostle sweep argon.toml --over system.temperature=80,90 --over system.density=1.3..1.5:0.1 > table.csv\n\n\
+        jostle sweep argon.toml --over system.temperature=80,90 --over system.density=1.3..1.5:0.1 > table.csv\n  \
+        jostle sweep peptide.toml --over system.temperature=300..360:10 --exchange 500   replica exchange\n\n\
         Each run has a folder named by its values. The same command again goes on where it was interrupted: what\n\
         is finished is not run again. The table has the averages of the last stage with their errors.")]
     Sweep(SweepOptions),

@@ -59,6 +59,8 @@ pub enum Purpose {
     Barostat = 7,
     /// Noise on the particle of an extended variable.
     Bias = 8,
+    /// Decision of replicas about an exchange.
+    Exchange = 9,
 }
 
 /// A stream of random numbers: all those for one subject (an atom, a step) and purpose.

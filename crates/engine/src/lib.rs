@@ -80,6 +80,7 @@ mod positions;
 pub mod progress;
 mod ramp;
 pub mod ranks;
+pub mod replicas;
 pub mod report;
 mod run_files;
 mod run_folder;

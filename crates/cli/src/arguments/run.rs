@@ -48,6 +48,9 @@ pub struct SweepOptions {
     /// The folder of the folders of all runs [default: the input's name with -sweep]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Run them side by side, and let neighbours exchange their atoms every N steps: replica exchange
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub exchange: Option<u64>,
     #[command(flatten)]
     pub settings: SettingOptions,
     #[command(flatten)]

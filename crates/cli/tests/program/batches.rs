@@ -114,3 +114,46 @@ fn a_sweep_is_a_table_and_goes_on_where_it_ended() {
     assert_eq!(finished.code, Some(1));
     assert!(finished.stderr.contains("another input"), "{}", finished.stderr);
 }
+
+#[test]
+fn neighbours_of_a_sweep_exchange_their_atoms() {
+    let desk = Desk::new();
+    desk.write(
+        "liquid.toml",
+        LIQUID.replace("steps = 80", "steps = 400").replace("256", "32").replace("2.5", "1.6"),
+    );
+    let over = |values: &'static str| ["sweep", "liquid.toml", "--exchange", "10", "--over", values];
+    let command = over("stage.equilibrate.thermostat.temperature=1.3,1.5,1.7");
+    let finished = desk.succeed(&command);
+    assert_eq!(finished.stdout.lines().count(), 4, "{}", finished.stdout);
+    let said = &finished.stderr;
+    assert!(said.contains("3 runs of 32 atoms"), "{said}");
+    assert!(
+        said.contains("temperature=1.3 - temperature=1.5: ") && said.contains("% of 2 exchanges"),
+        "{said}"
+    );
+    let table = desk.read("liquid-sweep/exchange.csv");
+    assert_eq!(
+        table.lines().next(),
+        Some("step,\"temperature=1.3\",\"temperature=1.5\",\"temperature=1.7\"")
+    );
+    // Three rounds in 40 steps; the stage of constant energy has none.
+    assert_eq!(table.lines().count(), 4, "{table}");
+    let column =
+        |k: usize| desk.read("liquid-sweep/temperature=1.5/thermo.csv").lines().nth(k).unwrap().to_string();
+    assert!(column(1).starts_with("equilibrate,0,") && column(5).starts_with("equilibrate,40,"));
+    // What is finished is not run again.
+    assert_eq!(desk.succeed(&command).stdout, finished.stdout);
+
+    let refused = |arguments: &[&str], words: &str| {
+        let finished = desk.jostle(arguments);
+        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+    };
+    let two = [&over("system.density=0.8,0.85")[..], &["--over", "system.temperature=1,2"]].concat();
+    refused(&two, "takes one --over");
+    let output = ["--output", "other"];
+    refused(&[&over("system.density=0.8,0.85")[..], &output].concat(), "different boxes");
+    refused(&[&over("stage.equilibrate.steps=30,40")[..], &output].concat(), "do not have the same stages");
+    assert!(!desk.path("other").exists());
+}

@@ -8,6 +8,7 @@ mod checkpoints;
 mod commands;
 mod configuration;
 mod custom_forces;
+mod exchange;
 mod facts;
 mod measuring;
 mod output;

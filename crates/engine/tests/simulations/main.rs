@@ -29,6 +29,7 @@ mod placed;
 mod plasma;
 mod pressure;
 mod ranks;
+mod replicas;
 mod restart;
 mod restraints;
 mod sizes;

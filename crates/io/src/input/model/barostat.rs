@@ -36,6 +36,15 @@ pub enum Barostat {
 }
 
 impl Barostat {
+    /// Pressure that it holds, an energy per volume.
+    pub fn pressure(&self) -> f64 {
+        match *self {
+            Barostat::MonteCarlo { pressure, .. }
+            | Barostat::CellRescaling { pressure, .. }
+            | Barostat::MartynaTobiasKlein { pressure, .. } => pressure,
+        }
+    }
+
     /// Time steps between two times that it acts.
     pub fn every(&self) -> u64 {
         match *self {

@@ -1,0 +1,123 @@
+//! Runs of a sweep: their inputs, and the table of their results.
+
+use crate::arguments::SweepOptions;
+use crate::grid::Point;
+use crate::input_file;
+use crate::output;
+use jostle_core::Result;
+use jostle_engine::SUMMARY;
+use jostle_io::Input;
+use jostle_io::input::Assignment;
+use serde_json::Value;
+use std::path::Path;
+
+/// The input with the values of a point, and others.
+pub fn input(options: &SweepOptions, point: &Point, others: &[Assignment]) -> Result<Input> {
+    let mut values = options.settings.values.clone();
+    values.set.extend_from_slice(others);
+    for (axis, value) in options.over.iter().zip(&point.values) {
+        values.set.push(Assignment::new(&axis.path, value)?);
+    }
+    input_file::read(&options.file, &values)
+}
+
+/// Prints the results of all runs.
+pub fn print_table(options: &SweepOptions, points: &[Point], folder: &Path) -> Result<()> {
+    let rows: Vec<Row> = points.iter().map(|point| Row::read(point, &folder.join(&point.folder))).collect();
+    let labels: Vec<&str> = options.over.iter().map(|axis| axis.path.as_str()).collect();
+    match options.format.json {
+        true => output::print_json(&json(&labels, &rows)),
+        false => output::print(&csv(&labels, &rows)),
+    }
+}
+
+/// The summary of a run; null where there is none.
+pub fn summary(folder: &Path) -> Value {
+    let text = std::fs::read_to_string(folder.join(SUMMARY)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// Results of a run.
+struct Row {
+    values: Vec<String>,
+    folder: String,
+    status: String,
+    /// Averages of the last stage: quantity, unit, mean and error.
+    averages: Vec<(String, String, f64, f64)>,
+}
+
+impl Row {
+    fn read(point: &Point, folder: &Path) -> Self {
+        let summary = summary(folder);
+        let stage = summary["stages"].as_array().and_then(|stages| stages.last());
+        let averages = stage.and_then(|stage| stage["averages"].as_array());
+        let average = |average: &Value| {
+            let text = |name: &str| average[name].as_str().map(String::from);
+            let estimate = |name: &str| average["estimate"][name].as_f64();
+            Some((text("quantity")?, text("unit")?, estimate("mean")?, estimate("error")?))
+        };
+        let finished = summary["status"] == "finished";
+        Row {
+            values: point.values.clone(),
+            folder: point.folder.clone(),
+            status: summary["status"].as_str().unwrap_or("did not begin").to_string(),
+            averages: averages.filter(|_| finished).into_iter().flatten().filter_map(average).collect(),
+        }
+    }
+}
+
+fn json(labels: &[&str], rows: &[Row]) -> Value {
+    let row = |row: &Row| {
+        let values = labels.iter().zip(&row.values);
+        let values: serde_json::Map<_, _> =
+            values.map(|(label, value)| ((*label).to_string(), number_or_text(value))).collect();
+        let averages = row.averages.iter().map(|(quantity, unit, mean, error)| {
+            let average = serde_json::json!({ "mean": mean, "error": error, "unit": unit });
+            (quantity.clone(), average)
+        });
+        let averages: serde_json::Map<_, _> = averages.collect();
+        serde_json::json!({ "values": values, "folder": row.folder, "status": row.status, "averages": averages })
+    };
+    Value::Array(rows.iter().map(row).collect())
+}
+
+fn number_or_text(value: &str) -> Value {
+    value.parse::<f64>().map_or_else(|_| Value::from(value), Value::from)
+}
+
+/// A line for each run; quantities that no run has an average of are left out.
+fn csv(labels: &[&str], rows: &[Row]) -> String {
+    let mut quantities: Vec<(&str, &str)> = Vec::new();
+    for (quantity, unit, ..) in rows.iter().flat_map(|row| &row.averages) {
+        if !quantities.contains(&(quantity, unit)) {
+            quantities.push((quantity, unit));
+        }
+    }
+    let named = |name: String, unit: &str| if unit.is_empty() { name } else { format!("{name} ({unit})") };
+    let mut head: Vec<String> = labels.iter().map(|label| field(label)).collect();
+    head.extend(["folder".to_string(), "status".to_string()]);
+    for (quantity, unit) in &quantities {
+        head.push(field(&named((*quantity).to_string(), unit)));
+        head.push(field(&named(format!("{quantity}_error"), unit)));
+    }
+    let mut text = head.join(",") + "\n";
+    for row in rows {
+        let mut cells: Vec<String> = row.values.iter().map(|value| field(value)).collect();
+        cells.extend([field(&row.folder), field(&row.status)]);
+        for (quantity, _) in &quantities {
+            let average = row.averages.iter().find(|(name, ..)| name == quantity);
+            cells.push(average.map(|(.., mean, _)| format!("{mean}")).unwrap_or_default());
+            cells.push(average.map(|(.., error)| format!("{error}")).unwrap_or_default());
+        }
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+/// A field of a CSV file (RFC 4180).
+fn field(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_string(),
+    }
+}

@@ -1,0 +1,366 @@
+//! Replica exchange (Sugita and Okamoto 1999; Fukunishi, Watanabe and Takada 2002): simulations of the same atoms, which
+//! differ in temperature, forces or biases, exchange their atoms at intervals.
+//!
+//! A replica keeps its thermostat, its forces and its folder, so that a trajectory is that of one temperature; atoms pass
+//! from one to the next. Two neighbours exchange with probability min(1, exp(-d)),
+//! d = u_a(x_b) + u_b(x_a) - u_a(x_a) - u_b(x_b), of reduced energies u = (U + P V) / k_B T that each evaluates for the
+//! atoms of both: the same rule for all that replicas may differ in. Velocities take part by their temperature alone:
+//! they are scaled.
+
+mod record;
+
+pub use record::RECORD;
+
+use crate::atomic_file::AppendFile;
+use crate::{CHECKPOINT, Existing, Extent, INPUT, Outcome, Overrides, Simulation};
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{Error, Result};
+use jostle_io::Input;
+use jostle_io::input::model::{Action, StageInput};
+use record::Record;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two sets of checkpoints, and the part of it that writing them may take.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(30);
+const COMMIT_SHARE: u32 = 20;
+
+/// Exchanges between two neighbours so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pair<'a> {
+    /// Folders of the two.
+    pub folders: [&'a str; 2],
+    /// Number of exchanges tried.
+    pub tried: u64,
+    /// Number of those accepted.
+    pub accepted: u64,
+}
+
+impl Pair<'_> {
+    /// Part of the exchanges that were accepted; zero where none was tried.
+    pub fn acceptance(&self) -> f64 {
+        self.accepted as f64 / self.tried.max(1) as f64
+    }
+}
+
+/// Replicas that exchange their atoms.
+pub struct Replicas {
+    folder: PathBuf,
+    simulations: Vec<Simulation>,
+    record: Record,
+    table: AppendFile,
+    /// Replicas that run at a time.
+    workers: usize,
+    committed: Instant,
+    commit_took: Duration,
+}
+
+impl Replicas {
+    /// Begins an exchange between runs of some inputs, each with the name of its folder in `folder`, or goes on with it;
+    /// neighbours in the list exchange atoms every so many steps. Without a number of threads in `overrides`, each run
+    /// has its share of the cores.
+    ///
+    /// # Errors
+    /// If there is one input only, an input is wrong, the runs are not of the same atoms and stages, no stage has both a
+    /// thermostat and as many steps, or the folder holds something else.
+    pub fn open(
+        folder: &Path,
+        inputs: &[(String, Input)],
+        every: u64,
+        overrides: &Overrides,
+    ) -> Result<Self> {
+        let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
+        if names.len() < 2 || every == 0 {
+            return Err(Error::input(
+                "replica exchange takes two runs or more, and a step or more between exchanges",
+            ));
+        }
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let threads = overrides.threads.unwrap_or_else(|| (cores / names.len()).max(1));
+        let overrides = Overrides { threads: Some(threads), ..*overrides };
+        let found = Record::read(folder, &names, every)?;
+        let mut simulations = match &found {
+            Some(record) if record.commit > 0 => resumed(folder, inputs, record, &overrides)?,
+            _ => begun(inputs, &overrides)?,
+        };
+        check(&mut simulations, &names, every)?;
+        let is_new = found.is_none();
+        let record = found.unwrap_or_else(|| Record::new(names, every));
+        if record.commit == 0 {
+            create(folder, &mut simulations, &record, is_new)?;
+        }
+        let on_gpu = simulations.iter_mut().any(|simulation| simulation.is_on_gpu());
+        Ok(Replicas {
+            table: record.table(folder)?,
+            folder: folder.to_owned(),
+            workers: if on_gpu { 1 } else { (cores / threads).clamp(1, simulations.len()) },
+            simulations,
+            record,
+            committed: Instant::now(),
+            commit_took: Duration::ZERO,
+        })
+    }
+
+    /// Runs what is left, until `stop` is set; `observe` is called after each round of exchanges.
+    ///
+    /// # Errors
+    /// If a run fails or a file cannot be written. The same call of [`Replicas::open`] goes on from the last set of
+    /// checkpoints.
+    pub fn run(&mut self, observe: &mut dyn FnMut(&Replicas), stop: &AtomicBool) -> Result<Outcome> {
+        while let Some(stage) = self.stage().cloned() {
+            if let Some(steps) = exchanging_steps(&stage)
+                && self.run_stage(steps, observe, stop)? == Outcome::Interrupted
+            {
+                return self.interrupted();
+            }
+            let index = self.record.stage;
+            let all = |_: &Simulation| Extent::Through(index);
+            if self.advance(&all, stop)? == Outcome::Interrupted {
+                return self.interrupted();
+            }
+            (self.record.stage, self.record.exchanged_at) = (index + 1, 0);
+            self.commit()?;
+        }
+        Ok(Outcome::Finished)
+    }
+
+    /// The stage under way; `None` at the end.
+    pub fn stage(&self) -> Option<&StageInput> {
+        self.simulations.first()?.stages().get(self.record.stage)
+    }
+
+    /// Steps of that stage, when atoms were last exchanged.
+    pub fn exchanged_at(&self) -> u64 {
+        self.record.exchanged_at
+    }
+
+    /// Exchanges between neighbours.
+    pub fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
+        let Record { folders, tried, accepted, .. } = &self.record;
+        folders.windows(2).zip(tried.iter().zip(accepted)).filter_map(|(folders, (tried, accepted))| {
+            let [first, second] = folders else { return None };
+            Some(Pair { folders: [first, second], tried: *tried, accepted: *accepted })
+        })
+    }
+
+    /// The simulations, in the order of the inputs.
+    pub fn simulations(&self) -> &[Simulation] {
+        &self.simulations
+    }
+
+    /// Makes the steps of a stage that are left, with exchanges between them.
+    fn run_stage(
+        &mut self,
+        steps: u64,
+        observe: &mut dyn FnMut(&Replicas),
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
+        let index = self.record.stage;
+        while self.record.exchanged_at < steps {
+            let target = steps.min(self.record.exchanged_at + self.record.every);
+            let rest = |simulation: &Simulation| match simulation.stage_index() == index {
+                true => Extent::Steps(target - simulation.stage_step().unwrap_or(0).min(target)),
+                false => Extent::Steps(0),
+            };
+            if self.advance(&rest, stop)? == Outcome::Interrupted {
+                return Ok(Outcome::Interrupted);
+            }
+            // Before the exchange: a checkpoint has the list that its atoms were found by.
+            if self.committed.elapsed() > COMMIT_INTERVAL.max(COMMIT_SHARE * self.commit_took) {
+                self.commit()?;
+            }
+            if target < steps {
+                self.exchange()?;
+            }
+            self.record.exchanged_at = target;
+            observe(self);
+        }
+        Ok(Outcome::Finished)
+    }
+
+    /// Runs a part of each replica, as many at a time as there are cores for. After an error the others stop soon.
+    fn advance(
+        &mut self,
+        extent: &(dyn Fn(&Simulation) -> Extent + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
+        let failed = AtomicBool::new(false);
+        let is_stopped = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
+        let queue = Mutex::new(self.simulations.iter_mut().zip(&self.record.folders));
+        let outcomes = Mutex::new(Vec::new());
+        let work = || {
+            loop {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((simulation, name)) = next else { break };
+                let mut extent = extent(simulation);
+                let outcome = simulation.advance_with(&mut extent, &mut (), &is_stopped);
+                failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                let outcome = outcome.map_err(|e| e.context(name.clone()));
+                outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
+            }
+        };
+        thread::scope(|scope| {
+            (1..self.workers).for_each(|_| drop(scope.spawn(work)));
+            work();
+        });
+        let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let outcomes = outcomes.into_iter().collect::<Result<Vec<Outcome>>>()?;
+        Ok(match outcomes.iter().all(|outcome| *outcome == Outcome::Finished) {
+            true => Outcome::Finished,
+            false => Outcome::Interrupted,
+        })
+    }
+
+    /// A round of exchanges: every other pair of neighbours, the others in the next round.
+    fn exchange(&mut self) -> Result<()> {
+        let first = (self.record.rounds % 2) as usize;
+        for k in (first..self.record.tried.len()).step_by(2) {
+            let accepted = self.exchange_pair(k).map_err(|e| {
+                e.context(format!(
+                    "exchange of {} and {}",
+                    self.record.folders[k],
+                    self.record.folders[k + 1]
+                ))
+            })?;
+            self.record.tried[k] += 1;
+            if accepted {
+                self.record.accepted[k] += 1;
+                self.record.configurations.swap(k, k + 1);
+            }
+        }
+        self.record.rounds += 1;
+        let row: Vec<String> = self.record.configurations.iter().map(usize::to_string).collect();
+        let step = self.simulations.first().map_or(0, Simulation::step);
+        self.table.append(&format!("{step},{}\n", row.join(",")))
+    }
+
+    /// Exchanges the atoms of a replica and of the next one, if chance has it; returns true where they are exchanged.
+    fn exchange_pair(&mut self, k: usize) -> Result<bool> {
+        let seed = self.simulations[0].seed();
+        let chance = Stream::new(seed, Purpose::Exchange, k as u32, self.record.rounds).uniform();
+        let [a, b] = &mut self.simulations[k..k + 2] else { return Ok(false) };
+        let before = a.reduced_energy()? + b.reduced_energy()?;
+        let (of_a, of_b) = (a.configuration()?, b.configuration()?);
+        let factor = (a.thermal_energy()? / b.thermal_energy()?).sqrt();
+        a.adopt(&of_b, factor)?;
+        b.adopt(&of_a, 1.0 / factor)?;
+        let after = a.reduced_energy()? + b.reduced_energy()?;
+        let accepted = chance < (before - after).exp();
+        if !accepted {
+            a.adopt(&of_a, 1.0)?;
+            b.adopt(&of_b, 1.0)?;
+        }
+        Ok(accepted)
+    }
+
+    /// Writes a set of checkpoints.
+    fn commit(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        for simulation in &mut self.simulations {
+            simulation.save_checkpoint()?;
+        }
+        self.table.sync()?;
+        self.record.table_bytes = self.table.length;
+        self.record.commit(&self.folder)?;
+        self.committed = Instant::now();
+        self.commit_took = begun.elapsed();
+        Ok(())
+    }
+
+    fn interrupted(&mut self) -> Result<Outcome> {
+        self.commit()?;
+        Ok(Outcome::Interrupted)
+    }
+}
+
+/// Steps of a stage in which atoms are exchanged; `None` for one without a thermostat.
+fn exchanging_steps(stage: &StageInput) -> Option<u64> {
+    match stage.action {
+        Action::Dynamics { steps, thermostat: Some(_), .. } => Some(steps),
+        _ => None,
+    }
+}
+
+/// Simulations that begin.
+fn begun(inputs: &[(String, Input)], overrides: &Overrides) -> Result<Vec<Simulation>> {
+    inputs.iter().map(|(_, input)| Simulation::from_input(input, overrides)).collect()
+}
+
+/// Simulations that go on from the last set of checkpoints.
+fn resumed(
+    folder: &Path,
+    inputs: &[(String, Input)],
+    record: &Record,
+    overrides: &Overrides,
+) -> Result<Vec<Simulation>> {
+    let one = |(name, input): &(String, Input)| {
+        let replica = folder.join(name);
+        let before = std::fs::read_to_string(replica.join(INPUT));
+        if before.is_ok_and(|before| before != *input.source.text) {
+            return Err(Error::file(&replica, "this folder holds a run of another input")
+                .hint("remove it, or choose another folder with --output DIR"));
+        }
+        record.restore(&replica)?;
+        Simulation::resume(&replica, overrides)
+    };
+    inputs.iter().map(one).collect()
+}
+
+/// Makes the folders. The record is there before them: it tells an exchange that has not come to its first checkpoints
+/// from other runs, which are not replaced.
+fn create(folder: &Path, simulations: &mut [Simulation], record: &Record, is_new: bool) -> Result<()> {
+    let replicas: Vec<PathBuf> = record.folders.iter().map(|name| folder.join(name)).collect();
+    if let Some(taken) = replicas.iter().find(|replica| is_new && replica.join(INPUT).exists()) {
+        return Err(Error::file(taken, "this folder holds a run without exchange")
+            .hint("remove it, or choose another folder with --output DIR"));
+    }
+    std::fs::create_dir_all(folder).map_err(|e| Error::io("make", folder, &e))?;
+    record.write(folder)?;
+    for (simulation, replica) in simulations.iter_mut().zip(&replicas) {
+        let existing = if is_new { Existing::Refuse } else { Existing::Replace };
+        simulation.write_to(replica, existing)?;
+        let _ = std::fs::remove_file(replica.join(CHECKPOINT));
+    }
+    Ok(())
+}
+
+/// Refuses runs that cannot exchange atoms.
+fn check(simulations: &mut [Simulation], names: &[String], every: u64) -> Result<()> {
+    let [first, others @ ..] = simulations else { return Ok(()) };
+    let refused = |why: String| Err(Error::input(format!("no replica exchange: {why}")));
+    let stages = first.stages();
+    if stages.iter().all(|stage| exchanging_steps(stage).is_none_or(|steps| steps <= every)) {
+        return refused(format!("no stage has a thermostat and more than {every} steps"));
+    }
+    for stage in stages.iter().filter(|stage| exchanging_steps(stage).is_some()) {
+        if stage.until.is_some() || stage.deformation.is_some() {
+            return refused(format!("stage '{}' ends by a condition, or deforms the box", stage.name));
+        }
+        if !every.is_multiple_of(stage.long_range_every.max(1)) {
+            let period = stage.long_range_every;
+            return refused(format!("{every} steps are no multiple of long_range_every = {period}"));
+        }
+    }
+    for (other, name) in others.iter_mut().zip(&names[1..]) {
+        let pair = format!("{} and {name}", names[0]);
+        let alike = (other.species(), other.topology()) == (first.species(), first.topology())
+            && other.n_atoms() == first.n_atoms()
+            && other.driven() == first.driven();
+        if !alike {
+            return refused(format!("{pair} are not of the same atoms"));
+        }
+        let steps =
+            |stage: &StageInput| (stage.name.clone(), exchanging_steps(stage), stage.barostat.is_some());
+        if !other.stages().iter().map(steps).eq(first.stages().iter().map(steps)) {
+            return refused(format!("{pair} do not have the same stages"));
+        }
+        let fixed = |stage: &StageInput| exchanging_steps(stage).is_some() && stage.barostat.is_none();
+        if first.stages().iter().any(fixed) && other.simbox() != first.simbox() {
+            return refused(format!("{pair} have different boxes"));
+        }
+    }
+    Ok(())
+}
