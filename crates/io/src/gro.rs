@@ -2,7 +2,8 @@
 //! a title, the number of atoms, atoms in columns, the box; nm and ps.
 
 use crate::structure::Lines;
-use jostle_core::{Result, Vec3};
+use jostle_core::{Error, Names, Result, SimBox, Vec3};
+use std::fmt::Write as _;
 
 /// Column at which the numbers begin.
 const FIRST: usize = 20;
@@ -62,4 +63,47 @@ pub(crate) fn box_edges(lines: &Lines, line: &str) -> Result<[Vec3; 3]> {
         [xx, yy, zz, xy, xz, yx, yz, zx, zy] => Ok([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]]),
         _ => Err(lines.error("the box has neither three nor nine numbers")),
     }
+}
+
+/// Letters that a name has room for.
+const NAME: usize = 5;
+
+/// Text of a gro file for the start of a simulation: positions and box in nm, to 1e-6 nm, which readers of the format
+/// take from the distance of the points. OpenMM's looks for numbers in the columns of 1e-3 nm, too: in these columns
+/// it finds some where no coordinate is negative.
+///
+/// # Errors
+/// If a name has more than five letters, or an atom is too far away for the columns.
+pub fn structure(title: &str, names: &Names, positions: &[Vec3], simbox: &SimBox) -> Result<String> {
+    let residues = names.residues.iter().map(|residue| &residue.name);
+    let mut all = names.atoms.iter().map(|atom| &atom.name).chain(residues);
+    if let Some(name) = all.find(|name| name.len() > NAME) {
+        return Err(Error::input(format!("the name \"{name}\" has more than five letters"))
+            .hint("the columns of gro files have no room for it; give atoms and residues shorter names"));
+    }
+    let mut text = format!("{}\n{:5}\n", title.replace('\n', " "), positions.len());
+    for (id, r) in positions.iter().enumerate() {
+        if !r.iter().all(|x| (-999.0..9999.0).contains(x)) {
+            let message = format!("{} is too far away for a gro file: {r:?} nm", names.describe(id as u32));
+            return Err(Error::input(message));
+        }
+        let atom = names.atoms.get(id);
+        let residue = atom.and_then(|atom| names.residues.get(atom.residue as usize));
+        // Numbers that are too large for their columns begin anew; atoms are known by their order.
+        let (serial, number) = ((id + 1) % 100_000, residue.map_or(1, |r| r.number).rem_euclid(100_000));
+        let (residue, atom) = (residue.map_or("MOL", |r| &r.name), atom.map_or("X", |a| &a.name));
+        let _ = write!(text, "{number:5}{residue:<5}{atom:>5}{serial:5}");
+        r.iter().for_each(|x| {
+            let _ = write!(text, "{x:13.6}");
+        });
+        text.push('\n');
+    }
+    let [a, b, c] = simbox.edges();
+    let mut edges = vec![a[0], b[1], c[2]];
+    if !simbox.is_orthorhombic() {
+        edges.extend([a[1], a[2], b[0], b[2], c[0], c[1]]);
+    }
+    let edges: Vec<String> = edges.iter().map(|x| format!("{x:.9}")).collect();
+    let _ = writeln!(text, "   {}", edges.join("  "));
+    Ok(text)
 }

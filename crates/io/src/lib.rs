@@ -34,7 +34,7 @@
 mod bonds;
 pub mod dynamo;
 pub mod forcefield;
-mod gro;
+pub mod gro;
 pub mod input;
 mod lines;
 pub mod memory;

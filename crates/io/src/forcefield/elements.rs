@@ -62,6 +62,11 @@ pub(crate) fn symbol(number: u64) -> Option<&'static str> {
     }
 }
 
+/// The number of protons of the element with this symbol.
+pub(super) fn number(symbol: &str) -> Option<usize> {
+    SYMBOLS.split_ascii_whitespace().position(|known| known == symbol).map(|before| before + 1)
+}
+
 /// Returns true for the symbol of an element.
 pub(crate) fn is_symbol(name: &str) -> bool {
     SYMBOLS.split(' ').any(|symbol| symbol == name)
@@ -77,6 +82,7 @@ mod tests {
         assert!(ELEMENTS.iter().all(|(symbol, _)| is_symbol(symbol)));
         let numbered = [0, 1, 18, 36, 118, 119].map(symbol);
         assert_eq!(numbered, [Some("X"), Some("H"), Some("Ar"), Some("Kr"), Some("Og"), None]);
+        assert_eq!(["H", "Og", "X"].map(number), [Some(1), Some(118), None]);
         assert!(is_symbol("Kr") && !is_symbol("A") && !is_symbol("kr") && !is_symbol(""));
     }
 }

@@ -15,6 +15,7 @@ mod mixture;
 mod nonbonded;
 mod openmm;
 mod rigid;
+pub mod solvent;
 
 use crate::input::Input;
 use crate::input::model::{AtomsInput, MoleculesInput, WallForce};
@@ -22,7 +23,7 @@ use crate::structure::{around, wrap};
 use crate::text;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
-use jostle_potentials::{DihedralKind, Forces};
+use jostle_potentials::{DihedralKind, Forces, Mixing};
 pub use mixture::{Mixture, MoleculeForm};
 use nonbonded::{LennardJonesParameters, UnlikePairs};
 use std::ops::Range;
@@ -112,6 +113,43 @@ impl Molecules {
         Err(Error::file(path, "it is not clear what kind of topology this is").hint(
             "AMBER's prmtop, CHARMM's PSF, GROMACS' top, OpenMM's serialised System (.xml) and LAMMPS data are read",
         ))
+    }
+
+    /// Molecules side by side, so many copies of each, one after the other. Unlike pairs of different ones follow from
+    /// like pairs by the rule.
+    ///
+    /// # Errors
+    /// If there are none or too many atoms.
+    pub fn join(parts: &[(Molecules, usize)], rule: Mixing) -> Result<Molecules> {
+        join::join(parts, Some(rule))
+    }
+
+    /// The rule that most unlike pairs follow; Lorentz and Berthelot's where several do.
+    pub fn usual_mixing(&self) -> Mixing {
+        let n = self.species.len();
+        let well = |a: usize, b: usize| self.lennard_jones[a * n + b];
+        let follows = |rule: Mixing, a: usize, b: usize| {
+            let ([e, s], [f, t], [own, length]) = (well(a, a), well(b, b), well(a, b));
+            let near = |x: f64, y: f64| (x - y).abs() <= 1e-6 * x.max(y);
+            e * f == 0.0 || (near(rule.size([s, t]), length) && near(rule.energy([e, f], [s, t]), own))
+        };
+        let count =
+            |rule: Mixing| -> usize { (0..n).map(|a| (0..a).filter(|b| follows(rule, a, *b)).count()).sum() };
+        // Of equals the last is taken.
+        Mixing::ALL.into_iter().rev().max_by_key(|rule| count(*rule)).unwrap_or(Mixing::LorentzBerthelot)
+    }
+
+    /// Positions of the atoms: those of the topology itself, or of the file of coordinates.
+    ///
+    /// # Errors
+    /// If there are none, or the file cannot be read.
+    pub fn take_coordinates(&mut self, files: &MoleculesInput) -> Result<Coordinates> {
+        match (self.coordinates.take(), files.coordinates == files.topology) {
+            (Some(own), true) => Ok(own),
+            (None, true) => Err(Error::input("this topology does not say where the atoms are")
+                .hint("add coordinates = \"...\": PDB, mmCIF, inpcrd or rst7, gro, extended XYZ")),
+            (_, false) => Coordinates::read(&files.coordinates, self.units),
+        }
     }
 
     /// System with these coordinates, and the forces of its bonded terms; `periodic` as the
@@ -231,16 +269,7 @@ impl Input {
             let divided = molecules.make_hydrogens_heavy(self.units.mass_from_user(mass)).map_err(at)?;
             self.refuse_to_name(&divided)?;
         }
-        let coordinates = match (molecules.coordinates.take(), files.coordinates == files.topology) {
-            (Some(own), true) => own,
-            (None, true) => {
-                let error = Error::input("this topology does not say where the atoms are");
-                return Err(at(
-                    error.hint("add coordinates = \"...\": PDB, mmCIF, inpcrd or rst7, gro, extended XYZ")
-                ));
-            }
-            (_, false) => Coordinates::read(&files.coordinates, self.units).map_err(at)?,
-        };
+        let coordinates = molecules.take_coordinates(files).map_err(at)?;
         Ok((molecules, coordinates))
     }
 

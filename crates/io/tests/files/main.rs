@@ -20,3 +20,4 @@ mod structure;
 mod table;
 mod trajectory;
 mod virtual_sites;
+mod written;

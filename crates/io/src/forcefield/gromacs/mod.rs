@@ -5,6 +5,7 @@ mod molecule;
 mod preprocess;
 mod types;
 mod virtual_sites;
+mod write;
 
 use super::assembly::Assembly;
 use super::{Molecules, elements};

@@ -106,12 +106,15 @@ impl MoleculeKind {
             match section.as_str() {
                 "bonds" => {
                     let (atoms, row) = self.given::<2>(line)?;
-                    bound.push(atoms);
-                    // Five is a connection without a force.
+                    // Six is a spring that is no connection, five a connection without a force.
+                    if row.function != 6 {
+                        bound.push(atoms);
+                    }
                     if row.function != 5 {
-                        let p = self.known(line, &row, &types.bonds, "bond", types, &[1])?;
+                        let p = self.known(line, &row, &types.bonds, "bond", types, &[1, 6])?;
                         let kind = BondKind::HarmonicBond;
-                        push(MoleculeTerm::Bond(kind, kind.term(), vec![p[0][1], p[0][0]], atoms));
+                        let name = if row.function == 6 { UREY_BRADLEY } else { kind.term() };
+                        push(MoleculeTerm::Bond(kind, name, vec![p[0][1], p[0][0]], atoms));
                     }
                 }
                 "angles" => self.angle(line, types, &mut push)?,
@@ -311,6 +314,12 @@ impl MoleculeKind {
         types: &Types,
         defaults: &Defaults,
     ) -> Result<([f64; 2], f64)> {
+        if row.function == 2 {
+            let &[scale, one, other, v, w, ..] = &row.parameters[..] else {
+                return Err(line.error("a pair of function 2 needs fudgeQQ, two charges, V and W"));
+            };
+            return Ok((defaults.well([v, w]), scale * one * other));
+        }
         if row.function != 1 {
             return Err(line.error(format!("the pair function {} is not read", row.function)));
         }
