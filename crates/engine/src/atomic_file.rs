@@ -65,6 +65,15 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
     put_in_place(write_temporary(path, bytes)?, path)
 }
 
+/// Replaces several files by new content: all are on the disk before the first takes its place.
+///
+/// # Errors
+/// If a folder or the disk cannot take them; the old files are then as they were.
+pub fn replace_files(files: &[(&Path, &[u8])]) -> Result<()> {
+    let written = files.iter().map(|(path, bytes)| Ok((write_temporary(path, bytes)?, *path)));
+    written.collect::<Result<Vec<_>>>()?.into_iter().try_for_each(|(file, path)| put_in_place(file, path))
+}
+
 /// Writes a temporary file beside `path` and syncs it to the disk. The name of the file cannot be predicted,
 /// so that no link can be planted there; the file is removed when the value is dropped.
 pub(crate) fn write_temporary(path: &Path, bytes: &[u8]) -> Result<TempPath> {

@@ -95,7 +95,7 @@ pub mod thermo;
 pub mod thermostat;
 pub mod warnings;
 
-pub use atomic_file::replace_file;
+pub use atomic_file::{replace_file, replace_files};
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
 pub use commands::RunCommand;

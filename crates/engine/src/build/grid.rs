@@ -39,6 +39,12 @@ impl Grid {
 
     /// An atom nearer to a point than `reach`.
     pub(super) fn neighbor(&self, position: Vec3) -> Option<usize> {
+        self.find(position, |_, r2| r2 < self.reach * self.reach)
+    }
+
+    /// An atom in the cells around a point that is accepted by its index and the square of its distance; all nearer
+    /// than `reach` are asked.
+    pub(super) fn find(&self, position: Vec3, mut accept: impl FnMut(usize, f64) -> bool) -> Option<usize> {
         let [cx, cy, cz] = self.cell(position);
         for z in self.around(cz, 2) {
             for y in self.around(cy, 1) {
@@ -47,7 +53,7 @@ impl Grid {
                     while atom != NONE {
                         let other = self.positions[atom as usize];
                         let d = self.simbox.nearest_image([0, 1, 2].map(|k| other[k] - position[k]));
-                        if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < self.reach * self.reach {
+                        if accept(atom as usize, d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) {
                             return Some(atom as usize);
                         }
                         atom = self.next[atom as usize];

@@ -10,6 +10,7 @@ pub mod molecules;
 mod overlap;
 pub mod placement;
 mod push_off;
+pub mod solvation;
 mod velocities;
 pub mod water;
 

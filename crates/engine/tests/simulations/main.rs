@@ -33,6 +33,7 @@ mod replicas;
 mod restart;
 mod restraints;
 mod sizes;
+mod solvation;
 mod stages;
 mod state_points;
 mod step_batches;
