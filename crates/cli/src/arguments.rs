@@ -1,6 +1,7 @@
 //! The command line, as types.
 
 mod run;
+mod solvate;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -13,6 +14,7 @@ pub use run::{
     ComputeOptions, ImdOptions, OutputFormat, ResumeOptions, RunOptions, SetOptions, SettingOptions,
     SweepOptions, WarningsOptions,
 };
+pub use solvate::SolvateOptions;
 use std::path::PathBuf;
 
 /// Molecular dynamics that is fast, easy to install and never silently wrong.
@@ -133,6 +135,16 @@ pub enum Command {
         jostle new fluid                          the example argon, as fluid.toml\n\n\
         Beside it comes jostle.schema.json, from which editors that know TOML complete keys.")]
     New(NewOptions),
+
+    /// Put molecules into a box of water with ions, and write topology, coordinates and an input
+    #[command(after_help = "Examples:\n  \
+        jostle solvate protein.prmtop --coordinates protein.rst7 --padding 1 --neutralise --output wet\n  \
+        jostle solvate ligand.top -c ligand.gro --padding 1.2 --shape dodecahedron --water spce \\\n  \
+        \x20                --concentration 0.15 --ions K+,Cl- --output wet\n  \
+        jostle solvate --box 3 --water tip4p-2005 --output water        water alone\n\n\
+        wet.top and wet.gro are for GROMACS, OpenMM and Jostle; jostle run wet.toml minimises, heats and\n\
+        brings to constant pressure.")]
+    Solvate(SolvateOptions),
 
     /// Measure the speed of whole time steps on this machine
     #[command(after_help = "Examples:\n  \

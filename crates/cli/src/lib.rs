@@ -46,6 +46,7 @@ mod results;
 mod run;
 mod schema;
 mod select;
+mod solvate;
 mod states;
 mod sweep;
 mod sweep_runs;
@@ -92,6 +93,7 @@ fn obey(command: Command) -> Result<u8> {
         Command::Control(options) => control::control(&options)?,
         Command::Convert(options) => convert::convert(&options)?,
         Command::New(options) => new::new(&options)?,
+        Command::Solvate(options) => solvate::run(&options)?,
         Command::Bench(options) => bench::bench(&options)?,
         Command::Select(options) => select::select(&options)?,
         Command::Schema(options) => schema::schema(&options)?,

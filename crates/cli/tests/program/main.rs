@@ -13,5 +13,6 @@ mod jostle;
 mod ranks;
 mod runs;
 mod sampling;
+mod solvate;
 mod trajectories;
 mod viewer;

@@ -1,0 +1,221 @@
+//! `jostle solvate`
+
+use crate::arguments::SolvateOptions;
+use crate::numbers::grouped;
+use crate::output;
+use jostle_core::quantity::parse_quantity;
+use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3};
+use jostle_engine::build::solvation::files::{Files, RunSettings};
+use jostle_engine::build::solvation::{
+    CounterIons, IonsInput, Size, Solute, Solvated, SolvationInput, solvate,
+};
+use jostle_engine::replace_files;
+use jostle_io::Input;
+use jostle_io::forcefield::Molecules;
+use jostle_io::forcefield::solvent::Ion;
+use jostle_io::input::model::{AtomsInput, MoleculesInput, Rigid};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Puts a solute into a box of water with ions, and writes its topology, its coordinates and an input.
+///
+/// # Errors
+/// If a file cannot be read, an option makes no sense, the box is too small or too large, or a file exists. Nothing
+/// is written then.
+pub fn run(options: &SolvateOptions) -> Result<()> {
+    let paths = ["top", "gro", "toml"].map(|ending| with_ending(&options.output, ending));
+    if let Some(path) = paths.iter().find(|path| path.exists() && !options.overwrite) {
+        return Err(Error::file(path, "this file exists")
+            .hint("replace it with --overwrite, or choose another --output"));
+    }
+    let size = size(options)?;
+    if !(options.temperature.is_finite() && options.temperature > 0.0) {
+        return Err(Error::input(format!("--temperature {} is not positive", options.temperature)));
+    }
+    let ions = ions(options)?;
+    let files = options.solute.as_deref().map(|path| molecules(path, options)).transpose()?;
+    let rigid = options.rigid.or(files.as_ref().map(|files| files.rigid)).unwrap_or(Rigid::Hydrogens);
+    let hydrogen_mass = files.as_ref().and_then(|files| files.hydrogen_mass);
+    let solute = files.as_ref().map(solute).transpose()?;
+    let solvated = solvate(SolvationInput {
+        solute,
+        shape: options.shape,
+        size,
+        water: options.water,
+        ions,
+        seed: options.seed,
+    })?;
+    let name = options.output.file_name().unwrap_or_default().to_string_lossy();
+    let title = title(options);
+    let settings = RunSettings {
+        title: &title,
+        name: &name,
+        temperature: options.temperature,
+        rigid,
+        hydrogen_mass,
+        seed: options.seed,
+    };
+    let Files { topology, coordinates, input } = solvated.files(settings)?;
+    let texts = [topology, coordinates, input];
+    let files: Vec<(&Path, &[u8])> =
+        paths.iter().zip(&texts).map(|(p, t)| (p.as_path(), t.as_bytes())).collect();
+    replace_files(&files)?;
+    report(options, &solvated, &paths)
+}
+
+fn with_ending(name: &Path, ending: &str) -> PathBuf {
+    let mut path = name.as_os_str().to_owned();
+    path.push(".");
+    path.push(ending);
+    path.into()
+}
+
+/// A length in nm, from a number or a quantity.
+fn length(option: &str, text: &str) -> Result<f64> {
+    let bare = text.trim().parse::<f64>().ok();
+    let value = match bare {
+        Some(value) => value,
+        None => parse_quantity(text, &[Dimension::LENGTH], UnitSystem::Nano)
+            .map(|(value, _)| value)
+            .map_err(|e| e.context(format!("--{option} {text}")))?,
+    };
+    match value.is_finite() && value >= 0.0 {
+        true => Ok(value),
+        false => Err(Error::input(format!("--{option} {text} is no length"))),
+    }
+}
+
+fn size(options: &SolvateOptions) -> Result<Size> {
+    if let Some(padding) = &options.padding {
+        return Ok(Size::Padding(length("padding", padding)?));
+    }
+    let text = options.size.as_deref().unwrap_or_default();
+    let edges = text.split(',').map(|edge| length("box", edge)).collect::<Result<Vec<f64>>>()?;
+    let edges: Vec3 = match edges[..] {
+        [one] => [one; 3],
+        [a, b, c] => [a, b, c],
+        _ => {
+            let message = format!("--box {text} is neither one length nor three");
+            return Err(Error::input(message).hint("--box 6, or --box 6,7,8 --shape orthorhombic"));
+        }
+    };
+    Ok(Size::Given(edges))
+}
+
+/// The ions that are wanted, if any are.
+fn ions(options: &SolvateOptions) -> Result<Option<IonsInput>> {
+    let SolvateOptions { ions, neutralise, concentration, water, .. } = options;
+    if !(concentration.is_finite() && *concentration >= 0.0) {
+        let error = Error::input(format!("--concentration {concentration} is not a concentration in mol/l"));
+        return Err(error.hint("0.15 is that of blood"));
+    }
+    if !neutralise && *concentration == 0.0 {
+        return Ok(None);
+    }
+    let wrong = |what: &str| {
+        Error::input(format!("--ions {ions} {what}")).hint("a cation and an anion are wanted: --ions Na+,Cl-")
+    };
+    let [first, second] = ions.split(',').collect::<Vec<_>>()[..] else {
+        return Err(wrong("are not two ions"));
+    };
+    let pair: [&'static Ion; 2] = [water.ion(first.trim())?, water.ion(second.trim())?];
+    if pair[0].charge <= 0 || pair[1].charge >= 0 {
+        return Err(wrong("are not a cation and an anion"));
+    }
+    let counter_ions = if *neutralise { CounterIons::Added } else { CounterIons::LeftOut };
+    Ok(Some(IonsInput { pair, counter_ions, concentration: *concentration }))
+}
+
+/// Files of the solute: those of an input, or those that options name.
+fn molecules(path: &Path, options: &SolvateOptions) -> Result<MoleculesInput> {
+    let SolvateOptions { coordinates, parameters, define, include, .. } = options;
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        if coordinates.is_some() || !(parameters.is_empty() && define.is_empty() && include.is_empty()) {
+            return Err(Error::file(path, "an input names the files of its molecules itself")
+                .hint("leave out --coordinates, --parameters, --define and --include"));
+        }
+        let input = Input::read(path)?;
+        return match input.system.atoms.value {
+            AtomsInput::Molecules(files) => Ok(files),
+            _ => Err(Error::file(path, "this input has no molecules with a force field")
+                .hint("an input with topology = \"...\" in [system] is wanted")
+                .of_input()),
+        };
+    }
+    Ok(MoleculesInput {
+        topology: path.to_path_buf(),
+        parameters: parameters.clone(),
+        define: define.clone(),
+        include: include.clone(),
+        coordinates: coordinates.clone().unwrap_or_else(|| path.to_path_buf()),
+        rigid: Rigid::Hydrogens,
+        hydrogen_mass: None,
+    })
+}
+
+/// Molecules in the units of GROMACS, with water that is rigid.
+fn solute(files: &MoleculesInput) -> Result<Solute> {
+    let mut molecules = Molecules::read(files, UnitSystem::Nano)?;
+    molecules.make_rigid(Rigid::Water)?;
+    let coordinates = molecules.take_coordinates(files).map_err(|e| match e.place() {
+        Some(_) => e,
+        None => Error::file(&files.topology, e.message()).hint(
+            "give the positions of its atoms: --coordinates FILE (PDB, mmCIF, inpcrd or rst7, gro, extended XYZ)",
+        ),
+    })?;
+    Solute::new(molecules, coordinates).map_err(|e| e.in_file(&files.coordinates))
+}
+
+fn title(options: &SolvateOptions) -> String {
+    let water = options.water.about.split(',').next().unwrap_or(options.water.name);
+    match options.solute.as_deref().and_then(Path::file_stem) {
+        Some(solute) => format!("{} in {water} water", solute.to_string_lossy()),
+        None => format!("{water} water"),
+    }
+}
+
+fn report(options: &SolvateOptions, solvated: &Solvated, paths: &[PathBuf; 3]) -> Result<()> {
+    let Solvated { solute, solute_charge, waters, ions, simbox, .. } = solvated;
+    let names: Vec<&str> = options.ions.split(',').map(str::trim).collect();
+    let charge = rounded(solvated.charge());
+    if !solute.is_empty() {
+        say!("solute: {} atoms, charge {}", grouped(solute.len() as u64), rounded(*solute_charge));
+    }
+    if let Some(fraction) = solvated.fraction() {
+        say!(
+            "its charge is no whole number: {} are left whatever the ions; are all residues complete?",
+            rounded(fraction)
+        );
+    }
+    say!("box: {}, {:.3} nm^3", options.shape.name, simbox.volume());
+    say!("water: {} molecules, {}", grouped(*waters as u64), options.water.about);
+    if ions.iter().sum::<usize>() > 0 {
+        say!("ions: {} {}, {} {}", ions[0], names[0], ions[1], names[1]);
+    }
+    say!("charge of everything: {charge}");
+    if solvated.needs_background() {
+        say!("a uniform background neutralises it in the input; --neutralise adds ions instead");
+    }
+    let [topology, coordinates, input] = paths.each_ref().map(|path| path.display());
+    say!("wrote {topology}, {coordinates}, {input}; next: jostle run {input}");
+    if options.format.json {
+        let [a, b] = [0, 1].map(|k| json!({ "name": names.get(k), "count": ions[k] }));
+        output::print_json(&json!({
+            "atoms": solvated.positions.len(),
+            "solute_atoms": solute.len(),
+            "solute_charge": rounded(*solute_charge),
+            "waters": waters,
+            "ions": [a, b],
+            "charge": charge,
+            "volume_nm3": simbox.volume(),
+            "files": paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        }))?;
+    }
+    Ok(())
+}
+
+/// A charge without the rounding of files.
+fn rounded(charge: f64) -> f64 {
+    // Adding zero makes a negative zero a positive one.
+    (1e5 * charge).round() / 1e5 + 0.0
+}
