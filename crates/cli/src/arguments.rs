@@ -141,7 +141,8 @@ pub enum Command {
         jostle solvate protein.prmtop --coordinates protein.rst7 --padding 1 --neutralise --output wet\n  \
         jostle solvate ligand.top -c ligand.gro --padding 1.2 --shape dodecahedron --water spce \\\n  \
         \x20                --concentration 0.15 --ions K+,Cl- --output wet\n  \
-        jostle solvate --box 3 --water tip4p-2005 --output water        water alone\n\n\
+        jostle solvate --box 3 --water tip4p-2005 --output water        water alone\n  \
+        jostle solvate --box 4,4,4 --shape orthorhombic --vacuum 8 --output slab\n\n\
         wet.top and wet.gro are for GROMACS, OpenMM and Jostle; jostle run wet.toml minimises, heats and\n\
         brings to constant pressure.")]
     Solvate(SolvateOptions),

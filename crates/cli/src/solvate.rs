@@ -32,6 +32,7 @@ pub fn run(options: &SolvateOptions) -> Result<()> {
     if !(options.temperature.is_finite() && options.temperature > 0.0) {
         return Err(Error::input(format!("--temperature {} is not positive", options.temperature)));
     }
+    let vacuum = options.vacuum.as_deref().map_or(Ok(0.0), |text| length("vacuum", text))?;
     let ions = ions(options)?;
     let files = options.solute.as_deref().map(|path| molecules(path, options)).transpose()?;
     let rigid = options.rigid.or(files.as_ref().map(|files| files.rigid)).unwrap_or(Rigid::Hydrogens);
@@ -43,6 +44,7 @@ pub fn run(options: &SolvateOptions) -> Result<()> {
         size,
         water: options.water,
         ions,
+        vacuum,
         seed: options.seed,
     })?;
     let name = options.output.file_name().unwrap_or_default().to_string_lossy();

@@ -62,6 +62,9 @@ pub struct SolvateOptions {
         allow_negative_numbers = true
     )]
     pub concentration: f64,
+    /// Empty space along z, which makes a slab with two surfaces of the water: a number in nm, or "30 A"
+    #[arg(long, value_name = "LENGTH", allow_negative_numbers = true)]
+    pub vacuum: Option<String>,
     /// Temperature of the input that is written, in kelvin
     #[arg(long, value_name = "K", default_value_t = 300.0)]
     pub temperature: f64,

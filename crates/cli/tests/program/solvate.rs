@@ -109,6 +109,8 @@ fn wrong_wishes_are_refused_before_anything_is_written() {
         (&["--padding", "1", "--neutralise", "--ions", "Cl-,Na+"], "not a cation and an anion"),
         (&["--padding", "1", "--neutralise", "--water", "tip4p-2005"], "no ions for"),
         (&["--padding", "1", "--temperature", "0"], "not positive"),
+        (&["--padding", "1", "--vacuum", "3"], "right angles"),
+        (&["--padding", "1", "--shape", "orthorhombic", "--vacuum", "-3"], "no length"),
         (&["--padding", "1", "--output", "there/is/no/folder"], "folder"),
     ] {
         let output: &[&str] = if more.contains(&"--output") { &[] } else { &["--output", "wet"] };

@@ -70,7 +70,7 @@ fn shape(name: &str) -> &'static BoxShape {
 fn box_of_water(water: &str, form: &str, size: f64, seed: u64) -> Solvated {
     let (water, shape) = (model(water), shape(form));
     let size = Size::Given([size; 3]);
-    solvate(SolvationInput { solute: None, shape, size, water, ions: None, seed }).unwrap()
+    solvate(SolvationInput { solute: None, shape, size, water, ions: None, vacuum: 0.0, seed }).unwrap()
 }
 
 fn in_salt(concentration: f64, seed: u64) -> Solvated {
@@ -78,8 +78,16 @@ fn in_salt(concentration: f64, seed: u64) -> Solvated {
     let pair = ["Na+", "Cl-"].map(|name| water.ion(name).unwrap());
     let ions = Some(IonsInput { pair, counter_ions: CounterIons::Added, concentration });
     let size = Size::Padding(1.1);
-    solvate(SolvationInput { solute: Some(rod()), shape: shape("octahedron"), size, water, ions, seed })
-        .unwrap()
+    solvate(SolvationInput {
+        solute: Some(rod()),
+        shape: shape("octahedron"),
+        size,
+        water,
+        ions,
+        vacuum: 0.0,
+        seed,
+    })
+    .unwrap()
 }
 
 fn distance(simbox: &SimBox, a: Vec3, b: Vec3) -> f64 {
@@ -107,8 +115,8 @@ fn least_distance(solvated: &Solvated) -> f64 {
 #[test]
 fn water_has_its_density_and_no_overlaps() {
     for (k, water) in <&WaterModel>::ALL.iter().enumerate() {
-        let form = ["cubic", "dodecahedron", "octahedron", "orthorhombic"][k % 4];
-        let size = [2.7, 2.9, 2.8, 2.7][k % 4];
+        let form = ["cubic", "dodecahedron", "orthorhombic", "octahedron"][k % 4];
+        let size = [2.7, 2.9, 2.7, 2.8][k % 4];
         let solvated = box_of_water(water.name, form, size, 5);
         let mass = 18.0154 / 602.214076;
         let density = solvated.waters as f64 * mass / solvated.simbox.volume();
@@ -183,7 +191,8 @@ fn boxes_that_cannot_be_are_refused() {
         let counter_ions = CounterIons::LeftOut;
         let ions = ions.map(|concentration| IonsInput { pair, counter_ions, concentration });
         let error =
-            solvate(SolvationInput { solute, shape: shape(form), size, water, ions, seed: 1 }).unwrap_err();
+            solvate(SolvationInput { solute, shape: shape(form), size, water, ions, vacuum: 0.0, seed: 1 })
+                .unwrap_err();
         assert!(error.help().is_some(), "{error}");
         error.message().to_string()
     };
@@ -227,8 +236,15 @@ fn files_are_a_system_that_runs() {
 #[test]
 fn charged_systems_have_a_background_in_their_input() {
     let (water, size) = (model("tip3p"), Size::Padding(1.0));
-    let input =
-        SolvationInput { solute: Some(rod()), shape: shape("cubic"), size, water, ions: None, seed: 1 };
+    let input = SolvationInput {
+        solute: Some(rod()),
+        shape: shape("cubic"),
+        size,
+        water,
+        ions: None,
+        vacuum: 0.0,
+        seed: 1,
+    };
     let solvated = solvate(input).unwrap();
     assert!(solvated.needs_background() && solvated.fraction().is_none());
     let settings = RunSettings {
@@ -241,4 +257,68 @@ fn charged_systems_have_a_background_in_their_input() {
     };
     let text = solvated.files(settings).unwrap().input;
     assert!(text.contains("net_charge = \"background\"") && text.contains("hydrogen_mass = 3.0"), "{text}");
+}
+
+/// CHARMM's sodium and chloride have a well of their own, and its water forces on hydrogens.
+#[test]
+fn ions_of_charmm_have_their_own_pair() {
+    let water = model("tip3p-charmm");
+    let pair = ["Na+", "Cl-"].map(|name| water.ion(name).unwrap());
+    let ions = Some(IonsInput { pair, counter_ions: CounterIons::LeftOut, concentration: 1.0 });
+    let (shape, size) = (shape("cubic"), Size::Given([2.7; 3]));
+    let input = SolvationInput { solute: None, shape, size, water, ions, vacuum: 0.0, seed: 1 };
+    let solvated = solvate(input).unwrap();
+    let Solvated { molecules, ions, .. } = &solvated;
+    assert!(ions[0] > 5 && ions[0] == ions[1]);
+    let n = molecules.species.len();
+    let named = |name: &str| molecules.species.iter().position(|s| s.name == name).unwrap();
+    let well = |a: &str, b: &str| molecules.lennard_jones[named(a) * n + named(b)];
+    let near = |[e, s]: [f64; 2], f: f64, t: f64| (e / f - 1.0).abs() < 1e-9 && (s / t - 1.0).abs() < 1e-9;
+    assert!(near(well("Na+", "Cl-"), 0.350933, 0.3323943117381606));
+    assert_eq!(well("Na+", "Cl-"), well("Cl-", "Na+"));
+    assert!(near(well("HW", "HW"), 0.192464, 0.04000135244450124));
+    // All others follow the rule.
+    let [e, s] =
+        [well("Na+", "Na+"), well("OW", "OW")].into_iter().reduce(|a, b| [a[0] * b[0], a[1] + b[1]]).unwrap();
+    assert!(near(well("Na+", "OW"), e.sqrt(), 0.5 * s));
+    let settings = RunSettings {
+        title: "t",
+        name: "n",
+        temperature: 300.0,
+        rigid: Rigid::Water,
+        hydrogen_mass: None,
+        seed: 1,
+    };
+    let text = solvated.files(settings).unwrap();
+    assert!(text.input.contains("charmm-switched") && text.topology.contains("[ nonbond_params ]"));
+}
+
+/// A slab has empty space on both sides, molecules as they were, and neither pressure nor a correction of uniform
+/// fluids in its input.
+#[test]
+fn slabs_have_two_surfaces() {
+    let water = model("spce");
+    let build = |vacuum: f64, form: &str| {
+        let size = Size::Given([2.5; 3]);
+        solvate(SolvationInput { solute: None, shape: shape(form), size, water, ions: None, vacuum, seed: 1 })
+    };
+    let (slab, bulk) = (build(4.0, "orthorhombic").unwrap(), build(0.0, "orthorhombic").unwrap());
+    assert_eq!(slab.simbox.lengths(), [2.5, 2.5, 6.5]);
+    assert_eq!(slab.waters, bulk.waters);
+    assert!(slab.positions.iter().all(|r| (1.85..4.65).contains(&r[2])));
+    for molecule in slab.positions.chunks_exact(3) {
+        let direct = |k: usize| (0..3).map(|x| (molecule[k][x] - molecule[0][x]).powi(2)).sum::<f64>().sqrt();
+        assert!((direct(1) - 0.1).abs() < 1e-12 && (direct(2) - 0.1).abs() < 1e-12);
+    }
+    let settings = RunSettings {
+        title: "t",
+        name: "n",
+        temperature: 300.0,
+        rigid: Rigid::Water,
+        hydrogen_mass: None,
+        seed: 1,
+    };
+    let text = slab.files(settings).unwrap().input;
+    assert!(!text.contains("barostat") && !text.contains("tail_correction"), "{text}");
+    assert!(build(4.0, "cubic").unwrap_err().message().contains("right angles"));
 }

@@ -124,6 +124,16 @@ impl Molecules {
         join::join(parts, Some(rule))
     }
 
+    /// Gives the pair of the last two species, as two ions that were joined last have them, epsilon and sigma of its
+    /// own.
+    pub fn set_well_of_last_two(&mut self, well: [f64; 2]) {
+        let n = self.species.len();
+        if n >= 2 {
+            self.lennard_jones[n * n - 2] = well;
+            self.lennard_jones[n * (n - 1) - 1] = well;
+        }
+    }
+
     /// The rule that most unlike pairs follow; Lorentz and Berthelot's where several do.
     pub fn usual_mixing(&self) -> Mixing {
         let n = self.species.len();

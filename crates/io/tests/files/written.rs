@@ -89,7 +89,9 @@ fn same(a: &Molecules, b: &Molecules) {
         assert!(near(mass(a), mass(b)) && near(a.charges[atom], b.charges[atom]), "atom {atom}");
     }
     let mut firsts = BTreeMap::new();
-    (0..n).for_each(|atom| drop(firsts.entry((a.atoms[atom], b.atoms[atom])).or_insert(atom)));
+    for atom in 0..n {
+        firsts.entry((a.atoms[atom], b.atoms[atom])).or_insert(atom);
+    }
     for i in firsts.values() {
         for j in firsts.values() {
             let well = |m: &Molecules| m.lennard_jones[species(m, *i) * m.species.len() + species(m, *j)];

@@ -1,11 +1,13 @@
 //! Files of a box of water: topology and coordinates for GROMACS, OpenMM and Jostle, and an input that minimises,
 //! heats, lets go and samples.
 
-use super::Solvated;
+use super::{Slab, Solvated};
 use jostle_core::Result;
+use jostle_io::forcefield::solvent::Reach;
 use jostle_io::gro;
 use jostle_io::input::NamedChoice;
 use jostle_io::input::model::Rigid;
+use jostle_io::select::keywords::is_water;
 
 /// Mass of the heaviest hydrogen, in g/mol.
 const HEAVIEST_HYDROGEN: f64 = 3.5;
@@ -70,6 +72,20 @@ impl Solvated {
         let (title, name, rigid) = (quoted(title), quoted(name), rigid.name());
         let (background, held) = (self.background(), self.restraint());
         let heavy = hydrogen_mass.map_or(String::new(), |mass| format!("hydrogen_mass = {mass:?}\n"));
+        // The correction for what is beyond the cut-off is one of uniform fluids, and a slab has no pressure to keep.
+        let reach = match (self.reach, self.slab) {
+            (Reach::Corrected, Slab::None) => "cutoff = 0.9\ntail_correction = true\n",
+            (Reach::Corrected, Slab::InVacuum) => "cutoff = 0.9\n",
+            (Reach::Switched, _) => {
+                "cutoff = 1.2\ntruncation = \"charmm-switched\"\nswitch_from = 0.8333333333\n"
+            }
+        };
+        let barostat = match self.slab {
+            Slab::None => {
+                "barostat = { kind = \"cell-rescaling\", pressure = \"1 bar\", compressibility = \"4.5e-5 1/bar\" }\n"
+            }
+            Slab::InVacuum => "",
+        };
         let [release, free] = match held.is_empty() {
             true => ["", ""],
             false => ["restraints = { solute = [1000, 1] }    # let go slowly\n", "restraints = []\n"],
@@ -88,9 +104,7 @@ seed = {seed}
 
 [[force]]
 kind = "lennard-jones"              # parameters are those of the topology
-cutoff = 0.9
-tail_correction = true
-
+{reach}
 [electrostatics]
 kind = "pme"
 {background}{held}
@@ -109,15 +123,13 @@ name = "equilibrate"
 steps = 50_000
 timestep = 0.002
 thermostat = {{ kind = "bussi", temperature = {temperature:?}, period = 0.5 }}
-barostat = {{ kind = "cell-rescaling", pressure = "1 bar", compressibility = "4.5e-5 1/bar" }}
-{release}
+{barostat}{release}
 [[stage]]
 name = "sample"
 steps = 500_000
 timestep = 0.002
 thermostat = {{ kind = "bussi", temperature = {temperature:?}, period = 0.5 }}
-barostat = {{ kind = "cell-rescaling", pressure = "1 bar", compressibility = "4.5e-5 1/bar" }}
-{free}trajectory = {{ every = 1000, format = "xtc" }}
+{barostat}{free}trajectory = {{ every = 1000, format = "xtc" }}
 "#
         )
     }
@@ -129,11 +141,14 @@ barostat = {{ kind = "cell-rescaling", pressure = "1 bar", compressibility = "4.
         }
     }
 
-    /// Springs that hold the heavy atoms of the solute, if it has any.
+    /// Springs that hold the heavy atoms of the solute, if it has any but those of water.
     fn restraint(&self) -> String {
         let heavy = self.solute.clone().any(|atom| {
             let species = &self.molecules.species[usize::from(self.molecules.atoms[atom])];
+            let names = &self.molecules.names;
+            let residue = names.atoms.get(atom).and_then(|atom| names.residues.get(atom.residue as usize));
             self.molecules.units.mass_to_user(species.mass) > HEAVIEST_HYDROGEN
+                && !residue.is_some_and(|residue| is_water(&residue.name))
         });
         if !heavy {
             return String::new();
@@ -143,7 +158,7 @@ barostat = {{ kind = "cell-rescaling", pressure = "1 bar", compressibility = "4.
 [[restraint]]
 name = "solute"
 kind = "position"
-atoms = "index 0 to {} and mass > {HEAVIEST_HYDROGEN}"
+atoms = "index 0 to {} and mass > {HEAVIEST_HYDROGEN} and not water"
 stiffness = 1000
 scaling = "center"                  # reference positions follow the box by their centre of mass
 "#,

@@ -9,18 +9,17 @@ mod solute;
 use fill::{Water, Waters};
 use jostle_core::{Error, Residue, Result, SimBox, Vec3};
 use jostle_io::forcefield::Molecules;
-use jostle_io::forcefield::solvent::{Ion, WaterModel};
+use jostle_io::forcefield::solvent::{Ion, Reach, WaterModel};
 use jostle_io::memory;
-use shape::BoxShape;
+use shape::{BoxShape, SizeOf};
 pub use solute::Solute;
 use std::ops::Range;
 
 /// Charges that differ by less from a whole number are whole: files round theirs.
 const WHOLE: f64 = 1e-3;
 
-/// Least distance of a box from its images, in nm: cut-offs of the usual force fields, twice, and space for a
-/// barostat.
-const LEAST_WIDTH: f64 = 2.0;
+/// Width of a box beyond twice the cut-off, in nm, at least: space for a barostat.
+const SPARE_WIDTH: f64 = 0.2;
 
 /// Size of a box.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,6 +63,8 @@ pub struct SolvationInput {
     pub water: &'static WaterModel,
     /// Ions.
     pub ions: Option<IonsInput>,
+    /// Length of empty space along z, which makes a slab of the water; 0 for none.
+    pub vacuum: f64,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -85,6 +86,19 @@ pub struct Solvated {
     pub waters: usize,
     /// Numbers of cations and anions.
     pub ions: [usize; 2],
+    /// Reach of Lennard-Jones forces.
+    pub reach: Reach,
+    /// Surfaces of the water.
+    pub slab: Slab,
+}
+
+/// Surfaces of the water.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slab {
+    /// None: images of the box touch on all sides.
+    None,
+    /// Two, normal to z, with empty space between images.
+    InVacuum,
 }
 
 impl Solvated {
@@ -105,8 +119,8 @@ impl Solvated {
 /// # Errors
 /// If the box is too small, larger than memory, or has less water than ions.
 pub fn solvate(input: SolvationInput) -> Result<Solvated> {
-    let SolvationInput { solute, shape, size, water, ions, seed } = input;
-    let simbox = simbox(solute.as_ref(), shape, size)?;
+    let SolvationInput { solute, shape, size, water, ions, vacuum, seed } = input;
+    let simbox = simbox(solute.as_ref(), shape, size, water)?;
     let expected = water.density * fill::per_volume() * simbox.volume() * water.shape.atoms() as f64;
     // More than any machine has is a wrong unit, which the volume says better.
     memory::room_for_atoms(expected as u64).map_err(|e| {
@@ -142,12 +156,19 @@ pub fn solvate(input: SolvationInput) -> Result<Solvated> {
     let sizes = [solute.len()].into_iter();
     let sizes = sizes.chain(std::iter::repeat_n(water.shape.atoms(), waters.count()));
     make_positive(&simbox, &mut positions, sizes);
+    let simbox = with_vacuum(simbox, shape, vacuum, &mut positions)?;
     parts.push((water.molecules()?, waters.count()));
     for (ion, number) in cations_and_anions {
         parts.push((ion.molecules()?, number));
     }
     parts.retain(|(_, count)| *count > 0);
     let mut molecules = Molecules::join(&parts, rule)?;
+    if let Some(IonsInput { pair: [cation, anion], .. }) = ions
+        && numbers.iter().all(|n| *n > 0)
+        && let Some(well) = water.ions.and_then(|set| set.unlike(cation, anion))
+    {
+        molecules.set_well_of_last_two(well);
+    }
     // Residues of the solute keep their numbers and go before all others.
     for (own, before) in molecules.names.residues.iter_mut().zip(residues) {
         *own = before;
@@ -160,7 +181,23 @@ pub fn solvate(input: SolvationInput) -> Result<Solvated> {
         solute_charge,
         waters: waters.count(),
         ions: numbers,
+        reach: water.reach,
+        slab: if vacuum > 0.0 { Slab::InVacuum } else { Slab::None },
     })
+}
+
+/// The box with empty space along z, and molecules in its middle.
+fn with_vacuum(simbox: SimBox, shape: &BoxShape, vacuum: f64, positions: &mut [Vec3]) -> Result<SimBox> {
+    if vacuum == 0.0 {
+        return Ok(simbox);
+    }
+    if shape.size != SizeOf::Edges {
+        return Err(Error::input(format!("a slab has right angles, the shape {} has others", shape.name))
+            .hint("--shape orthorhombic"));
+    }
+    positions.iter_mut().for_each(|r| r[2] += 0.5 * vacuum);
+    let [a, b, c] = simbox.lengths();
+    SimBox::orthorhombic([a, b, c + vacuum])
 }
 
 /// Puts molecules, whose numbers of atoms come first and are one after the last, where no coordinate is negative:
@@ -185,7 +222,7 @@ fn make_positive(simbox: &SimBox, positions: &mut [Vec3], sizes: impl Iterator<I
 }
 
 /// The box, which must have room for cut-offs.
-fn simbox(solute: Option<&Solute>, shape: &BoxShape, given: Size) -> Result<SimBox> {
+fn simbox(solute: Option<&Solute>, shape: &BoxShape, given: Size, water: &WaterModel) -> Result<SimBox> {
     let size = match (given, solute) {
         (Size::Given(size), _) => size,
         (Size::Padding(padding), Some(solute)) => solute.size(shape.size).map(|x| x + 2.0 * padding),
@@ -198,11 +235,11 @@ fn simbox(solute: Option<&Solute>, shape: &BoxShape, given: Size) -> Result<SimB
         return Err(Error::input(format!("a box of the size {size:?} nm has no volume")));
     }
     let simbox = shape.simbox(size)?;
-    let width = 2.0 * simbox.largest_cutoff();
-    if width < LEAST_WIDTH {
+    let (width, wanted) = (2.0 * simbox.largest_cutoff(), 2.0 * water.reach.cutoff() + SPARE_WIDTH);
+    if width < wanted {
         let message =
-            format!("the box is {width:.3} nm wide where it is narrowest, cut-offs need {LEAST_WIDTH} nm");
-        let least = size.map(|x| x * LEAST_WIDTH / width);
+            format!("the box is {width:.3} nm wide where it is narrowest, cut-offs need {wanted} nm");
+        let least = size.map(|x| x * wanted / width);
         return Err(Error::input(message).hint(match given {
             Size::Padding(padding) => {
                 format!("--padding {:.2} makes it wide enough", padding + 0.5 * (least[0] - size[0]) + 0.005)

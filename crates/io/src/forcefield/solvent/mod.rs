@@ -5,11 +5,12 @@ mod water;
 
 use super::Molecules;
 use super::assembly::Assembly;
+use super::lorentz_berthelot;
 use crate::input::NamedChoice;
 pub use ions::{Ion, IonSet};
 use jostle_core::{AtomName, Error, Residue, Result, UnitSystem, WaterShape};
 use std::collections::BTreeSet;
-pub use water::WaterModel;
+pub use water::{Reach, WaterModel};
 
 /// Residue of water, as GROMACS has it.
 const WATER: &str = "SOL";
@@ -41,14 +42,14 @@ impl WaterModel {
         }
         let mut names = vec![("OW", "O"), ("HW1", "H"), ("HW2", "H")];
         if let Some(rule) = site {
-            assembly.atom("MW", 1, 0.0, -2.0 * self.hydrogen)?;
+            assembly.atom("MW", 2, 0.0, -2.0 * self.hydrogen)?;
             names.push(("MW", ""));
             assembly.virtual_site(3, [0, 1, 2], rule)?;
             (0..3).try_for_each(|atom| assembly.exclude([atom, 3]))?;
         }
         name(&mut assembly, WATER, &names);
-        let well = [self.epsilon, self.sigma];
-        assembly.finish(|a, b| if (a, b) == (0, 0) { well } else { [0.0; 2] })
+        let wells = [[self.epsilon, self.sigma], self.hydrogen_well, [0.0; 2]];
+        assembly.finish(|a, b| lorentz_berthelot(wells[a], wells[b]))
     }
 }
 
@@ -143,28 +144,33 @@ mod tests {
     /// Dipole moments in debye, from the papers of the models.
     #[test]
     fn waters_have_their_published_dipole_moments() {
-        for (name, published) in
-            [("spce", 2.351), ("tip3p", 2.347), ("tip4p-ew", 2.32), ("tip4p-2005", 2.305)]
-        {
+        for (name, published) in [
+            ("spce", 2.351),
+            ("tip3p", 2.347),
+            ("tip3p-charmm", 2.347),
+            ("tip4p-ew", 2.32),
+            ("tip4p-2005", 2.305),
+        ] {
             let model = <&WaterModel>::from_name(name).unwrap();
             let height = model.shape.bond_length * (0.5 * model.shape.angle.to_radians()).cos();
             let arm = height - model.shape.site_distance.unwrap_or(0.0);
             let dipole = 2.0 * model.hydrogen * arm * 48.032;
             assert!((dipole - published).abs() < 0.006, "{name}: {dipole}");
         }
-        let water = <&WaterModel>::from_name("tip4p-2005").unwrap().molecules().unwrap();
+        let water = <&WaterModel>::from_name("tip4p-ew").unwrap().molecules().unwrap();
         let SiteRule::Average([_, a, b]) = water.topology.virtual_sites[0].rule else { panic!() };
-        // GROMACS' and OpenMM's files of the model have this weight.
-        assert!((a - 0.13193828).abs() < 1e-8 && a == b, "{a}");
+        // OpenMM's file of the model has this weight.
+        assert!((a - 0.106676721).abs() < 1e-8 && a == b, "{a}");
     }
 
-    /// Two values of sigma and epsilon from AmberTools' files as OpenMM has them, in nm and kJ/mol.
+    /// Values of sigma and epsilon from AmberTools' and CHARMM's files as OpenMM has them, in nm and kJ/mol.
     #[test]
     fn ions_belong_to_their_model() {
         let known = [
             ("tip3p", "Na+", 0.2439280690268249, 0.3658460312),
             ("spce", "Cl-", 0.48304528497569194, 0.05349244),
             ("tip4p-ew", "K+", 0.2833057923686279, 1.1692819784),
+            ("tip3p-charmm", "Cl-", 0.4044680180357141, 0.6276),
         ];
         for (model, ion, sigma, epsilon) in known {
             let ion = <&WaterModel>::from_name(model).unwrap().ion(ion).unwrap();
@@ -173,6 +179,13 @@ mod tests {
             assert!((s / sigma - 1.0).abs() < 1e-9 && (e / epsilon - 1.0).abs() < 1e-9, "{model} {s} {e}");
             assert_eq!(molecules.charges, [f64::from(ion.charge)]);
         }
+        let charmm = <&WaterModel>::from_name("tip3p-charmm").unwrap();
+        let [potassium, chloride] = ["K+", "Cl-"].map(|name| charmm.ion(name).unwrap());
+        let [e, s] = charmm.ions.unwrap().unlike(potassium, chloride).unwrap();
+        assert!(
+            (s / 0.3635757668730725 - 1.0).abs() < 1e-9 && (e / 0.477963424 - 1.0).abs() < 1e-9,
+            "{s} {e}"
+        );
     }
 
     #[test]

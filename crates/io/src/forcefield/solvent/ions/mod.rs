@@ -1,15 +1,18 @@
 //! Sets of ions, a file each.
 
+mod charmm;
 mod joung_cheatham_spce;
 mod joung_cheatham_tip3p;
 mod joung_cheatham_tip4p_ew;
 
+pub(super) use charmm::SET as CHARMM;
 pub(super) use joung_cheatham_spce::SET as JOUNG_CHEATHAM_SPCE;
 pub(super) use joung_cheatham_tip3p::SET as JOUNG_CHEATHAM_TIP3P;
 pub(super) use joung_cheatham_tip4p_ew::SET as JOUNG_CHEATHAM_TIP4P_EW;
 
 /// All sets.
-pub(super) const ALL: &[&IonSet] = &[&JOUNG_CHEATHAM_SPCE, &JOUNG_CHEATHAM_TIP3P, &JOUNG_CHEATHAM_TIP4P_EW];
+pub(super) const ALL: &[&IonSet] =
+    &[&CHARMM, &JOUNG_CHEATHAM_SPCE, &JOUNG_CHEATHAM_TIP3P, &JOUNG_CHEATHAM_TIP4P_EW];
 
 /// Ions whose parameters were made together, for one model of water and the rule of Lorentz and Berthelot.
 #[derive(Debug, PartialEq)]
@@ -18,6 +21,18 @@ pub struct IonSet {
     pub about: &'static str,
     /// The ions.
     pub ions: &'static [Ion],
+    /// Pairs of ions with parameters of their own: names, the distance of the minimum in angstrom, and epsilon in
+    /// kcal/mol.
+    unlike: &'static [([&'static str; 2], [f64; 2])],
+}
+
+impl IonSet {
+    /// Epsilon in kJ/mol and sigma in nm of two ions that do not follow the rule for unlike pairs.
+    pub fn unlike(&self, cation: &Ion, anion: &Ion) -> Option<[f64; 2]> {
+        let (_, [minimum, epsilon]) =
+            self.unlike.iter().find(|(names, _)| *names == [cation.name, anion.name])?;
+        Some([4.184 * epsilon, 0.1 * minimum / 2f64.powf(1.0 / 6.0)])
+    }
 }
 
 /// An ion.

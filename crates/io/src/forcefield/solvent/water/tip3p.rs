@@ -1,6 +1,6 @@
 //! TIP3P: W. L. Jorgensen, J. Chandrasekhar, J. D. Madura, R. W. Impey and M. L. Klein, J. Chem. Phys. 79 (1983) 926.
 
-use super::WaterModel;
+use super::{Reach, WaterModel};
 use crate::forcefield::solvent::ions;
 use jostle_core::WaterShape;
 
@@ -11,6 +11,8 @@ pub(super) const MODEL: WaterModel = WaterModel {
     hydrogen: 0.417,
     sigma: 0.315061,
     epsilon: 0.1521 * 4.184,
+    hydrogen_well: [0.0; 2],
+    reach: Reach::Corrected,
     density: 0.982,
     ions: Some(&ions::JOUNG_CHEATHAM_TIP3P),
 };

@@ -1,6 +1,6 @@
 //! TIP4P/2005: J. L. F. Abascal and C. Vega, J. Chem. Phys. 123 (2005) 234505, table I.
 
-use super::WaterModel;
+use super::{Reach, WaterModel};
 use jostle_core::WaterShape;
 
 pub(super) const MODEL: WaterModel = WaterModel {
@@ -10,6 +10,8 @@ pub(super) const MODEL: WaterModel = WaterModel {
     hydrogen: 0.5564,
     sigma: 0.31589,
     epsilon: 93.2 * 8.314462618e-3,
+    hydrogen_well: [0.0; 2],
+    reach: Reach::Corrected,
     density: 0.998,
     ions: None,
 };

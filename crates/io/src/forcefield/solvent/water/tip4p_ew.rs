@@ -1,6 +1,6 @@
 //! TIP4P-Ew: H. W. Horn et al., J. Chem. Phys. 120 (2004) 9665.
 
-use super::WaterModel;
+use super::{Reach, WaterModel};
 use crate::forcefield::solvent::ions;
 use jostle_core::WaterShape;
 
@@ -11,6 +11,8 @@ pub(super) const MODEL: WaterModel = WaterModel {
     hydrogen: 0.52422,
     sigma: 0.316435,
     epsilon: 0.16275 * 4.184,
+    hydrogen_well: [0.0; 2],
+    reach: Reach::Corrected,
     density: 0.995,
     ions: Some(&ions::JOUNG_CHEATHAM_TIP4P_EW),
 };
