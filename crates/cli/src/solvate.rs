@@ -23,6 +23,10 @@ use std::path::{Path, PathBuf};
 /// If a file cannot be read, an option makes no sense, the box is too small or too large, or a file exists. Nothing
 /// is written then.
 pub fn run(options: &SolvateOptions) -> Result<()> {
+    let Some(name) = options.output.file_name().map(|name| name.to_string_lossy()) else {
+        let message = format!("--output {} has no name for files", options.output.display());
+        return Err(Error::input(message).hint("--output wet makes wet.top, wet.gro and wet.toml"));
+    };
     let paths = ["top", "gro", "toml"].map(|ending| with_ending(&options.output, ending));
     if let Some(path) = paths.iter().find(|path| path.exists() && !options.overwrite) {
         return Err(Error::file(path, "this file exists")
@@ -47,7 +51,6 @@ pub fn run(options: &SolvateOptions) -> Result<()> {
         vacuum,
         seed: options.seed,
     })?;
-    let name = options.output.file_name().unwrap_or_default().to_string_lossy();
     let title = title(options);
     let settings = RunSettings {
         title: &title,

@@ -112,6 +112,7 @@ fn wrong_wishes_are_refused_before_anything_is_written() {
         (&["--padding", "1", "--vacuum", "3"], "right angles"),
         (&["--padding", "1", "--shape", "orthorhombic", "--vacuum", "-3"], "no length"),
         (&["--padding", "1", "--output", "there/is/no/folder"], "folder"),
+        (&["--padding", "1", "--output", ".."], "no name"),
     ] {
         let output: &[&str] = if more.contains(&"--output") { &[] } else { &["--output", "wet"] };
         let refused = solvate(&desk, &[more, output].concat());
