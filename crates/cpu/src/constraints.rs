@@ -46,12 +46,14 @@ pub struct Constraints {
 /// All groups of one shape.
 #[derive(Debug, Clone, Copy)]
 struct ShapeGroups {
+    shape: usize,
     n_atoms: usize,
     n_parameters: usize,
     first_group: usize,
     /// Beginnings of the atoms and parameters of its groups.
     first_atom: usize,
     first_parameter: usize,
+    /// Batches of the groups that are here.
     batches: [usize; 2],
 }
 
@@ -81,7 +83,7 @@ impl Constraints {
         let width = level.width::<f64>();
         let n = system.state.len();
         let mut all = Constraints { width, led: vec![NONE; n], ..Constraints::default() };
-        let (mut n_slots, mut n_numbers, mut first_group) = (0, 0, 0);
+        let mut first_group = 0;
         for alike in groups.chunk_by(|a, b| a.shape == b.shape) {
             let shape = alike[0].shape;
             let Shape { atoms: n_atoms, solver, .. } = shapes[shape];
@@ -94,34 +96,23 @@ impl Constraints {
                 all.parameters.extend(numbers_of(group, solver));
             }
             let n_parameters = (all.parameters.len() - first_parameter) / alike.len();
-            let first_batch = all.batches.len();
-            for some in alike.chunks(width) {
-                let (first_slot, first_number) = (n_slots, n_numbers);
-                all.batches.push(GroupBatch { shape, groups: some.len(), first_slot, first_number });
-                (n_slots, n_numbers) = (n_slots + n_atoms * width, n_numbers + n_parameters * width);
-            }
-            let batches = [first_batch, all.batches.len()];
             all.runs.push(ShapeGroups {
+                shape,
                 n_atoms,
                 n_parameters,
                 first_group,
                 first_atom,
                 first_parameter,
-                batches,
+                batches: [0; 2],
             });
             first_group += alike.len();
         }
-        all.ids = vec![0; n_slots];
-        all.places = vec![0; n_slots];
-        all.inverse_mass = vec![0.0; n_slots];
-        all.numbers = vec![0.0; n_numbers];
-        all.corrections = vec![[0.0; 3]; n_slots + 1];
         Ok(Constraints { shapes, ..all })
     }
 
     /// Returns true if there are no constraints.
     pub fn is_empty(&self) -> bool {
-        self.batches.is_empty()
+        self.runs.is_empty()
     }
 
     /// Returns true if there are virtual sites.
@@ -129,8 +120,20 @@ impl Constraints {
         self.shapes.iter().any(|shape| !shape.sites.is_empty())
     }
 
+    /// First atom of the group that each atom is in, by id; an atom that is in none is its own. Empty without groups.
+    pub fn leaders(&self) -> Vec<u32> {
+        let mut leaders: Vec<u32> = (0..self.led.len() as u32).collect();
+        for (group, run) in self.run_of.iter().enumerate() {
+            let run = &self.runs[*run as usize];
+            let first = run.first_atom + (group - run.first_group) * run.n_atoms;
+            let atoms = &self.atoms[first..first + run.n_atoms];
+            atoms.iter().for_each(|id| leaders[*id as usize] = atoms[0]);
+        }
+        leaders
+    }
+
     /// Finds the atoms after they have been sorted and clusters divided among tasks, by ids in the order of
-    /// storage and the index of each id.
+    /// storage and the index of each id. Groups whose first atoms are not among these ids belong to other ranks.
     pub fn place<S: Scalar>(
         &mut self,
         id: &[u32],
@@ -154,6 +157,7 @@ impl Constraints {
     /// Puts groups into batches in the order in which their first atoms are stored, so that threads find
     /// the atoms of their batches near each other, and in the cache of the core that moved them.
     fn sort(&mut self, id: &[u32], index_by_id: &IdIndex) {
+        self.lay_batches(id);
         let Constraints { runs, batches, width, ids, places, inverse_mass, numbers, slots, .. } = self;
         slots.clear();
         slots.resize(id.len(), ids.len() as u32);
@@ -181,7 +185,7 @@ impl Constraints {
             }
         }
         // The last batch of a run may have lanes left over.
-        for run in runs {
+        for run in runs.iter().filter(|run| run.batches[0] < run.batches[1]) {
             let last = batches[run.batches[1] - 1];
             for lane in last.groups..*width {
                 for k in 0..run.n_atoms {
@@ -195,6 +199,34 @@ impl Constraints {
                 }
             }
         }
+    }
+
+    /// Makes batches for the groups that begin with these atoms, and room for their atoms and numbers.
+    fn lay_batches(&mut self, ids: &[u32]) {
+        let Constraints { runs, batches, width, .. } = self;
+        let mut counts = vec![0; runs.len()];
+        for group in ids.iter().map(|id| self.led[*id as usize]).filter(|group| *group != NONE) {
+            counts[self.run_of[group as usize] as usize] += 1;
+        }
+        batches.clear();
+        let (mut n_slots, mut n_numbers) = (0, 0);
+        for (run, count) in runs.iter_mut().zip(counts) {
+            let first = batches.len();
+            for begin in (0..count).step_by(*width) {
+                let (groups, first_slot, first_number) = ((count - begin).min(*width), n_slots, n_numbers);
+                batches.push(GroupBatch { shape: run.shape, groups, first_slot, first_number });
+                n_slots += run.n_atoms * *width;
+                n_numbers += run.n_parameters * *width;
+            }
+            run.batches = [first, batches.len()];
+        }
+        self.ids.resize(n_slots, 0);
+        self.places.resize(n_slots, 0);
+        self.inverse_mass.resize(n_slots, 0.0);
+        self.numbers.resize(n_numbers, 0.0);
+        // The last one is of atoms without constraints.
+        self.corrections.clear();
+        self.corrections.resize(n_slots + 1, [0.0; 3]);
     }
 
     /// Spreads the forces on virtual sites over their atoms; `forces` has the forces of each task, in clusters

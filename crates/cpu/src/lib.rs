@@ -12,6 +12,7 @@ pub mod columns;
 mod constraint_kernels;
 pub mod constraints;
 pub mod dissipative;
+mod division;
 mod domains;
 pub mod electrostatics;
 pub mod embedded;

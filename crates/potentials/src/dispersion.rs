@@ -95,11 +95,9 @@ impl Dispersion {
     }
 
     /// The energy of every atom with itself, and that of coefficients that are spread evenly, which is
-    /// inversely proportional to the volume.
-    pub fn constants(&self, system: &System) -> [f64; 2] {
-        let all = system.state.species.iter().map(|s| self.coefficients[usize::from(*s)]);
-        let (sum, squares) = all.fold((0.0, 0.0), |(sum, squares), c| (sum + c, squares + c * c));
-        let even = weight(0.0, self.alpha(), system.simbox.volume())[0];
+    /// inversely proportional to the volume. From the sum of all coefficients and that of their squares.
+    pub fn constants(&self, [sum, squares]: [f64; 2], volume: f64) -> [f64; 2] {
+        let even = weight(0.0, self.alpha(), volume)[0];
         [0.5 * self.smooth(0.0).0 * squares, 0.5 * even * sum * sum]
     }
 

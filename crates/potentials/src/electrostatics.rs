@@ -236,11 +236,9 @@ impl Electrostatics {
     }
 
     /// The energy of every charge with itself, and that of charges that are spread evenly, with the
-    /// background that neutralises them: the second is inversely proportional to the volume.
-    pub fn constants(&self, system: &System) -> [f64; 2] {
-        let charges = (0..system.state.len()).map(|index| system.charge(index));
-        let (sum, squares) = charges.fold((0.0, 0.0), |(sum, squares), q| (sum + q, squares + q * q));
-        let volume = system.simbox.volume();
+    /// background that neutralises them: the second is inversely proportional to the volume. From the sum of all
+    /// charges times the root of Coulomb's constant, and that of their squares.
+    pub fn constants(&self, [sum, squares]: [f64; 2], volume: f64) -> [f64; 2] {
         let even = match (self.method.alpha(), self.kappa()) {
             (None, _) => 0.0,
             (Some(alpha), None) => -0.5 * PI / (alpha * alpha * volume),
@@ -248,7 +246,7 @@ impl Electrostatics {
                 screened::uniform(alpha, kappa, volume, self.net_charge == NetCharge::Background)
             }
         };
-        [-0.5 * self.smooth(0.0).0 * squares * self.coulomb, even * sum * sum * self.coulomb]
+        [-0.5 * self.smooth(0.0).0 * squares, even * sum * sum]
     }
 
     /// Checks that a system can have these forces in arithmetic of a precision.

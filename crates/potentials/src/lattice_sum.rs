@@ -49,9 +49,14 @@ impl LatticeSum {
     /// The energy of all atoms with themselves, and that of strengths that are spread evenly, which is
     /// inversely proportional to the volume.
     pub fn constants(&self, system: &System) -> [f64; 2] {
+        self.constants_of(sums_of(&self.strengths(system)), system.simbox.volume())
+    }
+
+    /// The same energies from the sums of all strengths and of their squares ([`sums_of`]).
+    pub fn constants_of(&self, sums: [f64; 2], volume: f64) -> [f64; 2] {
         match self {
-            LatticeSum::Charges(term) => term.constants(system),
-            LatticeSum::Dispersion(term) => term.constants(system),
+            LatticeSum::Charges(term) => term.constants(sums, volume),
+            LatticeSum::Dispersion(term) => term.constants(sums, volume),
         }
     }
 
@@ -72,4 +77,9 @@ impl LatticeSum {
             LatticeSum::Dispersion(_) => Spectrum::Dispersion { alpha },
         })
     }
+}
+
+/// Sum of strengths, and sum of their squares.
+pub fn sums_of(strengths: &[f64]) -> [f64; 2] {
+    strengths.iter().fold([0.0; 2], |[sum, squares], q| [sum + q, squares + q * q])
 }

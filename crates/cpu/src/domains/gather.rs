@@ -1,24 +1,29 @@
 //! Atoms of all ranks on rank 0, for files and observers.
 
 use super::Domains;
-use jostle_core::{Result, State, Vec3};
+use jostle_core::{Result, SimBox, State, Vec3};
 use std::ops::Range;
 
 /// Numbers of an atom: id, species, images, position, velocity, force, angular velocity.
 const ROW: usize = 17;
 
 impl Domains {
-    /// Puts the atoms of all ranks together on rank 0, in the order of ranks.
+    /// Puts the atoms of all ranks together on rank 0, in the order of ranks; `places` are those in the lists, if there
+    /// are any. Atoms are in the images in which these are in the box, as atoms of one process are.
     ///
     /// # Errors
     /// If another rank has failed.
-    pub fn gather_atoms(&mut self, state: &State) -> Result<()> {
+    pub fn gather_atoms(&mut self, simbox: &SimBox, state: &State, places: Option<&[Vec3]>) -> Result<()> {
         let rows = self.gather_rows(ROW, |row, index| {
             row.extend([f64::from(state.id[index]), f64::from(state.species[index])]);
-            row.extend(state.image[index].map(f64::from));
-            [&state.position, &state.velocity, &state.force]
-                .into_iter()
-                .for_each(|all| row.extend(all[index]));
+            let mut away = [0; 3];
+            if let Some(mut place) = places.and_then(|places| places.get(index).copied()) {
+                simbox.wrap(&mut place, &mut away);
+            }
+            let (shift, image, r) = (simbox.shift(away), state.image[index], state.position[index]);
+            row.extend([0, 1, 2].map(|k| f64::from(image[k].saturating_add(away[k]))));
+            row.extend([0, 1, 2].map(|k| r[k] - shift[k]));
+            [&state.velocity, &state.force].into_iter().for_each(|all| row.extend(all[index]));
             row.extend(state.angular_velocity.get(index).copied().unwrap_or_default());
         })?;
         let mut all = State::default();
@@ -38,13 +43,16 @@ impl Domains {
         Ok(())
     }
 
-    /// Puts the positions that atoms have in the lists together on rank 0, in the order of ranks.
+    /// Puts the positions that atoms have in the lists together on rank 0, in the box and in the order of ranks.
     ///
     /// # Errors
     /// If another rank has failed.
-    pub fn gather_places(&mut self, places: &[Vec3]) -> Result<()> {
-        let rows =
-            self.gather_rows(3, |row, index| row.extend(places.get(index).copied().unwrap_or_default()))?;
+    pub fn gather_places(&mut self, simbox: &SimBox, places: &[Vec3]) -> Result<()> {
+        let rows = self.gather_rows(3, |row, index| {
+            let mut place = places.get(index).copied().unwrap_or_default();
+            simbox.wrap(&mut place, &mut [0; 3]);
+            row.extend(place);
+        })?;
         self.gathered_places = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
         Ok(())
     }

@@ -149,8 +149,11 @@ impl Domains {
         clusters: &Clusters<S>,
         (state, places): (&mut State, &mut Vec<Vec3>),
     ) -> Result<()> {
-        // A little more, so that rounding never loses a ghost.
-        let reach = reach * (1.0 + 1e-6);
+        let overhang = self.overhang(simbox, places)?;
+        // A little more, so that rounding never loses a ghost; from the region of the other rank or, between regions, from
+        // that of this one, too.
+        let near = (reach + overhang) * (1.0 + 1e-6);
+        let reach = near + overhang;
         let own = self.rank();
         let mut sent: Vec<Sent> = Vec::new();
         for link in self.grid.receivers(own, simbox, reach) {
@@ -160,7 +163,7 @@ impl Domains {
             let Some(sent) = sent.last_mut() else { continue };
             let region =
                 self.grid.region(link.rank).map(|s| [0, 1, 2].map(|k| s[k] - f64::from(link.image[k])));
-            choose(clusters, simbox, places, &region, reach, &mut sent.atoms);
+            choose(clusters, simbox, places, &region, near, &mut sent.atoms);
             sent.images.push((simbox.shift(link.image), sent.atoms.len()));
         }
         let sources: Vec<usize> =

@@ -10,15 +10,17 @@ const ROW_TURNING: usize = ROW + 3;
 impl Domains {
     /// Drops the atoms that other ranks own, from a state that has all of them; `places` decide.
     pub fn keep_own(&mut self, simbox: &SimBox, state: &mut State, places: &[Vec3]) {
-        let is_own = |index: &u32| self.grid.owner(simbox, places[*index as usize]) == self.rank();
-        let own: Vec<u32> = (0..state.len() as u32).filter(is_own).collect();
+        let first = self.first_of_groups(&state.id);
+        let owner = |index: u32| self.grid.owner(simbox, places[first[index as usize] as usize]);
+        let own: Vec<u32> = (0..state.len() as u32).filter(|index| owner(*index) == self.rank()).collect();
         state.permute(&own);
         state.force.resize(state.len(), [0.0; 3]);
         self.n_owned = state.len();
         (self.halo, self.builds, self.load) = (super::Halo::default(), 0, 0.0);
     }
 
-    /// Sends atoms to their owners, by their places in the lists, and takes those that come.
+    /// Sends atoms to their owners, by the places that the first atoms of their groups have in the lists, and takes those
+    /// that come.
     ///
     /// # Errors
     /// If another rank has failed, or an atom has been lost on the way.
@@ -27,8 +29,8 @@ impl Domains {
         let mut leaving: Vec<Vec<f64>> = vec![Vec::new(); size];
         let mut counts = vec![0u64; size];
         let mut staying = Vec::with_capacity(state.len());
-        for index in 0..state.len() {
-            let owner = self.grid.owner(simbox, places[index]);
+        for (index, first) in self.first_of_groups(&state.id).into_iter().enumerate() {
+            let owner = self.grid.owner(simbox, places[first as usize]);
             if owner == own {
                 staying.push(index as u32);
                 continue;

@@ -16,10 +16,12 @@
 //!   has 6.
 //!
 //! Bonded forces are evaluated by the owners of all of their atoms, by each for its own atom, as by tasks of one
-//! process; a rank asks for atoms bound to its own that are not among its ghosts (`guests`).
+//! process; a rank asks for atoms bound to its own that are not among its ghosts (`guests`). Atoms that constraints
+//! or virtual sites join belong to one rank (`groups`), which moves them as one process does.
 
 mod gather;
 pub(crate) mod grid;
+mod groups;
 mod guests;
 mod halo;
 mod migration;
@@ -49,6 +51,8 @@ pub(crate) struct Domains {
     pub counts: Vec<usize>,
     /// True where spheres turn, so that atoms have angular velocities.
     pub turning: bool,
+    /// First atom of the group of constraints and virtual sites that each atom is in, by id; empty without any.
+    leaders: Vec<u32>,
     /// Number of atoms of this rank; they come before the ghosts.
     pub n_owned: usize,
     pub halo: Halo,
@@ -86,8 +90,9 @@ pub(crate) enum Condition {
 }
 
 impl Domains {
-    /// Domains of a system for these ranks. The system has all atoms; those of other ranks are to be dropped.
-    pub fn new(ranks: Ranks, system: &System) -> Self {
+    /// Domains of a system for these ranks. The system has all atoms; those of other ranks are to be dropped. `leaders`
+    /// has the first atom of the group that each atom is in, by id.
+    pub fn new(ranks: Ranks, system: &System, leaders: Vec<u32>) -> Self {
         let communicator = ranks.communicator;
         Domains {
             grid: Grid::new(communicator.size(), &system.simbox, &system.state.position),
@@ -95,6 +100,7 @@ impl Domains {
             n_atoms: system.state.len(),
             counts: system.counts(),
             turning: !system.state.angular_velocity.is_empty(),
+            leaders,
             n_owned: system.state.len(),
             halo: Halo::default(),
             load: 0.0,
@@ -216,14 +222,12 @@ impl Domains {
 }
 
 /// Reason why a system is not divided into domains; `None` where it can be.
-pub(crate) fn obstacle(system: &System, forces: &Forces, settings: &Settings) -> Option<&'static str> {
-    let topology = &system.topology;
+pub(crate) fn obstacle(forces: &Forces, settings: &Settings) -> Option<&'static str> {
+    let in_all_images = forces.electrostatics.as_ref().is_some_and(|term| term.method.alpha().is_some());
     let obstacles = [
         (settings.reproducible, "reproducible"),
         (settings.algorithm == Algorithm::Reference, "the plain reference"),
-        (!topology.constraints.is_empty(), "constraints"),
-        (!topology.virtual_sites.is_empty(), "virtual sites"),
-        (forces.electrostatics.is_some(), "charges in all images"),
+        (in_all_images, "charges in all images"),
         (forces.dispersion.is_some(), "dispersion in all images"),
         (forces.vacuum.is_some(), "open space"),
         (!forces.restraints.distances.is_empty(), "restraints between groups"),

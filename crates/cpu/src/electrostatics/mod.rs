@@ -9,6 +9,7 @@ pub mod real_space;
 
 use crate::blocks::Sums;
 use crate::cells::Clusters;
+use crate::division::Division;
 use crate::ranks::Ranks;
 use crate::simd::aligned::Aligned;
 use crate::simd::{Level, Scalar};
@@ -16,6 +17,7 @@ use crate::threads::Team;
 use ewald::EwaldSum;
 use jostle_core::{Evaluate, IdIndex, Result, SimBox, System, Vec3};
 use jostle_potentials::electrostatics::Method;
+use jostle_potentials::lattice_sum::sums_of;
 use jostle_potentials::{Forces, LatticeSum};
 use mesh::{Mesh, MeshAtoms};
 use real_space::RealSpaceKernel;
@@ -34,6 +36,8 @@ pub struct LatticeSumKernel<S: Scalar> {
     pub charge: Aligned<S>,
     /// Charges or dispersion coefficients in storage order.
     by_atom: Vec<f64>,
+    /// Sum of those of all ranks, and that of their squares.
+    pub strength_sums: [f64; 2],
     /// Excluded pairs that may come to be further apart than lists reach.
     far: Vec<[usize; 2]>,
     long: Long<S>,
@@ -69,6 +73,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
             companion,
             charge: Aligned::default(),
             by_atom: Vec::new(),
+            strength_sums: sums_of(&sum.strengths(system)),
             far: Vec::new(),
             long: match sum.method() {
                 Method::Cutoff | Method::ReactionField { .. } => Long::Nothing,
@@ -132,24 +137,35 @@ impl<S: Scalar> LatticeSumKernel<S> {
         }
     }
 
+    /// Takes sums over other charges of all atoms.
+    pub fn sum_charges(&mut self, charges: &[f64]) {
+        if let LatticeSum::Charges(term) = &self.sum {
+            let root = term.coulomb.sqrt();
+            self.strength_sums = sums_of(&charges.iter().map(|q| root * q).collect::<Vec<f64>>());
+        }
+    }
+
     /// Adds the reciprocal-space forces, and the forces of excluded pairs beyond lists, to the forces of tasks
     /// (clusters and the forces on them), of which those of other ranks stay incomplete. Returns virial and energy,
     /// if asked for with that of charges with themselves.
     ///
     /// # Errors
     /// If another rank has failed.
-    pub fn add_long_range(
+    pub(crate) fn add_long_range(
         &mut self,
-        (team, level, ranks): (&Team, Level, Option<&Ranks>),
+        (team, level, division): (&Team, Level, &Division),
         system: &System,
         clusters: &Clusters<S>,
         mut tasks: Vec<(Range<usize>, &mut [S])>,
         evaluate: Evaluate,
     ) -> Result<Sums> {
         let [itself, even] = match evaluate {
-            Evaluate::Forces => [0.0; 2],
-            Evaluate::ForcesAndEnergies => self.sum.constants(system),
+            Evaluate::ForcesAndEnergies if division.counts_common() => {
+                self.sum.constants_of(self.strength_sums, system.simbox.volume())
+            }
+            Evaluate::Forces | Evaluate::ForcesAndEnergies => [0.0; 2],
         };
+        let ranks = division.ranks();
         let mut sums = Sums { energy: itself + even, ..Sums::default() };
         sums.virial[..3].fill(even);
         self.add_far(system, clusters, &mut tasks, &mut sums);

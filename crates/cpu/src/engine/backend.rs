@@ -2,8 +2,8 @@
 
 use super::domain::drop_ghosts;
 use super::motion::Pending;
-use super::parts::Division;
 use super::{Cpu, Incoming, Task};
+use crate::division::Division;
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Follow, MotionCheck};
@@ -102,7 +102,7 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
             _ => self.motion.constraints.correct_velocities(on, simbox, state, 0.0),
         };
         let kicked = self.motion.constraints.correct_velocities(on, simbox, state, -kick.time);
-        let virial = kick.virial(kicked, unkicked);
+        let virial = self.virial_of_ranks(kick.virial(kicked, unkicked))?;
         self.evaluation.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
         Ok(())
     }
@@ -155,7 +155,7 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
                 }
             }
         }
-        self.spread_forces();
+        self.spread_forces()?;
         self.timings.pair += start.elapsed().as_secs_f64();
         // Checked before atoms move: afterwards the distance that explains it is lost.
         match evaluate {
@@ -224,7 +224,8 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         let start = Instant::now();
         let (on, simbox, state) =
             ((&self.workers.team, self.workers.level), &self.system.simbox, &self.system.state);
-        self.motion.constraints.correct_positions(on, simbox, state, dt, drift)?;
+        let held = self.motion.constraints.correct_positions(on, simbox, state, dt, drift);
+        held.or_else(|failure| self.report(failure))?;
         self.motion.pending = Pending::DriftAndCorrect { drift, dt };
         self.timings.integrate += start.elapsed().as_secs_f64();
         Ok(())
@@ -250,7 +251,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
         self.timings.integrate += start.elapsed().as_secs_f64();
         self.motion.pending = Pending::CorrectVelocities;
         if let Some(kick) = kick {
-            let virial = kick.virial(kicked, unkicked);
+            let virial = self.virial_of_ranks(kick.virial(kicked, unkicked))?;
             self.evaluation.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
         }
         Ok(())

@@ -1,14 +1,14 @@
 //! The engine of a rank that owns a domain: sort and ghosts, messages between evaluations, and what all ranks
 //! together have.
 
-use super::parts::Division;
 use super::{Cpu, Task};
 use crate::blocks::{Sums, TaskForces};
 use crate::cells::{Fractions, predict};
+use crate::division::Division;
 use crate::domains::{Condition, Failure, first_of};
 use crate::simd::Scalar;
 use jostle_core::{
-    Error, Evaluate, Kinetic, PositionPrediction, Precision, Result, SimBox, State, System, Vec3,
+    Error, Evaluate, Kinetic, PositionPrediction, Precision, Result, SimBox, State, SymTensor, System, Vec3,
 };
 use jostle_core::{backend::Descent, prediction};
 use jostle_potentials::diagnose;
@@ -46,6 +46,7 @@ impl<S: Scalar> Cpu<S> {
         domains.agree_on(predicted)?;
         domains.balance()?;
         (domains.gathered, domains.gathered_places) = Default::default();
+        domains.join_groups(simbox, state, places);
         domains.migrate(simbox, state, places)?;
         let fractions = Fractions::of(simbox, places);
         clusters.arrange(team, &with_images, (state, places), &fractions);
@@ -160,7 +161,7 @@ impl<S: Scalar> Cpu<S> {
     fn common_force_fault(&mut self) -> Result<Error> {
         self.collect_forces();
         let Some(domains) = self.workers.division.domains_mut() else { return Ok(self.force_fault()) };
-        domains.gather_atoms(&self.system.state)?;
+        domains.gather_atoms(&self.system.simbox, &self.system.state, None)?;
         let State { force, id, .. } = &domains.gathered;
         let bad = |index: &usize| force[*index].iter().any(|x| !x.is_finite());
         let bad = (0..force.len()).filter(bad).min_by_key(|index| id[*index]);
@@ -185,6 +186,14 @@ impl<S: Scalar> Cpu<S> {
             sum.virial.copy_from_slice(&numbers[1..]);
         }
         Ok(())
+    }
+
+    /// A virial of all ranks, from the part of this one.
+    pub(super) fn virial_of_ranks(&self, mut own: SymTensor) -> Result<SymTensor> {
+        if let Some(domains) = self.workers.division.domains() {
+            domains.communicator.sum(&mut own)?;
+        }
+        Ok(own)
     }
 
     /// Kinetic energy and momentum of all ranks.
@@ -218,8 +227,9 @@ impl<S: Scalar> Cpu<S> {
         if self.agree_on_failures()? {
             return Err(self.common_force_fault()?);
         }
+        let places = (!self.tasks.is_empty()).then_some(&self.neighbors.list_positions[..]);
         let Some(domains) = self.workers.division.domains_mut() else { return Ok(&self.system.state) };
-        domains.gather_atoms(&self.system.state)?;
+        domains.gather_atoms(&self.system.simbox, &self.system.state, places)?;
         match domains.rank() {
             0 => Ok(&domains.gathered),
             _ => Ok(&self.system.state),
@@ -236,7 +246,7 @@ impl<S: Scalar> Cpu<S> {
     pub(super) fn places_of_ranks(&mut self) -> Result<&[Vec3]> {
         let places = &self.neighbors.list_positions;
         let Some(domains) = self.workers.division.domains_mut() else { return Ok(places) };
-        domains.gather_places(places)?;
+        domains.gather_places(&self.system.simbox, places)?;
         match domains.rank() {
             0 => Ok(&domains.gathered_places),
             _ => Ok(places),
@@ -260,11 +270,13 @@ impl<S: Scalar> Cpu<S> {
         self.rebuild_ahead(0.0)?;
         let index_by_id = now.index_by_id();
         let n_owned = self.n_owned();
-        let State { id, position, .. } = &mut self.system.state;
-        for (id, position) in id[..n_owned].iter().zip(position) {
+        let State { id, position, image, .. } = &mut self.system.state;
+        for ((id, image), position) in id[..n_owned].iter().zip(image).zip(position) {
             // The build was at the very places by which atoms were kept, so that all of them are here.
             if let Some(index) = index_by_id.get(*id) {
-                *position = now.position[index];
+                // It may have moved atoms to another image.
+                let shift = simbox.shift([0, 1, 2].map(|k| image[k] - now.image[index][k]));
+                *position = [0, 1, 2].map(|k| now.position[index][k] - shift[k]);
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Evaluation of forces over all tasks.
 
-use super::parts::Division;
 use super::{Cpu, Incoming, Task};
 use crate::blocks::{ListPass, Sums, TaskForces};
+use crate::division::Division;
 use crate::electrostatics::LatticeSumKernel;
 use crate::external;
 use crate::reference;
@@ -134,7 +134,7 @@ impl<S: Scalar> Cpu<S> {
                 let range = task.list.clusters.clone();
                 (range, &mut task.forces.own[..])
             });
-            let on = (team, self.workers.level, self.workers.division.ranks());
+            let on = (team, self.workers.level, &self.workers.division);
             sums[sum.term] = sum.add_long_range(on, system, clusters, tasks.collect(), evaluate)?;
         }
         Ok(())
@@ -199,16 +199,21 @@ impl<S: Scalar> Cpu<S> {
     }
 
     /// Spreads the forces on virtual sites over their atoms.
-    pub(super) fn spread_forces(&mut self) {
+    ///
+    /// # Errors
+    /// If another rank has failed.
+    pub(super) fn spread_forces(&mut self) -> Result<()> {
         if !self.motion.constraints.have_sites() {
-            return;
+            return Ok(());
         }
         let mut forces: Vec<&mut [S]> = self.tasks.iter_mut().map(|task| task.forces.split().0).collect();
         let (System { simbox, state, .. }, width) = (&self.system, self.neighbors.clusters.width);
         let virial = self.motion.constraints.spread(simbox, state, width, &mut forces);
         if self.evaluation.evaluated == Evaluate::ForcesAndEnergies {
+            let virial = self.virial_of_ranks(virial)?;
             self.evaluation.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
         }
+        Ok(())
     }
 
     /// The index of the atom with the smallest id whose force is not finite.

@@ -94,7 +94,8 @@ impl<S: Scalar> Cpu<S> {
             vacuum.sort(&self.system, excluded, index_by_id);
         }
         if !self.motion.constraints.is_empty() {
-            self.motion.constraints.place(&self.system.state.id, index_by_id, clusters, &shares);
+            let owned = &self.system.state.id[..clusters.first[clusters.owned] as usize];
+            self.motion.constraints.place(owned, index_by_id, clusters, &shares);
         }
         terms.restraints.place(index_by_id);
         for sum in &mut terms.lattice_sums {

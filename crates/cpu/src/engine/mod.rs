@@ -16,6 +16,7 @@ use crate::bonded::{BondedKernels, TaskBonds};
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
+use crate::division::Division;
 use crate::domains::{self, Domains};
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::{EmbeddedKernel, PackedPairs};
@@ -33,7 +34,7 @@ use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{AtomStorage, Energies, Error, Evaluate, Precision, Result, Settings, State, System};
 use jostle_potentials::{Forces, check};
 use motion::Pending;
-use parts::{Division, Evaluation, Motion, Neighbors, TermKernels, Workers};
+use parts::{Evaluation, Motion, Neighbors, TermKernels, Workers};
 use std::sync::Arc;
 
 /// The CPU engine: the atoms, their forces, and their motion. `S` is the arithmetic of the forces.
@@ -125,7 +126,7 @@ impl<S: Scalar> Cpu<S> {
         };
         let constraints = Constraints::new(&system, level)?;
         let partition = if settings.reproducible { Partition::Fixed } else { Partition::ByThreads };
-        let division = divide(&mut system, &forces, &settings, ranks);
+        let division = divide(&mut system, &forces, &settings, (&constraints, ranks));
         Ok(Cpu {
             algorithm: settings.algorithm,
             cutoff,
@@ -160,16 +161,21 @@ impl<S: Scalar> Cpu<S> {
 
 /// Division of a system among ranks: into domains where all that it has is divided so, and then without the atoms of
 /// other ranks.
-fn divide(system: &mut System, forces: &Forces, settings: &Settings, ranks: Option<Ranks>) -> Division {
+fn divide(
+    system: &mut System,
+    forces: &Forces,
+    settings: &Settings,
+    (constraints, ranks): (&Constraints, Option<Ranks>),
+) -> Division {
     let Some(mut ranks) = ranks else { return Division::None };
     if ranks.communicator.size() == 1 {
         return Division::Tasks(ranks);
     }
-    ranks.whole = domains::obstacle(system, forces, settings);
+    ranks.whole = domains::obstacle(forces, settings);
     if ranks.whole.is_some() {
         return Division::Tasks(ranks);
     }
-    let mut domains = Box::new(Domains::new(ranks, system));
+    let mut domains = Box::new(Domains::new(ranks, system, constraints.leaders()));
     let places = system.state.position.clone();
     domains.keep_own(&system.simbox, &mut system.state, &places);
     Division::Domains(domains)

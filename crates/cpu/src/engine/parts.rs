@@ -4,13 +4,13 @@ use super::motion::Pending;
 use crate::bonded::BondedKernels;
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
-use crate::domains::Domains;
+use crate::division::Division;
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
 use crate::external::RestraintKernel;
 use crate::grains::Contacts;
 use crate::interaction::PairKernel;
-use crate::ranks::{Partition, Ranks};
+use crate::ranks::Partition;
 use crate::simd::{Level, Scalar};
 use crate::skin::Skin;
 use crate::threads::Team;
@@ -61,42 +61,6 @@ pub struct Workers {
     pub team: Team,
     pub division: Division,
     pub partition: Partition,
-}
-
-/// Division of the work among the ranks of a run.
-pub enum Division {
-    /// There is one rank.
-    None,
-    /// All ranks have all atoms, and each some of the tasks.
-    Tasks(Ranks),
-    /// Every rank has the atoms of a domain.
-    Domains(Box<Domains>),
-}
-
-impl Division {
-    /// Ranks that divide tasks.
-    pub fn ranks(&self) -> Option<&Ranks> {
-        match self {
-            Division::Tasks(ranks) => Some(ranks),
-            Division::None | Division::Domains(_) => None,
-        }
-    }
-
-    /// Domains.
-    pub fn domains(&self) -> Option<&Domains> {
-        match self {
-            Division::Domains(domains) => Some(domains),
-            Division::None | Division::Tasks(_) => None,
-        }
-    }
-
-    /// Domains, to be changed.
-    pub fn domains_mut(&mut self) -> Option<&mut Domains> {
-        match self {
-            Division::Domains(domains) => Some(domains),
-            Division::None | Division::Tasks(_) => None,
-        }
-    }
 }
 
 /// Last evaluation of forces.

@@ -4,10 +4,10 @@
 //! forces; forces on clusters of other ranks go to these, which add them in the order of tasks, and the sums go
 //! to all. Every rank then has the same bits, as one process with as many tasks would have.
 
-use super::parts::Division;
 use super::{Cpu, Task};
 use crate::blocks::{Sums, TaskForces};
 use crate::bonded::Broken;
+use crate::division::Division;
 use crate::ranks::{Piece, Ranks};
 use crate::simd::Scalar;
 use bytemuck::{cast_slice, cast_slice_mut};

@@ -53,7 +53,7 @@ fn errors(cpu: &mut dyn Backend, topology: &Topology) -> [f64; 2] {
 }
 
 /// 125 molecules of SPC/E in nm, ps and kJ/mol on a grid, moving.
-fn water() -> (System, Forces) {
+pub fn water() -> (System, Forces) {
     use jostle_core::random::{Purpose, Stream};
     let cells = 5;
     let simbox = SimBox::orthorhombic([0.311 * cells as f64; 3]).unwrap();

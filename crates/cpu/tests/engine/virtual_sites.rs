@@ -32,7 +32,7 @@ const FRAMES: [SiteRule; 2] = [
 ];
 const EDGE: usize = 3;
 
-fn system() -> System {
+pub fn system() -> System {
     let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
     let length = 2.4 * EDGE as f64;
     let simbox = SimBox::new([0.3; 3], [length; 3], [0.5, -0.6, 0.4], [true; 3]).unwrap();
@@ -59,7 +59,7 @@ fn system() -> System {
 }
 
 /// Forces that end smoothly.
-fn forces() -> Forces {
+pub fn forces() -> Forces {
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
     for (a, b, sigma) in [(0, 0, 0.8), (0, 1, 0.7), (1, 1, 0.6)] {
         term.set(a, b, PairEntry { parameters: vec![1.0, sigma], cutoff: 2.2 });

@@ -6,6 +6,8 @@ use jostle_engine::{Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use std::path::{Path, PathBuf};
 
+mod molecules;
+
 /// An example with a few changes of its text.
 fn example(name: &str, changes: &[(&str, &str)]) -> Input {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(format!("{name}.toml"));

@@ -1,0 +1,155 @@
+//! Constraints and virtual sites in domains of several ranks against one rank: groups that migrate through all domains
+//! are never cut, distances stay, and forces on virtual sites reach their atoms.
+
+use crate::domains::on_ranks;
+use crate::{constraints, virtual_sites};
+use jostle_core::topology::Constraint;
+use jostle_core::{
+    Backend, ClosingKick, Evaluate, NoiseKey, Precision, Result, Settings, SimBox, System, Vec3,
+};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::{Electrostatics, Forces};
+
+/// Atoms after some steps, by id, with sums.
+struct Outcome {
+    positions: Vec<Vec3>,
+    velocities: Vec<Vec3>,
+    /// Energies by term, virial, kinetic tensor.
+    sums: Vec<f64>,
+}
+
+/// Steps with noise in the middle of every third drift.
+fn advance(cpu: &mut dyn Backend, dt: f64, n_steps: u64) -> Result<Outcome> {
+    cpu.constrain_velocities(None)?;
+    cpu.update_neighbors()?;
+    cpu.compute_forces(Evaluate::Forces)?;
+    for step in 1..=n_steps {
+        let last = step == n_steps;
+        let evaluate = if last { Evaluate::ForcesAndEnergies } else { Evaluate::Forces };
+        let mut drift = dt;
+        match step.is_multiple_of(3) {
+            true => {
+                drift = 0.5 * dt;
+                cpu.kick(0.5 * dt)?;
+                cpu.drift(drift)?;
+                cpu.constrain_positions(drift)?;
+                cpu.ornstein_uhlenbeck(0.99, 1.0, NoiseKey { seed: 3, step })?;
+                cpu.constrain_velocities(None)?;
+                cpu.drift(drift)?;
+            }
+            false => cpu.kick_drift(dt)?,
+        }
+        cpu.constrain_positions(drift)?;
+        cpu.update_neighbors()?;
+        cpu.compute_forces(evaluate)?;
+        if last {
+            cpu.add_constraint_virial(ClosingKick { time: 0.5 * dt, drift })?;
+        }
+        cpu.kick(0.5 * dt)?;
+        cpu.constrain_velocities(Some(ClosingKick { time: 0.5 * dt, drift }))?;
+    }
+    let kinetic = cpu.kinetic()?;
+    let energies = cpu.energies();
+    let sums = energies.terms.iter().chain(&energies.virial).chain(&kinetic.tensor).copied().collect();
+    let simbox = *cpu.simbox();
+    let state = cpu.state()?;
+    let unwrapped = |index: usize| -> Vec3 {
+        let (r, shift) = (state.position[index], simbox.shift(state.image[index]));
+        [0, 1, 2].map(|k| r[k] + shift[k])
+    };
+    Ok(Outcome {
+        positions: state.index_by_id().into_iter().map(unwrapped).collect(),
+        velocities: state.index_by_id().into_iter().map(|index| state.velocity[index]).collect(),
+        sums,
+    })
+}
+
+/// Largest difference of two lists of vectors.
+fn apart(a: &[Vec3], b: &[Vec3]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+/// Largest relative error of a constraint.
+fn stretch(system: &System, positions: &[Vec3]) -> f64 {
+    let error = |Constraint { atoms: [a, b], length }: &Constraint| {
+        let [a, b] = [a, b].map(|id| positions[*id as usize]);
+        let arm = [0, 1, 2].map(|k| a[k] - b[k]);
+        (arm.iter().map(|x| x * x).sum::<f64>().sqrt() / length - 1.0).abs()
+    };
+    system.topology.constraints.iter().map(error).fold(0.0, f64::max)
+}
+
+/// Compares steps on grids of domains with those of one rank.
+fn compare(system: &System, forces: &Forces, (dt, n_steps): (f64, u64), grids: &[usize], what: &str) {
+    let run = |n_ranks: usize, precision| {
+        let settings = Settings {
+            threads: Some(1 + n_ranks % 2),
+            precision,
+            skin: Some(0.1 * system.simbox.lengths()[0] / 2.0),
+            ..Settings::default()
+        };
+        on_ranks(n_ranks, (system, forces, settings), |_, cpu| {
+            assert!(n_ranks == 1 || cpu.describe().contains("domains"), "{}", cpu.describe());
+            advance(cpu, dt, n_steps)
+        })
+        .unwrap()
+    };
+    for precision in [Precision::Double, Precision::Mixed] {
+        let one = run(1, precision);
+        // Rounding of single precision grows in as few steps to some hundred times itself.
+        let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-3 };
+        let scale = one.sums.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let fastest = one.velocities.iter().flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
+        for &n_ranks in grids {
+            let many = run(n_ranks, precision);
+            let what = format!("{what}, {n_ranks} ranks, {precision:?}");
+            let r = apart(&one.positions, &many.positions) / system.simbox.lengths()[0];
+            let v = apart(&one.velocities, &many.velocities) / fastest;
+            let sums = one.sums.iter().zip(&many.sums).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(r < tolerance && v < tolerance, "{what}: positions {r:e}, velocities {v:e} apart");
+            assert!(sums < tolerance * scale, "{what}: sums {sums:e} of {scale} apart");
+            // Unwrapped positions are as long as their images are right.
+            let stretch = stretch(system, &many.positions);
+            assert!(stretch < 1e-10, "{what}: {stretch:e}");
+        }
+    }
+}
+
+/// Rigid water with the reaction field of a dielectric, which acts on excluded pairs, too.
+pub fn water(method: Method) -> (System, Forces) {
+    let (system, forces) = constraints::water();
+    let charges = Electrostatics::new(method, 138.935458, 0.75);
+    (system, Forces { pairs: forces.pairs, ..charges.into() })
+}
+
+#[test]
+fn rigid_water_is_that_of_one_rank() {
+    let (system, forces) = water(Method::ReactionField { dielectric: 78.0 });
+    compare(&system, &forces, (1e-3, 60), &[2, 3, 4, 8, 12, 27], "water");
+}
+
+/// Groups of several shapes, across the faces of a tilted box: triangles and pairs of constraints that are iterated, and
+/// virtual sites of all rules, with forces between atoms and sites.
+#[test]
+fn groups_of_all_shapes_are_those_of_one_rank() {
+    let mut system = virtual_sites::system();
+    let length = |simbox: &SimBox, a: Vec3, b: Vec3| {
+        let arm = simbox.nearest_image([0, 1, 2].map(|k| b[k] - a[k]));
+        arm.iter().map(|x| x * x).sum::<f64>().sqrt()
+    };
+    for first in (0..system.state.len() as u32).step_by(5) {
+        let pairs: &[[u32; 2]] = match first / 5 % 3 {
+            0 => &[[0, 1], [0, 2], [1, 2]],
+            1 => &[[0, 1]],
+            _ => &[],
+        };
+        for pair in pairs {
+            let atoms = pair.map(|k| first + k);
+            let [a, b] = atoms.map(|id| system.state.position[id as usize]);
+            let length = length(&system.simbox, a, b);
+            system.topology.constraints.push(Constraint { atoms, length });
+        }
+    }
+    compare(&system, &virtual_sites::forces(), (2e-3, 60), &[2, 4, 6, 12, 27], "sites");
+}
