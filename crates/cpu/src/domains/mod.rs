@@ -223,12 +223,9 @@ impl Domains {
 
 /// Reason why a system is not divided into domains; `None` where it can be.
 pub(crate) fn obstacle(forces: &Forces, settings: &Settings) -> Option<&'static str> {
-    let in_all_images = forces.electrostatics.as_ref().is_some_and(|term| term.method.alpha().is_some());
     let obstacles = [
         (settings.reproducible, "reproducible"),
         (settings.algorithm == Algorithm::Reference, "the plain reference"),
-        (in_all_images, "charges in all images"),
-        (forces.dispersion.is_some(), "dispersion in all images"),
         (forces.vacuum.is_some(), "open space"),
         (!forces.restraints.distances.is_empty(), "restraints between groups"),
     ];

@@ -5,10 +5,14 @@ pub mod ewald;
 mod force_forms;
 pub mod force_table;
 pub mod mesh;
+mod mesh_grid;
 pub mod real_space;
+mod slabs;
+mod splines;
 
 use crate::blocks::Sums;
 use crate::cells::Clusters;
+use crate::columns::Bounds;
 use crate::division::Division;
 use crate::ranks::Ranks;
 use crate::simd::aligned::Aligned;
@@ -19,8 +23,10 @@ use jostle_core::{Evaluate, IdIndex, Result, SimBox, System, Vec3};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::lattice_sum::sums_of;
 use jostle_potentials::{Forces, LatticeSum};
-use mesh::{Mesh, MeshAtoms};
+use mesh::Mesh;
 use real_space::RealSpaceKernel;
+use slabs::SlabMesh;
+use splines::MeshAtoms;
 use std::ops::Range;
 
 /// Coulomb's forces, or dispersion over all images, made ready for the CPU.
@@ -41,6 +47,8 @@ pub struct LatticeSumKernel<S: Scalar> {
     /// Excluded pairs that may come to be further apart than lists reach.
     far: Vec<[usize; 2]>,
     long: Long<S>,
+    /// Fractional coordinates between which the atoms of this rank are until the next list.
+    within: [Vec3; 2],
     /// Reciprocal-space forces, working space.
     forces: Vec<[S; 3]>,
     /// The weight of long-range forces.
@@ -52,6 +60,59 @@ enum Long<S: Scalar> {
     Nothing,
     Ewald(Option<Box<(SimBox, EwaldSum)>>),
     Mesh(Option<Box<Mesh<S>>>),
+    /// A mesh over ranks with domains; windows are to be shared after a new list.
+    Slabs(Option<Box<SlabMesh<S>>>, Windows),
+}
+
+/// State of the windows of a mesh.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Windows {
+    Outdated,
+    Shared,
+}
+
+impl<S: Scalar> Long<S> {
+    /// Finds reciprocal-space forces on atoms by task, on those of this rank's tasks; returns energy and virial, with
+    /// domains this rank's part of them. `within` are the bounds of this rank's atoms.
+    fn evaluate(
+        &mut self,
+        (sum, simbox, within): (&LatticeSum, &SimBox, [Vec3; 2]),
+        (team, level, division): (&Team, Level, &Division),
+        parts: Vec<MeshAtoms<'_, S>>,
+        evaluate: Evaluate,
+    ) -> Result<Sums> {
+        let Some(spectrum) = sum.spectrum() else { return Ok(Sums::default()) };
+        let n_tasks = parts.len();
+        match (self, sum.method()) {
+            (Long::Ewald(ewald), Method::Ewald { longest, .. }) => {
+                let known = ewald.take().filter(|ewald| ewald.0 == *simbox);
+                let made = || Box::new((*simbox, EwaldSum::new(simbox, spectrum, longest)));
+                let ewald = ewald.insert(known.unwrap_or_else(made));
+                add_ewald_forces((team, division), &ewald.1, simbox, parts)
+            }
+            (Long::Mesh(mesh), Method::Pme { order, spacing, .. }) => {
+                let ranks = division.ranks();
+                let known = mesh.take().filter(|mesh| mesh.fits(simbox, n_tasks));
+                let divided = (n_tasks, ranks.map_or(0..n_tasks, Ranks::own));
+                let made = || Box::new(Mesh::new(simbox, spectrum, order, spacing, divided));
+                mesh.insert(known.unwrap_or_else(made)).evaluate((team, level, ranks), parts, evaluate)
+            }
+            (Long::Slabs(mesh, windows), Method::Pme { order, spacing, .. }) => {
+                let Some(domains) = division.domains() else { return Ok(Sums::default()) };
+                let known = mesh.take().filter(|mesh| mesh.fits(simbox));
+                let made = || {
+                    *windows = Windows::Outdated;
+                    Box::new(SlabMesh::new((simbox, spectrum), (order, spacing), domains, n_tasks))
+                };
+                let mesh = mesh.insert(known.unwrap_or_else(made));
+                if std::mem::replace(windows, Windows::Shared) == Windows::Outdated {
+                    mesh.share_windows(within, domains)?;
+                }
+                mesh.evaluate((team, level, domains), parts, evaluate)
+            }
+            _ => Ok(Sums::default()),
+        }
+    }
 }
 
 impl<S: Scalar> LatticeSumKernel<S> {
@@ -59,6 +120,18 @@ impl<S: Scalar> LatticeSumKernel<S> {
     pub fn all(system: &System, forces: &Forces) -> Vec<Self> {
         let numbered = (forces.n_pairs()..).zip(forces.sums());
         numbered.map(|(term, sum)| LatticeSumKernel::new(system, forces, term, sum)).collect()
+    }
+
+    /// Divides the mesh among ranks with domains.
+    pub(crate) fn divide(&mut self) {
+        if matches!(self.long, Long::Mesh(_)) {
+            self.long = Long::Slabs(None, Windows::Outdated);
+        }
+    }
+
+    /// Returns true if excluded pairs have a force however far apart they are.
+    pub(crate) fn acts_on_excluded(&self) -> bool {
+        self.sum.method().alpha().is_some()
     }
 
     fn new(system: &System, forces: &Forces, term: usize, sum: LatticeSum) -> Self {
@@ -80,6 +153,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
                 Method::Ewald { .. } => Long::Ewald(None),
                 Method::Pme { .. } => Long::Mesh(None),
             },
+            within: [[0.0; 3]; 2],
             forces: Vec::new(),
             weight: 1.0,
             sum,
@@ -99,9 +173,11 @@ impl<S: Scalar> LatticeSumKernel<S> {
     ) {
         self.read_strengths(system, clusters);
         self.far.clear();
-        if self.sum.method().alpha().is_none() {
+        if !self.acts_on_excluded() {
             return;
         }
+        let n_owned = clusters.first[clusters.owned] as usize;
+        self.bound(&system.simbox, &system.state.position[..n_owned], 0.5 * spread);
         let least = self.sum.cutoff() - spread;
         let position = &system.state.position;
         let share = excluded.len().div_ceil(team.size()).max(1);
@@ -109,7 +185,14 @@ impl<S: Scalar> LatticeSumKernel<S> {
             let mut far = Vec::new();
             for (a, others) in (t * share..).zip(excluded) {
                 for b in others.iter().filter(|b| **b as usize > a) {
-                    let places = [a as u32, *b].map(|id| index_by_id.of(id));
+                    let (Some(first), Some(second)) = (index_by_id.get(a as u32), index_by_id.get(*b)) else {
+                        continue;
+                    };
+                    // Others are pairs of other ranks.
+                    if first.min(second) >= n_owned {
+                        continue;
+                    }
+                    let places = [first, second];
                     let is_far = |arm: Vec3| arm.iter().map(|x| x * x).sum::<f64>() > least * least;
                     // If the two are near without a shift, no image has to be considered.
                     let [from, to] = places.map(|place| position[place]);
@@ -122,6 +205,17 @@ impl<S: Scalar> LatticeSumKernel<S> {
             far
         });
         self.far = parts.concat();
+    }
+
+    /// Takes the bounds of atoms that move no further than `way`.
+    fn bound(&mut self, simbox: &SimBox, positions: &[Vec3], way: f64) {
+        let Long::Slabs(_, windows) = &mut self.long else { return };
+        *windows = Windows::Outdated;
+        let mut bounds = Bounds::EMPTY;
+        positions.iter().for_each(|r| bounds.include(simbox.to_fractional(*r)));
+        let widths = simbox.widths();
+        let beyond = |corner: Vec3, sign: f64| [0, 1, 2].map(|k| corner[k] + sign * way / widths[k]);
+        self.within = [beyond(bounds.low, -1.0), beyond(bounds.high, 1.0)];
     }
 
     /// Takes over the charges or dispersion coefficients of a system.
@@ -147,7 +241,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
 
     /// Adds the reciprocal-space forces, and the forces of excluded pairs beyond lists, to the forces of tasks
     /// (clusters and the forces on them), of which those of other ranks stay incomplete. Returns virial and energy,
-    /// if asked for with that of charges with themselves.
+    /// if asked for with that of charges with themselves; with domains, the parts of this rank.
     ///
     /// # Errors
     /// If another rank has failed.
@@ -165,7 +259,6 @@ impl<S: Scalar> LatticeSumKernel<S> {
             }
             Evaluate::Forces | Evaluate::ForcesAndEnergies => [0.0; 2],
         };
-        let ranks = division.ranks();
         let mut sums = Sums { energy: itself + even, ..Sums::default() };
         sums.virial[..3].fill(even);
         self.add_far(system, clusters, &mut tasks, &mut sums);
@@ -173,7 +266,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
         if silent || matches!(self.long, Long::Nothing) {
             return Ok(sums);
         }
-        let n = system.state.len();
+        let n = tasks.last().map_or(0, |(range, _)| clusters.first[range.end] as usize);
         self.forces.resize(n, [S::default(); 3]);
         let (mut forces, mut position, mut charge) =
             (&mut self.forces[..], &system.state.position[..], &self.by_atom[..]);
@@ -186,33 +279,10 @@ impl<S: Scalar> LatticeSumKernel<S> {
             }
         });
         let parts = parts.collect();
-        let Some(spectrum) = self.sum.spectrum() else { return Ok(sums) };
-        let own = ranks.map_or(0..tasks.len(), Ranks::own);
-        sums.join(&match (&mut self.long, self.sum.method()) {
-            (Long::Ewald(ewald), Method::Ewald { longest, .. }) => {
-                let simbox = system.simbox;
-                if ewald.as_ref().is_none_or(|ewald| ewald.0 != simbox) {
-                    *ewald = Some(Box::new((simbox, EwaldSum::new(&simbox, spectrum, longest))));
-                }
-                let ewald = ewald.as_ref();
-                match ewald {
-                    Some(ewald) => add_ewald_forces((team, ranks), &ewald.1, &simbox, parts)?,
-                    None => Sums::default(),
-                }
-            }
-            (Long::Mesh(mesh), Method::Pme { order, spacing, .. }) => {
-                let n_tasks = tasks.len();
-                if mesh.as_ref().is_none_or(|mesh| !mesh.fits(&system.simbox, n_tasks)) {
-                    let divided = (n_tasks, own.clone());
-                    *mesh = Some(Box::new(Mesh::new(&system.simbox, spectrum, order, spacing, divided)));
-                }
-                match mesh {
-                    Some(mesh) => mesh.evaluate((team, level, ranks), parts, evaluate)?,
-                    None => Sums::default(),
-                }
-            }
-            _ => Sums::default(),
-        });
+        let on = (team, level, division);
+        let found = self.long.evaluate((&self.sum, &system.simbox, self.within), on, parts, evaluate)?;
+        sums.join(&found);
+        let own = division.ranks().map_or(0..tasks.len(), Ranks::own);
         let (forces, width, weight) = (&self.forces, clusters.width, S::from_f64(self.weight));
         team.map(tasks.drain(own).collect(), |_, (range, own)| {
             for (c, cluster) in range.enumerate() {
@@ -227,7 +297,8 @@ impl<S: Scalar> LatticeSumKernel<S> {
         Ok(sums)
     }
 
-    /// Subtracts the smooth part of excluded pairs beyond lists.
+    /// Subtracts the smooth part of excluded pairs beyond lists, from the forces on atoms of these tasks; of energy and
+    /// virial half for each.
     fn add_far(
         &self,
         system: &System,
@@ -235,6 +306,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
         tasks: &mut [(Range<usize>, &mut [S])],
         sums: &mut Sums,
     ) {
+        let n_owned = clusters.first[clusters.owned] as usize;
         for &[a, b] in &self.far {
             let arm = arm(system, [a, b]);
             let r2: f64 = arm.iter().map(|x| x * x).sum();
@@ -243,12 +315,13 @@ impl<S: Scalar> LatticeSumKernel<S> {
             }
             let charges = self.by_atom[a] * self.by_atom[b];
             let (energy, force_over_r) = self.sum.direct(r2, 0.0);
-            sums.energy += charges * energy;
             let force = arm.map(|x| charges * force_over_r * x);
+            let part = 0.5 * [a, b].into_iter().filter(|atom| *atom < n_owned).count() as f64;
+            sums.energy += part * charges * energy;
             for (w, (p, q)) in sums.virial.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
-                *w += arm[p] * force[q];
+                *w += part * arm[p] * force[q];
             }
-            for (atom, sign) in [(b, 1.0), (a, -1.0)] {
+            for (atom, sign) in [(b, 1.0), (a, -1.0)].into_iter().filter(|(atom, _)| *atom < n_owned) {
                 let cluster = clusters.first.partition_point(|first| *first as usize <= atom) - 1;
                 let lane = atom - clusters.atoms(cluster).start;
                 let Some((range, own)) = tasks.iter_mut().find(|(range, _)| range.contains(&cluster)) else {
@@ -264,7 +337,11 @@ impl<S: Scalar> LatticeSumKernel<S> {
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        let mesh = if let Long::Mesh(Some(mesh)) = &self.long { mesh.bytes() } else { 0 };
+        let mesh = match &self.long {
+            Long::Mesh(Some(mesh)) => mesh.bytes(),
+            Long::Slabs(Some(mesh), _) => mesh.bytes(),
+            Long::Nothing | Long::Ewald(_) | Long::Mesh(None) | Long::Slabs(None, _) => 0,
+        };
         mesh + self.charge.bytes() + self.by_atom.len() * (size_of::<f64>() + size_of::<[S; 3]>())
     }
 }
@@ -275,13 +352,14 @@ fn arm(system: &System, [a, b]: [usize; 2]) -> Vec3 {
     system.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 
-/// Ewald's sum over a team and the ranks: amplitudes are added in the order of tasks.
+/// Ewald's sum over a team and the ranks: amplitudes are added in the order of tasks, or of ranks with domains.
 fn add_ewald_forces<S: Scalar>(
-    (team, ranks): (&Team, Option<&Ranks>),
+    (team, division): (&Team, &Division),
     ewald: &EwaldSum,
     simbox: &SimBox,
     mut parts: Vec<MeshAtoms<'_, S>>,
 ) -> Result<Sums> {
+    let ranks = division.ranks();
     let parts: Vec<_> = parts.drain(ranks.map_or(0..parts.len(), Ranks::own)).collect();
     let mut by_task =
         team.map(parts.iter().collect(), |_, part| ewald.amplitudes(simbox, part.position, part.charge));
@@ -296,9 +374,14 @@ fn add_ewald_forces<S: Scalar>(
             *sum = [sum[0] + part[0], sum[1] + part[1]];
         }
     }
+    if let Some(domains) = division.domains() {
+        let mut numbers = amplitudes.concat();
+        domains.communicator.sum(&mut numbers)?;
+        amplitudes = numbers.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    }
     team.map(parts, |_, part| {
         let forces = ewald.forces(simbox, part.position, part.charge, &amplitudes);
         part.force.iter_mut().zip(forces).for_each(|(to, force)| *to = force.map(S::from_f64));
     });
-    Ok(ewald.sums(&amplitudes))
+    Ok(if division.counts_common() { ewald.sums(&amplitudes) } else { Sums::default() })
 }

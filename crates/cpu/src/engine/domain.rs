@@ -6,6 +6,7 @@ use crate::blocks::{Sums, TaskForces};
 use crate::cells::{Fractions, predict};
 use crate::division::Division;
 use crate::domains::{Condition, Failure, first_of};
+use crate::electrostatics::LatticeSumKernel;
 use crate::simd::Scalar;
 use jostle_core::{
     Error, Evaluate, Kinetic, PositionPrediction, Precision, Result, SimBox, State, SymTensor, System, Vec3,
@@ -54,14 +55,21 @@ impl<S: Scalar> Cpu<S> {
         let order = clusters.arrange_ghosts(team, &with_images, (state, places), domains.n_owned);
         clusters.fill_empty_places(far);
         self.tasks.resize_with(2 * team.size(), Task::default);
-        let (shares, bonded) = (self.shares(), &self.terms.bonded);
+        let shares = self.shares();
         let Division::Domains(domains) = &mut self.workers.division else { return Ok(()) };
         domains.place(&self.neighbors.clusters, &order, &shares);
-        if bonded.is_empty() {
+        let (bonded, state) = (&self.terms.bonded, &mut self.system.state);
+        let with_excluded = self.terms.lattice_sums.iter().any(LatticeSumKernel::acts_on_excluded);
+        let excluded = if with_excluded { &self.neighbors.excluded[..] } else { &[] };
+        if bonded.is_empty() && excluded.is_empty() {
             return Ok(());
         }
-        let state = &mut self.system.state;
-        let wanted = bonded.absent(&state.id[..domains.n_owned], &first_of(&state.id));
+        let (owned, index_by_id) = (&state.id[..domains.n_owned], first_of(&state.id));
+        let mut wanted = bonded.absent(owned, &index_by_id);
+        let partners = owned.iter().filter_map(|id| excluded.get(*id as usize)).flatten();
+        wanted.extend(partners.filter(|id| index_by_id.get(**id).is_none()));
+        wanted.sort_unstable();
+        wanted.dedup();
         domains.import_guests(wanted, state)
     }
 

@@ -128,16 +128,21 @@ impl<S: Scalar> Cpu<S> {
 
     /// Adds the long-range forces of charges and dispersion; sums by term.
     fn add_long_range(&mut self, evaluate: Evaluate, sums: &mut [Sums]) -> Result<()> {
+        let n_moved = self.moved_tasks();
         let (team, system, clusters) = (&self.workers.team, &self.system, &self.neighbors.clusters);
+        let mut failure = None;
         for sum in &mut self.terms.lattice_sums {
-            let tasks = self.tasks.iter_mut().map(|task| {
+            let tasks = self.tasks[..n_moved].iter_mut().map(|task| {
                 let range = task.list.clusters.clone();
                 (range, &mut task.forces.own[..])
             });
             let on = (team, self.workers.level, &self.workers.division);
-            sums[sum.term] = sum.add_long_range(on, system, clusters, tasks.collect(), evaluate)?;
+            match sum.add_long_range(on, system, clusters, tasks.collect(), evaluate) {
+                Ok(found) => sums[sum.term] = found,
+                Err(error) => failure = Some(error),
+            }
         }
-        Ok(())
+        failure.map_or(Ok(()), |error| self.report(error))
     }
 
     /// Evaluates densities and the derivatives of embedding energies; returns the sum of embedding energies

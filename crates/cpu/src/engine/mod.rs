@@ -107,7 +107,7 @@ impl<S: Scalar> Cpu<S> {
         let companion = lattice_sums.iter().find_map(|sum| sum.companion);
         let counts = system.counts();
         let pairs = forces.pairs.iter().enumerate().filter(|(term, _)| Some(*term) != companion);
-        let terms = TermKernels {
+        let mut terms = TermKernels {
             pairs: pairs.map(|(term, pair)| (term, pair::prepare(pair, &counts, level))).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
             lattice_sums,
@@ -127,6 +127,9 @@ impl<S: Scalar> Cpu<S> {
         let constraints = Constraints::new(&system, level)?;
         let partition = if settings.reproducible { Partition::Fixed } else { Partition::ByThreads };
         let division = divide(&mut system, &forces, &settings, (&constraints, ranks));
+        if division.domains().is_some() {
+            terms.lattice_sums.iter_mut().for_each(LatticeSumKernel::divide);
+        }
         Ok(Cpu {
             algorithm: settings.algorithm,
             cutoff,

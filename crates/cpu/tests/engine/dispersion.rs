@@ -9,13 +9,13 @@ use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Dispersion, Forces, PairEntry, PairKind, PairTerm, Truncation};
 use std::f64::consts::PI;
 
-fn with_sum(core: PairTerm, method: Method) -> Forces {
+pub fn with_sum(core: PairTerm, method: Method) -> Forces {
     let dispersion = Some(Dispersion::new(&core, method).unwrap());
     Forces { dispersion, ..Forces::from(core) }
 }
 
 /// Three species that mix by the rule of Lorentz and Berthelot, or as the sum has it.
-fn core(geometric: bool, truncation: Truncation) -> PairTerm {
+pub fn core(geometric: bool, truncation: Truncation) -> PairTerm {
     let mut core = PairTerm::new(PairKind::LennardJones, truncation, 3);
     let kinds: [(f64, f64); 3] = [(0.4, 0.7), (1.0, 0.9), (0.0, 0.5)];
     for (a, (epsilon, sigma)) in kinds.into_iter().enumerate() {

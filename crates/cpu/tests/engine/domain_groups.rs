@@ -116,8 +116,8 @@ fn compare(system: &System, forces: &Forces, (dt, n_steps): (f64, u64), grids: &
     }
 }
 
-/// Rigid water with the reaction field of a dielectric, which acts on excluded pairs, too.
-pub fn water(method: Method) -> (System, Forces) {
+/// Rigid water, whose excluded pairs have a force, too.
+fn water(method: Method) -> (System, Forces) {
     let (system, forces) = constraints::water();
     let charges = Electrostatics::new(method, 138.935458, 0.75);
     (system, Forces { pairs: forces.pairs, ..charges.into() })
@@ -127,6 +127,8 @@ pub fn water(method: Method) -> (System, Forces) {
 fn rigid_water_is_that_of_one_rank() {
     let (system, forces) = water(Method::ReactionField { dielectric: 78.0 });
     compare(&system, &forces, (1e-3, 60), &[2, 3, 4, 8, 12, 27], "water");
+    let (system, forces) = water(Method::pme(0.75, 1e-4, 6));
+    compare(&system, &forces, (1e-3, 30), &[3, 8], "water on a mesh");
 }
 
 /// Groups of several shapes, across the faces of a tilted box: triangles and pairs of constraints that are iterated, and

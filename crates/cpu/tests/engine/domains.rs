@@ -50,13 +50,25 @@ fn norm(v: Vec3) -> f64 {
 }
 
 /// Compares forces and energies of ranks with those of one rank in double precision.
-fn compare(system: &System, forces: &Forces, n_ranks: usize, what: &str) {
+pub fn compare(system: &System, forces: &Forces, n_ranks: usize, what: &str) {
+    compare_in(&[Precision::Double, Precision::Mixed], (system, forces), n_ranks, what);
+}
+
+/// The comparison in some precisions.
+pub fn compare_in(
+    precisions: &[Precision],
+    (system, forces): (&System, &Forces),
+    n_ranks: usize,
+    what: &str,
+) {
     let one = |precision| on_ranks(1, (system, forces, settings(precision, 1)), |_, cpu| evaluate(cpu));
     let (exact, expected) = one(Precision::Double).unwrap();
     let rms = (exact.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / exact.len() as f64).sqrt();
     let virial: f64 = expected.virial[..3].iter().map(|w| w.abs()).sum();
-    let scale = expected.terms.iter().map(|energy| energy.abs()).sum::<f64>() + virial;
-    for precision in [Precision::Double, Precision::Mixed] {
+    // Parts of a lattice sum that nearly cancel are as large as the energy of atoms with themselves.
+    let itself: f64 = forces.sums().map(|sum| sum.constants(system)[0].abs()).sum();
+    let scale = expected.terms.iter().map(|energy| energy.abs()).sum::<f64>() + virial + itself;
+    for &precision in precisions {
         let threads = 1 + n_ranks % 2;
         let on = (system, forces, settings(precision, threads));
         let (found, energies) = on_ranks(n_ranks, on, |_, cpu| evaluate(cpu)).unwrap();

@@ -7,6 +7,7 @@ mod alchemy;
 mod bonds;
 mod constraints;
 mod dispersion;
+mod domain_charges;
 mod domain_groups;
 mod domains;
 mod electrostatics;

@@ -4,6 +4,7 @@ use crate::fixtures::{stop_every, thermo_csv};
 use jostle_core::Vec3;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
+use molecules::Sites;
 use std::path::{Path, PathBuf};
 
 mod molecules;
@@ -88,27 +89,14 @@ const ONE: Division = Division { ranks: 1, threads: 1 };
 /// barostat, formulas, grains with fields and walls, chains, virtual sites, embedded atoms, pair friction.
 fn inputs() -> Vec<(&'static str, Input)> {
     let plain = ["argon", "crust", "equilibration", "formula", "grains", "kob-andersen", "kremer-grest"];
-    let plain = plain.into_iter().chain(["molten-salt", "sediment", "tip4p-2005", "water"]);
+    let plain = plain.into_iter().chain(["molten-salt", "sediment"]);
     let mut all: Vec<_> = plain.map(|name| (name, example(name, &[]))).collect();
+    all.push(("water", molecules::water(Sites::Four, "kind = \"pme\"")));
     all.push(("copper", example("copper", &[("[20, 20, 20]", "[7, 7, 7]")])));
     all.push(("dpd", example("dpd", &[("24_000", "3_000")])));
     all.push(("ensembles", ensembles()));
     all
 }
-
-/// Inputs whose atoms are divided; of the others only forces are.
-const WITH_DOMAINS: [&str; 10] = [
-    "argon",
-    "crust",
-    "formula",
-    "grains",
-    "kob-andersen",
-    "kremer-grest",
-    "sediment",
-    "copper",
-    "dpd",
-    "ensembles",
-];
 
 /// A liquid through all thermostats, barostats and a deformation.
 fn ensembles() -> Input {
@@ -164,9 +152,10 @@ barostat = { kind = "mtk", pressure = 2, every = 5 }"#,
 #[test]
 fn ranks_are_threads_to_the_last_bit() {
     for (name, input) in inputs() {
-        if WITH_DOMAINS.contains(&name) {
+        if !["equilibration", "molten-salt", "water"].contains(&name) {
             continue;
         }
+        let input = with_pair(&input);
         let threads = run(&input, 20, Division { ranks: 1, threads: 3 });
         let ranks = run(&input, 20, Division { ranks: 3, threads: 1 });
         assert!(threads.positions == ranks.positions, "{name}: positions differ");
@@ -174,6 +163,13 @@ fn ranks_are_threads_to_the_last_bit() {
         assert!(threads.turning == ranks.turning, "{name}: angular velocities differ");
         assert_eq!(threads.rows, ranks.rows, "{name}");
     }
+}
+
+/// The input with a restraint between two groups, which keeps it from domains.
+fn with_pair(input: &Input) -> Input {
+    let restraint = "[[restraint]]\nkind = \"distance\"\nbetween = [\"index 0\", \"index 300\"]\nlength = 5\nstiffness = 0.1\n";
+    let text = format!("{}\n{restraint}", input.source.text);
+    Input::parse(&input.source.path, &text).unwrap()
 }
 
 /// The input in double precision, with a skin that does not depend on timings.
@@ -216,9 +212,6 @@ fn assert_close(one: &Results, many: &Results, tolerance: f64, what: &str) {
 fn domains_are_one_process_to_rounding() {
     let divisions = [Division { ranks: 2, threads: 2 }, Division { ranks: 6, threads: 1 }];
     for (k, (name, input)) in inputs().into_iter().enumerate() {
-        if !WITH_DOMAINS.contains(&name) {
-            continue;
-        }
         let input = double(&input);
         let (many, device) = run_on(&input, 10, divisions[k % 2]);
         assert!(device.contains("domains"), "{name}: {device}");
@@ -249,7 +242,7 @@ fn domains_go_on_with_another_number_of_ranks() {
 fn reproducible_runs_are_the_same_with_any_number_of_ranks() {
     for (name, input) in inputs() {
         // The other inputs have nothing that is not in these or in the test above.
-        if !["crust", "grains", "molten-salt", "tip4p-2005", "copper", "dpd", "ensembles"].contains(&name) {
+        if !["crust", "grains", "molten-salt", "water", "copper", "dpd", "ensembles"].contains(&name) {
             continue;
         }
         let input = reproducible(&input);

@@ -1,13 +1,13 @@
 //! Rigid molecules and virtual sites on ranks with domains, through all ensembles, minimisers and restarts.
 
 use super::{Division, ONE, assert_close, double, results, run, run_on};
-use crate::fixtures::stop_every;
+use crate::fixtures::{column, stop_every};
 use jostle_engine::{Existing, Outcome, Simulation};
 use jostle_io::Input;
 use std::path::{Path, PathBuf};
 
 /// Water of three or four sites, minimised, then through thermostats and barostats.
-fn water(sites: Sites, electrostatics: &str) -> Input {
+pub fn water(sites: Sites, electrostatics: &str) -> Input {
     let (of_site, others, charges) = match sites {
         Sites::Three => (
             "",
@@ -74,13 +74,13 @@ minimize = {{ steps = 10, force_tolerance = 5 }}
 
 /// Points of a molecule of water.
 #[derive(Debug, Clone, Copy)]
-enum Sites {
+pub enum Sites {
     Three,
     Four,
 }
 
 /// Ways to sum charges.
-const METHODS: [&str; 1] = ["kind = \"reaction-field\"\ndielectric = 78"];
+const METHODS: [&str; 2] = ["kind = \"reaction-field\"\ndielectric = 78", "kind = \"pme\""];
 
 #[test]
 fn molecules_are_those_of_one_process() {
@@ -114,4 +114,39 @@ fn molecules_go_on_with_another_number_of_ranks() {
         simulation = Simulation::resume(&folder, &division.overrides(10)).unwrap();
     }
     assert_close(&whole, &results(&mut simulation, &folder), 1e-7, "parts");
+}
+
+/// Energy of rigid molecules with charges on a mesh is conserved on four ranks, whose atoms migrate, and bonds keep
+/// their lengths.
+#[test]
+fn molecules_keep_their_energy_and_lengths() {
+    let text = water(Sites::Four, METHODS[1]).source.text;
+    let text = text.replace("name = \"sample\"\nsteps = 10", "name = \"sample\"\nsteps = 400");
+    // The first stages settle the molecules, without a barostat.
+    let (begin, end) =
+        (text.find("[[stage]]\nname = \"rescaling\""), text.find("[[stage]]\nname = \"sample\""));
+    let text = format!("{}{}", &text[..begin.unwrap()], &text[end.unwrap()..]);
+    let text = text.replace("name = \"langevin\"\nsteps = 10", "name = \"langevin\"\nsteps = 200");
+    let input = Input::parse(Path::new("water.toml"), &text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("run");
+    let mut simulation =
+        Simulation::from_input(&input, &Division { ranks: 4, threads: 1 }.overrides(1000)).unwrap();
+    assert!(simulation.device().contains("domains"), "{}", simulation.device());
+    simulation.write_to(&folder, Existing::Refuse).unwrap();
+    assert_eq!(simulation.run().unwrap(), Outcome::Finished);
+    let (conserved, kinetic) = (column(&folder, "conserved"), column(&folder, "kinetic"));
+    let sample = |rows: &[f64]| rows[rows.len() - 80..].to_vec();
+    let (conserved, kinetic) = (sample(&conserved), sample(&kinetic));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let drift = mean(&conserved[60..]) - mean(&conserved[..20]);
+    assert!(drift.abs() < 2e-3 * mean(&kinetic), "{drift} of {}", mean(&kinetic));
+    let positions = simulation.unwrapped_positions().unwrap();
+    for molecule in positions.chunks_exact(4) {
+        let distance = |a: usize, b: usize| {
+            (0..3).map(|k| (molecule[a][k] - molecule[b][k]).powi(2)).sum::<f64>().sqrt()
+        };
+        let of_site = |k: usize| (distance(0, k) - 1.0).abs() < 1e-9;
+        assert!(of_site(1) && of_site(2) && (distance(0, 3) - 0.1546).abs() < 1e-9, "{molecule:?}");
+    }
 }
