@@ -2,9 +2,9 @@
 
 use crate::blocks::Sums;
 use crate::cells::Clusters;
+use crate::division::Division;
 use crate::simd::Scalar;
-use jostle_core::IdIndex;
-use jostle_core::System;
+use jostle_core::{IdIndex, Result, System};
 use jostle_potentials::restraint::{AtomRestraints, RestraintForce, RestraintState};
 use jostle_potentials::{Forces, external};
 use std::ops::Range;
@@ -38,11 +38,27 @@ impl RestraintKernel {
         }
     }
 
-    /// Evaluates the restraints of distances.
-    pub fn evaluate_distances(&mut self, system: &System, forces: &Forces) {
-        if !self.is_empty() {
-            self.now = forces.restraints.at(&system.simbox, &system.state, &self.index_by_id);
+    /// Evaluates the restraints of distances. Atoms with indices up to `n_owned` are this rank's; ranks with domains add
+    /// their parts of centres.
+    ///
+    /// # Errors
+    /// If another rank has failed.
+    pub(crate) fn evaluate_distances(
+        &mut self,
+        system: &System,
+        forces: &Forces,
+        (n_owned, division): (usize, &Division),
+    ) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
         }
+        let (restraints, state) = (&forces.restraints, (&system.state, n_owned));
+        let mut centers = restraints.group_centers(&system.simbox, state, &self.index_by_id);
+        if let Some(domains) = division.domains().filter(|_| !centers.is_empty()) {
+            domains.communicator.sum(centers.as_flattened_mut().as_flattened_mut())?;
+        }
+        self.now = restraints.at_centers(&system.simbox, &centers);
+        Ok(())
     }
 
     /// Adds energies and virials of the restraints of distances to the sums of the term.

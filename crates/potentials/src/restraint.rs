@@ -100,11 +100,12 @@ impl Center {
         Center { members: atoms.iter().map(member).collect() }
     }
 
-    /// Position of the centre; `index_by_id` is that of the state.
-    fn position(&self, simbox: &SimBox, state: &State, index_by_id: &IdIndex) -> Vec3 {
+    /// Position of the centre, or the part of it that atoms with indices up to `n` have; `index_by_id` is that of the
+    /// state.
+    fn position(&self, simbox: &SimBox, (state, n): (&State, usize), index_by_id: &IdIndex) -> Vec3 {
         let mut center = [0.0; 3];
         for GroupMember { id, share, image } in &self.members {
-            let index = index_by_id.of(*id);
+            let Some(index) = index_by_id.get(*id).filter(|index| *index < n) else { continue };
             let (r, crossed) = (state.position[index], state.image[index]);
             let shift = simbox.shift([0, 1, 2].map(|k| crossed[k] + image[k]));
             (0..3).for_each(|k| center[k] += share * (r[k] + shift[k]));
@@ -172,16 +173,31 @@ impl Restraints {
 
     /// Centres and distance forces of a state; `index_by_id` is that of the atoms.
     pub fn at(&self, simbox: &SimBox, state: &State, index_by_id: &IdIndex) -> RestraintState {
+        self.at_centers(simbox, &self.group_centers(simbox, (state, state.len()), index_by_id))
+    }
+
+    /// Centres of the two groups of each restraint at a distance, or the parts of them that atoms with indices up to `n`
+    /// have.
+    pub fn group_centers(
+        &self,
+        simbox: &SimBox,
+        (state, n): (&State, usize),
+        index_by_id: &IdIndex,
+    ) -> Vec<[Vec3; 2]> {
+        let center = |center: &Center| center.position(simbox, (state, n), index_by_id);
+        self.distances.iter().map(|distance| distance.centers.each_ref().map(center)).collect()
+    }
+
+    /// Centres and distance forces, from the centres of the groups.
+    pub fn at_centers(&self, simbox: &SimBox, group_centers: &[[Vec3; 2]]) -> RestraintState {
         RestraintState {
             centers: self.centers(simbox),
-            distance_forces: self.distance_forces(simbox, state, index_by_id),
+            distance_forces: self.distance_forces(simbox, group_centers),
         }
     }
 
-    fn distance_forces(&self, simbox: &SimBox, state: &State, index_by_id: &IdIndex) -> Vec<RestraintForce> {
-        let restraint = |distance: &Distance| {
-            let [a, b] =
-                distance.centers.each_ref().map(|center| center.position(simbox, state, index_by_id));
+    fn distance_forces(&self, simbox: &SimBox, group_centers: &[[Vec3; 2]]) -> Vec<RestraintForce> {
+        let restraint = |(distance, [a, b]): (&Distance, &[Vec3; 2])| {
             let d = simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
             let ([from, to], Spring { stiffness, .. }) =
                 (distance.range, self.springs[distance.spring as usize]);
@@ -191,7 +207,7 @@ impl Restraints {
             let virial = pairs.map(|(a, b)| force_over_r * d[a] * d[b]);
             RestraintForce { energy, force: d.map(|d| force_over_r * d), virial }
         };
-        self.distances.iter().map(restraint).collect()
+        self.distances.iter().zip(group_centers).map(restraint).collect()
     }
 }
 
@@ -329,7 +345,9 @@ mod tests {
         system.state.push(0, [1.5, 9.5, 5.0]);
         let places = system.state.position.clone();
         let center = Center::new(&system, &[0, 1], &places);
-        let at = |system: &System| center.position(&simbox, &system.state, &system.state.index_by_id());
+        let at = |system: &System| {
+            center.position(&simbox, (&system.state, system.state.len()), &system.state.index_by_id())
+        };
         let before = at(&system);
         let expected = [9.5 + 0.25 * 0.0, 0.5 - 0.25, 5.0];
         assert!((0..3).all(|k| (before[k] - expected[k]).abs() < 1e-12), "{before:?}");

@@ -227,7 +227,6 @@ pub(crate) fn obstacle(forces: &Forces, settings: &Settings) -> Option<&'static 
         (settings.reproducible, "reproducible"),
         (settings.algorithm == Algorithm::Reference, "the plain reference"),
         (forces.vacuum.is_some(), "open space"),
-        (!forces.restraints.distances.is_empty(), "restraints between groups"),
     ];
     obstacles.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
 }

@@ -21,7 +21,8 @@ impl<S: Scalar> Cpu<S> {
     pub(super) fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
         let embedding = self.embed(evaluate)?;
         let own_tasks = self.own_tasks();
-        self.terms.restraints.evaluate_distances(&self.system, &self.forces);
+        let on = (self.n_owned(), &self.workers.division);
+        self.terms.restraints.evaluate_distances(&self.system, &self.forces, on)?;
         if let Some(vacuum) = &mut self.terms.vacuum {
             vacuum.follow(&self.system.state.position);
         }
@@ -82,7 +83,9 @@ impl<S: Scalar> Cpu<S> {
                 }
             }
         }
-        self.terms.restraints.add_to(sums.last_mut());
+        if self.workers.division.counts_common() {
+            self.terms.restraints.add_to(sums.last_mut());
+        }
         self.sum_over_ranks(&mut sums, evaluate)?;
         Ok(sums)
     }

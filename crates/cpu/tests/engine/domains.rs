@@ -10,8 +10,9 @@ use jostle_core::{
 };
 use jostle_cpu::open_on_ranks;
 use jostle_fixtures::chains;
+use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{
-    DihedralKind, DihedralTerm, Forces, Grains, PairEntry, PairKind, PairTerm, Truncation,
+    DihedralKind, DihedralTerm, Forces, Grains, PairEntry, PairKind, PairTerm, Truncation, Vacuum,
 };
 use jostle_transport::threads;
 
@@ -404,4 +405,56 @@ fn a_fault_is_named_as_on_one_rank() {
         on_ranks(n, on, |_, cpu| evaluate(cpu)).unwrap_err().message().to_string()
     };
     assert_eq!(error(1), error(4));
+}
+
+/// Centres of groups in several domains held at a distance, and atoms held at places that follow the box.
+#[test]
+fn restrained_groups_are_those_of_one_domain() {
+    let system = every_potential::system(2);
+    let n = system.state.len() as u32;
+    let mut forces: Forces =
+        vec![every_potential::term(PairKind::LennardJones, Truncation::ForceShifted, 2)].into();
+    let group = |first: u32, by: usize| {
+        let atoms: Vec<u32> = (first..n).step_by(by).collect();
+        Center::new(&system, &atoms, &system.state.position)
+    };
+    let distance = |centers, length| Distance { centers, range: [length; 2], spring: 0 };
+    forces.restraints = Restraints {
+        springs: vec![Spring::new(30.0), Spring { center: Some([0.4; 3]), ..Spring::new(20.0) }],
+        anchors: (0..n).step_by(9).map(|atom| Anchor { atom, place: [0.5, -0.2, 0.1], spring: 1 }).collect(),
+        distances: vec![
+            distance([group(0, 50), group(1, 70)], 4.0),
+            distance([group(2, 5), group(3, 9)], 1.0),
+        ],
+    };
+    for n_ranks in [2, 6, 12] {
+        compare(&system, &forces, n_ranks, "restraints");
+    }
+}
+
+/// In open space tasks are divided: these are the same whether they belong to threads of one rank or to several ranks,
+/// and so are the bits.
+#[test]
+fn ranks_are_threads_in_open_space() {
+    let mut system = every_potential::system(2);
+    system.simbox = SimBox::new([0.0; 3], [9.0; 3], [0.0; 3], [false; 3]).unwrap();
+    let n = system.state.len();
+    system.charges = (0..n).map(|k| (k % 5) as f64 - 2.0).collect();
+    let vacuum = Some(Vacuum::new(2, 10.0, |a, b| [1.0 + (a + b) as f64, 0.2]));
+    let forces = Forces { vacuum, ..Forces::default() };
+    let run = |n_ranks: usize, threads: usize| {
+        on_ranks(n_ranks, (&system, &forces, settings(Precision::Mixed, threads)), |_, cpu| {
+            assert!(!cpu.describe().contains("domains"), "{}", cpu.describe());
+            let before = evaluate(cpu)?;
+            for _ in 0..5 {
+                cpu.kick_drift(1e-6)?;
+                cpu.update_neighbors()?;
+                cpu.compute_forces(Evaluate::Forces)?;
+                cpu.kick(0.5e-6)?;
+            }
+            Ok((before, cpu.state()?.clone()))
+        })
+        .unwrap()
+    };
+    assert!(run(1, 3) == run(3, 1));
 }

@@ -88,9 +88,10 @@ const ONE: Division = Division { ranks: 1, threads: 1 };
 /// Lennard-Jones, screened charges by an open cut-off, minimisation, constraints, charges on a mesh, restraints, a
 /// barostat, formulas, grains with fields and walls, chains, virtual sites, embedded atoms, pair friction.
 fn inputs() -> Vec<(&'static str, Input)> {
-    let plain = ["argon", "crust", "equilibration", "formula", "grains", "kob-andersen", "kremer-grest"];
+    let plain = ["argon", "crust", "formula", "grains", "kob-andersen", "kremer-grest"];
     let plain = plain.into_iter().chain(["molten-salt", "sediment"]);
     let mut all: Vec<_> = plain.map(|name| (name, example(name, &[]))).collect();
+    all.push(("equilibration", with_pair(&example("equilibration", &[]))));
     all.push(("water", molecules::water(Sites::Four, "kind = \"pme\"")));
     all.push(("copper", example("copper", &[("[20, 20, 20]", "[7, 7, 7]")])));
     all.push(("dpd", example("dpd", &[("24_000", "3_000")])));
@@ -147,25 +148,7 @@ barostat = { kind = "mtk", pressure = 2, every = 5 }"#,
     Input::parse(Path::new("ensembles.toml"), &text).unwrap()
 }
 
-/// Tasks are the same whether they belong to threads of one rank or to several ranks, where these divide tasks; so
-/// are the bits.
-#[test]
-fn ranks_are_threads_to_the_last_bit() {
-    for (name, input) in inputs() {
-        if !["equilibration", "molten-salt", "water"].contains(&name) {
-            continue;
-        }
-        let input = with_pair(&input);
-        let threads = run(&input, 20, Division { ranks: 1, threads: 3 });
-        let ranks = run(&input, 20, Division { ranks: 3, threads: 1 });
-        assert!(threads.positions == ranks.positions, "{name}: positions differ");
-        assert!(threads.velocities == ranks.velocities, "{name}: velocities differ");
-        assert!(threads.turning == ranks.turning, "{name}: angular velocities differ");
-        assert_eq!(threads.rows, ranks.rows, "{name}");
-    }
-}
-
-/// The input with a restraint between two groups, which keeps it from domains.
+/// The input with a restraint between two groups.
 fn with_pair(input: &Input) -> Input {
     let restraint = "[[restraint]]\nkind = \"distance\"\nbetween = [\"index 0\", \"index 300\"]\nlength = 5\nstiffness = 0.1\n";
     let text = format!("{}\n{restraint}", input.source.text);
