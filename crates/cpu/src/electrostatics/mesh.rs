@@ -3,7 +3,7 @@
 //! and forces are the exact derivatives of the energy that comes out.
 
 use super::mesh_grid::MeshGrid;
-use super::splines::{Gather, MeshAtoms, Spread, Window};
+use super::splines::{Gather, MeshAtoms, Patch, Spread};
 use crate::blocks::Sums;
 use crate::fourier::Fourier;
 use crate::ranks::Ranks;
@@ -75,9 +75,9 @@ impl<S: Scalar> Mesh<S> {
         let parts: Vec<_> = parts.drain(self.own.clone()).collect();
         let Mesh { grid, influence, fourier, meshes, own } = self;
         let [n_x, n_y, n_z] = grid.n;
-        let (window, row) = (&Window::whole(grid.n), n_z + WIDTH);
+        let (patch, row) = (&Patch::whole(grid.n), n_z + WIDTH);
         team.map(parts.iter().zip(&mut meshes[own.clone()]).collect(), |_, (part, mesh)| {
-            level.run(Spread { grid, window, position: part.position, charge: part.charge, mesh });
+            level.run(Spread { grid, patch, position: part.position, charge: part.charge, mesh });
         });
         let n_tasks = meshes.len();
         let slab_of = |tasks: &Range<usize>| slab(grid.n, row, n_tasks, tasks);
@@ -120,7 +120,7 @@ impl<S: Scalar> Mesh<S> {
         });
         let mesh = &mesh[..];
         team.map(parts, |_, MeshAtoms { position, charge, force }| {
-            level.run(Gather { grid, window, position, charge, mesh, force });
+            level.run(Gather { grid, patch, position, charge, mesh, force });
         });
         Ok(sums)
     }

@@ -60,13 +60,13 @@ enum Long<S: Scalar> {
     Nothing,
     Ewald(Option<Box<(SimBox, EwaldSum)>>),
     Mesh(Option<Box<Mesh<S>>>),
-    /// A mesh over ranks with domains; windows are to be shared after a new list.
-    Slabs(Option<Box<SlabMesh<S>>>, Windows),
+    /// A mesh over ranks with domains; patches are to be shared after a new list.
+    Slabs(Option<Box<SlabMesh<S>>>, Patches),
 }
 
-/// State of the windows of a mesh.
+/// State of the patches of a mesh.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Windows {
+enum Patches {
     Outdated,
     Shared,
 }
@@ -97,16 +97,17 @@ impl<S: Scalar> Long<S> {
                 let made = || Box::new(Mesh::new(simbox, spectrum, order, spacing, divided));
                 mesh.insert(known.unwrap_or_else(made)).evaluate((team, level, ranks), parts, evaluate)
             }
-            (Long::Slabs(mesh, windows), Method::Pme { order, spacing, .. }) => {
+            (Long::Slabs(mesh, patches), Method::Pme { order, spacing, .. }) => {
                 let Some(domains) = division.domains() else { return Ok(Sums::default()) };
                 let known = mesh.take().filter(|mesh| mesh.fits(simbox));
                 let made = || {
-                    *windows = Windows::Outdated;
+                    *patches = Patches::Outdated;
                     Box::new(SlabMesh::new((simbox, spectrum), (order, spacing), domains, n_tasks))
                 };
                 let mesh = mesh.insert(known.unwrap_or_else(made));
-                if std::mem::replace(windows, Windows::Shared) == Windows::Outdated {
-                    mesh.share_windows(within, domains)?;
+                if *patches == Patches::Outdated {
+                    mesh.share_patches(within, domains)?;
+                    *patches = Patches::Shared;
                 }
                 mesh.evaluate((team, level, domains), parts, evaluate)
             }
@@ -125,7 +126,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
     /// Divides the mesh among ranks with domains.
     pub(crate) fn divide(&mut self) {
         if matches!(self.long, Long::Mesh(_)) {
-            self.long = Long::Slabs(None, Windows::Outdated);
+            self.long = Long::Slabs(None, Patches::Outdated);
         }
     }
 
@@ -209,8 +210,8 @@ impl<S: Scalar> LatticeSumKernel<S> {
 
     /// Takes the bounds of atoms that move no further than `way`.
     fn bound(&mut self, simbox: &SimBox, positions: &[Vec3], way: f64) {
-        let Long::Slabs(_, windows) = &mut self.long else { return };
-        *windows = Windows::Outdated;
+        let Long::Slabs(_, patches) = &mut self.long else { return };
+        *patches = Patches::Outdated;
         let mut bounds = Bounds::EMPTY;
         positions.iter().for_each(|r| bounds.include(simbox.to_fractional(*r)));
         let widths = simbox.widths();

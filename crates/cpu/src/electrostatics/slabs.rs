@@ -1,14 +1,14 @@
-//! A mesh over ranks with a domain each. A rank spreads its charges on the window of the mesh that its atoms reach;
-//! windows are added to slabs, planes of the mesh that some ranks own. A slab is transformed along two edges and
+//! A mesh over ranks with a domain each. A rank spreads its charges on the patch of the mesh that its atoms reach;
+//! patches are added to slabs, planes of the mesh that some ranks own. A slab is transformed along two edges and
 //! the modes change hands (a transpose: every owner of a slab sends a part to every other), so that each owner has
-//! columns along the first edge. The potential goes back the same way, and forces are found in the window.
+//! columns along the first edge. The potential goes back the same way, and forces are found in the patch.
 //!
 //! - Advantages: a rank has the mesh around its atoms and one slab; transforms are divided.
 //! - Disadvantages: no more ranks can transform than there are planes, and with each evaluation every owner of a slab
 //!   sends two messages to every other.
 
 use super::mesh_grid::MeshGrid;
-use super::splines::{Gather, MeshAtoms, Spread, Window};
+use super::splines::{Gather, MeshAtoms, Patch, Spread};
 use crate::blocks::Sums;
 use crate::domains::Domains;
 use crate::fourier::{Fourier, MeshPart};
@@ -28,14 +28,14 @@ pub(super) struct SlabMesh<S: Scalar> {
     grid: MeshGrid,
     /// Planes and columns of every rank; none for ranks without a slab.
     parts: Vec<MeshPart>,
-    /// Windows of all ranks.
-    windows: Vec<Window>,
+    /// Patches of all ranks.
+    patches: Vec<Patch>,
     /// Influence function of this rank's columns.
     influence: Vec<S>,
     fourier: Fourier<S>,
     /// This rank's planes.
     slab: Vec<S>,
-    /// Windows of the tasks; that of the first task becomes their sum and then the potential.
+    /// Patches of the tasks; that of the first task becomes their sum and then the potential.
     meshes: Vec<Vec<S>>,
 }
 
@@ -56,7 +56,7 @@ impl<S: Scalar> SlabMesh<S> {
             slab: vec![S::default(); own.planes.len() * grid.n[1] * row],
             fourier: Fourier::of_part(grid.n, row, n_tasks, own),
             meshes: vec![Vec::new(); n_tasks],
-            windows: Vec::new(),
+            patches: Vec::new(),
             parts,
             grid,
         }
@@ -73,13 +73,13 @@ impl<S: Scalar> SlabMesh<S> {
         (meshes + self.slab.len() + self.influence.len()) * size_of::<S>() + self.fourier.bytes()
     }
 
-    /// Tells all ranks the windows of all: that of this one is for atoms within these fractional coordinates. Along axes
-    /// that are not divided a window is as long as the mesh.
+    /// Tells all ranks the patches of all: that of this one is for atoms within these fractional coordinates. Along axes
+    /// that are not divided a patch is as long as the mesh.
     ///
     /// # Errors
     /// If another rank has failed.
-    pub fn share_windows(&mut self, [low, high]: [Vec3; 2], domains: &Domains) -> Result<()> {
-        let mut own = Window::whole(self.grid.n);
+    pub fn share_patches(&mut self, [low, high]: [Vec3; 2], domains: &Domains) -> Result<()> {
+        let mut own = Patch::whole(self.grid.n);
         let divided = domains.grid.divided();
         for k in 0..3 {
             let n = self.grid.n[k];
@@ -96,11 +96,11 @@ impl<S: Scalar> SlabMesh<S> {
         }
         let numbers = own.begin.into_iter().chain(own.n).map(|n| n as u64);
         let all = domains.communicator.gather_equal(&numbers.collect::<Vec<u64>>())?;
-        let window = |numbers: &[u64]| {
+        let patch = |numbers: &[u64]| {
             let three = |from: usize| [0, 1, 2].map(|k| numbers[from + k] as usize);
-            Window { begin: three(0), n: three(3) }
+            Patch { begin: three(0), n: three(3) }
         };
-        self.windows = all.chunks_exact(6).map(window).collect();
+        self.patches = all.chunks_exact(6).map(patch).collect();
         self.meshes.iter_mut().for_each(|mesh| mesh.resize(own.len(), S::default()));
         Ok(())
     }
@@ -117,35 +117,35 @@ impl<S: Scalar> SlabMesh<S> {
         evaluate: Evaluate,
     ) -> Result<Sums> {
         let spread = self.spread((team, level), domains.rank(), &parts);
-        self.add_windows(domains)?;
+        self.add_patches(domains)?;
         self.fourier.forward(team, &self.slab);
         self.turn(domains, Direction::ToColumns)?;
         let sums = self.change_modes(team, evaluate);
         self.turn(domains, Direction::ToPlanes)?;
         self.fourier.backward(team, &mut self.slab);
-        self.fill_windows(domains)?;
-        let (grid, window, mesh) = (&self.grid, &self.windows[domains.rank()], &self.meshes[0][..]);
+        self.fill_patches(domains)?;
+        let (grid, patch, mesh) = (&self.grid, &self.patches[domains.rank()], &self.meshes[0][..]);
         team.map(parts, |_, MeshAtoms { position, charge, force }| {
-            level.run(Gather { grid, window, position, charge, mesh, force });
+            level.run(Gather { grid, patch, position, charge, mesh, force });
         });
         // After the last message, so that no rank waits for this one.
         spread.map(|()| sums)
     }
 
-    /// Spreads charges; the window of the first task has the sum then.
+    /// Spreads charges; the patch of the first task has the sum then.
     fn spread(
         &mut self,
         (team, level): (&Team, Level),
         rank: usize,
         parts: &[MeshAtoms<'_, S>],
     ) -> Result<()> {
-        let (grid, window) = (&self.grid, &self.windows[rank]);
+        let (grid, patch) = (&self.grid, &self.patches[rank]);
         let farthest = team.map(parts.iter().zip(&mut self.meshes).collect(), |_, (part, mesh)| {
-            level.run(Spread { grid, window, position: part.position, charge: part.charge, mesh })
+            level.run(Spread { grid, patch, position: part.position, charge: part.charge, mesh })
         });
         let Some((mesh, others)) = self.meshes.split_first_mut() else { return Ok(()) };
-        let (row, is_whole) = (window.row(), window.n[2] == grid.n[2]);
-        let share = (window.n[0] * window.n[1]).div_ceil(team.size()).max(1) * row;
+        let (row, is_whole) = (patch.row(), patch.n[2] == grid.n[2]);
+        let share = (patch.n[0] * patch.n[1]).div_ceil(team.size()).max(1) * row;
         team.map(mesh.chunks_mut(share).collect(), |t, mesh| {
             for other in &*others {
                 let other = &other[t * share..][..mesh.len()];
@@ -153,29 +153,29 @@ impl<S: Scalar> SlabMesh<S> {
             }
             for row in mesh.chunks_exact_mut(row).filter(|_| is_whole) {
                 // Points beyond the end of a row are added at its start.
-                let (inside, beyond) = row.split_at_mut(window.n[2]);
+                let (inside, beyond) = row.split_at_mut(patch.n[2]);
                 inside.iter_mut().zip(beyond).for_each(|(to, from)| *to = *to + *from);
             }
         });
         let is_out = |k: usize| {
-            let reach = if window.n[k] == grid.n[k] { 0 } else { grid.order - 1 };
-            farthest.iter().any(|points| points[k] + reach as f64 >= window.n[k] as f64)
+            let reach = if patch.n[k] == grid.n[k] { 0 } else { grid.order - 1 };
+            farthest.iter().any(|points| points[k] + reach as f64 >= patch.n[k] as f64)
         };
-        match (0..3).any(|k| window.n[k] > 0 && is_out(k)) {
+        match (0..3).any(|k| patch.n[k] > 0 && is_out(k)) {
             true => Err(Error::simulation("an atom is outside of its rank's part of the mesh")
                 .hint("this is a bug in Jostle")),
             false => Ok(()),
         }
     }
 
-    /// Adds the windows of all ranks to the slabs.
-    fn add_windows(&mut self, domains: &Domains) -> Result<()> {
-        let (own, window) = (domains.rank(), &self.windows[domains.rank()]);
+    /// Adds the patches of all ranks to the slabs.
+    fn add_patches(&mut self, domains: &Domains) -> Result<()> {
+        let (own, patch) = (domains.rank(), &self.patches[domains.rank()]);
         let parts = || self.parts.iter().enumerate();
         let sent = parts().map(|(to, part)| {
             let mut numbers = Vec::with_capacity(self.count(own, to));
-            for [place, _] in rows_of(window, self.grid.n, &part.planes) {
-                numbers.extend_from_slice(&self.meshes[0][place * window.row()..][..window.n[2]]);
+            for [place, _] in rows_of(patch, self.grid.n, &part.planes) {
+                numbers.extend_from_slice(&self.meshes[0][place * patch.row()..][..patch.n[2]]);
             }
             (to, numbers)
         });
@@ -184,44 +184,43 @@ impl<S: Scalar> SlabMesh<S> {
         let received = domains.swap(sent, &expected)?;
         let (n, row, planes) = (self.grid.n, self.grid.n[2] + WIDTH, self.parts[own].planes.clone());
         self.slab.fill(S::default());
-        for (window, numbers) in self.windows.iter().zip(received).filter(|(_, numbers)| !numbers.is_empty())
-        {
-            let rows = rows_of(window, n, &planes).map(|[_, at]| at);
-            for (at, numbers) in rows.zip(numbers.chunks_exact(window.n[2])) {
+        for (patch, numbers) in self.patches.iter().zip(received).filter(|(_, numbers)| !numbers.is_empty()) {
+            let rows = rows_of(patch, n, &planes).map(|[_, at]| at);
+            for (at, numbers) in rows.zip(numbers.chunks_exact(patch.n[2])) {
                 let to = &mut self.slab[at * row..][..n[2]];
-                let (first, beyond) = numbers.split_at(window.n[2].min(n[2] - window.begin[2]));
+                let (first, beyond) = numbers.split_at(patch.n[2].min(n[2] - patch.begin[2]));
                 let add = |(to, from): (&mut S, &S)| *to = *to + *from;
-                to[window.begin[2]..].iter_mut().zip(first).for_each(add);
+                to[patch.begin[2]..].iter_mut().zip(first).for_each(add);
                 to.iter_mut().zip(beyond).for_each(add);
             }
         }
         Ok(())
     }
 
-    /// Fills windows with the potential of the slabs.
-    fn fill_windows(&mut self, domains: &Domains) -> Result<()> {
+    /// Fills patches with the potential of the slabs.
+    fn fill_patches(&mut self, domains: &Domains) -> Result<()> {
         let own = domains.rank();
         let (n, row, planes) = (self.grid.n, self.grid.n[2] + WIDTH, &self.parts[own].planes);
-        let sent = self.windows.iter().enumerate().map(|(to, window)| {
+        let sent = self.patches.iter().enumerate().map(|(to, patch)| {
             let mut numbers = Vec::with_capacity(self.count(to, own));
-            for [_, at] in rows_of(window, n, planes) {
+            for [_, at] in rows_of(patch, n, planes) {
                 let from = &self.slab[at * row..][..n[2]];
-                let first = window.n[2].min(n[2] - window.begin[2]);
-                numbers.extend_from_slice(&from[window.begin[2]..][..first]);
-                numbers.extend_from_slice(&from[..window.n[2] - first]);
+                let first = patch.n[2].min(n[2] - patch.begin[2]);
+                numbers.extend_from_slice(&from[patch.begin[2]..][..first]);
+                numbers.extend_from_slice(&from[..patch.n[2] - first]);
             }
             (to, numbers)
         });
         let sent = sent.collect();
         let expected: Vec<_> = (0..self.parts.len()).map(|from| (from, self.count(own, from))).collect();
         let received = domains.swap(sent, &expected)?;
-        let window = self.windows[own];
+        let patch = self.patches[own];
         for (part, numbers) in self.parts.iter().zip(received).filter(|(_, numbers)| !numbers.is_empty()) {
-            let rows = rows_of(&window, n, &part.planes).map(|[place, _]| place);
-            for (place, numbers) in rows.zip(numbers.chunks_exact(window.n[2])) {
-                let to = &mut self.meshes[0][place * window.row()..][..window.row()];
-                to[..window.n[2]].copy_from_slice(numbers);
-                if window.n[2] == n[2] {
+            let rows = rows_of(&patch, n, &part.planes).map(|[place, _]| place);
+            for (place, numbers) in rows.zip(numbers.chunks_exact(patch.n[2])) {
+                let to = &mut self.meshes[0][place * patch.row()..][..patch.row()];
+                to[..patch.n[2]].copy_from_slice(numbers);
+                if patch.n[2] == n[2] {
                     to.copy_within(..WIDTH, n[2]);
                 }
             }
@@ -229,9 +228,9 @@ impl<S: Scalar> SlabMesh<S> {
         Ok(())
     }
 
-    /// Numbers of a message about the window of one rank and the slab of another.
-    fn count(&self, window: usize, slab: usize) -> usize {
-        let ([x, ..], [n_x, n_y, n_z]) = (self.windows[window].begin, self.windows[window].n);
+    /// Numbers of a message about the patch of one rank and the slab of another.
+    fn count(&self, patch: usize, slab: usize) -> usize {
+        let ([x, ..], [n_x, n_y, n_z]) = (self.patches[patch].begin, self.patches[patch].n);
         let planes = (x..x + n_x).filter(|x| self.parts[slab].planes.contains(&(x % self.grid.n[0])));
         planes.count() * n_y * n_z
     }
@@ -290,9 +289,9 @@ enum Direction {
     ToPlanes,
 }
 
-/// Rows of a window in some planes: their numbers in the window, and among the rows of these planes.
-fn rows_of(window: &Window, n: [usize; 3], planes: &Range<usize>) -> impl Iterator<Item = [usize; 2]> {
-    let ([x, y, _], [n_x, n_y, _]) = (window.begin, window.n);
+/// Rows of a patch in some planes: their numbers in the patch, and among the rows of these planes.
+fn rows_of(patch: &Patch, n: [usize; 3], planes: &Range<usize>) -> impl Iterator<Item = [usize; 2]> {
+    let ([x, y, _], [n_x, n_y, _]) = (patch.begin, patch.n);
     let (first, end) = (planes.start, planes.end);
     let along_x = (0..n_x).map(move |i| (i, (x + i) % n[0]));
     let here = along_x.filter(move |(_, x)| (first..end).contains(x)).map(move |(i, x)| (i, x - first));

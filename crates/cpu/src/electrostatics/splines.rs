@@ -1,4 +1,4 @@
-//! Spreading of charges on a mesh by B-splines, and forces from a potential on it. Both act on a window: the part of
+//! Spreading of charges on a mesh by B-splines, and forces from a potential on it. Both act on a patch: the part of
 //! the mesh that some atoms reach.
 
 use super::mesh_grid::MeshGrid;
@@ -9,15 +9,15 @@ use jostle_potentials::electrostatics::spline::{WIDTH, weights};
 /// Part of a mesh: points from `begin` on, `n` along each edge, beyond the end of the mesh those at its beginning. Rows
 /// along the third edge go on by the reach of a spline.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Window {
+pub(super) struct Patch {
     pub begin: [usize; 3],
     pub n: [usize; 3],
 }
 
-impl Window {
+impl Patch {
     /// The whole of a mesh.
-    pub fn whole(n: [usize; 3]) -> Window {
-        Window { begin: [0; 3], n }
+    pub fn whole(n: [usize; 3]) -> Patch {
+        Patch { begin: [0; 3], n }
     }
 
     /// Length of a row.
@@ -66,14 +66,9 @@ impl<S: Scalar> Splines<S> {
     }
 
     /// Finds places and splines of at most as many atoms as `L` has lanes; returns the farthest points, which are
-    /// in the window if atoms are where they should be.
+    /// in the patch if atoms are where they should be.
     #[inline(always)]
-    fn find<L, D, const ORDER: usize>(
-        &mut self,
-        grid: &MeshGrid,
-        window: &Window,
-        position: &[Vec3],
-    ) -> [D; 3]
+    fn find<L, D, const ORDER: usize>(&mut self, grid: &MeshGrid, patch: &Patch, position: &[Vec3]) -> [D; 3]
     where
         L: Lanes<Scalar = S>,
         D: Lanes<Scalar = f64>,
@@ -99,10 +94,10 @@ impl<S: Scalar> Splines<S> {
                 // Rounding may lead to the end itself, the image of the beginning.
                 let point = floor(u).min(n - D::lit(1.0));
                 let (mut points, mut rest) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
-                let inside = point - D::lit(window.begin[d] as f64);
+                let inside = point - D::lit(patch.begin[d] as f64);
                 let inside = D::select(inside.lt(D::lit(0.0)), inside + n, inside);
                 farthest[d] = farthest[d].max(inside);
-                inside.min(D::lit(window.n[d] as f64 - 1.0)).store(&mut points);
+                inside.min(D::lit(patch.n[d] as f64 - 1.0)).store(&mut points);
                 (u - point).store(&mut rest);
                 for lane in 0..D::WIDTH {
                     self.point[start * D::WIDTH + lane][d] = whole(points[lane]);
@@ -133,11 +128,11 @@ impl<S: Scalar> Splines<S> {
     #[inline(always)]
     fn slopes<L: Lanes<Scalar = S>, const ORDER: usize>(
         &self,
-        window: &Window,
+        patch: &Patch,
         mesh: &[S],
         atom: usize,
     ) -> [L; 3] {
-        let (planes, rows) = rows::<ORDER>(window, self.point[atom]);
+        let (planes, rows) = rows::<ORDER>(patch, self.point[atom]);
         let [[x, slope_x], [y, slope_y]] = &self.across;
         let mut across = [[L::lit(0.0); 2]; ORDER];
         for j in 0..ORDER {
@@ -186,8 +181,8 @@ fn whole(x: f64) -> usize {
 /// Beginnings of an atom's points on the mesh, in parts to be added: by point along the first edge the plane
 /// and the place along the third edge; by point along the second edge the row.
 #[inline(always)]
-fn rows<const ORDER: usize>(window: &Window, point: [usize; 3]) -> ([usize; ORDER], [usize; ORDER]) {
-    let ([n_x, n_y, _], row) = (window.n, window.row());
+fn rows<const ORDER: usize>(patch: &Patch, point: [usize; 3]) -> ([usize; ORDER], [usize; ORDER]) {
+    let ([n_x, n_y, _], row) = (patch.n, patch.row());
     let planes = std::array::from_fn(|i| wrapped(point[0] + i, n_x) * n_y * row + point[2]);
     (planes, std::array::from_fn(|j| wrapped(point[1] + j, n_y) * row))
 }
@@ -198,10 +193,10 @@ fn wrapped(k: usize, n: usize) -> usize {
     if k < n { k } else { k - n }
 }
 
-/// Spreads charges on a window of a mesh that is cleared first. Returns the farthest points of atoms.
+/// Spreads charges on a patch of a mesh that is cleared first. Returns the farthest points of atoms.
 pub(super) struct Spread<'a, S> {
     pub grid: &'a MeshGrid,
-    pub window: &'a Window,
+    pub patch: &'a Patch,
     pub position: &'a [Vec3],
     pub charge: &'a [f64],
     pub mesh: &'a mut [S],
@@ -223,17 +218,17 @@ impl<S: Scalar> Kernel for Spread<'_, S> {
 impl<S: Scalar> Spread<'_, S> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = S>, D: Lanes<Scalar = f64>, const ORDER: usize>(self) -> Vec3 {
-        let Spread { grid, window, position, charge, mesh } = self;
+        let Spread { grid, patch, position, charge, mesh } = self;
         mesh.fill(S::default());
         let mut farthest = [D::lit(0.0); 3];
         let mut splines = Splines::new();
         for (position, charge) in position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)) {
-            let points = splines.find::<L, D, ORDER>(grid, window, position);
+            let points = splines.find::<L, D, ORDER>(grid, patch, position);
             for d in 0..3 {
                 farthest[d] = farthest[d].max(points[d]);
             }
             for (atom, q) in charge.iter().enumerate() {
-                let (planes, rows) = rows::<ORDER>(window, splines.point[atom]);
+                let (planes, rows) = rows::<ORDER>(patch, splines.point[atom]);
                 let [[x, _], [y, _]] = &splines.across;
                 let mut across = [L::lit(0.0); ORDER];
                 for j in 0..ORDER {
@@ -259,10 +254,10 @@ impl<S: Scalar> Spread<'_, S> {
     }
 }
 
-/// Forces from the potential on a window of a mesh.
+/// Forces from the potential on a patch of a mesh.
 pub(super) struct Gather<'a, S> {
     pub grid: &'a MeshGrid,
-    pub window: &'a Window,
+    pub patch: &'a Patch,
     pub position: &'a [Vec3],
     pub charge: &'a [f64],
     pub mesh: &'a [S],
@@ -285,15 +280,15 @@ impl<S: Scalar> Kernel for Gather<'_, S> {
 impl<S: Scalar> Gather<'_, S> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = S>, D: Lanes<Scalar = f64>, const ORDER: usize>(self) {
-        let Gather { grid, window, position, charge, mesh, force } = self;
+        let Gather { grid, patch, position, charge, mesh, force } = self;
         let mut splines = Splines::new();
         // Registers to be summed, by edge and atom.
         let mut slopes = [[S::default(); MOST * MOST]; 3];
         let atoms = position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)).zip(force.chunks_mut(L::WIDTH));
         for ((position, charge), force) in atoms {
-            splines.find::<L, D, ORDER>(grid, window, position);
+            splines.find::<L, D, ORDER>(grid, patch, position);
             for atom in 0..charge.len() {
-                let along = splines.slopes::<L, ORDER>(window, mesh, atom);
+                let along = splines.slopes::<L, ORDER>(patch, mesh, atom);
                 for d in 0..3 {
                     along[d].store(&mut slopes[d][atom * L::WIDTH..]);
                 }
