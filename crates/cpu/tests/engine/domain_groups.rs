@@ -131,10 +131,26 @@ fn rigid_water_is_that_of_one_rank() {
     compare(&system, &forces, (1e-3, 30), &[3, 8], "water on a mesh");
 }
 
-/// Groups of several shapes, across the faces of a tilted box: triangles and pairs of constraints that are iterated, and
-/// virtual sites of all rules, with forces between atoms and sites.
 #[test]
 fn groups_of_all_shapes_are_those_of_one_rank() {
+    compare(&groups_of_all_shapes(), &virtual_sites::forces(), (2e-3, 60), &[2, 4, 6, 12, 27], "sites");
+}
+
+/// Constraints that do not hold on some rank end the run of all with the error of one.
+#[test]
+fn constraints_that_do_not_hold_are_an_error_of_all() {
+    let (system, forces) = (groups_of_all_shapes(), virtual_sites::forces());
+    let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };
+    for n_ranks in [1, 4] {
+        let found = on_ranks(n_ranks, (&system, &forces, settings), |_, cpu| advance(cpu, 1.0, 20).map(drop));
+        let error = found.unwrap_err();
+        assert!(error.message().contains("the constraints of the molecule of atom"), "{n_ranks}: {error}");
+    }
+}
+
+/// Groups of several shapes, across the faces of a tilted box: triangles and pairs of constraints that are iterated, and
+/// virtual sites of all rules, with forces between atoms and sites.
+fn groups_of_all_shapes() -> System {
     let mut system = virtual_sites::system();
     let length = |simbox: &SimBox, a: Vec3, b: Vec3| {
         let arm = simbox.nearest_image([0, 1, 2].map(|k| b[k] - a[k]));
@@ -153,5 +169,5 @@ fn groups_of_all_shapes_are_those_of_one_rank() {
             system.topology.constraints.push(Constraint { atoms, length });
         }
     }
-    compare(&system, &virtual_sites::forces(), (2e-3, 60), &[2, 4, 6, 12, 27], "sites");
+    system
 }

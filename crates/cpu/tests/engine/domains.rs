@@ -30,7 +30,7 @@ pub fn on_ranks<R: Send>(
 }
 
 /// Forces by id, and energies.
-fn evaluate(cpu: &mut dyn Backend) -> Result<(Vec<Vec3>, Energies)> {
+pub fn evaluate(cpu: &mut dyn Backend) -> Result<(Vec<Vec3>, Energies)> {
     cpu.update_neighbors()?;
     cpu.compute_forces(Evaluate::ForcesAndEnergies)?;
     let energies = cpu.energies().clone();

@@ -1,6 +1,7 @@
 //! Coulomb's forces: against constants of crystals, other programs, the plain reference, and derivatives of
 //! the energy.
 
+use crate::domains::{evaluate, on_ranks};
 use crate::engine::{by_id, open};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Evaluate, Precision, Settings, SimBox, System, Vec3};
@@ -181,17 +182,20 @@ fn water_has_the_energies_of_other_engines() {
             };
             let term = Electrostatics::new(method, coulomb, cutoff);
             let forces = Forces { pairs: vec![water.core.clone()], ..term.into() };
-            let mut cpu = open(&water.system, &forces, precision, 2);
-            let what = format!("{case} in {precision:?} precision");
-            let energies = cpu.energies().clone();
-            let error = (energies.potential() / water.energy - 1.0).abs();
-            assert!(error < energy, "{what}: energies {:?} differ by {error:e}", energies.terms);
-            if let Some(known) = water.virial {
-                let error = (0..6).map(|k| (energies.virial[k] - known[k]).abs()).fold(0.0, f64::max);
-                assert!(error < virial * known[1], "{what}: virial {:?} {error:e}", energies.virial);
+            let settings = Settings { threads: Some(2), precision, ..Settings::default() };
+            for n_ranks in [1, 4] {
+                let on = (&water.system, &forces, settings);
+                let (found, energies) = on_ranks(n_ranks, on, |_, cpu| evaluate(cpu)).unwrap();
+                let what = format!("{case} in {precision:?} precision, {n_ranks} ranks");
+                let error = (energies.potential() / water.energy - 1.0).abs();
+                assert!(error < energy, "{what}: energies {:?} differ by {error:e}", energies.terms);
+                if let Some(known) = water.virial {
+                    let error = (0..6).map(|k| (energies.virial[k] - known[k]).abs()).fold(0.0, f64::max);
+                    assert!(error < virial * known[1], "{what}: virial {:?} {error:e}", energies.virial);
+                }
+                let error = difference(&found, &water.forces) / norm(&water.forces);
+                assert!(error < force, "{what}: forces differ by {error:e}");
             }
-            let error = difference(&by_id(&mut *cpu), &water.forces) / norm(&water.forces);
-            assert!(error < force, "{what}: forces differ by {error:e}");
         }
     }
 }

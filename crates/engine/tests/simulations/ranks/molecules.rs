@@ -63,10 +63,10 @@ minimize = {{ steps = 10, force_tolerance = 5 }}
             "monte-carlo",
             format!("{bussi}\nbarostat = {{ kind = \"monte-carlo\", pressure = \"1 bar\", every = 5 }}"),
         ),
-        ("sample", String::new()),
+        ("sample", String::from(if electrostatics.contains("pme") { "long_range_every = 2" } else { "" })),
     ] {
         text += &format!(
-            "[[stage]]\nname = \"{name}\"\nsteps = 10\ntimestep = 1\nthermo = {{ every = 5 }}\n{settings}\n"
+            "[[stage]]\nname = \"{name}\"\nsteps = 10\ntimestep = 1\nthermo = {{ every = 4 }}\n{settings}\n"
         );
     }
     Input::parse(Path::new("water.toml"), &text).unwrap()
