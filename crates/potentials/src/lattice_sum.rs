@@ -49,10 +49,16 @@ impl LatticeSum {
     /// The energy of all atoms with themselves, and that of strengths that are spread evenly, which is
     /// inversely proportional to the volume.
     pub fn constants(&self, system: &System) -> [f64; 2] {
-        self.constants_of(sums_of(&self.strengths(system)), system.simbox.volume())
+        self.constants_of(self.strength_sums(system), system.simbox.volume())
     }
 
-    /// The same energies from the sums of all strengths and of their squares ([`sums_of`]).
+    /// Sum of all strengths, and sum of their squares: in the order of ids, so that no bit depends on that of storage.
+    pub fn strength_sums(&self, system: &System) -> [f64; 2] {
+        let strengths = self.strengths(system);
+        sums_of(system.state.index_by_id().into_iter().map(|index| strengths[index]))
+    }
+
+    /// The same energies from the sums of all strengths and of their squares.
     pub fn constants_of(&self, sums: [f64; 2], volume: f64) -> [f64; 2] {
         match self {
             LatticeSum::Charges(term) => term.constants(sums, volume),
@@ -80,6 +86,6 @@ impl LatticeSum {
 }
 
 /// Sum of strengths, and sum of their squares.
-pub fn sums_of(strengths: &[f64]) -> [f64; 2] {
-    strengths.iter().fold([0.0; 2], |[sum, squares], q| [sum + q, squares + q * q])
+pub fn sums_of(strengths: impl Iterator<Item = f64>) -> [f64; 2] {
+    strengths.fold([0.0; 2], |[sum, squares], q| [sum + q, squares + q * q])
 }

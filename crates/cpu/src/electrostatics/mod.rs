@@ -147,7 +147,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
             companion,
             charge: Aligned::default(),
             by_atom: Vec::new(),
-            strength_sums: sums_of(&sum.strengths(system)),
+            strength_sums: sum.strength_sums(system),
             far: Vec::new(),
             long: match sum.method() {
                 Method::Cutoff | Method::ReactionField { .. } => Long::Nothing,
@@ -236,7 +236,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
     pub fn sum_charges(&mut self, charges: &[f64]) {
         if let LatticeSum::Charges(term) = &self.sum {
             let root = term.coulomb.sqrt();
-            self.strength_sums = sums_of(&charges.iter().map(|q| root * q).collect::<Vec<f64>>());
+            self.strength_sums = sums_of(charges.iter().map(|q| root * q));
         }
     }
 
