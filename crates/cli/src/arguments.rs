@@ -431,6 +431,9 @@ pub struct DoctorOptions {
     /// Only test messages between the ranks that mpiexec has started
     #[arg(long)]
     pub messages: bool,
+    /// Only print a job script for SLURM, for nodes like this machine
+    #[arg(long, conflicts_with_all = ["messages", "json"])]
+    pub slurm: bool,
 }
 
 /// Options of `jostle completions`.

@@ -6,6 +6,7 @@ use crate::example;
 use crate::machine::Machine;
 use crate::numbers::bytes;
 use crate::output;
+use crate::slurm;
 use jostle_core::{Algorithm, Error, Precision, Result, Settings, Vec3};
 use jostle_engine::device::{CacheFacts, CompilerFacts, DriverFacts, GpuFacts, Link, gpu_facts};
 use jostle_engine::model::{AtomsInput, DeviceInput, GpuSet, Gpus};
@@ -55,6 +56,11 @@ pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     }
     let machine = Machine::look();
     let gpu = gpu_facts();
+    if options.slurm {
+        let gpus = gpu.driver.as_ref().map_or(0, |driver| driver.gpus.len());
+        output::print(&slurm::script(machine.cores, gpus))?;
+        return Ok(true);
+    }
     let mpi = MpiFacts::look();
     let (comparisons, failures) = self_tests(&gpu);
     let passed = comparisons.iter().all(EngineComparison::passed) && failures.is_empty() && mpi.passed();

@@ -46,6 +46,7 @@ mod results;
 mod run;
 mod schema;
 mod select;
+mod slurm;
 mod solvate;
 mod states;
 mod sweep;

@@ -166,6 +166,38 @@ fn schema_doctor_and_completions_print() {
     }
 }
 
+/// The script under a `srun` that runs its command, and one that is told of an interruption.
+#[cfg(unix)]
+#[test]
+fn a_job_script_runs_goes_on_and_queues_again() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.write("job.sh", desk.succeed(&["doctor", "--slurm"]).stdout);
+    std::fs::create_dir(desk.path("bin")).unwrap();
+    let program = |name: &str, text: &str| {
+        let path = desk.write(&format!("bin/{name}"), format!("#!/bin/sh\n{text}\n"));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program("jostle", &format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_jostle")));
+    program("scontrol", "echo scontrol \"$@\"");
+    let job = |srun: &str| {
+        program("srun", srun);
+        let path = format!("{}:{}", desk.path("bin").display(), std::env::var("PATH").unwrap());
+        let mut bash = Command::new("bash");
+        bash.args(["job.sh", "liquid.toml"]).current_dir(desk.path("")).env("PATH", path);
+        let output = bash.env("SLURM_JOB_ID", "17").output().unwrap();
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        (output.status.code(), said.concat())
+    };
+    let command = "while [ \"${1#--}\" != \"$1\" ]; do shift; done; \"$@\"";
+    let (code, said) = job(&format!("{command} --steps 20; exit 130"));
+    assert!(code == Some(130) && said.contains("scontrol requeue 17"), "{code:?} {said}");
+    let (code, said) = job(command);
+    assert!(code == Some(0) && said.contains("is finished") && !said.contains("scontrol"), "{code:?} {said}");
+}
+
 #[test]
 fn selections_are_shown_and_their_mistakes_pointed_at() {
     let desk = Desk::new();
