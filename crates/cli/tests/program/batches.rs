@@ -142,7 +142,7 @@ fn neighbours_of_a_sweep_exchange_their_atoms() {
     let column =
         |k: usize| desk.read("liquid-sweep/temperature=1.5/thermo.csv").lines().nth(k).unwrap().to_string();
     assert!(column(1).starts_with("equilibrate,0,") && column(5).starts_with("equilibrate,40,"));
-    // What is finished is not run again.
+    // A finished exchange has nothing left to do.
     assert_eq!(desk.succeed(&command).stdout, finished.stdout);
 
     let refused = |arguments: &[&str], words: &str| {

@@ -179,7 +179,7 @@ fn restarts_change_no_bit() {
         let table = |folder: &Path| std::fs::read_to_string(folder.join("exchange.csv")).unwrap();
         assert_eq!(table(found), table(&through));
     }
-    // What is finished is not run again.
+    // A finished exchange has nothing left to do.
     let mut again = Replicas::open(&through, &fluids(), 10, &Overrides::default()).unwrap();
     let nothing = &mut |_: &Replicas| panic!("a round of a finished exchange");
     assert_eq!(again.run(nothing, &AtomicBool::new(false)).unwrap(), Outcome::Finished);

@@ -50,7 +50,7 @@ pub enum CounterIons {
     LeftOut,
 }
 
-/// What is wanted of a box of water.
+/// Input of a box of water: solute, size, ions.
 #[derive(Debug)]
 pub struct SolvationInput {
     /// Molecules in it; none is a box of water alone.
