@@ -58,7 +58,7 @@ impl LatticeSum {
         sums_of(system.state.index_by_id().into_iter().map(|index| strengths[index]))
     }
 
-    /// The same energies from the sums of all strengths and of their squares.
+    /// Energies of [`LatticeSum::constants`] from the sums of all strengths and of their squares.
     pub fn constants_of(&self, sums: [f64; 2], volume: f64) -> [f64; 2] {
         match self {
             LatticeSum::Charges(term) => term.constants(sums, volume),

@@ -19,7 +19,7 @@ const CUBE: &str = include_str!("water.txt");
 /// Part of the mean of two values of sigma within which an oxygen overlaps an atom of the solute: the force there is
 /// strong, and falls off within a few steps of a minimiser.
 const OXYGEN_REACH: f64 = 0.8;
-/// The same for a hydrogen of water, which has no sigma of its own.
+/// Part of the sigma of an atom of the solute within which a hydrogen of water, which has none of its own, overlaps it.
 const HYDROGEN_REACH: f64 = 0.55;
 /// Least distances of oxygens and of hydrogens of water from atoms without a sigma, in nm: hydrogen bonds are 0.18.
 const LEAST: [f64; 2] = [0.16, 0.15];
