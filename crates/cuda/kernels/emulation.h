@@ -402,8 +402,8 @@ extern "C" __attribute__((weak, visibility("hidden"))) char __start_emulated_sha
 
 namespace emulation {
 
-static const char* launch(unsigned blocks, unsigned threads, size_t shared, void (*function)(void*),
-                          void* data) {
+static const char* launch(unsigned blocks, unsigned rows, unsigned threads, size_t shared,
+                          void (*function)(void*), void* data) {
     const Turn turn;
     if (!stacks) {
         void* memory = mmap(nullptr, THREADS * STACK, PROT_READ | PROT_WRITE,
@@ -415,12 +415,13 @@ static const char* launch(unsigned blocks, unsigned threads, size_t shared, void
     }
     faulty = false;
     call = function, call_data = data;
-    blockDim.x = threads, gridDim.x = blocks;
-    for (unsigned b = 0; b < blocks; b++) {
+    blockDim.x = threads, gridDim.x = blocks, gridDim.y = rows;
+    for (unsigned number = 0; number < blocks * rows; number++) {
+        const unsigned b = number % blocks;
         poison(dynamic_shared, shared + GUARD);
         if (__start_emulated_shared)
             poison(__start_emulated_shared, __stop_emulated_shared - __start_emulated_shared);
-        blockIdx.x = b;
+        blockIdx.x = b, blockIdx.y = number / blocks;
         block.threads = block.alive = threads;
         block.started = block.stacks = block.at_barrier = block.head = block.tail = 0;
         block.any = 0, block.all = 1, block.count = 0;
@@ -465,10 +466,11 @@ template <class... Arguments> struct Signature {
     }
 };
 template <class... Arguments> const char* launch_kernel(void (*kernel)(Arguments...),
-                                                        unsigned blocks, unsigned threads,
-                                                        size_t shared, void** arguments) {
+                                                        unsigned blocks, unsigned rows,
+                                                        unsigned threads, size_t shared,
+                                                        void** arguments) {
     typename Signature<Arguments...>::Data data = {kernel, arguments};
-    return launch(blocks, threads, shared, Signature<Arguments...>::call, &data);
+    return launch(blocks, rows, threads, shared, Signature<Arguments...>::call, &data);
 }
 template <class... Arguments> size_t parameters(void (*)(Arguments...), size_t* bytes) {
     const size_t sizes[] = {sizeof(Arguments)..., 0};

@@ -20,7 +20,7 @@ const SAMPLE_BUILDS: i64 = 10;
 const SHORTER: f64 = 0.93;
 
 /// Skin, and the search for the best one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Skin {
     now: f64,
     /// True where the user has given no skin.

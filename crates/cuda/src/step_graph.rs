@@ -10,19 +10,100 @@
 //! is one segment.
 
 use crate::device_data::SLOTS;
-use crate::driver::{Device, Graph, Launch};
+use crate::driver::{Device, Graph, Launch, kind_of};
 use crate::launches::{Launches, SequencePart, kernels};
 use crate::neighbor_engine::Trigger;
-use jostle_core::{Evaluate, Result};
+use jostle_core::{Error, Evaluate, Result};
+use std::sync::Arc;
 
 /// Parts of a batch, recorded.
 pub struct StepGraphs {
+    parts: Parts,
+    /// Number of steps made by one replay, as measured: slots after a list went stale do nothing.
+    steps_per_replay: f64,
+}
+
+enum Parts {
+    Recorded(RecordedParts),
+    Kept(Arc<StepLaunches>),
+}
+
+struct RecordedParts {
     begin: Sequence,
     steps: Sequence,
     /// End of a segment and beginning of the next, without and with energies.
     turns: [Sequence; 2],
-    /// Number of steps made by one replay, as measured: slots after a list went stale do nothing.
-    steps_per_replay: f64,
+}
+
+/// Launches of the parts of a batch, which are recorded together with those of other replicas.
+pub struct StepLaunches {
+    pub begin: Vec<Launch>,
+    pub steps: Vec<Launch>,
+    pub turns: [Vec<Launch>; 2],
+    /// Number that those have in common which can be recorded together.
+    pub kind: u64,
+}
+
+impl StepLaunches {
+    fn new(launches: &Launches, slots: u32) -> Self {
+        let of_kernels = |parts: Vec<SequencePart>| -> Vec<Launch> {
+            let launch = |part| match part {
+                SequencePart::Kernel(launch) => Some(launch),
+                SequencePart::Others(..) => None,
+            };
+            parts.into_iter().filter_map(launch).collect()
+        };
+        let turn = |evaluate| of_kernels([launches.end(evaluate), kernels(launches.begin())].concat());
+        let begin = of_kernels(kernels(launches.begin()));
+        let steps = of_kernels(launches.steps(slots as i32));
+        let turns = [turn(Evaluate::Forces), turn(Evaluate::ForcesAndEnergies)];
+        let kind = kind_of(begin.iter().chain(&steps).chain(turns.iter().flatten()));
+        StepLaunches { begin, steps, turns, kind }
+    }
+}
+
+/// Part of a batch that is replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchPart {
+    /// Beginning of a segment, if none is under way.
+    Begin,
+    Steps,
+    /// End of a segment and beginning of the next.
+    Turn,
+}
+
+/// Segments that are left of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct SegmentsLeft {
+    pub count: u64,
+    /// Steps of each, and of those how many are left in the first one.
+    pub steps: u64,
+    pub left_in_first: u64,
+}
+
+impl SegmentsLeft {
+    /// Replays the parts of these segments. Steps that this does not make are made by what is replayed for the next segment
+    /// or, at the end, left for the next call.
+    ///
+    /// # Errors
+    /// Those of `replay`.
+    pub fn replay(
+        self,
+        steps_per_replay: f64,
+        mut replay: impl FnMut(BatchPart) -> Result<()>,
+    ) -> Result<()> {
+        replay(BatchPart::Begin)?;
+        for segment in 0..self.count {
+            let left = if segment == 0 { self.left_in_first } else { self.steps };
+            for _ in 0..(left.saturating_sub(1) as f64 / steps_per_replay) as u64 {
+                replay(BatchPart::Steps)?;
+            }
+            // Replays after the end of a segment belong to the next one, which has begun by then, so that no
+            // slot is idle.
+            [BatchPart::Turn, BatchPart::Steps, BatchPart::Turn].into_iter().try_for_each(&mut replay)?;
+        }
+        Ok(())
+    }
 }
 
 /// Device, and the function that queues the forces which others compute on it.
@@ -81,41 +162,50 @@ impl StepGraphs {
     pub fn new(device: &Device, launches: &Launches, slots: u32) -> Result<Self> {
         let turn =
             |evaluate| Sequence::record(device, [launches.end(evaluate), kernels(launches.begin())].concat());
-        Ok(StepGraphs {
+        let parts = RecordedParts {
             begin: Sequence::record(device, kernels(launches.begin()))?,
             steps: Sequence::record(device, launches.steps(slots as i32))?,
             turns: [turn(Evaluate::Forces)?, turn(Evaluate::ForcesAndEnergies)?],
-            steps_per_replay: 0.67 * f64::from(slots),
-        })
+        };
+        Ok(StepGraphs { parts: Parts::Recorded(parts), steps_per_replay: 0.67 * f64::from(slots) })
     }
 
-    /// Queues segments of so many steps each, of which `left_in_first` are left in the first one. Steps that
-    /// this does not make are made by what is queued for the next segment or, at the end, left for the next
-    /// call.
+    /// Keeps the launches for a recording of several replicas.
+    pub fn kept(launches: &Launches, slots: u32) -> Self {
+        let parts = Parts::Kept(Arc::new(StepLaunches::new(launches, slots)));
+        StepGraphs { parts, steps_per_replay: 0.67 * f64::from(slots) }
+    }
+
+    /// The launches, where they are kept for such a recording.
+    pub fn launches(&self) -> Option<&Arc<StepLaunches>> {
+        match &self.parts {
+            Parts::Kept(launches) => Some(launches),
+            Parts::Recorded(_) => None,
+        }
+    }
+
+    /// Number of steps made by one replay.
+    pub fn steps_per_replay(&self) -> f64 {
+        self.steps_per_replay
+    }
+
+    fn recorded(&self) -> Result<&RecordedParts> {
+        match &self.parts {
+            Parts::Recorded(parts) => Ok(parts),
+            Parts::Kept(_) => Err(Error::device("steps for several replicas are not replayed for one")),
+        }
+    }
+
+    /// Queues segments.
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn queue(
-        &self,
-        queue: &mut Queue,
-        segments: u64,
-        steps: u64,
-        left_in_first: u64,
-        evaluate: Evaluate,
-    ) -> Result<()> {
-        self.begin(queue)?;
-        for segment in 0..segments {
-            let left = if segment == 0 { left_in_first } else { steps };
-            for _ in 0..(left.saturating_sub(1) as f64 / self.steps_per_replay) as u64 {
-                self.steps.replay(queue)?;
-            }
-            // Replays after the end of a segment belong to the next one, which has begun by then, so that no
-            // slot is idle.
-            self.turn(queue, evaluate)?;
-            self.steps.replay(queue)?;
-            self.turn(queue, evaluate)?;
-        }
-        Ok(())
+    pub fn queue(&self, queue: &mut Queue, segments: SegmentsLeft, evaluate: Evaluate) -> Result<()> {
+        segments.replay(self.steps_per_replay, |part| match part {
+            BatchPart::Begin => self.begin(queue),
+            BatchPart::Steps => self.recorded()?.steps.replay(queue),
+            BatchPart::Turn => self.turn(queue, evaluate),
+        })
     }
 
     /// Queues the beginning of a segment, if none is under way.
@@ -123,7 +213,7 @@ impl StepGraphs {
     /// # Errors
     /// If the device refuses.
     pub fn begin(&self, queue: &mut Queue) -> Result<()> {
-        self.begin.replay(queue)
+        self.recorded()?.begin.replay(queue)
     }
 
     /// Queues as many steps as are certain to be needed where so many are left, and a check of the list in any case.
@@ -132,7 +222,8 @@ impl StepGraphs {
     /// If the device refuses.
     pub fn go(&self, queue: &mut Queue, left: u64) -> Result<()> {
         let replays = (0.97 * left as f64 / self.steps_per_replay) as u64;
-        (0..replays.max(1)).try_for_each(|_| self.steps.replay_with(queue, left))
+        let steps = &self.recorded()?.steps;
+        (0..replays.max(1)).try_for_each(|_| steps.replay_with(queue, left))
     }
 
     /// Queues the end of a segment and the beginning of the next.
@@ -140,7 +231,7 @@ impl StepGraphs {
     /// # Errors
     /// If the device refuses.
     pub fn turn(&self, queue: &mut Queue, evaluate: Evaluate) -> Result<()> {
-        self.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)].replay(queue)
+        self.recorded()?.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)].replay(queue)
     }
 
     /// Learns from the number of replays that some steps took.

@@ -8,7 +8,7 @@
 use crate::custom_force::{AtomChoice, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
 use crate::force_context::TakenBiases;
 use crate::positions::{fill_rows_by_id, unwrapped_position};
-use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce, DeviceReport,
@@ -407,5 +407,9 @@ impl Backend for DeviceWithForces {
 
     fn bias_place(&mut self) -> BiasPlace<'_> {
         self.device.bias_place()
+    }
+
+    fn join(&mut self, member: &Member) -> bool {
+        self.device.join(member)
     }
 }

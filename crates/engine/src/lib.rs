@@ -85,6 +85,7 @@ pub mod report;
 mod run_files;
 mod run_folder;
 mod run_handle;
+pub mod side_by_side;
 mod simulation;
 mod single_point;
 mod stage;

@@ -5,6 +5,7 @@
 mod added;
 mod batch;
 mod biases;
+mod ensemble;
 mod settings;
 mod shared_memory;
 mod sums;
@@ -18,6 +19,7 @@ pub use biases::{
     CenterFunction, CenterMember, CenterVariable, GridAxis, HILL_NUMBERS, HillMemory, HillSettings,
     Installation, SpringMemory, VariableExpression,
 };
+pub use ensemble::{Ensemble, Member, Message, Presence, Serve};
 pub use settings::{Algorithm, Precision, Processor, Settings};
 pub use shared_memory::{
     ArraysChanged, DeviceArrays, DeviceForce, MemorySpace, NumberType, SharedArray, SharedStream,
@@ -321,4 +323,10 @@ pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + Devic
 
     /// Place where biases are evaluated: this device, or the host, which adds their forces then.
     fn bias_place(&mut self) -> BiasPlace<'_>;
+
+    /// Makes batches together with other replicas while the member takes part; returns false where the device works
+    /// alone. Every replica makes the steps that it would make alone.
+    fn join(&mut self, _member: &Member) -> bool {
+        false
+    }
 }

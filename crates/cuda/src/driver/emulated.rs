@@ -256,7 +256,7 @@ impl Hardware for EmulatedProcessor {
     }
 }
 
-type Start = unsafe extern "C" fn(u32, u32, usize, *mut *mut c_void) -> *const c_char;
+type Start = unsafe extern "C" fn(u32, u32, u32, usize, *mut *mut c_void) -> *const c_char;
 type Parameters = unsafe extern "C" fn(*mut usize) -> usize;
 
 struct EmulatedKernels {
@@ -323,9 +323,9 @@ unsafe fn start(launch: &Launch) -> Result<()> {
     // SAFETY: the handle is of a `Start`, as `LoadedLibrary::handle` gave it.
     let entry = unsafe { std::mem::transmute::<usize, Start>(launch.kernel.0.function.handle() as usize) };
     let mut arguments = launch.pointers();
-    let blocks = launch.grid[0];
+    let [blocks, rows, _] = launch.grid;
     // SAFETY: number and sizes of the arguments were compared with the kernel's.
-    let message = unsafe { entry(blocks, launch.block, launch.shared, arguments.as_mut_ptr()) };
+    let message = unsafe { entry(blocks, rows, launch.block, launch.shared, arguments.as_mut_ptr()) };
     if message.is_null() {
         return Ok(());
     }

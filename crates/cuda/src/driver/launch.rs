@@ -1,7 +1,7 @@
 //! Kernels, and launches of them.
 
 use super::memory::{Buffer, DeviceCopy, Memory};
-use super::{Code, Device, Function};
+use super::{Code, Device, Function, SourceText};
 use jostle_core::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,13 +17,14 @@ pub struct Module {
     /// True where the kernels themselves wait for the previous kernel: see `wait_for_previous_kernel` in
     /// prelude.cuh.
     awaits: bool,
+    source: Arc<SourceText>,
 }
 
 impl Module {
-    /// Module of code that a device has compiled; `awaits` if its kernels wait for the previous kernel
+    /// Module of code that a device has compiled from a source; `awaits` if its kernels wait for the previous kernel
     /// themselves.
-    pub(super) fn new(device: Device, code: Arc<dyn Code>, awaits: bool) -> Self {
-        Module { device, code, awaits }
+    pub(super) fn new(device: Device, code: Arc<dyn Code>, awaits: bool, source: SourceText) -> Self {
+        Module { device, code, awaits, source: Arc::new(source) }
     }
 
     /// Kernel `extern "C" __global__ void name(...)`.
@@ -34,8 +35,8 @@ impl Module {
         let function = self.code.function(name)?;
         let allowed = AtomicUsize::new(SHARED_UNASKED.min(self.device.shared_memory()));
         let (device, _code) = (self.device.clone(), self.code.clone());
-        let awaits = self.awaits;
-        let entry = Entry { name: name.into(), device, function, awaits, allowed, _code };
+        let (awaits, source) = (self.awaits, self.source.clone());
+        let entry = Entry { name: name.into(), device, function, awaits, allowed, source, _code };
         Ok(Kernel(Arc::new(entry)))
     }
 }
@@ -52,6 +53,7 @@ pub(super) struct Entry {
     pub(super) awaits: bool,
     /// Dynamic shared memory that the kernel may have, in bytes.
     allowed: AtomicUsize,
+    pub(super) source: Arc<SourceText>,
     /// Code, dropped after the function that lies in it.
     _code: Arc<dyn Code>,
 }
@@ -71,6 +73,15 @@ impl Kernel {
         self.0.function.allow_shared(bytes).map_err(|e| e.context(self.name()))?;
         self.0.allowed.fetch_max(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Allows as much dynamic shared memory as another kernel has.
+    ///
+    /// # Errors
+    /// If a block cannot have so much.
+    pub(super) fn allow_as(&self, other: &Kernel) -> Result<()> {
+        let [ours, theirs] = [self, other].map(|kernel| kernel.0.allowed.load(Ordering::Relaxed));
+        if theirs > ours { self.allow_shared(theirs) } else { Ok(()) }
     }
 
     /// Registers of a thread; 0 when emulated.
@@ -94,7 +105,7 @@ impl Kernel {
 }
 
 /// Launches that end before a launch in a recorded sequence begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Waits {
     /// All launches before it but those of the other streams.
     #[default]
@@ -171,6 +182,19 @@ impl Launch {
         unsafe { room.as_mut_ptr().cast::<T>().write(value) };
         self.arguments.push(Argument { value: room.into(), bytes, memory });
         self
+    }
+
+    /// Appends an argument: a pointer into a buffer.
+    pub(super) fn with_address<T: DeviceCopy>(self, buffer: &Buffer<T>, offset: usize) -> Self {
+        self.argument(buffer.address() + (offset * size_of::<T>()) as u64, Some(buffer.memory.clone()))
+    }
+
+    /// Bytes of each argument.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &[u8]> {
+        self.arguments.iter().map(|argument| {
+            // SAFETY: the value has so many bytes, without padding.
+            unsafe { std::slice::from_raw_parts(argument.value.as_ptr().cast::<u8>(), argument.bytes) }
+        })
     }
 
     /// Pointers to the arguments, for the driver.

@@ -8,13 +8,16 @@ mod launch;
 mod memory;
 mod nvidia;
 pub mod nvrtc;
+mod replicas;
 
 pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, Link, describe, facts};
 pub use launch::{Kernel, Launch, Module, Waits};
 pub use memory::{Buffer, DeviceCopy};
 pub use nvidia::GpuFacts;
+pub use replicas::{ReplicaGraph, ReplicaKernels, kind_of};
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use jostle_core::backend::{MemorySpace, NumberType, SharedArray, SharedStream};
@@ -96,6 +99,23 @@ trait Timestamp: Send + Sync {
     fn stamp(&self) -> u64;
     fn has_passed(&self) -> bool;
     fn wait(&self) -> Result<()>;
+}
+
+/// Source of a module, as it was compiled.
+struct SourceText {
+    name: String,
+    text: String,
+    options: Vec<String>,
+    /// Number that equal sources have in common.
+    number: u64,
+}
+
+impl SourceText {
+    fn new(name: &str, text: &str, options: Vec<String>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (text, &options).hash(&mut hasher);
+        SourceText { name: name.into(), text: text.into(), options, number: hasher.finish() }
+    }
 }
 
 /// Listener for the beginning of a compilation.
@@ -235,7 +255,9 @@ impl Device {
     pub fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Module> {
         let options = [options, &self.1[..]].concat();
         let code = self.0.compile(name, source, &options)?.into();
-        Ok(Module::new(self.clone(), code, source.contains("wait_for_previous_kernel")))
+        let awaits = source.contains("wait_for_previous_kernel");
+        let source = SourceText::new(name, source, options);
+        Ok(Module::new(self.clone(), code, awaits, source))
     }
 
     /// Device whose sources are all compiled with one more option.

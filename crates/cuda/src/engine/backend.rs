@@ -12,7 +12,7 @@ use crate::molecules::{Bodies, MOLECULAR_SUMS};
 use crate::neighbor_engine::Trigger;
 use crate::sums::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
-use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce, DeviceReport,
@@ -379,6 +379,10 @@ impl Backend for Cuda {
 
     fn bias_place(&mut self) -> BiasPlace<'_> {
         self.place_of_biases()
+    }
+
+    fn join(&mut self, member: &Member) -> bool {
+        self.join_ensemble(member)
     }
 }
 

@@ -11,6 +11,7 @@ mod measure;
 mod open;
 mod parts;
 mod plan;
+mod replicas;
 mod run;
 mod several;
 mod shared_arrays;
@@ -42,7 +43,7 @@ use crate::skin::{self, Skin};
 use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::tiles;
 use crate::vacuum::VacuumKernel;
-use jostle_core::backend::Timings;
+use jostle_core::backend::{Member, Timings};
 use jostle_core::prediction;
 use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{Energies, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System};
@@ -92,6 +93,8 @@ pub struct Cuda {
     order: AtomOrder,
     evaluation: Evaluation,
     timings: Timings,
+    /// Part in an ensemble of replicas.
+    member: Option<Member>,
 }
 
 impl Cuda {
@@ -187,6 +190,7 @@ impl Cuda {
             order: AtomOrder::default(),
             evaluation,
             timings: Timings::default(),
+            member: None,
         };
         cuda.lay_out()?;
         cuda.upload()?;

@@ -92,8 +92,8 @@ const SPARE: f64 = 0.2;
 const OUT_OF_THE_RACE: f64 = 8.0;
 
 /// Quality of the capacity of tiles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tightness {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tightness {
     /// Estimated, or grown from an estimate.
     Estimated,
     /// Taken from the needs of recent tiles.
@@ -113,7 +113,7 @@ pub struct Plan {
     /// Capacity of the lists of tiles.
     pub capacity: ListCapacity,
     /// Origin of this capacity.
-    tightness: Tightness,
+    pub(super) tightness: Tightness,
     /// Capacity of the list of an atom.
     pub rows: usize,
     /// Kind of sums.

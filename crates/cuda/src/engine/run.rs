@@ -5,7 +5,7 @@ use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::device_data::Motion;
 use crate::dissipative::PairThermostat;
 use crate::kernels::{PairAlgorithm, TileSize};
-use crate::step_graph::{Queue, StepGraphs, slots_per_look, slots_serve};
+use crate::step_graph::{Queue, SegmentsLeft, StepGraphs, slots_per_look, slots_serve};
 use crate::sums::{KINETIC, VIRIAL};
 use crate::thermostat::{self, Acts, ScalingThermostat};
 use jostle_core::thermostat::{AtomNoise, Dissipative};
@@ -19,9 +19,9 @@ use std::time::Instant;
 const LONG_SEGMENT: f64 = 3e-3;
 
 /// Division of a batch into segments.
-struct Segments {
+pub(super) struct Segments {
     /// Number of segments.
-    count: u64,
+    pub(super) count: u64,
     /// Steps of a segment.
     steps: u64,
     slots_per_step: u64,
@@ -32,24 +32,25 @@ struct Segments {
     /// Steps from one row of totals to the next.
     steps_per_row: u64,
     n_rows: u64,
-    evaluate: Evaluate,
+    pub(super) evaluate: Evaluate,
 }
 
 impl Segments {
     /// Slots of a segment.
-    fn slots(&self) -> u64 {
+    pub(super) fn slots(&self) -> u64 {
         self.steps * self.slots_per_step
     }
 }
 
 /// Cost of a batch.
-struct BatchCost {
+#[derive(Clone)]
+pub(super) struct BatchCost {
     steps: u64,
-    slots: u64,
-    builds: i64,
-    seconds: f64,
+    pub(super) slots: u64,
+    pub(super) builds: i64,
+    pub(super) seconds: f64,
     /// True where steps were recorded before the batch, so that its time is that of steps alone.
-    had_graphs: bool,
+    pub(super) had_graphs: bool,
     /// Size of the tiles before the batch.
     size: TileSize,
 }
@@ -69,7 +70,8 @@ impl Cuda {
             return Ok(Vec::new());
         }
         self.admit_others(forces);
-        if forces.is_empty() {
+        let together = forces.is_empty() && self.is_together();
+        if forces.is_empty() && !together {
             self.tune(batch.steps)?;
         }
         let start = Instant::now();
@@ -85,7 +87,10 @@ impl Cuda {
         self.divide_motion();
         self.begin_batch(batch, &segments, [decay, thermal_energy])?;
         let (builds, size) = (self.control.builds, self.plan.layout.shape.size);
-        self.make_segments(&segments, forces)?;
+        match together {
+            true => self.make_segments_together(&segments)?,
+            false => self.make_segments(&segments, forces)?,
+        }
         self.evaluation.long_range_weight = batch.long_range.after(batch.steps);
         let mut samples = self.read_samples(&segments, thermostat)?;
         if let Some(last) = samples.last() {
@@ -98,15 +103,12 @@ impl Cuda {
         self.timings.pair += seconds;
         let slots = batch.steps * segments.slots_per_step;
         self.count_exchange(slots)?;
-        self.recorded.seconds_per_slot = seconds / slots as f64;
-        let cost = BatchCost {
-            steps: batch.steps,
-            slots,
-            builds: self.control.builds - builds,
-            seconds,
-            had_graphs,
-            size,
-        };
+        let builds = self.control.builds - builds;
+        let mut cost = BatchCost { steps: batch.steps, slots, builds, seconds, had_graphs, size };
+        if together {
+            cost = self.agree_on(cost)?;
+        }
+        self.recorded.seconds_per_slot = cost.seconds / slots as f64;
         self.learn_from(&cost)?;
         Ok(samples)
     }
@@ -336,6 +338,14 @@ impl Cuda {
         Ok(pair_thermostat)
     }
 
+    /// Slots that are left of the segment under way, of so many.
+    pub(super) fn left_in_segment(&self, slots: u64) -> u64 {
+        match self.control.part % 2 == 1 {
+            false => slots,
+            true => (self.control.target - self.control.slot[0].done).max(0) as u64,
+        }
+    }
+
     /// Makes the steps of a batch.
     fn make_segments(&mut self, batch: &Segments, forces: &mut [&mut dyn DeviceForce]) -> Result<()> {
         let (segments, slots, evaluate) = (batch.count, batch.slots(), batch.evaluate);
@@ -347,16 +357,13 @@ impl Cuda {
         let (look, ahead) = if forces.is_empty() { (long, slots) } else { (true, slots - 1) };
         let mut attempts = 0;
         loop {
-            let graphs = match self.recorded.graphs.take() {
+            let graphs = match self.recorded.graphs.take().filter(|graphs| graphs.launches().is_none()) {
                 Some(graphs) => graphs,
                 None => StepGraphs::new(&self.device, &self.launches(), self.plan.layout.slots_per_look)?,
             };
             let begun = self.control.part as u64 / 2;
             let under_way = self.control.part % 2 == 1;
-            let left = match under_way {
-                false => slots,
-                true => (self.control.target - self.control.slot[0].done).max(0) as u64,
-            };
+            let left = self.left_in_segment(slots);
             self.barrier()?;
             let device = self.device.clone();
             let mut queue = Queue {
@@ -364,7 +371,10 @@ impl Cuda {
                 others: &mut |slot, trigger| self.queue_device_forces(forces, slot, trigger),
             };
             let queued = match (look, under_way, left) {
-                (false, ..) => graphs.queue(&mut queue, segments - begun, slots, left, evaluate),
+                (false, ..) => {
+                    let all = SegmentsLeft { count: segments - begun, steps: slots, left_in_first: left };
+                    graphs.queue(&mut queue, all, evaluate)
+                }
                 (true, true, 0) => {
                     graphs.turn(&mut queue, evaluate).and_then(|()| match begun + 1 < segments {
                         true => graphs.go(&mut queue, ahead),
@@ -384,16 +394,22 @@ impl Cuda {
             queued?;
             self.recorded.graphs = Some(graphs);
             self.read_control()?;
-            if self.control.faults != 0 {
-                attempts += 1;
-                if attempts > MOST_ATTEMPTS {
-                    return Err(Error::device("the neighbour list does not stop growing"));
-                }
-                self.settle_faults()?;
-            }
+            self.settle(&mut attempts)?;
             if self.control.part as u64 == 2 * segments {
                 return Ok(());
             }
         }
+    }
+
+    /// Repairs what the device cannot repair alone, if there is anything.
+    pub(super) fn settle(&mut self, attempts: &mut usize) -> Result<()> {
+        if self.control.faults == 0 {
+            return Ok(());
+        }
+        *attempts += 1;
+        if *attempts > MOST_ATTEMPTS {
+            return Err(Error::device("the neighbour list does not stop growing"));
+        }
+        self.settle_faults()
     }
 }

@@ -12,6 +12,7 @@ mod record;
 pub use record::RECORD;
 
 use crate::atomic_file::AppendFile;
+use crate::side_by_side::{AfterFailure, SideBySide, on_all};
 use crate::{CHECKPOINT, Existing, Extent, INPUT, Outcome, Overrides, Simulation};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Error, Result};
@@ -20,7 +21,6 @@ use jostle_io::input::model::{Action, StageInput};
 use record::Record;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -52,8 +52,7 @@ pub struct Replicas {
     simulations: Vec<Simulation>,
     record: Record,
     table: AppendFile,
-    /// Replicas that run at a time.
-    workers: usize,
+    side_by_side: SideBySide,
     committed: Instant,
     commit_took: Duration,
 }
@@ -92,11 +91,10 @@ impl Replicas {
         if record.commit == 0 {
             create(folder, &mut simulations, &record, is_new)?;
         }
-        let on_gpu = simulations.iter_mut().any(|simulation| simulation.is_on_gpu());
         Ok(Replicas {
             table: record.table(folder)?,
             folder: folder.to_owned(),
-            workers: if on_gpu { 1 } else { (cores / threads).clamp(1, simulations.len()) },
+            side_by_side: SideBySide::new(&mut simulations, cores / threads),
             simulations,
             record,
             committed: Instant::now(),
@@ -181,33 +179,18 @@ impl Replicas {
         Ok(Outcome::Finished)
     }
 
-    /// Runs a part of each replica, as many at a time as there are cores for. After an error the others stop soon.
+    /// Runs a part of each replica. After an error the others stop soon.
     fn advance(
         &mut self,
         extent: &(dyn Fn(&Simulation) -> Extent + Sync),
         stop: &AtomicBool,
     ) -> Result<Outcome> {
-        let failed = AtomicBool::new(false);
-        let is_stopped = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
-        let queue = Mutex::new(self.simulations.iter_mut().zip(&self.record.folders));
-        let outcomes = Mutex::new(Vec::new());
-        let work = || {
-            loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((simulation, name)) = next else { break };
-                let mut extent = extent(simulation);
-                let outcome = simulation.advance_with(&mut extent, &mut (), &is_stopped);
-                failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
-                let outcome = outcome.map_err(|e| e.context(name.clone()));
-                outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
-            }
-        };
-        thread::scope(|scope| {
-            (1..self.workers).for_each(|_| drop(scope.spawn(work)));
-            work();
-        });
-        let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let outcomes = outcomes.into_iter().collect::<Result<Vec<Outcome>>>()?;
+        let is_stopped = || stop.load(Ordering::Relaxed);
+        let (all, stop) = (&mut self.simulations, AfterFailure::Stop);
+        let all = self.side_by_side.advance(all, extent, stop, &mut (), &is_stopped);
+        let named = all.into_iter().zip(&self.record.folders);
+        let outcomes = named.map(|(outcome, name)| outcome.map_err(|e| e.context(name.clone())));
+        let outcomes = outcomes.collect::<Result<Vec<Outcome>>>()?;
         Ok(match outcomes.iter().all(|outcome| *outcome == Outcome::Finished) {
             true => Outcome::Finished,
             false => Outcome::Interrupted,
@@ -216,17 +199,19 @@ impl Replicas {
 
     /// A round of exchanges: every other pair of neighbours, the others in the next round.
     fn exchange(&mut self) -> Result<()> {
-        let first = (self.record.rounds % 2) as usize;
-        for k in (first..self.record.tried.len()).step_by(2) {
-            let accepted = self.exchange_pair(k).map_err(|e| {
-                e.context(format!(
-                    "exchange of {} and {}",
-                    self.record.folders[k],
-                    self.record.folders[k + 1]
-                ))
-            })?;
+        let (first, round) = ((self.record.rounds % 2) as usize, self.record.rounds);
+        let seed = self.simulations[0].seed();
+        let folders = &self.record.folders;
+        let pairs = self.simulations[first..].chunks_exact_mut(2).zip((first..).step_by(2));
+        let threads = self.side_by_side.at_a_time();
+        let accepted = on_all(pairs.collect(), threads, |(pair, k): (&mut [Simulation], usize)| {
+            let chance = Stream::new(seed, Purpose::Exchange, k as u32, round).uniform();
+            let exchanged = exchange_pair(pair, chance);
+            exchanged.map_err(|e| e.context(format!("exchange of {} and {}", folders[k], folders[k + 1])))
+        });
+        for (accepted, k) in accepted.into_iter().zip((first..).step_by(2)) {
             self.record.tried[k] += 1;
-            if accepted {
+            if accepted? {
                 self.record.accepted[k] += 1;
                 self.record.configurations.swap(k, k + 1);
             }
@@ -235,25 +220,6 @@ impl Replicas {
         let row: Vec<String> = self.record.configurations.iter().map(usize::to_string).collect();
         let step = self.simulations.first().map_or(0, Simulation::step);
         self.table.append(&format!("{step},{}\n", row.join(",")))
-    }
-
-    /// Exchanges the atoms of a replica and of the next one, if chance has it; returns true where they are exchanged.
-    fn exchange_pair(&mut self, k: usize) -> Result<bool> {
-        let seed = self.simulations[0].seed();
-        let chance = Stream::new(seed, Purpose::Exchange, k as u32, self.record.rounds).uniform();
-        let [a, b] = &mut self.simulations[k..k + 2] else { return Ok(false) };
-        let before = a.reduced_energy()? + b.reduced_energy()?;
-        let (of_a, of_b) = (a.configuration()?, b.configuration()?);
-        let factor = (a.thermal_energy()? / b.thermal_energy()?).sqrt();
-        a.adopt(&of_b, factor)?;
-        b.adopt(&of_a, 1.0 / factor)?;
-        let after = a.reduced_energy()? + b.reduced_energy()?;
-        let accepted = chance < (before - after).exp();
-        if !accepted {
-            a.adopt(&of_a, 1.0)?;
-            b.adopt(&of_b, 1.0)?;
-        }
-        Ok(accepted)
     }
 
     /// Writes a set of checkpoints.
@@ -276,6 +242,23 @@ impl Replicas {
     }
 }
 
+/// Exchanges the atoms of two replicas, if chance has it; returns true where they are exchanged.
+fn exchange_pair(pair: &mut [Simulation], chance: f64) -> Result<bool> {
+    let [a, b] = pair else { return Ok(false) };
+    let before = a.reduced_energy()? + b.reduced_energy()?;
+    let (of_a, of_b) = (a.configuration()?, b.configuration()?);
+    let factor = (a.thermal_energy()? / b.thermal_energy()?).sqrt();
+    a.adopt(&of_b, factor)?;
+    b.adopt(&of_a, 1.0 / factor)?;
+    let after = a.reduced_energy()? + b.reduced_energy()?;
+    let accepted = chance < (before - after).exp();
+    if !accepted {
+        a.adopt(&of_a, 1.0)?;
+        b.adopt(&of_b, 1.0)?;
+    }
+    Ok(accepted)
+}
+
 /// Steps of a stage in which atoms are exchanged; `None` for one without a thermostat.
 fn exchanging_steps(stage: &StageInput) -> Option<u64> {
     match stage.action {
@@ -286,7 +269,7 @@ fn exchanging_steps(stage: &StageInput) -> Option<u64> {
 
 /// Simulations that begin.
 fn begun(inputs: &[(String, Input)], overrides: &Overrides) -> Result<Vec<Simulation>> {
-    inputs.iter().map(|(_, input)| Simulation::from_input(input, overrides)).collect()
+    open_all(inputs, |(_, input)| Simulation::from_input(input, overrides))
 }
 
 /// Simulations that go on from the last set of checkpoints.
@@ -306,7 +289,19 @@ fn resumed(
         record.restore(&replica)?;
         Simulation::resume(&replica, overrides)
     };
-    inputs.iter().map(one).collect()
+    open_all(inputs, one)
+}
+
+/// Opens the first simulation, and then the others at the same time: what is compiled for one serves all.
+fn open_all(
+    inputs: &[(String, Input)],
+    open: impl Fn(&(String, Input)) -> Result<Simulation> + Sync,
+) -> Result<Vec<Simulation>> {
+    let Some((first, others)) = inputs.split_first() else { return Ok(Vec::new()) };
+    let first = open(first)?;
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let others = on_all(others.iter().collect(), threads, open);
+    std::iter::once(Ok(first)).chain(others).collect()
 }
 
 /// Makes the folders. The record is there before them: it tells an exchange that has not come to its first checkpoints

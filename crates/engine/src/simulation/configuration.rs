@@ -5,9 +5,10 @@ use crate::clock::Clock;
 use crate::positions::{fill_rows_by_id, unwrapped_position, wrapped_position};
 use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
+use jostle_core::backend::Member;
 use jostle_core::{
-    ArraysChanged, AtomStorage, DeviceArrays, Error, Evaluate, ForceEvaluation, Result, SimBox, State,
-    SubSteps, SymTensor, Vec3,
+    ArraysChanged, AtomStorage, Backend, DeviceArrays, Error, Evaluate, ForceEvaluation, Result, SimBox,
+    State, SubSteps, SymTensor, Vec3,
 };
 use std::thread;
 
@@ -238,6 +239,12 @@ impl Simulation {
     /// Returns true where a GPU has the atoms in memory that others can use.
     pub fn is_on_gpu(&mut self) -> bool {
         self.backend.device_arrays().is_ok()
+    }
+
+    /// Lets the device make batches together with those of other simulations, while the member takes part; returns false
+    /// where it works alone.
+    pub fn join(&mut self, member: &Member) -> bool {
+        self.backend.join(member)
     }
 
     /// Returns true where atoms may be moved: without constraints and virtual sites.

@@ -160,8 +160,8 @@ fn rewrite(text: &str) -> String {
     for name in kernels {
         output.push_str(&format!(
             "extern \"C\" __attribute__((visibility(\"default\"))) const char* launch_{name}(\
-             unsigned blocks, unsigned threads, size_t shared, void** arguments) {{ \
-             return emulation::launch_kernel({name}, blocks, threads, shared, arguments); }}\n\
+             unsigned blocks, unsigned rows, unsigned threads, size_t shared, void** arguments) {{ \
+             return emulation::launch_kernel({name}, blocks, rows, threads, shared, arguments); }}\n\
              extern \"C\" __attribute__((visibility(\"default\"))) size_t parameters_{name}(\
              size_t* bytes) {{ return emulation::parameters({name}, bytes); }}\n"
         ));
