@@ -11,6 +11,7 @@ macro_rules! say {
 
 mod analyze;
 mod arguments;
+mod at_once;
 mod bench;
 mod check;
 mod compiling;

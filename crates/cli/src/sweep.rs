@@ -1,20 +1,23 @@
 //! `jostle sweep`
 
 use crate::arguments::SweepOptions;
+use crate::at_once;
 use crate::error_report::{self, SUCCESS};
 use crate::exchange;
-use crate::grid;
+use crate::grid::{self, Point};
 use crate::interrupt;
-use crate::run::{self, Controls};
+use crate::run;
 use crate::sweep_runs;
 use jostle_core::{Error, Result};
+use jostle_engine::side_by_side::on_all;
 use jostle_engine::{Existing, INPUT, Overrides, Simulation};
 use jostle_io::Input;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-/// Runs an input once for each combination of values, and prints the results as a table.
+/// Runs an input once for each combination of values, several at once where that pays, and prints the results as a table.
 ///
 /// # Errors
 /// If the input is wrong with one of the values, or stdout cannot be written. A run that fails is a row of the
@@ -29,24 +32,57 @@ pub fn sweep(options: &SweepOptions) -> Result<u8> {
     let inputs =
         points.iter().map(|point| sweep_runs::input(options, point, &[])).collect::<Result<Vec<Input>>>()?;
     let stop = interrupt::listen()?;
-    let overrides = options.settings.overrides();
-    let mut code = SUCCESS;
-    for ((point, input), number) in points.iter().zip(&inputs).zip(1..) {
-        say!("{number} of {}: {}", points.len(), point.folder);
-        match run_point(input, &folder.join(&point.folder), &overrides, &stop) {
-            Ok(()) => {}
-            Err(error) => {
-                error_report::print(&error);
-                code = error_report::exit_code(&error);
-            }
-        }
-        if stop.load(Ordering::Relaxed) {
-            say!("the same command again goes on here");
-            return Ok(interrupt::EXIT_CODE);
-        }
-        say!("");
+    let code = run_points(options, &points, &inputs, &folder, &stop)?;
+    if stop.load(Ordering::Relaxed) {
+        say!("the same command again goes on here");
+        return Ok(interrupt::EXIT_CODE);
     }
     sweep_runs::print_table(options, &points, &folder)?;
+    Ok(code)
+}
+
+/// Runs all points, until `stop` is set; returns the exit code of the last one that failed.
+fn run_points<'a>(
+    options: &SweepOptions,
+    points: &'a [Point],
+    inputs: &[Input],
+    folder: &Path,
+    stop: &Arc<AtomicBool>,
+) -> Result<u8> {
+    let overrides = at_once::overrides(options);
+    let mut code = SUCCESS;
+    let mut fail = |error: &Error| {
+        error_report::print(error);
+        code = error_report::exit_code(error);
+    };
+    let mut left = (1..).zip(points.iter().zip(inputs));
+    let open = |(number, (point, input)): (usize, (&'a Point, &Input))| {
+        let opened = open_point(input, &folder.join(&point.folder), &overrides);
+        (number, point.folder.as_str(), opened)
+    };
+    while !stop.load(Ordering::Relaxed)
+        && let Some(first) = left.next()
+    {
+        let mut first = open(first);
+        let at_once = match &mut first.2 {
+            Ok(Some(simulation)) => at_once::number(options, simulation),
+            _ => 1,
+        };
+        // What was compiled for the first one serves all.
+        let others = left.by_ref().take(at_once - 1).collect();
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let mut runs = Vec::new();
+        for (number, name, opened) in std::iter::once(first).chain(on_all(others, threads, open)) {
+            say!("{number} of {}: {name}", points.len());
+            match opened {
+                Ok(None) => say!("is finished"),
+                Ok(Some(simulation)) => runs.push((name, simulation)),
+                Err(error) => fail(&error),
+            }
+        }
+        at_once::run(runs, folder, stop).iter().for_each(&mut fail);
+        say!("");
+    }
     Ok(code)
 }
 
@@ -56,27 +92,21 @@ fn default_folder(file: &Path) -> PathBuf {
     PathBuf::from(format!("{stem}-sweep"))
 }
 
-/// Runs what is left of a point: all of it, the rest of an interrupted run, or nothing.
-fn run_point(input: &Input, folder: &Path, overrides: &Overrides, stop: &Arc<AtomicBool>) -> Result<()> {
+/// The simulation of what is left of a point: all of it, or the rest of an interrupted run; `None` for nothing.
+fn open_point(input: &Input, folder: &Path, overrides: &Overrides) -> Result<Option<Simulation>> {
     let before = std::fs::read_to_string(folder.join(INPUT)).ok();
     if before.as_deref().is_some_and(|before| before != &*input.source.text) {
         return Err(Error::file(folder, "this folder holds a run of another input")
             .hint("remove it, or choose another folder with --output DIR"));
     }
     if before.is_some() && sweep_runs::summary(folder)["status"] == "finished" {
-        say!("is finished");
-        return Ok(());
+        return Ok(None);
     }
-    let has_checkpoint = before.is_some() && folder.join(jostle_engine::CHECKPOINT).exists();
-    let simulation = match has_checkpoint {
-        true => Simulation::resume(folder, overrides)?,
-        false => {
-            let mut simulation = run::simulation(input, overrides)?;
-            let existing = if before.is_some() { Existing::Replace } else { Existing::Refuse };
-            simulation.write_to(folder, existing)?;
-            simulation
-        }
-    };
-    let controls = Controls::open(&simulation, false, stop)?;
-    run::go(simulation, folder, controls).map(drop)
+    if before.is_some() && folder.join(jostle_engine::CHECKPOINT).exists() {
+        return Simulation::resume(folder, overrides).map(Some);
+    }
+    let mut simulation = run::simulation(input, overrides)?;
+    let existing = if before.is_some() { Existing::Replace } else { Existing::Refuse };
+    simulation.write_to(folder, existing)?;
+    Ok(Some(simulation))
 }

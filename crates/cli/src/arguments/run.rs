@@ -51,6 +51,9 @@ pub struct SweepOptions {
     /// Run them side by side, and let neighbours exchange their atoms every N steps: replica exchange
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub exchange: Option<u64>,
+    /// Run N of them at once [default: on a GPU as many small ones as keep it busy, else one after the other]
+    #[arg(long, value_name = "N", conflicts_with = "exchange", value_parser = clap::value_parser!(u64).range(1..))]
+    pub at_once: Option<u64>,
     #[command(flatten)]
     pub settings: SettingOptions,
     #[command(flatten)]

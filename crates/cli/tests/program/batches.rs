@@ -1,6 +1,6 @@
 //! Several runs by one command: inputs one after the other, values set from the command line, sweeps.
 
-use crate::jostle::{Desk, LIQUID};
+use crate::jostle::{Desk, Finished, LIQUID, repository};
 
 #[test]
 fn a_value_of_the_command_line_takes_the_place_of_that_of_the_input() {
@@ -156,4 +156,40 @@ fn neighbours_of_a_sweep_exchange_their_atoms() {
     refused(&[&over("system.density=0.8,0.85")[..], &output].concat(), "different boxes");
     refused(&[&over("stage.equilibrate.steps=30,40")[..], &output].concat(), "do not have the same stages");
     assert!(!desk.path("other").exists());
+}
+
+#[test]
+fn runs_at_once_are_those_one_after_the_other() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("256", "108"));
+    let emulated = repository("target/emulated");
+    let table = |device: &str, at_once: &str| {
+        let folder = format!("{device}-{at_once}");
+        let options = ["--output", &folder, "--device", device, "--at-once", at_once, "--threads", "1"];
+        let mut command = desk.command(&["sweep", "liquid.toml", "--over", "system.seed=1,2,3"]);
+        let output = command.args(options).env("JOSTLE_EMULATED_GPU", &emulated).output().unwrap();
+        let finished = Finished::of(output);
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        let rows = ["1", "2", "3"].map(|seed| desk.read(&format!("{folder}/seed={seed}/thermo.csv")));
+        (rows, finished.stderr)
+    };
+    let (one_by_one, _) = table("cpu", "1");
+    let (at_once, said) = table("cpu", "2");
+    assert!(said.contains("2 runs of 108 atoms") && said.contains("3 of 3: seed=3"), "{said}");
+    assert_eq!(at_once, one_by_one);
+
+    let (alone, _) = table("cuda", "1");
+    let (together, said) = table("cuda", "3");
+    assert!(said.contains("3 made together") && said.contains("3 of 3 runs done"), "{said}");
+    for (together, alone) in together.iter().zip(&alone) {
+        let numbers = |rows: &str| -> Vec<f64> { rows.split([',', '\n']).flat_map(str::parse).collect() };
+        let (together, alone) = (numbers(together), numbers(alone));
+        assert!(together.len() == alone.len() && alone.len() > 50);
+        // Lists may be built at other steps, which changes roundings.
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-3 * (1.0 + b.abs());
+        assert!(together.iter().zip(&alone).all(near), "{together:?}\n{alone:?}");
+    }
+
+    let refused = desk.jostle(&["sweep", "liquid.toml", "--over", "system.seed=1,2", "--at-once", "0"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
 }
