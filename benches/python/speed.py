@@ -1,4 +1,4 @@
-"""What Python costs, on the CPU: import, `run(1)` in a loop, positions of a million atoms, a force that does nothing for
+"""What Python costs, on the CPU: import, `run(1)` in a loop, positions of a million atoms, forces that do nothing for
 DHFR, and many small systems side by side. Medians of turns that alternate with what they are compared with.
 
     pip install .
@@ -95,22 +95,27 @@ def dhfr():
 
 
 def measure_force():
-    """A force that returns the same zeros again and again, and none."""
+    """A force that returns none, one that returns the same zeros again and again, and one that pulls at every atom."""
     import numpy
 
     if not SHARED.exists():
         print("the force is left out: there is no ../shared/systems")
         return
-    without, with_force = dhfr(), dhfr()
-    zeros, virial = numpy.zeros((with_force.n_atoms, 3)), numpy.zeros((3, 3))
-    with_force.force(lambda positions: (0.0, zeros, virial), name="nothing")
+    sims = {name: dhfr() for name in ["none", "None", "zeros", "forces"]}
+    zeros, virial = numpy.zeros((sims["none"].n_atoms, 3)), numpy.zeros((3, 3))
+    small = zeros + 1e-9
+    returned = {"None": (0.0, None), "zeros": (0.0, zeros, virial), "forces": (0.0, small, virial)}
+    for name, values in returned.items():
+        sims[name].force(lambda positions, values=values: values, name="nothing")
     steps = 20
-    for sim in [without, with_force]:
+    for sim in sims.values():
         sim.run(200)
-    pairs = [[median(lambda: sim.run(steps), 1) / steps for sim in [without, with_force]] for _ in range(25)]
-    bare, forced = (1e3 * statistics.median(times) for times in zip(*pairs))
-    cost = 1e3 * statistics.median(b - a for a, b in pairs)
-    print(f"a step of DHFR: {bare:.2f} ms, with a force that does nothing {forced:.2f} ms; it costs {cost:.3f} ms")
+    turns = [[median(lambda: sim.run(steps), 1) / steps for sim in sims.values()] for _ in range(25)]
+    bare, *_ = (1e3 * statistics.median(times) for times in zip(*turns))
+    print(f"a step of DHFR: {bare:.2f} ms")
+    for k, name in enumerate(returned, 1):
+        cost = 1e3 * statistics.median(times[k] - times[0] for times in turns)
+        print(f"with a force in Python that returns {name}: {cost:.3f} ms more")
 
 
 def measure_many():

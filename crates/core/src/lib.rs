@@ -4,6 +4,7 @@
 
 pub mod arithmetic;
 pub mod backend;
+mod by_id;
 pub mod constraints;
 pub mod driven;
 pub mod dual;
@@ -32,6 +33,7 @@ pub use backend::{
     DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey, Precision, Processor,
     RespaSchedule, Sample, Settings, StepBatch, SubSteps, VolumeMove,
 };
+pub use by_id::{AtomVector, OneLoop, RowWriter};
 pub use driven::{Driven, Masses};
 pub use dual::Dual;
 pub use error::{Error, ErrorKind, Place, Result};

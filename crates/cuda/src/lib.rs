@@ -8,6 +8,7 @@ mod balance;
 mod biases;
 mod bonded;
 pub mod builds;
+mod by_id;
 mod cache;
 mod cells;
 pub mod codegen;

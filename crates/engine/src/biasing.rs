@@ -1,6 +1,8 @@
 //! Variables and biases of an input as a force that the host computes, and variables along trajectories.
 
-use crate::custom_force::{AtomChoice, Configuration, CustomForce, ForceSums, StageEntry, StageSpan};
+use crate::custom_force::{
+    AtomChoice, AtomForces, Configuration, CustomForce, ForceSums, StageEntry, StageSpan,
+};
 use crate::degrees_of_freedom::Momentum;
 use crate::thermo::Quantity;
 use jostle_core::{Error, Result, System, Vec3};
@@ -121,7 +123,7 @@ fn check_defined(input: &Input, system: &System, variables: &Variables) -> Resul
     let index_by_id = system.state.index_by_id();
     let position = |id: &u32| {
         let index = index_by_id.of(*id);
-        crate::positions::unwrapped_position(&system.simbox, &system.state, index)
+        system.state.unwrapped_position(&system.simbox, index)
     };
     let positions: Vec<Vec3> = variables.atoms().iter().map(position).collect();
     variables.evaluate(&system.simbox, &positions).map(|_| ()).map_err(|e| at_variable(input, e))
@@ -166,7 +168,7 @@ impl CustomForce for BiasForce {
         if self.biases.conserve_momentum() { Momentum::Conserved } else { Momentum::Thermal }
     }
 
-    fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+    fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
         let (energy, computed) = self.biases.evaluate(now.simbox, now.positions, (now.step, now.time))?;
         forces.copy_from_slice(&computed.forces);
         Ok(ForceSums { energy, virial: computed.virial })

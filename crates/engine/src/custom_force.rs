@@ -1,7 +1,9 @@
 //! Forces from outside the devices: a trait for forces of a library's user, a client or a bias.
 
 use crate::degrees_of_freedom::Momentum;
-pub use crate::force_context::{AtomChoice, Configuration, EnergyColumn, ForceSums, StageEntry, StageSpan};
+pub use crate::force_context::{
+    AtomChoice, AtomForces, Configuration, EnergyColumn, ForceSums, StageEntry, StageSpan,
+};
 use crate::thermo::Quantity;
 use jostle_core::{DeviceForce, Result, Vec3};
 use jostle_io::input::model::Action;
@@ -11,7 +13,7 @@ use jostle_sampling::Biases;
 ///
 /// ```
 /// use jostle_core::{Result, Vec3};
-/// use jostle_engine::custom_force::{AtomChoice, Configuration, CustomForce, ForceSums};
+/// use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, CustomForce, ForceSums};
 /// use jostle_engine::degrees_of_freedom::Momentum;
 ///
 /// /// A spring of stiffness k between two atoms.
@@ -27,7 +29,7 @@ use jostle_sampling::Biases;
 ///     fn momentum(&self) -> Momentum {
 ///         Momentum::Conserved
 ///     }
-///     fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+///     fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
 ///         let [a, b] = [now.positions[0], now.positions[1]];
 ///         let d = now.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
 ///         let force = d.map(|d| -self.1 * d);
@@ -64,12 +66,21 @@ pub trait CustomForce: Send {
     }
 
     /// Writes the force on each atom of [`CustomForce::atoms`], in this order, into `forces`, which are zero
-    /// before. It may be called several times a step (barostats and minimisers try configurations), and depends
+    /// before: where none is written, none is added. It may be called several times a step (barostats and minimisers try configurations), and depends
     /// on the configuration and on what [`CustomForce::prepare`] and [`CustomForce::end_step`] have left alone.
     ///
     /// # Errors
     /// An error ends the run.
-    fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums>;
+    fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums>;
+
+    /// Memory of the force itself for the positions of all `n` atoms, by id, which are written there before each
+    /// evaluation; `None`: they are in [`Configuration::positions`].
+    ///
+    /// # Errors
+    /// If there is no memory.
+    fn position_rows(&mut self, _n: usize) -> Result<Option<&mut [Vec3]>> {
+        Ok(None)
+    }
 
     /// The force as one that is computed in the memory of the device, on atoms which do not change; `None` where the
     /// host computes it. [`CustomForce::atoms`] are none then, and [`CustomForce::evaluate`] is not called.

@@ -5,15 +5,16 @@
 //! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps; forces that
 //! are computed in its memory leave it both.
 
-use crate::custom_force::{AtomChoice, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
+use crate::custom_force::{
+    AtomChoice, AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan,
+};
 use crate::force_context::TakenBiases;
-use crate::positions::{fill_rows_by_id, unwrapped_position};
 use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AddedForces, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce, DeviceReport,
-    Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey, Result,
-    Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
+    AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
+    DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey,
+    Result, Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
 };
 use jostle_io::input::model::Action;
 
@@ -21,7 +22,7 @@ use jostle_io::input::model::Action;
 pub(crate) struct Active {
     pub(crate) force: Box<dyn CustomForce>,
     positions: Vec<Vec3>,
-    forces: Vec<Vec3>,
+    forces: AtomForces,
 }
 
 /// A device, and the forces that the host adds to its own.
@@ -32,6 +33,10 @@ pub(crate) struct DeviceWithForces {
     pub(crate) taken: TakenBiases,
     /// Last note of where biases are evaluated.
     pub(crate) place_of_biases: Option<String>,
+    /// Unwrapped positions of all atoms, by id, for forces on some of them.
+    positions: Vec<Vec3>,
+    /// Sum of the last evaluation, whose memory the next one uses.
+    added: AddedForces,
     /// Number of the step under way, and the time at its end.
     moment: (u64, f64),
     /// Ids of virtual sites, in ascending order: forces act on atoms with mass.
@@ -47,6 +52,8 @@ impl DeviceWithForces {
             active: Vec::new(),
             taken: TakenBiases::None,
             place_of_biases: None,
+            positions: Vec::new(),
+            added: AddedForces::default(),
             moment: (0, 0.0),
             sites,
         }
@@ -54,7 +61,7 @@ impl DeviceWithForces {
 
     /// Adds a force.
     pub fn add(&mut self, force: Box<dyn CustomForce>) {
-        self.active.push(Active { force, positions: Vec::new(), forces: Vec::new() });
+        self.active.push(Active { force, positions: Vec::new(), forces: AtomForces::default() });
     }
 
     /// The forces.
@@ -111,16 +118,16 @@ impl DeviceWithForces {
         self.active.iter_mut().filter_map(|active| active.force.on_device()).collect()
     }
 
-    /// Evaluates all forces at the present positions; those on the device have been queued, and are asked for their
-    /// energies.
-    fn evaluate(&mut self, evaluate: Evaluate) -> Result<AddedForces> {
+    /// Evaluates all forces at the present positions into `added`; those on the device have been queued, and are asked
+    /// for their energies.
+    fn evaluate(&mut self, evaluate: Evaluate, added: &mut AddedForces) -> Result<()> {
         let (simbox, (step, time)) = (*self.device.simbox(), self.moment);
-        let mut added = AddedForces::default();
-        let is_idle = self.is_idle();
-        // Atoms travel to the host only where it computes forces.
-        let state = if is_idle { &State::default() } else { self.device.state()? };
-        let mut index_by_id = None;
-        let taken = self.taken;
+        added.ids.clear();
+        added.forces.clear();
+        added.energies.clear();
+        added.virial = [0.0; 6];
+        let gathered = self.gather_positions()?;
+        let (n_atoms, taken) = (self.device.n_atoms(), self.taken);
         let others = self.active.iter_mut().enumerate().filter(|(k, _)| TakenBiases::Force(*k) != taken);
         for (_, Active { force, positions, forces }) in others {
             if let Some(on_device) = force.on_device() {
@@ -132,24 +139,21 @@ impl DeviceWithForces {
                 added.virial.iter_mut().zip(virial).for_each(|(w, part)| *w += part);
                 continue;
             }
-            let n = force.atoms().count(state.len());
-            let position = |index| unwrapped_position(&simbox, state, index);
             match force.atoms() {
                 AtomChoice::All => {
-                    positions.resize(n, [0.0; 3]);
-                    fill_rows_by_id(positions, &state.id, 1, &position);
+                    let gathered = (gathered == Gathered::All).then_some(&self.positions[..]);
+                    give_positions(&mut *self.device, gathered, &mut **force, positions)?;
                 }
                 AtomChoice::Ids(ids) => {
                     positions.clear();
-                    let index_by_id = index_by_id.get_or_insert_with(|| state.index_by_id());
                     for id in ids {
-                        let index = index_by_id.get(*id).ok_or_else(|| unknown(&**force, *id))?;
-                        positions.push(position(index));
+                        let position = self.positions.get(*id as usize);
+                        positions.push(*position.ok_or_else(|| unknown(&**force, *id))?);
                     }
                 }
             }
-            forces.clear();
-            forces.resize(n, [0.0; 3]);
+            let n = force.atoms().count(n_atoms);
+            forces.reset(n);
             let now = Configuration { simbox: &simbox, positions, step, time };
             let sums = if n > 0 { force.evaluate(&now, forces)? } else { ForceSums::default() };
             check_sums(&**force, forces, &sums)?;
@@ -157,14 +161,29 @@ impl DeviceWithForces {
                 added.energies.push(sums.energy);
             }
             added.virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);
+            if forces.is_untouched() {
+                continue;
+            }
             match force.atoms() {
                 AtomChoice::All => added.ids.extend(0..n as u32),
                 AtomChoice::Ids(ids) => added.ids.extend_from_slice(ids),
             }
-            added.forces.append(forces);
+            forces.move_to(&mut added.forces);
         }
-        self.check_sites(&added)?;
-        Ok(added)
+        self.check_sites(added)
+    }
+
+    /// Gathers the positions of all atoms, unless a single force acts on all of them, which gets them at first hand.
+    fn gather_positions(&mut self) -> Result<Gathered> {
+        let choices =
+            self.on_host().map(|force| force.atoms()).filter(|atoms| *atoms != AtomChoice::Ids(&[]));
+        let choices: Vec<AtomChoice> = choices.collect();
+        if matches!(choices[..], [] | [AtomChoice::All]) {
+            return Ok(Gathered::Nothing);
+        }
+        self.positions.resize(self.device.n_atoms(), [0.0; 3]);
+        self.device.write_by_id(AtomVector::UnwrappedPosition, &mut self.positions)?;
+        Ok(Gathered::All)
     }
 
     /// Refuses forces on virtual sites: devices have passed the forces on sites on to atoms before.
@@ -183,13 +202,49 @@ impl DeviceWithForces {
     }
 }
 
+/// Positions that were gathered for all forces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gathered {
+    Nothing,
+    All,
+}
+
+/// Writes the positions of all atoms, from `gathered` or from the device, to memory of the force, or else to
+/// `positions`.
+fn give_positions(
+    device: &mut dyn Backend,
+    gathered: Option<&[Vec3]>,
+    force: &mut dyn CustomForce,
+    positions: &mut Vec<Vec3>,
+) -> Result<()> {
+    let n = device.n_atoms();
+    let rows = match force.position_rows(n)? {
+        Some(rows) => rows,
+        None => {
+            positions.resize(n, [0.0; 3]);
+            positions
+        }
+    };
+    match gathered {
+        Some(gathered) => rows.copy_from_slice(gathered),
+        None => device.write_by_id(AtomVector::UnwrappedPosition, rows)?,
+    }
+    Ok(())
+}
+
 fn unknown(force: &dyn CustomForce, id: u32) -> Error {
     Error::simulation(format!("the force '{}' acts on atom {id}, which does not exist", force.name()))
 }
 
 /// Refuses forces, energies and virials that are not finite.
-fn check_sums(force: &dyn CustomForce, forces: &[Vec3], sums: &ForceSums) -> Result<()> {
-    if let Some(k) = forces.iter().position(|f| f.iter().any(|x| !x.is_finite())) {
+fn check_sums(force: &dyn CustomForce, forces: &AtomForces, sums: &ForceSums) -> Result<()> {
+    // One loop without a branch, since there are many; the atom is looked for where it is needed.
+    let all_finite = |rows: &[Vec3]| rows.as_flattened().iter().fold(true, |all, x| all & x.is_finite());
+    let is_bad = |f: &Vec3| f.iter().any(|x| !x.is_finite());
+    if !forces.is_untouched()
+        && !all_finite(forces)
+        && let Some(k) = forces.iter().position(is_bad)
+    {
         let id = match force.atoms() {
             AtomChoice::All => k as u32,
             AtomChoice::Ids(ids) => ids[k],
@@ -218,6 +273,10 @@ impl AtomStorage for DeviceWithForces {
 
     fn state(&mut self) -> Result<&State> {
         self.device.state()
+    }
+
+    fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
+        self.device.write_by_id(vector, rows)
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {
@@ -276,8 +335,15 @@ impl ForceEvaluation for DeviceWithForces {
         if self.is_idle() && evaluate == Evaluate::Forces {
             return Ok(());
         }
-        let added = self.evaluate(evaluate)?;
-        self.device.add_forces(&added)
+        let mut added = std::mem::take(&mut self.added);
+        let evaluated = self.evaluate(evaluate, &mut added);
+        let is_needed = evaluate == Evaluate::ForcesAndEnergies || !added.ids.is_empty();
+        let result = match evaluated {
+            Ok(()) if is_needed => self.device.add_forces(&added),
+            evaluated => evaluated,
+        };
+        self.added = added;
+        result
     }
 
     fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use jostle_core::{SimBox, SymTensor, Vec3};
 use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
 
 /// Presence of the energy of a custom force in the potential energy and in `thermo.csv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +31,70 @@ impl AtomChoice<'_> {
     }
 }
 
+/// Forces on the chosen atoms, zero until one is written. Where none is, nothing is added to the forces of the device.
+#[derive(Debug, Default)]
+pub struct AtomForces {
+    rows: Vec<Vec3>,
+    written: Written,
+}
+
+/// Change of forces since they were zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Written {
+    /// None: all are zero.
+    #[default]
+    Nothing,
+    /// Some may have been written.
+    Some,
+}
+
+impl AtomForces {
+    /// Makes all forces zero, and as many as there are atoms.
+    pub(crate) fn reset(&mut self, n: usize) {
+        if self.written == Written::Some || self.rows.len() != n {
+            self.rows.clear();
+            self.rows.resize(n, [0.0; 3]);
+            self.written = Written::Nothing;
+        }
+    }
+
+    /// Returns true where all forces are zero, since none was written.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.written == Written::Nothing
+    }
+
+    /// Moves the forces to the end of a list.
+    pub(crate) fn move_to(&mut self, forces: &mut Vec<Vec3>) {
+        match forces.is_empty() {
+            true => std::mem::swap(forces, &mut self.rows),
+            false => forces.extend_from_slice(&self.rows),
+        }
+        self.written = Written::Some;
+    }
+}
+
+impl Deref for AtomForces {
+    type Target = [Vec3];
+
+    fn deref(&self) -> &[Vec3] {
+        &self.rows
+    }
+}
+
+impl DerefMut for AtomForces {
+    fn deref_mut(&mut self) -> &mut [Vec3] {
+        self.written = Written::Some;
+        &mut self.rows
+    }
+}
+
 /// Configuration of the atoms of a custom force.
 #[derive(Debug, Clone, Copy)]
 pub struct Configuration<'a> {
     /// The box.
     pub simbox: &'a SimBox,
     /// Unwrapped positions, of atoms that have never been wrapped into the box, in the order of
-    /// [`crate::CustomForce::atoms`].
+    /// [`crate::CustomForce::atoms`]; empty where they are in [`crate::CustomForce::position_rows`].
     pub positions: &'a [Vec3],
     /// Number of the step to whose end the positions belong, counted over all stages.
     pub step: u64,

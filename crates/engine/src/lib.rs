@@ -76,7 +76,6 @@ pub mod minimize;
 pub mod observe;
 pub mod peak_flops;
 mod plausibility;
-mod positions;
 pub mod progress;
 mod ramp;
 pub mod ranks;
@@ -103,6 +102,7 @@ pub use commands::RunCommand;
 pub use custom_force::CustomForce;
 pub use dipole::Dipoles;
 pub use jostle_analysis::averages;
+pub use jostle_core::AtomVector;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};
 pub use progress::{Progress, StageStart};
@@ -110,9 +110,7 @@ pub use report::{StageReport, Warning, WarningKind};
 pub use run_files::{CHECKPOINT, INPUT, SUMMARY};
 pub use run_folder::Existing;
 pub use run_handle::RunHandle;
-pub use simulation::{
-    AtomVector, Evaluated, Extent, Outcome, Overrides, Simulation, SimulationBuilder, default_folder,
-};
+pub use simulation::{Evaluated, Extent, Outcome, Overrides, Simulation, SimulationBuilder, default_folder};
 pub use single_point::{SinglePoint, single_point, single_point_by, single_point_with};
 pub use summary_units::SUMMARY_VERSION;
 pub use thermo::{Quantity, Thermo};

@@ -1,7 +1,6 @@
 //! Analysis during a run: the measures of the stage under way.
 
 use crate::dipole::{Dipoles, check_conductor};
-use crate::positions::{unwrapped_position, wrapped_with_image};
 use crate::run_files::stage_file;
 use jostle_analysis::{
     FrameSubset, Kind, Measure, Observable, Record, SystemInfo, View, Whole, restore, save,
@@ -104,8 +103,8 @@ impl Measures {
         fn by_id<T>(index_by_id: &IdIndex, wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
             index_by_id.iter().filter(|_| wanted).map(&of).collect()
         }
-        let unwrapped = by_id(&index_by_id, positions, |index| unwrapped_position(&simbox, state, index));
-        let wrapped = by_id(&index_by_id, positions, |index| wrapped_with_image(&simbox, state, index));
+        let unwrapped = by_id(&index_by_id, positions, |index| state.unwrapped_position(&simbox, index));
+        let wrapped = by_id(&index_by_id, positions, |index| state.wrapped_with_image(&simbox, index));
         let (positions, images): (Vec<Vec3>, Vec<[i32; 3]>) = wrapped.into_iter().unzip();
         let velocities = by_id(&index_by_id, velocities, |index| state.velocity[index]);
         let view = View {

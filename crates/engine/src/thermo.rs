@@ -2,7 +2,6 @@
 //! averages and the summary.
 
 use crate::deformation::stress;
-use crate::positions::unwrapped_position;
 use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
@@ -203,7 +202,7 @@ impl Reported {
         let (mut kinetic, mut total, mut center) = (0.0, 0.0, [0.0; 3]);
         for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
             let index = index_by_id.of(*id);
-            let (v, r) = (state.velocity[index], unwrapped_position(simbox, state, index));
+            let (v, r) = (state.velocity[index], state.unwrapped_position(simbox, index));
             kinetic += 0.5 * moving * v.iter().map(|v| v * v).sum::<f64>();
             total += mass;
             center = std::array::from_fn(|k| center[k] + mass * r[k]);

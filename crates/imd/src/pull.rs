@@ -4,7 +4,9 @@ use crate::hub::Hub;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3};
 use jostle_engine::Quantity;
-use jostle_engine::custom_force::{AtomChoice, Configuration, CustomForce, EnergyColumn, ForceSums};
+use jostle_engine::custom_force::{
+    AtomChoice, AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums,
+};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::Action;
 use std::sync::Arc;
@@ -123,12 +125,12 @@ impl CustomForce for PullForce {
         Ok(())
     }
 
-    fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+    fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
         if now.step != self.step {
             self.step = now.step;
             self.pulled.iter_mut().for_each(|atom| atom.before = atom.now);
         }
-        for ((atom, position), force) in self.pulled.iter_mut().zip(now.positions).zip(forces) {
+        for ((atom, position), force) in self.pulled.iter_mut().zip(now.positions).zip(forces.iter_mut()) {
             if atom.before.is_some() {
                 *force = atom.wanted;
             }

@@ -2,6 +2,7 @@
 
 use crate::dlpack;
 use jostle_core::Vec3;
+use jostle_engine::custom_force::AtomForces;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict};
@@ -85,20 +86,19 @@ pub fn vectors(values: &Bound<PyAny>, n: usize, what: &str) -> PyResult<Vec<Vec3
     Ok(numbers_of(&array)?.as_chunks::<3>().0.to_vec())
 }
 
-/// Writes the vectors of an array to `to`; otherwise as for [`vectors`].
+/// Writes the vectors of an array to `forces`, unless all are zero; otherwise as for [`vectors`].
 ///
 /// # Errors
 /// As for [`vectors`].
-pub fn read_vectors(values: &Bound<PyAny>, to: &mut [Vec3], what: &str) -> PyResult<()> {
-    let is_array = values.hasattr("__dlpack__")?;
-    // Arrays that others must not write have no such capsule in older versions of NumPy.
-    if is_array
-        && let Ok(capsule) = values.call_method0("__dlpack__")
-        && dlpack::read_rows(&capsule, to)
-    {
-        return Ok(());
+pub fn read_forces(values: &Bound<PyAny>, forces: &mut AtomForces) -> PyResult<()> {
+    match dlpack::host_rows(values, forces.len()) {
+        Some(rows) if rows.are_zero() => {}
+        Some(rows) => rows.copy_to(forces),
+        None => {
+            let vectors = vectors(values, forces.len(), "forces")?;
+            forces.copy_from_slice(&vectors);
+        }
     }
-    to.copy_from_slice(&vectors(values, to.len(), what)?);
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use crate::dlpack::{self, Access};
 use crate::error::OrRaise;
 use crate::force::{Arguments, RaisedByForces, symmetric};
 use jostle_core::backend::{DeviceForce, MemorySpace, NumberType, SharedArray};
-use jostle_core::{Error, Result, SimBox, SymTensor, Vec3};
-use jostle_engine::custom_force::{AtomChoice, Configuration, CustomForce, ForceSums};
+use jostle_core::{Error, Result, SimBox, SymTensor};
+use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, CustomForce, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -153,7 +153,7 @@ impl PythonDeviceForce {
     /// Energy and virial of the last call, as numbers.
     fn numbers(&mut self, py: Python) -> PyResult<(f64, SymTensor)> {
         let Some((energy, virial)) = &self.last else { return Ok((0.0, [0.0; 6])) };
-        let energy = py.import("builtins")?.call_method1("float", (energy,))?.extract()?;
+        let energy = energy.bind(py).extract()?;
         let virial = match virial {
             Some(virial) => {
                 let virial = virial.bind(py);
@@ -215,7 +215,7 @@ impl CustomForce for PythonDeviceForce {
         self.momentum
     }
 
-    fn evaluate(&mut self, _now: &Configuration, _forces: &mut [Vec3]) -> Result<ForceSums> {
+    fn evaluate(&mut self, _now: &Configuration, _forces: &mut AtomForces) -> Result<ForceSums> {
         Err(Error::simulation(format!("the force '{}' needs the memory of a GPU", self.name)))
     }
 

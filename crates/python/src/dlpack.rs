@@ -253,12 +253,69 @@ pub fn checked(array: SharedArray) -> PyResult<SharedArray> {
     Ok(array)
 }
 
-/// Rows of three numbers of double precision, one behind the other in the memory of the host; `None` for other arrays.
-fn host_rows(array: &SharedArray) -> Option<(*mut Vec3, usize)> {
-    let [n, columns] = array.shape;
-    let is_dense = columns == 3 && (array.strides == [3, 1] || n == 0);
-    let is_host = array.space == MemorySpace::Host && array.number == NumberType::Double;
-    (is_dense && is_host && n > 0).then_some((array.address as *mut Vec3, n))
+/// Rows of three numbers of double precision, one behind the other in the memory of the host, which these rows keep.
+pub struct HostRows {
+    address: *mut Vec3,
+    n: usize,
+    _owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: a pointer alone keeps it from being so; the memory stays where it is, and its owner may be dropped by any thread.
+unsafe impl Send for HostRows {}
+
+impl HostRows {
+    /// The rows of an array; `None` for arrays of other forms.
+    fn of(array: SharedArray) -> Option<HostRows> {
+        let [n, columns] = array.shape;
+        let is_dense = columns == 3 && array.strides == [3, 1];
+        let is_host = array.space == MemorySpace::Host && array.number == NumberType::Double;
+        let address = array.address as *mut Vec3;
+        (is_dense && is_host && n > 0).then_some(HostRows { address, n, _owner: array.owner })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Returns true where all numbers are zero.
+    pub fn are_zero(&self) -> bool {
+        const BLOCK: usize = 64;
+        let (numbers, n) = (self.address.cast::<f64>(), 3 * self.n);
+        let is_zero = |first: usize| {
+            let block = first..n.min(first + BLOCK);
+            // SAFETY: the memory has these numbers; they are read by a pointer, as a thread of Python might write there.
+            // The sign of a zero does not count.
+            block.fold(0, |bits, k| bits | unsafe { numbers.add(k).read() }.to_bits() << 1) == 0
+        };
+        (0..n).step_by(BLOCK).all(is_zero)
+    }
+
+    /// Copies the rows.
+    ///
+    /// # Panics
+    /// If `to` has fewer.
+    pub fn copy_to(&self, to: &mut [Vec3]) {
+        let to = &mut to[..self.n];
+        // SAFETY: the memory has these rows; the copy is made by pointers, as a thread of Python might write there.
+        unsafe { std::ptr::copy_nonoverlapping(self.address, to.as_mut_ptr(), self.n) };
+    }
+
+    /// The rows, to be written.
+    ///
+    /// # Safety
+    /// Nothing else refers to the memory, and it may be written.
+    pub unsafe fn as_mut_slice(&mut self) -> &mut [Vec3] {
+        // SAFETY: as the caller vouches; any bytes are numbers.
+        unsafe { std::slice::from_raw_parts_mut(self.address, self.n) }
+    }
+}
+
+/// The rows of an array of NumPy and the like, if there are `n` of three numbers of double precision in the memory of the
+/// host. Arrays that must not be written have no such capsule in older versions of NumPy.
+pub fn host_rows(values: &Bound<PyAny>, n: usize) -> Option<HostRows> {
+    let capsule = values.call_method0("__dlpack__").ok()?;
+    HostRows::of(array(&capsule).ok()?).filter(|rows| rows.n == n)
 }
 
 /// Lets `fill` write the rows of an array of NumPy that has just been made: of shape (n, 3) and double precision.
@@ -270,24 +327,8 @@ pub fn write_rows(made: &Bound<PyAny>, fill: impl FnOnce(&mut [Vec3]) -> PyResul
     if array.shape == [0, 3] {
         return fill(&mut []);
     }
-    let (rows, n) =
-        host_rows(&array).ok_or_else(|| PyBufferError::new_err("NumPy has made another array"))?;
-    // SAFETY: the capsule of `array` keeps that memory, which has these rows, and nothing but this function has the
-    // array so far. Any bytes are numbers.
-    fill(unsafe { std::slice::from_raw_parts_mut(rows, n) })
-}
-
-/// Copies the rows of a capsule's array, if there are as many as in `to`, of double precision and in the memory of the
-/// host; returns false for other arrays.
-pub fn read_rows(capsule: &Bound<PyAny>, to: &mut [Vec3]) -> bool {
-    let Ok(array) = array(capsule) else { return false };
-    match host_rows(&array) {
-        Some((rows, n)) if n == to.len() => {
-            // SAFETY: the capsule keeps that memory, which has these rows; the copy is made by pointers, as a thread of
-            // Python might write there.
-            unsafe { std::ptr::copy_nonoverlapping(rows, to.as_mut_ptr(), n) };
-            true
-        }
-        _ => false,
-    }
+    let mut rows =
+        HostRows::of(array).ok_or_else(|| PyBufferError::new_err("NumPy has made another array"))?;
+    // SAFETY: nothing but this function has the array so far.
+    fill(unsafe { rows.as_mut_slice() })
 }

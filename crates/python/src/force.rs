@@ -1,8 +1,9 @@
 //! Forces written in Python.
 
-use crate::arrays::{filled_rows, read_vectors, rows, vectors};
-use jostle_core::{Error, Result, SymTensor, Vec3};
-use jostle_engine::custom_force::{AtomChoice, Configuration, CustomForce, ForceSums};
+use crate::arrays::{filled_rows, read_forces, rows, vectors};
+use crate::position_rows::PositionRows;
+use jostle_core::{Error, Result, SimBox, SymTensor, Vec3};
+use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, CustomForce, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -50,20 +51,36 @@ pub struct PythonForce {
     pub raised: RaisedByForces,
     /// True until a virial is missing.
     pub has_virial: bool,
+    /// Positions of all atoms, where it acts on all.
+    pub positions: Option<PositionRows>,
 }
 
 impl PythonForce {
-    /// Calls the function.
-    fn call(&mut self, py: Python, now: &Configuration, forces: &mut [Vec3]) -> PyResult<ForceSums> {
-        let positions = filled_rows(py, now.positions.len(), |rows| {
-            rows.copy_from_slice(now.positions);
-            Ok(())
-        })?;
+    /// Evaluates the force.
+    fn call(&mut self, py: Python, now: &Configuration, forces: &mut AtomForces) -> PyResult<ForceSums> {
+        let Some(positions) = self.positions.take() else {
+            let positions = filled_rows(py, now.positions.len(), |rows| {
+                rows.copy_from_slice(now.positions);
+                Ok(())
+            })?;
+            return self.call_with(py, positions, now.simbox, forces);
+        };
+        let sums = self.call_with(py, positions.array(py), now.simbox, forces)?;
+        self.positions = Some(positions.renewed(py)?);
+        Ok(sums)
+    }
+
+    /// Calls the function, and reads what it returns.
+    fn call_with(
+        &mut self,
+        py: Python,
+        positions: Bound<PyAny>,
+        simbox: &SimBox,
+        forces: &mut AtomForces,
+    ) -> PyResult<ForceSums> {
         let returned = match self.arguments {
             Arguments::Positions => self.function.call1(py, (positions,))?,
-            Arguments::PositionsAndBox => {
-                self.function.call1(py, (positions, rows(py, &now.simbox.edges())?))?
-            }
+            Arguments::PositionsAndBox => self.function.call1(py, (positions, rows(py, &simbox.edges())?))?,
         };
         let returned = returned.bind(py).cast::<PyTuple>().map_err(|_| {
             PyTypeError::new_err("a force must return a tuple: energy, forces and, if it likes, the virial")
@@ -76,20 +93,25 @@ impl PythonForce {
                 return Err(PyValueError::new_err(message));
             }
         };
-        read_vectors(&given, forces, "forces")?;
-        let energy = py.import("builtins")?.call_method1("float", (energy,))?.extract()?;
-        let virial = match virial.filter(|virial| !virial.is_none()) {
-            Some(virial) => symmetric(&vectors(&virial, 3, "virial")?),
-            None => {
-                if std::mem::take(&mut self.has_virial) {
-                    let message =
-                        format!("the force '{}' gives no virial: pressures lack its part", self.name);
-                    py.import("jostle._messages")?.call_method1("warn", (message,))?;
-                }
-                [0.0; 6]
-            }
-        };
-        Ok(ForceSums { energy, virial })
+        let energy = energy.extract()?;
+        let virial = virial.filter(|virial| !virial.is_none());
+        let virial = virial.map(|virial| vectors(&virial, 3, "virial")).transpose()?;
+        if given.is_none() {
+            // No forces have no virial.
+            return Ok(ForceSums { energy, virial: virial.map_or([0.0; 6], |virial| symmetric(&virial)) });
+        }
+        read_forces(&given, forces)?;
+        if virial.is_none() && std::mem::take(&mut self.has_virial) {
+            let message = format!("the force '{}' gives no virial: pressures lack its part", self.name);
+            py.import("jostle._messages")?.call_method1("warn", (message,))?;
+        }
+        Ok(ForceSums { energy, virial: virial.map_or([0.0; 6], |virial| symmetric(&virial)) })
+    }
+
+    /// Keeps an exception, and says which force has raised it.
+    fn failed(&self, error: PyErr) -> Error {
+        self.raised.keep(error);
+        Error::simulation(format!("the force '{}' has raised an exception", self.name))
     }
 }
 
@@ -111,11 +133,18 @@ impl CustomForce for PythonForce {
         self.momentum
     }
 
-    fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
-        Python::attach(|py| self.call(py, now, forces)).map_err(|error| {
-            let failed = Error::simulation(format!("the force '{}' has raised an exception", self.name));
-            self.raised.keep(error);
-            failed
-        })
+    fn position_rows(&mut self, n: usize) -> Result<Option<&mut [Vec3]>> {
+        if n == 0 {
+            return Ok(None);
+        }
+        if self.positions.as_ref().is_none_or(|rows| rows.len() != n) {
+            let made = Python::attach(|py| PositionRows::new(py, n));
+            self.positions = Some(made.map_err(|error| self.failed(error))?);
+        }
+        Ok(self.positions.as_mut().map(PositionRows::rows))
+    }
+
+    fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
+        Python::attach(|py| self.call(py, now, forces)).map_err(|error| self.failed(error))
     }
 }

@@ -14,6 +14,7 @@ mod lending;
 mod lent;
 mod listener;
 mod observer;
+mod position_rows;
 mod simulation;
 mod text;
 mod units;

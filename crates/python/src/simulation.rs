@@ -258,7 +258,8 @@ impl Core {
             let force = PythonDeviceForce::new(name, function, arguments, ids, momentum, raised);
             return simulation.add_custom_force(force).or_raise(py);
         }
-        let force = PythonForce { name, function, arguments, ids, momentum, raised, has_virial: true };
+        let (has_virial, positions) = (true, None);
+        let force = PythonForce { name, function, arguments, ids, momentum, raised, has_virial, positions };
         simulation.add_custom_force(force).or_raise(py)
     }
 

@@ -133,7 +133,7 @@ def test_a_force_that_fails_before_the_first_step_may_be_mended(fluid):
 
 @pytest.mark.parametrize(
     "returned",
-    [None, 3.0, (), (1.0,), (1.0, None), ("much", numpy.zeros((256, 3))), (0.0, numpy.zeros((255, 3))),
+    [None, 3.0, (), (1.0,), ("much", numpy.zeros((256, 3))), (0.0, numpy.zeros((255, 3))),
      (0.0, numpy.full((256, 3), numpy.nan)), (numpy.inf, numpy.zeros((256, 3))),
      (0.0, numpy.zeros((256, 3)), numpy.zeros(3)), (0.0, numpy.zeros((256, 3)), None, None)],
     ids=lambda returned: repr(returned)[:24],
@@ -143,6 +143,55 @@ def test_wrong_values_are_refused(sim, returned):
     with pytest.raises((TypeError, ValueError, jostle.SimulationError)):
         sim.run(1)
     assert sim.step == 0
+
+
+@pytest.mark.parametrize("forces", [None, numpy.zeros((256, 3)), numpy.full((256, 3), -0.0), numpy.zeros((256, 3), int)])
+def test_no_forces_change_no_path(fluid, forces):
+    plain, forced = jostle.Simulation(**fluid), jostle.Simulation(**fluid)
+    forced.force(lambda positions: (2.5, forces), name="nothing", conserves_momentum=True)
+    for sim in [plain, forced]:
+        sim.run(20)
+    assert numpy.array_equal(plain.positions, forced.positions)
+    assert numpy.all(forced.thermo["nothing"] == 2.5)
+    assert forced.potential_energy == pytest.approx(plain.potential_energy + 2.5, rel=1e-12)
+
+
+def test_positions_are_those_of_their_step_whatever_is_done_with_them(fluid):
+    plain, watched = jostle.Simulation(**fluid), jostle.Simulation(**fluid)
+    kept, expected, weak = [], [], []
+
+    @watched.force(conserves_momentum=True)
+    def watch(positions):
+        assert positions.shape == (256, 3) and positions.dtype == float and positions.flags.writeable
+        call = len(expected)
+        expected.append(positions.copy())
+        if call % 8 == 0:
+            kept.append((call, positions))
+        elif call % 8 == 1:
+            kept.append((call, positions[10:20]))
+        elif call % 8 == 2:
+            kept.append((call, memoryview(positions)))
+        elif call % 8 == 3:
+            weak.append(weakref.ref(positions))
+        elif call % 8 == 4:
+            positions[:] = numpy.nan
+        elif call % 8 == 5:
+            positions.shape = (-1,)
+        elif call % 8 == 6:
+            positions.resize((3, 1), refcheck=False)
+        elif call % 8 == 7:
+            positions.flags.writeable = False
+        return 0.0, None
+
+    for sim in [plain, watched]:
+        sim.run(40)
+    assert len(expected) == 41 and len(kept) > 10
+    for call, array in kept:
+        whole = expected[call]
+        assert numpy.array_equal(array, whole[10:20] if len(array) == 10 else whole)
+    assert numpy.array_equal(expected[-1], watched.unwrapped_positions)
+    assert numpy.array_equal(plain.positions, watched.positions)
+    assert not any(reference() is not None for reference in weak)
 
 
 def test_a_force_cannot_use_its_simulation(sim):

@@ -2,6 +2,7 @@
 
 use crate::{Error, Result, SymTensor, Vec3};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Forces on chosen atoms, computed outside the device at the positions of its last evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,13 +35,16 @@ impl AddedForces {
         }
     }
 
-    /// Sum of the forces on each atom, by id.
-    pub fn by_id(&self, n_atoms: usize) -> Vec<Vec3> {
+    /// Sum of the forces on each atom, by id; these forces themselves where they are one for each atom, in that order.
+    pub fn by_id(&self, n_atoms: usize) -> Cow<'_, [Vec3]> {
+        if self.ids.len() == n_atoms && self.ids.iter().zip(0..).all(|(id, k)| *id == k) {
+            return Cow::Borrowed(&self.forces);
+        }
         let mut sums = vec![[0.0; 3]; n_atoms];
         for (id, force) in self.ids.iter().zip(&self.forces) {
             (0..3).for_each(|k| sums[*id as usize][k] += force[k]);
         }
-        sums
+        Cow::Owned(sums)
     }
 }
 
@@ -55,7 +59,9 @@ mod tests {
             forces: vec![[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 3.0]],
             ..AddedForces::default()
         };
-        assert_eq!(added.by_id(3), [[0.0, 1.0, 0.0], [0.0; 3], [2.0, 0.0, 3.0]]);
+        assert_eq!(*added.by_id(3), [[0.0, 1.0, 0.0], [0.0; 3], [2.0, 0.0, 3.0]]);
+        let in_order = AddedForces { ids: vec![0, 1, 2], ..added.clone() };
+        assert_eq!(*in_order.by_id(3), *added.forces);
         assert!(added.check(3).is_ok());
         assert!(added.check(2).unwrap_err().message().contains("atom 2"));
         let short = AddedForces { ids: vec![0], ..AddedForces::default() };

@@ -11,7 +11,10 @@ mod shared_memory;
 mod sums;
 
 use crate::thermostat::Dissipative;
-use crate::{Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, State, Thermostat, Vec3};
+use crate::{
+    AtomVector, Error, MolecularVirial, Molecules, OneLoop, Result, SavedVolume, SimBox, State, Thermostat,
+    Vec3,
+};
 pub use added::AddedForces;
 pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StepBatch};
 pub use biases::{
@@ -47,6 +50,16 @@ pub trait AtomStorage {
 
     /// All atoms as they are now, in storage order.
     fn state(&mut self) -> Result<&State>;
+
+    /// Writes a vector of each atom to the row of its id.
+    ///
+    /// # Errors
+    /// If there are not as many rows as atoms, or the device failed.
+    fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
+        let simbox = *self.simbox();
+        let state = self.state()?;
+        state.write_by_id(&simbox, vector, rows, OneLoop(&state.id))
+    }
 
     /// Replaces positions and velocities by those of `state` (same atoms, any order) and marks
     /// the neighbour list as stale.

@@ -23,11 +23,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// Adds forces on many atoms: threads walk over the atoms of their tasks.
     fn add_to_all(&mut self, added: &AddedForces) {
-        let mut by_id = vec![[0.0; 3]; self.n_atoms()];
-        for (id, force) in added.ids.iter().zip(&added.forces) {
-            let sum = &mut by_id[*id as usize];
-            *sum = [0, 1, 2].map(|k| sum[k] + force[k]);
-        }
+        let by_id = added.by_id(self.n_atoms());
         let (ids, clusters) = (&self.system.state.id, &self.neighbors.clusters);
         let width = clusters.width;
         self.workers.team.map(self.tasks.iter_mut().collect(), |_, task| {

@@ -3,6 +3,7 @@
 use super::domain::drop_ghosts;
 use super::motion::Pending;
 use super::{Cpu, Incoming, Task};
+use crate::by_id::ByTeam;
 use crate::division::Division;
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
@@ -12,8 +13,8 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
-    Kinetic, NoiseKey, Result, SimBox, State, SubSteps, Vec3, VolumeMove,
+    AddedForces, AtomStorage, AtomVector, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate,
+    ForceEvaluation, Kinetic, NoiseKey, OneLoop, Result, SimBox, State, SubSteps, Vec3, VolumeMove,
 };
 use std::time::Instant;
 
@@ -30,6 +31,21 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
         self.finish(Follow::Not);
         self.collect_forces();
         self.state_of_ranks()
+    }
+
+    fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
+        self.finish(Follow::Not);
+        if vector == AtomVector::Force {
+            self.collect_forces();
+        }
+        if self.workers.division.domains().is_some() {
+            let simbox = self.system.simbox;
+            let state = self.state_of_ranks()?;
+            return state.write_by_id(&simbox, vector, rows, OneLoop(&state.id));
+        }
+        let (state, team) = (&self.system.state, &self.workers.team);
+        let writer = ByTeam { team, index_by_id: self.order.of(&state.id) };
+        state.write_by_id(&self.system.simbox, vector, rows, writer)
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

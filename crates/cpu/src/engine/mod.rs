@@ -13,6 +13,7 @@ mod ranks;
 
 use crate::blocks::TaskForces;
 use crate::bonded::{BondedKernels, TaskBonds};
+use crate::by_id::OrderById;
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
@@ -49,6 +50,7 @@ pub struct Cpu<S: Scalar> {
     motion: Motion,
     workers: Workers,
     evaluation: Evaluation,
+    order: OrderById,
     timings: Timings,
 }
 
@@ -139,6 +141,7 @@ impl<S: Scalar> Cpu<S> {
             motion: Motion { mass, inverse_mass, constraints, pending: Pending::Nothing, unfollowed: false },
             workers: Workers { level, team: Team::new(threads), division, partition },
             evaluation: Evaluation { evaluated: Evaluate::Forces, energies: Energies::default() },
+            order: OrderById::default(),
             timings: Timings::default(),
             system,
             forces,

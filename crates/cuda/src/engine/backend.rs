@@ -4,6 +4,7 @@ use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::added::AddedKernel;
 use crate::biases::BiasKernels;
 use crate::bonded::BondedKernels;
+use crate::by_id::ByThreads;
 use crate::constraints::Constraints;
 use crate::device_data::BoxGeometry;
 use crate::electrostatics::LatticeSumKernel;
@@ -15,9 +16,9 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AddedForces, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce, DeviceReport,
-    Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey, Precision,
-    Result, Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
+    AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
+    DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey,
+    Precision, Result, Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
 };
 
 impl AtomStorage for Cuda {
@@ -33,6 +34,12 @@ impl AtomStorage for Cuda {
         self.read_control()?;
         self.download()?;
         Ok(&self.system.state)
+    }
+
+    fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
+        let simbox = self.system.simbox;
+        let state = self.state()?;
+        state.write_by_id(&simbox, vector, rows, ByThreads::new(&state.id))
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

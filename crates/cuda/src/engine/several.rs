@@ -13,9 +13,9 @@ use crate::sums::Summation;
 use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation,
-    Kinetic, MolecularVirial, Molecules, NoiseKey, Result, Sample, SavedVolume, Settings, SimBox, State,
-    StepBatch, SubSteps, System, Thermostat, Vec3, VolumeMove,
+    AddedForces, AtomStorage, AtomVector, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate,
+    ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey, Result, Sample, SavedVolume, Settings,
+    SimBox, State, StepBatch, SubSteps, System, Thermostat, Vec3, VolumeMove,
 };
 use jostle_potentials::Forces;
 use jostle_potentials::electrostatics::Method;
@@ -191,6 +191,10 @@ impl AtomStorage for SeveralGpus {
 
     fn state(&mut self) -> Result<&State> {
         self.gpus[0].state()
+    }
+
+    fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
+        self.gpus[0].write_by_id(vector, rows)
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

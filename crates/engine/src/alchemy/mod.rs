@@ -7,7 +7,9 @@
 mod samples;
 
 use crate::checkpoint::Checkpoint;
-use crate::custom_force::{AtomChoice, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
+use crate::custom_force::{
+    AtomChoice, AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan,
+};
 use crate::degrees_of_freedom::Momentum;
 use crate::force_context::StageEntry;
 use crate::observe::{Context, Observer};
@@ -209,7 +211,7 @@ impl CustomForce for Records {
         Momentum::Conserved
     }
 
-    fn evaluate(&mut self, _now: &Configuration, _forces: &mut [jostle_core::Vec3]) -> Result<ForceSums> {
+    fn evaluate(&mut self, _now: &Configuration, _forces: &mut AtomForces) -> Result<ForceSums> {
         Ok(ForceSums::default())
     }
 

@@ -2,33 +2,16 @@
 
 use super::{Readiness, Simulation};
 use crate::clock::Clock;
-use crate::positions::{fill_rows_by_id, unwrapped_position, wrapped_position};
 use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
 use jostle_core::backend::Member;
 use jostle_core::{
-    ArraysChanged, AtomStorage, Backend, DeviceArrays, Error, Evaluate, ForceEvaluation, Result, SimBox,
+    ArraysChanged, AtomStorage, AtomVector, Backend, DeviceArrays, Error, Evaluate, ForceEvaluation, Result, SimBox,
     State, SubSteps, SymTensor, Vec3,
 };
-use std::thread;
 
 /// Largest number of boxes that a position may be outside of the box.
 const MOST_BOXES: f64 = 1e6;
-
-/// A vector that each atom has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AtomVector {
-    /// Position in the box.
-    Position,
-    /// Position along the unwrapped path.
-    UnwrappedPosition,
-    /// Velocity.
-    Velocity,
-    /// Angular velocity of a grain; zero without grains.
-    AngularVelocity,
-    /// Force of the last evaluation.
-    Force,
-}
 
 /// Quantities of the present configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,35 +70,12 @@ impl Simulation {
         Ok(rows)
     }
 
-    /// Writes a vector of each atom to the row of its id, with the threads of the run: the way without a copy to arrays
-    /// of other programs.
+    /// Writes a vector of each atom to the row of its id: the way without a copy to arrays of other programs.
     ///
     /// # Errors
     /// If there are not as many rows as atoms, or the device failed.
     pub fn fill_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
-        let threads =
-            self.origin.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
-        let simbox = *self.backend.simbox();
-        let state = self.backend.state()?;
-        if rows.len() != state.len() {
-            return Err(Error::input(format!("{} rows for {} atoms", rows.len(), state.len())));
-        }
-        let ids = &state.id;
-        match vector {
-            AtomVector::Position => {
-                fill_rows_by_id(rows, ids, threads, &|index| wrapped_position(&simbox, state, index));
-            }
-            AtomVector::UnwrappedPosition => {
-                fill_rows_by_id(rows, ids, threads, &|index| unwrapped_position(&simbox, state, index));
-            }
-            AtomVector::Velocity => fill_rows_by_id(rows, ids, threads, &|index| state.velocity[index]),
-            AtomVector::AngularVelocity => {
-                let spins = &state.angular_velocity;
-                fill_rows_by_id(rows, ids, threads, &|index| spins.get(index).copied().unwrap_or_default());
-            }
-            AtomVector::Force => fill_rows_by_id(rows, ids, threads, &|index| state.force[index]),
-        }
-        Ok(())
+        self.backend.write_by_id(vector, rows)
     }
 
     /// Evaluates the forces at the present positions, where they are not known.

@@ -20,7 +20,7 @@ mod trajectory;
 
 pub use advance::Extent;
 pub use builder::SimulationBuilder;
-pub use configuration::{AtomVector, Evaluated};
+pub use configuration::Evaluated;
 pub use run::Outcome;
 
 use crate::checkpoint::InputText;

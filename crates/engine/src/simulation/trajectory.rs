@@ -3,7 +3,6 @@
 use super::Simulation;
 use crate::clock::Clock;
 use crate::frames::OwnedFrame;
-use crate::positions::wrapped_position;
 use jostle_core::{AtomStorage, Result};
 use jostle_io::chemical_bonds;
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
@@ -58,7 +57,7 @@ impl Simulation {
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?;
         let index_by_id = state.index_by_id();
-        let positions = index_by_id.iter().map(|index| wrapped_position(&simbox, state, index)).collect();
+        let positions = index_by_id.iter().map(|index| state.wrapped_position(&simbox, index)).collect();
         let velocity = |index: usize| state.velocity[index];
         let velocities = format.has_velocities().then(|| index_by_id.iter().map(velocity).collect());
         let Clock { step, time, .. } = self.clock;

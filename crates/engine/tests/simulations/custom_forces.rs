@@ -2,7 +2,7 @@
 
 use crate::fixtures::{Open, Rows, Steps, argon, column, emulated, thermo_csv};
 use jostle_core::{Error, Precision, Result, Settings, SymTensor, UnitSystem, Vec3};
-use jostle_engine::custom_force::{AtomChoice, Configuration, ForceSums};
+use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{StageInput, ThermostatInput};
 use jostle_engine::{
@@ -52,7 +52,7 @@ impl CustomForce for GrowingSpring {
         Momentum::Conserved
     }
 
-    fn evaluate(&mut self, now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+    fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
         let d = Self::distance(now);
         let r = d.iter().map(|d| d * d).sum::<f64>().sqrt();
         let force_over_r = -STIFFNESS * (r - self.rest - self.rate * now.time) / r;
@@ -245,7 +245,7 @@ fn faults_of_custom_forces_are_named() {
         fn momentum(&self) -> Momentum {
             Momentum::Thermal
         }
-        fn evaluate(&mut self, _now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+        fn evaluate(&mut self, _now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
             forces[0][1] = self.1;
             Ok(ForceSums::default())
         }
@@ -266,4 +266,64 @@ fn faults_of_custom_forces_are_named() {
     let mut simulation = liquid(cpu()).stage(StageInput::dynamics("run", 3, TIMESTEP)).build().unwrap();
     simulation.run().unwrap();
     assert!(simulation.add_custom_force(Bad(vec![1], 0.0)).unwrap_err().message().contains("too late"));
+}
+
+/// A pull at every atom along x at even steps, with memory of its own for positions.
+struct EvenPull {
+    rows: Vec<Vec3>,
+}
+
+impl CustomForce for EvenPull {
+    fn name(&self) -> &str {
+        "even_pull"
+    }
+
+    fn atoms(&self) -> AtomChoice<'_> {
+        AtomChoice::All
+    }
+
+    fn momentum(&self) -> Momentum {
+        Momentum::Thermal
+    }
+
+    fn position_rows(&mut self, n: usize) -> Result<Option<&mut [Vec3]>> {
+        self.rows.resize(n, [f64::NAN; 3]);
+        Ok(Some(&mut self.rows))
+    }
+
+    fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
+        assert!(now.positions.is_empty() && forces.iter().all(|force| *force == [0.0; 3]));
+        if now.step % 2 == 0 {
+            forces.fill([1.0, 0.0, 0.0]);
+        }
+        let energy = -self.rows.iter().map(|r| r[0]).sum::<f64>();
+        Ok(ForceSums { energy, virial: [0.0; 6] })
+    }
+}
+
+/// Forces that write at some steps only add nothing at the others, alone and beside a force on some atoms; positions in
+/// memory of a force are those of all atoms by id.
+#[test]
+fn forces_that_are_not_written_are_zero() {
+    for (open, is_alone) in [(cpu(), true), (cpu(), false), (emulated as Open, true)] {
+        let stage = StageInput::dynamics("run", 10, TIMESTEP).thermo(1);
+        let mut builder = liquid(open).stage(stage).custom_force(EvenPull { rows: Vec::new() });
+        if !is_alone {
+            builder = builder.custom_force(GrowingSpring::new(2.0, 0.0));
+        }
+        let mut simulation = builder.build().unwrap();
+        let momentum = |simulation: &mut Simulation| {
+            simulation.velocities().unwrap().iter().map(|v| v[0]).sum::<f64>() / 256.0
+        };
+        let before = momentum(&mut simulation);
+        let mut rows = Rows::default();
+        simulation.run_with(&mut rows, &|| false).unwrap();
+        let gained = momentum(&mut simulation) - before;
+        // Half kicks by the first and the last of these forces, whole ones by the four between.
+        assert!((gained - 5.0 * TIMESTEP).abs() < 1e-9, "{gained}");
+        let unwrapped = simulation.unwrapped_positions().unwrap();
+        let expected = -unwrapped.iter().map(|r| r[0]).sum::<f64>();
+        let energy = rows.0.last().unwrap().terms[1];
+        assert!((energy - expected).abs() < 1e-9 * expected.abs(), "{energy} {expected}");
+    }
 }

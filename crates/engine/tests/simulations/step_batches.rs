@@ -10,7 +10,7 @@ use jostle_core::{
     Kinetic, NoiseKey, Result, Sample, Settings, SimBox, State, StepBatch, SubSteps, System, Thermostat,
     UnitSystem, Vec3, VolumeMove,
 };
-use jostle_engine::custom_force::{AtomChoice, Configuration, EnergyColumn, ForceSums};
+use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, EnergyColumn, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{
     Action, Barostat, Coupling, StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
@@ -452,7 +452,7 @@ impl CustomForce for VisitorForce {
         self.1 = if self.0.pulls.load(Ordering::Relaxed) { &[5] } else { &[] };
         Ok(())
     }
-    fn evaluate(&mut self, _now: &Configuration, forces: &mut [Vec3]) -> Result<ForceSums> {
+    fn evaluate(&mut self, _now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
         forces[0] = [3.0, 0.0, 0.0];
         Ok(ForceSums::default())
     }

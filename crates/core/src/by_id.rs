@@ -1,0 +1,129 @@
+//! Positions of atoms in the box and along their unwrapped trajectories; vectors of atoms in the order of their ids.
+
+use crate::{Error, Result, SimBox, State, Vec3};
+
+/// A vector that each atom has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtomVector {
+    /// Position in the box.
+    Position,
+    /// Position along the unwrapped path.
+    UnwrappedPosition,
+    /// Velocity.
+    Velocity,
+    /// Angular velocity of a grain; zero without grains.
+    AngularVelocity,
+    /// Force of the last evaluation.
+    Force,
+}
+
+/// A way to write rows in the order of ids: in one loop, or by threads of a device.
+pub trait RowWriter {
+    /// Writes `vector(index)` to the row of the id that the atom of this index in storage order has.
+    fn write(self, rows: &mut [Vec3], vector: impl Fn(usize) -> Vec3 + Sync);
+}
+
+/// Rows written in one loop over atoms with these ids.
+#[derive(Debug, Clone, Copy)]
+pub struct OneLoop<'a>(pub &'a [u32]);
+
+impl RowWriter for OneLoop<'_> {
+    fn write(self, rows: &mut [Vec3], vector: impl Fn(usize) -> Vec3 + Sync) {
+        for (index, id) in self.0.iter().enumerate() {
+            if let Some(row) = rows.get_mut(*id as usize) {
+                *row = vector(index);
+            }
+        }
+    }
+}
+
+impl State {
+    /// The position of an atom in the box.
+    #[inline]
+    pub fn wrapped_position(&self, simbox: &SimBox, index: usize) -> Vec3 {
+        let position = self.position[index];
+        // Most atoms are inside; rounding down is a call of a function on old processors.
+        let inside = simbox.to_fractional(position).iter().all(|s| (0.0..1.0).contains(s));
+        if inside { position } else { self.wrapped_with_image(simbox, index).0 }
+    }
+
+    /// The position of an atom in the box, and the number of boxes it has crossed along each axis.
+    pub fn wrapped_with_image(&self, simbox: &SimBox, index: usize) -> (Vec3, [i32; 3]) {
+        let (mut position, mut image) = (self.position[index], self.image[index]);
+        simbox.wrap(&mut position, &mut image);
+        (position, image)
+    }
+
+    /// The position of an atom that has never been wrapped into the box.
+    #[inline]
+    pub fn unwrapped_position(&self, simbox: &SimBox, index: usize) -> Vec3 {
+        let (position, shift) = (self.position[index], simbox.shift(self.image[index]));
+        [0, 1, 2].map(|k| position[k] + shift[k])
+    }
+
+    /// Writes a vector of each atom to the row of its id.
+    ///
+    /// # Errors
+    /// If there are not as many rows as atoms.
+    pub fn write_by_id(
+        &self,
+        simbox: &SimBox,
+        vector: AtomVector,
+        rows: &mut [Vec3],
+        writer: impl RowWriter,
+    ) -> Result<()> {
+        if rows.len() != self.len() {
+            return Err(Error::input(format!("{} rows for {} atoms", rows.len(), self.len())));
+        }
+        match vector {
+            AtomVector::Position => writer.write(rows, |index| self.wrapped_position(simbox, index)),
+            AtomVector::UnwrappedPosition => {
+                writer.write(rows, |index| self.unwrapped_position(simbox, index));
+            }
+            AtomVector::Velocity => writer.write(rows, |index| self.velocity[index]),
+            AtomVector::AngularVelocity => {
+                let spins = &self.angular_velocity;
+                writer.write(rows, |index| spins.get(index).copied().unwrap_or_default());
+            }
+            AtomVector::Force => writer.write(rows, |index| self.force[index]),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_in_the_box_are_left_alone_and_others_wrapped() {
+        for tilts in [[0.0; 3], [0.4, 0.0, -0.3]] {
+            let simbox = SimBox::new([-1.0, 0.0, 2.0], [2.0, 3.0, 4.0], tilts, [true; 3]).unwrap();
+            for s in [[0.0, 0.0, 0.0], [0.999, 0.5, 0.2], [1.0, 0.5, -0.01], [-3.2, 1.7, 12.0]] {
+                let position = simbox.to_cartesian(s);
+                let state = State { position: vec![position], image: vec![[0; 3]], ..State::default() };
+                let (expected, image) = state.wrapped_with_image(&simbox, 0);
+                assert_eq!(state.wrapped_position(&simbox, 0), expected, "{tilts:?} {s:?}");
+                let inside = simbox.to_fractional(expected);
+                assert!(inside.iter().all(|s| (-1e-15..=1.0).contains(s)), "{inside:?}");
+                let wrapped = State { position: vec![expected], image: vec![image], ..State::default() };
+                let unwrapped = wrapped.unwrapped_position(&simbox, 0);
+                assert!((0..3).all(|k| (unwrapped[k] - position[k]).abs() < 1e-13), "{unwrapped:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_by_id() {
+        let mut state = State::default();
+        (0..4).for_each(|k| state.push(0, [f64::from(k), 0.0, 0.5]));
+        state.permute(&[2, 0, 3, 1]);
+        let simbox = SimBox::new([0.0; 3], [10.0; 3], [0.0; 3], [true; 3]).unwrap();
+        let mut rows = [[9.0; 3]; 4];
+        let (vector, writer) = (AtomVector::Position, OneLoop(&state.id));
+        state.write_by_id(&simbox, vector, &mut rows, writer).unwrap();
+        assert_eq!(rows, [0.0, 1.0, 2.0, 3.0].map(|x| [x, 0.0, 0.5]));
+        let error = state.write_by_id(&simbox, vector, &mut rows[..3], writer).unwrap_err();
+        assert!(error.message().contains("3 rows for 4 atoms"), "{error}");
+    }
+}
