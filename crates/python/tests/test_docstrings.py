@@ -20,8 +20,9 @@ def public():
         found |= {f"jostle.{name}.{public}": getattr(module, public) for public in module.__all__}
     for name, thing in list(found.items()):
         if inspect.isclass(thing):
-            members = vars(thing).items()
-            found |= {f"{name}.{member}": value for member, value in members if not member.startswith("_")}
+            own = [base for base in thing.__mro__ if base.__module__.startswith("jostle")]
+            members = {member: value for base in reversed(own) for member, value in vars(base).items()}
+            found |= {f"{name}.{member}": value for member, value in members.items() if not member.startswith("_")}
     return found
 
 
