@@ -23,9 +23,9 @@ use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The compiled part of the package `jostle`. A Python without the global lock takes it when it imports the module, which
-/// has not been tested without it.
-#[pymodule(gil_used = true)]
+/// The compiled part of the package `jostle`. It needs no global lock: a simulation is used by one thread at a time
+/// ([`exclusive`]), what threads share beside it is atomic or behind a mutex, and arrays are read by pointers.
+#[pymodule(gil_used = false)]
 fn _jostle(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Classes of exceptions are kept for the whole process.
     static IS_LOADED: AtomicBool = AtomicBool::new(false);

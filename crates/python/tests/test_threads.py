@@ -1,13 +1,17 @@
 """Threads of Python and other interpreters: each simulation is used by one thread at a time."""
 
 import importlib
+import subprocess
 import sys
+import sysconfig
 import threading
 import time
 
 import jostle
 import numpy
 import pytest
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*gives no virial")
 
 
 def together(*functions):
@@ -134,7 +138,50 @@ else:
     assert failed is None, failed
 
 
-def test_the_global_lock_is_taken():
-    """By a Python that can do without it: the module has not been tested so."""
-    is_taken = getattr(sys, "_is_gil_enabled", lambda: True)
-    assert is_taken()
+def test_the_global_lock_is_not_taken():
+    """By a Python that can do without it."""
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("this Python has a global lock")
+    code = "import sys, jostle; sys.exit(sys._is_gil_enabled())"
+    assert subprocess.run([sys.executable, "-W", "error", "-c", code], timeout=60).returncode == 0
+
+
+def test_forces_are_added_by_many_threads(fluid):
+    sim, n = jostle.Simulation(**fluid), 24
+
+    def add(k):
+        sim.force(lambda positions: (float(k), None), name=f"constant{k}", atoms=[k])
+        sim.observe(every=5)(lambda _: seen[k].append(sim.step))
+
+    seen = [[] for _ in range(n)]
+    assert together(*(lambda k=k: add(k) for k in range(n))) == [None] * n
+    sim.run(10)
+    assert all(sim.energies[f"constant{k}"] == k for k in range(n))
+    assert seen == [[0, 5, 10]] * n
+
+
+def test_many_simulations_that_share_a_force(fluid):
+    """Functions, arrays and exceptions go between threads; every path is that of a simulation alone."""
+    fluid["stage"][0]["steps"] = 10**6
+    zeros, calls = numpy.zeros((256, 3)), []
+
+    def shared(positions):
+        calls.append(positions[0, 0])
+        if len(calls) % 2:
+            return 0.0, zeros
+        return 0.0, 0.0 * positions, numpy.zeros((3, 3))
+
+    alone = jostle.Simulation(**fluid)
+    alone.run(200)
+
+    def work():
+        sim = jostle.Simulation(**fluid)
+        sim.force(shared, conserves_momentum=True)
+        for _ in range(10):
+            sim.run(20)
+            sim.positions.sum(), sim.thermo["potential"].sum(), sim.reports
+        with pytest.raises(jostle.InputError):
+            sim.force(shared, name="temperature")
+        assert numpy.array_equal(sim.positions, alone.positions)
+
+    assert together(*[work] * 4) == [None] * 4
