@@ -76,7 +76,12 @@ def test_rows(sim):
     assert thermo["step"].tolist() == [0, 10, 20, 30, 40, 50, 60]
     assert thermo["temperature"].shape == thermo["time"].shape == (7,) and "kinetic" in thermo
     assert thermo.units["temperature"] == ""
-    assert list(thermo.to_pandas().columns) == list(thermo)
+
+
+def test_rows_for_pandas(sim):
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    sim.run()
+    assert list(sim.thermo.to_pandas().columns) == list(sim.thermo)
 
 
 @pytest.mark.parametrize(
