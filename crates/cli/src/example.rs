@@ -46,6 +46,7 @@ examples! {
     WATER = "water";
     TIP4P_2005 = "tip4p-2005";
     EQUILIBRATION = "equilibration";
+    NANOPARTICLE = "nanoparticle";
     PULLING = "pulling";
     CHEMICAL_POTENTIAL = "chemical-potential";
     SEDIMENT = "sediment";

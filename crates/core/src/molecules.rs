@@ -2,7 +2,7 @@
 
 use crate::{Error, IdIndex, Result, SimBox, Species, State, Topology, Vec3};
 
-/// The molecules of a system: atoms that bonds, constraints or virtual sites join, and every other
+/// The molecules of a system: atoms that bonds, constraints, virtual sites or rigid bodies join, and every other
 /// atom by itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Molecules {
@@ -32,7 +32,9 @@ impl Molecules {
         let constraints = topology.constraints.iter().map(|c| c.atoms);
         let sites = topology.virtual_sites.iter().flat_map(|v| v.atoms.map(|atom| [atom, v.site]));
         let mut partners = vec![Vec::new(); n];
-        for [a, b] in bonds.chain(constraints).chain(sites) {
+        let bodies = topology.rigid_bodies.iter().map(|body| &body.atoms[..]);
+        let bodies = bodies.flat_map(|atoms| atoms.iter().skip(1).map(|atom| [atoms[0], *atom]));
+        for [a, b] in bonds.chain(constraints).chain(sites).chain(bodies) {
             partners[a as usize].push(b);
             partners[b as usize].push(a);
         }
@@ -43,7 +45,7 @@ impl Molecules {
             mass: Vec::new(),
             links: Vec::new(),
             rings: Vec::new(),
-            constrained: !topology.constraints.is_empty(),
+            constrained: topology.is_constrained(),
         };
         let mut waiting = Vec::new();
         for first in 0..n as u32 {
@@ -93,7 +95,7 @@ impl Molecules {
         &self.mass
     }
 
-    /// Returns true where there are constraints.
+    /// Returns true where there are constraints or rigid bodies.
     pub fn are_constrained(&self) -> bool {
         self.constrained
     }

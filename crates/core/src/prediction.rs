@@ -17,7 +17,7 @@ pub const BEND: f64 = 0.4;
 /// Horizon of predictions, as the distance in skins that the fastest atom covers: shorter for bound atoms,
 /// which soon turn round.
 pub fn prediction_distance(topology: &Topology) -> f64 {
-    if topology.bonds.is_empty() && topology.constraints.is_empty() { 0.45 } else { 0.25 }
+    if topology.bonds.is_empty() && !topology.is_constrained() { 0.45 } else { 0.25 }
 }
 
 /// Limits of the distance of atoms from the place that the list has for them, by species, as a part of the

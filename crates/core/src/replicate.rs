@@ -1,8 +1,8 @@
 //! Copies of a system side by side.
 
 use crate::{
-    Angle, AtomName, Bond, Constraint, CrossTerm, Dihedral, Error, Molecules, Names, Result, SimBox, State,
-    System, Topology, Vec3, VirtualSite,
+    Angle, AtomName, Bond, Constraint, CrossTerm, Dihedral, Error, Molecules, Names, Result, RigidBody,
+    SimBox, State, System, Topology, Vec3, VirtualSite,
 };
 
 impl System {
@@ -114,27 +114,41 @@ impl<'a> Copied<'a> {
 
     /// Atoms that belong together, in all copies: all are nearest images of the first one.
     fn together<const N: usize>(&self, atoms: [u32; N]) -> impl Iterator<Item = [u32; N]> {
+        let next = self.images_next_to_first(&atoms);
+        self.cells().map(move |cell| std::array::from_fn(|a| self.copy(cell, next[a], atoms[a])))
+    }
+
+    /// Images of atoms that are next to the first one.
+    fn images_next_to_first(&self, atoms: &[u32]) -> Vec<[i32; 3]> {
         let simbox = &self.system.simbox;
         let whole = |atom: u32| -> Vec3 {
             let (r, shift) = (self.position[atom as usize], simbox.shift(self.image[atom as usize]));
             std::array::from_fn(|k| r[k] + shift[k])
         };
         let first = whole(atoms[0]);
-        let next = atoms.map(|atom| {
-            let r = whole(atom);
+        let image = |atom: &u32| {
+            let r = whole(*atom);
             let d: Vec3 = std::array::from_fn(|k| r[k] - first[k]);
             let nearest = simbox.nearest_image(d);
             images(simbox, std::array::from_fn(|k| nearest[k] - d[k]))
-        });
-        let n = self.system.state.len() as u32;
+        };
+        atoms.iter().map(image).collect()
+    }
+
+    /// Id of the copy of an atom in the image `next` to a cell.
+    fn copy(&self, cell: [i32; 3], next: [i32; 3], atom: u32) -> u32 {
         let copies = self.copies;
+        let [i, j, k] = std::array::from_fn(|d| (cell[d] + next[d]).rem_euclid(copies[d] as i32) as u32);
+        let copy = (k * copies[1] as u32 + j) * copies[0] as u32 + i;
+        copy * self.system.state.len() as u32 + atom
+    }
+
+    /// A rigid body in all copies.
+    fn bodies(&self, body: &RigidBody) -> impl Iterator<Item = RigidBody> {
+        let next = self.images_next_to_first(&body.atoms);
         self.cells().map(move |cell| {
-            std::array::from_fn(|a| {
-                let [i, j, k] =
-                    std::array::from_fn(|d| (cell[d] + next[a][d]).rem_euclid(copies[d] as i32) as u32);
-                let copy = (k * copies[1] as u32 + j) * copies[0] as u32 + i;
-                copy * n + atoms[a]
-            })
+            let atoms = body.atoms.iter().zip(&next).map(|(atom, next)| self.copy(cell, *next, *atom));
+            RigidBody { atoms: atoms.collect(), ..body.clone() }
         })
     }
 
@@ -169,6 +183,7 @@ impl<'a> Copied<'a> {
             excluded: from.excluded.iter().flat_map(|atoms| self.together(*atoms)).collect(),
             constraints: constraints.collect(),
             virtual_sites: sites.collect(),
+            rigid_bodies: from.rigid_bodies.iter().flat_map(|body| self.bodies(body)).collect(),
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Topology: bonds, angles, constraints and virtual sites by the ids of their atoms, so that storage order
+//! Topology: bonds, angles, constraints, virtual sites and rigid bodies by the ids of their atoms, so that storage order
 //! never matters here.
 
+use crate::RigidBody;
 use serde::{Deserialize, Serialize};
 
 /// A bond between two atoms.
@@ -151,6 +152,8 @@ pub struct Topology {
     pub constraints: Vec<Constraint>,
     /// Virtual sites.
     pub virtual_sites: Vec<VirtualSite>,
+    /// Rigid bodies.
+    pub rigid_bodies: Vec<RigidBody>,
 }
 
 /// Pairs of bound atoms without pair forces.
@@ -197,6 +200,16 @@ impl Topology {
             && self.cross_terms.is_empty()
     }
 
+    /// Returns true where distances between atoms do not change: there are constraints or rigid bodies.
+    pub fn is_constrained(&self) -> bool {
+        !self.constraints.is_empty() || !self.rigid_bodies.is_empty()
+    }
+
+    /// Returns true where atoms move with others: there are constraints, virtual sites or rigid bodies.
+    pub fn has_groups(&self) -> bool {
+        self.is_constrained() || !self.virtual_sites.is_empty()
+    }
+
     /// Returns true where all ids are below `n`.
     pub fn fits(&self, n: usize) -> bool {
         let bound = self.bonds.iter().flat_map(|b| &b.atoms);
@@ -205,7 +218,8 @@ impl Topology {
         let bound = bound.chain(self.cross_terms.iter().flat_map(|c| &c.atoms));
         let others = self.excluded.iter().flatten().chain(self.constraints.iter().flat_map(|c| &c.atoms));
         let sites = self.virtual_sites.iter().flat_map(|v| v.atoms.iter().chain([&v.site]));
-        bound.chain(others).chain(sites).all(|atom| (*atom as usize) < n)
+        let bodies = self.rigid_bodies.iter().flat_map(|body| &body.atoms);
+        bound.chain(others).chain(sites).chain(bodies).all(|atom| (*atom as usize) < n)
     }
 
     /// Ids of the atoms that each of `n` atoms is bound to, by id and in ascending order.
@@ -226,7 +240,8 @@ impl Topology {
     /// at all where nothing is excluded.
     pub fn exclusions(&self, n: usize, exclude: Exclude) -> Vec<Vec<u32>> {
         let by_bonds = exclude != Exclude::None && !self.bonds.is_empty();
-        if !by_bonds && self.excluded.is_empty() {
+        let by_bodies = self.rigid_bodies.iter().any(|body| body.excluded_within > 0.0);
+        if !by_bonds && !by_bodies && self.excluded.is_empty() {
             return Vec::new();
         }
         let partners = if by_bonds { self.partners(n) } else { vec![Vec::new(); n] };
@@ -240,9 +255,10 @@ impl Topology {
             }
             Exclude::None | Exclude::Bonded => partners,
         };
-        for [a, b] in &self.excluded {
-            lists[*a as usize].push(*b);
-            lists[*b as usize].push(*a);
+        let of_bodies = self.rigid_bodies.iter().flat_map(RigidBody::excluded);
+        for [a, b] in self.excluded.iter().copied().chain(of_bodies) {
+            lists[a as usize].push(b);
+            lists[b as usize].push(a);
         }
         for list in &mut lists {
             list.sort_unstable();

@@ -1,20 +1,32 @@
 //! Kernels of constraints ([`crate::constraints`]): as many groups of one shape at a time as a register holds.
 
+use crate::rigid_kernels;
 use crate::simd::{Kernel, Lanes, MOST_LANES, Simd};
 use jostle_core::constraints::{
     ImpulseCoupling, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
 use jostle_core::virtual_sites::follow;
-use jostle_core::{SimBox, State, SymTensor, Vec3};
+use jostle_core::{BodyForm, SimBox, State, SymTensor, Vec3};
 
-/// Groups of one shape, a register full.
+/// Groups of one kind, a register full.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupBatch {
-    pub shape: usize,
+    pub kind: GroupKind,
+    /// Number of atoms of each group.
+    pub atoms: usize,
     pub groups: usize,
     pub first_slot: usize,
     /// Beginning of its numbers.
     pub first_number: usize,
+}
+
+/// Kind of groups of atoms that move together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupKind {
+    /// Groups of constraints and virtual sites of a shape, by its number.
+    Constrained(usize),
+    /// Rigid bodies.
+    Rigid(BodyForm),
 }
 
 /// Convergence of a batch (true if its constraints hold), and the sum of arm times impulse over it.
@@ -44,14 +56,13 @@ impl BatchPart<'_> {
     /// Fills lanes with groups after a drift for some time, with velocities before a kick by `unkicked`.
     #[inline(always)]
     fn load<L: Lanes<Scalar = f64>>(&self, batch: &GroupBatch, drift: f64, unkicked: f64) -> BatchAtoms<L> {
-        let n = self.shapes[batch.shape].atoms;
+        let n = batch.atoms;
         let zero = L::lit(0.0);
         let mut atoms = BatchAtoms {
             r: [[zero; 3]; MOST_ATOMS],
             v: [[zero; 3]; MOST_ATOMS],
             inverse_mass: [zero; MOST_ATOMS],
         };
-        let half = self.simbox.lengths().map(|length| L::lit(0.5 * length));
         let State { position, velocity, force, .. } = self.state;
         let (mut first_r, mut first_v) = ([zero; 3], [zero; 3]);
         for k in 0..n {
@@ -71,20 +82,29 @@ impl BatchPart<'_> {
             if k == 0 {
                 (first_r, first_v) = (r, v);
             }
-            let mut inside = !0;
             for axis in 0..3 {
                 r[axis] = r[axis] - first_r[axis];
                 atoms.v[k][axis] = v[axis] - first_v[axis];
-                let (above, below) = (r[axis].lt(half[axis]), (-half[axis]).lt(r[axis]));
-                inside &= L::bits(L::and(above, below));
             }
-            if inside & (!0 >> (32 - L::WIDTH)) != !0 >> (32 - L::WIDTH) {
-                r = self.nearest_images(r);
-            }
-            atoms.r[k] = r;
+            atoms.r[k] = self.nearest(r);
             atoms.inverse_mass[k] = inverse_mass;
         }
         atoms
+    }
+
+    /// The shortest of the vectors between atoms and the images of others, by themselves where they are short enough.
+    #[inline(always)]
+    pub(crate) fn nearest<L: Lanes<Scalar = f64>>(&self, d: [L; 3]) -> [L; 3] {
+        let half = self.simbox.lengths().map(|length| L::lit(0.5 * length));
+        let mut inside = !0;
+        for axis in 0..3 {
+            let (above, below) = (d[axis].lt(half[axis]), (-half[axis]).lt(d[axis]));
+            inside &= L::bits(L::and(above, below));
+        }
+        match inside & (!0 >> (32 - L::WIDTH)) == !0 >> (32 - L::WIDTH) {
+            true => d,
+            false => self.nearest_images(d),
+        }
     }
 
     /// The shortest of the vectors between atoms and the images of others.
@@ -100,8 +120,20 @@ impl BatchPart<'_> {
 
     /// A number of every group of a batch.
     #[inline(always)]
-    fn number<L: Lanes<Scalar = f64>>(&self, batch: &GroupBatch, k: usize) -> L {
+    pub(crate) fn number<L: Lanes<Scalar = f64>>(&self, batch: &GroupBatch, k: usize) -> L {
         L::load(&self.numbers[batch.first_number + k * L::WIDTH..])
+    }
+
+    /// Stores the change of a vector of the k-th atoms of a batch.
+    #[inline(always)]
+    pub(crate) fn store_atom<L: Lanes<Scalar = f64>>(
+        &mut self,
+        batch: &GroupBatch,
+        k: usize,
+        change: [L; 3],
+    ) {
+        let first = batch.first_slot - self.batches[0].first_slot;
+        L::store_vectors(change, &mut self.corrections[first + k * L::WIDTH..]);
     }
 
     /// Stores the differences between new and old vectors. Returns true if all of them are finite.
@@ -112,8 +144,7 @@ impl BatchPart<'_> {
         has: &[[L; 3]; MOST_ATOMS],
         had: &[[L; 3]; MOST_ATOMS],
     ) -> bool {
-        let n = self.shapes[batch.shape].atoms;
-        let first = batch.first_slot - self.batches[0].first_slot;
+        let n = batch.atoms;
         let mut zero = L::lit(0.0);
         for k in 0..n {
             let mut change = [L::lit(0.0); 3];
@@ -121,7 +152,7 @@ impl BatchPart<'_> {
                 change[axis] = has[k][axis] - had[k][axis];
                 zero = zero + L::lit(0.0) * change[axis];
             }
-            L::store_vectors(change, &mut self.corrections[first + k * L::WIDTH..]);
+            self.store_atom(batch, k, change);
         }
         zero.sum() == 0.0
     }
@@ -146,7 +177,15 @@ impl Kernel for Positions<'_> {
         let Positions { mut part, dt, still_to_drift } = self;
         let mut outcomes = Vec::with_capacity(part.batches.len());
         for batch in part.batches {
-            let held = correct_positions::<I::F64>(&mut part, batch, dt, still_to_drift);
+            let held = match batch.kind {
+                GroupKind::Rigid(form) => {
+                    rigid_kernels::correct_positions::<I::F64>(&mut part, batch, form, dt, still_to_drift)
+                }
+                GroupKind::Constrained(shape) => {
+                    let shape = &part.shapes[shape];
+                    correct_positions::<I::F64>(&mut part, batch, shape, dt, still_to_drift)
+                }
+            };
             outcomes.push((held, [0.0; 6]));
         }
         outcomes
@@ -157,11 +196,11 @@ impl Kernel for Positions<'_> {
 fn correct_positions<L: Lanes<Scalar = f64>>(
     part: &mut BatchPart,
     batch: &GroupBatch,
+    shape: &Shape,
     dt: f64,
     still_to_drift: f64,
 ) -> bool {
     let BatchAtoms { r, v, inverse_mass } = part.load::<L>(batch, still_to_drift, 0.0);
-    let shape = &part.shapes[batch.shape];
     let (mut before, mut now) = (r, r);
     for k in 0..shape.atoms {
         for axis in 0..3 {
@@ -212,7 +251,16 @@ impl Kernel for Velocities<'_> {
         let Velocities { mut part, unkicked } = self;
         let mut outcomes = Vec::with_capacity(part.batches.len());
         for batch in part.batches {
-            outcomes.push((true, correct_velocities::<I::F64>(&mut part, batch, unkicked)));
+            let impulse = match batch.kind {
+                GroupKind::Rigid(form) => {
+                    rigid_kernels::correct_velocities::<I::F64>(&mut part, batch, form, unkicked)
+                }
+                GroupKind::Constrained(shape) => {
+                    let shape = &part.shapes[shape];
+                    correct_velocities::<I::F64>(&mut part, batch, shape, unkicked)
+                }
+            };
+            outcomes.push((true, impulse));
         }
         outcomes
     }
@@ -222,10 +270,10 @@ impl Kernel for Velocities<'_> {
 fn correct_velocities<L: Lanes<Scalar = f64>>(
     part: &mut BatchPart,
     batch: &GroupBatch,
+    shape: &Shape,
     unkicked: f64,
 ) -> SymTensor {
     let BatchAtoms { r, v, inverse_mass } = part.load::<L>(batch, 0.0, unkicked);
-    let shape = &part.shapes[batch.shape];
     let mut now = v;
     let impulse = match shape.solver {
         // The generic function with pairs that are known at compile time.

@@ -1,20 +1,22 @@
-//! Rigid distances and virtual sites by [`jostle_core::constraints`], for as many molecules at a time as a
+//! Rigid distances, virtual sites and rigid bodies by [`jostle_core::constraints`], for as many molecules at a time as a
 //! register holds.
 
 use crate::cells::Clusters;
-use crate::constraint_kernels::{BatchOutcome, BatchPart, GroupBatch, Positions, Velocities, minus};
+use crate::constraint_kernels::{
+    BatchOutcome, BatchPart, GroupBatch, GroupKind, Positions, Velocities, minus,
+};
 use crate::simd::{Level, Scalar};
 use crate::threads::Team;
-use jostle_core::constraints::{Group, Groups, MOST_ATOMS, Shape, Solver};
+use jostle_core::constraints::{Group, Groups, MOST_ATOMS, Shape};
 use jostle_core::virtual_sites::spread;
-use jostle_core::{Error, IdIndex, Result, SimBox, State, SymTensor, System, Vec3};
+use jostle_core::{Error, IdIndex, Result, RigidBody, SimBox, State, SymTensor, System, Vec3};
 use std::ops::Range;
 
 /// The constraints of a system.
 #[derive(Default)]
 pub struct Constraints {
     shapes: Vec<Shape>,
-    runs: Vec<ShapeGroups>,
+    runs: Vec<KindGroups>,
     batches: Vec<GroupBatch>,
     /// Number of groups in a register.
     width: usize,
@@ -41,12 +43,14 @@ pub struct Constraints {
     force_at: Vec<[u32; 2]>,
     /// Corrections of the last call, by slot.
     corrections: Vec<Vec3>,
+    /// Largest distance of an atom of a rigid body from the first one.
+    extent: f64,
 }
 
-/// All groups of one shape.
+/// All groups of one kind.
 #[derive(Debug, Clone, Copy)]
-struct ShapeGroups {
-    shape: usize,
+struct KindGroups {
+    kind: GroupKind,
     n_atoms: usize,
     n_parameters: usize,
     first_group: usize,
@@ -61,10 +65,10 @@ struct ShapeGroups {
 const NONE: u32 = u32::MAX;
 
 /// Parameters of a group: those of [`settle`], or the lengths of its constraints.
-fn numbers_of(group: &Group, solver: Solver) -> Vec<f64> {
-    match (solver, &group.water) {
-        (Solver::Settle, Some(water)) => vec![water.to_apex, water.to_base, water.half_base, water.weight],
-        _ => group.lengths.clone(),
+fn numbers_of(group: &Group) -> Vec<f64> {
+    match &group.water {
+        Some(water) => vec![water.to_apex, water.to_base, water.half_base, water.weight],
+        None => group.lengths.clone(),
     }
 }
 
@@ -74,45 +78,66 @@ impl Constraints {
     /// # Errors
     /// If too many constraints are coupled.
     pub fn new(system: &System, level: Level) -> Result<Self> {
-        let Groups { shapes, groups } = Groups::new(system)?;
-        if groups.is_empty() {
+        let groups = Groups::new(system)?;
+        if groups.are_empty() {
             return Ok(Constraints::default());
         }
+        let Groups { shapes, groups, bodies } = groups;
         let (_, inverse_mass) = system.dynamic_masses();
         let inverse_mass = inverse_mass.by_id(&system.state);
-        let width = level.width::<f64>();
-        let n = system.state.len();
-        let mut all = Constraints { width, led: vec![NONE; n], ..Constraints::default() };
-        let mut first_group = 0;
+        let extents = system.topology.rigid_bodies.iter().map(RigidBody::extent);
+        let mut all = Constraints {
+            width: level.width::<f64>(),
+            led: vec![NONE; system.state.len()],
+            extent: extents.fold(0.0, f64::max),
+            ..Constraints::default()
+        };
         for alike in groups.chunk_by(|a, b| a.shape == b.shape) {
-            let shape = alike[0].shape;
-            let Shape { atoms: n_atoms, solver, .. } = shapes[shape];
-            let (first_atom, first_parameter) = (all.atoms.len(), all.parameters.len());
-            for (group, number) in alike.iter().zip(first_group..) {
-                all.led[group.atoms[0] as usize] = number as u32;
-                all.run_of.push(all.runs.len() as u32);
-                all.atoms.extend(&group.atoms);
-                all.masses.extend(group.atoms.iter().map(|id| inverse_mass[*id as usize]));
-                all.parameters.extend(numbers_of(group, solver));
-            }
-            let n_parameters = (all.parameters.len() - first_parameter) / alike.len();
-            all.runs.push(ShapeGroups {
-                shape,
-                n_atoms,
-                n_parameters,
-                first_group,
-                first_atom,
-                first_parameter,
-                batches: [0; 2],
-            });
-            first_group += alike.len();
+            let members = alike.iter().map(|group| (&group.atoms[..], numbers_of(group)));
+            all.add_run(GroupKind::Constrained(alike[0].shape), members, &inverse_mass);
+        }
+        for alike in bodies.chunk_by(|a, b| (a.form, a.ids.len()) == (b.form, b.ids.len())) {
+            let members = alike.iter().map(|body| (&body.ids[..], body.numbers()));
+            all.add_run(GroupKind::Rigid(alike[0].form), members, &inverse_mass);
         }
         Ok(Constraints { shapes, ..all })
+    }
+
+    /// Adds groups of one kind, of as many atoms and parameters each.
+    fn add_run<'a>(
+        &mut self,
+        kind: GroupKind,
+        members: impl Iterator<Item = (&'a [u32], Vec<f64>)>,
+        inverse_mass: &[f64],
+    ) {
+        let mut run = KindGroups {
+            kind,
+            n_atoms: 0,
+            n_parameters: 0,
+            first_group: self.run_of.len(),
+            first_atom: self.atoms.len(),
+            first_parameter: self.parameters.len(),
+            batches: [0; 2],
+        };
+        for (atoms, parameters) in members {
+            (run.n_atoms, run.n_parameters) = (atoms.len(), parameters.len());
+            self.led[atoms[0] as usize] = self.run_of.len() as u32;
+            self.run_of.push(self.runs.len() as u32);
+            self.atoms.extend(atoms);
+            self.masses.extend(atoms.iter().map(|id| inverse_mass[*id as usize]));
+            self.parameters.extend(parameters);
+        }
+        self.runs.push(run);
     }
 
     /// Returns true if there are no constraints.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
+    }
+
+    /// Largest distance of an atom of a rigid body from the first one; 0 without bodies.
+    pub fn extent(&self) -> f64 {
+        self.extent
     }
 
     /// Returns true if there are virtual sites.
@@ -214,7 +239,13 @@ impl Constraints {
             let first = batches.len();
             for begin in (0..count).step_by(*width) {
                 let (groups, first_slot, first_number) = ((count - begin).min(*width), n_slots, n_numbers);
-                batches.push(GroupBatch { shape: run.shape, groups, first_slot, first_number });
+                batches.push(GroupBatch {
+                    kind: run.kind,
+                    atoms: run.n_atoms,
+                    groups,
+                    first_slot,
+                    first_number,
+                });
                 n_slots += run.n_atoms * *width;
                 n_numbers += run.n_parameters * *width;
             }
@@ -240,7 +271,8 @@ impl Constraints {
     ) -> SymTensor {
         let mut virial = [0.0; 6];
         for batch in &self.batches {
-            let Shape { atoms: n, sites, .. } = &self.shapes[batch.shape];
+            let GroupKind::Constrained(shape) = batch.kind else { continue };
+            let Shape { atoms: n, sites, .. } = &self.shapes[shape];
             if sites.is_empty() {
                 continue;
             }
@@ -298,8 +330,14 @@ impl Constraints {
         match outcomes.iter().position(|(held, _)| !held) {
             None => Ok(()),
             Some(batch) => {
-                let id = self.ids[self.batches[batch].first_slot];
-                let message = format!("the constraints of the molecule of atom {} do not hold", id + 1);
+                let GroupBatch { kind, first_slot, .. } = self.batches[batch];
+                let atom = self.ids[first_slot] + 1;
+                let message = match kind {
+                    GroupKind::Rigid(_) => format!("the rigid body of atom {atom} turns too far in one step"),
+                    GroupKind::Constrained(_) => {
+                        format!("the constraints of the molecule of atom {atom} do not hold")
+                    }
+                };
                 Err(Error::simulation(message).hint("shorten the time step, or begin with a shorter one"))
             }
         }
@@ -335,7 +373,7 @@ impl Constraints {
         let mut rest = &mut corrections[..];
         let mut parts = Vec::new();
         for batches in batches.chunks(share) {
-            let n: usize = batches.iter().map(|b| *width * shapes[b.shape].atoms).sum();
+            let n: usize = batches.iter().map(|b| *width * b.atoms).sum();
             let corrections = rest.split_off_mut(..n).unwrap_or_default();
             parts.push(BatchPart {
                 shapes,

@@ -30,6 +30,7 @@ pub mod noise;
 pub mod pair;
 mod ranks;
 pub mod reference;
+mod rigid_kernels;
 pub mod search;
 pub mod simd;
 pub mod skin;

@@ -9,7 +9,7 @@ use jostle_core::skin_search::{SkinSearch, Trial};
 /// First guess of the skin by the spacing of atoms: lists around the fast hydrogens of rigid molecules need
 /// more of it.
 pub fn guess(spacing: f64, topology: &Topology) -> f64 {
-    spacing * if topology.constraints.is_empty() { 0.3 } else { 0.4 }
+    spacing * if topology.is_constrained() { 0.4 } else { 0.3 }
 }
 
 /// Number of builds that a skin is judged by.

@@ -150,18 +150,29 @@ pub fn reproducible_builds(forces: &Forces, precision: Precision, scaling: &Ther
 /// # Errors
 /// If too many constraints are coupled.
 pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
-    let groups = Groups::new(system)?;
     let sums = [Summation::Fast, Summation::exact(forces)];
     let shapes = [(bonded::Which::All, 1), (bonded::Which::Some, 8)];
     let bonded = sums
         .iter()
         .flat_map(|sums| shapes.map(|(which, team)| bonded::build(forces, which, team, precision, *sums)));
-    let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
-    let of_one: Vec<Build> = bonded.chain(constraints).collect();
+    let of_one: Vec<Build> = bonded.collect();
     let of_several = of_one.clone().into_iter().map(|build| build.for_gpus(Gpus::Several));
     let volume = sums.iter().map(|sums| molecules::build(precision, *sums));
     let vacuum = std::iter::once_with(|| vacuum::build(precision));
-    Ok(of_one.into_iter().chain(of_several).chain(volume).chain(vacuum).collect())
+    let groups = of_groups(system, forces, precision)?;
+    Ok(of_one.into_iter().chain(of_several).chain(groups).chain(volume).chain(vacuum).collect())
+}
+
+/// Sources of constraints and rigid bodies, for one GPU and for several.
+///
+/// # Errors
+/// If too many constraints are coupled.
+pub fn of_groups(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
+    let groups = Groups::new(system)?;
+    let sums = [Summation::Fast, Summation::exact(forces)];
+    let of_one = sums.map(|sums| constraints::build(&groups, precision, sums)).to_vec();
+    let of_several = of_one.clone().into_iter().map(|build| build.for_gpus(Gpus::Several));
+    Ok(of_one.into_iter().chain(of_several).collect())
 }
 
 /// Source that a sum over all images needs besides pairs: a mesh, which includes excluded atoms, Ewald's sum

@@ -1,4 +1,4 @@
-//! Constraints of distances, and virtual sites (`kernels/constraints.cu`), as in
+//! Constraints of distances, virtual sites and rigid bodies (`kernels/constraints.cu`), as in
 //! [`jostle_core::constraints`].
 
 use crate::codegen::{Recorder, scalar_function};
@@ -6,10 +6,11 @@ use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
 use crate::kernels::{self, Build, Gpus};
 use crate::neighbor_engine::Trigger;
+use crate::rigid::{self, RigidBodies};
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::constraints::{
-    Group, Groups, ImpulseCoupling, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
+    Body, Group, Groups, ImpulseCoupling, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
 use jostle_core::virtual_sites::{follow, spread};
 use jostle_core::{Evaluate, Precision, Real, Result, System};
@@ -83,6 +84,8 @@ pub struct Constraints {
     hold: Kernel,
     /// Kernel of the forces on virtual sites, where there are any.
     spread: Option<Kernel>,
+    /// Rigid bodies, whose atoms are followers here.
+    bodies: Option<RigidBodies>,
     n_pairs: usize,
     n_atoms: usize,
     /// Number of blocks that move atoms.
@@ -132,7 +135,7 @@ struct GroupTables {
 }
 
 impl GroupTables {
-    fn new(groups: &[Group], n_atoms: usize) -> Self {
+    fn new(groups: &[Group], bodies: &[Body], n_atoms: usize) -> Self {
         let [mut leads, mut slots, mut first] = std::array::from_fn(|_| vec![UNCONSTRAINED; n_atoms]);
         let (mut rows, mut all_numbers, mut n_slots) = (Vec::new(), Vec::new(), 0);
         // Molecules that are alike share their numbers.
@@ -149,6 +152,13 @@ impl GroupTables {
                 leads[*id as usize] = if k == 0 { number as u32 } else { FOLLOWER };
                 first[*id as usize] = first_slot;
                 slots[*id as usize] = n_slots;
+                n_slots += 1;
+            }
+        }
+        for body in bodies {
+            let first_slot = n_slots;
+            for id in body.ids.iter().map(|id| *id as usize) {
+                (leads[id], first[id], slots[id]) = (FOLLOWER, first_slot, n_slots);
                 n_slots += 1;
             }
         }
@@ -244,14 +254,16 @@ fn source(shapes: &[Shape]) -> String {
     text + &format!("#define EACH_SHAPE(DO){each}\n")
 }
 
-/// Source of the kernels for groups of these shapes.
-pub fn build(shapes: &[Shape], precision: Precision, sums: Summation) -> Build {
-    kernels::module_source(
-        &(source(shapes) + &ConstraintData::source()),
-        concat!(include_str!("../kernels/body.cuh"), include_str!("../kernels/constraints.cu")),
-        precision,
-        sums,
-    )
+/// Source of the kernels for these groups.
+pub fn build(groups: &Groups, precision: Precision, sums: Summation) -> Build {
+    let constrained =
+        concat!(include_str!("../kernels/body.cuh"), include_str!("../kernels/constraints.cu")).to_string();
+    let kernels = match groups.bodies.is_empty() {
+        true => constrained,
+        false => constrained + include_str!("../kernels/rigid.cu"),
+    };
+    let definitions = source(&groups.shapes) + &rigid::source(&groups.bodies) + &ConstraintData::source();
+    kernels::module_source(&definitions, &kernels, precision, sums)
 }
 
 impl Constraints {
@@ -268,18 +280,21 @@ impl Constraints {
         precision: Precision,
         summation: Summation,
     ) -> Result<Option<Self>> {
-        let Groups { shapes, groups } = Groups::new(system)?;
-        if groups.is_empty() {
+        let groups = Groups::new(system)?;
+        if groups.are_empty() {
             return Ok(None);
         }
+        let build = build(&groups, precision, summation).for_gpus(gpus);
+        let Groups { shapes, groups, bodies } = groups;
         let n_atoms = system.state.len();
-        let mut extents = groups.iter().map(|group| extent(group, &shapes[group.shape]));
+        let of_bodies = system.topology.rigid_bodies.iter().map(|body| Some(body.extent()));
+        let mut extents = groups.iter().map(|group| extent(group, &shapes[group.shape])).chain(of_bodies);
         let extent = extents.try_fold(0.0, |most: f64, one| Some(most.max(one?)));
         let GroupTables { leads, slots, first: of_first, rows, numbers: all_numbers, n_slots } =
-            GroupTables::new(&groups, n_atoms);
-        let build = build(&shapes, precision, summation).for_gpus(gpus);
+            GroupTables::new(&groups, &bodies, n_atoms);
         let module = device.compile("constraints.cu", &build.source, &build.options)?;
         let most_warp_groups = most_warp_groups(n_atoms, shapes.len());
+        let n_body_atoms: u32 = bodies.iter().map(|body| body.ids.len() as u32).sum();
         let words = [
             device.upload(&leads)?,
             device.upload(&slots)?,
@@ -290,6 +305,8 @@ impl Constraints {
             device.upload(if gpus == Gpus::Several { &of_first } else { &[] })?,
         ];
         let [leads, slot, leader, index, mover, n_warp_groups] = std::array::from_fn(|k| words[k].address());
+        let of_bodies = || RigidBodies::new(device, &module, &bodies, n_slots - n_body_atoms, summation);
+        let bodies = (!bodies.is_empty()).then(of_bodies).transpose()?;
         let (groups, numbers) = (device.upload(&rows)?, device.upload(&all_numbers)?);
         let (group, first) = (groups.address(), numbers.address());
         let kicks = device.alloc(3 * n_atoms)?;
@@ -320,6 +337,7 @@ impl Constraints {
                 true => None,
                 false => Some(module.kernel("constrained_spread")?),
             },
+            bodies,
             n_pairs,
             n_atoms,
             move_blocks: (n_atoms as u32)
@@ -339,14 +357,24 @@ impl Constraints {
         Launch::new(kernel, blocks, BODY_THREADS).with_value(*data).with_value(self.held)
     }
 
-    /// Number of shares that blocks leave of a sum.
+    /// Number of shares that blocks leave of a sum over groups.
     pub fn shares(&self) -> u32 {
         self.summation.shares(self.n_atoms, BODY_THREADS)
     }
 
+    /// Number of shares that blocks leave of the sum of impulses.
+    fn shares_of_impulses(&self) -> u32 {
+        self.shares() + self.bodies.as_ref().map_or(0, RigidBodies::shares)
+    }
+
+    /// Launches for groups, then for rigid bodies if there are any.
+    fn both(&self, groups: Launch, bodies: impl FnOnce(&RigidBodies) -> Launch) -> Vec<Launch> {
+        std::iter::once(groups).chain(self.bodies.as_ref().map(bodies)).collect()
+    }
+
     /// Number of numbers that blocks leave as their shares.
     pub fn partial_length(&self) -> usize {
-        self.shares() as usize * IMPULSES
+        self.shares_of_impulses() as usize * IMPULSES
     }
 
     /// Launches that find the atoms after a sort: part of building lists.
@@ -382,11 +410,13 @@ impl Constraints {
         Some(launch.with_value(trigger as i32).with_value(energies))
     }
 
-    /// Launch that moves atoms to where the next forces are evaluated: in place of `begin_segment` and
+    /// Launches that move atoms to where the next forces are evaluated: in place of `begin_segment` and
     /// `advance`.
-    pub fn moves(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
+    pub fn moves(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Vec<Launch> {
         let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*data);
-        launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::AllStreams)
+        let launch = launch.with_value(self.held).with_value(slot).with_value(from as i32);
+        let launch = launch.waits(Waits::AllStreams);
+        self.both(launch, |bodies| bodies.moves(data, self.held, slot, from as i32))
     }
 
     /// Launch that computes the noise of such a move, for which no forces are needed.
@@ -395,23 +425,27 @@ impl Constraints {
         launch.waits(Waits::SideStream)
     }
 
-    /// Launch of the second half of the kick that ends a step.
-    pub fn kick(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
-        self.launch(&self.kick, data).with_value(slot).with_value(trigger as i32)
+    /// Launches of the second half of the kick that ends a step.
+    pub fn kick(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Vec<Launch> {
+        let launch = self.launch(&self.kick, data).with_value(slot).with_value(trigger as i32);
+        let shares = self.shares();
+        self.both(launch, |bodies| bodies.kick(data, self.held, slot, trigger as i32, shares))
     }
 
-    /// Launch that follows a kick by `time`, as in `SubSteps::constrain_velocities`; `turning` is that of
+    /// Launches that follow a kick by `time`, as in `SubSteps::constrain_velocities`; `turning` is that of
     /// [`jostle_core::ClosingKick`].
     ///
-    pub fn brake(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
-        self.launch(&self.brake, data).with_value(time).with_value(turning)
+    pub fn brake(&self, data: &DeviceData, time: f64, turning: f64) -> Vec<Launch> {
+        let launch = self.launch(&self.brake, data).with_value(time).with_value(turning);
+        self.both(launch, |bodies| bodies.brake(data, self.held, [time, turning], self.shares()))
     }
 
-    /// Launch that computes the impulses after such a kick, see `ForceEvaluation::add_constraint_virial`, with the
+    /// Launches that compute the impulses after such a kick, see `ForceEvaluation::add_constraint_virial`, with the
     /// same arguments.
     ///
-    pub fn trial_kick(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
-        self.launch(&self.trial_kick, data).with_value(time).with_value(turning)
+    pub fn trial_kick(&self, data: &DeviceData, time: f64, turning: f64) -> Vec<Launch> {
+        let launch = self.launch(&self.trial_kick, data).with_value(time).with_value(turning);
+        self.both(launch, |bodies| bodies.trial_kick(data, self.held, [time, turning], self.shares()))
     }
 
     /// Launch that adds the virial of [`Constraints::kick`] to a sample's; where velocities were corrected
@@ -419,20 +453,22 @@ impl Constraints {
     pub fn sums(&self, data: &DeviceData, row_length: usize, trigger: Trigger) -> Launch {
         Launch::new(&self.sums, 1, BODY_THREADS)
             .with_value(*data)
-            .with_value(self.shares() as i32)
+            .with_value(self.shares_of_impulses() as i32)
             .with_value(row_length as i32)
             .with_value(self.n_pairs as i32)
             .with_value(trigger as i32)
     }
 
-    /// Launch that moves atoms back to where distances are as required, after a drift by `dt`.
-    pub fn hold(&self, data: &DeviceData, dt: f64) -> Launch {
-        self.launch(&self.hold, data).with_value(dt)
+    /// Launches that move atoms back to where distances are as required, after a drift by `dt`.
+    pub fn hold(&self, data: &DeviceData, dt: f64) -> Vec<Launch> {
+        let launch = self.launch(&self.hold, data).with_value(dt);
+        self.both(launch, |bodies| bodies.hold(data, self.held, dt))
     }
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         let numbers = self.numbers.iter().map(Buffer::len).sum::<usize>();
-        4 * self.words.iter().map(Buffer::len).sum::<usize>() + 16 * self.groups.len() + 8 * numbers
+        let bodies = self.bodies.as_ref().map_or(0, RigidBodies::bytes);
+        4 * self.words.iter().map(Buffer::len).sum::<usize>() + 16 * self.groups.len() + 8 * numbers + bodies
     }
 }

@@ -315,10 +315,10 @@ impl Launches<'_> {
         let mut launches: Vec<Launch> =
             self.thermostat.map(|thermostat| thermostat.begin(&self.data)).into_iter().collect();
         match self.constraints {
-            Some(constraints) => launches.extend([
-                constraints.noise(&self.data, 0, MoveFrom::SegmentStart),
-                constraints.moves(&self.data, 0, MoveFrom::SegmentStart),
-            ]),
+            Some(constraints) => {
+                launches.push(constraints.noise(&self.data, 0, MoveFrom::SegmentStart));
+                launches.extend(constraints.moves(&self.data, 0, MoveFrom::SegmentStart));
+            }
             None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
         }
         launches.extend(self.find_missing_pairs(1));
@@ -347,7 +347,7 @@ impl Launches<'_> {
             (Some(constraints), _) => {
                 launches.push(SequencePart::Kernel(constraints.noise(&self.moved(), slot, MoveFrom::Step)));
                 launches.extend(forces());
-                launches.push(SequencePart::Kernel(constraints.moves(&self.moved(), slot, MoveFrom::Step)));
+                launches.extend(kernels(constraints.moves(&self.moved(), slot, MoveFrom::Step)));
             }
             (None, Some(step)) => launches.extend(kernels(step)),
             (None, None) => {
@@ -455,7 +455,7 @@ impl Launches<'_> {
         let mut after = Vec::new();
         match self.constraints {
             Some(constraints) => {
-                after.push(constraints.kick(&self.data, 0, Trigger::SegmentEnd));
+                after.extend(constraints.kick(&self.data, 0, Trigger::SegmentEnd));
                 if evaluate == Evaluate::ForcesAndEnergies && self.counts_undivided() {
                     after.push(constraints.sums(&self.data, self.row_length(), Trigger::SegmentEnd));
                 }

@@ -33,6 +33,7 @@ mod molecules;
 mod neighbor_engine;
 mod peers;
 mod restraint;
+mod rigid;
 mod shared;
 mod skin;
 mod step_graph;

@@ -7,7 +7,7 @@ use jostle_core::skin_search::{SkinSearch, Trial};
 /// Guess of a skin near the best one, for this distance between atoms. Lists of rigid molecules are expensive
 /// to build: their hydrogens are fast, their cut-offs long.
 pub fn guess(spacing: f64, topology: &Topology) -> f64 {
-    spacing * if topology.constraints.is_empty() { 0.35 } else { 0.6 }
+    spacing * if topology.is_constrained() { 0.6 } else { 0.35 }
 }
 
 /// Number of samples by whose median a skin is judged: a single slow one, with lists that have to grow, has

@@ -3,7 +3,7 @@
 use jostle_core::backend::{BiasFunction, CenterBias, CenterBiases, VariableExpression};
 use jostle_core::thermostat::{Bussi, NoseHoover, Rescale, Target};
 use jostle_core::{
-    Arms, Constraint, LocalFrame, Precision, SimBox, SiteRule, Species, System, Thermostat, Topology,
+    Arms, Constraint, LocalFrame, Precision, RigidBody, SimBox, SiteRule, Species, System, Thermostat, Topology,
     VirtualSite, WaterShape,
 };
 use jostle_cuda::builds;
@@ -262,6 +262,28 @@ fn every_kernel_compiles_for_molecules() {
     for precision in [Precision::Mixed, Precision::Double] {
         let builds = builds::of_molecules(&system, &forces, precision).unwrap();
         builds.iter().for_each(|build| check_in(precision, build, "sm_75"));
+    }
+}
+
+/// Rigid bodies that a warp moves and that a larger block does, beside nothing else.
+#[test]
+fn every_kernel_compiles_for_rigid_bodies() {
+    if !compiler() {
+        return;
+    }
+    for atoms in [3, 300] {
+        let species = Species { name: "A".into(), mass: 1.0, charge: 0.0 };
+        let mut system = System::new(SimBox::orthorhombic([90.0; 3]).unwrap(), vec![species]);
+        for k in 0..atoms {
+            let turn = f64::from(k);
+            system.state.push(0, [0.1 * turn, turn.sin(), turn.cos()]);
+        }
+        let body = RigidBody::new(&system, &(0..atoms as u32).collect::<Vec<_>>(), 0.0).unwrap();
+        system.topology.rigid_bodies.push(body);
+        for precision in [Precision::Mixed, Precision::Double] {
+            let builds = builds::of_groups(&system, &Forces::default(), precision).unwrap();
+            builds.iter().for_each(|build| check_in(precision, build, "sm_75"));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Degrees of freedom, by which a kinetic energy is converted to a temperature.
 
-use jostle_core::System;
+use jostle_core::{RigidBody, System};
 use jostle_potentials::Forces;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,8 @@ pub enum Momentum {
 pub struct DegreesOfFreedom {
     /// Atoms that forces can move.
     pub free_atoms: usize,
-    /// Constraints between atoms of which forces move at least one.
+    /// Degrees of freedom that atoms lack: one for each constraint between atoms of which forces move at least one, and
+    /// those of the atoms of a rigid body beyond its own.
     pub constraints: usize,
     /// Behaviour of the total momentum.
     pub momentum: Momentum,
@@ -46,9 +47,10 @@ impl DegreesOfFreedom {
         let index_by_id = system.state.index_by_id();
         let moves = |id: &u32| system.driven(index_by_id.of(*id)).is_none();
         let constraints = system.topology.constraints.iter().filter(|c| c.atoms.iter().any(moves)).count();
+        let bodies = system.topology.rigid_bodies.iter().map(RigidBody::constrained_degrees);
         DegreesOfFreedom {
             free_atoms,
-            constraints,
+            constraints: constraints + bodies.sum::<usize>(),
             momentum: if alone { Momentum::Conserved } else { Momentum::Thermal },
         }
     }

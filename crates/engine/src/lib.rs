@@ -58,6 +58,7 @@ mod alchemy;
 mod atomic_file;
 mod barostat;
 pub mod biasing;
+mod body_energies;
 pub mod build;
 mod checkpoint;
 mod clock;
@@ -96,6 +97,7 @@ pub mod thermostat;
 pub mod warnings;
 
 pub use atomic_file::{replace_file, replace_files};
+pub use body_energies::BodyEnergies;
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
 pub use commands::RunCommand;

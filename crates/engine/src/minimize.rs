@@ -7,8 +7,9 @@ mod lines;
 
 pub use lines::{ConjugateGradient, Lbfgs};
 
-use jostle_core::constraints::{Groups, MOST_ATOMS, rattle};
-use jostle_core::{Backend, Evaluate, Masses, Result, SimBox, State, System};
+use jostle_core::constraints::{Body, Groups, MOST_ATOMS, angular_velocity, axes, in_space, rattle};
+use jostle_core::vector::{along, cross, minus, plus};
+use jostle_core::{Backend, BodyForm, Evaluate, Masses, Result, RigidBody, SimBox, State, System, Vec3};
 use serde::{Deserialize, Serialize};
 
 /// Steps downhill before the time step may grow.
@@ -160,7 +161,7 @@ pub(crate) struct ConstraintProjection {
     groups: Groups,
     /// Inverse masses; zero for atoms that no force moves.
     inverse_mass: Masses,
-    /// The shortest constrained distance.
+    /// The shortest constrained distance, or extent of a rigid body.
     pub shortest: f64,
 }
 
@@ -171,10 +172,11 @@ impl ConstraintProjection {
     /// If too many constraints are connected.
     pub fn new(system: &System) -> Result<Option<Self>> {
         let lengths = system.topology.constraints.iter().map(|c| c.length);
-        let shortest = lengths.fold(f64::INFINITY, f64::min);
+        let extents = system.topology.rigid_bodies.iter().map(RigidBody::extent);
+        let shortest = lengths.chain(extents).fold(f64::INFINITY, f64::min);
         let (_, inverse_mass) = system.dynamic_masses();
         let groups = Groups::new(system)?;
-        Ok((!groups.groups.is_empty()).then_some(ConstraintProjection { groups, inverse_mass, shortest }))
+        Ok((!groups.are_empty()).then_some(ConstraintProjection { groups, inverse_mass, shortest }))
     }
 
     /// The largest force on an atom after the projection.
@@ -199,8 +201,30 @@ impl ConstraintProjection {
                 force[index(k)] = acceleration[k].map(|a| a / weights[k]);
             }
         }
+        for body in &self.groups.bodies {
+            let indices: Vec<usize> = body.ids.iter().map(|id| index_by_id.of(*id)).collect();
+            project_onto_body(body, simbox, &indices, &state.position, &mut force);
+        }
         let moved = force.iter().enumerate().filter(|(index, _)| inverse_mass(*index) > 0.0);
         moved.map(|(_, f)| f.iter().map(|x| x * x).sum::<f64>()).fold(0.0, f64::max).sqrt()
+    }
+}
+
+/// Replaces the forces on the atoms of a rigid body, at these indices, by those with which they move as one.
+fn project_onto_body(body: &Body, simbox: &SimBox, indices: &[usize], position: &[Vec3], force: &mut [Vec3]) {
+    let from_first = |k: usize| simbox.nearest_image(minus(position[indices[k]], position[indices[0]]));
+    let third = if body.form == BodyForm::Spatial { from_first(2) } else { [0.0; 3] };
+    let axes = axes(body.form, from_first(1), third);
+    let arms: Vec<Vec3> = body.atoms.iter().map(|atom| in_space(&axes, atom.place)).collect();
+    let (mut total, mut torque) = ([0.0; 3], [0.0; 3]);
+    for (index, arm) in indices.iter().zip(&arms) {
+        total = plus(total, force[*index]);
+        torque = plus(torque, cross(*arm, force[*index]));
+    }
+    let turning = angular_velocity(&axes, &body.inertia, torque);
+    for ((index, arm), atom) in indices.iter().zip(&arms).zip(&body.atoms) {
+        let acceleration = along(cross(turning, *arm), body.inertia.inverse_mass, total);
+        force[*index] = acceleration.map(|a| atom.mass * a);
     }
 }
 

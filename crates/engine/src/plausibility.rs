@@ -4,11 +4,12 @@
 use crate::barostat::pressure_of_jumps;
 use crate::report::{Warning, WarningKind};
 use crate::warnings::spaced;
-use jostle_core::{Dimension, Molecules, SimBox, State, System, UnitSystem};
+use jostle_core::constraints::Body;
+use jostle_core::{Dimension, Molecules, RigidBody, SimBox, State, System, Topology, UnitSystem};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{BondKind, Forces, PairKind, PairTerm, Potential};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::f64::consts::PI;
 
 /// Fewest time steps in a period of the fastest bond, as in GROMACS; velocity Verlet is unstable below pi.
@@ -37,6 +38,7 @@ const NOTICEABLE: f64 = 1e-3;
 pub(crate) struct Scales {
     bond: Option<FastestBond>,
     held: Option<ShortestConstraint>,
+    turning: Option<FastestBody>,
     flight: Option<Flight>,
     /// Diameter by pair of species: sigma, or 0 where there is none.
     sizes: Vec<Vec<f64>>,
@@ -77,6 +79,15 @@ struct ShortestConstraint {
     mass: f64,
 }
 
+/// The rigid body that a thermal rotation turns fastest.
+#[derive(Debug, Clone)]
+struct FastestBody {
+    /// Species of its first atom.
+    species: String,
+    /// Its moment of inertia, see [`jostle_core::constraints::Inertia::thermal_moment`].
+    moment: f64,
+}
+
 /// The species of free atoms that crosses its diameter fastest.
 #[derive(Debug, Clone)]
 struct Flight {
@@ -99,10 +110,12 @@ impl Scales {
         let topology = &system.topology;
         let sorted = |[a, b]: [u32; 2]| [a.min(b), a.max(b)];
         let rigid: HashSet<[u32; 2]> = topology.constraints.iter().map(|c| sorted(c.atoms)).collect();
+        let body_of = bodies_by_atom(topology);
+        let in_body = |[a, b]: [u32; 2]| body_of.get(&a).is_some_and(|body| body_of.get(&b) == Some(body));
 
         let mut bound = vec![false; system.state.len()];
         let mut bond: Option<FastestBond> = None;
-        for b in topology.bonds.iter().filter(|b| !rigid.contains(&sorted(b.atoms))) {
+        for b in topology.bonds.iter().filter(|b| !rigid.contains(&sorted(b.atoms)) && !in_body(b.atoms)) {
             let stiffness = |term: &jostle_potentials::BondTerm| match term.kind {
                 BondKind::HarmonicBond => term.parameters(b.kind as usize).map(|p| p[0]),
                 _ => None,
@@ -125,6 +138,8 @@ impl Scales {
                 held = Some(this);
             }
         }
+        body_of.keys().for_each(|id| bound[*id as usize] = true);
+        let turning = fastest_body(system, &mass, &name);
         let sites = topology.virtual_sites.iter();
         sites.for_each(|v| v.atoms.iter().chain([&v.site]).for_each(|id| bound[*id as usize] = true));
         let mut flight: Option<Flight> = None;
@@ -138,8 +153,7 @@ impl Scales {
 
         let always = forces.has_reciprocal_sum() || forces.vacuum.is_some() || forces.grains.is_some();
         let reach = forces.largest_cutoff();
-        let alone =
-            [topology.bonds.len(), topology.constraints.len(), topology.virtual_sites.len()] == [0; 3];
+        let alone = topology.bonds.is_empty() && !topology.has_groups();
         let (molecules, n_molecules) = match alone {
             true => (Vec::new(), system.state.len()),
             false => {
@@ -151,6 +165,7 @@ impl Scales {
         Scales {
             bond,
             held,
+            turning,
             flight,
             sizes,
             reach: (!always && reach > 0.0).then_some(reach),
@@ -209,6 +224,17 @@ impl Scales {
                 turn * timestep,
                 LARGEST_TURN / turn
             ));
+        }
+        if let Some(FastestBody { species, moment }) = &self.turning {
+            let turn = (thermal / moment).sqrt();
+            if turn * timestep > LARGEST_TURN {
+                add(format!(
+                    "at {temperature:.4}{degree} the rigid body of an atom of {species} turns by {:.2} radians in a \
+                     time step of {timestep}{time}: choose {:.3}{time} or less",
+                    turn * timestep,
+                    LARGEST_TURN / turn
+                ));
+            }
         }
         if let Some(Flight { species, size, mass }) = &self.flight {
             let speed = (thermal / mass).sqrt();
@@ -320,6 +346,26 @@ impl Scales {
         distances.sort_by(f64::total_cmp);
         distances.get(sampled / 2).copied().filter(|d| d.is_finite())
     }
+}
+
+/// Number of the rigid body of each atom in one, by id.
+fn bodies_by_atom(topology: &Topology) -> HashMap<u32, usize> {
+    let bodies = topology.rigid_bodies.iter().enumerate();
+    bodies.flat_map(|(number, body)| body.atoms.iter().map(move |id| (*id, number))).collect()
+}
+
+/// The rigid body that turns fastest; `None` without bodies.
+fn fastest_body(
+    system: &System,
+    mass: &impl Fn(u32) -> f64,
+    name: &impl Fn(u32) -> String,
+) -> Option<FastestBody> {
+    let of_body = |body: &RigidBody| {
+        let masses: Vec<f64> = body.atoms.iter().map(|id| mass(*id)).collect();
+        let constants = Body::new(body, &masses);
+        FastestBody { species: name(body.atoms[0]), moment: constants.inertia.thermal_moment() }
+    };
+    system.topology.rigid_bodies.iter().map(of_body).min_by(|a, b| a.moment.total_cmp(&b.moment))
 }
 
 impl ShortestConstraint {

@@ -102,7 +102,7 @@ fn evaluate(
 ) -> Result<SinglePoint> {
     let (mut term_names, mut degrees) = (term_names(&forces), DegreesOfFreedom::new(&system, &forces));
     let mass = (0..system.state.len()).map(|index| system.mass(index)).sum();
-    let constrained = !system.topology.constraints.is_empty();
+    let constrained = system.topology.is_constrained();
     check_reciprocal_memory(&system, &forces)?;
     let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
     let mut backend = DeviceWithForces::new(open(system, forces, settings)?, sites);

@@ -377,26 +377,28 @@ fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Result<Opt
     }))
 }
 
-/// Refuses a stage that cannot keep constraints or virtual sites.
+/// Refuses a stage that cannot keep constraints, virtual sites or rigid bodies.
 pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Result<()> {
-    if topology.constraints.is_empty() && topology.virtual_sites.is_empty() {
+    if !topology.has_groups() {
         return Ok(());
     }
     if let Action::Dynamics { thermostat: Some(thermostat), .. } = stage.action
         && let Some(subject) = thermostat.kind.against_constraints()
     {
-        return Err(Error::input(format!("{subject} do not keep constraints or virtual sites"))
-            .hint("choose another thermostat"));
+        return Err(Error::input(format!(
+            "{subject} do not keep constraints, virtual sites or rigid bodies"
+        ))
+        .hint("choose another thermostat"));
     }
     match stage.action {
-        Action::Dynamics { .. } if stage.deformation.is_some() => {
-            Err(Error::input("a box that is deformed does not keep constraints or virtual sites")
-                .hint("leave out deform"))
-        }
+        Action::Dynamics { .. } if stage.deformation.is_some() => Err(Error::input(
+            "a box that is deformed does not keep constraints, virtual sites or rigid bodies",
+        )
+        .hint("leave out deform")),
         Action::Minimize { minimizer, .. } if minimizer != model::Minimizer::Fire => {
             let name = minimizer.name();
             let message = format!(
-                "minimizer = \"{name}\" moves atoms along lines and keeps no constraints or virtual sites"
+                "minimizer = \"{name}\" moves atoms along lines and keeps no constraints, virtual sites or rigid bodies"
             );
             Err(Error::input(message).hint("choose minimizer = \"fire\""))
         }

@@ -1,6 +1,7 @@
 //! Thermodynamic quantities of the system: one list of quantities serves the columns of `thermo.csv`, the
 //! averages and the summary.
 
+use crate::body_energies::BodyEnergies;
 use crate::deformation::stress;
 use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
@@ -62,6 +63,8 @@ pub struct Thermo {
     pub momentum: Vec3,
     /// Groups that are reported, in the order of the input; empty where no row is due.
     pub groups: Vec<GroupThermo>,
+    /// Kinetic energies of rigid bodies; `None` without any, and where no row is due.
+    pub bodies: Option<BodyEnergies>,
     /// Columns of custom forces, see [`crate::CustomForce::columns`]; `None` where one has no meaning.
     pub custom: Vec<Option<f64>>,
 }
@@ -155,6 +158,7 @@ impl ThermoInput {
             pressure_tensor,
             momentum: sums.momentum.map(|p| units.mass_to_user(p)),
             groups: Vec::new(),
+            bodies: None,
             custom: Vec::new(),
         }
     }
@@ -173,7 +177,7 @@ pub(crate) struct Reported {
 
 impl Reported {
     /// A group of a system. A constraint removes half a degree of freedom from each of its two atoms, or a
-    /// whole one where forces move only one of them.
+    /// whole one where forces move only one of them; a rigid body removes as much from each of its atoms.
     pub fn new(group: &Group, system: &System) -> Self {
         let index_by_id = system.state.index_by_id();
         let moves = |id: u32| system.driven(index_by_id.of(id)).is_none();
@@ -185,7 +189,11 @@ impl Reported {
             let here = moving.clone().filter(|id| group.atoms.binary_search(id).is_ok()).count();
             here as f64 / moving.count().max(1) as f64
         });
-        let degrees_of_freedom = 3.0 * free as f64 - held.sum::<f64>();
+        let of_bodies = system.topology.rigid_bodies.iter().map(|body| {
+            let here = body.atoms.iter().filter(|id| group.atoms.binary_search(id).is_ok()).count();
+            body.constrained_degrees() as f64 * here as f64 / body.atoms.len() as f64
+        });
+        let degrees_of_freedom = 3.0 * free as f64 - held.sum::<f64>() - of_bodies.sum::<f64>();
         let (name, atoms) = (group.name.clone(), group.atoms.clone());
         Reported { name, masses: masses.collect(), atoms, degrees_of_freedom }
     }
@@ -307,6 +315,7 @@ impl Thermo {
             .chain(self.groups.iter().flat_map(|group| {
                 [group.temperature, Some(group.kinetic)].into_iter().chain(group.center.map(Some))
             }))
+            .chain(self.bodies.into_iter().flat_map(BodyEnergies::values).map(Some))
             .chain(self.custom.iter().copied())
     }
 }
@@ -339,6 +348,7 @@ mod tests {
             stress: Some(16.0),
             momentum: [17.0, 18.0, 19.0],
             groups: vec![GroupThermo { temperature: Some(22.0), kinetic: 23.0, center: [24.0, 25.0, 26.0] }],
+            bodies: None,
             custom: Vec::new(),
         };
         let values: Vec<f64> = thermo.values().flatten().collect();

@@ -295,6 +295,7 @@ mod tests {
             stress: None,
             momentum: [0.0; 3],
             groups: Vec::new(),
+            bodies: None,
             custom: Vec::new(),
         };
         let watch = |aging, target, rows: &[(f64, f64)]| {

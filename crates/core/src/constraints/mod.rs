@@ -1,5 +1,5 @@
-//! Constraints (distances that do not change) and virtual sites: groups of atoms that are joined by them, and
-//! their effect on positions and velocities.
+//! Constraints (distances that do not change), virtual sites and rigid bodies: groups of atoms that are joined by
+//! them, and their effect on positions and velocities.
 //!
 //! Positions after a drift are moved back along the distances before the drift (SHAKE: Ryckaert, Ciccotti and
 //! Berendsen, J. Comput. Phys. 23 (1977) 327), all of a group at once (Kräutler, van Gunsteren and
@@ -7,14 +7,19 @@
 //! and Kollman, J. Comput. Chem. 13 (1992) 952). Velocities lose the part that would change a distance
 //! (RATTLE: Andersen, J. Comput. Phys. 52 (1983) 24).
 
+mod rigid;
 mod settle;
 mod shake;
 
+pub use rigid::{
+    ATOM_NUMBERS, Axes, Body, BodyAtom, INERTIA_NUMBERS, Inertia, angular_velocity, axes, begin_turn,
+    improve_turn, in_space, turn_of_atom, turned,
+};
 pub use settle::{Water, settle};
 pub use shake::{ImpulseCoupling, rattle, shake};
 
 use crate::virtual_sites::Site;
-use crate::{Constraint, Error, Result, System, VirtualSite};
+use crate::{Constraint, Error, Result, RigidBody, System, VirtualSite};
 use std::collections::BTreeMap;
 
 /// Largest number of constraints that are solved together.
@@ -29,13 +34,15 @@ pub const TOLERANCE: f64 = 1e-12;
 /// Largest number of rounds of [`shake`]: more than any intact molecule needs.
 pub const MOST_ROUNDS: usize = 100;
 
-/// All constraints and virtual sites of a system.
+/// All constraints, virtual sites and rigid bodies of a system.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Groups {
     /// Distinct shapes of groups.
     pub shapes: Vec<Shape>,
     /// Groups, sorted by shape.
     pub groups: Vec<Group>,
+    /// Rigid bodies, sorted by form and number of atoms.
+    pub bodies: Vec<Body>,
 }
 
 /// Common properties of groups of one kind.
@@ -78,7 +85,8 @@ impl Groups {
     /// that groups of one kind have the same pairs.
     ///
     /// # Errors
-    /// If more than [`MOST`] constraints or [`MOST_ATOMS`] atoms are joined.
+    /// If more than [`MOST`] constraints or [`MOST_ATOMS`] atoms are joined, or an atom of a rigid body is in
+    /// something else.
     pub fn new(system: &System) -> Result<Self> {
         let (_, inverse_mass) = system.dynamic_masses();
         let inverse_mass = inverse_mass.by_id(&system.state);
@@ -121,7 +129,40 @@ impl Groups {
             all.add(&members, atoms, &mass);
         }
         all.groups.sort_by_key(|group| group.shape);
+        all.add_bodies(system, &mass)?;
         Ok(all)
+    }
+
+    /// Returns true where there are neither groups nor bodies.
+    pub fn are_empty(&self) -> bool {
+        self.groups.is_empty() && self.bodies.is_empty()
+    }
+
+    /// Adds the rigid bodies, sorted by form and number of atoms.
+    fn add_bodies(&mut self, system: &System, mass: &[f64]) -> Result<()> {
+        let mut taken = vec![false; mass.len()];
+        self.groups.iter().flat_map(|group| &group.atoms).for_each(|id| taken[*id as usize] = true);
+        let mut bodies: Vec<&RigidBody> = system.topology.rigid_bodies.iter().collect();
+        bodies.sort_by_key(|body| (body.form.degrees_of_freedom(), body.atoms.len()));
+        for body in bodies {
+            for id in &body.atoms {
+                if std::mem::replace(&mut taken[*id as usize], true) {
+                    let name = system.names.describe(*id);
+                    let message = format!(
+                        "{name} is in a rigid body and in another one, a constraint or a virtual site"
+                    );
+                    return Err(Error::input(message).hint("let it move with one of them"));
+                }
+            }
+            if let Some(id) = body.atoms.iter().find(|id| !mass[**id as usize].is_finite()) {
+                let message =
+                    format!("no force moves {}, which is in a rigid body", system.names.describe(*id));
+                return Err(Error::input(message).hint("take it out of the body"));
+            }
+            let masses: Vec<f64> = body.atoms.iter().map(|id| mass[*id as usize]).collect();
+            self.bodies.push(Body::new(body, &masses));
+        }
+        Ok(())
     }
 
     fn add(&mut self, members: &Members, mut atoms: Vec<u32>, mass: &[f64]) {
@@ -187,5 +228,7 @@ impl Members {
     }
 }
 
+#[cfg(test)]
+mod rigid_tests;
 #[cfg(test)]
 mod tests;

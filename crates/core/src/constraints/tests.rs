@@ -6,7 +6,7 @@ const TRIANGLE: [[usize; 2]; 3] = [[0, 1], [0, 2], [1, 2]];
 
 /// A molecule of water at a random place, its positions after a drift of this size, and its inverse
 /// masses.
-fn drifted(seed: u32, step: f64) -> ([[f64; 3]; 3], [[f64; 3]; 3], [f64; 3]) {
+pub(super) fn drifted(seed: u32, step: f64) -> ([[f64; 3]; 3], [[f64; 3]; 3], [f64; 3]) {
     let mut random = Stream::new(9, Purpose::Placement, seed, 0);
     let (x, other) = (random.direction(), random.direction());
     let inverse = 1.0 / dot(cross(x, other), cross(x, other)).sqrt();
@@ -22,7 +22,7 @@ fn drifted(seed: u32, step: f64) -> ([[f64; 3]; 3], [[f64; 3]; 3], [f64; 3]) {
     (before, now, [1.0 / 15.9994, 1.0 / 1.008, 1.0 / 1.008])
 }
 
-fn water(before: [[f64; 3]; 3], inverse_mass: [f64; 3]) -> (Water<f64>, [f64; 3]) {
+pub(super) fn water(before: [[f64; 3]; 3], inverse_mass: [f64; 3]) -> (Water<f64>, [f64; 3]) {
     let mut lengths = TRIANGLE.map(|[a, b]| {
         let d = minus(before[a], before[b]);
         dot(d, d).sqrt()
@@ -110,7 +110,7 @@ fn atoms_that_hang_together_are_found() {
         hold(4, 5, 1.1),
         hold(5, 6, 1.1),
     ];
-    let Groups { shapes, groups } = Groups::new(&system).unwrap();
+    let Groups { shapes, groups, .. } = Groups::new(&system).unwrap();
     assert_eq!((&groups[0].atoms[..], &groups[1].atoms[..]), (&[1, 0, 2][..], &[5, 4, 6, 7][..]));
     assert_eq!(shapes[groups[0].shape].pairs, [[0, 1], [0, 2], [1, 2]]);
     assert_eq!(shapes[groups[1].shape].pairs, [[0, 1], [0, 2], [0, 3]]);

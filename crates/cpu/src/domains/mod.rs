@@ -221,12 +221,14 @@ impl Domains {
     }
 }
 
-/// Reason why a system is not divided into domains; `None` where it can be.
-pub(crate) fn obstacle(forces: &Forces, settings: &Settings) -> Option<&'static str> {
+/// Reason why a system is not divided into domains; `None` where it can be. Rigid bodies have this extent: one that is
+/// larger than the reach of forces would make many atoms ghosts.
+pub(crate) fn obstacle(forces: &Forces, settings: &Settings, extent: f64) -> Option<&'static str> {
     let obstacles = [
         (settings.reproducible, "reproducible"),
         (settings.algorithm == Algorithm::Reference, "the plain reference"),
         (forces.vacuum.is_some(), "open space"),
+        (extent > forces.largest_cutoff(), "rigid bodies larger than the cut-off"),
     ];
     obstacles.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
 }

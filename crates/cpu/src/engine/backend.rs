@@ -11,6 +11,7 @@ use crate::integrate::{Follow, MotionCheck};
 use crate::simd::Scalar;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, BiasPlace, Descent, NeighborFacts, Timings};
+use jostle_core::rigid_body::check_box;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, AtomVector, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate,
@@ -81,6 +82,7 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
         simbox.check_cutoff(self.cutoff)?;
+        check_box(&self.system.topology.rigid_bodies, &simbox)?;
         self.system.simbox = simbox;
         self.terms.bonded.fit(&simbox);
         self.set_state(state)
@@ -88,6 +90,7 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
 
     fn deform(&mut self, simbox: SimBox) -> Result<()> {
         simbox.check_cutoff(self.cutoff)?;
+        check_box(&self.system.topology.rigid_bodies, &simbox)?;
         self.finish(Follow::Not);
         self.collect_forces();
         let n_owned = self.n_owned();

@@ -177,7 +177,7 @@ fn divide(
     if ranks.communicator.size() == 1 {
         return Division::Tasks(ranks);
     }
-    ranks.whole = domains::obstacle(forces, settings);
+    ranks.whole = domains::obstacle(forces, settings, constraints.extent());
     if ranks.whole.is_some() {
         return Division::Tasks(ranks);
     }

@@ -5,7 +5,7 @@ use crate::domains::on_ranks;
 use crate::{constraints, virtual_sites};
 use jostle_core::topology::Constraint;
 use jostle_core::{
-    Backend, ClosingKick, Evaluate, NoiseKey, Precision, Result, Settings, SimBox, System, Vec3,
+    Backend, ClosingKick, Evaluate, NoiseKey, Precision, Result, RigidBody, Settings, SimBox, System, Vec3,
 };
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, Forces};
@@ -134,6 +134,34 @@ fn rigid_water_is_that_of_one_rank() {
 #[test]
 fn groups_of_all_shapes_are_those_of_one_rank() {
     compare(&groups_of_all_shapes(), &virtual_sites::forces(), (2e-3, 60), &[2, 4, 6, 12, 27], "sites");
+}
+
+/// Rigid bodies migrate whole; those larger than the reach of forces keep a system undivided.
+#[test]
+fn rigid_bodies_are_those_of_one_rank() {
+    let (mut system, forces) = water(Method::ReactionField { dielectric: 78.0 });
+    system.topology.constraints.clear();
+    let bodies = (0..system.state.len() as u32).step_by(3);
+    let bodies = bodies.map(|first| RigidBody::new(&system, &[first, first + 1, first + 2], 0.0).unwrap());
+    system.topology.rigid_bodies = bodies.collect();
+    compare(&system, &forces, (1e-3, 60), &[2, 4, 8], "bodies");
+    system.topology.rigid_bodies.clear();
+    let far = 3 * (0..system.state.len() as u32 / 3).find(|m| reach(&system, *m) > 0.76).unwrap();
+    system.topology.rigid_bodies.push(RigidBody::new(&system, &[0, far], 0.0).unwrap());
+    let settings = Settings { threads: Some(1), ..Settings::default() };
+    on_ranks(2, (&system, &forces, settings), |_, cpu| {
+        assert!(cpu.describe().contains("rigid bodies larger than the cut-off"), "{}", cpu.describe());
+        advance(cpu, 1e-4, 5).map(drop)
+    })
+    .unwrap();
+}
+
+/// Distance of a molecule from the first one.
+fn reach(system: &System, molecule: u32) -> f64 {
+    let [a, b] = [0, 3 * molecule as usize].map(|index| system.state.position[index]);
+    let d = system.simbox.nearest_image([0, 1, 2].map(|k| b[k] - a[k]));
+    let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+    if length < 0.4 * system.simbox.lengths()[0] { length } else { 0.0 }
 }
 
 /// Constraints that do not hold on some rank end the run of all with the error of one.

@@ -14,6 +14,7 @@ use crate::neighbor_engine::Trigger;
 use crate::sums::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, Timings};
+use jostle_core::rigid_body::check_box;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
@@ -89,6 +90,7 @@ impl AtomStorage for Cuda {
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
         simbox.check_cutoff(self.cutoff)?;
+        check_box(&self.system.topology.rigid_bodies, &simbox)?;
         self.system.state = state;
         self.fit_box(simbox)?;
         self.upload()
@@ -111,7 +113,7 @@ impl ForceEvaluation for Cuda {
     fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {
         self.find_groups()?;
         let Some(constraints) = &self.terms.constraints else { return Ok(()) };
-        self.device.run(&constraints.trial_kick(&self.data, kick.time, kick.turning()))?;
+        self.run_all(constraints.trial_kick(&self.data, kick.time, kick.turning()))?;
         self.collect_constraint_virial(kick.time)
     }
 
@@ -211,7 +213,7 @@ impl SubSteps for Cuda {
     fn constrain_positions(&mut self, dt: f64) -> Result<()> {
         self.find_groups()?;
         let hold = self.terms.constraints.as_ref().map(|c| c.hold(&self.data, dt));
-        self.run_all(hold.into_iter().collect())
+        self.run_all(hold.unwrap_or_default())
     }
 
     fn constrain_velocities(&mut self, kick: Option<ClosingKick>) -> Result<()> {
@@ -303,6 +305,7 @@ impl VolumeMove for Cuda {
         faster: f64,
     ) -> Result<SavedVolume> {
         simbox.check_cutoff(self.cutoff)?;
+        check_box(&self.system.topology.rigid_bodies, &simbox)?;
         let Some(bodies) = &self.terms.bodies else {
             return Err(Error::device("the molecular virial was not taken"));
         };
@@ -411,7 +414,7 @@ impl Cuda {
         self.find_groups()?;
         let Some(constraints) = &self.terms.constraints else { return Ok(()) };
         let (time, turning) = kick.map_or((0.0, 0.0), |kick| (kick.time, kick.turning()));
-        self.device.run(&constraints.brake(&self.data, time, turning))?;
+        self.run_all(constraints.brake(&self.data, time, turning))?;
         match self.evaluation.evaluated {
             Evaluate::ForcesAndEnergies if kick.is_some() => self.collect_constraint_virial(time),
             _ => Ok(()),

@@ -26,6 +26,9 @@ impl Cuda {
             let id = self.control.first_bad as u32;
             let error = Error::simulation(match self.control.first_bad {
                 u64::MAX => "the constraints of a molecule do not hold".into(),
+                _ if self.is_in_rigid_body(id) => {
+                    format!("the rigid body of atom {} turns too far in one step", id + 1)
+                }
                 _ => format!("the constraints of the molecule of atom {} do not hold", id + 1),
             });
             return Err(self.at_step(error.hint("shorten the time step, or begin with a shorter one")));
@@ -50,6 +53,10 @@ impl Cuda {
         self.control.need_rows = 0;
         self.write_control()?;
         if escaped { self.place(Placing::Listed) } else { Ok(()) }
+    }
+
+    fn is_in_rigid_body(&self, id: u32) -> bool {
+        self.system.topology.rigid_bodies.iter().any(|body| body.atoms[0] == id)
     }
 
     /// Makes lists far too small.

@@ -5,6 +5,7 @@ use super::device::device;
 use super::embedded;
 use super::fluid::{self, Shape, by_id, distance, largest};
 use super::gpus::{counts, devices};
+use super::rigid;
 use super::several;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Langevin, Rescale, Target};
@@ -59,6 +60,13 @@ fn cases() -> Vec<Case> {
             system: constraints::molecules().replicate([2, 2, 2]).unwrap(),
             forces: constraints::forces(),
             thermostat: Thermostat::Isolated,
+            algorithm: Algorithm::List,
+        },
+        Case {
+            name: "rigid bodies",
+            system: rigid::bodies().replicate([2, 2, 1]).unwrap(),
+            forces: constraints::forces(),
+            thermostat: langevin(),
             algorithm: Algorithm::List,
         },
         Case {

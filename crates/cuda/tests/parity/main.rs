@@ -22,6 +22,7 @@ mod open_space;
 mod pair_search;
 mod reference_values;
 mod replicas;
+mod rigid;
 mod several;
 mod tails;
 mod volume;

@@ -7,7 +7,7 @@ use super::velocities::{assign_velocities, drive};
 use crate::alchemy::{self, Alchemy};
 use crate::checkpoint::Checkpoint;
 use crate::measure;
-use jostle_core::{Error, Result, SimBox, System};
+use jostle_core::{Error, Result, SimBox, System, Topology};
 use jostle_io::Input;
 use jostle_io::Structure;
 use jostle_io::input::model::{AtomsInput, Located};
@@ -60,6 +60,7 @@ pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<
     measure::check(input, &system)?;
     system.driven = input.driven(&system)?;
     drive(&mut system);
+    input.join_rigid_bodies(&mut system, &forces)?;
     if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
         // A box of absurd size is reported before errors that follow from it.
         let fits = check_reciprocal_memory(&system, &forces);
@@ -94,7 +95,9 @@ pub(crate) fn check_reciprocal_memory(system: &System, forces: &Forces) -> Resul
 /// If a pair or a type is unknown, or lacks something, or the files of molecules have others.
 pub(crate) fn forces_from_input(input: &Input, system: &System, first_volume: f64) -> Result<Forces> {
     if let Some((read, mut forces)) = input.read_molecules()? {
-        if (&read.topology, &read.charges) != (&system.topology, &system.charges) {
+        // Bodies are joined once, when a run begins.
+        let topology = Topology { rigid_bodies: Vec::new(), ..system.topology.clone() };
+        if (&read.topology, &read.charges) != (&topology, &system.charges) {
             let message = "the files of the molecules are not those that the run began with";
             return Err(input.source.error(&input.system.atoms.span, message));
         }
@@ -206,8 +209,10 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         let message = format!("{} is in units \"{units}\", the input in \"{}\"", path.display(), input.units);
         return Err(input.source.error(span, message).hint(format!("write units = \"{units}\"")));
     }
-    let System { simbox, species, mut state, topology, charges, names, .. } =
+    let System { simbox, species, mut state, mut topology, charges, names, .. } =
         plain_system(checkpoint).map_err(|e| e.in_file(path))?;
+    // The input says which atoms are rigid bodies.
+    topology.rigid_bodies.clear();
     let periodic = input.system.periodic.unwrap_or(simbox.periodic());
     let simbox = SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic);
     let simbox = simbox.map_err(|e| at(input, span, e))?;

@@ -108,7 +108,7 @@ impl Simulation {
         if let Some(thermo) = self.thermo.as_ref().filter(is_present) {
             return Ok(Evaluated { thermo: thermo.clone(), virial: self.backend.energies().virial });
         }
-        let constrained = !self.tables.topology.constraints.is_empty();
+        let constrained = self.tables.topology.is_constrained();
         if self.readiness == Readiness::Stale {
             if let Some(run) = &self.run {
                 run.set_restraints(&mut *self.backend)?;
@@ -149,8 +149,8 @@ impl Simulation {
     /// Moves atoms to other positions, by id. Their paths begin anew: unwrapped positions are these.
     ///
     /// # Errors
-    /// If there are not as many as atoms, or one is not finite or very far from the box; if there are constraints
-    /// or virtual sites; if the device failed.
+    /// If there are not as many as atoms, or one is not finite or very far from the box; if there are constraints,
+    /// virtual sites or rigid bodies; if the device failed.
     pub fn set_positions(&mut self, positions: &[Vec3]) -> Result<()> {
         let simbox = *self.backend.simbox();
         let state = self.moved(&simbox, positions)?;
@@ -207,10 +207,9 @@ impl Simulation {
         self.backend.join(member)
     }
 
-    /// Returns true where atoms may be moved: without constraints and virtual sites.
+    /// Returns true where atoms may be moved: without constraints, virtual sites and rigid bodies.
     pub fn atoms_may_be_moved(&self) -> bool {
-        let topology = &self.tables.topology;
-        topology.constraints.is_empty() && topology.virtual_sites.is_empty()
+        !self.tables.topology.has_groups()
     }
 
     /// Takes the arrays of the atoms back, with what others have written there. Box crossings stay as they are.
@@ -250,17 +249,19 @@ impl Simulation {
     }
 
     fn constrain_present_velocities(&mut self) -> Result<()> {
-        match self.tables.topology.constraints.is_empty() {
-            true => Ok(()),
-            false => self.backend.constrain_velocities(None),
+        match self.tables.topology.is_constrained() {
+            true => self.backend.constrain_velocities(None),
+            false => Ok(()),
         }
     }
 
     /// The present state with other positions, by id.
     fn moved(&mut self, simbox: &SimBox, positions: &[Vec3]) -> Result<State> {
         if !self.atoms_may_be_moved() {
-            return Err(Error::input("positions of atoms with constraints or virtual sites cannot be set")
-                .hint("begin another simulation with a file of these positions"));
+            return Err(Error::input(
+                "positions of atoms in rigid bodies, with constraints or with virtual sites cannot be set",
+            )
+            .hint("begin another simulation with a file of these positions"));
         }
         self.check_vectors("position", "positions", positions)?;
         let far = |r: &Vec3| simbox.to_fractional(*r).iter().any(|s| s.abs() > MOST_BOXES);

@@ -1,6 +1,7 @@
 //! Data of a system that do not change in the course of a run.
 
 use crate::barostat::check_barostat;
+use crate::body_energies::{self, BodyMasses};
 use crate::custom_force::EnergyColumn;
 use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::minimize::ConstraintProjection;
@@ -159,6 +160,8 @@ pub(super) struct Columns {
     pub quantities: Vec<Quantity>,
     /// Groups whose temperature, kinetic energy and centre of mass are columns.
     pub groups: Vec<Reported>,
+    /// Rigid bodies, whose kinetic energies are columns.
+    pub bodies: Option<BodyMasses>,
     /// Place of the next energy of a custom force, behind the energies of all terms.
     next_energy: usize,
 }
@@ -168,9 +171,16 @@ impl Columns {
     pub fn new(units: UnitSystem, system: &System, forces: &Forces, names: &[String]) -> Self {
         let groups = system.groups.iter().filter(|group| names.contains(&group.name));
         let groups: Vec<Reported> = groups.map(|group| Reported::new(group, system)).collect();
-        let quantities = quantities(units, forces, groups.iter().map(|group| group.name.as_str()));
+        let mut quantities = quantities(units, forces, groups.iter().map(|group| group.name.as_str()));
+        let bodies = BodyMasses::new(system);
+        quantities.extend(bodies.iter().flat_map(|_| body_energies::quantities(units)));
         let next_energy = BEFORE_ENERGIES + forces.n_terms();
-        Columns { quantities, groups, next_energy }
+        Columns { quantities, groups, bodies, next_energy }
+    }
+
+    /// Returns true where a row needs the velocities of atoms.
+    pub fn need_atoms(&self) -> bool {
+        !self.groups.is_empty() || self.bodies.is_some()
     }
 
     /// Adds the columns of a custom force: its energy behind those of the terms, its own at the end.

@@ -57,7 +57,7 @@ impl Simulation {
         let thermo = match sample {
             Some(s) => input.convert(self.backend.simbox(), &s.energies, &s.kinetic),
             // The virial of constraints is known from the first step on.
-            None if step == 0 && !self.tables.topology.constraints.is_empty() => {
+            None if step == 0 && self.tables.topology.is_constrained() => {
                 input.read(&mut *self.backend)?.without_pressure()
             }
             None => input.read(&mut *self.backend)?,
@@ -65,9 +65,9 @@ impl Simulation {
         Ok(Thermo { custom: self.backend.forces().flat_map(|force| force.values()).collect(), ..thermo })
     }
 
-    /// Adds the quantities of groups to the present ones.
+    /// Adds the quantities of groups and of rigid bodies to the present ones.
     fn report_groups(&mut self, atoms: AtomMotion) -> Result<()> {
-        let Some(thermo) = self.thermo.as_mut().filter(|_| !self.columns.groups.is_empty()) else {
+        let Some(thermo) = self.thermo.as_mut().filter(|_| self.columns.need_atoms()) else {
             return Ok(());
         };
         let simbox = *self.backend.simbox();
@@ -75,6 +75,8 @@ impl Simulation {
         let index_by_id = state.index_by_id();
         let one = |group: &Reported| group.measure(self.units, &simbox, state, &index_by_id, atoms);
         thermo.groups = self.columns.groups.iter().map(one).collect();
+        let bodies = self.columns.bodies.as_ref();
+        thermo.bodies = bodies.map(|bodies| bodies.measure(state, &index_by_id, atoms));
         Ok(())
     }
 

@@ -339,12 +339,14 @@ impl Simulation {
 
     /// The schedule of a stage.
     fn schedule(&self, stage: &StageInput, run: &StageRun) -> Schedule {
-        let has_groups = !self.columns.groups.is_empty();
         Schedule {
             steps: n_steps(stage),
             long_range_every: stage.long_range_every,
             rows: stage.thermo_every,
-            row_data: if has_groups || stage.until.is_some() { RowData::Atoms } else { RowData::Sums },
+            row_data: match self.columns.need_atoms() || stage.until.is_some() {
+                true => RowData::Atoms,
+                false => RowData::Sums,
+            },
             frames: stage.trajectory.map_or(0, |trajectory| trajectory.every),
             checkpoints: stage.checkpoint_every,
             deformation: stage.deformation.map_or(0, |deformation| deformation.every),

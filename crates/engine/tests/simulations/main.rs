@@ -32,6 +32,7 @@ mod ranks;
 mod replicas;
 mod restart;
 mod restraints;
+mod rigid;
 mod sizes;
 mod solvation;
 mod stages;

@@ -7,6 +7,7 @@ use super::external;
 use super::fields::{Entry, Fields, Value, entry_span};
 use super::group;
 use super::model::*;
+use super::rigid;
 use super::sampling;
 use super::stage::stages;
 use jostle_core::{Result, Settings, UnitSystem};
@@ -38,6 +39,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let restraints = root.need::<Vec<Fields>>("restraint")?;
     let restraints = group::restraints(&source, &restraints)?;
     let groups = group::groups(&source, &root.need::<Vec<Fields>>("group")?)?;
+    let rigid = rigid::rigid(&source, &root.need::<Vec<Fields>>("rigid")?)?;
     let fields = root
         .need::<Vec<Fields>>("field")?
         .iter()
@@ -73,6 +75,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         dihedrals,
         exclude,
         groups,
+        rigid,
         fields,
         walls,
         restraints,

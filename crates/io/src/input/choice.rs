@@ -1,8 +1,8 @@
 //! Choices by name, as an input file spells them.
 
 use super::model::{
-    Axis, Coupling, DeviceInput, Distribution, GpuSet, Gpus, Lattice, Minimizer, Placement, Plane, Rigid,
-    Scaling, SoftCoreKind, TrajectoryFormat, WallSide, WeightsInput,
+    Axis, BodyDivision, Coupling, DeviceInput, Distribution, GpuSet, Gpus, Lattice, Minimizer, Placement,
+    Plane, Rigid, Scaling, SoftCoreKind, TrajectoryFormat, WallSide, WeightsInput,
 };
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -72,6 +72,11 @@ choices! {
         None = "none": "what the files say, and no more",
         Water = "water": "water: bonds and angle",
         Hydrogens = "hydrogens": "water, and all bonds of hydrogen",
+    }
+    BodyDivision {
+        Molecule = "molecule": "those of each molecule: atoms that bonds join",
+        Residue = "residue": "those of each residue of the structure file",
+        All = "all": "all of them together",
     }
     Scaling {
         None = "none": "they stay where they are: no barostat can act then, and they have no part in the virial",

@@ -161,8 +161,14 @@ impl Input {
         let of_measures = of_stages.filter_map(|measure| measure.value.atoms.as_ref());
         let of_restraints = self.restraints.iter().flat_map(|restraint| restraint.value.selections());
         let of_variables = self.variables.iter().flat_map(|variable| &variable.value.selections);
+        let of_bodies = self.rigid.iter().map(|rigid| &rigid.value.atoms);
         let of_alchemy = self.alchemy.iter().map(|alchemy| &alchemy.value.atoms);
-        let unnamed = of_fields.chain(of_measures).chain(of_restraints).chain(of_variables).chain(of_alchemy);
+        let unnamed = of_fields
+            .chain(of_measures)
+            .chain(of_restraints)
+            .chain(of_variables)
+            .chain(of_alchemy)
+            .chain(of_bodies);
         let unnamed = unnamed.map(|atoms| ("", atoms));
         for (name, Located { value, span }) in named.chain(unnamed) {
             if name.is_empty() && chosen(&system.groups, value.text()).is_some() {

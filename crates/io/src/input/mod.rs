@@ -22,6 +22,7 @@ pub mod model;
 mod molecules;
 mod read;
 mod reference;
+mod rigid;
 mod sampling;
 pub mod schema;
 mod set;

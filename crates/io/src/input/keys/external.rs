@@ -1,9 +1,9 @@
-//! The keys of `[[field]]`, `[[wall]]` and `[[restraint]]`.
+//! The keys of `[[rigid]]`, `[[field]]`, `[[wall]]` and `[[restraint]]`.
 
 use super::force::FORCES;
 use super::system::{ATOMS, GROUP};
 use crate::input::choice::choices;
-use crate::input::model::{Axis, Scaling};
+use crate::input::model::{Axis, BodyDivision, Scaling};
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{NonNegative, Positive};
 use crate::input::schema::*;
@@ -32,6 +32,20 @@ pub(super) static FIELDS: Section = Section {
         Alternatives { keys: &["force", "acceleration", "electric"], needed: Needed::Always },
         Alternatives { keys: &["atoms", "group"], needed: Needed::Never },
     ],
+};
+
+pub(super) static RIGID: Section = Section {
+    keys: &[
+        Key { default: Absent(""), ..ATOMS },
+        Key { default: Absent(""), ..GROUP },
+        Key::new(
+            "by",
+            Kind::Choice(choices::<BodyDivision>),
+            Value("\"molecule\""),
+            "the atoms that one body is made of",
+        ),
+    ],
+    alternatives: &[Alternatives { keys: &["atoms", "group"], needed: Needed::Always }],
 };
 
 pub(super) static WALLS: Section = Section {

@@ -15,7 +15,7 @@ use super::schema::NumberRange::Positive;
 use super::schema::*;
 use alchemy::ALCHEMY;
 use electrostatics::ELECTROSTATICS;
-use external::{FIELDS, RESTRAINTS, WALLS};
+use external::{FIELDS, RESTRAINTS, RIGID, WALLS};
 pub use force::{ANGLE_TYPES, BOND_TYPES, DIHEDRAL_TYPES};
 use force::{ANGLES, BONDS, DIHEDRALS, FORCES, GRAINS, METALS};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
@@ -79,6 +79,12 @@ pub static INPUT: Section = Section {
             Kind::Tables(&GROUPS),
             Value("[]"),
             "atoms chosen by words, once, when a run begins",
+        ),
+        Key::new(
+            "rigid",
+            Kind::Tables(&RIGID),
+            Value("[]"),
+            "rigid bodies: atoms that move as one, in the form that they have when a run begins",
         ),
         Key::new("field", Kind::Tables(&FIELDS), Value("[]"), "external forces, the same everywhere"),
         Key::new("wall", Kind::Tables(&WALLS), Value("[]"), "planes that act on atoms near them"),

@@ -40,6 +40,26 @@ pub struct GroupInput {
     pub reported: bool,
 }
 
+/// `[[rigid]]`: atoms that move as one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RigidInput {
+    /// The atoms.
+    pub atoms: Located<Selection>,
+    /// Division of the atoms into bodies.
+    pub by: BodyDivision,
+}
+
+/// Division of chosen atoms into rigid bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyDivision {
+    /// A body of those of each molecule.
+    Molecule,
+    /// A body of those of each residue.
+    Residue,
+    /// One body of all.
+    All,
+}
+
 /// `[[restraint]]`: a spring.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestraintInput {

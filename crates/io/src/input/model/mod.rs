@@ -92,6 +92,8 @@ pub struct Input {
     pub exclude: Exclude,
     /// `[[group]]` in the order of the file.
     pub groups: Vec<Located<GroupInput>>,
+    /// `[[rigid]]` in the order of the file.
+    pub rigid: Vec<Located<RigidInput>>,
     /// `[[field]]` in the order of the file.
     pub fields: Vec<Located<FieldInput>>,
     /// `[[wall]]` in the order of the file.

@@ -1,0 +1,65 @@
+//! Kinetic energies of rigid bodies: of the motion of their centres, and of their rotation.
+
+use crate::thermo::{AtomMotion, Quantity};
+use jostle_core::quantity::unit_name;
+use jostle_core::vector::{along, dot};
+use jostle_core::{Dimension, IdIndex, State, System, UnitSystem};
+
+/// Kinetic energies of all rigid bodies together at one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BodyEnergies {
+    /// Of the motion of their centres of mass.
+    pub translational: f64,
+    /// Of their rotation about these.
+    pub rotational: f64,
+}
+
+impl BodyEnergies {
+    /// The energies in the order of [`quantities`].
+    pub(crate) fn values(self) -> [f64; 2] {
+        [self.translational, self.rotational]
+    }
+}
+
+/// Columns of `thermo.csv` for these energies.
+pub(crate) fn quantities(units: UnitSystem) -> [Quantity; 2] {
+    let unit = unit_name(units, Dimension::ENERGY);
+    ["translational_bodies", "rotational_bodies"]
+        .map(|name| Quantity { name: name.into(), unit: unit.clone() })
+}
+
+/// Ids and masses of the atoms of the rigid bodies.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BodyMasses(Vec<Vec<(u32, f64)>>);
+
+impl BodyMasses {
+    /// The bodies of a system; `None` without any.
+    pub fn new(system: &System) -> Option<Self> {
+        let bodies = &system.topology.rigid_bodies;
+        let index_by_id = system.state.index_by_id();
+        let mass = |id: &u32| (*id, system.mass(index_by_id.of(*id)));
+        let masses = bodies.iter().map(|body| body.atoms.iter().map(mass).collect());
+        (!bodies.is_empty()).then(|| BodyMasses(masses.collect()))
+    }
+
+    /// Energies by the velocities of a state, to which `index_by_id` belongs.
+    pub fn measure(&self, state: &State, index_by_id: &IdIndex, atoms: AtomMotion) -> BodyEnergies {
+        let mut sums = BodyEnergies { translational: 0.0, rotational: 0.0 };
+        if let AtomMotion::AtRest = atoms {
+            return sums;
+        }
+        for body in &self.0 {
+            let (mut total, mut momentum, mut kinetic) = (0.0, [0.0; 3], 0.0);
+            for (id, mass) in body {
+                let v = state.velocity[index_by_id.of(*id)];
+                total += mass;
+                momentum = along(momentum, *mass, v);
+                kinetic += 0.5 * mass * dot(v, v);
+            }
+            let translational = 0.5 * dot(momentum, momentum) / total;
+            sums.translational += translational;
+            sums.rotational += kinetic - translational;
+        }
+        sums
+    }
+}
