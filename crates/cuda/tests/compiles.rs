@@ -3,8 +3,8 @@
 use jostle_core::backend::{BiasFunction, CenterBias, CenterBiases, VariableExpression};
 use jostle_core::thermostat::{Bussi, NoseHoover, Rescale, Target};
 use jostle_core::{
-    Arms, Constraint, LocalFrame, Precision, RigidBody, SimBox, SiteRule, Species, System, Thermostat, Topology,
-    VirtualSite, WaterShape,
+    Arms, Constraint, LocalFrame, Precision, RigidBody, SimBox, SiteRule, Species, System, Thermostat,
+    Topology, VirtualSite, WaterShape,
 };
 use jostle_cuda::builds;
 use jostle_cuda::driver::facts;

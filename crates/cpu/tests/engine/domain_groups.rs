@@ -146,6 +146,7 @@ fn rigid_bodies_are_those_of_one_rank() {
     system.topology.rigid_bodies = bodies.collect();
     compare(&system, &forces, (1e-3, 60), &[2, 4, 8], "bodies");
     system.topology.rigid_bodies.clear();
+    let mut system = system.replicate([2; 3]).unwrap();
     let far = 3 * (0..system.state.len() as u32 / 3).find(|m| reach(&system, *m) > 0.76).unwrap();
     system.topology.rigid_bodies.push(RigidBody::new(&system, &[0, far], 0.0).unwrap());
     let settings = Settings { threads: Some(1), ..Settings::default() };
