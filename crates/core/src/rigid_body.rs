@@ -1,7 +1,7 @@
 //! Rigid bodies: atoms that move as one.
 
 use crate::vector::{cross, dot, minus, plus};
-use crate::{Error, Result, SimBox, System, Vec3};
+use crate::{Error, IdIndex, Result, SimBox, System, Vec3};
 use serde::{Deserialize, Serialize};
 
 /// Largest distance of an atom from the line through the two first ones of a linear body, in distances of these two:
@@ -46,12 +46,12 @@ impl BodyForm {
 }
 
 impl RigidBody {
-    /// A body of these atoms at their present places, two at least. Each is taken in the image next to the centre.
+    /// A body of these atoms at their present places, two at least. Each is taken in the image next to the centre;
+    /// `index_by_id` belongs to the system.
     ///
     /// # Errors
     /// If no force moves an atom, or the atoms are too far apart for the box.
-    pub fn new(system: &System, atoms: &[u32], excluded_within: f64) -> Result<Self> {
-        let index_by_id = system.state.index_by_id();
+    pub fn new(system: &System, index_by_id: &IdIndex, atoms: &[u32], excluded_within: f64) -> Result<Self> {
         let mut mass = Vec::with_capacity(atoms.len());
         for id in atoms {
             let index = index_by_id.of(*id);
@@ -90,6 +90,12 @@ impl RigidBody {
         })
     }
 
+    /// Returns true where there is a place for each atom, and as many as the form needs for its axes.
+    pub fn is_whole(&self) -> bool {
+        let least = if self.form == BodyForm::Linear { 2 } else { 3 };
+        self.places.len() == self.atoms.len() && self.atoms.len() >= least
+    }
+
     /// Number of degrees of freedom that its atoms have no longer.
     pub fn constrained_degrees(&self) -> usize {
         3 * self.atoms.len() - self.form.degrees_of_freedom()
@@ -113,9 +119,9 @@ impl RigidBody {
         (0..self.atoms.len()).flat_map(partners).map(|pair| pair.map(|k| self.atoms[k]))
     }
 
-    /// Moves its atoms, which may be a little beside a line, to where the body has them, in this system.
-    pub fn straighten(&self, system: &mut System) {
-        let index_by_id = system.state.index_by_id();
+    /// Moves its atoms, which may be a little beside a line, to where the body has them, in this system, to which
+    /// `index_by_id` belongs.
+    pub fn straighten(&self, system: &mut System, index_by_id: &IdIndex) {
         let [first, second] = [0, 1].map(|k| index_by_id.of(self.atoms[k]));
         let along = minus(system.state.position[second], system.state.position[first]);
         let along = system.simbox.nearest_image(along);

@@ -210,7 +210,7 @@ impl Topology {
         self.is_constrained() || !self.virtual_sites.is_empty()
     }
 
-    /// Returns true where all ids are below `n`.
+    /// Returns true where all ids are below `n`, and rigid bodies have a place for each atom.
     pub fn fits(&self, n: usize) -> bool {
         let bound = self.bonds.iter().flat_map(|b| &b.atoms);
         let bound = bound.chain(self.angles.iter().flat_map(|a| &a.atoms));
@@ -219,7 +219,8 @@ impl Topology {
         let others = self.excluded.iter().flatten().chain(self.constraints.iter().flat_map(|c| &c.atoms));
         let sites = self.virtual_sites.iter().flat_map(|v| v.atoms.iter().chain([&v.site]));
         let bodies = self.rigid_bodies.iter().flat_map(|body| &body.atoms);
-        bound.chain(others).chain(sites).chain(bodies).all(|atom| (*atom as usize) < n)
+        let placed = self.rigid_bodies.iter().all(RigidBody::is_whole);
+        placed && bound.chain(others).chain(sites).chain(bodies).all(|atom| (*atom as usize) < n)
     }
 
     /// Ids of the atoms that each of `n` atoms is bound to, by id and in ascending order.

@@ -2,12 +2,12 @@
 //! register holds.
 
 use crate::cells::Clusters;
-use crate::constraint_kernels::{
-    BatchOutcome, BatchPart, GroupBatch, GroupKind, Positions, Velocities, minus,
-};
+use crate::constraint_kernels::{Positions, Velocities};
+use crate::group_batch::{BatchOutcome, BatchPart, GroupBatch, GroupKind};
 use crate::simd::{Level, Scalar};
 use crate::threads::Team;
 use jostle_core::constraints::{Group, Groups, MOST_ATOMS, Shape};
+use jostle_core::vector::minus;
 use jostle_core::virtual_sites::spread;
 use jostle_core::{Error, IdIndex, Result, RigidBody, SimBox, State, SymTensor, System, Vec3};
 use std::ops::Range;

@@ -22,6 +22,7 @@ pub mod external;
 pub mod formula;
 pub mod fourier;
 pub mod grains;
+mod group_batch;
 pub mod integrate;
 pub mod interaction;
 pub mod near;

@@ -1,7 +1,7 @@
 //! Kernels of rigid bodies, by [`jostle_core::constraints`]: as many bodies with the same number of atoms at a time as a
 //! register holds, whose atoms are gone through one after the other.
 
-use crate::constraint_kernels::{BatchPart, GroupBatch};
+use crate::group_batch::{BatchPart, GroupBatch};
 use crate::simd::{Lanes, MOST_LANES};
 use jostle_core::constraints::{
     ATOM_NUMBERS, Axes, BodyAtom, INERTIA_NUMBERS, Inertia, MOST_ROUNDS, TOLERANCE, angular_velocity, axes,

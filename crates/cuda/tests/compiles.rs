@@ -271,19 +271,19 @@ fn every_kernel_compiles_for_rigid_bodies() {
     if !compiler() {
         return;
     }
-    for atoms in [3, 300] {
+    for (atoms, precision) in [(3, Precision::Mixed), (300, Precision::Double)] {
         let species = Species { name: "A".into(), mass: 1.0, charge: 0.0 };
         let mut system = System::new(SimBox::orthorhombic([90.0; 3]).unwrap(), vec![species]);
         for k in 0..atoms {
             let turn = f64::from(k);
             system.state.push(0, [0.1 * turn, turn.sin(), turn.cos()]);
         }
-        let body = RigidBody::new(&system, &(0..atoms as u32).collect::<Vec<_>>(), 0.0).unwrap();
+        let body =
+            RigidBody::new(&system, &system.state.index_by_id(), &(0..atoms as u32).collect::<Vec<_>>(), 0.0)
+                .unwrap();
         system.topology.rigid_bodies.push(body);
-        for precision in [Precision::Mixed, Precision::Double] {
-            let builds = builds::of_groups(&system, &Forces::default(), precision).unwrap();
-            builds.iter().for_each(|build| check_in(precision, build, "sm_75"));
-        }
+        let builds = builds::of_groups(&system, &Forces::default(), precision).unwrap();
+        builds.iter().for_each(|build| check_in(precision, build, "sm_75"));
     }
 }
 

@@ -1,25 +1,9 @@
 //! Kinetic energies of rigid bodies: of the motion of their centres, and of their rotation.
 
-use crate::thermo::{AtomMotion, Quantity};
+use crate::thermo::{AtomMotion, BodyEnergies, Quantity};
 use jostle_core::quantity::unit_name;
 use jostle_core::vector::{along, dot};
 use jostle_core::{Dimension, IdIndex, State, System, UnitSystem};
-
-/// Kinetic energies of all rigid bodies together at one step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BodyEnergies {
-    /// Of the motion of their centres of mass.
-    pub translational: f64,
-    /// Of their rotation about these.
-    pub rotational: f64,
-}
-
-impl BodyEnergies {
-    /// The energies in the order of [`quantities`].
-    pub(crate) fn values(self) -> [f64; 2] {
-        [self.translational, self.rotational]
-    }
-}
 
 /// Columns of `thermo.csv` for these energies.
 pub(crate) fn quantities(units: UnitSystem) -> [Quantity; 2] {

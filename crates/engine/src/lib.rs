@@ -97,7 +97,6 @@ pub mod thermostat;
 pub mod warnings;
 
 pub use atomic_file::{replace_file, replace_files};
-pub use body_energies::BodyEnergies;
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
 pub use commands::RunCommand;
@@ -115,7 +114,7 @@ pub use run_handle::RunHandle;
 pub use simulation::{Evaluated, Extent, Outcome, Overrides, Simulation, SimulationBuilder, default_folder};
 pub use single_point::{SinglePoint, single_point, single_point_by, single_point_with};
 pub use summary_units::SUMMARY_VERSION;
-pub use thermo::{Quantity, Thermo};
+pub use thermo::{BodyEnergies, Quantity, Thermo};
 
 /// The Rust code of the README, so that it is compiled with the tests.
 #[cfg(doctest)]

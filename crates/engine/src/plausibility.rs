@@ -129,15 +129,8 @@ impl Scales {
                 bond = Some(FastestBond { species: b.atoms.map(name), period });
             }
         }
-        let mut held: Option<ShortestConstraint> = None;
-        for c in &topology.constraints {
-            c.atoms.iter().for_each(|id| bound[*id as usize] = true);
-            let mass = c.atoms.map(mass).into_iter().fold(f64::INFINITY, f64::min);
-            let this = ShortestConstraint { species: c.atoms.map(name), length: c.length, mass };
-            if mass > 0.0 && held.as_ref().is_none_or(|worst| this.turn(1.0) > worst.turn(1.0)) {
-                held = Some(this);
-            }
-        }
+        topology.constraints.iter().flat_map(|c| c.atoms).for_each(|id| bound[id as usize] = true);
+        let held = shortest_constraint(topology, &mass, &name);
         body_of.keys().for_each(|id| bound[*id as usize] = true);
         let turning = fastest_body(system, &mass, &name);
         let sites = topology.virtual_sites.iter();
@@ -346,6 +339,23 @@ impl Scales {
         distances.sort_by(f64::total_cmp);
         distances.get(sampled / 2).copied().filter(|d| d.is_finite())
     }
+}
+
+/// The constraint about which a thermal atom rotates fastest; `None` without constraints.
+fn shortest_constraint(
+    topology: &Topology,
+    mass: &impl Fn(u32) -> f64,
+    name: &impl Fn(u32) -> String,
+) -> Option<ShortestConstraint> {
+    let mut held: Option<ShortestConstraint> = None;
+    for c in &topology.constraints {
+        let mass = c.atoms.map(mass).into_iter().fold(f64::INFINITY, f64::min);
+        let this = ShortestConstraint { species: c.atoms.map(name), length: c.length, mass };
+        if mass > 0.0 && held.as_ref().is_none_or(|worst| this.turn(1.0) > worst.turn(1.0)) {
+            held = Some(this);
+        }
+    }
+    held
 }
 
 /// Number of the rigid body of each atom in one, by id.

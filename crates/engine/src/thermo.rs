@@ -1,7 +1,6 @@
 //! Thermodynamic quantities of the system: one list of quantities serves the columns of `thermo.csv`, the
 //! averages and the summary.
 
-use crate::body_energies::BodyEnergies;
 use crate::deformation::stress;
 use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
@@ -78,6 +77,22 @@ pub struct GroupThermo {
     pub kinetic: f64,
     /// Centre of mass, by unwrapped positions.
     pub center: Vec3,
+}
+
+/// Kinetic energies of all rigid bodies together at one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BodyEnergies {
+    /// Of the motion of their centres of mass.
+    pub translational: f64,
+    /// Of their rotation about these.
+    pub rotational: f64,
+}
+
+impl BodyEnergies {
+    /// The energies in the order of their columns.
+    fn values(self) -> [f64; 2] {
+        [self.translational, self.rotational]
+    }
 }
 
 /// Input of a [`Thermo`] besides the sums of a backend.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::random::{Purpose, Stream};
 use crate::vector::{along, cross, dot, minus, plus};
-use crate::{SimBox, Species, Vec3};
+use crate::{BodyForm, SimBox, Species, Vec3};
 
 /// A system of one body of these atoms, with a mass each.
 fn system(positions: &[Vec3], masses: &[f64]) -> System {
@@ -12,7 +12,7 @@ fn system(positions: &[Vec3], masses: &[f64]) -> System {
         system.state.push(k as u16, *r);
     }
     let atoms: Vec<u32> = (0..positions.len() as u32).collect();
-    let body = RigidBody::new(&system, &atoms, 0.0).unwrap();
+    let body = RigidBody::new(&system, &system.state.index_by_id(), &atoms, 0.0).unwrap();
     system.topology.rigid_bodies.push(body);
     system
 }
@@ -229,14 +229,15 @@ fn bodies_are_whole_across_edges_and_not_too_large() {
     assert_eq!(RigidBody { excluded_within: 1.5, ..body.clone() }.excluded().count(), 1);
     let mut large = system(&positions, &[1.0; 3]);
     large.state.position[2] = [46.0, 1.0, 1.0];
-    let error = RigidBody::new(&large, &[0, 1, 2], 0.0).unwrap_err();
+    let error = RigidBody::new(&large, &large.state.index_by_id(), &[0, 1, 2], 0.0).unwrap_err();
     assert!(error.message().contains("reaches too far"), "{error}");
 }
 
 #[test]
 fn atoms_of_a_body_are_in_nothing_else() {
     let mut system = system(&[[1.0; 3], [2.0; 3], [2.0, 1.0, 1.0], [5.0; 3]], &[1.0; 4]);
-    system.topology.rigid_bodies = vec![RigidBody::new(&system, &[0, 1, 2], 0.0).unwrap()];
+    system.topology.rigid_bodies =
+        vec![RigidBody::new(&system, &system.state.index_by_id(), &[0, 1, 2], 0.0).unwrap()];
     assert_eq!(Groups::new(&system).unwrap().bodies.len(), 1);
     system.topology.constraints.push(Constraint { atoms: [2, 3], length: 1.0 });
     assert!(Groups::new(&system).unwrap_err().message().contains("in a rigid body"));

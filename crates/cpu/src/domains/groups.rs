@@ -1,6 +1,6 @@
-//! Atoms that constraints or virtual sites join. A group of them is never cut: the rank that owns the place of its
-//! first atom has all of it, in the images in which its atoms are next to that one. They reach out of the domain then,
-//! by the overhang.
+//! Atoms that constraints, virtual sites or rigid bodies join. A group of them is never cut: the rank that owns the place
+//! of its first atom has all of it, in the images in which its atoms are next to that one. They reach out of the domain
+//! then, by the overhang.
 
 use super::Domains;
 use super::grid::distance2_from;

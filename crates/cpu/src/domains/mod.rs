@@ -51,7 +51,8 @@ pub(crate) struct Domains {
     pub counts: Vec<usize>,
     /// True where spheres turn, so that atoms have angular velocities.
     pub turning: bool,
-    /// First atom of the group of constraints and virtual sites that each atom is in, by id; empty without any.
+    /// First atom of the group of constraints and virtual sites, or of the rigid body, that each atom is in, by id;
+    /// empty without any.
     leaders: Vec<u32>,
     /// Number of atoms of this rank; they come before the ghosts.
     pub n_owned: usize,

@@ -142,13 +142,18 @@ fn rigid_bodies_are_those_of_one_rank() {
     let (mut system, forces) = water(Method::ReactionField { dielectric: 78.0 });
     system.topology.constraints.clear();
     let bodies = (0..system.state.len() as u32).step_by(3);
-    let bodies = bodies.map(|first| RigidBody::new(&system, &[first, first + 1, first + 2], 0.0).unwrap());
+    let bodies = bodies.map(|first| {
+        RigidBody::new(&system, &system.state.index_by_id(), &[first, first + 1, first + 2], 0.0).unwrap()
+    });
     system.topology.rigid_bodies = bodies.collect();
     compare(&system, &forces, (1e-3, 60), &[2, 4, 8], "bodies");
     system.topology.rigid_bodies.clear();
     let mut system = system.replicate([2; 3]).unwrap();
     let far = 3 * (0..system.state.len() as u32 / 3).find(|m| reach(&system, *m) > 0.76).unwrap();
-    system.topology.rigid_bodies.push(RigidBody::new(&system, &[0, far], 0.0).unwrap());
+    system
+        .topology
+        .rigid_bodies
+        .push(RigidBody::new(&system, &system.state.index_by_id(), &[0, far], 0.0).unwrap());
     let settings = Settings { threads: Some(1), ..Settings::default() };
     on_ranks(2, (&system, &forces, settings), |_, cpu| {
         assert!(cpu.describe().contains("rigid bodies larger than the cut-off"), "{}", cpu.describe());

@@ -64,7 +64,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             name: "rigid bodies",
-            system: rigid::bodies().replicate([2, 2, 1]).unwrap(),
+            system: rigid::bodies().replicate([2, 1, 1]).unwrap(),
             forces: constraints::forces(),
             thermostat: langevin(),
             algorithm: Algorithm::List,

@@ -77,8 +77,10 @@ pub fn bodies() -> System {
             _ => joined.push(ids),
         }
     }
-    system.topology.rigid_bodies =
-        joined.iter().map(|ids| RigidBody::new(&system, ids, f64::INFINITY).unwrap()).collect();
+    system.topology.rigid_bodies = joined
+        .iter()
+        .map(|ids| RigidBody::new(&system, &system.state.index_by_id(), ids, f64::INFINITY).unwrap())
+        .collect();
     system
 }
 

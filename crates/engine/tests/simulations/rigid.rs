@@ -215,8 +215,12 @@ fn bodies_of_water_move_as_by_settle() {
     let settled = water();
     let mut bodies = settled.clone();
     bodies.topology.constraints.clear();
-    bodies.topology.rigid_bodies =
-        (0..125).map(|m| RigidBody::new(&settled, &[3 * m, 3 * m + 1, 3 * m + 2], 0.0).unwrap()).collect();
+    bodies.topology.rigid_bodies = (0..125)
+        .map(|m| {
+            RigidBody::new(&settled, &settled.state.index_by_id(), &[3 * m, 3 * m + 1, 3 * m + 2], 0.0)
+                .unwrap()
+        })
+        .collect();
     let folder = tempfile::tempdir().unwrap();
     let [right, found] = [("settled", settled), ("bodies", bodies)].map(|(name, system)| {
         let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);

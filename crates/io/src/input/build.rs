@@ -40,11 +40,8 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let restraints = group::restraints(&source, &restraints)?;
     let groups = group::groups(&source, &root.need::<Vec<Fields>>("group")?)?;
     let rigid = rigid::rigid(&source, &root.need::<Vec<Fields>>("rigid")?)?;
-    let fields = root
-        .need::<Vec<Fields>>("field")?
-        .iter()
-        .map(|f| external::field(&source, f))
-        .collect::<Result<_>>()?;
+    let fields = root.need::<Vec<Fields>>("field")?;
+    let fields = fields.iter().map(|f| external::field(&source, f)).collect::<Result<_>>()?;
     let walls: Vec<Fields> = root.need("wall")?;
     let walls = walls.iter().map(|w| builder.wall(w, &species, built)).collect::<Result<_>>()?;
     if grains.is_some() {

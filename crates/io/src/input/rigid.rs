@@ -7,6 +7,9 @@ use jostle_core::{BodyForm, Error, Molecules, Result, RigidBody, System};
 use jostle_potentials::Forces;
 use std::collections::BTreeMap;
 
+/// Largest number of atoms of a body all of whose pairs are left out of sums over all images.
+const MOST_EXCLUDED: usize = 1000;
+
 /// All `[[rigid]]`
 pub(super) fn rigid(source: &Source, tables: &[Fields]) -> Result<Vec<Located<RigidInput>>> {
     let one = |fields: &Fields| {
@@ -31,48 +34,37 @@ impl Input {
     pub fn join_rigid_bodies(&self, system: &mut System, forces: &Forces) -> Result<()> {
         system.topology.rigid_bodies.clear();
         let Some(first) = self.rigid.first() else { return Ok(()) };
-        let at = |rigid: &Located<RigidInput>, e: Error| {
-            e.at_span(&self.source.path, &self.source.text, rigid.span.clone())
-        };
-        self.refuse_beside_bodies(forces).map_err(|e| at(first, e))?;
-        let mut taken = vec![false; system.state.len()];
-        let topology = &system.topology;
-        let held = topology.constraints.iter().flat_map(|c| c.atoms);
-        let sites = topology.virtual_sites.iter().flat_map(|v| v.atoms.into_iter().chain([v.site]));
-        let mut elsewhere = vec![false; system.state.len()];
-        held.chain(sites).for_each(|id| elsewhere[id as usize] = true);
-        let within = reach_of_exclusions(system, forces);
+        self.refuse_beside_bodies(forces).map_err(|e| self.at(first, e))?;
+        let index_by_id = system.state.index_by_id();
+        let mut memberships = memberships(system);
+        let [of_small, of_large] = reach_of_exclusions(system, forces);
         let mut bodies = Vec::new();
         for rigid in &self.rigid {
             let chosen = self.chosen(system, &rigid.value.atoms)?;
-            let mut n_bodies = 0;
-            for atoms in divided(system, chosen, rigid.value.by).map_err(|e| at(rigid, e))? {
-                for id in &atoms {
-                    let name = || system.names.describe(*id);
-                    if elsewhere[*id as usize] {
-                        let message = format!("{} has a constraint or a virtual site already", name());
-                        return Err(at(rigid, Error::input(message).hint(
-                            "leave out rigid = ... of its molecule, and choose a model of water without virtual sites",
-                        )));
-                    }
-                    if std::mem::replace(&mut taken[*id as usize], true) {
-                        let error = Error::input(format!("{} is in two rigid bodies", name()));
-                        return Err(at(rigid, error.hint("take it out of one: \"and not ...\"")));
-                    }
-                }
+            let divided = divided(system, chosen, rigid.value.by).map_err(|e| self.at(rigid, e))?;
+            let before = bodies.len();
+            for atoms in divided {
+                join(system, &atoms, &mut memberships).map_err(|e| self.at(rigid, e))?;
                 if atoms.len() > 1 {
-                    bodies.push(RigidBody::new(system, &atoms, within).map_err(|e| at(rigid, e))?);
-                    n_bodies += 1;
+                    let within = if atoms.len() > MOST_EXCLUDED { of_large } else { of_small };
+                    let body = RigidBody::new(system, &index_by_id, &atoms, within);
+                    bodies.push(body.map_err(|e| self.at(rigid, e))?);
                 }
             }
-            if n_bodies == 0 {
+            if bodies.len() == before {
                 let error = Error::input("no two of these atoms are in one rigid body");
-                return Err(at(rigid, error.hint("by = \"all\" joins all of them")));
+                return Err(self.at(rigid, error.hint("by = \"all\" joins all of them")));
             }
         }
-        bodies.iter().filter(|b| b.form == BodyForm::Linear).for_each(|body| body.straighten(system));
+        let linear = bodies.iter().filter(|body| body.form == BodyForm::Linear);
+        linear.for_each(|body| body.straighten(system, &index_by_id));
         system.topology.rigid_bodies = bodies;
         Ok(())
+    }
+
+    /// An error at a section.
+    fn at(&self, rigid: &Located<RigidInput>, error: Error) -> Error {
+        error.at_span(&self.source.path, &self.source.text, rigid.span.clone())
     }
 
     /// Refuses what does not go together with rigid bodies.
@@ -87,17 +79,58 @@ impl Input {
     }
 }
 
-/// Distance up to which atoms of a body have no pair force: a little more than the longest cut-off, since distances in a
-/// body do not change; without a limit where forces have no cut-off. Forces of a metal leave out no pairs.
-fn reach_of_exclusions(system: &System, forces: &Forces) -> f64 {
+/// What an atom moves with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Membership {
+    Alone,
+    /// A constraint or a virtual site.
+    Constrained,
+    Body,
+}
+
+/// What each atom moves with before bodies are joined, by id.
+fn memberships(system: &System) -> Vec<Membership> {
+    let topology = &system.topology;
+    let held = topology.constraints.iter().flat_map(|c| c.atoms);
+    let sites = topology.virtual_sites.iter().flat_map(|v| v.atoms.into_iter().chain([v.site]));
+    let mut memberships = vec![Membership::Alone; system.state.len()];
+    held.chain(sites).for_each(|id| memberships[id as usize] = Membership::Constrained);
+    memberships
+}
+
+/// Notes that atoms are in a body, or refuses one that is in something else.
+fn join(system: &System, atoms: &[u32], memberships: &mut [Membership]) -> Result<()> {
+    for id in atoms {
+        let name = || system.names.describe(*id);
+        match std::mem::replace(&mut memberships[*id as usize], Membership::Body) {
+            Membership::Alone => {}
+            Membership::Constrained => {
+                let message = format!("{} has a constraint or a virtual site already", name());
+                return Err(Error::input(message).hint(
+                    "leave out rigid = ... of its molecule, and choose a model of water without virtual sites",
+                ));
+            }
+            Membership::Body => {
+                return Err(Error::input(format!("{} is in two rigid bodies", name()))
+                    .hint("take it out of one: \"and not ...\""));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Distances up to which atoms of small and of large bodies have no pair force: a little more than the longest cut-off,
+/// since distances in a body do not change; without a limit where forces have no cut-off. Sums over all images of large
+/// bodies keep their pairs beyond the cut-off, whose energy is constant. Forces of a metal leave out no pairs.
+fn reach_of_exclusions(system: &System, forces: &Forces) -> [f64; 2] {
     let charged = (0..system.state.len()).any(|index| system.charge(index) != 0.0);
     let summed = forces.has_reciprocal_sum() && (charged || forces.dispersion.is_some());
-    if forces.embedded.is_some() {
-        return 0.0;
-    }
-    match summed || forces.vacuum.is_some() {
-        true => f64::INFINITY,
-        false => forces.largest_cutoff() * (1.0 + 1e-6),
+    let within_cutoff = forces.largest_cutoff() * (1.0 + 1e-6);
+    match () {
+        () if forces.embedded.is_some() => [0.0; 2],
+        () if forces.vacuum.is_some() => [f64::INFINITY; 2],
+        () if summed => [f64::INFINITY, within_cutoff],
+        () => [within_cutoff; 2],
     }
 }
 

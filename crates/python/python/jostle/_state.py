@@ -81,7 +81,7 @@ class SimulationState:
         """Positions in the box: array of shape (n_atoms, 3), a copy, lengths in the units of the input.
 
         Assign another to move the atoms: their paths begin anew there. It is refused with a ValueError (InputError) where
-        there are constraints or virtual sites, or a number is not finite or very far away.
+        there are constraints, virtual sites or rigid bodies, or a number is not finite or very far away.
         """
         return self._core.positions()
 
@@ -149,7 +149,7 @@ class SimulationState:
         Raises:
             ValueError: if a shape is another one, or the box is none.
             InputError: if a cut-off is more than half the smallest width of the box, a number is not finite, or there
-                are constraints or virtual sites.
+                are constraints, virtual sites or rigid bodies.
         """
         import numpy
 
