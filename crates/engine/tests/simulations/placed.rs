@@ -175,6 +175,26 @@ fn a_run_of_placed_molecules_goes_on() {
     assert!(error.message().contains("not those that the run began with"), "{error}");
 }
 
+/// Rigid bodies of placed molecules are those of the first system in a resumed run, too.
+#[test]
+fn placed_molecules_are_rigid_bodies() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = input(folder.path(), |text| {
+        text.replace("rigid = \"hydrogens\"\n", "")
+            .replace("[[force]]", "[[rigid]]\natoms = \"all\"\n[[force]]")
+    });
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    let mut simulation = run_in_parts(&input, &whole, u64::MAX);
+    run_in_parts(&input, &parts, 23);
+    assert_eq!(thermo_csv(&whole), thermo_csv(&parts));
+    // Methane is a single atom.
+    assert_eq!(simulation.reports()[1].degrees_of_freedom, 60 * 6 + 20 * 3 - 3);
+    let positions = simulation.unwrapped_positions().unwrap();
+    let length =
+        |a: usize, b: usize| (0..3).map(|k| (positions[a][k] - positions[b][k]).powi(2)).sum::<f64>().sqrt();
+    assert!((0..60).all(|m| (length(3 * m, 3 * m + 1) - 1.425).abs() < 1e-10));
+}
+
 #[test]
 fn what_a_mixture_lacks_is_told_at_its_line() {
     let line = |text: &str, change: &dyn Fn(String) -> String| {

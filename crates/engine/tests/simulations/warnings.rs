@@ -201,6 +201,32 @@ fn steps_too_long_for_rigid_water_give_a_warning() {
     }
 }
 
+/// Flexible water as a rigid body: its bonds do not vibrate, and its smallest moment of inertia is that about its axis.
+#[test]
+fn steps_too_long_for_rigid_bodies_give_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = "water\n\n3 atoms\n2 bonds\n1 angles\n2 atom types\n1 bond types\n1 angle types\n\
+        0 20 xlo xhi\n0 20 ylo yhi\n0 20 zlo zhi\n\nMasses\n\n1 15.9994\n2 1.008\n\nAtoms # full\n\n\
+        1 1 1 -0.8476 5 5 5\n2 1 2 0.4238 6.012 5 5\n3 1 2 0.4238 4.6 5.93 5\n\n\
+        Bonds\n\n1 1 1 2\n2 1 1 3\n\nAngles\n\n1 1 2 1 3\n";
+    std::fs::write(folder.path().join("water.data"), data).unwrap();
+    for (timestep, doubtful) in [(2.0, false), (10.0, true)] {
+        let text = water(true, timestep).replace("types = [", "temperature = 300\ntypes = [");
+        let text = text + "\n[[rigid]]\natoms = \"all\"\n";
+        let input = Input::parse(&folder.path().join("water.toml"), &text).unwrap();
+        let overrides = Overrides { device: Some(DeviceInput::Cpu), ..Overrides::default() };
+        let mut warnings = Warnings::default();
+        let mut simulation = Simulation::from_input(&input, &overrides).unwrap();
+        simulation.run_with(&mut warnings, &|| false).unwrap();
+        let found = warnings.0.iter().find(|w| w.kind == WarningKind::Timestep);
+        assert_eq!(found.is_some(), doubtful, "{timestep} fs: {found:?}");
+        assert!(
+            found.is_none_or(|w| w.message.contains("the rigid body of an atom of O turns")),
+            "{found:?}"
+        );
+    }
+}
+
 /// Flexible SPC water (Wu, Tepper and Voth 2006), whose bonds have a period of 9.2 fs.
 #[test]
 fn steps_too_long_for_bonds_give_a_warning() {

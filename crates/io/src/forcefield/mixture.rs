@@ -5,7 +5,7 @@ use super::nonbonded::{LennardJonesParameters, UnlikePairs};
 use super::{Molecules, join};
 use crate::input::Input;
 use crate::input::model::{AtomsInput, DensityInput, Located, MixtureInput, RegionInput};
-use jostle_core::{Error, Result, SimBox, System, Vec3};
+use jostle_core::{Error, Result, SimBox, System, Topology, Vec3};
 use jostle_potentials::Forces;
 
 /// Molecules that are to be placed.
@@ -109,7 +109,9 @@ impl Input {
         let Some(mixture) = self.read_mixture()? else { return Ok(None) };
         let wells = LennardJonesParameters::of(&mixture.molecules, unlike(&mixture));
         let Molecules { topology, charges, forces, .. } = mixture.molecules;
-        if (&topology, &charges) != (&system.topology, &system.charges) {
+        // Bodies are joined once, when a run begins.
+        let own = Topology { rigid_bodies: Vec::new(), ..system.topology.clone() };
+        if (&topology, &charges) != (&own, &system.charges) {
             let error = Error::input("the files of the molecules are not those that the run began with");
             let span = self.system.atoms.span.clone();
             return Err(error.at_span(&self.source.path, &self.source.text, span));
