@@ -7,7 +7,7 @@ use jostle_core::{BodyForm, Error, Molecules, Result, RigidBody, System};
 use jostle_potentials::Forces;
 use std::collections::BTreeMap;
 
-/// Largest number of atoms of a body all of whose pairs are left out of sums over all images.
+/// Largest number of atoms of a body whose pairs beyond the cut-off are left out of sums over all images, too.
 const MOST_EXCLUDED: usize = 1000;
 
 /// All `[[rigid]]`
@@ -79,16 +79,18 @@ impl Input {
     }
 }
 
-/// What an atom moves with.
+/// Atoms with which an atom moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Membership {
+    /// None.
     Alone,
-    /// A constraint or a virtual site.
+    /// Those of a constraint or a virtual site.
     Constrained,
+    /// Those of a rigid body.
     Body,
 }
 
-/// What each atom moves with before bodies are joined, by id.
+/// Membership of each atom before bodies are joined, by id.
 fn memberships(system: &System) -> Vec<Membership> {
     let topology = &system.topology;
     let held = topology.constraints.iter().flat_map(|c| c.atoms);
@@ -120,8 +122,9 @@ fn join(system: &System, atoms: &[u32], memberships: &mut [Membership]) -> Resul
 }
 
 /// Distances up to which atoms of small and of large bodies have no pair force: a little more than the longest cut-off,
-/// since distances in a body do not change; without a limit where forces have no cut-off. Sums over all images of large
-/// bodies keep their pairs beyond the cut-off, whose energy is constant. Forces of a metal leave out no pairs.
+/// since distances in a body do not change; without a limit where forces have no cut-off. Sums over all images keep pairs
+/// whose energy is constant: those further apart than half the box, of which another image is nearer, and in large bodies
+/// those beyond the cut-off. Forces of a metal leave out no pairs.
 fn reach_of_exclusions(system: &System, forces: &Forces) -> [f64; 2] {
     let charged = (0..system.state.len()).any(|index| system.charge(index) != 0.0);
     let summed = forces.has_reciprocal_sum() && (charged || forces.dispersion.is_some());
@@ -129,7 +132,7 @@ fn reach_of_exclusions(system: &System, forces: &Forces) -> [f64; 2] {
     match () {
         () if forces.embedded.is_some() => [0.0; 2],
         () if forces.vacuum.is_some() => [f64::INFINITY; 2],
-        () if summed => [f64::INFINITY, within_cutoff],
+        () if summed => [system.simbox.largest_cutoff(), within_cutoff],
         () => [within_cutoff; 2],
     }
 }
