@@ -2,6 +2,7 @@
 
 use crate::arguments::{AnalyzeOptions, ReadingOptions};
 use crate::free_energy;
+use crate::interactions;
 use crate::numbers::grouped;
 use crate::profile;
 use crate::reading::{FrameSelection, trajectory_at};
@@ -33,6 +34,7 @@ pub fn analyze(options: &AnalyzeOptions) -> Result<()> {
 pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<Record> {
     match options.kind.as_str() {
         VARIABLE => return variables::along_trajectory(options, tell),
+        INTERACTION => return interactions::along_trajectory(options, tell),
         PMF => return profile::profile(options, tell),
         FREE_ENERGY => return free_energy::free_energy(options, tell),
         _ => {}
@@ -55,12 +57,14 @@ pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<
 }
 
 const VARIABLE: &str = "variable";
+const INTERACTION: &str = "interaction";
 const PMF: &str = "pmf";
 const FREE_ENERGY: &str = "free-energy";
 
 /// Analyses that are no measures of frames: names, and a line about each.
 pub const OTHERS: &[(&str, &str)] = &[
     (VARIABLE, "the variables of an input along a trajectory"),
+    (INTERACTION, "energies of interaction of groups, by term, and forces between them, along a trajectory"),
     (PMF, "free energy along variables, from umbrella windows, hills, adaptive forces or steered runs"),
     (
         FREE_ENERGY,

@@ -30,6 +30,7 @@ mod free_energy;
 mod grid;
 mod imd;
 mod input_file;
+mod interactions;
 mod interrupt;
 mod ipi;
 #[cfg(unix)]

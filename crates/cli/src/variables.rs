@@ -24,11 +24,11 @@ const COLVAR: &str = "COLVAR";
 /// # Errors
 /// If there is no input with variables, or a variable is not defined in a frame.
 pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
-    refuse_settings(options)?;
+    refuse_settings(options, "variables")?;
     let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
     let options = &AnalyzeOptions { trajectory, ..options.clone() };
     let context = TrajectoryContext::of(options)?;
-    let input = input_of(options)?;
+    let input = input_of(options, "variables")?;
     if input.variables.is_empty() {
         return Err(Error::input("the input has no [[variable]]").in_file(&input.source.path));
     }
@@ -95,18 +95,25 @@ fn loose_groups() -> ResultWarning {
     }
 }
 
-fn refuse_settings(options: &AnalyzeOptions) -> Result<()> {
+/// Refuses settings and choices of atoms, which tables of an input (`what`) have themselves.
+///
+/// # Errors
+/// If there are any.
+pub fn refuse_settings(options: &AnalyzeOptions, what: &str) -> Result<()> {
     if let Some(setting) = options.settings.first() {
-        return Err(Error::input(format!("\"{setting}\" means nothing for variables")).hint("leave it out"));
+        return Err(Error::input(format!("\"{setting}\" means nothing for {what}")).hint("leave it out"));
     }
     match &options.atoms {
-        Some(_) => Err(Error::input("variables have atoms of their own").hint("leave out --atoms")),
+        Some(_) => Err(Error::input(format!("{what} have atoms of their own")).hint("leave out --atoms")),
         None => Ok(()),
     }
 }
 
-/// The input that was named, else that of the run whose trajectory it is.
-fn input_of(options: &AnalyzeOptions) -> Result<Input> {
+/// The input that was named, else that of the run whose trajectory it is; it defines `what` is wanted.
+///
+/// # Errors
+/// If there is none, or it cannot be read.
+pub fn input_of(options: &AnalyzeOptions, what: &str) -> Result<Input> {
     if let Some(path) = &options.input {
         return Input::read(path);
     }
@@ -114,8 +121,11 @@ fn input_of(options: &AnalyzeOptions) -> Result<Input> {
     if of_run.is_file() {
         return Input::read(&of_run);
     }
-    Err(Error::file(&options.trajectory, "the variables are not known: no input is beside this trajectory")
-        .hint("name one: --input FILE"))
+    Err(Error::file(
+        &options.trajectory,
+        format!("the {what} are not known: no input is beside this trajectory"),
+    )
+    .hint("name one: --input FILE"))
 }
 
 fn results(input: &Input, variables: &Variables, times: Vec<f64>, rows: &[Vec<f64>]) -> Results {

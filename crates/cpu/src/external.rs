@@ -3,8 +3,9 @@
 use crate::blocks::Sums;
 use crate::cells::Clusters;
 use crate::division::Division;
-use crate::simd::Scalar;
+use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use jostle_core::{IdIndex, Result, System};
+use jostle_potentials::external::FormulaField;
 use jostle_potentials::restraint::{AtomRestraints, RestraintForce, RestraintState};
 use jostle_potentials::{Forces, external};
 use std::ops::Range;
@@ -75,8 +76,8 @@ fn add(sums: &mut Sums, restraint: &RestraintForce) {
 
 /// Adds the forces of fields, walls and restraints on some clusters; returns sums by term.
 pub fn add_forces<S: Scalar>(
-    system: &System,
-    forces: &Forces,
+    level: Level,
+    (system, forces): (&System, &Forces),
     restraints: &RestraintKernel,
     clusters: &Clusters<S>,
     own: Range<usize>,
@@ -84,6 +85,12 @@ pub fn add_forces<S: Scalar>(
 ) -> Vec<Sums> {
     let mut sums = vec![Sums::default(); forces.n_external()];
     if sums.is_empty() {
+        return sums;
+    }
+    for (field, sum) in forces.formula_fields.iter().zip(&mut sums[forces.first_formula_field()..]) {
+        sum.energy = level.run(FormulaForces { field, system, clusters, own: own.clone(), to: &mut *to });
+    }
+    if forces.n_external() == forces.formula_fields.len() {
         return sums;
     }
     let (state, width, last) = (&system.state, clusters.width, sums.len() - 1);
@@ -109,4 +116,62 @@ pub fn add_forces<S: Scalar>(
         }
     }
     sums
+}
+
+/// Forces of a field by a formula, a register of atoms at a time; gives the energy.
+struct FormulaForces<'a, S> {
+    field: &'a FormulaField,
+    system: &'a System,
+    clusters: &'a Clusters<S>,
+    own: Range<usize>,
+    to: &'a mut [S],
+}
+
+impl<S: Scalar> Kernel for FormulaForces<'_, S> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> f64 {
+        let FormulaForces { field, system, clusters, own, to } = self;
+        let (state, width) = (&system.state, clusters.width);
+        let of_cluster = |(c, cluster): (usize, usize)| {
+            clusters.atoms(cluster).enumerate().map(move |(lane, atom)| (3 * c * width + lane, atom))
+        };
+        let atoms = own.enumerate().flat_map(of_cluster);
+        let mut atoms = atoms.filter(|(_, atom)| field.acts_on(state.id[*atom]));
+        let mut numbers = vec![[0.0; MOST_LANES]; field.n_inputs()];
+        let (mut inputs, mut results) = (Vec::with_capacity(numbers.len()), Vec::new());
+        let mut places = [0; MOST_LANES];
+        let mut sum = 0.0;
+        loop {
+            let mut lanes = 0;
+            for (place, atom) in atoms.by_ref().take(I::F64::WIDTH) {
+                let at = (state.position[atom], state.image[atom]);
+                field.inputs(&system.simbox, state.id[atom], at, |k, x| numbers[k][lanes] = x);
+                places[lanes] = place;
+                lanes += 1;
+            }
+            if lanes == 0 {
+                return sum;
+            }
+            // Lanes without an atom repeat the last one.
+            for number in &mut numbers {
+                let last = number[lanes - 1];
+                number[lanes..].fill(last);
+            }
+            inputs.clear();
+            inputs.extend(numbers.iter().map(|number| I::F64::load(number)));
+            let (energy, force): (I::F64, [I::F64; 3]) = field.evaluate(&inputs, &mut results);
+            let mut one = [0.0; MOST_LANES];
+            energy.store(&mut one);
+            sum += one[..lanes].iter().sum::<f64>();
+            for (k, force) in force.into_iter().enumerate() {
+                force.store(&mut one);
+                for (place, f) in places[..lanes].iter().zip(&one) {
+                    let to = &mut to[place + k * width];
+                    *to = S::from_f64(to.to_f64() + f);
+                }
+            }
+        }
+    }
 }

@@ -100,6 +100,11 @@ fn add_external(
             external[term] += energy;
         });
         (0..3).for_each(|axis| force[axis] += more[axis]);
+        for (field, sum) in terms.formula_fields.iter().zip(&mut external[terms.first_formula_field()..]) {
+            let (energy, more) = field.on(&system.simbox, who.1, place);
+            *sum += energy;
+            (0..3).for_each(|axis| force[axis] += more[axis]);
+        }
     }
     if let (false, Some(sum)) = (terms.restraints.is_empty(), external.last_mut()) {
         let (simbox, state) = (&system.simbox, &system.state);

@@ -1,14 +1,16 @@
 // Fields and walls: forces that depend on the position of an atom alone, added to those of other atoms.
 //
-// Source in front of this file: `field.cu`, or a generated pair force and `wall.cu`, which define
+// Source in front of this file: `field.cu`, a generated pair force and `wall.cu`, or a generated formula and
+// `formula_field.cu`, which define
 //     template <bool ENERGY>
-//     real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy)
+//     real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int trigger, int i, double* energy)
 
 enum { EXTERNAL_THREADS = 256 };
 
 template <bool ENERGY>
-DEVICE void external_force(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy) {
-    const real3 more = force_on<ENERGY>(w, data, now, i, energy);
+DEVICE void external_force(const DeviceData& w, const ExternalData& data, const Slot& now, int trigger, int i,
+                           double* energy) {
+    const real3 more = force_on<ENERGY>(w, data, now, trigger, i, energy);
     if (more.x == 0 && more.y == 0 && more.z == 0) return;
     const real3 force = load_force(w, i);
     store_force(w, i, {force.x + more.x, force.y + more.y, force.z + more.z});
@@ -19,7 +21,7 @@ external_forces(DeviceData w, ExternalData data, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (due(w.control, now, trigger) && i < w.n) external_force<false>(w, data, now, i, nullptr);
+    if (due(w.control, now, trigger) && i < w.n) external_force<false>(w, data, now, trigger, i, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(EXTERNAL_THREADS)
@@ -29,7 +31,7 @@ external_forces_energies(DeviceData w, ExternalData data, int slot, int trigger)
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double energy[1] = {};
-    if (i < w.n) external_force<true>(w, data, now, i, energy);
+    if (i < w.n) external_force<true>(w, data, now, trigger, i, energy);
     block_partial<EXTERNAL_THREADS, 1>(w, energy);
 }
 

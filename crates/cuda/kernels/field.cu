@@ -3,7 +3,7 @@
 typedef FieldData ExternalData;
 
 template <bool ENERGY>
-DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy) {
+DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int, int i, double* energy) {
     if (data.members && !data.members[w.atoms.id[w.control->sorted][i]]) return {};
     const double* f = data.force + 3 * (int)w.atoms.position[now.parity][i].species;
     if (ENERGY) {

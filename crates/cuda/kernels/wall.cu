@@ -4,7 +4,7 @@
 typedef WallData ExternalData;
 
 template <bool ENERGY>
-DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy) {
+DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int, int i, double* energy) {
     const int set = w.control->sorted, species = (int)w.atoms.position[now.parity][i].species;
     const double height = data.side * (w.atoms.x[set][3 * (size_t)i + data.axis] - data.at);
     if (height >= data.reach[species]) return {0, 0, 0};

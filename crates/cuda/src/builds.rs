@@ -26,6 +26,7 @@ use jostle_core::backend::CenterBiases;
 use jostle_core::constraints::Groups;
 use jostle_core::{Precision, Result, SimBox, System, Thermostat};
 use jostle_potentials::electrostatics::Method;
+use jostle_potentials::external::FormulaField;
 use jostle_potentials::{Forces, LatticeSum};
 
 /// Source for pairs of atoms.
@@ -85,6 +86,11 @@ pub fn of_external(precision: Precision) -> [Build; 4] {
         added::build(precision, sums),
         device_force::build(precision, sums),
     ]
+}
+
+/// Source of a field by a formula.
+pub fn of_formula_field(field: &FormulaField, precision: Precision) -> Build {
+    external::formula_field(field, precision, Summation::Fast)
 }
 
 /// Source of biases.

@@ -9,9 +9,10 @@ use crate::neighbor_engine::Trigger;
 use crate::restraint::RestraintKernels;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::{Summation, VIRIAL};
+use jostle_core::backend::StageTime;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
-use jostle_potentials::external::{Field, Wall};
+use jostle_potentials::external::{Field, FormulaField, Positions, Wall};
 
 shared_structure! {
     /// Field: a force that is the same everywhere.
@@ -20,6 +21,24 @@ shared_structure! {
         force: u64 = "const double*",
         /// 1 for atoms on which the field acts, by id; null where it acts on all.
         members: u64 = "const u32*",
+    }
+
+    /// Time of evaluations.
+    struct FieldTime {
+        /// Time at the beginning of a stage.
+        start: f64,
+        timestep: f64,
+        /// Steps of the stage before a batch.
+        steps: i64,
+    }
+
+    /// Field by a formula.
+    struct FormulaFieldData {
+        /// Constants of atoms: [id][constant].
+        constants: u64 = "const double*",
+        /// 1 for atoms on which the field acts, by id; null where it acts on all.
+        members: u64 = "const u32*",
+        time: u64 = "const FieldTime*",
     }
 
     /// Wall: a plane that acts on atoms.
@@ -41,6 +60,7 @@ shared_structure! {
 enum FieldOrWall {
     Field(FieldData),
     Wall(WallData),
+    Formula(FormulaFieldData),
 }
 
 /// Kernels of one field or wall.
@@ -53,6 +73,8 @@ struct ExternalTerm {
     _numbers: Buffer<f64>,
     _members: Option<Buffer<u32>>,
     _table: Option<Reals>,
+    /// Time of evaluations, for a formula.
+    time: Option<Buffer<FieldTime>>,
 }
 
 /// Fields, walls, and restraints of a system.
@@ -68,6 +90,20 @@ pub struct ExternalForces {
 pub fn field(precision: Precision, sums: Summation) -> Build {
     let physics = FieldData::source() + include_str!("../kernels/field.cu");
     kernels::module_source(&physics, include_str!("../kernels/external.cu"), precision, sums)
+}
+
+/// Source of the kernels for a field by a formula.
+pub fn formula_field(field: &FormulaField, precision: Precision, sums: Summation) -> Build {
+    let inputs = field.n_inputs();
+    let unwrapped = u8::from(field.positions == Positions::Unwrapped);
+    let physics = [
+        FieldTime::source(),
+        FormulaFieldData::source(),
+        format!("enum {{ FIELD_INPUTS = {inputs}, UNWRAPPED = {unwrapped} }};\n"),
+        codegen::scalar_function("field_formula", inputs, |x| field.energy_and_slopes(x)),
+        include_str!("../kernels/formula_field.cu").to_string(),
+    ];
+    kernels::module_source(&physics.join("\n"), include_str!("../kernels/external.cu"), precision, sums)
 }
 
 /// Source of the kernels for a wall.
@@ -95,6 +131,7 @@ impl ExternalTerm {
             _numbers: numbers,
             _members: None,
             _table: table,
+            time: None,
         })
     }
 
@@ -122,12 +159,34 @@ impl ExternalTerm {
         ExternalTerm::new(device, &build, data, reach, Some(table))
     }
 
+    fn formula(
+        device: &Device,
+        field: &FormulaField,
+        precision: Precision,
+        sums: Summation,
+    ) -> Result<ExternalTerm> {
+        // Buffers have at least one number.
+        let (n, constants) = field.constants();
+        let constants = device.upload(if n == 0 { &[0.0] } else { constants })?;
+        let members = (!field.members.is_empty()).then(|| device.upload(&field.members)).transpose()?;
+        let time = device.upload(&[FieldTime { start: field.time, timestep: 0.0, steps: 0 }])?;
+        let data = FieldOrWall::Formula(FormulaFieldData {
+            constants: constants.address(),
+            members: members.as_ref().map_or(0, Buffer::address),
+            time: time.address(),
+        });
+        let build = formula_field(field, precision, sums);
+        let term = ExternalTerm::new(device, &build, data, constants, None)?;
+        Ok(ExternalTerm { _members: members, time: Some(time), ..term })
+    }
+
     fn launch(&self, kernel: &Kernel, data: &DeviceData) -> Launch {
         let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);
         let launch = Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data);
         match self.data {
             FieldOrWall::Field(data) => launch.with_value(data),
             FieldOrWall::Wall(data) => launch.with_value(data),
+            FieldOrWall::Formula(data) => launch.with_value(data),
         }
     }
 }
@@ -146,7 +205,9 @@ impl ExternalForces {
     ) -> Result<Option<Self>> {
         let fields = forces.fields.iter().map(|field| ExternalTerm::field(device, field, precision, sums));
         let walls = forces.walls.iter().map(|wall| ExternalTerm::wall(device, wall, precision, sums));
-        let terms = fields.chain(walls).collect::<Result<Vec<_>>>()?;
+        let formulas = forces.formula_fields.iter();
+        let formulas = formulas.map(|field| ExternalTerm::formula(device, field, precision, sums));
+        let terms = fields.chain(walls).chain(formulas).collect::<Result<Vec<_>>>()?;
         let first = forces.n_searched() + VIRIAL + forces.n_unbounded() + forces.n_bonded();
         let shares = sums.shares(system.state.len(), ATOM_THREADS);
         let restraints = RestraintKernels::new(device, system, forces, precision, sums)?;
@@ -161,6 +222,19 @@ impl ExternalForces {
     pub fn follow(&mut self, forces: &Forces, simbox: &SimBox) -> Result<()> {
         let restraints = self.restraints.as_mut();
         restraints.map_or(Ok(()), |restraints| restraints.follow(&forces.restraints, simbox))
+    }
+
+    /// Sets the time of evaluations, from which the steps of a batch count on.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn set_time(&self, time: StageTime) -> Result<()> {
+        let StageTime { start, timestep, steps } = time;
+        let time = FieldTime { start, timestep, steps: steps as i64 };
+        self.terms
+            .iter()
+            .filter_map(|term| term.time.as_ref())
+            .try_for_each(|buffer| buffer.write(0, &[time]))
     }
 
     /// Launch that finds the restrained atoms after a sort: part of building lists.

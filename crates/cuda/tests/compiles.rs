@@ -12,6 +12,7 @@ use jostle_cuda::kernels::Build;
 use jostle_cuda::nvrtc;
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
+use jostle_potentials::external::FormulaField;
 use jostle_potentials::{
     AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Dispersion, Electrostatics, Forces, LatticeSum,
     PairEntry, PairKind, PairTerm, Parameter, SuttonChen, Truncation,
@@ -150,7 +151,17 @@ fn every_kernel_compiles_for_the_middle_of_a_step_for_external_forces_and_for_se
         builds::of_mid_steps(precision).iter().for_each(check);
         builds::of_external(precision).iter().for_each(check);
         builds::of_several_gpus(&forces, precision).iter().for_each(check);
+        check(&builds::of_formula_field(&formula_field(), precision));
     }
+}
+
+/// A field by a formula with every kind of name.
+fn formula_field() -> FormulaField {
+    let mut system = System::new(SimBox::orthorhombic([10.0; 3]).unwrap(), Vec::new());
+    system.species.push(Species { name: "A".into(), mass: 1.0, charge: 1.0 });
+    system.state.push(0, [1.0; 3]);
+    let text = "k charge cos(2 pi x / 10) sin(time) + mass exp(-z^2) + if(y < 2, (y - 2)^2, 0)";
+    FormulaField::new(text, &[("k".to_string(), 2.0)].into(), &system, 1.0, &|_, _| None).unwrap()
 }
 
 /// Variables and biases of every kind, among them formulas.

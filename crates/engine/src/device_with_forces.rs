@@ -9,7 +9,7 @@ use crate::custom_force::{
     AtomChoice, AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan,
 };
 use crate::force_context::TakenBiases;
-use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
@@ -17,12 +17,29 @@ use jostle_core::{
     Result, Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
 };
 use jostle_io::input::model::Action;
+use jostle_potentials::Forces;
 
 /// A custom force with the configuration of its last evaluation.
 pub(crate) struct Active {
     pub(crate) force: Box<dyn CustomForce>,
     positions: Vec<Vec3>,
     forces: AtomForces,
+}
+
+/// Fields of a device, which may depend on time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldsInTime {
+    /// They do not.
+    Constant,
+    /// They do.
+    Changing,
+}
+
+impl FieldsInTime {
+    /// Those of some forces.
+    pub fn of(forces: &Forces) -> Self {
+        if forces.depend_on_time() { FieldsInTime::Changing } else { FieldsInTime::Constant }
+    }
 }
 
 /// A device, and the forces that the host adds to its own.
@@ -39,13 +56,14 @@ pub(crate) struct DeviceWithForces {
     added: AddedForces,
     /// Number of the step under way, and the time at its end.
     moment: (u64, f64),
+    fields: FieldsInTime,
     /// Ids of virtual sites, in ascending order: forces act on atoms with mass.
     pub(crate) sites: Vec<u32>,
 }
 
 impl DeviceWithForces {
-    /// A device without such forces, in a system with these virtual sites.
-    pub fn new(device: Box<dyn Backend>, mut sites: Vec<u32>) -> Self {
+    /// A device without such forces, in a system with these virtual sites and fields.
+    pub fn new(device: Box<dyn Backend>, mut sites: Vec<u32>, fields: FieldsInTime) -> Self {
         sites.sort_unstable();
         DeviceWithForces {
             device,
@@ -55,6 +73,7 @@ impl DeviceWithForces {
             positions: Vec::new(),
             added: AddedForces::default(),
             moment: (0, 0.0),
+            fields,
             sites,
         }
     }
@@ -88,8 +107,9 @@ impl DeviceWithForces {
     }
 
     /// Tells number and end of the step that comes.
-    pub fn begin_step(&mut self, step: u64, time: f64) -> Result<()> {
-        self.moment = (step, time);
+    pub fn begin_step(&mut self, step: u64, time: StageTime) -> Result<()> {
+        self.moment = (step, time.now());
+        self.set_time(time)?;
         self.begin_bias_step(step)
     }
 
@@ -319,6 +339,13 @@ impl ForceEvaluation for DeviceWithForces {
 
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
         self.device.set_stiffness(stiffness)
+    }
+
+    fn set_time(&mut self, time: StageTime) -> Result<()> {
+        match self.fields {
+            FieldsInTime::Constant => Ok(()),
+            FieldsInTime::Changing => self.device.set_time(time),
+        }
     }
 
     fn update_neighbors(&mut self) -> Result<()> {

@@ -72,6 +72,7 @@ mod device_with_forces;
 pub mod dipole;
 mod force_context;
 mod frames;
+pub mod interaction;
 mod measure;
 pub mod minimize;
 pub mod observe;

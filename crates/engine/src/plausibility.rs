@@ -8,6 +8,7 @@ use jostle_core::constraints::Body;
 use jostle_core::{Dimension, Molecules, RigidBody, SimBox, State, System, Topology, UnitSystem};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::electrostatics::Method;
+use jostle_potentials::external::{FormulaField, Positions};
 use jostle_potentials::{BondKind, Forces, PairKind, PairTerm, Potential};
 use std::collections::{HashMap, HashSet};
 use std::f64::consts::PI;
@@ -96,6 +97,11 @@ struct Flight {
     mass: f64,
 }
 
+/// True where a field can do work without end: it changes in time, or an atom that crosses the box gains energy.
+fn does_work(field: &FormulaField) -> bool {
+    field.depends_on_time() || field.positions == Positions::Unwrapped
+}
+
 impl Scales {
     /// The scales of a system under forces.
     pub fn new(system: &System, forces: &Forces) -> Self {
@@ -166,7 +172,7 @@ impl Scales {
             n_molecules,
             charges_jump: forces.electrostatics.is_some_and(|e| e.method == Method::Cutoff),
             jump: pressure_of_jumps(forces, &system.counts()),
-            work: if driven || !forces.fields.is_empty() {
+            work: if driven || !forces.fields.is_empty() || forces.formula_fields.iter().any(does_work) {
                 ExternalWork::Done
             } else {
                 ExternalWork::Nothing

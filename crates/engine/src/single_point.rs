@@ -4,7 +4,7 @@ use crate::build::check_reciprocal_memory;
 use crate::custom_force::{CustomForce, EnergyColumn};
 use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::device;
-use crate::device_with_forces::DeviceWithForces;
+use crate::device_with_forces::{DeviceWithForces, FieldsInTime};
 use crate::thermo::{AtomMotion, Quantity, Thermo, ThermoInput, term_names};
 use jostle_core::{
     AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Result, Settings, SubSteps, SymTensor,
@@ -105,7 +105,8 @@ fn evaluate(
     let constrained = system.topology.is_constrained();
     check_reciprocal_memory(&system, &forces)?;
     let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
-    let mut backend = DeviceWithForces::new(open(system, forces, settings)?, sites);
+    let fields = FieldsInTime::of(&forces);
+    let mut backend = DeviceWithForces::new(open(system, forces, settings)?, sites, fields);
     for force in custom {
         if force.momentum() == Momentum::Thermal {
             degrees = degrees.held();

@@ -19,6 +19,7 @@ use crate::thermostat::{from_input, momentum};
 use crate::warnings::{Aging, Evidence};
 use ending::Ending;
 pub(crate) use ending::check_until;
+use jostle_core::backend::StageTime;
 use jostle_core::quantity::unit_name;
 use jostle_core::thermostat::{Lowest, ThermostatKind};
 use jostle_core::{
@@ -287,10 +288,16 @@ impl StageRun {
 
     /// The simulated time after so many steps of the stage.
     pub(crate) fn time_at(&self, stage: &StageInput, stage_step: u64) -> f64 {
-        match stage.action {
-            Action::Dynamics { timestep, .. } => self.start_time + stage_step as f64 * timestep,
-            Action::Minimize { .. } => self.start_time,
-        }
+        self.stage_time(stage, stage_step).now()
+    }
+
+    /// Time after so many steps of the stage, counted in these.
+    pub(crate) fn stage_time(&self, stage: &StageInput, stage_step: u64) -> StageTime {
+        let timestep = match stage.action {
+            Action::Dynamics { timestep, .. } => timestep,
+            Action::Minimize { .. } => 0.0,
+        };
+        StageTime { start: self.start_time, timestep, steps: stage_step }
     }
 
     /// Meaning of the velocities, and the energy drawn so far from the thermostat, by changes of the volume

@@ -2,6 +2,7 @@
 //! averages and the summary.
 
 use crate::deformation::stress;
+use crate::interaction::InteractionSums;
 use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
@@ -64,6 +65,8 @@ pub struct Thermo {
     pub groups: Vec<GroupThermo>,
     /// Kinetic energies of rigid bodies; `None` without any, and where no row is due.
     pub bodies: Option<BodyEnergies>,
+    /// Energies by term and force of each interaction; empty where no row is due.
+    pub interactions: Vec<InteractionSums>,
     /// Columns of custom forces, see [`crate::CustomForce::columns`]; `None` where one has no meaning.
     pub custom: Vec<Option<f64>>,
 }
@@ -174,6 +177,7 @@ impl ThermoInput {
             momentum: sums.momentum.map(|p| units.mass_to_user(p)),
             groups: Vec::new(),
             bodies: None,
+            interactions: Vec::new(),
             custom: Vec::new(),
         }
     }
@@ -331,6 +335,7 @@ impl Thermo {
                 [group.temperature, Some(group.kinetic)].into_iter().chain(group.center.map(Some))
             }))
             .chain(self.bodies.into_iter().flat_map(BodyEnergies::values).map(Some))
+            .chain(self.interactions.iter().flat_map(InteractionSums::values).map(Some))
             .chain(self.custom.iter().copied())
     }
 }
@@ -364,12 +369,13 @@ mod tests {
             momentum: [17.0, 18.0, 19.0],
             groups: vec![GroupThermo { temperature: Some(22.0), kinetic: 23.0, center: [24.0, 25.0, 26.0] }],
             bodies: None,
+            interactions: vec![InteractionSums { energies: vec![27.0], force: [28.0, 29.0, 30.0] }],
             custom: Vec::new(),
         };
         let values: Vec<f64> = thermo.values().flatten().collect();
-        assert_eq!(values, (1..=26).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(values, (1..=30).map(f64::from).collect::<Vec<_>>());
         let value = |name: &str| values[columns.iter().position(|c| c.name == name).unwrap()];
-        assert_eq!(columns.len(), values.len());
+        assert_eq!(columns.len() + 4, values.len());
         assert_eq!([value("conserved"), value("pyz"), value("momentum_z")], [5.0, 12.0, 19.0]);
         assert_eq!([value("lennard_jones_1"), value("lennard_jones_2")], [20.0, 21.0]);
         assert_eq!([value("temperature_slab"), value("z_slab")], [22.0, 26.0]);

@@ -296,6 +296,7 @@ mod tests {
             momentum: [0.0; 3],
             groups: Vec::new(),
             bodies: None,
+            interactions: Vec::new(),
             custom: Vec::new(),
         };
         let watch = |aging, target, rows: &[(f64, f64)]| {

@@ -7,7 +7,7 @@ use crate::bonded::{
     AngleFunction, AngleVisitor, BondedKind, BondedTerm, DihedralFunction, DihedralVisitor, angle_forces,
     dihedral_forces,
 };
-use crate::external::behind;
+use crate::external::{FormulaField, behind};
 use crate::pair::{PairFunction, PairVisitor};
 use crate::restraint::AtomRestraints;
 use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, Vacuum};
@@ -26,6 +26,10 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, index: usiz
     }
     let diagnosis = Diagnosis { system, forces, precision, index_by_id: state.index_by_id() };
     if let Some(error) = diagnosis.broken_bond(index) {
+        return error;
+    }
+    let mut points = diagnosis.points(index).into_iter();
+    if let Some(error) = points.find_map(|point| undefined_field(system, forces, point)) {
         return error;
     }
     let mut strongest = ForcePart::none(index);
@@ -51,6 +55,22 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, index: usiz
         message += &format!("; atom {} is {distance:.3e} away", number(other));
     }
     Error::simulation(message).hint(hint)
+}
+
+/// The error for the first field by a formula that is not defined at an atom.
+fn undefined_field(system: &System, forces: &Forces, index: usize) -> Option<Error> {
+    let state = &system.state;
+    let place = (state.position[index], state.image[index]);
+    forces.formula_fields.iter().find_map(|field| {
+        let (energy, force) = field.on(&system.simbox, state.id[index], place);
+        let defined = energy.is_finite() && force.iter().all(|f| f.is_finite());
+        (!defined).then(|| {
+            let ([x, y, z], id, text) = (place.0, state.id[index] + 1, field.text());
+            let message =
+                format!("the field \"{text}\" is not defined at atom {id}, at [{x:.6}, {y:.6}, {z:.6}]");
+            Error::simulation(message).hint("give it another energy there: if(x < 1, ..., ...)")
+        })
+    })
 }
 
 /// The error for an energy that is not finite though all forces are: names the term. `energies` are in the
@@ -187,6 +207,16 @@ impl<'a> Diagnosis<'a> {
             });
         }
         self.bound(index, strongest);
+        for field in &forces.formula_fields {
+            let (id, place) = (state.id[index], (state.position[index], state.image[index]));
+            let (_, force) = field.on(&system.simbox, id, place);
+            let size = self.size(length(force));
+            strongest.or_stronger(ForcePart {
+                term: FormulaField::TERM,
+                force: size,
+                ..ForcePart::none(index)
+            });
+        }
         for wall in &forces.walls {
             let (_, force) = wall.evaluate(species(index), state.position[index]);
             let part = ForcePart { term: "wall", force: self.size(force), ..ForcePart::none(index) };

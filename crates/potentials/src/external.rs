@@ -1,6 +1,9 @@
-//! External forces: fields, the same everywhere, and walls.
+//! External forces: fields, the same everywhere or by a formula, and walls.
+
+mod formula;
 
 use crate::PairTerm;
+pub use formula::{FormulaField, Positions, SpeciesConstants};
 use jostle_core::{Error, SimBox, System, Vec3};
 use serde::{Deserialize, Serialize};
 
@@ -138,7 +141,8 @@ impl Wall {
     }
 }
 
-/// Energies, and the sum of the forces, of all fields and walls on one atom.
+/// Energies, and the sum of the forces, of all uniform fields and walls on one atom; energies are numbered in this
+/// order.
 pub fn on_atom(
     (fields, walls): (&[Field], &[Wall]),
     simbox: &SimBox,

@@ -4,7 +4,7 @@ use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
 use crate::dispersion::Dispersion;
 use crate::electrostatics::Electrostatics;
 use crate::embedded::Embedded;
-use crate::external::{Field, Wall};
+use crate::external::{Field, FormulaField, Wall};
 use crate::grains::Grains;
 use crate::lattice_sum::LatticeSum;
 use crate::restraint::Restraints;
@@ -40,6 +40,8 @@ pub struct Forces {
     pub fields: Vec<Field>,
     /// Walls.
     pub walls: Vec<Wall>,
+    /// Fields by formulas.
+    pub formula_fields: Vec<FormulaField>,
     /// Restraints of atoms to places or distances.
     pub restraints: Restraints,
     /// Damping and friction of grains, whose push is one of the pair forces.
@@ -63,6 +65,7 @@ impl Forces {
         let cmaps = (!self.cmaps.is_empty()).then_some(Cmap::TERM);
         let bound = bonds.chain(angles).chain(dihedrals).chain(cmaps);
         let external = self.fields.iter().map(|_| "field").chain(self.walls.iter().map(|_| "wall"));
+        let external = external.chain(self.formula_fields.iter().map(|_| FormulaField::TERM));
         let external = external.chain((!self.restraints.is_empty()).then_some("restraint"));
         pairs.chain(embedded).chain(sums).chain(vacuum).chain(bound).chain(external).collect()
     }
@@ -104,15 +107,33 @@ impl Forces {
         self.bonds.len() + self.angles.len() + self.dihedrals.len() + usize::from(!self.cmaps.is_empty())
     }
 
-    /// Number of external terms: fields, walls and, as one, restraints. These come last.
+    /// Number of external terms: fields, walls, fields by formulas and, as one, restraints. These come last.
     pub fn n_external(&self) -> usize {
-        self.fields.len() + self.walls.len() + usize::from(!self.restraints.is_empty())
+        self.fields.len()
+            + self.walls.len()
+            + self.formula_fields.len()
+            + usize::from(!self.restraints.is_empty())
+    }
+
+    /// Index of the first field by a formula among external terms.
+    pub fn first_formula_field(&self) -> usize {
+        self.fields.len() + self.walls.len()
+    }
+
+    /// Sets the time at which fields that depend on it are evaluated from now on.
+    pub fn set_time(&mut self, time: f64) {
+        self.formula_fields.iter_mut().for_each(|field| field.time = time);
+    }
+
+    /// Returns true where a field depends on time.
+    pub fn depend_on_time(&self) -> bool {
+        self.formula_fields.iter().any(FormulaField::depends_on_time)
     }
 
     /// Returns true where there are external forces in all stages, so that momentum is not conserved and
     /// absolute positions matter.
     pub fn have_fields_or_walls(&self) -> bool {
-        !(self.fields.is_empty() && self.walls.is_empty())
+        !(self.fields.is_empty() && self.walls.is_empty() && self.formula_fields.is_empty())
     }
 
     /// All terms but bonded ones, each by itself, in the same order.

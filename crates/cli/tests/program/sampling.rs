@@ -258,6 +258,31 @@ name = "equilibrate""#;
     assert!(loose.stderr.contains("which images belong together is not certain"), "{}", loose.stderr);
 }
 
+/// Interactions along the trajectory of a run are the columns that the run wrote.
+#[test]
+fn interactions_of_a_trajectory_are_those_of_the_run() {
+    let desk = Desk::new();
+    let interaction = "[[interaction]]\nname = \"few\"\nbetween = [\"index 0 to 9\", \"not index 0 to 9\"]\n\n\
+                       [[stage]]\nname = \"equilibrate\"";
+    let text = LIQUID.replacen("[[stage]]\nname = \"equilibrate\"", interaction, 1);
+    desk.write("liquid.toml", text.replace("every = 20", "every = 10"));
+    desk.succeed(&["run", "liquid.toml"]);
+    desk.succeed(&["analyze", "interaction", "liquid", "--output", "out"]);
+    let mine = table(&desk.read("out/interaction.csv"));
+    let thermo = desk.read("liquid/thermo.csv");
+    let head: Vec<&str> = thermo.lines().next().unwrap().split(',').collect();
+    let columns = ["few_lennard_jones", "few_force_x"]
+        .map(|name| head.iter().position(|column| column.split(' ').next() == Some(name)).unwrap());
+    let rows = table(&thermo);
+    assert!(mine.len() >= 8);
+    for row in &mine {
+        let own = rows.iter().find(|other| (other[2] - row[0]).abs() < 1e-9).unwrap();
+        // Trajectories have single precision.
+        assert!((own[columns[0]] - row[1]).abs() < 1e-3 * own[columns[0]].abs(), "{own:?} {row:?}");
+        assert!((own[columns[1]] - row[2]).abs() < 1e-2 * own[columns[1]].abs().max(10.0), "{own:?} {row:?}");
+    }
+}
+
 /// Energies in all states, in the layout of alchemlyb, become free energies.
 #[test]
 fn tables_of_energies_become_free_energies() {

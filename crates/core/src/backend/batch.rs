@@ -13,6 +13,25 @@ pub struct NoiseKey {
     pub step: u64,
 }
 
+/// Time of an evaluation, counted in steps from the beginning of a stage, so that it does not depend on how a run
+/// is cut into batches.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct StageTime {
+    /// Time at the beginning of the stage.
+    pub start: f64,
+    /// Length of a step.
+    pub timestep: f64,
+    /// Number of steps since.
+    pub steps: u64,
+}
+
+impl StageTime {
+    /// The time.
+    pub fn now(&self) -> f64 {
+        self.start + self.steps as f64 * self.timestep
+    }
+}
+
 /// A batch of steps without measurements in between: a device may make them wholly on its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepBatch {

@@ -16,7 +16,7 @@ use crate::{
     Vec3,
 };
 pub use added::AddedForces;
-pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StepBatch};
+pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StageTime, StepBatch};
 pub use biases::{
     BiasCourse, BiasEvaluation, BiasFunction, BiasMemory, BiasPlace, BiasRow, CenterBias, CenterBiases,
     CenterFunction, CenterMember, CenterVariable, GridAxis, HILL_NUMBERS, HillMemory, HillSettings,
@@ -134,6 +134,13 @@ pub trait ForceEvaluation {
     /// # Errors
     /// If there are not so many restraints.
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()>;
+
+    /// Sets the time of evaluations from now on, for fields that depend on it; 0 at first. The steps of a batch
+    /// count on from it and leave it at their end.
+    ///
+    /// # Errors
+    /// If the device failed.
+    fn set_time(&mut self, time: StageTime) -> Result<()>;
 
     /// Rebuilds the neighbour list if an atom may be further than half the skin from where the list
     /// has it.

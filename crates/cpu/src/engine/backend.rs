@@ -10,7 +10,7 @@ use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Follow, MotionCheck};
 use crate::simd::Scalar;
 use crate::vacuum::VacuumKernel;
-use jostle_core::backend::{Algorithm, BiasPlace, Descent, NeighborFacts, Timings};
+use jostle_core::backend::{Algorithm, BiasPlace, Descent, NeighborFacts, StageTime, Timings};
 use jostle_core::rigid_body::check_box;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -133,6 +133,11 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
 
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
         self.forces.restraints.set_stiffness(stiffness)
+    }
+
+    fn set_time(&mut self, time: StageTime) -> Result<()> {
+        self.forces.set_time(time.now());
+        Ok(())
     }
 
     fn update_neighbors(&mut self) -> Result<()> {

@@ -58,7 +58,7 @@ impl<S: Scalar> Cpu<S> {
             let (bound, broken) =
                 bonded.add_forces(level, &system.state.position, width, &task.bonds, own, evaluate);
             sums.extend(bound);
-            sums.extend(external::add_forces(system, all, restraints, clusters, range.clone(), own));
+            sums.extend(external::add_forces(level, (system, all), restraints, clusters, range.clone(), own));
             (sums, broken)
         });
         if let Some(domains) = self.workers.division.domains_mut() {

@@ -13,7 +13,7 @@ use crate::molecules::{Bodies, MOLECULAR_SUMS};
 use crate::neighbor_engine::Trigger;
 use crate::sums::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
-use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, StageTime, Timings};
 use jostle_core::rigid_body::check_box;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -125,6 +125,15 @@ impl ForceEvaluation for Cuda {
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
         self.forces.restraints.set_stiffness(stiffness)?;
         self.follow_springs()
+    }
+
+    fn set_time(&mut self, time: StageTime) -> Result<()> {
+        self.evaluation.time = time;
+        if !self.forces.depend_on_time() {
+            return Ok(());
+        }
+        self.forces.set_time(time.now());
+        self.terms.external.as_ref().map_or(Ok(()), |external| external.set_time(time))
     }
 
     fn update_neighbors(&mut self) -> Result<()> {

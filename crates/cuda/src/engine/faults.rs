@@ -7,6 +7,7 @@ use crate::device_data::{BoxGeometry, faults};
 use crate::device_force::DeviceForceKernels;
 use crate::list_capacity::ListCapacity;
 use crate::tiles;
+use jostle_core::backend::StageTime;
 use jostle_core::{Error, Precision, Result};
 use jostle_potentials::diagnose;
 
@@ -107,6 +108,8 @@ impl Cuda {
             return Error::simulation(format!("the force '{name}' on atom {id} is not finite"));
         }
         let id = self.control.first_bad as u32;
+        let time = self.evaluation.time;
+        self.forces.set_time(StageTime { steps: time.steps + self.steps_until_fault(), ..time }.now());
         if let Err(error) = self.download() {
             return error;
         }
@@ -117,11 +120,15 @@ impl Cuda {
         self.at_step(error)
     }
 
+    /// Steps of the batch up to the fault.
+    fn steps_until_fault(&self) -> u64 {
+        let (motion, drifts) = (self.control.motion, self.control.first_bad >> 32);
+        if motion.drift < motion.timestep { drifts / 2 } else { drifts }
+    }
+
     /// Adds the step of the fault, where it is known.
     fn at_step(&self, error: Error) -> Error {
-        let (motion, drifts) = (self.control.motion, self.control.first_bad >> 32);
-        let steps = if motion.drift < motion.timestep { drifts / 2 } else { drifts };
-        let step = (motion.first_step + steps) as i64 - 1;
+        let step = (self.control.motion.first_step + self.steps_until_fault()) as i64 - 1;
         if step > 0 && self.control.first_bad != u64::MAX {
             error.context(format!("step {step}"))
         } else {

@@ -43,7 +43,7 @@ use crate::skin::{self, Skin};
 use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::tiles;
 use crate::vacuum::VacuumKernel;
-use jostle_core::backend::{Member, Timings};
+use jostle_core::backend::{Member, StageTime, Timings};
 use jostle_core::prediction;
 use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{Energies, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System};
@@ -166,6 +166,7 @@ impl Cuda {
             energies: Energies::default(),
             evaluated: Evaluate::Forces,
             long_range_weight: 1.0,
+            time: StageTime::default(),
             tails: Vec::new(),
             constants: Vec::new(),
         };

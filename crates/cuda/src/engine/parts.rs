@@ -20,6 +20,7 @@ use crate::neighbor_engine::NeighborEngine;
 use crate::step_graph::StepGraphs;
 use crate::thermostat::ScalingThermostat;
 use crate::vacuum::VacuumKernel;
+use jostle_core::backend::StageTime;
 use jostle_core::{Energies, Evaluate, Vec3};
 use jostle_potentials::Tail;
 
@@ -83,6 +84,8 @@ pub struct Evaluation {
     pub evaluated: Evaluate,
     /// Weight of long-range forces.
     pub long_range_weight: f64,
+    /// Time of evaluations outside batches, and at the beginning of a batch.
+    pub time: StageTime,
     /// Energy and virial of each term beyond its cut-off, times volume.
     pub tails: Vec<Tail>,
     /// Constant energies of each lattice sum, see [`LatticeSumKernel::constants`].

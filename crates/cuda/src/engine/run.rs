@@ -8,6 +8,7 @@ use crate::kernels::{PairAlgorithm, TileSize};
 use crate::step_graph::{Queue, SegmentsLeft, StepGraphs, slots_per_look, slots_serve};
 use crate::sums::{KINETIC, VIRIAL};
 use crate::thermostat::{self, Acts, ScalingThermostat};
+use jostle_core::backend::StageTime;
 use jostle_core::thermostat::{AtomNoise, Dissipative};
 use jostle_core::{
     ArraysChanged, AtomStorage, DeviceForce, Error, Evaluate, ForceEvaluation, Result, Sample, StepBatch,
@@ -92,6 +93,8 @@ impl Cuda {
             false => self.make_segments(&segments, forces)?,
         }
         self.evaluation.long_range_weight = batch.long_range.after(batch.steps);
+        let time = self.evaluation.time;
+        self.set_time(StageTime { steps: time.steps + batch.steps, ..time })?;
         let mut samples = self.read_samples(&segments, thermostat)?;
         if let Some(last) = samples.last() {
             self.evaluation.energies = last.energies.clone();

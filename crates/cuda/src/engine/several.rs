@@ -10,7 +10,7 @@ use crate::driver::Device;
 use crate::exchange::{Exchange, MeshDivision};
 use crate::peers::{Collective, Peers};
 use crate::sums::Summation;
-use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, AtomVector, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate,
@@ -229,6 +229,10 @@ impl ForceEvaluation for SeveralGpus {
 
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
         self.call(|gpu| gpu.set_stiffness(stiffness))
+    }
+
+    fn set_time(&mut self, time: StageTime) -> Result<()> {
+        self.call(|gpu| gpu.set_time(time))
     }
 
     fn update_neighbors(&mut self) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Fields and walls: the derivative of their energy, and both engines against the plain reference.
 
 use crate::gpus::on_gpu;
+use jostle_core::backend::StageTime;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, Target};
 use jostle_core::{
@@ -8,9 +9,10 @@ use jostle_core::{
     StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cpu::reference;
-use jostle_potentials::external::{Field, Side, Wall, on_atom};
+use jostle_potentials::external::{Field, FormulaField, Positions, Side, Wall, on_atom};
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncation};
+use std::collections::HashMap;
 
 /// Slab of two species between two walls, some of the atoms in other images.
 fn system() -> System {
@@ -149,6 +151,18 @@ fn springs_and_their_centers_follow() {
     }
 }
 
+/// Energy with the periods of the box.
+const PERIODIC: &str =
+    "0.4 cos(2 pi (x - 0.9 y / 19.55) / 20.7) + 0.3 mass sin(2 pi y / 19.55) + 0.02 (z - 7)^2";
+
+fn formula_field(text: &str) -> FormulaField {
+    let field = FormulaField::new(text, &HashMap::new(), &system(), 1.0, &|_, _| None).unwrap();
+    if text == PERIODIC {
+        field.check(&system().simbox).unwrap();
+    }
+    field
+}
+
 fn forces() -> Forces {
     let mut pairs = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
     for (a, b, sigma) in [(0, 0, 1.0), (0, 1, 0.95), (1, 1, 0.9)] {
@@ -165,7 +179,11 @@ fn forces() -> Forces {
     // Field on some of the atoms only.
     let mut partial = Field::new(vec![[0.0, 0.7, 0.0], [0.2, 0.0, 0.3]]);
     partial.only(&(40..90).collect::<Vec<_>>(), 18 * 17 * 9);
+    let mut unwrapped = formula_field("0.05 x + 0.2 sin(0.3 y) exp(-0.1 z)");
+    unwrapped.positions = Positions::Unwrapped;
+    unwrapped.only(20..60, 18 * 17 * 9);
     Forces {
+        formula_fields: vec![formula_field(PERIODIC), unwrapped],
         fields: vec![Field::new(vec![[0.3, 0.0, -0.2], [0.0, -0.4, 0.1]]), partial],
         walls: vec![Wall::new(2, low, Side::Above, soft), Wall::new(2, high, Side::Below, other)],
         restraints: restraints(),
@@ -276,6 +294,79 @@ fn a_batch_is_the_same_path_and_conserves_energy() {
             let (v, w) = (a.velocity[i][k], b.velocity[j][k]);
             assert!((v - w).abs() < 1e-6, "{v} {w}");
         }
+    }
+}
+
+/// Fields that depend on time are those of the time of each step, in batches as in single steps.
+#[test]
+fn fields_follow_time_in_batches() {
+    let mut field = formula_field("(0.5 x + 0.1 mass y) sin(3 time)");
+    field.positions = Positions::Unwrapped;
+    let pairs = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 2.5);
+    let mut pairs = Forces::from(pairs);
+    pairs.pairs[0] = forces().pairs[0].clone();
+    let forces = Forces { formula_fields: vec![field], ..pairs };
+    let settings = Settings { precision: Precision::Double, ..Settings::default() };
+    let mut cpu = jostle_cpu::open(system(), forces.clone(), settings).unwrap();
+    let mut gpu = on_gpu(system(), forces, settings);
+    let (steps, timestep) = (30, 0.001);
+    let at = |steps| StageTime { start: 0.25, timestep, steps };
+    for device in [&mut cpu, &mut gpu] {
+        device.set_time(at(10)).unwrap();
+        device.update_neighbors().unwrap();
+        device.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+    }
+    for step in 11..=10 + steps {
+        cpu.kick_drift(timestep).unwrap();
+        cpu.update_neighbors().unwrap();
+        cpu.set_time(at(step)).unwrap();
+        cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        cpu.kick(0.5 * timestep).unwrap();
+    }
+    let batch = StepBatch {
+        first_step: 11,
+        steps,
+        timestep,
+        seed: 1,
+        sample_every: 10,
+        evaluate: Evaluate::ForcesAndEnergies,
+        long_range: RespaSchedule::ALWAYS,
+    };
+    let samples = gpu.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
+    let exact = cpu.energies().terms[1];
+    assert!((samples[2].energies.terms[1] - exact).abs() < 1e-8 * exact.abs(), "{exact}");
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+    let found = gpu.energies().terms[1];
+    assert!((found - exact).abs() < 1e-8 * exact.abs(), "{found} {exact}");
+    let (a, b) = (cpu.state().unwrap(), gpu.state().unwrap());
+    for (i, j) in a.index_by_id().into_iter().zip(b.index_by_id()) {
+        assert!((0..3).all(|k| (a.velocity[i][k] - b.velocity[j][k]).abs() < 1e-8));
+    }
+}
+
+/// A formula that is not defined where an atom is.
+#[test]
+fn the_error_names_the_atom_where_a_field_is_not_defined() {
+    let (mut system, forces) = (system(), forces());
+    system.state.position[17][2] = 6.5;
+    let field = formula_field("if(abs(z - 6.5) < 0.001, sqrt(z - 7), 0)");
+    let forces = Forces { formula_fields: vec![field], ..forces };
+    for device in [0, 1] {
+        let settings = Settings::default();
+        let mut backend: Box<dyn Backend> = match device {
+            0 => jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap(),
+            _ => on_gpu(system.clone(), forces.clone(), settings),
+        };
+        let error = backend
+            .update_neighbors()
+            .and_then(|()| backend.compute_forces(Evaluate::ForcesAndEnergies))
+            .and_then(|()| {
+                backend.kick_drift(1e-6).unwrap();
+                backend.update_neighbors()
+            })
+            .unwrap_err();
+        assert!(error.message().contains("sqrt(z - 7), 0)\" is not defined at atom 18, at ["), "{error}");
     }
 }
 

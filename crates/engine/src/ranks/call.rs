@@ -1,5 +1,6 @@
 //! Calls of a device as messages.
 
+use jostle_core::backend::StageTime;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, Backend, ClosingKick, Evaluate, NoiseKey, Result, Settings, SimBox, State, System, Vec3,
@@ -36,6 +37,7 @@ pub enum Call {
     Deform(SimBox),
     SetLongRangeWeight(f64),
     SetStiffness(Vec<f64>),
+    SetTime(StageTime),
     UpdateNeighbors,
     ComputeForces(Evaluate),
     AddConstraintVirial(ClosingKick),
@@ -80,6 +82,7 @@ impl Call {
             Call::Deform(simbox) => device.deform(simbox),
             Call::SetLongRangeWeight(weight) => device.set_long_range_weight(weight),
             Call::SetStiffness(stiffness) => device.set_stiffness(&stiffness),
+            Call::SetTime(time) => device.set_time(time),
             Call::UpdateNeighbors => device.update_neighbors(),
             Call::ComputeForces(evaluate) => device.compute_forces(evaluate),
             Call::AddConstraintVirial(kick) => device.add_constraint_virial(kick),

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Message};
 use super::{Workers, send, set_in_use};
-use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation,
@@ -95,6 +95,10 @@ impl ForceEvaluation for RankedDevice {
 
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
         self.call(Call::SetStiffness(stiffness.to_vec()), |engine| engine.set_stiffness(stiffness))
+    }
+
+    fn set_time(&mut self, time: StageTime) -> Result<()> {
+        self.call(Call::SetTime(time), |engine| engine.set_time(time))
     }
 
     fn update_neighbors(&mut self) -> Result<()> {

@@ -11,7 +11,8 @@ use crate::checkpoint::{Checkpoint, InputText};
 use crate::clock::Clock;
 use crate::custom_force::CustomForce;
 use crate::device::{self, Opened};
-use crate::device_with_forces::DeviceWithForces;
+use crate::device_with_forces::{DeviceWithForces, FieldsInTime};
+use crate::interaction::Interaction;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::ramp::Springs;
@@ -23,7 +24,7 @@ use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
 };
 use jostle_io::input::model::{DeviceInput, StageInput, Strictness};
-use jostle_potentials::external::{Field, Wall};
+use jostle_potentials::external::{Field, FormulaField, Wall};
 use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm};
 use std::path::Path;
@@ -46,6 +47,8 @@ pub struct SimulationBuilder {
     title: String,
     /// Names of groups that are columns of `thermo.csv`.
     reported: Vec<String>,
+    /// Interactions by name, between two groups of ids.
+    interactions: Vec<(String, [Vec<u32>; 2])>,
     strictness: Strictness,
     /// Warnings about the system, which hold for all stages.
     warnings: Vec<Warning>,
@@ -73,6 +76,7 @@ impl SimulationBuilder {
             source: None,
             title: String::new(),
             reported: Vec::new(),
+            interactions: Vec::new(),
             strictness: Strictness::default(),
             warnings: Vec::new(),
         }
@@ -87,6 +91,12 @@ impl SimulationBuilder {
     /// Adds an external force, the same everywhere.
     pub fn field(mut self, field: Field) -> Self {
         self.forces.fields.push(field);
+        self
+    }
+
+    /// Adds a field by a formula.
+    pub fn formula_field(mut self, field: FormulaField) -> Self {
+        self.forces.formula_fields.push(field);
         self
     }
 
@@ -124,6 +134,12 @@ impl SimulationBuilder {
     /// Adds temperature, kinetic energy and centre of mass of a group of the system to `thermo.csv`.
     pub fn report(mut self, group: impl Into<String>) -> Self {
         self.reported.push(group.into());
+        self
+    }
+
+    /// Adds the energies of interaction of two groups, by ids, to `thermo.csv`, in columns that begin with a name.
+    pub fn interaction(mut self, name: impl Into<String>, groups: [Vec<u32>; 2]) -> Self {
+        self.interactions.push((name.into(), groups));
         self
     }
 
@@ -276,12 +292,18 @@ impl SimulationBuilder {
                 .check_stage(stage, &system.simbox, (&system.topology, &system.species, &system.state))
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
-        let columns = Columns::new(units, &system, &forces, &self.reported);
+        let interactions = self
+            .interactions
+            .iter()
+            .map(|(name, [a, b])| Interaction::new(name, &system, &forces, [a, b], settings.threads));
+        let interactions = interactions.collect::<Result<Vec<_>>>()?;
+        let columns = Columns::new(units, (&system, &forces), &self.reported, interactions);
         let tables = AtomTables::new(&system);
         let notes =
             notes_about_tables(&forces).chain(notes_about_restraints(&facts.springs, &stages)).collect();
         let (atoms, threads) = (system.state.len(), settings.threads);
         let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
+        let fields = FieldsInTime::of(&forces);
         let Opened { backend, note } = (self.open)(system, forces, settings)?;
         let mut simulation = Simulation {
             units,
@@ -296,7 +318,7 @@ impl SimulationBuilder {
             facts,
             columns,
             stages,
-            backend: Box::new(DeviceWithForces::new(backend, sites)),
+            backend: Box::new(DeviceWithForces::new(backend, sites, fields)),
             device_note: note,
             observers: self.observers,
             output: Output::none(atoms),

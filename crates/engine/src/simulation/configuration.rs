@@ -4,7 +4,7 @@ use super::{Readiness, Simulation};
 use crate::clock::Clock;
 use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
-use jostle_core::backend::Member;
+use jostle_core::backend::{Member, StageTime};
 use jostle_core::{
     ArraysChanged, AtomStorage, AtomVector, Backend, DeviceArrays, Error, Evaluate, ForceEvaluation, Result, SimBox,
     State, SubSteps, SymTensor, Vec3,
@@ -119,7 +119,10 @@ impl Simulation {
             }
             self.backend.update_neighbors()?;
         }
-        self.backend.begin_step(step, time)?;
+        let stage = self.stages.get(self.clock.stage);
+        let counted = self.run.as_ref().zip(stage).map(|(run, stage)| run.stage_time(stage, run.stage_step));
+        let moment = counted.unwrap_or(StageTime { start: time, timestep: 0.0, steps: 0 });
+        self.backend.begin_step(step, moment)?;
         evaluate_forces(&mut *self.backend, Evaluate::ForcesAndEnergies, 1.0, None)?;
         if self.has_impulses() {
             self.readiness = Readiness::Stale;

@@ -4,6 +4,7 @@ use crate::barostat::check_barostat;
 use crate::body_energies::{self, BodyMasses};
 use crate::custom_force::EnergyColumn;
 use crate::degrees_of_freedom::DegreesOfFreedom;
+use crate::interaction::Interaction;
 use crate::minimize::ConstraintProjection;
 use crate::plausibility::Scales;
 use crate::ramp::Springs;
@@ -162,25 +163,33 @@ pub(super) struct Columns {
     pub groups: Vec<Reported>,
     /// Rigid bodies, whose kinetic energies are columns.
     pub bodies: Option<BodyMasses>,
+    /// Interactions of groups, whose energies and forces are columns.
+    pub interactions: Vec<Interaction>,
     /// Place of the next energy of a custom force, behind the energies of all terms.
     next_energy: usize,
 }
 
 impl Columns {
-    /// The columns of a system under forces, with those of the groups of these names.
-    pub fn new(units: UnitSystem, system: &System, forces: &Forces, names: &[String]) -> Self {
+    /// The columns of a system under forces, with those of the groups of these names, and of interactions.
+    pub fn new(
+        units: UnitSystem,
+        (system, forces): (&System, &Forces),
+        names: &[String],
+        interactions: Vec<Interaction>,
+    ) -> Self {
         let groups = system.groups.iter().filter(|group| names.contains(&group.name));
         let groups: Vec<Reported> = groups.map(|group| Reported::new(group, system)).collect();
         let mut quantities = quantities(units, forces, groups.iter().map(|group| group.name.as_str()));
         let bodies = BodyMasses::new(system);
         quantities.extend(bodies.iter().flat_map(|_| body_energies::quantities(units)));
+        quantities.extend(interactions.iter().flat_map(|interaction| interaction.columns(units)));
         let next_energy = BEFORE_ENERGIES + forces.n_terms();
-        Columns { quantities, groups, bodies, next_energy }
+        Columns { quantities, groups, bodies, interactions, next_energy }
     }
 
-    /// Returns true where a row needs the velocities of atoms.
+    /// Returns true where columns are found from the atoms.
     pub fn need_atoms(&self) -> bool {
-        !self.groups.is_empty() || self.bodies.is_some()
+        !(self.groups.is_empty() && self.interactions.is_empty()) || self.bodies.is_some()
     }
 
     /// Adds the columns of a custom force: its energy behind those of the terms, its own at the end.

@@ -65,7 +65,7 @@ impl Simulation {
         Ok(Thermo { custom: self.backend.forces().flat_map(|force| force.values()).collect(), ..thermo })
     }
 
-    /// Adds the quantities of groups and of rigid bodies to the present ones.
+    /// Adds the quantities of groups, rigid bodies and interactions to the present ones.
     fn report_groups(&mut self, atoms: AtomMotion) -> Result<()> {
         let Some(thermo) = self.thermo.as_mut().filter(|_| self.columns.need_atoms()) else {
             return Ok(());
@@ -77,6 +77,9 @@ impl Simulation {
         thermo.groups = self.columns.groups.iter().map(one).collect();
         let bodies = self.columns.bodies.as_ref();
         thermo.bodies = bodies.map(|bodies| bodies.measure(state, &index_by_id, atoms));
+        let interactions = self.columns.interactions.iter_mut();
+        thermo.interactions =
+            interactions.map(|interaction| interaction.evaluate(&simbox, state)).collect::<Result<_>>()?;
         Ok(())
     }
 

@@ -156,7 +156,7 @@ impl Simulation {
             self.check_distances(stage, progress)?;
         }
         let schedule = self.schedule(stage, &run);
-        self.backend.begin_step(self.clock.step, self.clock.time)?;
+        self.backend.begin_step(self.clock.step, run.stage_time(stage, run.stage_step))?;
         self.backend.update_neighbors()?;
         let weight = respa_schedule(stage, &run).after(0);
         evaluate_forces(&mut *self.backend, schedule.evaluate_at(run.stage_step), weight, None)?;
@@ -281,6 +281,7 @@ impl Simulation {
         let begun = Instant::now();
         let step = self.clock.step + 1;
         self.backend.prepare(&stage.action)?;
+        self.backend.set_time(run.stage_time(stage, run.stage_step))?;
         let context = StepContext {
             seed: self.origin.seed,
             step,
@@ -310,7 +311,7 @@ impl Simulation {
             return Ok(());
         }
         let evaluate = schedule.evaluate_at(run.stage_step + 1);
-        self.backend.begin_step(step, run.time_at(stage, run.stage_step + 1))?;
+        self.backend.begin_step(step, run.stage_time(stage, run.stage_step + 1))?;
         run.advance(&mut *self.backend, &context, evaluate).map_err(|e| e.context(format!("step {step}")))?;
         self.count(stage, run, 1);
         if let Action::Dynamics { .. } = stage.action {
@@ -339,14 +340,12 @@ impl Simulation {
 
     /// The schedule of a stage.
     fn schedule(&self, stage: &StageInput, run: &StageRun) -> Schedule {
+        let by_atoms = self.columns.need_atoms() || stage.until.is_some();
         Schedule {
             steps: n_steps(stage),
             long_range_every: stage.long_range_every,
             rows: stage.thermo_every,
-            row_data: match self.columns.need_atoms() || stage.until.is_some() {
-                true => RowData::Atoms,
-                false => RowData::Sums,
-            },
+            row_data: if by_atoms { RowData::Atoms } else { RowData::Sums },
             frames: stage.trajectory.map_or(0, |trajectory| trajectory.every),
             checkpoints: stage.checkpoint_every,
             deformation: stage.deformation.map_or(0, |deformation| deformation.every),

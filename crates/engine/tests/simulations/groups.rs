@@ -100,7 +100,8 @@ fn groups_are_frozen_and_driven() {
 /// Atoms selected by their positions stay in their groups, wherever they move.
 #[test]
 fn a_resumed_run_keeps_its_groups() {
-    let fields = "[[field]]\nforce = [0, 0.5, 0]\natoms = \"x < 3\"\n[[field]]\nforce = [0, 0, 0.2]\ngroup = \"rest\"\n";
+    let fields = "[[field]]\nforce = [0, 0.5, 0]\natoms = \"x < 3\"\n[[field]]\nforce = [0, 0, 0.2]\ngroup = \"rest\"\n\
+                  [[field]]\nenergy = \"0.3 x sin(9 time)\"\npositions = \"unwrapped\"\natoms = \"x < 3\"\n";
     let measures = "measure = [{ kind = \"msd\", every = 4, atoms = \"y < 3 and group rest\" }, \
                     { kind = \"rdf\", every = 10, group = \"rest\", bins = 20 }]";
     let restraints = "[[restraint]]\nkind = \"position\"\ngroup = \"rest\"\nstiffness = 20\n\
@@ -120,6 +121,31 @@ fn a_resumed_run_keeps_its_groups() {
     }
     let rows = fs::read_to_string(whole.join("thermo.csv")).unwrap();
     assert!(rows.contains("temperature_rest") && rows.contains("z_floor"), "{rows}");
+}
+
+/// Fields by formulas: their names, their atoms, and energies that jump at a face of the box.
+#[test]
+fn fields_by_formulas_are_resolved_with_the_atoms() {
+    let field = |lines: &str| format!("[[field]]\n{lines}\n");
+    let mut simulation = simulation(
+        &field("energy = \"a mass\"\nparameters = { a = 3 }\nspecies = [\"B\"]\natoms = \"index 0 to 99\""),
+        "",
+    );
+    let of_b = simulation.state().unwrap();
+    let n = (0..of_b.len()).filter(|k| of_b.id[*k] < 100 && of_b.species[*k] == 1).count();
+    let energy = *simulation.evaluate().unwrap().thermo.terms.last().unwrap();
+    assert!((energy - 6.0 * n as f64).abs() < 1e-9 && n > 20, "{energy} {n}");
+    let refused = |lines: &str| {
+        let input = input(&field(lines), "");
+        match Simulation::from_input(&input, &Overrides::default()) {
+            Ok(_) => panic!("{lines} is not refused"),
+            Err(error) => format!("{:?} {error}", error.place().map(|place| place.line)),
+        }
+    };
+    let error = refused("energy = \"x^2\"");
+    assert!(error.contains("Some(22)") && error.contains("jumps where an atom crosses"), "{error}");
+    let error = refused("energy = \"depth sin(time)\"");
+    assert!(error.contains("Some(22)") && error.contains("\"depth\" stands for nothing"), "{error}");
 }
 
 /// The energy of a spring at every atom of an ideal gas is given by equipartition.

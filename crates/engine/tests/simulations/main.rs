@@ -19,6 +19,7 @@ mod fixtures;
 mod grains;
 mod groups;
 mod integrators;
+mod interactions;
 mod lammps;
 mod long_range;
 mod metals;

@@ -2,7 +2,7 @@
 //! however the run is divided into batches.
 
 use crate::fixtures::argon;
-use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, Timings};
+use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::topology::Constraint;
 use jostle_core::{
@@ -66,6 +66,10 @@ impl ForceEvaluation for BatchDevice {
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
         self.cpu.set_stiffness(stiffness)
     }
+    fn set_time(&mut self, time: StageTime) -> Result<()> {
+        self.cpu.set_time(time)
+    }
+
     fn update_neighbors(&mut self) -> Result<()> {
         self.cpu.update_neighbors()
     }

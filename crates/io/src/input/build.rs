@@ -40,6 +40,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let restraints = group::restraints(&source, &restraints)?;
     let groups = group::groups(&source, &root.need::<Vec<Fields>>("group")?)?;
     let rigid = rigid::rigid(&source, &root.need::<Vec<Fields>>("rigid")?)?;
+    let interactions = group::interactions(&source, &root.need::<Vec<Fields>>("interaction")?)?;
     let fields = root.need::<Vec<Fields>>("field")?;
     let fields = fields.iter().map(|f| external::field(&source, f)).collect::<Result<_>>()?;
     let walls: Vec<Fields> = root.need("wall")?;
@@ -76,6 +77,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         fields,
         walls,
         restraints,
+        interactions,
         variables,
         biases,
         alchemy,

@@ -6,7 +6,7 @@ use super::model::{
 };
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
-use jostle_potentials::external::Side;
+use jostle_potentials::external::{Positions, Side};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind, Mixing, PairKind, Truncation};
 use std::str::FromStr;
 
@@ -230,6 +230,18 @@ impl NamedChoice for Exclude {
 
     fn about(self) -> &'static str {
         Exclude::about(self)
+    }
+}
+
+impl NamedChoice for Positions {
+    const ALL: &'static [Self] = &Positions::ALL;
+
+    fn name(self) -> &'static str {
+        Positions::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        Positions::about(self)
     }
 }
 

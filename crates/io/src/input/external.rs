@@ -1,15 +1,16 @@
 //! Forces from outside, `[[field]]` and `[[wall]]`, and `[grains]`, which rub against walls.
 
 use super::fields::{Fields, entry_span};
+use super::formula;
 use super::group;
 use super::model::{
-    Axis, FieldInput, FieldStrength, ForceInput, GrainsInput, Input, Located, PairInput, Source, WallForce,
-    WallInput,
+    Axis, FieldEnergy, FieldInput, FieldStrength, ForceInput, GrainsInput, Input, Located, PairInput, Source,
+    WallForce, WallInput,
 };
 use jostle_core::quantity::nearest;
-use jostle_core::{Driven, Error, Result, Species, Vec3};
-use jostle_potentials::external::{Field, Surface, Wall};
-use jostle_potentials::{Grains, PairChoice, PairTerm};
+use jostle_core::{Driven, Error, Result, Species, System, Vec3};
+use jostle_potentials::external::{Field, FormulaField, Surface, Wall};
+use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
 
 /// Name of walls among species.
 pub(super) const WALL: &str = "wall";
@@ -25,9 +26,33 @@ pub(super) fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInp
         let vector = fields.get::<[f64; 3]>(key)?;
         Some(strength(vector.value))
     });
-    let strength = given.unwrap_or(FieldStrength::Force([0.0; 3]));
+    let energy = match fields.get::<String>("energy") {
+        Some(text) => Some(field_energy(source, fields, text)?),
+        None => None,
+    };
+    let foreign = ["parameters", "positions"].into_iter().find(|key| energy.is_none() && fields.has_key(key));
+    if let Some(key) = foreign {
+        let error =
+            source.error(&entry_span(fields, key), format!("\"{key}\" belongs to a field by a formula"));
+        return Err(error.hint("leave it out, or give energy = \"...\""));
+    }
+    let strength = given.or(energy).unwrap_or(FieldStrength::Force([0.0; 3]));
     let value = FieldInput { strength, species: fields.get("species"), atoms: group::atoms(source, fields)? };
     Ok(Located { value, span: fields.span.clone() })
+}
+
+/// Energy of a field, whose formula is read; its names are resolved when the atoms are known.
+fn field_energy(source: &Source, fields: &Fields, text: Located<String>) -> Result<FieldStrength> {
+    let parameters = formula::numbers(fields, "parameters");
+    let known = parameters.iter().cloned().collect();
+    let formula =
+        Formula::with(&text.value, &known).map_err(|mistake| formula::point(source, &text, mistake))?;
+    let names = Formula::new(&text.value).map(|formula| formula.parameters().to_vec()).unwrap_or_default();
+    if let Some((unused, _)) = parameters.iter().find(|(name, _)| !names.contains(name)) {
+        return Err(formula::unknown(source, &formula, unused, &entry_span(fields, "parameters")));
+    }
+    let positions = fields.need_choice("positions")?;
+    Ok(FieldStrength::Energy(FieldEnergy { text, parameters, positions }))
 }
 
 /// `[grains]`
@@ -118,29 +143,89 @@ impl Input {
 
     /// The fields, for these species.
     pub(crate) fn resolve_fields(&self, species: &[Species]) -> Result<Vec<Field>> {
-        self.fields.iter().map(|field| self.resolve_field(&field.value, species)).collect()
+        let one = |field: &Located<FieldInput>| self.resolve_field(&field.value, species).transpose();
+        self.fields.iter().filter_map(one).collect()
     }
 
-    fn resolve_field(&self, field: &FieldInput, species: &[Species]) -> Result<Field> {
-        if let Some(named) = &field.species {
-            let known: Vec<&str> = species.iter().map(|s| s.name.as_str()).collect();
-            if let Some(unknown) = named.value.iter().find(|name| !known.contains(&name.as_str())) {
-                let error = self.source.error(&named.span, format!("there is no species \"{unknown}\""));
-                return Err(match nearest(unknown, known.iter().copied()) {
-                    Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-                    None => error.hint(format!("the species are {}", known.join(", "))),
-                });
-            }
+    /// Fields by formulas, for atoms that are known.
+    ///
+    /// # Errors
+    /// If a name of a formula stands for nothing, or the energy jumps at a face of the box.
+    pub(super) fn formula_fields(&self, system: &System) -> Result<Vec<FormulaField>> {
+        let energy = |field: &Located<FieldInput>| match &field.value.strength {
+            FieldStrength::Energy(energy) => Some(self.formula_field(system, field, energy)),
+            _ => None,
+        };
+        self.fields.iter().filter_map(energy).collect()
+    }
+
+    fn formula_field(
+        &self,
+        system: &System,
+        field: &Located<FieldInput>,
+        energy: &FieldEnergy,
+    ) -> Result<FormulaField> {
+        let numbers = energy.parameters.iter().cloned().collect();
+        let constant = |name: &str, k: usize| {
+            let species = self.species.iter().find(|s| s.value.name == system.species[k].name)?;
+            species.value.constants.iter().find(|constant| constant.0 == name).map(|constant| constant.1)
+        };
+        let mass_unit = self.units.mass_to_user(1.0);
+        let mut formula = FormulaField::new(&energy.text.value, &numbers, system, mass_unit, &constant)
+            .map_err(|mistake| formula::point(&self.source, &energy.text, mistake))?;
+        formula.positions = energy.positions;
+        let n = system.state.len();
+        let chosen = field.value.atoms.as_ref().map(|atoms| self.chosen(system, atoms)).transpose()?;
+        if let Some(atoms) = chosen {
+            formula.only(atoms.iter().copied(), n);
         }
+        if let Some(named) = &field.value.species {
+            self.check_species(named, &system.species)?;
+            let acts = |index: &usize| {
+                named.value.contains(&system.species[usize::from(system.state.species[*index])].name)
+            };
+            let acting: Vec<u32> = (0..n)
+                .filter(acts)
+                .map(|index| system.state.id[index])
+                .filter(|id| formula.acts_on(*id))
+                .collect();
+            formula.only(acting.into_iter(), n);
+        }
+        let span = energy.text.span.clone();
+        let checked = formula.check(&system.simbox);
+        checked.map_err(|error| error.at_span(&self.source.path, &self.source.text, span))?;
+        Ok(formula)
+    }
+
+    /// Refuses a species that is not there.
+    fn check_species(&self, named: &Located<Vec<String>>, species: &[Species]) -> Result<()> {
+        let known: Vec<&str> = species.iter().map(|s| s.name.as_str()).collect();
+        let Some(unknown) = named.value.iter().find(|name| !known.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let error = self.source.error(&named.span, format!("there is no species \"{unknown}\""));
+        Err(match nearest(unknown, known.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+            None => error.hint(format!("the species are {}", known.join(", "))),
+        })
+    }
+
+    /// A field that is the same everywhere; `None` for one by a formula.
+    fn resolve_field(&self, field: &FieldInput, species: &[Species]) -> Result<Option<Field>> {
+        if let Some(named) = &field.species {
+            self.check_species(named, species)?;
+        }
+        let strength: &dyn Fn(&Species) -> Vec3 = match &field.strength {
+            FieldStrength::Force(force) => &|_| *force,
+            FieldStrength::Acceleration(a) => &|s| a.map(|a| s.mass * a),
+            FieldStrength::Electric(e) => &|s| e.map(|e| s.charge * e),
+            FieldStrength::Energy(_) => return Ok(None),
+        };
         let force = |s: &Species| match &field.species {
             Some(named) if !named.value.contains(&s.name) => [0.0; 3],
-            _ => match field.strength {
-                FieldStrength::Force(force) => force,
-                FieldStrength::Acceleration(a) => a.map(|a| s.mass * a),
-                FieldStrength::Electric(e) => e.map(|e| s.charge * e),
-            },
+            _ => strength(s),
         };
-        Ok(Field::new(species.iter().map(force).collect()))
+        Ok(Some(Field::new(species.iter().map(force).collect())))
     }
 
     /// The walls, for these species; `term` resolves a force.

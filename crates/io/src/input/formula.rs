@@ -2,7 +2,7 @@
 
 use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Value, entry_span};
-use super::model::{ForceInput, Input, PotentialInput, Source};
+use super::model::{ForceInput, Input, Located, PotentialInput, Source};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, Species};
 use jostle_potentials::formula::{FormulaForce, Mistake};
@@ -58,11 +58,7 @@ pub(super) fn potential(source: &Source, fields: &Fields) -> Result<PotentialInp
             .error(&fields.span, "kind = \"formula\" needs \"energy\": u(r) as a formula")
             .hint("add for example energy = \"4 epsilon ((sigma/r)^12 - (sigma/r)^6)\""));
     };
-    let point = |mistake: Mistake| {
-        let at = place(source, &energy.value, &energy.span, &mistake.at);
-        source.error(&at, mistake.message).hint(mistake.hint)
-    };
-    let formula = Formula::new(&energy.value).map_err(point)?;
+    let formula = Formula::new(&energy.value).map_err(|mistake| point(source, &energy, mistake))?;
     let parameters = numbers(fields, "parameters");
     for (name, _) in &parameters {
         if !formula.parameters().contains(name) {
@@ -81,7 +77,14 @@ pub(super) fn place(source: &Source, text: &str, span: &Range<usize>, at: &Range
     }
 }
 
-fn unknown(source: &Source, formula: &Formula, name: &str, span: &Range<usize>) -> Error {
+/// The error of a mistake in a formula, which points at it.
+pub(super) fn point(source: &Source, text: &Located<String>, mistake: Mistake) -> Error {
+    let at = place(source, &text.value, &text.span, &mistake.at);
+    source.error(&at, mistake.message).hint(mistake.hint)
+}
+
+/// The error of a number that the formula does not have.
+pub(super) fn unknown(source: &Source, formula: &Formula, name: &str, span: &Range<usize>) -> Error {
     let names = formula.parameters().iter().map(String::as_str);
     let error = source.error(span, format!("there is no \"{name}\" in the formula"));
     match nearest(name, names.clone()) {

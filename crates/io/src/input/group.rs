@@ -1,7 +1,11 @@
 //! `[[group]]`, `[[restraint]]`, and atoms chosen by words elsewhere in an input.
 
 use super::fields::Fields;
-use super::model::{GroupInput, Holds, Input, Located, RestraintInput, Scaling, Source};
+use super::model::{
+    FieldInput, FieldStrength, GroupInput, Holds, Input, InteractionInput, Located, RestraintInput, Scaling,
+    Source,
+};
+use super::sampling;
 use crate::Selection;
 use crate::select::Fault;
 use jostle_core::group::{Group, chosen};
@@ -95,15 +99,7 @@ fn restraint(source: &Source, fields: &Fields) -> Result<Located<RestraintInput>
         let holds = Holds::Places { atoms, scaling: fields.need_choice("scaling")? };
         return Ok(Located { value: RestraintInput { name, stiffness, holds }, span });
     }
-    let between: Located<Vec<String>> =
-        fields.get("between").unwrap_or(Located { value: Vec::new(), span: span.clone() });
-    let one = |text: &String| selection(source, Located { value: text.clone(), span: between.span.clone() });
-    let selections = between.value.iter().map(one).collect::<Result<Vec<_>>>()?;
-    let Ok(two) = <[Located<Selection>; 2]>::try_from(selections) else {
-        let message = format!("a distance is between two selections, not {}", between.value.len());
-        let hint = "write between = [\"index 3\", \"resid 5 and name CA\"]";
-        return Err(source.error(&between.span, message).hint(hint));
-    };
+    let two = two_selections(source, fields, "a distance")?;
     let number = |key: &str| fields.get::<f64>(key).map(|x| x.value);
     let range = match (number("length"), number("from"), number("to")) {
         (Some(length), ..) => [length; 2],
@@ -119,6 +115,34 @@ fn restraint(source: &Source, fields: &Fields) -> Result<Located<RestraintInput>
     }
     let holds = Holds::Distance { between: two, range };
     Ok(Located { value: RestraintInput { name, stiffness, holds }, span })
+}
+
+/// The two selections of `between`.
+fn two_selections(source: &Source, fields: &Fields, what: &str) -> Result<[Located<Selection>; 2]> {
+    let between: Located<Vec<String>> =
+        fields.get("between").unwrap_or(Located { value: Vec::new(), span: fields.span.clone() });
+    let one = |text: &String| selection(source, Located { value: text.clone(), span: between.span.clone() });
+    let selections = between.value.iter().map(one).collect::<Result<Vec<_>>>()?;
+    <[Located<Selection>; 2]>::try_from(selections).map_err(|selections| {
+        let message = format!("{what} is between two selections, not {}", selections.len());
+        source.error(&between.span, message).hint("write between = [\"index 3\", \"resid 5 and name CA\"]")
+    })
+}
+
+/// All `[[interaction]]`
+pub(super) fn interactions(source: &Source, tables: &[Fields]) -> Result<Vec<Located<InteractionInput>>> {
+    let mut interactions: Vec<Located<InteractionInput>> = Vec::new();
+    for fields in tables {
+        let name = sampling::name(source, fields, "interaction")?;
+        if interactions.iter().any(|other| other.value.name == name.value) {
+            let message = format!("there are two interactions \"{}\"", name.value);
+            return Err(source.error(&name.span, message).hint("choose another name for one of them"));
+        }
+        let between = two_selections(source, fields, "an interaction")?;
+        let value = InteractionInput { name: name.value, between };
+        interactions.push(Located { value, span: fields.span.clone() });
+    }
+    Ok(interactions)
 }
 
 impl RestraintInput {
@@ -161,6 +185,7 @@ impl Input {
         let of_measures = of_stages.filter_map(|measure| measure.value.atoms.as_ref());
         let of_restraints = self.restraints.iter().flat_map(|restraint| restraint.value.selections());
         let of_variables = self.variables.iter().flat_map(|variable| &variable.value.selections);
+        let of_interactions = self.interactions.iter().flat_map(|interaction| &interaction.value.between);
         let of_bodies = self.rigid.iter().map(|rigid| &rigid.value.atoms);
         let of_alchemy = self.alchemy.iter().map(|alchemy| &alchemy.value.atoms);
         let unnamed = of_fields
@@ -168,7 +193,8 @@ impl Input {
             .chain(of_restraints)
             .chain(of_variables)
             .chain(of_alchemy)
-            .chain(of_bodies);
+            .chain(of_bodies)
+            .chain(of_interactions);
         let unnamed = unnamed.map(|atoms| ("", atoms));
         for (name, Located { value, span }) in named.chain(unnamed) {
             if name.is_empty() && chosen(&system.groups, value.text()).is_some() {
@@ -213,7 +239,10 @@ impl Input {
     /// # Errors
     /// If atoms were chosen by another input.
     pub fn apply_groups(&self, system: &System, forces: &mut Forces) -> Result<()> {
-        for (field, given) in forces.fields.iter_mut().zip(&self.fields) {
+        forces.formula_fields = self.formula_fields(system)?;
+        let is_uniform =
+            |field: &&Located<FieldInput>| !matches!(field.value.strength, FieldStrength::Energy(_));
+        for (field, given) in forces.fields.iter_mut().zip(self.fields.iter().filter(is_uniform)) {
             if let Some(atoms) = &given.value.atoms {
                 field.only(self.chosen(system, atoms)?, system.state.len());
             }
@@ -263,6 +292,18 @@ impl Input {
             let message = "these atoms are not among those that were chosen when the run began";
             self.source.error(&atoms.span, message).hint("begin a new run with this input")
         })
+    }
+
+    /// Names and ids of both groups of all interactions.
+    ///
+    /// # Errors
+    /// If atoms were chosen by another input.
+    pub fn chosen_interactions(&self, system: &System) -> Result<Vec<(String, [Vec<u32>; 2])>> {
+        let one = |interaction: &Located<InteractionInput>| {
+            let InteractionInput { name, between: [a, b] } = &interaction.value;
+            Ok((name.clone(), [self.chosen(system, a)?.to_vec(), self.chosen(system, b)?.to_vec()]))
+        };
+        self.interactions.iter().map(one).collect()
     }
 
     /// The velocities that atoms keep, of some species and of some groups.

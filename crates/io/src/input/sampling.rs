@@ -34,7 +34,7 @@ pub(super) fn variables(source: &Source, tables: &[Fields]) -> Result<Vec<Locate
 }
 
 /// Name of a table, which formulas and columns can have.
-fn name(source: &Source, fields: &Fields, what: &str) -> Result<Located<String>> {
+pub(super) fn name(source: &Source, fields: &Fields, what: &str) -> Result<Located<String>> {
     let name: Located<String> =
         fields.get("name").unwrap_or(Located { value: String::new(), span: fields.span.clone() });
     let plain = |c: char| c.is_alphanumeric() || c == '_';

@@ -195,6 +195,25 @@ const TABLE: &[Bad] = &[
         "\"cutoff\" must be a number, or a string with a unit, not an array",
         "1.5 A",
     ),
+    // Formulas.
+    bad(
+        ("[[force]]", "[[field]]\nenergy = \"x +\"\n[[force]]"),
+        14,
+        "the formula ends too early",
+        "a number, a name, a function or a bracket is missing",
+    ),
+    bad(
+        ("[[force]]", "[[field]]\nenergy = \"k x\"\nparameters = { K = 2 }\n[[force]]"),
+        15,
+        "there is no \"K\" in the formula",
+        "did you mean \"k\"?",
+    ),
+    bad(
+        ("[[force]]", "[[field]]\nforce = [0, 0, 1]\npositions = \"wrapped\"\n[[force]]"),
+        15,
+        "\"positions\" belongs to a field by a formula",
+        "energy = ",
+    ),
     // Units.
     bad(("\"0.5 ps\"", "\"0.5 pS\""), 22, "\"pS\" is not a unit", "did you mean ps?"),
     bad(("\"0.5 ps\"", "\"0.5 nm\""), 22, "\"nm\" measures a length, but a time is wanted", "fs"),

@@ -180,7 +180,7 @@ fn check_forces(forces: &Forces) -> Result<()> {
         (forces.vacuum.is_some(), "forces in open space"),
         (forces.grains.is_some(), "grains"),
         (!forces.walls.is_empty(), "walls"),
-        (!forces.fields.is_empty(), "fields"),
+        (!forces.fields.is_empty() || !forces.formula_fields.is_empty(), "fields"),
     ];
     match others.iter().find(|(present, _)| *present) {
         Some((_, what)) => Err(Error::input(format!("[alchemy] does not go together with {what}"))

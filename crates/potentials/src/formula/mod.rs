@@ -11,6 +11,7 @@ mod parse;
 pub mod program;
 mod resolve;
 mod scan;
+pub mod tape;
 
 pub use parse::{FUNCTIONS, Mistake};
 pub use program::{Program, Step, StepIndex};

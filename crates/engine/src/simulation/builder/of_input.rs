@@ -57,7 +57,7 @@ impl Simulation {
         let mut forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
         let alchemy = alchemy::apply(&input, &mut system, &mut forces)?;
         let builder = SimulationBuilder::from_input(&input, &overrides, system, forces);
-        let builder = builder.with_biases(&input)?.with_alchemy(alchemy);
+        let builder = builder.with_interactions(&input)?.with_biases(&input)?.with_alchemy(alchemy);
         builder.resume_from(folder, checkpoint, note)
     }
 }
@@ -67,7 +67,7 @@ impl SimulationBuilder {
     fn of_input(input: &Input, overrides: &Overrides) -> Result<Self> {
         let (system, forces, alchemy) = parts_from_input(input)?;
         let builder = SimulationBuilder::from_input(input, overrides, system, forces);
-        Ok(builder.with_biases(input)?.with_alchemy(alchemy))
+        Ok(builder.with_interactions(input)?.with_biases(input)?.with_alchemy(alchemy))
     }
 
     /// A builder with the content of an input, from which the system and the forces have been made.
@@ -101,9 +101,16 @@ impl SimulationBuilder {
             }),
             title: input.title.clone(),
             reported: input.reported_groups(),
+            interactions: Vec::new(),
             strictness: input.run.strictness.max(overrides.strictness),
             warnings: Vec::new(),
         }
+    }
+
+    /// Adds the interactions of an input.
+    fn with_interactions(mut self, input: &Input) -> Result<Self> {
+        self.interactions = input.chosen_interactions(&self.system)?;
+        Ok(self)
     }
 
     /// Adds the variables and biases of an input.

@@ -7,7 +7,7 @@ use crate::input::model::{Axis, BodyDivision, Scaling};
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{NonNegative, Positive};
 use crate::input::schema::*;
-use jostle_potentials::external::Side;
+use jostle_potentials::external::{Positions, Side};
 
 pub(super) static FIELDS: Section = Section {
     keys: &[
@@ -24,12 +24,25 @@ pub(super) static FIELDS: Section = Section {
             Absent(""),
             "the force is the charge of an atom times this",
         ),
+        Key::new(
+            "energy",
+            Kind::Text,
+            Absent(""),
+            "of an atom, as a formula of x, y, z, time, mass, charge, constants that all species have, and parameters; its work by time is not in the conserved quantity",
+        ),
+        Key::new("parameters", Kind::Numbers, Absent("none"), "numbers of the formula, by name"),
+        Key::new(
+            "positions",
+            Kind::Choice(choices::<Positions>),
+            Value("\"wrapped\""),
+            "x, y and z of the formula",
+        ),
         Key::new("species", Kind::Names, Absent("all"), "the species it acts on"),
         ATOMS,
         GROUP,
     ],
     alternatives: &[
-        Alternatives { keys: &["force", "acceleration", "electric"], needed: Needed::Always },
+        Alternatives { keys: &["force", "acceleration", "electric", "energy"], needed: Needed::Always },
         Alternatives { keys: &["atoms", "group"], needed: Needed::Never },
     ],
 };

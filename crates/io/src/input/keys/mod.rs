@@ -21,7 +21,7 @@ use force::{ANGLES, BONDS, DIHEDRALS, FORCES, GRAINS, METALS};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use sampling::{BIASES, variables};
 use stage::STAGE;
-use system::{GROUPS, SPECIES, SYSTEM};
+use system::{GROUPS, INTERACTIONS, SPECIES, SYSTEM};
 
 /// The whole file.
 pub static INPUT: Section = Section {
@@ -86,13 +86,24 @@ pub static INPUT: Section = Section {
             Value("[]"),
             "rigid bodies: atoms that move as one, in the form that they have when a run begins",
         ),
-        Key::new("field", Kind::Tables(&FIELDS), Value("[]"), "external forces, the same everywhere"),
+        Key::new(
+            "field",
+            Kind::Tables(&FIELDS),
+            Value("[]"),
+            "external forces, the same everywhere or by a formula",
+        ),
         Key::new("wall", Kind::Tables(&WALLS), Value("[]"), "planes that act on atoms near them"),
         Key::new(
             "restraint",
             Kind::Several(|| RESTRAINTS),
             Value("[]"),
             "springs that hold chosen atoms at places or distances",
+        ),
+        Key::new(
+            "interaction",
+            Kind::Tables(&INTERACTIONS),
+            Value("[]"),
+            "energies of interaction of two groups, by term, as columns of thermo.csv",
         ),
         Key::new(
             "variable",

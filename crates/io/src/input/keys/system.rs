@@ -206,3 +206,16 @@ pub(super) static GROUPS: Section = Section {
     ],
     alternatives: &[Alternatives { keys: &["frozen", "velocity"], needed: Needed::Never }],
 };
+
+pub(super) static INTERACTIONS: Section = Section {
+    keys: &[
+        Key::new("name", Kind::Text, Required, "what its columns begin with: letters, digits and _"),
+        Key::new(
+            "between",
+            Kind::Names,
+            Required,
+            "two selections without a common atom: [\"protein\", \"water\"]; the energies of both together less those of each alone, charges over all images, and the force of the second on the first, are found at each row",
+        ),
+    ],
+    alternatives: &[],
+};

@@ -1,6 +1,7 @@
 //! Forces: between pairs, of metals, charges, bonds, grains, fields, walls and restraints, with groups of atoms.
 
 use super::*;
+use jostle_potentials::external::Positions;
 
 /// `[[force]]`
 #[derive(Debug, Clone)]
@@ -60,6 +61,15 @@ pub enum BodyDivision {
     All,
 }
 
+/// `[[interaction]]`: energies between two groups of atoms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InteractionInput {
+    /// Beginning of the names of its columns.
+    pub name: String,
+    /// Both groups.
+    pub between: [Located<Selection>; 2],
+}
+
 /// `[[restraint]]`: a spring.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestraintInput {
@@ -103,7 +113,7 @@ pub enum Holds {
 /// `[[field]]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldInput {
-    /// Strength of the field.
+    /// Strength of the field, or its energy.
     pub strength: FieldStrength,
     /// The species it acts on; `None`: all.
     pub species: Option<Located<Vec<String>>>,
@@ -111,8 +121,8 @@ pub struct FieldInput {
     pub atoms: Option<Located<Selection>>,
 }
 
-/// Strength of a field, which is the same everywhere.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Strength of a field that is the same everywhere, or its energy.
+#[derive(Debug, Clone, PartialEq)]
 pub enum FieldStrength {
     /// `force = [0, 0, 1]`
     Force(Vec3),
@@ -120,6 +130,19 @@ pub enum FieldStrength {
     Acceleration(Vec3),
     /// `electric = [0, 0, 1]`, energy / (charge length): the force is charge times this.
     Electric(Vec3),
+    /// `energy = "k (x^2 + y^2) / 2"`
+    Energy(FieldEnergy),
+}
+
+/// Energy of an atom in a field, as a formula.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldEnergy {
+    /// The formula.
+    pub text: Located<String>,
+    /// Numbers by name.
+    pub parameters: Vec<(String, f64)>,
+    /// Positions that it takes.
+    pub positions: Positions,
 }
 
 /// `[[wall]]`

@@ -100,6 +100,8 @@ pub struct Input {
     pub walls: Vec<Located<WallInput>>,
     /// `[[restraint]]` in the order of the file.
     pub restraints: Vec<Located<RestraintInput>>,
+    /// `[[interaction]]` in the order of the file.
+    pub interactions: Vec<Located<InteractionInput>>,
     /// `[[variable]]` in the order of the file.
     pub variables: Vec<Located<VariableInput>>,
     /// `[[bias]]` in the order of the file.
