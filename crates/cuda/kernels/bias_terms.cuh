@@ -30,6 +30,102 @@ DEVICE void store_bias(const BiasData& b, i64 k, const double* out) {
     for (int c = 0; c < term.count; c++) b.slopes[term.first + c] = defined ? out[1 + c] : 0.0;
 }
 
+// Interval of an axis with a value, and the part of it up to the value; false outside.
+DEVICE bool find_interval(const BiasTerm& term, int d, double value, i64& interval, double& part) {
+    const double n = (double)term.intervals[d];
+    double x = (value - term.lower[d]) / term.spacing[d];
+    if (term.periodic[d]) x -= n * floor(x / n);
+    if (!(x >= 0.0 && x <= n)) return false;
+    interval = (i64)x;
+    if (interval > term.intervals[d] - 1) interval = term.intervals[d] - 1;
+    part = x - (double)interval;
+    return true;
+}
+
+// Bin with some values; negative outside.
+DEVICE i64 bin_of(const BiasTerm& term, const double* values) {
+    i64 bin = 0, stride = 1;
+    for (int d = 0; d < term.count; d++) {
+        i64 interval;
+        double part;
+        if (!find_interval(term, d, values[d], interval, part)) return -1;
+        bin += interval * stride;
+        stride *= term.intervals[d];
+    }
+    return bin;
+}
+
+// Normal deviate as jostle_core::random::Stream::normal has it for the purpose Bias.
+DEVICE double bias_deviate(u64 seed, u32 subject, i64 step) {
+    const u32 purpose = 8, upper = (u32)((u64)step >> 32) << 8 | purpose;
+    const Words words = philox(0, subject, (u32)step, upper, seed);
+    const double radius = sqrt(-2.0 * log(uniform(words.w[0], words.w[1])));
+    return radius * cos(6.283185307179586476925 * uniform(words.w[2], words.w[3]));
+}
+
+// Displacement of a variable from the particle of an adaptive force.
+DEVICE double from_particle(const BiasData& b, const BiasTerm& term, int d, double value, double place) {
+    return shortest_difference(b.variables[b.entries[term.first + d]], value, place);
+}
+
+// Energy of the springs between variables and a particle.
+DEVICE double energy_of_springs(const BiasData& b, const BiasTerm& term, const double* values, const double* place) {
+    double energy = 0.0;
+    for (int d = 0; d < term.count; d++) {
+        const double in[2] = {from_particle(b, term, d, values[d], place[d]), term.width[d]};
+        double out[2];
+        spring(in, out);
+        energy += out[0];
+    }
+    return energy;
+}
+
+// Values of the variables of a bias.
+DEVICE void values_of(const BiasData& b, const BiasTerm& term, double* values) {
+    for (int d = 0; d < term.count; d++) values[d] = b.values[b.entries[term.first + d]];
+}
+
+// Begins a stage: the particle starts at the variables, if it has no place yet.
+DEVICE void begin_particle(const BiasData& b, i64 k, i64 step, const double* values) {
+    const BiasTerm& term = b.terms[k];
+    double* numbers = b.numbers + BIAS_NUMBERS * k;
+    if (numbers[PARTICLE_BEGUN] == 0.0) {
+        if (bin_of(term, values) < 0) note_undefined(b, b.n_variables + k);
+        for (int d = 0; d < term.count; d++) {
+            const double in[3] = {term.parameters[0], term.mass[d], bias_deviate(b.state->seed, FIRST_VELOCITY + d, step)};
+            numbers[PARTICLE_PLACE + d] = values[d];
+            thermal_velocity(in, &numbers[PARTICLE_VELOCITY + d]);
+        }
+        numbers[PARTICLE_BEGUN] = 1.0;
+    }
+    numbers[PARTICLE_KNOWN] = 1.0;
+    for (int d = 0; d < term.count; d++) {
+        numbers[PARTICLE_VALUES + d] = values[d];
+        numbers[PARTICLE_LAST_PLACE + d] = numbers[PARTICLE_PLACE + d];
+    }
+}
+
+// Energy and slopes of the springs to the particle of an adaptive force.
+DEVICE void evaluate_particle(const BiasData& b, i64 k, i64 step, double* out) {
+    const BiasTerm& term = b.terms[k];
+    double* numbers = b.numbers + BIAS_NUMBERS * k;
+    double values[2];
+    values_of(b, term, values);
+    if (b.state->fresh) begin_particle(b, k, step, values);
+    if (numbers[PARTICLE_PENDING] >= 0.0 && numbers[PARTICLE_PENDING] < (double)step) {
+        for (int d = 0; d < term.count; d++) numbers[PARTICLE_PLACE + d] = numbers[PARTICLE_NEXT + d];
+        numbers[PARTICLE_PENDING] = -1.0;
+    }
+    out[0] = 0.0;
+    for (int d = 0; d < term.count; d++) {
+        const double in[2] = {from_particle(b, term, d, values[d], numbers[PARTICLE_PLACE + d]), term.width[d]};
+        double one[2];
+        spring(in, one);
+        out[0] += one[0];
+        out[1 + d] = one[1];
+    }
+}
+
 // Energy and slopes of a bias that is not one of hills.
 DEVICE void evaluate_bias(const BiasData& b, i64 k, i64 step) {
     const BiasTerm& term = b.terms[k];
@@ -61,6 +157,7 @@ DEVICE void evaluate_bias(const BiasData& b, i64 k, i64 step) {
             in[2] = p[2];
             wall(in, out);
             break;
+        case BIAS_ADAPTIVE: evaluate_particle(b, k, step, out); break;
         default:
             for (int c = 0; c < term.count; c++) in[c] = b.values[b.entries[term.first + c]];
             bias_formula(term.formula, in, out);
@@ -113,18 +210,6 @@ DEVICE void take_pending_hill(const BiasData& b, i64 k, i64 step) {
         numbers[HILL_PENDING] = -1.0;
     }
     __syncthreads();
-}
-
-// Interval of an axis with a value, and the part of it up to the value; false outside.
-DEVICE bool find_interval(const BiasTerm& term, int d, double value, i64& interval, double& part) {
-    const double n = (double)term.intervals[d];
-    double x = (value - term.lower[d]) / term.spacing[d];
-    if (term.periodic[d]) x -= n * floor(x / n);
-    if (!(x >= 0.0 && x <= n)) return false;
-    interval = (i64)x;
-    if (interval > term.intervals[d] - 1) interval = term.intervals[d] - 1;
-    part = x - (double)interval;
-    return true;
 }
 
 // Energy and slopes on a grid, by one thread.

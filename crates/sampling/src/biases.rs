@@ -34,7 +34,7 @@ pub struct Biases {
     pub(crate) variables: Variables,
     pub(crate) all: Vec<NamedBias>,
     units: UnitSystem,
-    seed: u64,
+    pub(crate) seed: u64,
     /// Names and steps of dynamics of all stages.
     stages: Vec<(String, u64)>,
     pub(crate) course: StageCourse,

@@ -61,6 +61,7 @@ impl Biases {
             first_step: self.course.first_step,
             start_time: self.course.start_time,
             timestep: self.course.timestep.unwrap_or_default(),
+            seed: self.seed,
             fresh: self.fresh,
             spans,
         }

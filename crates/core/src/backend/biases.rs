@@ -113,6 +113,42 @@ pub enum BiasFunction {
     Formula(VariableExpression),
     /// Hills on a grid of one or two variables, see [`HillSettings`].
     Metadynamics(HillSettings),
+    /// Springs to a particle that gets the mean force on it taken off, see [`AdaptiveForceSettings`].
+    AdaptiveForce(AdaptiveForceSettings),
+}
+
+/// Blocks of the samples of an adaptive biasing force, from which errors follow. They double in length when all are
+/// full.
+pub const SAMPLE_BLOCKS: usize = 16;
+
+/// Settings of an adaptive biasing force on a particle that is bound to the variables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdaptiveForceSettings {
+    /// Stiffness of the spring to each variable.
+    pub stiffness: Vec<f64>,
+    /// Mass of the particle along each variable.
+    pub mass: Vec<f64>,
+    /// k_B T
+    pub thermal_energy: f64,
+    /// Friction of the particle, a rate.
+    pub damping: f64,
+    /// Samples in a bin from which the whole mean force is taken off.
+    pub full_samples: u64,
+    /// Axes, whose intervals are bins.
+    pub axes: Vec<GridAxis>,
+}
+
+impl AdaptiveForceSettings {
+    /// Number of bins.
+    pub fn bins(&self) -> usize {
+        self.axes.iter().map(|axis| axis.intervals).product()
+    }
+
+    /// Number of numbers in the bins: counts and sums by the place of the particle, then by that of the variables for
+    /// each block of samples.
+    pub fn numbers(&self) -> usize {
+        (1 + SAMPLE_BLOCKS) * self.bins() * (1 + self.axes.len())
+    }
 }
 
 /// Settings of metadynamics.
@@ -161,6 +197,8 @@ pub struct BiasCourse {
     pub start_time: f64,
     /// Length of a step.
     pub timestep: f64,
+    /// Seed of the run.
+    pub seed: u64,
     /// True until the first evaluation of a stage that has just begun.
     pub fresh: bool,
     /// For each bias the steps of the stages in which it acts, before this stage and in all; `None`: it does not act.
@@ -170,7 +208,7 @@ pub struct BiasCourse {
 /// Numbers of a bias that change from step to step.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BiasMemory {
-    /// Numbers whose meaning depends on the kind, see [`SpringMemory`] and [`HillMemory`].
+    /// Numbers whose meaning depends on the kind, see [`SpringMemory`], [`HillMemory`] and [`ParticleMemory`].
     pub numbers: Vec<f64>,
     /// Numbers on a grid.
     pub grid: Vec<f64>,
@@ -217,6 +255,34 @@ impl HillMemory {
     pub const NEWEST_HILL: usize = 10;
     /// Number of numbers.
     pub const COUNT: usize = 14;
+}
+
+/// Indices of the numbers of an adaptive biasing force.
+pub struct ParticleMemory;
+
+impl ParticleMemory {
+    /// Work done so far.
+    pub const WORK: usize = 0;
+    /// 1 where values and place at the end of the last step are known.
+    pub const KNOWN: usize = 1;
+    /// These values.
+    pub const VALUES: usize = 2;
+    /// That place of the particle.
+    pub const LAST_PLACE: usize = 4;
+    /// 1 where the particle has a place.
+    pub const BEGUN: usize = 6;
+    /// Its place.
+    pub const PLACE: usize = 7;
+    /// Its velocity.
+    pub const VELOCITY: usize = 9;
+    /// Step at whose end its next place was found that has yet to act; -1: there is none.
+    pub const PENDING: usize = 11;
+    /// That place.
+    pub const NEXT: usize = 12;
+    /// Number of samples in all blocks.
+    pub const SAMPLES: usize = 15;
+    /// Number of numbers.
+    pub const COUNT: usize = 16;
 }
 
 /// Energies and values at a step.
@@ -340,6 +406,10 @@ impl CenterBiases {
                     .unwrap_or_else(|| "the variables are outside of the grid of metadynamics".to_string()),
             )
             .hint("widen the grid by lower and upper, or add a wall before its end"),
+            BiasFunction::AdaptiveForce(_) => {
+                let message = format!("the variables of a bias begin at {own:?}, outside of its bins");
+                Error::simulation(message).hint("widen the range by lower and upper")
+            }
             _ => Error::simulation(format!("its energy or force is not finite at {own:?}")),
         };
         error.context(format!("bias '{}'", bias.name))

@@ -18,9 +18,9 @@ use crate::{
 pub use added::AddedForces;
 pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StageTime, StepBatch};
 pub use biases::{
-    BiasCourse, BiasEvaluation, BiasFunction, BiasMemory, BiasPlace, BiasRow, CenterBias, CenterBiases,
-    CenterFunction, CenterMember, CenterVariable, GridAxis, HILL_NUMBERS, HillMemory, HillSettings,
-    Installation, SpringMemory, VariableExpression,
+    AdaptiveForceSettings, BiasCourse, BiasEvaluation, BiasFunction, BiasMemory, BiasPlace, BiasRow,
+    CenterBias, CenterBiases, CenterFunction, CenterMember, CenterVariable, GridAxis, HILL_NUMBERS,
+    HillMemory, HillSettings, Installation, ParticleMemory, SAMPLE_BLOCKS, SpringMemory, VariableExpression,
 };
 pub use ensemble::{Ensemble, Member, Message, Presence, Serve};
 pub use settings::{Algorithm, Precision, Processor, Settings};

@@ -15,6 +15,7 @@ pub const BEFORE_A_STAGE: BiasState = BiasState {
     first_step: 0,
     start_time: 0.0,
     timestep: 0.0,
+    seed: 0,
     fresh: 0,
     undefined: NONE_UNDEFINED,
     fault: NONE_UNDEFINED,

@@ -4,9 +4,10 @@ use crate::driver::{Buffer, Device};
 use crate::shared::shared_structure;
 use jostle_core::Result;
 use jostle_core::backend::{
-    BiasFunction, CenterBiases, CenterFunction, HILL_NUMBERS, HillMemory, HillSettings, SpringMemory,
-    VariableExpression,
+    AdaptiveForceSettings, BiasFunction, CenterBiases, CenterFunction, GridAxis, HILL_NUMBERS, HillMemory,
+    HillSettings, ParticleMemory, SAMPLE_BLOCKS, SpringMemory, VariableExpression,
 };
+use jostle_sampling::bias::FIRST_VELOCITY;
 use std::collections::HashMap;
 
 /// Numbers of each bias that change from step to step.
@@ -61,9 +62,12 @@ shared_structure! {
         pub first: i32,
         pub count: i32,
         /// Harmonic: centre and stiffness, first and last. Linear: force, centre. Wall: place, stiffness, side. Hills:
-        /// height, interval, gamma (0: not tempered), k_B T.
+        /// height, interval, gamma (0: not tempered), k_B T. Adaptive force: k_B T, damping, samples.
         pub parameters: [f64; 4],
+        /// Widths of hills, or stiffness of the springs to a particle.
         pub width: [f64; 2],
+        /// Mass of a particle.
+        pub mass: [f64; 2],
         pub lower: [f64; 2],
         pub spacing: [f64; 2],
         pub intervals: [i64; 2],
@@ -91,6 +95,7 @@ shared_structure! {
         pub first_step: i64,
         pub start_time: f64,
         pub timestep: f64,
+        pub seed: u64,
         /// Not 0 until the first evaluation of a stage that has just begun.
         pub fresh: i64,
         /// Variable or, counted after all of them, bias that is not defined at the last evaluation, and the first one of
@@ -147,6 +152,17 @@ shared_structure! {
     }
 }
 
+impl BiasTerm {
+    /// Takes the axes of its grid.
+    fn lay_out(&mut self, axes: &[GridAxis]) {
+        for (d, axis) in axes.iter().enumerate() {
+            (self.lower[d], self.spacing[d]) = (axis.lower, axis.spacing);
+            (self.intervals[d], self.points[d]) = (axis.intervals as i64, axis.points() as i64);
+            self.periodic[d] = i32::from(axis.periodic);
+        }
+    }
+}
+
 /// Functions of variables, in the order of the enumeration of CUDA.
 const VARIABLES: [&str; 14] = [
     "BIAS_DISTANCE",
@@ -165,7 +181,8 @@ const VARIABLES: [&str; 14] = [
     "BIAS_FORMULA_OF_VARIABLES",
 ];
 /// Functions of biases, likewise.
-const BIASES: [&str; 5] = ["BIAS_HARMONIC", "BIAS_LINEAR", "BIAS_WALL", "BIAS_HILLS", "BIAS_FORMULA"];
+const BIASES: [&str; 6] =
+    ["BIAS_HARMONIC", "BIAS_LINEAR", "BIAS_WALL", "BIAS_HILLS", "BIAS_FORMULA", "BIAS_ADAPTIVE"];
 
 /// Enumerations and constants in CUDA.
 pub fn constants() -> String {
@@ -182,6 +199,18 @@ pub fn constants() -> String {
         ("HILL_PENDING_HILL", HillMemory::PENDING_HILL),
         ("HILL_NEWEST", HillMemory::NEWEST),
         ("HILL_NEWEST_HILL", HillMemory::NEWEST_HILL),
+        ("PARTICLE_WORK", ParticleMemory::WORK),
+        ("PARTICLE_KNOWN", ParticleMemory::KNOWN),
+        ("PARTICLE_VALUES", ParticleMemory::VALUES),
+        ("PARTICLE_LAST_PLACE", ParticleMemory::LAST_PLACE),
+        ("PARTICLE_BEGUN", ParticleMemory::BEGUN),
+        ("PARTICLE_PLACE", ParticleMemory::PLACE),
+        ("PARTICLE_VELOCITY", ParticleMemory::VELOCITY),
+        ("PARTICLE_PENDING", ParticleMemory::PENDING),
+        ("PARTICLE_NEXT", ParticleMemory::NEXT),
+        ("PARTICLE_SAMPLES", ParticleMemory::SAMPLES),
+        ("SAMPLE_BLOCKS", SAMPLE_BLOCKS),
+        ("FIRST_VELOCITY", FIRST_VELOCITY as usize),
         ("HILL_COUNT", HILL_COUNT),
         ("HILL_SIZE", HILL_NUMBERS),
     ];
@@ -298,6 +327,15 @@ impl HillArrays {
             hills: device.alloc(HILL_NUMBERS * hills)?,
         })
     }
+
+    /// Memory for the bins of an adaptive force, which has no hills.
+    ///
+    /// # Errors
+    /// If the device has too little.
+    pub fn of_bins(device: &Device, settings: &AdaptiveForceSettings) -> Result<Self> {
+        let grid = device.alloc(settings.numbers())?;
+        Ok(HillArrays { grid, tables: device.alloc(1)?, hills: device.alloc(HILL_NUMBERS)? })
+    }
 }
 
 /// Biases as kernels read them; `arrays` has those of metadynamics, by the number of the bias.
@@ -316,6 +354,7 @@ pub fn terms(
             count,
             parameters: [0.0; 4],
             width: [1.0; 2],
+            mass: [1.0; 2],
             lower: [0.0; 2],
             spacing: [1.0; 2],
             intervals: [1; 2],
@@ -342,12 +381,8 @@ pub fn terms(
                 term.function = 3;
                 let [gamma, thermal_energy] = settings.tempering.unwrap_or([0.0; 2]);
                 term.parameters = [settings.height, settings.every as f64, gamma, thermal_energy];
-                for (d, axis) in settings.axes.iter().enumerate() {
-                    term.width[d] = settings.width[d];
-                    (term.lower[d], term.spacing[d]) = (axis.lower, axis.spacing);
-                    (term.intervals[d], term.points[d]) = (axis.intervals as i64, axis.points() as i64);
-                    term.periodic[d] = i32::from(axis.periodic);
-                }
+                term.lay_out(&settings.axes);
+                term.width[..settings.width.len()].copy_from_slice(&settings.width);
                 if let Some(HillArrays { grid, tables, hills }) = arrays.get(&k) {
                     (term.grid, term.tables) = (grid.address(), tables.address());
                     term.hills = hills.address();
@@ -357,6 +392,15 @@ pub fn terms(
             BiasFunction::Formula(expression) => {
                 term.function = 4;
                 term.formula = number_of(biases, expression);
+            }
+            BiasFunction::AdaptiveForce(settings) => {
+                term.function = 5;
+                let AdaptiveForceSettings { thermal_energy, damping, full_samples, .. } = *settings;
+                term.parameters = [thermal_energy, damping, full_samples as f64, 0.0];
+                term.lay_out(&settings.axes);
+                term.width[..settings.stiffness.len()].copy_from_slice(&settings.stiffness);
+                term.mass[..settings.mass.len()].copy_from_slice(&settings.mass);
+                term.grid = arrays.get(&k).map_or(0, |arrays| arrays.grid.address());
             }
         }
         term

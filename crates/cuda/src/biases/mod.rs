@@ -78,8 +78,14 @@ impl BiasKernels {
         // Tests grow the memory of hills.
         let first_hills = if device.is_for_tests() { 1 } else { FIRST_HILLS };
         for (k, bias) in biases.biases.iter().enumerate() {
-            if let BiasFunction::Metadynamics(settings) = &bias.function {
-                hills.insert(k, HillArrays::new(device, settings, first_hills)?);
+            match &bias.function {
+                BiasFunction::Metadynamics(settings) => {
+                    hills.insert(k, HillArrays::new(device, settings, first_hills)?);
+                }
+                BiasFunction::AdaptiveForce(settings) => {
+                    hills.insert(k, HillArrays::of_bins(device, settings)?);
+                }
+                _ => {}
             }
         }
         let places = Places::new(biases, n);
@@ -188,6 +194,7 @@ impl BiasKernels {
                 first_step: course.first_step as i64,
                 start_time: course.start_time,
                 timestep: course.timestep,
+                seed: course.seed,
                 fresh: i64::from(course.fresh),
                 ..BEFORE_A_STAGE
             }],

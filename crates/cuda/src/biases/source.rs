@@ -10,7 +10,8 @@ use crate::sums::Summation;
 use jostle_core::backend::{CenterBiases, CenterFunction};
 use jostle_core::{Precision, Real, Result};
 use jostle_sampling::bias::{
-    between, hill_along, hill_energy, linear, spring, switching_work, tempering, wall,
+    advance_particle, between, hill_along, hill_energy, linear, reflected, spring, switching_work, taken_off,
+    tempering, thermal_velocity, wall,
 };
 use jostle_sampling::grid::interpolate;
 use jostle_sampling::variable::of_vectors;
@@ -77,6 +78,12 @@ fn of_biases() -> String {
         scalar_function("hill_along", 2, |x| hill_along(x[0], x[1]).to_vec()),
         scalar_function("tempering", 3, |x| vec![tempering(x[0], x[1], x[2])]),
         scalar_function("switching_work", 4, |x| vec![switching_work([x[0], x[1]], [x[2], x[3]])]),
+        scalar_function("taken_off", 3, |x| vec![taken_off(x[0], x[1], x[2])]),
+        scalar_function("thermal_velocity", 3, |x| vec![thermal_velocity(x[0], x[1], x[2])]),
+        scalar_function("advance_particle", 8, |x| {
+            advance_particle([x[0], x[1]], x[2], [x[3], x[4], x[5], x[6]], x[7]).to_vec()
+        }),
+        scalar_function("reflected", 4, |x| reflected([x[0], x[1]], [x[2], x[3]]).to_vec()),
         scalar_function("grid_line", 6, |x| interpolate(&x[..1], &x[1..5], &x[5..])),
         scalar_function("grid_plane", 20, |x| interpolate(&x[..2], &x[2..18], &x[18..])),
     ]

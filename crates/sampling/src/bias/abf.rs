@@ -3,11 +3,13 @@
 //! off, so that it diffuses freely. The free energy of the variables themselves follows from their histogram and from
 //! where the particle was (CZAR, equation 20 there), without second derivatives and for any variable.
 
+use super::harmonic::spring;
 use super::switching::{Pending, switching_work};
 use super::{Bias, BiasVariable, Moment, axes, from_bytes, to_bytes};
 use crate::grid::Axis;
+use jostle_core::backend::{AdaptiveForceSettings, BiasFunction, BiasMemory, ParticleMemory, SAMPLE_BLOCKS};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -46,6 +48,118 @@ impl Bins {
         let own = &mut self.sum[bin * values.len()..(bin + 1) * values.len()];
         own.iter_mut().zip(values).for_each(|(sum, x)| *sum += x);
     }
+
+    /// Samples of both.
+    fn and(&self, other: &Bins) -> Bins {
+        let count = self.count.iter().zip(&other.count).map(|(a, b)| a + b).collect();
+        Bins { count, sum: self.sum.iter().zip(&other.sum).map(|(a, b)| a + b).collect() }
+    }
+
+    /// Its numbers for a device: counts, then sums.
+    fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
+        self.count.iter().map(|count| *count as f64).chain(self.sum.iter().copied())
+    }
+
+    /// Takes these numbers; gives those that are left.
+    fn take<'a>(&mut self, numbers: &'a [f64]) -> &'a [f64] {
+        let (counts, rest) = numbers.split_at(self.count.len());
+        let (sums, rest) = rest.split_at(self.sum.len());
+        self.count = counts.iter().map(|count| *count as u64).collect();
+        self.sum.copy_from_slice(sums);
+        rest
+    }
+}
+
+/// Force on the particle that takes off the mean force on it, from the samples of a bin and their sum: a part of it
+/// where there are less than `full` samples.
+pub fn taken_off<R: Real>(count: R, sum: R, full: R) -> R {
+    let (zero, one) = (R::lit(0.0), R::lit(1.0));
+    let ramp = (R::lit(2.0) * count - full) / full;
+    let ramp = R::select(ramp.lt(zero), zero, ramp);
+    let ramp = R::select(one.lt(ramp), one, ramp);
+    -ramp * sum / R::select(count.lt(one), one, count)
+}
+
+/// Place and velocity of a particle after a step by Langevin's equation under a force, with mass, damping, k_B T and
+/// length of the step, and a normal deviate.
+pub fn advance_particle<R: Real>(
+    [place, velocity]: [R; 2],
+    force: R,
+    [mass, damping, thermal_energy, timestep]: [R; 4],
+    deviate: R,
+) -> [R; 2] {
+    let decay = (-(damping * timestep)).exp();
+    let noise = ((R::lit(1.0) - decay * decay) * thermal_energy / mass).sqrt() * deviate;
+    let before = velocity + timestep * force / mass;
+    let after = decay * before + noise;
+    [place + R::lit(0.5) * timestep * (before + after), after]
+}
+
+/// Place and velocity of a particle that is reflected at the ends of its range.
+pub fn reflected<R: Real>([place, velocity]: [R; 2], [lower, upper]: [R; 2]) -> [R; 2] {
+    let two = R::lit(2.0);
+    let (below, above) = (place.lt(lower), upper.lt(place));
+    let mirrored = R::select(below, two * lower - place, R::select(above, two * upper - place, place));
+    let within = R::select(mirrored.lt(lower), lower, R::select(upper.lt(mirrored), upper, mirrored));
+    [within, R::select(below, -velocity, R::select(above, -velocity, velocity))]
+}
+
+/// Velocity of a particle in equilibrium, from a normal deviate.
+pub fn thermal_velocity<R: Real>(thermal_energy: R, mass: R, deviate: R) -> R {
+    (thermal_energy / mass).sqrt() * deviate
+}
+
+/// Bins of consecutive blocks of samples, all of one length but the last; they double in length when all are full.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Blocks {
+    samples: u64,
+    parts: Vec<Bins>,
+}
+
+impl Blocks {
+    fn new(bins: usize, dimensions: usize) -> Self {
+        Blocks { samples: 0, parts: vec![Bins::new(bins, dimensions); SAMPLE_BLOCKS] }
+    }
+
+    /// Length of blocks that have so many samples before another one.
+    fn length(samples: u64) -> u64 {
+        (samples / SAMPLE_BLOCKS as u64 + 1).next_power_of_two()
+    }
+
+    fn add(&mut self, bin: usize, values: &[f64]) {
+        let length = Self::length(self.samples);
+        if length > 1 && self.samples * 2 == length * SAMPLE_BLOCKS as u64 {
+            for k in 0..SAMPLE_BLOCKS {
+                self.parts[k] = match 2 * k < SAMPLE_BLOCKS {
+                    true => self.parts[2 * k].and(&self.parts[2 * k + 1]),
+                    false => Bins::new(self.parts[k].count.len(), values.len()),
+                };
+            }
+        }
+        self.parts[(self.samples / length) as usize].add(bin, values);
+        self.samples += 1;
+    }
+
+    /// Bins of all samples.
+    fn total(&self) -> Bins {
+        self.parts[1..].iter().fold(self.parts[0].clone(), |sum, part| sum.and(part))
+    }
+
+    /// Bins of all samples but those of one block, for each block; a last block that is less than half full belongs to
+    /// the one before it.
+    fn left_out(&self) -> Vec<Bins> {
+        let length = Self::length(self.samples);
+        let full = (self.samples + length / 2) / length;
+        let count = (full as usize).min(SAMPLE_BLOCKS);
+        let without = |k: usize| {
+            let own = |j: usize| j == k || (k + 1 == count && j > k);
+            let empty =
+                Bins::new(self.parts[0].count.len(), self.parts[0].sum.len() / self.parts[0].count.len());
+            let others = self.parts.iter().enumerate().filter(|(j, _)| !own(*j));
+            others.fold(empty, |sum, (_, part)| sum.and(part))
+        };
+        (0..count).map(without).collect()
+    }
 }
 
 /// State that a checkpoint has.
@@ -57,7 +171,7 @@ struct State {
     velocity: Vec<f64>,
     /// Force on the particle by its place, and displacement of the particle by the place of the variables.
     by_particle: Bins,
-    by_variable: Bins,
+    by_variable: Blocks,
     /// Values and place at the end of the last step.
     last: Option<[Vec<f64>; 2]>,
     work: f64,
@@ -73,8 +187,12 @@ pub struct Abf {
     state: State,
 }
 
+/// Most bins, of each of which there are [`SAMPLE_BLOCKS`].
+const MOST_BINS: usize = 500_000;
 /// Friction of the particle times the period of its oscillations.
 const DAMPING: f64 = 0.2;
+/// Number of the first random stream for velocities with which the particle begins.
+pub const FIRST_VELOCITY: u32 = 1000;
 
 impl Abf {
     /// Adaptive biasing force on one or two variables.
@@ -84,6 +202,9 @@ impl Abf {
     pub fn new(variables: Vec<BiasVariable>, settings: AbfSettings) -> Result<Self> {
         let axes = axes(&variables, &settings.range, &settings.spacing, "bins")?;
         let bins: usize = axes.iter().map(|axis| axis.intervals).product();
+        if bins > MOST_BINS {
+            return Err(Error::input(format!("{bins} bins")).hint("make spacing wider"));
+        }
         let kt = settings.thermal_energy;
         let stiffness: Vec<f64> = settings.coupling.iter().map(|sigma| kt / (sigma * sigma)).collect();
         let rate = settings.relaxation / (2.0 * std::f64::consts::PI);
@@ -94,7 +215,7 @@ impl Abf {
             next: Pending::default(),
             velocity: vec![0.0; dimensions],
             by_particle: Bins::new(bins, dimensions),
-            by_variable: Bins::new(bins, dimensions),
+            by_variable: Blocks::new(bins, dimensions),
             last: None,
             work: 0.0,
         };
@@ -118,37 +239,34 @@ impl Abf {
 
     fn energy(&self, values: &[f64], place: &[f64]) -> f64 {
         let d = self.displacement(values, place);
-        d.iter().zip(&self.stiffness).map(|(d, k)| 0.5 * k * d * d).sum()
+        d.iter().zip(&self.stiffness).map(|(d, k)| spring(*d, *k).0).sum()
+    }
+
+    /// Friction of the particle, a rate.
+    fn damping(&self) -> f64 {
+        DAMPING / self.settings.relaxation
     }
 
     /// Moves the particle by a step, reflected where its range ends.
     fn advance(&self, values: &[f64], now: &Moment) -> (Vec<f64>, Vec<f64>) {
-        let AbfSettings { thermal_energy, relaxation, full_samples, .. } = self.settings;
+        let AbfSettings { thermal_energy, full_samples, .. } = self.settings;
         let (dt, place) = (now.timestep, &self.state.place);
         let dimensions = self.variables.len();
         let bias = self.bin(place).map(|bin| {
-            let count = self.state.by_particle.count[bin];
-            let full = full_samples as f64;
-            let ramp = ((2.0 * count as f64 - full) / full).clamp(0.0, 1.0);
+            let count = self.state.by_particle.count[bin] as f64;
             let sum = &self.state.by_particle.sum[bin * dimensions..(bin + 1) * dimensions];
-            sum.iter().map(|sum| -ramp * sum / count.max(1) as f64).collect::<Vec<f64>>()
+            sum.iter().map(|sum| taken_off(count, *sum, full_samples as f64)).collect::<Vec<f64>>()
         });
-        let decay = (-DAMPING * dt / relaxation).exp();
         let (mut places, mut velocities) = (Vec::new(), Vec::new());
         for (k, d) in self.displacement(values, place).iter().enumerate() {
-            let force = self.stiffness[k] * d + bias.as_ref().map_or(0.0, |bias| bias[k]);
+            let force = spring(*d, self.stiffness[k]).1 + bias.as_ref().map_or(0.0, |bias| bias[k]);
             let mut stream = Stream::new(now.seed, Purpose::Bias, k as u32, now.step);
-            let noise = ((1.0 - decay * decay) * thermal_energy / self.mass[k]).sqrt() * stream.normal();
-            let before = self.state.velocity[k] + dt * force / self.mass[k];
-            let mut velocity = decay * before + noise;
-            let mut to = place[k] + 0.5 * dt * (before + velocity);
+            let known = [self.mass[k], self.damping(), thermal_energy, dt];
+            let [mut to, mut velocity] =
+                advance_particle([place[k], self.state.velocity[k]], force, known, stream.normal());
             let axis = &self.axes[k];
             if !axis.periodic {
-                let (lower, upper) = (axis.lower, axis.upper());
-                if to < lower || to > upper {
-                    to = if to < lower { 2.0 * lower - to } else { 2.0 * upper - to }.clamp(lower, upper);
-                    velocity = -velocity;
-                }
+                [to, velocity] = reflected([to, velocity], [axis.lower, axis.upper()]);
             }
             places.push(to);
             velocities.push(velocity);
@@ -159,7 +277,10 @@ impl Abf {
     /// Gradient of the free energy along each variable at the middle of each bin; NaN where there are no
     /// neighbours with samples.
     pub fn gradient(&self) -> Vec<Vec<f64>> {
-        let bins = &self.state.by_variable;
+        self.gradient_of(&self.state.by_variable.total())
+    }
+
+    fn gradient_of(&self, bins: &Bins) -> Vec<Vec<f64>> {
         let (dimensions, kt) = (self.axes.len(), self.settings.thermal_energy);
         let sizes: Vec<usize> = self.axes.iter().map(|axis| axis.intervals).collect();
         let along = |bin: usize, d: usize| -> f64 {
@@ -209,7 +330,7 @@ impl Abf {
             let Axis { lower, spacing, intervals, periodic } = axis;
             let _ = writeln!(text, "# {lower} {spacing} {intervals} {}", u8::from(*periodic));
         }
-        for bin in 0..self.state.by_variable.count.len() {
+        for bin in 0..self.state.by_particle.count.len() {
             let row: Vec<String> =
                 self.middle(bin).iter().chain(&columns(bin)).map(|x| format!("{x}")).collect();
             let _ = writeln!(text, "{}", row.join(" "));
@@ -233,8 +354,8 @@ impl Bias for Abf {
             }
             self.state.place = values.to_vec();
             for (k, velocity) in self.state.velocity.iter_mut().enumerate() {
-                let mut stream = Stream::new(now.seed, Purpose::Bias, k as u32 + 1000, now.step);
-                *velocity = (self.settings.thermal_energy / self.mass[k]).sqrt() * stream.normal();
+                let mut stream = Stream::new(now.seed, Purpose::Bias, k as u32 + FIRST_VELOCITY, now.step);
+                *velocity = thermal_velocity(self.settings.thermal_energy, self.mass[k], stream.normal());
             }
         }
         self.state.last = Some([values.to_vec(), self.state.place.clone()]);
@@ -246,7 +367,10 @@ impl Bias for Abf {
             self.state.place = place;
         }
         let d = self.displacement(values, &self.state.place);
-        slopes.iter_mut().zip(d.iter().zip(&self.stiffness)).for_each(|(slope, (d, k))| *slope = k * d);
+        slopes
+            .iter_mut()
+            .zip(d.iter().zip(&self.stiffness))
+            .for_each(|(slope, (d, k))| *slope = spring(*d, *k).1);
         Ok(self.energy(values, &self.state.place))
     }
 
@@ -262,7 +386,7 @@ impl Bias for Abf {
         self.state.last = Some([values.to_vec(), place.clone()]);
         let d = self.displacement(values, &place);
         if let Some(bin) = self.bin(&place) {
-            let force: Vec<f64> = d.iter().zip(&self.stiffness).map(|(d, k)| k * d).collect();
+            let force: Vec<f64> = d.iter().zip(&self.stiffness).map(|(d, k)| spring(*d, *k).1).collect();
             self.state.by_particle.add(bin, &force);
         }
         if let Some(bin) = self.bin(values) {
@@ -278,6 +402,63 @@ impl Bias for Abf {
         self.state.work
     }
 
+    fn function(&self) -> Option<BiasFunction> {
+        let AbfSettings { thermal_energy, full_samples, .. } = self.settings;
+        Some(BiasFunction::AdaptiveForce(AdaptiveForceSettings {
+            stiffness: self.stiffness.clone(),
+            mass: self.mass.clone(),
+            thermal_energy,
+            damping: self.damping(),
+            full_samples,
+            axes: self.axes.iter().map(Axis::plain).collect(),
+        }))
+    }
+
+    fn memory(&self) -> BiasMemory {
+        let State { place, next, velocity, by_particle, by_variable, last, work } = &self.state;
+        let mut numbers = vec![0.0; ParticleMemory::COUNT];
+        let mut write =
+            |first: usize, values: &[f64]| numbers[first..][..values.len()].copy_from_slice(values);
+        write(ParticleMemory::WORK, &[*work]);
+        if let Some([values, place]) = last {
+            write(ParticleMemory::KNOWN, &[1.0]);
+            write(ParticleMemory::VALUES, values);
+            write(ParticleMemory::LAST_PLACE, place);
+        }
+        write(ParticleMemory::BEGUN, &[f64::from(u8::from(!place.is_empty()))]);
+        write(ParticleMemory::PLACE, place);
+        write(ParticleMemory::VELOCITY, velocity);
+        write(ParticleMemory::PENDING, &[next.noted().map_or(-1.0, |(step, _)| *step as f64)]);
+        write(ParticleMemory::NEXT, next.get().map_or(&[], Vec::as_slice));
+        write(ParticleMemory::SAMPLES, &[by_variable.samples as f64]);
+        let blocks = by_variable.parts.iter().flat_map(Bins::numbers);
+        let grid = by_particle.numbers().chain(blocks).collect();
+        BiasMemory { numbers, grid, hills: Vec::new() }
+    }
+
+    fn take_memory(&mut self, BiasMemory { numbers, grid, .. }: BiasMemory) {
+        let dimensions = self.variables.len();
+        let own = |first: usize| numbers[first..first + dimensions].to_vec();
+        let state = &mut self.state;
+        state.work = numbers[ParticleMemory::WORK];
+        let known = numbers[ParticleMemory::KNOWN] != 0.0;
+        state.last = known.then(|| [own(ParticleMemory::VALUES), own(ParticleMemory::LAST_PLACE)]);
+        let begun = numbers[ParticleMemory::BEGUN] != 0.0;
+        state.place = if begun { own(ParticleMemory::PLACE) } else { Vec::new() };
+        state.velocity = own(ParticleMemory::VELOCITY);
+        state.next = Pending::default();
+        if numbers[ParticleMemory::PENDING] >= 0.0 {
+            state.next.note(numbers[ParticleMemory::PENDING] as u64, own(ParticleMemory::NEXT));
+        }
+        state.by_variable.samples = numbers[ParticleMemory::SAMPLES] as u64;
+        let rest = state.by_particle.take(&grid);
+        state.by_variable.parts.iter_mut().fold(rest, |rest, part| part.take(rest));
+    }
+
+    fn show(&mut self, _center: f64, work: f64) {
+        self.state.work = work;
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         to_bytes(&self.state)
     }
@@ -285,7 +466,10 @@ impl Bias for Abf {
     fn restore(&mut self, saved: &[u8]) -> Result<()> {
         let state: State = from_bytes(saved)?;
         let same = |a: &Bins, b: &Bins| a.count.len() == b.count.len() && a.sum.len() == b.sum.len();
-        if !(same(&state.by_variable, &self.state.by_variable) && state.velocity.len() == self.axes.len()) {
+        let blocks = state.by_variable.parts.iter();
+        let fits = state.by_variable.parts.len() == SAMPLE_BLOCKS
+            && blocks.chain([&state.by_particle]).all(|bins| same(bins, &self.state.by_particle));
+        if !(fits && state.velocity.len() == self.axes.len()) {
             return Err(Error::input("the checkpoint has an adaptive force on other bins")
                 .hint("begin a new run with this input"));
         }
@@ -294,11 +478,39 @@ impl Bias for Abf {
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        let gradient = self.gradient();
-        let count = |bin: usize| vec![self.state.by_variable.count[bin] as f64];
+        let total = self.state.by_variable.total();
+        let gradient = self.gradient_of(&total);
+        let left_out: Vec<Vec<Vec<f64>>> =
+            self.state.by_variable.left_out().iter().map(|bins| self.gradient_of(bins)).collect();
+        let without = |bin: usize| left_out.iter().flat_map(|gradient| gradient[bin].clone()).collect();
         vec![
-            ("count".to_string(), self.table(count)),
+            ("count".to_string(), self.table(|bin| vec![total.count[bin] as f64])),
             ("grad".to_string(), self.table(|bin| gradient[bin].clone())),
+            ("jackknife".to_string(), self.table(without)),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks double in length, keep all samples in their order, and leave out each part once.
+    #[test]
+    fn blocks_double_and_keep_all_samples() {
+        let mut blocks = Blocks::new(1, 1);
+        for k in 0..100u64 {
+            blocks.add(0, &[k as f64]);
+            let total = blocks.total();
+            assert_eq!((total.count[0], total.sum[0]), (k + 1, (k * (k + 1) / 2) as f64));
+        }
+        // 100 samples in blocks of 8: the last one has four.
+        let counts: Vec<u64> = blocks.parts.iter().map(|part| part.count[0]).collect();
+        assert_eq!(counts[..14], [8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 0]);
+        assert_eq!(blocks.parts[1].sum[0], (8..16).sum::<u64>() as f64);
+        let left_out = blocks.left_out();
+        assert_eq!((left_out.len(), left_out[0].count[0], left_out[12].count[0]), (13, 92, 96));
+        blocks.samples = 98;
+        assert_eq!((blocks.left_out().len(), blocks.left_out()[11].count[0]), (12, 88));
     }
 }

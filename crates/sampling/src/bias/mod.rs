@@ -11,7 +11,7 @@ mod opes;
 mod switching;
 mod wall;
 
-pub use abf::{Abf, AbfSettings};
+pub use abf::{Abf, AbfSettings, FIRST_VELOCITY, advance_particle, reflected, taken_off, thermal_velocity};
 pub use formula::FormulaBias;
 pub use harmonic::{Harmonic, between, spring};
 pub use linear::{Linear, linear};

@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod integration;
+mod jackknife;
 mod mbar;
 mod samples;
 mod wham;
@@ -10,6 +11,7 @@ mod work;
 
 pub use acceptance::bennett;
 pub use integration::{gradient_profile, mean_force_integral};
+pub use jackknife::jackknife_errors;
 pub use mbar::{Mbar, Profile};
 pub use samples::{independent, inefficiency};
 pub use wham::{BLOCKS, wham, wham_of_blocks};
