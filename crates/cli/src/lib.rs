@@ -28,6 +28,7 @@ mod excerpt;
 mod exchange;
 mod free_energy;
 mod grid;
+mod grid_profile;
 mod imd;
 mod input_file;
 mod interactions;

@@ -1,14 +1,15 @@
 //! `jostle analyze pmf`: free energy along variables, from hills, adaptive forces, umbrella windows or steered runs.
 
 use crate::arguments::AnalyzeOptions;
+use crate::grid_profile::{difference, of_file, table};
 use crate::reading::Tell;
-use jostle_analysis::{Record, Results, Table};
+use jostle_analysis::{Record, Results};
 use jostle_core::quantity::{parse_quantity, unit_name};
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{BiasAction, BiasInput, StageInput};
 use jostle_sampling::free_energy::{
-    BLOCKS, Mbar, crooks, gradient_profile, independent, inefficiency, jarzynski, wham_of_blocks,
+    BLOCKS, Mbar, crooks, independent, inefficiency, jarzynski, wham_of_blocks,
 };
 use jostle_show::RunFiles;
 use std::path::{Path, PathBuf};
@@ -84,206 +85,6 @@ fn grid_of_run(folder: &Path) -> Result<Option<PathBuf>> {
     let kinds = ["hills", "kernels", "grad"];
     let is_grid = |path: &PathBuf| path.extension().is_some_and(|e| kinds.iter().any(|kind| e == *kind));
     Ok(names.into_iter().find(is_grid))
-}
-
-fn of_file(path: &Path) -> Result<(String, u64, Results)> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-    let results = if text.starts_with("#! FIELDS time") {
-        hills(path, &text)?
-    } else if text.starts_with("#! FIELDS") {
-        kernels(path, &text)?
-    } else {
-        mean_forces(path, &text)?
-    };
-    let rows = text.lines().filter(|line| !line.starts_with('#')).count();
-    Ok((String::new(), rows as u64, results))
-}
-
-/// Numbers of the rows of a file.
-fn numbers(path: &Path, text: &str, columns: usize) -> Result<Vec<Vec<f64>>> {
-    let mut rows = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.starts_with('#') || line.trim().is_empty() {
-            continue;
-        }
-        let row: Option<Vec<f64>> = line.split_whitespace().map(|x| x.parse().ok()).collect();
-        match row.filter(|row| row.len() == columns) {
-            Some(row) => rows.push(row),
-            None => {
-                return Err(Error::file_line(
-                    path,
-                    number + 1,
-                    format!("this is no row of {columns} numbers"),
-                ));
-            }
-        }
-    }
-    if rows.is_empty() {
-        return Err(Error::file(path, "there are no rows in this file yet"));
-    }
-    Ok(rows)
-}
-
-/// Cuts of the second half of a run, after each of which the hills so far give a profile.
-const CUTS: usize = 8;
-
-/// Gaussians of one or two variables with a grid over all of them.
-struct Gaussians {
-    names: Vec<String>,
-    periodic: Vec<bool>,
-    /// Centres, widths, heights and what else a file has, in the order of its columns.
-    rows: Vec<Vec<f64>>,
-    axes: Vec<Vec<f64>>,
-}
-
-impl Gaussians {
-    /// Reads a file whose rows have the centre, the widths and the height of a Gaussian after so many other columns,
-    /// and so many behind.
-    fn read(path: &Path, text: &str, [before, behind]: [usize; 2]) -> Result<Self> {
-        let fields: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().skip(2).collect();
-        let dimensions = fields.len().saturating_sub(before + behind + 1) / 2;
-        if !(1..=2).contains(&dimensions) || fields.len() != 2 * dimensions + before + behind + 1 {
-            return Err(Error::file_line(path, 1, "these are not Gaussians of one or two variables"));
-        }
-        let mut rows = numbers(path, text, fields.len())?;
-        rows.iter_mut().for_each(|row| row.rotate_left(before));
-        let names: Vec<String> =
-            fields[before..before + dimensions].iter().map(ToString::to_string).collect();
-        let is_periodic = |name: &String| text.contains(&format!("#! SET min_{name} -pi"));
-        let periodic: Vec<bool> = names.iter().map(is_periodic).collect();
-        let axis = |d: usize| -> Vec<f64> {
-            let [low, high] = if periodic[d] {
-                [-std::f64::consts::PI, std::f64::consts::PI]
-            } else {
-                let ends = |sign: f64| rows.iter().map(move |row| row[d] + sign * row[dimensions + d]);
-                [ends(-1.0).fold(f64::INFINITY, f64::min), ends(1.0).fold(f64::NEG_INFINITY, f64::max)]
-            };
-            let n = if dimensions == 1 { 200 } else { 60 };
-            (0..n).map(|k| low + (high - low) * (k as f64 + 0.5) / n as f64).collect()
-        };
-        let axes = (0..dimensions).map(axis).collect();
-        Ok(Gaussians { names, periodic, rows, axes })
-    }
-
-    fn points(&self) -> usize {
-        self.axes.iter().map(Vec::len).product()
-    }
-
-    fn place(&self, point: usize, d: usize) -> f64 {
-        let first = self.axes[0].len();
-        if d == 0 { self.axes[0][point % first] } else { self.axes[1][point / first] }
-    }
-
-    /// Value of the Gaussian of a row at a point of the grid, and its squared distance in widths.
-    fn value(&self, row: &[f64], point: usize) -> (f64, f64) {
-        let (n, pi) = (self.names.len(), std::f64::consts::PI);
-        let square = |d: usize| {
-            let period = self.periodic[d].then_some(2.0 * pi);
-            (difference(period, self.place(point, d), row[d]) / row[n + d]).powi(2)
-        };
-        let square: f64 = (0..n).map(square).sum();
-        (row[2 * n] * (-0.5 * square).exp(), square)
-    }
-
-    /// Columns with the places of the points.
-    fn columns(&self) -> Vec<(String, Vec<f64>)> {
-        let places = |d: usize| (0..self.points()).map(|point| self.place(point, d)).collect();
-        (0..self.names.len()).map(|d| (self.names[d].clone(), places(d))).collect()
-    }
-}
-
-/// Minus the sum of hills: of hills of constant height the mean over the second half of the run, of well-tempered
-/// ones that of all. The error is the standard deviation of the profile over the second half.
-fn hills(path: &Path, text: &str) -> Result<Results> {
-    let hills = Gaussians::read(path, text, [1, 1])?;
-    let (points, count) = (hills.points(), hills.rows.len());
-    let tempered = hills.rows.iter().any(|row| row[2 * hills.names.len() + 1] > 1.0);
-    let mut sum = vec![0.0; points];
-    let mut profiles: Vec<Vec<f64>> = Vec::new();
-    for (number, row) in hills.rows.iter().enumerate() {
-        sum.iter_mut().enumerate().for_each(|(point, sum)| *sum -= hills.value(row, point).0);
-        let done = (number + 1) * 2 * CUTS / count;
-        if done >= CUTS && done > number * 2 * CUTS / count {
-            let mean = sum.iter().sum::<f64>() / points as f64;
-            profiles.push(sum.iter().map(|x| x - mean).collect());
-        }
-    }
-    let n = profiles.len().max(1) as f64;
-    let mean: Vec<f64> = (0..points).map(|p| profiles.iter().map(|f| f[p]).sum::<f64>() / n).collect();
-    let spread = |p: usize| (profiles.iter().map(|f| (f[p] - mean[p]).powi(2)).sum::<f64>() / n).sqrt();
-    let errors: Vec<f64> = (0..points).map(spread).collect();
-    let values = if tempered { profiles.last().cloned().unwrap_or(mean) } else { mean };
-    Ok(table(hills.columns(), "", values, Some(errors)))
-}
-
-/// -k_B T ln of a density of kernels, where there are any.
-fn kernels(path: &Path, text: &str) -> Result<Results> {
-    let kernels = Gaussians::read(path, text, [0, 0])?;
-    let setting = |name: &str| -> Result<f64> {
-        let found = text.lines().find_map(|line| line.strip_prefix(&format!("#! SET {name} ")));
-        found
-            .and_then(|x| x.parse().ok())
-            .ok_or_else(|| Error::file(path, format!("this file has no {name}")))
-    };
-    let (thermal_energy, end) = (setting("thermal_energy")?, setting("square_cutoff")?);
-    let density = |point: usize| -> f64 {
-        let one = |row: &Vec<f64>| {
-            let (value, square) = kernels.value(row, point);
-            if square < end { value } else { 0.0 }
-        };
-        kernels.rows.iter().map(one).sum()
-    };
-    let value = |point: usize| match density(point) {
-        density if density > 0.0 => -thermal_energy * density.ln(),
-        _ => f64::NAN,
-    };
-    Ok(table(kernels.columns(), "", (0..kernels.points()).map(value).collect(), None))
-}
-
-/// A table of a profile, whose smallest value is zero.
-fn table(
-    columns: Vec<(String, Vec<f64>)>,
-    unit: &str,
-    values: Vec<f64>,
-    errors: Option<Vec<f64>>,
-) -> Results {
-    let lowest = values.iter().copied().filter(|x| x.is_finite()).fold(f64::INFINITY, f64::min);
-    let mut columns = columns.into_iter();
-    let (name, places) = columns.next().unwrap_or_default();
-    let mut table = Table::new("pmf", &name, String::new(), places);
-    columns.for_each(|(name, places)| table.plain(&name, "", places));
-    table.plain("free energy", unit, values.iter().map(|x| x - lowest).collect());
-    if let Some(errors) = errors {
-        table.plain("free energy error", unit, errors);
-    }
-    Results { tables: vec![table], ..Results::default() }
-}
-
-/// Integral of the mean forces on a grid in Colvars' layout.
-fn mean_forces(path: &Path, text: &str) -> Result<Results> {
-    let head: Vec<Vec<f64>> = text
-        .lines()
-        .take_while(|line| line.starts_with('#'))
-        .map(|line| line.trim_start_matches('#').split_whitespace().filter_map(|x| x.parse().ok()).collect())
-        .collect();
-    let dimensions = head.first().and_then(|line| line.first()).copied().unwrap_or_default();
-    let axes = head.get(1..).unwrap_or_default();
-    if !(dimensions == 1.0 || dimensions == 2.0)
-        || axes.len() != dimensions as usize
-        || axes.iter().any(|axis| axis.len() != 4)
-    {
-        return Err(Error::file_line(path, 1, "this is no grid of mean forces")
-            .hint("its head is \"# 1\" and \"# lower spacing bins periodic\""));
-    }
-    let n = axes.len();
-    let rows = numbers(path, text, 2 * n)?;
-    let bins: Vec<usize> = axes.iter().map(|axis| axis[2] as usize).collect();
-    let spacing: Vec<f64> = axes.iter().map(|axis| axis[1]).collect();
-    let periodic: Vec<bool> = axes.iter().map(|axis| axis[3] != 0.0).collect();
-    let gradients: Vec<Vec<f64>> = rows.iter().map(|row| row[n..].to_vec()).collect();
-    let values = gradient_profile(&bins, &spacing, &periodic, &gradients).map_err(|e| e.blame_file(path))?;
-    let columns = (0..n).map(|d| (format!("variable {}", d + 1), rows.iter().map(|row| row[d]).collect()));
-    Ok(table(columns.collect(), "", values, None))
 }
 
 /// A run with a harmonic bias.
@@ -489,12 +290,4 @@ fn windows(
     let unit = unit_name(units, Dimension::ENERGY);
     let results = table(vec![(name.to_string(), places)], &unit, values, errors);
     Ok((units.name().into(), total as u64, results))
-}
-
-/// Difference of two values, the shortest way round.
-fn difference(period: Option<f64>, a: f64, b: f64) -> f64 {
-    match period {
-        Some(period) => (a - b) - period * ((a - b) / period).round(),
-        None => a - b,
-    }
 }

@@ -74,6 +74,17 @@ fn deviation(rows: &[Vec<f64>]) -> f64 {
     off.iter().fold(0.0, |most, x| most.max((x - mean).abs()))
 }
 
+/// True where errors are given between -1.2 and 1.2, are no larger than the profile's own accuracy, and cover most of the
+/// deviations from the exact one.
+fn errors_are_honest(rows: &[Vec<f64>]) -> bool {
+    let inner: Vec<&Vec<f64>> = rows.iter().filter(|row| row[0].abs() < 1.2 && row[1].is_finite()).collect();
+    let off: Vec<f64> = inner.iter().map(|row| row[1] - wells(row[0])).collect();
+    let mean = off.iter().sum::<f64>() / off.len() as f64;
+    let covered =
+        inner.iter().zip(&off).filter(|(row, off)| (**off - mean).abs() < 3.0 * row[2] + 0.15).count();
+    inner.iter().all(|row| row[2] > 0.0 && row[2] < 0.9) && 10 * covered >= 8 * inner.len()
+}
+
 /// Energies of one configuration have the biases that act when the run begins, as its first row has them.
 #[test]
 fn energies_of_one_configuration_have_biases() {
@@ -154,13 +165,19 @@ fn hills_and_mean_forces_become_profiles() {
             "[[bias]]\nname = \"abf\"\nkind = \"abf\"\nvariables = [\"x\"]\ntemperature = 1\nlower = -1.6\nupper = 1.6\n\
              spacing = 0.1\nrelaxation = 1\nfull_samples = 50\n",
         ),
+        (
+            "kernels",
+            "[[bias]]\nname = \"opes\"\nkind = \"opes\"\nvariables = [\"x\"]\nbarrier = 5\ntemperature = 1\n\
+             width = 0.2\nevery = 100\n",
+        ),
     ];
     for (name, bias) in cases {
-        desk.write(&format!("{name}.toml"), particle(bias, 150_000, 1000, 3));
+        desk.write(&format!("{name}.toml"), particle(bias, 150_000, 100, 3));
         desk.succeed(&["run", &format!("{name}.toml")]);
         let found = desk.succeed(&["analyze", "pmf", name]);
         let rows = table(&found.stdout);
         assert!(deviation(&rows) < 0.9, "{name}: {} {}", deviation(&rows), found.stdout);
+        assert!(errors_are_honest(&rows), "{name}: {}", found.stdout);
     }
     let hills = desk.read("hills/meta.hills");
     assert!(hills.starts_with("#! FIELDS time x sigma_x height biasf\n"), "{hills}");
