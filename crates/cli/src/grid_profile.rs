@@ -4,7 +4,7 @@ use jostle_analysis::{Results, Table};
 use jostle_core::{Error, Result};
 use jostle_sampling::free_energy::{BLOCKS, gradient_profile, jackknife_errors};
 use jostle_show::RunFiles;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Profile from a file, whose first lines tell its kind: units, number of rows, and results.
 ///
@@ -21,6 +21,46 @@ pub fn of_file(path: &Path) -> Result<(String, u64, Results)> {
     };
     let rows = text.lines().filter(|line| !line.starts_with('#')).count();
     Ok((String::new(), rows as u64, results))
+}
+
+/// Files with hills in the folder that walkers share, in the order of their names.
+///
+/// # Errors
+/// If the folder cannot be opened.
+pub fn hills_of_walkers(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| Error::io("open the folder", folder, &e))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == "hills")).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Profile from the hills of several walkers together, in the order of their times.
+///
+/// # Errors
+/// If a file has other variables than the first, or a line is no hill.
+pub fn of_walkers(files: &[PathBuf]) -> Result<(String, u64, Results)> {
+    let (mut head, mut rows): (Option<String>, Vec<(f64, String)>) = (None, Vec::new());
+    for path in files {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
+        let own: String =
+            text.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+        if *head.get_or_insert_with(|| own.clone()) != own {
+            return Err(Error::file(path, "these hills are of other variables than those of the first file"));
+        }
+        // A walker under way may be about to write the last line.
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        for line in whole.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+            let time = line.split_whitespace().next().and_then(|time| time.parse().ok());
+            rows.push((time.unwrap_or(f64::NAN), format!("{line}\n")));
+        }
+    }
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let count = rows.len() as u64;
+    let text = head.unwrap_or_default() + &rows.into_iter().map(|(_, line)| line).collect::<String>();
+    let folder = files.first().and_then(|path| path.parent()).unwrap_or(Path::new("."));
+    Ok((String::new(), count, hills(folder, &text)?))
 }
 
 /// Numbers of the rows of a file.

@@ -1,7 +1,7 @@
 //! `jostle analyze pmf`: free energy along variables, from hills, adaptive forces, umbrella windows or steered runs.
 
 use crate::arguments::AnalyzeOptions;
-use crate::grid_profile::{difference, of_file, table};
+use crate::grid_profile::{difference, hills_of_walkers, of_file, of_walkers, table};
 use crate::reading::Tell;
 use jostle_analysis::{Record, Results};
 use jostle_core::quantity::{parse_quantity, unit_name};
@@ -41,6 +41,8 @@ pub fn profile(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     let first = &request.paths[0];
     let (units, frames, results) = if first.is_file() {
         of_file(first)?
+    } else if !first.join("input.toml").is_file() && !hills_of_walkers(first)?.is_empty() {
+        of_walkers(&hills_of_walkers(first)?)?
     } else {
         match grid_of_run(first)? {
             Some(file) if request.paths.len() == 1 => of_file(&file)?,

@@ -5,9 +5,10 @@ use crate::custom_force::{
 };
 use crate::degrees_of_freedom::Momentum;
 use crate::thermo::Quantity;
+use crate::walkers::{Walker, WalkerState};
 use jostle_core::{Error, Result, System, Vec3};
 use jostle_io::Input;
-use jostle_io::input::model::{Action, BiasAction, BiasInput, Located, StageInput, WallSide};
+use jostle_io::input::model::{Action, BiasAction, BiasInput, Located, StageInput, WalkersInput, WallSide};
 use jostle_io::{Open, TrajectoryReader};
 use jostle_sampling::bias::{
     Abf, Bias, BiasVariable, FormulaBias, Harmonic, Linear, Metadynamics, Opes, Side, Wall,
@@ -22,6 +23,7 @@ const NAME: &str = "bias";
 /// All variables and biases of a run.
 pub struct BiasForce {
     biases: Biases,
+    walkers: Vec<Walker>,
 }
 
 /// The variables of an input in a system whose atoms were chosen by it.
@@ -89,7 +91,13 @@ impl BiasForce {
         };
         let stages = stages.iter().filter_map(steps).collect();
         let biases = Biases::new(variables, biases, input.units, input.system.seed, stages);
-        Ok(Some(BiasForce { biases }))
+        let walker = |bias: &Located<BiasInput>| match &bias.value.action {
+            BiasAction::Metadynamics(_, Some(WalkersInput { folder, every })) => {
+                Some(Walker::new(&bias.value.name, folder, *every))
+            }
+            _ => None,
+        };
+        Ok(Some(BiasForce { biases, walkers: input.biases.iter().filter_map(walker).collect() }))
     }
 }
 
@@ -137,7 +145,9 @@ fn named_bias(input: &Input, bias: &Located<BiasInput>, variables: &Variables) -
     let at = |e: Error| e.at_span(&input.source.path, &input.source.text, bias.span.clone());
     let made: Box<dyn Bias> = match action {
         BiasAction::Formula(formula) => Box::new(FormulaBias::new(of, formula.clone())),
-        BiasAction::Metadynamics(settings) => Box::new(Metadynamics::new(of, settings.clone()).map_err(at)?),
+        BiasAction::Metadynamics(settings, _) => {
+            Box::new(Metadynamics::new(of, settings.clone()).map_err(at)?)
+        }
         BiasAction::Opes(settings) => Box::new(Opes::new(of, settings.clone()).map_err(at)?),
         BiasAction::Abf(settings) => Box::new(Abf::new(of, settings.clone()).map_err(at)?),
         BiasAction::Harmonic { center, stiffness } => {
@@ -201,15 +211,47 @@ impl CustomForce for BiasForce {
         Some(&mut self.biases)
     }
 
+    fn is_exchange_due(&self, step: u64) -> bool {
+        self.walkers.iter().any(|walker| walker.is_due(step))
+    }
+
+    fn exchange(&mut self, step: u64) -> Result<()> {
+        let BiasForce { biases, walkers } = self;
+        for walker in walkers.iter_mut().filter(|walker| walker.is_due(step)) {
+            if let Some(metadynamics) = biases.metadynamics(&walker.name) {
+                let exchanged = walker.exchange(step, metadynamics);
+                exchanged.map_err(|e| e.context(format!("bias '{}'", walker.name)))?;
+            }
+        }
+        Ok(())
+    }
+
     fn files(&self) -> Vec<(String, String)> {
         self.biases.files()
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        self.biases.save()
+        let biases = self.biases.save()?;
+        if self.walkers.is_empty() {
+            return Ok(biases);
+        }
+        let walkers: Vec<WalkerState> = self.walkers.iter().map(Walker::state).collect();
+        postcard::to_allocvec(&(biases, walkers))
+            .map_err(|e| Error::simulation(format!("walkers cannot be saved: {e}")))
     }
 
     fn restore(&mut self, saved: &[u8]) -> Result<()> {
-        self.biases.restore(saved)
+        if self.walkers.is_empty() {
+            return self.biases.restore(saved);
+        }
+        let other =
+            || Error::input("the checkpoint has other walkers").hint("begin a new run with this input");
+        let (biases, walkers): (Vec<u8>, Vec<WalkerState>) =
+            postcard::from_bytes(saved).map_err(|_| other())?;
+        if walkers.len() != self.walkers.len() {
+            return Err(other());
+        }
+        self.walkers.iter_mut().zip(walkers).for_each(|(walker, state)| walker.restore(state));
+        self.biases.restore(&biases)
     }
 }

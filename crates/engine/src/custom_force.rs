@@ -109,6 +109,20 @@ pub trait CustomForce: Send {
         Ok(())
     }
 
+    /// Returns true where the force takes something over from other runs after a step of dynamics, by
+    /// [`CustomForce::exchange`].
+    fn is_exchange_due(&self, _step: u64) -> bool {
+        false
+    }
+
+    /// Exchanges something with other runs, between two steps.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn exchange(&mut self, _step: u64) -> Result<()> {
+        Ok(())
+    }
+
     /// Energy that has been put into the system since the run began, other than by the change of the energy with
     /// positions: it is taken off the conserved quantity.
     fn work(&self) -> f64 {

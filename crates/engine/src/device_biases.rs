@@ -41,9 +41,7 @@ impl DeviceWithForces {
         };
         if answer == Installation::Taken {
             self.taken = TakenBiases::Force(number);
-            if let Some((device, biases)) = self.biases_on_device() {
-                device.begin_biases(&biases.device_course(), &biases.memory())?;
-            }
+            self.return_biases()?;
         }
         let note = match answer {
             Installation::Taken => "biases are evaluated on the device, within its steps".to_string(),
@@ -81,6 +79,14 @@ impl DeviceWithForces {
             biases.take_memory(device.take_bias_memory()?);
         }
         Ok(())
+    }
+
+    /// Gives the device the biases' state anew, which the host has changed.
+    pub(crate) fn return_biases(&mut self) -> Result<()> {
+        match self.biases_on_device() {
+            Some((device, biases)) => device.begin_biases(&biases.device_course(), &biases.memory()),
+            None => Ok(()),
+        }
     }
 
     /// Takes over values and energies for the columns: those of a sample, or the last ones of the device.

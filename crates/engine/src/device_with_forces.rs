@@ -98,6 +98,17 @@ impl DeviceWithForces {
         self.active.iter_mut().try_for_each(|active| active.force.prepare(action))
     }
 
+    /// Lets forces exchange something with other runs after a step, where that is due.
+    pub fn exchange(&mut self, step: u64) -> Result<()> {
+        if !self.active.iter().any(|active| active.force.is_exchange_due(step)) {
+            return Ok(());
+        }
+        self.fetch_biases()?;
+        let due = self.active.iter_mut().filter(|active| active.force.is_exchange_due(step));
+        due.map(|active| active.force.exchange(step)).collect::<Result<()>>()?;
+        self.return_biases()
+    }
+
     /// Tells the forces the stage that comes, and gives biases to the device where it takes them; returns a note of
     /// where they are evaluated, if that is new.
     pub fn begin_stage(&mut self, stage: &StageSpan) -> Result<Option<String>> {

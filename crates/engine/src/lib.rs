@@ -95,6 +95,7 @@ pub mod summary;
 mod summary_units;
 pub mod thermo;
 pub mod thermostat;
+mod walkers;
 pub mod warnings;
 
 pub use atomic_file::{replace_file, replace_files};

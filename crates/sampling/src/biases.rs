@@ -1,6 +1,6 @@
 //! All biases of a run together: values of the variables, energies, forces, state.
 
-use crate::bias::{Bias, BiasVariable, ColumnQuantity, Moment, from_bytes, to_bytes};
+use crate::bias::{Bias, BiasVariable, ColumnQuantity, Metadynamics, Moment, from_bytes, to_bytes};
 use crate::variables::{AtomForces, Variables, VariablesStart};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
@@ -172,6 +172,11 @@ impl Biases {
             named.bias.end_step(&own, &now).map_err(|e| e.context(format!("bias '{}'", named.name)))?;
         }
         Ok(())
+    }
+
+    /// The metadynamics of a name.
+    pub fn metadynamics(&mut self, name: &str) -> Option<&mut Metadynamics> {
+        self.all.iter_mut().find(|named| named.name == name)?.bias.metadynamics()
     }
 
     /// Energy that biases have put into the system by changing.

@@ -390,3 +390,19 @@ fn windows_of_an_alchemical_path_become_a_chemical_potential() {
     let refused = desk.jostle(&["analyze", "free-energy", "mu"]);
     assert!(refused.stderr.contains("no samples of windows in this folder"), "{}", refused.stderr);
 }
+
+/// Hills of several walkers in one folder become one profile; a line that is being written is left out.
+#[test]
+fn hills_of_walkers_become_a_profile() {
+    let desk = desk();
+    let bias = "[[bias]]\nname = \"meta\"\nkind = \"metadynamics\"\nvariables = [\"x\"]\nwidth = 0.15\nheight = 0.2\n\
+                every = 50\nbias_factor = 8\ntemperature = 1\nlower = -3\nupper = 3\nwalkers = \"shared\"\n";
+    for (name, seed) in [("a", 1), ("b", 2), ("c", 3)] {
+        desk.write(&format!("{name}.toml"), particle(bias, 50_000, 1000, seed));
+        desk.succeed(&["run", &format!("{name}.toml")]);
+    }
+    let half = desk.read("shared/meta.2.hills") + "1234.5 0.1";
+    desk.write("shared/meta.2.hills", half);
+    let rows = table(&desk.succeed(&["analyze", "pmf", "shared"]).stdout);
+    assert!(deviation(&rows) < 0.9, "{} {rows:?}", deviation(&rows));
+}

@@ -281,6 +281,9 @@ impl Simulation {
         let begun = Instant::now();
         let step = self.clock.step + 1;
         self.backend.prepare(&stage.action)?;
+        if let Action::Dynamics { .. } = stage.action {
+            self.backend.exchange(self.clock.step)?;
+        }
         self.backend.set_time(run.stage_time(stage, run.stage_step))?;
         let context = StepContext {
             seed: self.origin.seed,

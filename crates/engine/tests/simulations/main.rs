@@ -42,5 +42,6 @@ mod step_batches;
 mod thermostats;
 mod until;
 mod virtual_sites;
+mod walkers;
 mod warnings;
 mod water;

@@ -4,7 +4,8 @@ use super::fields::{Fields, entry_span};
 use super::formula::{numbers, place};
 use super::group;
 use super::model::{
-    Action, BiasAction, BiasInput, Input, Located, Source, StageInput, VariableInput, WallSide, WeightsInput,
+    Action, BiasAction, BiasInput, Input, Located, Source, StageInput, VariableInput, WalkersInput, WallSide,
+    WeightsInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, System, UnitSystem};
@@ -250,7 +251,11 @@ fn action(
         "metadynamics" => {
             let numbers = one_or_two(source, fields, variables)?;
             let settings = metadynamics(source, units, fields, numbers.len())?;
-            Ok((numbers, BiasAction::Metadynamics(settings)))
+            let walkers = fields.get::<String>("walkers").map(|folder| WalkersInput {
+                folder: source.folder().join(folder.value),
+                every: fields.get::<u64>("walkers_every").map_or(10 * settings.every, |every| every.value),
+            });
+            Ok((numbers, BiasAction::Metadynamics(settings, walkers)))
         }
         "opes" => {
             let numbers = one_or_two(source, fields, variables)?;

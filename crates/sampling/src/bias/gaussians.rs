@@ -22,11 +22,14 @@ pub(super) fn text(
     for BiasVariable { name, .. } in variables.iter().filter(|variable| variable.period.is_some()) {
         let _ = writeln!(text, "#! SET min_{name} -pi\n#! SET max_{name} pi");
     }
-    for row in rows {
-        let row: Vec<String> = row.iter().map(f64::to_string).collect();
-        let _ = writeln!(text, "{}", row.join(" "));
-    }
+    rows.for_each(|row| add_row(&mut text, &row));
     text
+}
+
+/// Adds a row of numbers to the text of a file.
+pub fn add_row(text: &mut String, row: &[f64]) {
+    let row: Vec<String> = row.iter().map(f64::to_string).collect();
+    let _ = writeln!(text, "{}", row.join(" "));
 }
 
 #[cfg(test)]

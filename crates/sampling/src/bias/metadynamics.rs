@@ -103,17 +103,71 @@ impl Metadynamics {
     /// Adds the hill of an earlier step to the grid.
     fn take_pending(&mut self, step: u64) {
         let Some(hill) = self.state.switching.pending.take_due(step) else { return };
+        let widths = self.settings.width.clone();
+        self.add_to_grid(&hill, &widths);
+        self.state.hills.push(hill.clone());
+        self.state.switching.begin(step, hill);
+    }
+
+    /// Number of hills of its own that act.
+    pub fn hills(&self) -> usize {
+        self.state.hills.len()
+    }
+
+    /// Rows of a file of hills: its own that act, from a number on.
+    pub fn rows(&self, first: usize) -> Vec<Vec<f64>> {
+        self.state.hills.iter().skip(first).map(|hill| self.row(hill)).collect()
+    }
+
+    /// First lines of a file with such rows.
+    pub fn head(&self) -> String {
+        self.text(std::iter::empty())
+    }
+
+    /// Number of numbers in a row.
+    pub fn row_length(&self) -> usize {
+        2 * self.variables.len() + 3
+    }
+
+    /// Adds hills of other walkers, by rows of their files. The energy that they have where the variables are is work.
+    pub fn add_rows(&mut self, rows: &[Vec<f64>]) {
+        let (n, length) = (self.variables.len(), self.row_length());
+        for row in rows.iter().filter(|row| row.len() == length) {
+            let (center, widths, height) =
+                (&row[1..1 + n], &row[1 + n..1 + 2 * n], row[1 + 2 * n] / self.factor());
+            let hill = Hill { time: row[0], center: center.to_vec(), height };
+            if !self.state.switching.last.is_empty() {
+                self.state.switching.work += hill.energy(&self.variables, widths, &self.state.switching.last);
+            }
+            self.add_to_grid(&hill, widths);
+        }
+    }
+
+    /// Factor of heights in files, see [`Bias::files`].
+    fn factor(&self) -> f64 {
+        self.settings.tempering.map_or(1.0, |[gamma, _]| gamma / (gamma - 1.0))
+    }
+
+    fn row(&self, Hill { time, center, height }: &Hill) -> Vec<f64> {
+        let gamma = self.settings.tempering.map_or(1.0, |[gamma, _]| gamma);
+        [&[*time], &center[..], &self.settings.width[..], &[self.factor() * height, gamma]].concat()
+    }
+
+    fn text(&self, rows: impl Iterator<Item = Vec<f64>>) -> String {
+        let columns: [&[&str]; 2] = [&["time"], &["height", "biasf"]];
+        let settings = [("multivariate", "false".to_string())];
+        gaussians::text(&self.variables, columns, &settings, rows)
+    }
+
+    fn add_to_grid(&mut self, hill: &Hill, widths: &[f64]) {
         let one = |d: usize| {
-            let (variable, center, width) =
-                (self.variables[d].clone(), hill.center[d], self.settings.width[d]);
+            let (variable, center, width) = (self.variables[d].clone(), hill.center[d], widths[d]);
             move |x: f64| hill_along(variable.difference(x, center), width)
         };
         let functions: Vec<_> = (0..self.variables.len()).map(one).collect();
         let functions: Vec<&dyn Fn(f64) -> [f64; 2]> =
             functions.iter().map(|f| f as &dyn Fn(f64) -> [f64; 2]).collect();
         self.state.grid.add_product(hill.height, &functions);
-        self.state.hills.push(hill.clone());
-        self.state.switching.begin(step, hill);
     }
 
     fn outside(&self, values: &[f64]) -> Error {
@@ -228,21 +282,15 @@ impl Bias for Metadynamics {
         Ok(())
     }
 
+    fn metadynamics(&mut self) -> Option<&mut Metadynamics> {
+        Some(self)
+    }
+
     /// Hills in PLUMED's layout. Well-tempered ones have heights times gamma / (gamma - 1), so that minus their
     /// sum is the free energy.
     fn files(&self) -> Vec<(String, String)> {
-        let (factor, gamma) = match self.settings.tempering {
-            Some([gamma, _]) => (gamma / (gamma - 1.0), gamma),
-            None => (1.0, 1.0),
-        };
-        let row = |Hill { time, center, height }: &Hill| {
-            let widths = &self.settings.width;
-            [&[*time], &center[..], &widths[..], &[factor * height, gamma]].concat()
-        };
         let hills = self.state.hills.iter().chain(self.state.switching.pending.get());
-        let columns: [&[&str]; 2] = [&["time"], &["height", "biasf"]];
-        let settings = [("multivariate", "false".to_string())];
-        let text = gaussians::text(&self.variables, columns, &settings, hills.map(row));
+        let text = self.text(hills.map(|hill| self.row(hill)));
         vec![("hills".to_string(), text)]
     }
 }

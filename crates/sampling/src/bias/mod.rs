@@ -13,6 +13,7 @@ mod wall;
 
 pub use abf::{Abf, AbfSettings, FIRST_VELOCITY, advance_particle, reflected, taken_off, thermal_velocity};
 pub use formula::FormulaBias;
+pub use gaussians::add_row;
 pub use harmonic::{Harmonic, between, spring};
 pub use linear::{Linear, linear};
 pub use metadynamics::{Metadynamics, MetadynamicsSettings, hill_along, hill_energy, tempering};
@@ -153,6 +154,11 @@ pub trait Bias: Send {
     /// If the bytes are those of another bias.
     fn restore(&mut self, _saved: &[u8]) -> Result<()> {
         Ok(())
+    }
+
+    /// Metadynamics, whose hills several walkers share; `None` for other biases.
+    fn metadynamics(&mut self) -> Option<&mut Metadynamics> {
+        None
     }
 
     /// Files for others to read: names after that of the bias, and texts.

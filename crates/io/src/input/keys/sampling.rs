@@ -212,6 +212,19 @@ pub(super) static BIASES: &[Variant] = &[
                     Absent("a fifth of the width"),
                     "distance of points of the grid",
                 ),
+                Key::new(
+                    "walkers",
+                    Kind::Path,
+                    Absent("it walks alone"),
+                    "a folder that runs of the same bias share: each adds hills to a file there and takes those of all others",
+                ),
+                Key::new(
+                    "walkers_every",
+                    Kind::Count(1),
+                    Absent("ten times every"),
+                    "steps between exchanges of hills with other walkers, at least",
+                )
+                .with(&["walkers"]),
                 STAGES,
             ],
             alternatives: &[],

@@ -56,6 +56,15 @@ pub struct BiasInput {
     pub action: BiasAction,
 }
 
+/// `walkers = "folder"`: runs of the same metadynamics that share their hills.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WalkersInput {
+    /// Folder with a file of hills of each.
+    pub folder: PathBuf,
+    /// Steps between exchanges, at least.
+    pub every: u64,
+}
+
 /// Kind of a bias with its parameters, in the units of the file.
 #[derive(Debug, Clone)]
 pub enum BiasAction {
@@ -85,7 +94,7 @@ pub enum BiasAction {
     /// `kind = "formula"`
     Formula(VariableFormula),
     /// `kind = "metadynamics"`
-    Metadynamics(MetadynamicsSettings),
+    Metadynamics(MetadynamicsSettings, Option<WalkersInput>),
     /// `kind = "opes"`
     Opes(OpesSettings),
     /// `kind = "abf"`

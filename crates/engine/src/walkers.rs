@@ -1,0 +1,162 @@
+//! Hills that several walkers, runs of the same metadynamics, share (Raiteri, Laio, Gervasio, Micheletti and Parrinello
+//! 2006): each adds its own to a file in a folder, and takes those of all other files.
+//!
+//! Files only grow, by whole lines, and belong to one life of a run: from its beginning, or from a checkpoint, to its
+//! end. Hills of a lost life that its checkpoint does not have are those of another walker. A line without its end is
+//! left for later; a walker that is dead adds nothing more.
+
+use jostle_core::{Error, Result};
+use jostle_sampling::bias::{Metadynamics, add_row};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Most bytes that are read of a file at a time.
+const MOST_BYTES: u64 = 1 << 26;
+/// Most lives of walkers in a folder.
+const MOST_LIVES: u32 = 100_000;
+
+/// One walker among others.
+pub(crate) struct Walker {
+    /// Name of its bias.
+    pub name: String,
+    folder: PathBuf,
+    every: u64,
+    /// Step of the last exchange in this life.
+    last: Option<u64>,
+    state: WalkerState,
+}
+
+/// What a checkpoint has of a walker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WalkerState {
+    /// File of its present life, of which it has written so many bytes.
+    file: Option<(String, u64)>,
+    /// Number of its hills that are in files.
+    written: usize,
+    /// Bytes that it has taken of the files of others.
+    taken: BTreeMap<String, u64>,
+}
+
+impl Walker {
+    /// A walker with a bias of this name in a folder, which exchanges hills after so many steps at the earliest.
+    pub fn new(name: &str, folder: &Path, every: u64) -> Self {
+        let (name, folder) = (name.to_string(), folder.to_path_buf());
+        Walker { name, folder, every, last: None, state: WalkerState::default() }
+    }
+
+    /// Returns true where hills are to be exchanged after a step.
+    pub fn is_due(&self, step: u64) -> bool {
+        self.last.is_none_or(|last| step >= last + self.every)
+    }
+
+    /// State for a checkpoint.
+    pub fn state(&self) -> WalkerState {
+        self.state.clone()
+    }
+
+    /// Goes on from a checkpoint, in a new life.
+    pub fn restore(&mut self, state: WalkerState) {
+        self.state = state;
+        if let Some((file, bytes)) = self.state.file.take() {
+            self.state.taken.insert(file, bytes);
+        }
+    }
+
+    /// Writes hills that have begun to act, and takes those of others.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, or a line of it is no hill.
+    pub fn exchange(&mut self, step: u64, metadynamics: &mut Metadynamics) -> Result<()> {
+        self.last = Some(step);
+        self.write(metadynamics)?;
+        for file in self.others()? {
+            let rows = self.take(&file, metadynamics.row_length())?;
+            metadynamics.add_rows(&rows);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, metadynamics: &Metadynamics) -> Result<()> {
+        if self.state.file.is_none() {
+            self.state.file = Some(self.begin_file(&metadynamics.head())?);
+        }
+        let mut text = String::new();
+        metadynamics.rows(self.state.written).iter().for_each(|row| add_row(&mut text, row));
+        let Some((file, bytes)) = self.state.file.as_mut().filter(|_| !text.is_empty()) else {
+            return Ok(());
+        };
+        let path = self.folder.join(&*file);
+        let open = OpenOptions::new().append(true).open(&path);
+        let mut open = open.map_err(|e| Error::io("open", &path, &e))?;
+        open.write_all(text.as_bytes()).map_err(|e| Error::io("write", &path, &e))?;
+        *bytes += text.len() as u64;
+        self.state.written = metadynamics.hills();
+        Ok(())
+    }
+
+    /// A new file, which no other walker has; its name and its length.
+    fn begin_file(&self, head: &str) -> Result<(String, u64)> {
+        std::fs::create_dir_all(&self.folder).map_err(|e| Error::io("create", &self.folder, &e))?;
+        for life in 1..MOST_LIVES {
+            let file = format!("{}.{life}.hills", self.name);
+            let path = self.folder.join(&file);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut open) => {
+                    open.write_all(head.as_bytes()).map_err(|e| Error::io("write", &path, &e))?;
+                    return Ok((file, head.len() as u64));
+                }
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(Error::io("create", &path, &e)),
+            }
+        }
+        Err(Error::file(&self.folder, "there are too many files of walkers in this folder")
+            .hint("choose another folder for new walkers"))
+    }
+
+    /// Files of other walkers, in the order of their names.
+    fn others(&self) -> Result<Vec<String>> {
+        let entries =
+            std::fs::read_dir(&self.folder).map_err(|e| Error::io("open the folder", &self.folder, &e))?;
+        let own = self.state.file.as_ref().map(|(file, _)| file.as_str());
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let is_other = |file: &String| {
+            let life =
+                file.strip_prefix(&self.name).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".hills"));
+            life.is_some_and(|life| life.parse::<u32>().is_ok()) && Some(file.as_str()) != own
+        };
+        let mut others: Vec<String> = names.filter(is_other).collect();
+        others.sort();
+        Ok(others)
+    }
+
+    /// Rows that a file has more than were taken before: whole lines alone.
+    fn take(&mut self, file: &str, row_length: usize) -> Result<Vec<Vec<f64>>> {
+        let path = self.folder.join(file);
+        let before = self.state.taken.get(file).copied().unwrap_or_default();
+        let read = |e: std::io::Error| Error::io("read", &path, &e);
+        let mut open = match File::open(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened.map_err(read)?,
+        };
+        open.seek(SeekFrom::Start(before)).map_err(read)?;
+        let mut bytes = Vec::new();
+        open.take(MOST_BYTES).read_to_end(&mut bytes).map_err(read)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let text = String::from_utf8_lossy(&bytes[..whole]);
+        let row = |line: &str| -> Result<Vec<f64>> {
+            let numbers: Option<Vec<f64>> = line.split_whitespace().map(|x| x.parse().ok()).collect();
+            let finite = |row: &Vec<f64>| row.len() == row_length && row.iter().all(|x| x.is_finite());
+            numbers.filter(finite).ok_or_else(|| {
+                Error::file(&path, format!("\"{line}\" is no hill of these variables"))
+                    .hint("walkers of one folder have the same variables; take this file out of it")
+            })
+        };
+        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+        let rows = lines.map(row).collect::<Result<Vec<_>>>()?;
+        self.state.taken.insert(file.to_string(), before + whole as u64);
+        Ok(rows)
+    }
+}
