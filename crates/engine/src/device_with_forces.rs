@@ -104,8 +104,8 @@ impl DeviceWithForces {
             return Ok(());
         }
         self.fetch_biases()?;
-        let due = self.active.iter_mut().filter(|active| active.force.is_exchange_due(step));
-        due.map(|active| active.force.exchange(step)).collect::<Result<()>>()?;
+        let mut due = self.active.iter_mut().filter(|active| active.force.is_exchange_due(step));
+        due.try_for_each(|active| active.force.exchange(step))?;
         self.return_biases()
     }
 

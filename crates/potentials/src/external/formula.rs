@@ -296,7 +296,7 @@ impl FormulaField {
     /// Constants of some atoms on which it acts, and times.
     fn samples(&self) -> Vec<(&[f64], f64)> {
         const ATOMS: usize = 8;
-        let n = if self.n_constants == 0 { 1 } else { self.constants.len() / self.n_constants };
+        let n = self.constants.len().checked_div(self.n_constants).unwrap_or(1);
         let constants = |id: usize| &self.constants[id * self.n_constants..(id + 1) * self.n_constants];
         let acting: Vec<usize> = (0..n).filter(|id| self.acts_on(*id as u32)).collect();
         let chosen = acting.iter().step_by(acting.len().div_ceil(ATOMS).max(1));

@@ -177,7 +177,8 @@ impl Mul for Taped {
 impl Div for Taped {
     type Output = Self;
     fn div(self, other: Self) -> Self {
-        self * other.recip()
+        let inverse = other.recip();
+        on_tape(|tape| tape.multiply(self.0, inverse.0))
     }
 }
 
