@@ -60,6 +60,9 @@ DEVICE double bias_virial(const DeviceData& w, const BiasData& b, int k) {
             } break;
             case BIAS_EDGE: strain += k == axis ? weight * b.values[v] : 0.0; break;
             case BIAS_VOLUME: strain += k < 3 ? weight * b.values[v] : 0.0; break;
+            case BIAS_GYRATION:
+            case BIAS_DEVIATION:
+            case BIAS_DIPOLE: strain += weight * ((const Structure*)b.structures)[v].strain[k]; break;
             default:
                 for (int n = 0; n < variable.vectors; n++) {
                     const double *vector = b.vectors + 9 * v + 3 * n, *slope = b.gradients + 9 * v + 3 * n;
@@ -222,6 +225,7 @@ DEVICE void evaluate_all(const DeviceData& w, const BiasData& b, i64 step) {
     find_centers(w, b);
     __syncthreads();
     for (i64 k = threadIdx.x; k < b.n_variables; k += BIAS_THREADS) evaluate_variable(w, b, k);
+    evaluate_structures(w, b);
     __syncthreads();
     if (threadIdx.x == 0 && b.formulas) evaluate_formulas(b);
     __syncthreads();
@@ -290,6 +294,12 @@ extern "C" __global__ void __launch_bounds__(BIAS_THREADS) bias_apply(DeviceData
         x += share * force[0];
         y += share * force[1];
         z += share * force[2];
+        const int structure = b.group_structure[b.share_group[k]];
+        if (structure < 0) continue;
+        const Double3 slope = structure_slope(w, b, structure, b.share_member[k]);
+        x -= slope.x;
+        y -= slope.y;
+        z -= slope.z;
     }
     const int i = (int)b.index[place];
     const real3 f = load_force(w, i);

@@ -23,18 +23,24 @@ extern "C" __global__ void bias_places(DeviceData w, BiasData b, int slot) {
     if (place >= 0) b.index[place] = i;
 }
 
-// Adds the part of a member in the centre of its group.
-DEVICE void add_member(const DeviceData& w, const BiasData& b, u32 k, double* part) {
+// Position of a member, in the image that makes its group whole.
+DEVICE Double3 position_of(const DeviceData& w, const BiasData& b, const BiasMember& member) {
     const int set = w.control->sorted;
-    const BiasMember member = b.members[k];
     const u32 i = b.index[member.place];
     const Double3 x = load(w.atoms.x[set], i);
     const int* image = w.atoms.image[set] + 3 * (size_t)i;
     const double *edge = w.geometry.edge, *tilt = w.geometry.tilt;
     const double m = image[0] + member.image[0], n = image[1] + member.image[1], o = image[2] + member.image[2];
-    part[0] += member.share * (x.x + edge[0] * m + tilt[0] * n + tilt[1] * o);
-    part[1] += member.share * (x.y + edge[1] * n + tilt[2] * o);
-    part[2] += member.share * (x.z + edge[2] * o);
+    return {x.x + edge[0] * m + tilt[0] * n + tilt[1] * o, x.y + edge[1] * n + tilt[2] * o, x.z + edge[2] * o};
+}
+
+// Adds the part of a member in the centre of its group.
+DEVICE void add_member(const DeviceData& w, const BiasData& b, u32 k, double* part) {
+    const BiasMember& member = b.members[k];
+    const Double3 x = position_of(w, b, member);
+    part[0] += member.share * x.x;
+    part[1] += member.share * x.y;
+    part[2] += member.share * x.z;
 }
 
 // Parts of the centres of large groups: a block for each chunk of members.
@@ -78,7 +84,10 @@ DEVICE void evaluate_variable(const DeviceData& w, const BiasData& b, i64 k) {
         case BIAS_POSITION: b.values[k] = b.centers[3 * variable.from[0] + variable.axis]; return;
         case BIAS_EDGE: b.values[k] = edge[variable.axis]; return;
         case BIAS_VOLUME: b.values[k] = edge[0] * edge[1] * edge[2]; return;
-        case BIAS_FORMULA_OF_VARIABLES: return;
+        case BIAS_FORMULA_OF_VARIABLES:
+        case BIAS_GYRATION:
+        case BIAS_DEVIATION:
+        case BIAS_DIPOLE: return;
     }
     double in[9] = {}, out[11];
     for (int v = 0; v < variable.vectors; v++) {
@@ -125,4 +134,142 @@ DEVICE void evaluate_formulas(const BiasData& b) {
         b.values[k] = out[0];
         for (int c = 0; c < variable.count; c++) b.slopes[variable.first + c] = defined ? out[1 + c] : 0.0;
     }
+}
+
+// Numbers of a variable of all members of a group. Its slope with an arm x of a member, that of its position from the
+// centre, is share (arms x + turned reference) + charge along.
+struct Structure {
+    double arms, turned[9], along[3], strain[6];
+    // Sums of share x x (xx, yy, zz, xy, xz, yz), of share reference x, and of charge x; of squares of deviations.
+    double squares[6], products[9], moment[3], deviation;
+};
+static_assert(sizeof(Structure) == STRUCTURE_NUMBERS * sizeof(double), "layout of a structure");
+
+// Position of a member from the centre of its group.
+DEVICE Double3 arm_of(const DeviceData& w, const BiasData& b, const BiasMember& member, i64 group) {
+    const double* center = b.centers + 3 * group;
+    const Double3 x = position_of(w, b, member);
+    return {x.x - center[0], x.y - center[1], x.z - center[2]};
+}
+
+// The turned reference of a member.
+DEVICE Double3 turned_by(const double* turn, const double* y) {
+    return {turn[0] * y[0] + turn[1] * y[1] + turn[2] * y[2], turn[3] * y[0] + turn[4] * y[1] + turn[5] * y[2],
+            turn[6] * y[0] + turn[7] * y[1] + turn[8] * y[2]};
+}
+
+// The rotation that turns the reference nearest to the members, from the sums of products: Jacobi's method, see
+// jostle_sampling::rotation.
+APART void best_rotation(const double* products, double* turn) {
+    double m[16], vectors[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    quaternion_matrix(products, m);
+    for (int sweep = 0; sweep < 50; sweep++) {
+        const double scale = fabs(m[0]) + fabs(m[5]) + fabs(m[10]) + fabs(m[15]);
+        const double off = fabs(m[4]) + fabs(m[8]) + fabs(m[9]) + fabs(m[12]) + fabs(m[13]) + fabs(m[14]);
+        if (off <= 1e-17 * scale) break;
+        for (int p = 0; p < 3; p++) {
+            for (int q = p + 1; q < 4; q++) {
+                const double in[3] = {m[5 * p], m[5 * q], m[4 * p + q]};
+                if (in[2] == 0.0) continue;
+                double cs[2];
+                jacobi_rotation(in, cs);
+                for (int k = 0; k < 4; k++) {
+                    const double a = m[4 * k + p], b = m[4 * k + q], u = vectors[4 * k + p], v = vectors[4 * k + q];
+                    m[4 * k + p] = cs[0] * a - cs[1] * b;
+                    m[4 * k + q] = cs[1] * a + cs[0] * b;
+                    vectors[4 * k + p] = cs[0] * u - cs[1] * v;
+                    vectors[4 * k + q] = cs[1] * u + cs[0] * v;
+                }
+                for (int k = 0; k < 4; k++) {
+                    const double a = m[4 * p + k], b = m[4 * q + k];
+                    m[4 * p + k] = cs[0] * a - cs[1] * b;
+                    m[4 * q + k] = cs[1] * a + cs[0] * b;
+                }
+            }
+        }
+    }
+    int largest = 0;
+    for (int a = 1; a < 4; a++) largest = m[5 * a] > m[5 * largest] ? a : largest;
+    const double quaternion[4] = {vectors[largest], vectors[4 + largest], vectors[8 + largest], vectors[12 + largest]};
+    turn_of(quaternion, turn);
+}
+
+// Slopes, strain and value of a variable of all members of a group, from its sums.
+DEVICE void finish_structure(const BiasData& b, i64 v, Structure& s) {
+    const BiasVariable& variable = b.variables[v];
+    double value = 0.0;
+    bool defined = true;
+    for (int c = 0; c < 3; c++) s.along[c] = 0.0;
+    s.arms = 0.0;
+    if (variable.function == BIAS_DIPOLE) {
+        const double* d = s.moment;
+        value = variable.axis >= 0 ? d[variable.axis] : sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+        defined = variable.axis >= 0 || value > 0.0;
+        for (int c = 0; c < 3; c++) s.along[c] = variable.axis >= 0 ? (c == variable.axis ? 1.0 : 0.0) : d[c] / value;
+    } else if (variable.function == BIAS_GYRATION) {
+        value = sqrt(s.squares[0] + s.squares[1] + s.squares[2]);
+        defined = value > 0.0;
+        s.arms = 1.0 / value;
+    } else {
+        value = sqrt(s.deviation);
+        // At the reference itself there is no derivative, and none is added.
+        s.arms = value > 0.0 ? 1.0 / value : 0.0;
+    }
+    for (int c = 0; c < 9; c++) s.turned[c] *= variable.function == BIAS_DEVIATION ? -s.arms : 0.0;
+    for (int k = 0; k < 6; k++) {
+        const int a = k < 3 ? k : (k == 5 ? 1 : 0), c = k < 3 ? k : (k == 3 ? 1 : 2);
+        s.strain[k] = s.arms * s.squares[k] + 0.5 * (s.moment[a] * s.along[c] + s.moment[c] * s.along[a]);
+        for (int j = 0; j < 3; j++)
+            s.strain[k] += 0.5 * (s.turned[3 * c + j] * s.products[3 * j + a] + s.turned[3 * a + j] * s.products[3 * j + c]);
+    }
+    if (!defined || !is_finite(value)) note_undefined(b, v);
+    b.values[v] = value;
+}
+
+// Variables of all members of a group, one after the other, by the whole block.
+DEVICE void evaluate_structures(const DeviceData& w, const BiasData& b) {
+    for (i64 v = 0; v < b.n_variables; v++) {
+        const BiasVariable& variable = b.variables[v];
+        if (variable.function < BIAS_GYRATION) continue;
+        const i64 g = variable.from[0];
+        const BiasGroup group = b.groups[g];
+        Structure& s = ((Structure*)b.structures)[v];
+        double part[18] = {};
+        for (u32 k = group.first + threadIdx.x; k < group.end; k += BIAS_THREADS) {
+            const BiasMember& member = b.members[k];
+            const Double3 x = arm_of(w, b, member, g);
+            const double arm[3] = {x.x, x.y, x.z};
+            for (int c = 0; c < 6; c++)
+                part[c] += member.share * arm[c < 3 ? c : (c == 5 ? 1 : 0)] * arm[c < 3 ? c : (c == 3 ? 1 : 2)];
+            for (int c = 0; c < 9; c++) part[6 + c] += member.share * member.reference[c / 3] * arm[c % 3];
+            for (int c = 0; c < 3; c++) part[15 + c] += member.charge * arm[c];
+        }
+        block_sums<BIAS_THREADS>(part, s.squares);
+        __syncthreads();
+        if (variable.function == BIAS_DEVIATION) {
+            if (threadIdx.x == 0) best_rotation(s.products, s.turned);
+            __syncthreads();
+            double square[1] = {};
+            for (u32 k = group.first + threadIdx.x; k < group.end; k += BIAS_THREADS) {
+                const BiasMember& member = b.members[k];
+                const Double3 x = arm_of(w, b, member, g), y = turned_by(s.turned, member.reference);
+                const double d[3] = {x.x - y.x, x.y - y.y, x.z - y.z};
+                square[0] += member.share * (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+            }
+            block_sums<BIAS_THREADS>(square, &s.deviation);
+            __syncthreads();
+        }
+        if (threadIdx.x == 0) finish_structure(b, v, s);
+        __syncthreads();
+    }
+}
+
+// Derivative of the energy with the position of a member, by the variable of all members of its group.
+DEVICE Double3 structure_slope(const DeviceData& w, const BiasData& b, i64 v, u32 k) {
+    const Structure& s = ((const Structure*)b.structures)[v];
+    const BiasMember& member = b.members[k];
+    const Double3 x = arm_of(w, b, member, b.variables[v].from[0]), y = turned_by(s.turned, member.reference);
+    const double weight = b.weights[v], share = weight * member.share, charge = weight * member.charge;
+    return {share * (s.arms * x.x + y.x) + charge * s.along[0], share * (s.arms * x.y + y.y) + charge * s.along[1],
+            share * (s.arms * x.z + y.z) + charge * s.along[2]};
 }

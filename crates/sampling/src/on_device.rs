@@ -11,10 +11,13 @@ use std::result::Result;
 impl Group {
     /// Its atoms, for the ids of the list.
     fn members(&self, ids: &[u32]) -> Vec<CenterMember> {
-        let atoms = self.places.iter().zip(&self.shares).zip(&self.start.images);
-        atoms
-            .map(|((place, share), image)| CenterMember { id: ids[*place], share: *share, image: *image })
-            .collect()
+        let member = |k: usize| CenterMember {
+            id: ids[self.places[k]],
+            share: self.shares[k],
+            image: self.start.images[k],
+            charge: self.charges[k],
+        };
+        (0..self.len()).map(member).collect()
     }
 }
 

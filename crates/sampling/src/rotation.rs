@@ -1,6 +1,6 @@
 //! The rotation that brings one structure nearest to another.
 
-use jostle_core::Vec3;
+use jostle_core::{Real, Vec3};
 
 /// The rotation, by rows, that turns `from` nearest to `to`, both about their centres, by weighted squares:
 /// the eigenvector of the largest eigenvalue of a 4 x 4 matrix is its quaternion (Horn 1987; Coutsias, Seok and
@@ -14,19 +14,50 @@ pub fn best_rotation(from: &[Vec3], to: &[Vec3], weights: &[f64]) -> [Vec3; 3] {
             }
         }
     }
+    let turn = turn_of(largest_eigenvector(quaternion_matrix(s)));
+    std::array::from_fn(|a| std::array::from_fn(|b| turn[3 * a + b]))
+}
+
+/// Matrix whose eigenvector of the largest eigenvalue is the quaternion of the best rotation, from the sums of
+/// products of coordinates of the two structures.
+pub fn quaternion_matrix<R: Real>(s: [[R; 3]; 3]) -> [[R; 4]; 4] {
+    let zero = R::lit(0.0);
     let n = [
         [s[0][0] + s[1][1] + s[2][2], s[1][2] - s[2][1], s[2][0] - s[0][2], s[0][1] - s[1][0]],
-        [0.0, s[0][0] - s[1][1] - s[2][2], s[0][1] + s[1][0], s[2][0] + s[0][2]],
-        [0.0, 0.0, s[1][1] - s[0][0] - s[2][2], s[1][2] + s[2][1]],
-        [0.0, 0.0, 0.0, s[2][2] - s[0][0] - s[1][1]],
+        [zero, s[0][0] - s[1][1] - s[2][2], s[0][1] + s[1][0], s[2][0] + s[0][2]],
+        [zero, zero, s[1][1] - s[0][0] - s[2][2], s[1][2] + s[2][1]],
+        [zero, zero, zero, s[2][2] - s[0][0] - s[1][1]],
     ];
-    let symmetric = std::array::from_fn(|a| std::array::from_fn(|b| n[a.min(b)][a.max(b)]));
-    let [q0, q1, q2, q3] = largest_eigenvector(symmetric);
+    std::array::from_fn(|a| std::array::from_fn(|b| n[a.min(b)][a.max(b)]))
+}
+
+/// Rotation of a unit quaternion, row by row.
+pub fn turn_of<R: Real>([q0, q1, q2, q3]: [R; 4]) -> [R; 9] {
+    let two = R::lit(2.0);
     [
-        [q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)],
-        [2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)],
-        [2.0 * (q1 * q3 - q0 * q2), 2.0 * (q2 * q3 + q0 * q1), q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3],
+        q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3,
+        two * (q1 * q2 - q0 * q3),
+        two * (q1 * q3 + q0 * q2),
+        two * (q1 * q2 + q0 * q3),
+        q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3,
+        two * (q2 * q3 - q0 * q1),
+        two * (q1 * q3 - q0 * q2),
+        two * (q2 * q3 + q0 * q1),
+        q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3,
     ]
+}
+
+/// Cosine and sine of the rotation that makes an element off the diagonal vanish, which is not zero, from the elements
+/// pp, qq and pq.
+pub fn jacobi_rotation<R: Real>([pp, qq, pq]: [R; 3]) -> [R; 2] {
+    let (zero, one) = (R::lit(0.0), R::lit(1.0));
+    let theta = (qq - pp) / (R::lit(2.0) * pq);
+    let negative = theta.lt(zero);
+    let size = R::select(negative, -theta, theta);
+    let t = one / (size + (theta * theta + one).sqrt());
+    let t = R::select(negative, -t, t);
+    let c = one / (t * t + one).sqrt();
+    [c, t * c]
 }
 
 /// Sweeps of Jacobi's method, which converges in far fewer.
@@ -57,10 +88,7 @@ fn rotate(m: &mut [[f64; 4]; 4], vectors: &mut [[f64; 4]; 4], p: usize, q: usize
     if m[p][q] == 0.0 {
         return;
     }
-    let theta = (m[q][q] - m[p][p]) / (2.0 * m[p][q]);
-    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-    let c = 1.0 / (t * t + 1.0).sqrt();
-    let s = t * c;
+    let [c, s] = jacobi_rotation([m[p][p], m[q][q], m[p][q]]);
     for k in 0..4 {
         let (a, b) = (m[k][p], m[k][q]);
         (m[k][p], m[k][q]) = (c * a - s * b, s * a + c * b);

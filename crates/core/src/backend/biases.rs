@@ -1,7 +1,7 @@
 //! Biases on functions of centres of groups, as plain data: a device that takes them evaluates and applies them in
 //! its own steps.
 
-use crate::{Error, Result};
+use crate::{Error, Result, Vec3};
 
 /// An atom of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,6 +12,8 @@ pub struct CenterMember {
     pub share: f64,
     /// Image of its unwrapped position that belongs to the group.
     pub image: [i32; 3],
+    /// Its charge.
+    pub charge: f64,
 }
 
 /// A formula of named numbers and variables.
@@ -48,6 +50,13 @@ pub enum CenterFunction {
     Volume,
     /// A formula of variables before it.
     Formula(VariableExpression),
+    /// Radius of gyration of the members of a group.
+    Gyration,
+    /// Root mean square deviation of the members of a group from a reference, given about its centre, after the best
+    /// rotation.
+    Deviation(Vec<Vec3>),
+    /// Dipole moment of the members of a group about its centre: its part along an axis, or its magnitude.
+    Dipole(Option<usize>),
 }
 
 /// A variable: a function of some groups.

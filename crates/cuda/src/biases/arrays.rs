@@ -2,8 +2,9 @@
 
 use super::data::{
     self, BiasData, BiasGroup, BiasMember, BiasSpan, BiasState, BiasTerm, BiasVariable, Entries, HillArrays,
-    NONE_UNDEFINED, NUMBERS, Places,
+    NONE_UNDEFINED, NUMBERS, STRUCTURE_NUMBERS,
 };
+use super::places::Places;
 use crate::driver::{Buffer, Device};
 use jostle_core::Result;
 use jostle_core::backend::{CenterBiases, CenterFunction};
@@ -34,6 +35,7 @@ struct Work {
     slopes: Buffer<f64>,
     energies: Buffer<f64>,
     virial: Buffer<f64>,
+    structures: Buffer<f64>,
 }
 
 /// Memory to which the addresses in [`BiasData`] point.
@@ -54,6 +56,8 @@ pub struct Arrays {
     first_share: Buffer<u32>,
     share_group: Buffer<u32>,
     shares: Buffer<f64>,
+    share_member: Buffer<u32>,
+    group_structure: Buffer<i32>,
     work: Work,
     first_bias_entry: usize,
     formulas: usize,
@@ -77,6 +81,7 @@ impl Work {
             slopes: zeros(n_entries)?,
             energies: device.upload(&energies)?,
             virial: zeros(6)?,
+            structures: zeros(STRUCTURE_NUMBERS * n_variables)?,
         })
     }
 }
@@ -114,6 +119,8 @@ impl Arrays {
             first_share: device.upload(&places.first_share)?,
             share_group: device.upload(&places.share_group)?,
             shares: device.upload(&places.shares)?,
+            share_member: device.upload(&places.share_member)?,
+            group_structure: device.upload(&places.group_structure)?,
             work: Work::new(device, places, &terms, sizes)?,
             first_bias_entry: entries.first_of_biases,
             formulas: biases.variables.iter().filter(|variable| is_formula(&variable.function)).count(),
@@ -145,6 +152,9 @@ impl Arrays {
             first_share: self.first_share.address(),
             share_group: self.share_group.address(),
             shares: self.shares.address(),
+            share_member: self.share_member.address(),
+            group_structure: self.group_structure.address(),
+            structures: work.structures.address(),
             centers: work.centers.address(),
             center_force: work.center_force.address(),
             values: work.values.address(),

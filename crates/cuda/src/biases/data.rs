@@ -2,11 +2,11 @@
 
 use crate::driver::{Buffer, Device};
 use crate::shared::shared_structure;
-use jostle_core::Result;
 use jostle_core::backend::{
     AdaptiveForceSettings, BiasFunction, CenterBiases, CenterFunction, GridAxis, HILL_NUMBERS, HillMemory,
     HillSettings, ParticleMemory, SAMPLE_BLOCKS, SpringMemory, VariableExpression,
 };
+use jostle_core::{Result, Vec3};
 use jostle_sampling::bias::FIRST_VELOCITY;
 use std::collections::HashMap;
 
@@ -14,10 +14,9 @@ use std::collections::HashMap;
 pub const NUMBERS: usize = 16;
 /// Index among them of the number of hills since they were taken last.
 pub const HILL_COUNT: usize = 14;
-/// Largest number of members of a group whose centre one warp finds.
-const SMALL_GROUP: usize = 128;
-/// Members of a chunk of a larger group.
-const CHUNK: usize = 1024;
+/// Numbers of a variable that is a function of all members of a group: factors of arms and of the turned reference in its
+/// slopes, the slope by charge, strain, sums over members, and one more sum.
+pub const STRUCTURE_NUMBERS: usize = 38;
 /// Stands for nothing that is undefined.
 pub const NONE_UNDEFINED: u64 = u64::MAX;
 
@@ -28,6 +27,10 @@ shared_structure! {
         pub place: u32,
         pub image: [i32; 3],
         pub share: f64,
+        /// Charge less the share of the charge of the group.
+        pub charge: f64,
+        /// Position in the reference, about its centre.
+        pub reference: Vec3,
     }
 
     /// Members of a group, and the chunks of a large one.
@@ -134,6 +137,12 @@ shared_structure! {
         pub first_share: u64 = "const u32*",
         pub share_group: u64 = "const u32*",
         pub shares: u64 = "const double*",
+        /// Member of each of these entries.
+        pub share_member: u64 = "const u32*",
+        /// Variable that is a function of all members of a group; -1: there is none.
+        pub group_structure: u64 = "const int*",
+        /// Numbers of each such variable, see [`STRUCTURE_NUMBERS`].
+        pub structures: u64 = "double*",
         pub centers: u64 = "double*",
         pub center_force: u64 = "double*",
         pub values: u64 = "double*",
@@ -164,7 +173,7 @@ impl BiasTerm {
 }
 
 /// Functions of variables, in the order of the enumeration of CUDA.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 17] = [
     "BIAS_DISTANCE",
     "BIAS_ALONG_X",
     "BIAS_ALONG_Y",
@@ -179,6 +188,9 @@ const VARIABLES: [&str; 14] = [
     "BIAS_EDGE",
     "BIAS_VOLUME",
     "BIAS_FORMULA_OF_VARIABLES",
+    "BIAS_GYRATION",
+    "BIAS_DEVIATION",
+    "BIAS_DIPOLE",
 ];
 /// Functions of biases, likewise.
 const BIASES: [&str; 6] =
@@ -210,6 +222,7 @@ pub fn constants() -> String {
         ("PARTICLE_NEXT", ParticleMemory::NEXT),
         ("PARTICLE_SAMPLES", ParticleMemory::SAMPLES),
         ("SAMPLE_BLOCKS", SAMPLE_BLOCKS),
+        ("STRUCTURE_NUMBERS", STRUCTURE_NUMBERS),
         ("FIRST_VELOCITY", FIRST_VELOCITY as usize),
         ("HILL_COUNT", HILL_COUNT),
         ("HILL_SIZE", HILL_NUMBERS),
@@ -237,6 +250,9 @@ fn shape(function: &CenterFunction) -> (i32, i32, &'static [[usize; 2]]) {
         CenterFunction::Edge(axis) => (11, axis as i32, &[]),
         CenterFunction::Volume => (12, 0, &[]),
         CenterFunction::Formula(_) => (13, 0, &[]),
+        CenterFunction::Gyration => (14, 0, &[]),
+        CenterFunction::Deviation(_) => (15, 0, &[]),
+        CenterFunction::Dipole(along) => (16, along.map_or(-1, |axis| axis as i32), &[]),
     }
 }
 
@@ -286,7 +302,7 @@ pub fn variables(biases: &CenterBiases, entries: &mut Entries) -> Vec<BiasVariab
             (first, count) = entries.add(expression.variables.iter().map(|(_, k)| *k));
         }
         let mut from = [0, 1, 2].map(|n| end(n, 0));
-        if let CenterFunction::Position(_) = variable.function {
+        if vectors.is_empty() {
             from[0] = group(0);
         }
         BiasVariable {
@@ -406,56 +422,4 @@ pub fn terms(
         term
     })
     .collect()
-}
-
-/// Atoms of all groups, and where they are.
-#[derive(Default)]
-pub struct Places {
-    /// Place of each atom by id; -1 for atoms of no group.
-    pub by_id: Vec<i32>,
-    pub count: usize,
-    pub members: Vec<BiasMember>,
-    pub groups: Vec<BiasGroup>,
-    pub chunks: Vec<u32>,
-    pub first_share: Vec<u32>,
-    pub share_group: Vec<u32>,
-    pub shares: Vec<f64>,
-}
-
-impl Places {
-    /// Members of the groups of biases in a system of `n` atoms.
-    pub fn new(biases: &CenterBiases, n: usize) -> Self {
-        let mut places = Places { by_id: vec![-1; n], ..Places::default() };
-        let mut of_atoms: Vec<Vec<(u32, f64)>> = Vec::new();
-        for (g, group) in biases.groups.iter().enumerate() {
-            let first = places.members.len() as u32;
-            for member in group {
-                let place = &mut places.by_id[member.id as usize];
-                if *place < 0 {
-                    *place = of_atoms.len() as i32;
-                    of_atoms.push(Vec::new());
-                }
-                of_atoms[*place as usize].push((g as u32, member.share));
-                let (place, share) = (*place as u32, member.share);
-                places.members.push(BiasMember { place, image: member.image, share });
-            }
-            let end = places.members.len() as u32;
-            let first_chunk = (places.chunks.len() / 2) as u32;
-            if group.len() > SMALL_GROUP {
-                for begin in (first..end).step_by(CHUNK) {
-                    places.chunks.extend([begin, end.min(begin + CHUNK as u32)]);
-                }
-            }
-            let chunks = (places.chunks.len() / 2) as u32 - first_chunk;
-            places.groups.push(BiasGroup { first, end, first_chunk, chunks });
-        }
-        places.count = of_atoms.len();
-        places.first_share.push(0);
-        for atom in of_atoms {
-            places.share_group.extend(atom.iter().map(|(group, _)| group));
-            places.shares.extend(atom.iter().map(|(_, share)| share));
-            places.first_share.push(places.shares.len() as u32);
-        }
-        places
-    }
 }

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod data;
+mod places;
 mod source;
 
 pub use source::build;
@@ -12,11 +13,12 @@ use crate::kernels::{self, ATOM_THREADS};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use arrays::{Arrays, BEFORE_A_STAGE};
-use data::{BiasData, BiasSpan, BiasState, Entries, HILL_COUNT, HillArrays, NONE_UNDEFINED, NUMBERS, Places};
+use data::{BiasData, BiasSpan, BiasState, Entries, HILL_COUNT, HillArrays, NONE_UNDEFINED, NUMBERS};
 use jostle_core::backend::{
     BiasCourse, BiasFunction, BiasMemory, BiasRow, CenterBiases, CenterFunction, HILL_NUMBERS,
 };
 use jostle_core::{Error, Evaluate, Precision, Result, StepBatch};
+use places::Places;
 use std::collections::HashMap;
 
 /// Hills for which there is room at first.

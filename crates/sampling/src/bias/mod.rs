@@ -2,6 +2,7 @@
 //! file; inputs name it among the keys of `[[bias]]`.
 
 mod abf;
+mod bins;
 mod formula;
 mod gaussians;
 mod harmonic;

@@ -3,6 +3,7 @@
 use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::vector::{dot, minus};
 use jostle_core::{Dimension, Error, Result, Vec3};
 
@@ -68,5 +69,9 @@ impl Variable for Dipole {
             gradient.add_atom(self.group, atom, slope);
             gradient.add_strain(minus(*r, center), slope);
         }
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Dipole(self.along), vec![self.group]))
     }
 }

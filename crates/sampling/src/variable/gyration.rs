@@ -3,6 +3,7 @@
 use super::{Origin, Unit, Variable, VariableKind};
 use crate::definition::Selections;
 use crate::frame::{Frame, Gradient};
+use jostle_core::backend::CenterFunction;
 use jostle_core::vector::{dot, minus};
 use jostle_core::{Dimension, Error, Result};
 
@@ -44,5 +45,9 @@ impl Variable for Gyration {
             gradient.add_atom(self.0, atom, slope);
             gradient.add_strain(arm, slope);
         }
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Gyration, vec![self.0]))
     }
 }

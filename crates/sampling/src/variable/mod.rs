@@ -85,7 +85,10 @@ pub fn of_vectors<R: Planar>(function: &CenterFunction, x: &[R]) -> Option<Vec<R
         CenterFunction::Position(_)
         | CenterFunction::Edge(_)
         | CenterFunction::Volume
-        | CenterFunction::Formula(_) => return None,
+        | CenterFunction::Formula(_)
+        | CenterFunction::Gyration
+        | CenterFunction::Deviation(_)
+        | CenterFunction::Dipole(_) => return None,
     };
     let (value, [gradient]) = with_gradient(&part, [vector(0)]);
     let margin = if let distance::Part::Along(_) = part { R::lit(1.0) } else { value };

@@ -5,6 +5,7 @@ use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
 use crate::group::Group;
 use crate::rotation::best_rotation;
+use jostle_core::backend::CenterFunction;
 use jostle_core::vector::{dot, minus};
 use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
@@ -84,5 +85,9 @@ impl Variable for Rmsd {
             gradient.add_atom(self.group, atom, slope);
             gradient.add_strain(minus(frame.whole[self.group][atom], center), slope);
         }
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Deviation(self.reference.clone()), vec![self.group]))
     }
 }
