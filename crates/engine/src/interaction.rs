@@ -5,7 +5,7 @@
 //! on the CPU, in double precision, evaluate the two groups and each of them from positions alone.
 
 use crate::build::forces_from_input;
-use crate::thermo::{Quantity, term_names};
+use crate::thermo::{InteractionSums, Quantity, term_names};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     Algorithm, Backend, Dimension, Driven, Error, Evaluate, Exclude, Precision, Result, Settings, SimBox,
@@ -33,15 +33,6 @@ struct Part {
     engine: Box<dyn Backend>,
 }
 
-/// Energies by term, in the order of [`Interaction::terms`], and the force on the first group.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct InteractionSums {
-    /// Energies.
-    pub energies: Vec<f64>,
-    /// Force of the second group on the first.
-    pub force: Vec3,
-}
-
 /// The interactions of an input between atoms of a system, whose positions choose groups by places.
 ///
 /// # Errors
@@ -56,13 +47,6 @@ pub fn interactions_from_input(input: &Input, system: &System) -> Result<Vec<Int
         Interaction::new(&name, &system, &forces, [&a, &b], input.run.settings.threads)
     };
     groups.into_iter().map(one).collect()
-}
-
-impl InteractionSums {
-    /// Values of [`Interaction::columns`].
-    pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
-        self.energies.iter().chain(&self.force).copied()
-    }
 }
 
 impl Interaction {

@@ -2,7 +2,6 @@
 //! averages and the summary.
 
 use crate::deformation::stress;
-use crate::interaction::InteractionSums;
 use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
@@ -95,6 +94,22 @@ impl BodyEnergies {
     /// The energies in the order of their columns.
     fn values(self) -> [f64; 2] {
         [self.translational, self.rotational]
+    }
+}
+
+/// Energies by term, in the order of [`crate::interaction::Interaction::terms`], and the force on the first group.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct InteractionSums {
+    /// Energies.
+    pub energies: Vec<f64>,
+    /// Force of the second group on the first.
+    pub force: Vec3,
+}
+
+impl InteractionSums {
+    /// Values of [`crate::interaction::Interaction::columns`].
+    pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        self.energies.iter().chain(&self.force).copied()
     }
 }
 

@@ -41,8 +41,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let groups = group::groups(&source, &root.need::<Vec<Fields>>("group")?)?;
     let rigid = rigid::rigid(&source, &root.need::<Vec<Fields>>("rigid")?)?;
     let interactions = group::interactions(&source, &root.need::<Vec<Fields>>("interaction")?)?;
-    let fields = root.need::<Vec<Fields>>("field")?;
-    let fields = fields.iter().map(|f| external::field(&source, f)).collect::<Result<_>>()?;
+    let fields = external::fields(&source, &root.need::<Vec<Fields>>("field")?)?;
     let walls: Vec<Fields> = root.need("wall")?;
     let walls = walls.iter().map(|w| builder.wall(w, &species, built)).collect::<Result<_>>()?;
     if grains.is_some() {

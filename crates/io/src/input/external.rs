@@ -15,8 +15,13 @@ use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
 /// Name of walls among species.
 pub(super) const WALL: &str = "wall";
 
+/// All `[[field]]`
+pub(super) fn fields(source: &Source, tables: &[Fields]) -> Result<Vec<Located<FieldInput>>> {
+    tables.iter().map(|table| field(source, table)).collect()
+}
+
 /// `[[field]]`
-pub(super) fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInput>> {
+fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInput>> {
     let strengths = [
         ("force", FieldStrength::Force as fn(Vec3) -> FieldStrength),
         ("acceleration", FieldStrength::Acceleration),

@@ -5,7 +5,6 @@ use super::model::{
     FieldInput, FieldStrength, GroupInput, Holds, Input, InteractionInput, Located, RestraintInput, Scaling,
     Source,
 };
-use super::sampling;
 use crate::Selection;
 use crate::select::Fault;
 use jostle_core::group::{Group, chosen};
@@ -117,6 +116,21 @@ fn restraint(source: &Source, fields: &Fields) -> Result<Located<RestraintInput>
     Ok(Located { value: RestraintInput { name, stiffness, holds }, span })
 }
 
+/// Name of a table, which formulas and columns can have.
+pub(super) fn name(source: &Source, fields: &Fields, what: &str) -> Result<Located<String>> {
+    let name: Located<String> =
+        fields.get("name").unwrap_or(Located { value: String::new(), span: fields.span.clone() });
+    let plain = |c: char| c.is_alphanumeric() || c == '_';
+    if name.value.is_empty()
+        || !name.value.chars().all(plain)
+        || name.value.starts_with(|c: char| c.is_numeric())
+    {
+        let message = format!("\"{}\" cannot be the name of a {what}", name.value);
+        return Err(source.error(&name.span, message).hint("use letters, digits and underscores: phi_1"));
+    }
+    Ok(name)
+}
+
 /// The two selections of `between`.
 fn two_selections(source: &Source, fields: &Fields, what: &str) -> Result<[Located<Selection>; 2]> {
     let between: Located<Vec<String>> =
@@ -133,7 +147,7 @@ fn two_selections(source: &Source, fields: &Fields, what: &str) -> Result<[Locat
 pub(super) fn interactions(source: &Source, tables: &[Fields]) -> Result<Vec<Located<InteractionInput>>> {
     let mut interactions: Vec<Located<InteractionInput>> = Vec::new();
     for fields in tables {
-        let name = sampling::name(source, fields, "interaction")?;
+        let name = name(source, fields, "interaction")?;
         if interactions.iter().any(|other| other.value.name == name.value) {
             let message = format!("there are two interactions \"{}\"", name.value);
             return Err(source.error(&name.span, message).hint("choose another name for one of them"));

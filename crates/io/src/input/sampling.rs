@@ -23,7 +23,7 @@ type Variables = [Located<VariableInput>];
 pub(super) fn variables(source: &Source, tables: &[Fields]) -> Result<Vec<Located<VariableInput>>> {
     let mut variables: Vec<Located<VariableInput>> = Vec::new();
     for fields in tables {
-        let name = name(source, fields, "variable")?;
+        let name = group::name(source, fields, "variable")?;
         if name.value == "r" || variables.iter().any(|other| other.value.name.value == name.value) {
             let message = format!("the name \"{}\" is taken", name.value);
             return Err(source.error(&name.span, message).hint("choose another name"));
@@ -32,21 +32,6 @@ pub(super) fn variables(source: &Source, tables: &[Fields]) -> Result<Vec<Locate
         variables.push(Located { value, span: fields.span.clone() });
     }
     Ok(variables)
-}
-
-/// Name of a table, which formulas and columns can have.
-pub(super) fn name(source: &Source, fields: &Fields, what: &str) -> Result<Located<String>> {
-    let name: Located<String> =
-        fields.get("name").unwrap_or(Located { value: String::new(), span: fields.span.clone() });
-    let plain = |c: char| c.is_alphanumeric() || c == '_';
-    if name.value.is_empty()
-        || !name.value.chars().all(plain)
-        || name.value.starts_with(|c: char| c.is_numeric())
-    {
-        let message = format!("\"{}\" cannot be the name of a {what}", name.value);
-        return Err(source.error(&name.span, message).hint("use letters, digits and underscores: phi_1"));
-    }
-    Ok(name)
 }
 
 fn variable(
@@ -133,7 +118,7 @@ pub(super) fn biases(
 ) -> Result<Vec<Located<BiasInput>>> {
     let mut biases: Vec<Located<BiasInput>> = Vec::new();
     for fields in tables {
-        let name = name(source, fields, "bias")?;
+        let name = group::name(source, fields, "bias")?;
         if biases.iter().any(|other| other.value.name == name.value) {
             let message = format!("there are two biases \"{}\"", name.value);
             return Err(source.error(&name.span, message).hint("choose another name for one of them"));
