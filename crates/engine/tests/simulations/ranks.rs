@@ -96,6 +96,8 @@ fn inputs() -> Vec<(&'static str, Input)> {
     all.push(("copper", example("copper", &[("[20, 20, 20]", "[7, 7, 7]")])));
     all.push(("dpd", example("dpd", &[("24_000", "3_000")])));
     all.push(("ensembles", ensembles()));
+    let field = "[[field]]\nenergy = \"0.001 mass x sin(0.05 time)\"\npositions = \"unwrapped\"\n\n[[stage]]";
+    all.push(("field", example("argon", &[("[[stage]]", field)])));
     all
 }
 
