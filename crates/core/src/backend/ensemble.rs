@@ -211,8 +211,8 @@ mod tests {
         }
         let members = Ensemble::of(2);
         let presences: Vec<Presence> = members.iter().map(Member::enter).collect();
+        let meet = |member: &Member| member.meet(Box::new(0_u64), fail).is_err();
         let failed = thread::scope(|scope| {
-            let meet = |member: &Member| member.meet(Box::new(0_u64), fail).is_err();
             let other = scope.spawn(|| meet(&members[1]));
             [meet(&members[0]), other.join().unwrap()]
         });

@@ -6,8 +6,8 @@ use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
 use jostle_core::backend::{Member, StageTime};
 use jostle_core::{
-    ArraysChanged, AtomStorage, AtomVector, Backend, DeviceArrays, Error, Evaluate, ForceEvaluation, Result, SimBox,
-    State, SubSteps, SymTensor, Vec3,
+    ArraysChanged, AtomStorage, AtomVector, Backend, DeviceArrays, Error, Evaluate, ForceEvaluation, Result,
+    SimBox, State, SubSteps, SymTensor, Vec3,
 };
 
 /// Largest number of boxes that a position may be outside of the box.

@@ -293,7 +293,7 @@ impl CustomForce for EvenPull {
 
     fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
         assert!(now.positions.is_empty() && forces.iter().all(|force| *force == [0.0; 3]));
-        if now.step % 2 == 0 {
+        if now.step.is_multiple_of(2) {
             forces.fill([1.0, 0.0, 0.0]);
         }
         let energy = -self.rows.iter().map(|r| r[0]).sum::<f64>();
