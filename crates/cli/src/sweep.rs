@@ -68,7 +68,7 @@ fn run_points<'a>(
             Ok(Some(simulation)) => at_once::number(options, simulation),
             _ => 1,
         };
-        // What was compiled for the first one serves all.
+        // Kernels that were compiled for the first one serve all.
         let others = left.by_ref().take(at_once - 1).collect();
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let mut runs = Vec::new();

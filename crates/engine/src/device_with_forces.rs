@@ -5,10 +5,8 @@
 //! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps; forces that
 //! are computed in its memory leave it both.
 
-use crate::custom_force::{
-    AtomChoice, AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan,
-};
-use crate::force_context::TakenBiases;
+use crate::custom_force::{AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
+use crate::force_context::{AtomChoice, FieldsInTime, TakenBiases};
 use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -17,29 +15,12 @@ use jostle_core::{
     Result, Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
 };
 use jostle_io::input::model::Action;
-use jostle_potentials::Forces;
 
 /// A custom force with the configuration of its last evaluation.
 pub(crate) struct Active {
     pub(crate) force: Box<dyn CustomForce>,
     positions: Vec<Vec3>,
     forces: AtomForces,
-}
-
-/// Fields of a device, which may depend on time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FieldsInTime {
-    /// They do not.
-    Constant,
-    /// They do.
-    Changing,
-}
-
-impl FieldsInTime {
-    /// Those of some forces.
-    pub fn of(forces: &Forces) -> Self {
-        if forces.depend_on_time() { FieldsInTime::Changing } else { FieldsInTime::Constant }
-    }
 }
 
 /// A device, and the forces that the host adds to its own.

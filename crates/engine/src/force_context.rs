@@ -1,6 +1,7 @@
 //! Facts that custom forces are given, and those that they give back.
 
 use jostle_core::{SimBox, SymTensor, Vec3};
+use jostle_potentials::Forces;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
@@ -11,6 +12,22 @@ pub enum EnergyColumn {
     Present,
     /// The force has no potential; its energy is zero.
     Absent,
+}
+
+/// Fields of a device, which may depend on time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldsInTime {
+    /// They do not.
+    Constant,
+    /// They do.
+    Changing,
+}
+
+impl FieldsInTime {
+    /// Those of some forces.
+    pub fn of(forces: &Forces) -> Self {
+        if forces.depend_on_time() { FieldsInTime::Changing } else { FieldsInTime::Constant }
+    }
 }
 
 /// Choice of atoms.

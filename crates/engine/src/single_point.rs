@@ -4,7 +4,8 @@ use crate::build::check_reciprocal_memory;
 use crate::custom_force::{CustomForce, EnergyColumn};
 use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::device;
-use crate::device_with_forces::{DeviceWithForces, FieldsInTime};
+use crate::device_with_forces::DeviceWithForces;
+use crate::force_context::FieldsInTime;
 use crate::thermo::{AtomMotion, Quantity, Thermo, ThermoInput, term_names};
 use jostle_core::{
     AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Result, Settings, SubSteps, SymTensor,

@@ -1,9 +1,9 @@
-//! Replicas whose devices may work together: a meeting place of their threads.
+//! Replicas whose devices may work together: the place where their threads wait for each other.
 //!
 //! Many small systems leave a GPU idle, each waiting for its own kernels one after the other. Where replicas of a system
-//! run at the same time, a thread each, their devices meet here: the last one to come serves the requests of all at once,
-//! such as steps that one recording makes for all of them. Here is nothing but the meeting; what is asked for and how it is
-//! served is the business of a kind of device. A replica that is away is not waited for.
+//! run at the same time, a thread each, the last of their devices to ask for something serves the requests of all at once,
+//! such as steps that one recording makes for all of them. Here is nothing but the waiting: requests and how they are
+//! served are the business of a kind of device. A replica that is away is not waited for.
 
 use crate::{Error, Result};
 use std::any::Any;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub type Message = Box<dyn Any + Send>;
 
 /// Function that serves requests, each with the number of its member, and returns answers; those that are left in the list
-/// are served later. The last argument is what it keeps from one meeting to the next.
+/// are served later. The last argument is what it keeps from one call to the next.
 pub type Serve = fn(&mut Vec<(usize, Message)>, &mut Option<Message>) -> Vec<(usize, Result<Message>)>;
 
 /// Replicas that may work together.
@@ -87,7 +87,7 @@ impl Member {
     ///
     /// # Errors
     /// If it is answered by one, or the function that serves panics or does not answer any request.
-    pub fn meet(&self, request: Message, serve: Serve) -> Result<Message> {
+    pub fn ask(&self, request: Message, serve: Serve) -> Result<Message> {
         let mut state = self.ensemble.lock();
         state.seats[self.number] = Seat::Asking(request);
         loop {
@@ -171,8 +171,8 @@ mod tests {
         all.into_iter().map(|(number, _)| (number, Ok(Box::new((sum, count)) as Message))).collect()
     }
 
-    fn ask(member: &Member, number: u64) -> (u64, usize) {
-        *member.meet(Box::new(number), add_up).unwrap().downcast().unwrap()
+    fn sum_of(member: &Member, number: u64) -> (u64, usize) {
+        *member.ask(Box::new(number), add_up).unwrap().downcast().unwrap()
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
                     scope.spawn(move || {
                         let _presence = presence;
                         (0..if k == 0 { 10 } else { 20 })
-                            .map(|turn| ask(member, 100 * k as u64 + turn))
+                            .map(|turn| sum_of(member, 100 * k as u64 + turn))
                             .collect()
                     })
                 })
@@ -205,16 +205,16 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_one_ends_the_meeting_with_an_error_for_all() {
+    fn a_panic_of_one_is_an_error_for_all() {
         fn fail(_: &mut Vec<(usize, Message)>, _: &mut Option<Message>) -> Vec<(usize, Result<Message>)> {
             panic!("on purpose")
         }
         let members = Ensemble::of(2);
         let presences: Vec<Presence> = members.iter().map(Member::enter).collect();
-        let meet = |member: &Member| member.meet(Box::new(0_u64), fail).is_err();
+        let ask = |member: &Member| member.ask(Box::new(0_u64), fail).is_err();
         let failed = thread::scope(|scope| {
-            let other = scope.spawn(|| meet(&members[1]));
-            [meet(&members[0]), other.join().unwrap()]
+            let other = scope.spawn(|| ask(&members[1]));
+            [ask(&members[0]), other.join().unwrap()]
         });
         assert_eq!(failed, [true; 2]);
         drop(presences);

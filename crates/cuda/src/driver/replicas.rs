@@ -204,7 +204,7 @@ fn without_const(kind: &str) -> &str {
 }
 
 impl Launch {
-    /// What launches that go together have in common.
+    /// Properties that launches that go together have in common.
     fn kind(&self) -> impl Hash + use<> {
         let sizes = Vec::from_iter(self.arguments().map(<[u8]>::len));
         let Kernel(entry) = &self.kernel;

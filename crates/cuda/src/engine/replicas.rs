@@ -29,7 +29,7 @@ struct StepsWanted {
     steps_per_replay: f64,
 }
 
-/// What a replica has learned once it has made the steps of a batch: it is at rest then, and in a recording without harm.
+/// Experience of a replica that has made the steps of a batch: it is at rest then, and in a recording without harm.
 #[derive(Clone)]
 struct Learned {
     cost: BatchCost,
@@ -96,9 +96,9 @@ impl Cuda {
         self.member.as_ref().is_some_and(Member::is_present)
     }
 
-    fn meet<T: Send + 'static>(&self, request: T) -> Result<Message> {
+    fn ask<T: Send + 'static>(&self, request: T) -> Result<Message> {
         let member = self.member.as_ref().ok_or_else(|| Error::device("the replica is alone"))?;
-        member.meet(Box::new(request), serve)
+        member.ask(Box::new(request), serve)
     }
 
     /// Makes the steps of a batch, together with other replicas.
@@ -120,7 +120,7 @@ impl Cuda {
             self.device.synchronize()?;
             let (device, evaluate) = (self.device.clone(), batch.evaluate);
             let steps_per_replay = graphs.steps_per_replay();
-            self.meet(StepsWanted { launches, device, segments, evaluate, steps_per_replay })?;
+            self.ask(StepsWanted { launches, device, segments, evaluate, steps_per_replay })?;
             self.recorded.graphs = Some(graphs);
             self.read_control()?;
             self.settle(&mut attempts)?;
@@ -144,7 +144,7 @@ impl Cuda {
             skin: self.skin.clone(),
             launches: self.recorded.graphs.as_ref().and_then(StepGraphs::launches).cloned(),
         };
-        let answer = self.meet(learned)?.downcast::<Learned>();
+        let answer = self.ask(learned)?.downcast::<Learned>();
         let Ok(learned) = answer else { return Err(Error::device("replicas do not agree")) };
         let Learned { cost, replays, largest_tile, most_rows, plan, skin, .. } = *learned;
         let usual = self.recorded.graphs.as_ref().map_or(1.0, StepGraphs::steps_per_replay);
@@ -186,7 +186,7 @@ fn serve(requests: &mut Vec<(usize, Message)>, kept: &mut Option<Message>) -> Ve
     wanted.into_iter().map(answer).collect()
 }
 
-/// What the first replica has learned, with the largest needs of any, and typical lives of lists: those of one replica
+/// Experience of the first replica, with the largest needs of any, and typical lives of lists: those of one replica
 /// vary more than a recording should.
 fn agree(requests: &[(usize, Message)]) -> Vec<(usize, Result<Message>)> {
     let all: Vec<&Learned> = requests.iter().filter_map(|(_, request)| request.downcast_ref()).collect();
