@@ -7,7 +7,7 @@
 A molecule is decoupled from water in 16 windows of a run each: its charges, then its Lennard-Jones force. It keeps its own
 energy, so that no leg in vacuum is needed; the free energy of hydration is minus that of decoupling. First the two end
 windows run at 1 atm; all windows then have the box half-way between their mean volumes, which makes the free energy at
-constant volume that at constant pressure to second order, and are a sweep that a GPU makes together. Published numbers:
+constant volume that at constant pressure to second order. Published numbers:
 H. H. Loeffler et al., J. Chem. Theory Comput. 14 (2018) 5567, by AMBER, CHARMM, GROMACS and SOMD, kcal/mol. With --check
 alchemlyb (pip install alchemlyb) reads the same files and must give the same free energy.
 """

@@ -83,7 +83,7 @@ impl Case {
 
 fn batch(replica: usize, number: u64) -> StepBatch {
     // Samples in every other batch, and one replica with longer batches.
-    let steps = if replica == 1 { 30 } else { 20 };
+    let steps = if replica == 1 { 20 } else { 10 };
     StepBatch {
         first_step: 1 + number * steps,
         steps,

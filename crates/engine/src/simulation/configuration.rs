@@ -205,9 +205,14 @@ impl Simulation {
     }
 
     /// Lets the device make batches together with those of other simulations, while the member takes part; returns false
-    /// where it works alone.
+    /// where it works alone: observers, as those of `[alchemy]`, end batches and evaluate by themselves.
     pub fn join(&mut self, member: &Member) -> bool {
-        self.backend.join(member)
+        !self.has_observers() && self.backend.join(member)
+    }
+
+    /// Returns true where something observes the run between batches of steps.
+    pub fn has_observers(&self) -> bool {
+        !self.observers.is_empty()
     }
 
     /// Returns true where atoms may be moved: without constraints, virtual sites and rigid bodies.
