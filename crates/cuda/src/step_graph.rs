@@ -86,7 +86,7 @@ impl SegmentsLeft {
     /// or, at the end, left for the next call.
     ///
     /// # Errors
-    /// Those of `replay`.
+    /// Errors of `replay`.
     pub fn replay(
         self,
         steps_per_replay: f64,

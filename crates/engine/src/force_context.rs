@@ -24,7 +24,7 @@ pub(crate) enum FieldsInTime {
 }
 
 impl FieldsInTime {
-    /// Those of some forces.
+    /// Dependence of the fields of some forces.
     pub fn of(forces: &Forces) -> Self {
         if forces.depend_on_time() { FieldsInTime::Changing } else { FieldsInTime::Constant }
     }

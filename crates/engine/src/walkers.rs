@@ -29,7 +29,7 @@ pub(crate) struct Walker {
     state: WalkerState,
 }
 
-/// What a checkpoint has of a walker.
+/// State of a walker in a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WalkerState {
     /// File of its present life, of which it has written so many bytes.

@@ -13,7 +13,7 @@ use crate::list_capacity::ListCapacity;
 use crate::skin::Skin;
 use crate::step_graph::{BatchPart, SegmentsLeft, StepGraphs, StepLaunches};
 use crate::sums::Summation;
-use jostle_core::backend::{Member, Message};
+use jostle_core::backend::{Member, MemorySpace, Message};
 use jostle_core::{Error, Evaluate, Result};
 use std::sync::Arc;
 
@@ -39,6 +39,15 @@ struct Learned {
     plan: LearnedPlan,
     skin: Skin,
     launches: Option<Arc<StepLaunches>>,
+    /// Memory that these use.
+    space: MemorySpace,
+}
+
+/// Launches of a replica that is at rest.
+struct StepsAtRest<'a> {
+    number: usize,
+    launches: &'a Arc<StepLaunches>,
+    space: MemorySpace,
 }
 
 /// Part of a plan that batches change.
@@ -58,7 +67,7 @@ impl LearnedPlan {
     }
 }
 
-/// Kernels and recordings of an ensemble.
+/// Kernels and recordings of an ensemble on a GPU.
 struct Recordings {
     kernels: ReplicaKernels,
     /// The one that was used last is the last.
@@ -143,6 +152,7 @@ impl Cuda {
             plan: LearnedPlan::of(&self.plan),
             skin: self.skin.clone(),
             launches: self.recorded.graphs.as_ref().and_then(StepGraphs::launches).cloned(),
+            space: self.device.memory_space(),
         };
         let answer = self.ask(learned)?.downcast::<Learned>();
         let Ok(learned) = answer else { return Err(Error::device("replicas do not agree")) };
@@ -178,7 +188,8 @@ fn serve(requests: &mut Vec<(usize, Message)>, kept: &mut Option<Message>) -> Ve
         return agree(&others);
     }
     let at_rest = others.iter().filter_map(|(number, request)| {
-        Some((*number, request.downcast_ref::<Learned>()?.launches.as_ref()?))
+        let Learned { launches, space, .. } = request.downcast_ref()?;
+        Some(StepsAtRest { number: *number, launches: launches.as_ref()?, space: *space })
     });
     let made = make_together(&wanted, &Vec::from_iter(at_rest), kept);
     *requests = others;
@@ -207,7 +218,7 @@ fn agree(requests: &[(usize, Message)]) -> Vec<(usize, Result<Message>)> {
     let replayed = all.iter().filter(|learned| learned.replays > 0);
     let mut replays: Vec<f64> = replayed.map(|learned| per_slot(learned.replays, &learned.cost)).collect();
     replays.sort_by(f64::total_cmp);
-    // Those of nearly all: few need another round, and one that is slow does not keep the others at it.
+    // Replays that suffice nearly all: few need another round, and one that is slow does not keep the others at it.
     let most = replays.get(replays.len() * 9 / 10).copied().unwrap_or(0.0);
     agreed.replays = (most * agreed.cost.slots as f64).ceil() as i64;
     requests.iter().map(|(number, _)| (*number, Ok(Box::new(agreed.clone()) as Message))).collect()
@@ -216,35 +227,48 @@ fn agree(requests: &[(usize, Message)]) -> Vec<(usize, Result<Message>)> {
 /// Makes steps of replicas; those that are alike go together.
 fn make_together(
     wanted: &[(usize, StepsWanted)],
-    at_rest: &[(usize, &Arc<StepLaunches>)],
+    at_rest: &[StepsAtRest],
     kept: &mut Option<Message>,
 ) -> Result<()> {
-    let Some((_, first)) = wanted.first() else { return Ok(()) };
-    let recordings = kept.get_or_insert_with(|| {
-        let kernels = ReplicaKernels::new(first.device.clone());
-        Box::new(Recordings { kernels, recorded: Vec::new() })
-    });
-    let Some(recordings) = recordings.downcast_mut::<Recordings>() else {
+    let kept = kept.get_or_insert_with(|| Box::new(Vec::<Recordings>::new()));
+    let Some(kept) = kept.downcast_mut::<Vec<Recordings>>() else {
         return Err(Error::device("replicas of different devices cannot make steps together"));
     };
     let mut left: Vec<&(usize, StepsWanted)> = wanted.iter().collect();
     while let Some((_, first)) = left.first() {
-        let of = |steps: &StepsWanted| (steps.launches.kind, steps.evaluate);
+        let space = first.device.memory_space();
+        let of = |steps: &StepsWanted| (steps.launches.kind, steps.evaluate, steps.device.memory_space());
         let (group, others): (Vec<_>, Vec<_>) =
             left.iter().copied().partition(|(_, steps)| of(steps) == of(first));
         // With those at rest the recording is mostly that of all replicas.
         let mut rows: Vec<(usize, &Arc<StepLaunches>)> =
             group.iter().map(|(number, steps)| (*number, &steps.launches)).collect();
-        rows.extend(at_rest.iter().filter(|(_, launches)| launches.kind == first.launches.kind));
+        let alike = |steps: &StepsAtRest| (steps.launches.kind, steps.space) == (first.launches.kind, space);
+        rows.extend(at_rest.iter().filter(|steps| alike(steps)).map(|steps| (steps.number, steps.launches)));
         rows.sort_by_key(|(number, _)| *number);
         let rows: Vec<&Arc<StepLaunches>> = rows.into_iter().map(|(_, launches)| launches).collect();
-        recordings.queue(&group.iter().map(|(_, steps)| steps).collect::<Vec<_>>(), &rows)?;
+        Recordings::of(kept, first)
+            .queue(&group.iter().map(|(_, steps)| steps).collect::<Vec<_>>(), &rows)?;
         left = others;
     }
-    recordings.kernels.device().synchronize()
+    kept.iter().try_for_each(|recordings| recordings.kernels.device().synchronize())
 }
 
 impl Recordings {
+    /// Recordings on the GPU of a replica.
+    fn of<'a>(kept: &'a mut Vec<Recordings>, replica: &StepsWanted) -> &'a mut Recordings {
+        let space = replica.device.memory_space();
+        let place = kept.iter().position(|one| one.kernels.device().memory_space() == space);
+        let place = place.unwrap_or_else(|| {
+            kept.push(Recordings {
+                kernels: ReplicaKernels::new(replica.device.clone()),
+                recorded: Vec::new(),
+            });
+            kept.len() - 1
+        });
+        &mut kept[place]
+    }
+
     /// Queues the steps of replicas that are alike, which are in these rows: as many as any of them wants.
     fn queue(&mut self, group: &[&StepsWanted], rows: &[&Arc<StepLaunches>]) -> Result<()> {
         let Some(first) = group.first() else { return Ok(()) };
@@ -267,7 +291,8 @@ impl Recordings {
         })
     }
 
-    /// Place of the recording with these rows: one that is there, whose rows are written anew where they have changed, or another one.
+    /// Place of the recording with these rows: one that is there, whose rows are written anew where they have changed, or
+    /// another one.
     fn recorded(&mut self, rows: &[&Arc<StepLaunches>]) -> Result<usize> {
         let kind = rows.first().map_or(0, |launches| launches.kind);
         let fits = |recorded: &Together| recorded.kind == kind && recorded.rows.len() == rows.len();

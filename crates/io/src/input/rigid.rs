@@ -84,9 +84,9 @@ impl Input {
 enum Membership {
     /// None.
     Alone,
-    /// Those of a constraint or a virtual site.
+    /// Atoms of a constraint or a virtual site.
     Constrained,
-    /// Those of a rigid body.
+    /// Atoms of a rigid body.
     Body,
 }
 
