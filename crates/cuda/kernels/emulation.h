@@ -659,6 +659,10 @@ template <class T>
 static inline T atomicCAS(T* at, emulation::same<T> expected, emulation::same<T> b) {
     return emulation::exchange(at, [=](T a) { return a == expected ? b : a; });
 }
+// Threads of other devices run meanwhile.
+static inline unsigned long long atomicAdd_system(unsigned long long* at, unsigned long long b) {
+    return __atomic_fetch_add(at, b, __ATOMIC_RELAXED);
+}
 static inline float4 atomicAdd(float4* at, float4 b) {
     const float4 old = *at;
     *at = {old.x + b.x, old.y + b.y, old.z + b.z, old.w + b.w};

@@ -12,12 +12,12 @@
 //
 // Positions are sent otherwise, by the kernel that moves an atom: it stores them where the other GPUs have theirs of the
 // step before, which nothing reads any more. There is nothing to copy, and one number to wait for. Most atoms are far from
-// those of other GPUs: a position is sent to the GPUs that may need it until the next list is built. The GPU that computes
-// a mesh for all needs all positions: they are sent by a kernel of their own, adjacent ones together. Where motion of groups
-// with constraints is divided (in tests so far: `Cuda::motion`), they are moved by the GPU of their first atom: before, it is
-// sent the forces on those few that lie across a border, and each GPU those of a mesh on its atoms where one computes them
-// for all. Bonds may need positions that are more exact than those for pairs: the few that bonds across a border need are
-// sent, too.
+// those of other GPUs: a position is sent to the GPUs that may need it until the next list is built. Where motion of groups
+// with constraints is divided (in large systems: `Cuda::motion`), they are moved by the GPU of their first atom: before, it
+// is sent the forces on those few that lie across a border. Bonds may need positions that are more exact than those for pairs:
+// the few that bonds across a border need are sent, too.
+//
+// A mesh is divided by itself (mesh.cu): between its parts all GPUs wait for each other.
 
 enum {
     EXCHANGE_THREADS = 256,
@@ -87,10 +87,9 @@ DEVICE int word_of(const ExchangeData& e, u64 number, int gpu, int which) {
     return __ldcg(&e.words[e.rank][((int)(number & 1) * MOST_GPUS + gpu) * EXCHANGE_WORDS + which]);
 }
 
-// Waits until a GPU has published the next number at an address. One that is waited for in vain is reported, and the
-// run ends. The first block notes how long it has waited; not in the first steps of a batch, which one GPU begins before
-// the other.
-DEVICE void wait_for(const DeviceData& w, const ExchangeData& e, const u64* at, int gpu, u64 number) {
+// Waits until a GPU has published the next number at an address, and returns for how long. One that is waited for in vain
+// is reported, and the run ends.
+DEVICE u64 wait_for(const DeviceData& w, const ExchangeData& e, const u64* at, int gpu, u64 number) {
     const u64 start = nanoseconds();
     u64 waited = 0;
     while (published(at) <= number && !e.state->late) {
@@ -100,13 +99,17 @@ DEVICE void wait_for(const DeviceData& w, const ExchangeData& e, const u64* at, 
         report(w.control, LATE);
         break;
     }
-    if (blockIdx.x == 0 && waited > 0 && w.control->replays > 0) atomicMax(&e.state->wait, waited);
+    return waited;
 }
 
-// Waits for all others, with all threads of a block.
+// Waits for all others, with all threads of a block. The first block notes how long it has waited; not in the first steps
+// of a batch, which one GPU begins before the other.
 DEVICE void wait_for_others(const DeviceData& w, const ExchangeData& e, u64 number) {
     const int gpu = threadIdx.x;
-    if (gpu < e.count && gpu != e.rank) wait_for(w, e, &e.published[e.rank][gpu], gpu, number);
+    if (gpu < e.count && gpu != e.rank) {
+        const u64 waited = wait_for(w, e, &e.published[e.rank][gpu], gpu, number);
+        if (blockIdx.x == 0 && waited > 0 && w.control->replays > 0) atomicMax(&e.state->wait, waited);
+    }
     __syncthreads();
 }
 
@@ -162,11 +165,6 @@ exchange_receive(DeviceData w, ExchangeData e, void* array, int atom_bytes, int 
     end_exchange(e, number);
 }
 
-// Landing zone of a GPU for the forces of the mesh.
-DEVICE char* mesh_zone(const ExchangeData& e, int gpu, u64 number) {
-    return (char*)e.mesh_forces[gpu] + (gpu == e.mesh_rank ? 0 : (number & 1) * e.mesh_bytes);
-}
-
 // Stores the forces on an atom into an array.
 DEVICE void store_force_at(real* array, int i, real3 f) {
     real* to = array + 3 * (size_t)i;
@@ -181,60 +179,20 @@ DEVICE real3 landed_force(const real* array, int i) {
     return {__ldcg(from), __ldcg(from + 1), __ldcg(from + 2)};
 }
 
-// Stores the forces of the mesh, which one GPU computes for all atoms, into the memory of all others: those on all atoms,
-// or on those that the other moves.
-extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
-exchange_send_mesh(DeviceData w, ExchangeData e, int atom_bytes, int slot, int trigger) {
+// Lets all GPUs know that this one has made its part of a mesh, and waits for theirs. Waits are not noted: GPUs have pairs
+// to go on with.
+extern "C" __global__ void __launch_bounds__(32) exchange_mesh(DeviceData w, ExchangeData e, int slot, int trigger) {
     wait_for_previous_kernel();
-    if (!due(w.control, w.control->slot[slot], trigger)) return;
-    const u64 number = e.state->number;
-    const bool divided = divides_motion(w);
-    for (int k = 1; k < e.count; k++) {
-        const int gpu = (e.rank + k) % e.count;
-        const size_t first = !divided || gpu == 0 ? 0 : w.division.end[gpu - 1], end = divided ? w.division.end[gpu] : w.n;
-        copy_bytes(mesh_zone(e, gpu, number), (const char*)e.mesh_forces[e.rank], first * atom_bytes, end * atom_bytes);
+    if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
+    const u64 number = e.state->mesh_number;
+    const int gpu = threadIdx.x;
+    if (gpu < e.count && gpu != e.rank) {
+        __threadfence_system();
+        publish(&e.mesh_published[gpu][e.rank], number + 1);
+        wait_for(w, e, &e.mesh_published[e.rank][gpu], gpu, number);
     }
-    const int n_border = divided && w.division.border ? (int)*w.division.n_border : 0;
-    for (int k = blockIdx.x * blockDim.x + threadIdx.x; k < n_border; k += gridDim.x * blockDim.x) {
-        const int i = (int)w.division.border[k];
-        const real3 f = landed_force((const real*)e.mesh_forces[e.rank], i);
-        for (int gpu = 0; gpu < e.count; gpu++) {
-            if (gpu != e.rank) store_force_at((real*)mesh_zone(e, gpu, number), i, f);
-        }
-    }
-    if (!arrives_last(&e.state->mesh_arrived)) return;
-    for (int gpu = 0; gpu < e.count; gpu++) {
-        if (gpu != e.rank) publish(e.mesh_published[gpu], number + 1);
-    }
-}
-
-// Waits for the forces of the mesh, with one thread of a block.
-DEVICE void wait_for_mesh(const DeviceData& w, const ExchangeData& e, u64 number) {
-    if (threadIdx.x == e.rank && e.mesh_rank != e.rank) wait_for(w, e, e.mesh_published[e.rank], (int)e.mesh_rank, number);
-}
-
-// Completes the forces on all atoms: those that the others have sent, and then those of the mesh, which are the last to be
-// added on a single GPU, too.
-extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
-exchange_receive_forces(DeviceData w, ExchangeData e, int slot, int trigger) {
-    wait_for_previous_kernel();
-    if (!due(w.control, w.control->slot[slot], trigger)) return;
-    const u64 number = e.state->number;
-    wait_for_mesh(w, e, number);
-    wait_for_others(w, e, number);
-    const real* zone = (const real*)landing_zone(e, e.rank, number);
-    const real* mesh = (const real*)mesh_zone(e, e.rank, number);
-    const int first = 3 * w.owned.first, end = 3 * w.owned.end, all = 3 * w.n;
-    for (int k = 4 * (blockIdx.x * blockDim.x + threadIdx.x); k < all; k += 4 * gridDim.x * blockDim.x) {
-        const real* from = k >= first && k < end ? w.atoms.force : zone;
-        if (k + 4 <= all) {
-            const real4 a = *(const real4*)(from + k), b = *(const real4*)(mesh + k);
-            *(real4*)(w.atoms.force + k) = {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
-        } else {
-            for (int m = k; m < all; m++) w.atoms.force[m] = from[m] + mesh[m];
-        }
-    }
-    end_exchange(e, number);
+    __syncthreads();
+    if (gpu == 0) e.state->mesh_number = number + 1;
 }
 
 // Stores the forces of this GPU on all atoms into the landing zones of all others, each of which has room for every sender.

@@ -56,6 +56,12 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_find_nee
                 const int first = gpu_of(w, (int)range.first), last = gpu_of(w, (int)(range.first + range.count - 1));
                 gpus |= (2u << last) - (1u << first);
             }
+            // Atoms that are excluded from each other act on each other through the mesh, however far apart they are.
+            for (int k = 0; k < 4 * w.exclusions.fours; k++) {
+                const u32 partner = partner_of(w, i, k);
+                if (partner == NO_ATOM) break;
+                gpus |= 1u << gpu_of(w, (int)partner);
+            }
             needs = (gpus & ((1u << e.rank) - 1)) | (gpus >> (e.rank + 1) << e.rank);
         }
         w.division.needed_by[i] = (u8)needs;
@@ -83,37 +89,17 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_send_bor
     publish_when_stored(e, number);
 }
 
-// Completes the forces on the atoms that this GPU moves: those that the others have sent, and then those of the mesh.
+// Completes the forces on the atoms that this GPU moves by those that the others have sent.
 extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_receive_own(DeviceData w, ExchangeData e, int slot) {
     wait_for_previous_kernel();
     if (!step_due(w.control, w.control->slot[slot])) return;
     const u64 number = e.state->number;
-    const bool has_mesh = e.mesh_rank >= 0;
-    if (has_mesh) wait_for_mesh(w, e, number);
-    if (w.division.border) wait_for_others(w, e, number);
-    __syncthreads();
-    const real* mesh = has_mesh ? (const real*)mesh_zone(e, e.rank, number) : nullptr;
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    const int end = 3 * w.owned.end;
-    for (int k = 3 * w.owned.first + 4 * thread; has_mesh && k < end; k += 4 * threads) {
-        if (k + 4 <= end) {
-            const real4 a = *(const real4*)(w.atoms.force + k), b = *(const real4*)(mesh + k);
-            *(real4*)(w.atoms.force + k) = {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
-        } else {
-            for (int m = k; m < end; m++) w.atoms.force[m] += mesh[m];
-        }
-    }
+    wait_for_others(w, e, number);
     const real* zone = (const real*)landing_zone(e, e.rank, number);
-    const int n_border = w.division.border ? (int)*w.division.n_border : 0;
-    for (int k = thread; k < n_border; k += threads) {
+    const int n_border = (int)*w.division.n_border;
+    for (int k = blockIdx.x * blockDim.x + threadIdx.x; k < n_border; k += gridDim.x * blockDim.x) {
         const int i = (int)w.division.border[k];
-        if (owns(w, i) || !has_bit(w.division.moved, i)) continue;
-        real3 f = landed_force(zone, i);
-        if (has_mesh) {
-            const real3 more = landed_force(mesh, i);
-            f = {f.x + more.x, f.y + more.y, f.z + more.z};
-        }
-        store_force(w, i, f);
+        if (!owns(w, i) && has_bit(w.division.moved, i)) store_force(w, i, landed_force(zone, i));
     }
     end_exchange(e, number);
 }
@@ -145,21 +131,8 @@ extern "C" __global__ void __launch_bounds__(32) exchange_slot(DeviceData w, Exc
     if (threadIdx.x != 0) return;
     e.state->divided = 1;
     // Where forces are exchanged by themselves, moving takes all GPUs as long as the one with the most atoms.
-    const bool of_forces = e.mesh_rank < 0 && !w.division.border;
+    const bool of_forces = !w.division.border;
     count_exchange(e, number, of_forces ? WAIT_FOR_FORCES : WAIT_FOR_REST);
-}
-
-// Stores the positions of this GPU's atoms in a slot where the GPU with the mesh has them.
-extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)
-exchange_send_positions(DeviceData w, ExchangeData e, PeerArrays peers, int slot) {
-    wait_for_previous_kernel();
-    const Slot now = w.control->slot[slot];
-    if (now.done == w.control->slot[slot - 1].done) return;
-    const Position* from = w.atoms.position[now.parity];
-    Position* to = peers.position[e.mesh_rank][now.parity];
-    for (int i = w.owned.first + blockIdx.x * blockDim.x + threadIdx.x; i < w.owned.end; i += gridDim.x * blockDim.x) {
-        if (!w.division.moved || has_bit(w.division.moved, i)) to[i] = from[i];
-    }
 }
 
 // Returns true where others are to know of a GPU's atoms what it alone knows.

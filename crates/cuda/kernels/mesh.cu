@@ -7,6 +7,12 @@
 //
 // Charges are spread as integers: their sum does not depend on the order of atoms. Amplitudes of modes are stored
 // by x, wave number along z, and y or its wave number; of each mode and its opposite only one.
+//
+// Several GPUs (SEVERAL) divide the mesh: each has planes of points with adjacent x, and columns of modes. Every GPU
+// has room for the whole mesh, and stores what another one goes on with where that has it: charges that its atoms spread
+// on the other's planes, amplitudes of the other's columns before the transforms along x, and of its planes after them.
+// Potentials are read where they are. Between these parts all wait for each other (`exchange_mesh`).
+// Advantage: nothing is packed, copied or unpacked, and the sums are those of one GPU. Disadvantage: four waits a mesh.
 
 enum {
     MESH_THREADS = 128,
@@ -19,9 +25,44 @@ enum {
     FARTHEST = 1 << 30,    // beyond all points
     MODES_Z = MESH_Z / 2 + 1,
     COLUMNS = MODES_Z * MESH_Y,
+    PLANE = MESH_Y * MESH_Z,
     SLICED = 32 / MESH_ORDER,  // atoms of a warp at a time, if a lane has an atom's points with one y
     COLUMN_TEAM = 16,      // threads that share a column of points
 };
+
+// ---- division among GPUs
+
+// Range of numbers.
+struct Span { int begin, end; };
+
+// Planes or columns of this GPU, of `n`.
+DEVICE Span part(const MeshArrays& m, int n) {
+#if SEVERAL
+    return {(int)((i64)n * m.rank / m.gpus), (int)((i64)n * (m.rank + 1) / m.gpus)};
+#else
+    return {0, n};
+#endif
+}
+
+// GPU with a plane or column of `n`.
+DEVICE int gpu_with(const MeshArrays& m, int k, int n) {
+    return SEVERAL ? (int)((u32)((k + 1) * m.gpus - 1) / (u32)n) : 0;
+}
+
+// Number of this GPU among those that divide the mesh.
+DEVICE int mesh_rank(const MeshArrays& m) { return SEVERAL ? m.rank : 0; }
+DEVICE Span own_planes(const MeshArrays& m) { return part(m, MESH_X); }
+DEVICE Span own_columns(const MeshArrays& m) { return part(m, COLUMNS); }
+DEVICE Complex* own_modes(const MeshArrays& m) { return m.modes[mesh_rank(m)]; }
+
+// Point of the mesh where its GPU has it.
+DEVICE i64* charge_at(const MeshArrays& m, u32 point) { return m.charge[gpu_with(m, (int)(point / PLANE), MESH_X)] + point; }
+DEVICE const real* potential_at(const MeshArrays& m, u32 point) {
+    return m.potential[gpu_with(m, (int)(point / PLANE), MESH_X)] + point;
+}
+
+// Atoms whose charges this GPU spreads, and on which it gathers forces.
+DEVICE Span own_atoms(const DeviceData& w) { return SEVERAL ? Span{w.owned.first, w.owned.end} : Span{0, w.n}; }
 
 // ---- between atoms and mesh
 
@@ -167,9 +208,18 @@ DEVICE i64 whole(double x) { return __double2ll_rn(x); }
 #else
 typedef int Units;
 DEVICE int whole(float x) { return __float2int_rn(x); }
-DEVICE void add_units(int* at, int units) { atomicAdd(at, units); }
 #endif
+DEVICE void add_units(int* at, int units) { atomicAdd(at, units); }
 DEVICE void add_units(i64* at, i64 units) { atomicAdd((u64*)at, (u64)units); }
+
+// Adds a charge to a point of the mesh, to which atoms of other GPUs may add theirs.
+DEVICE void add_charge(const MeshArrays& m, u32 point, i64 units) {
+#if SEVERAL
+    atomicAdd_system((u64*)charge_at(m, point), (u64)units);
+#else
+    atomicAdd((u64*)charge_at(m, point), (u64)units);
+#endif
+}
 
 // Calls `add` with the numbers along x and z of an atom's points with the j-th y, and their shares of its charge.
 template <int STRIDE, typename Add>
@@ -188,7 +238,9 @@ mesh_spread(DeviceData w, MeshArrays m, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!long_range_due(w.control, now, trigger)) return;
-    const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
+    const Span atoms = own_atoms(w);
+    const int first = atoms.begin + blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, atoms.end - first);
+    if (own <= 0) return;
     __shared__ Splines<MESH_ORDER> s;
     __shared__ real units[SPREAD_ATOMS];
     __shared__ Units copy[AROUND];
@@ -210,14 +262,14 @@ mesh_spread(DeviceData w, MeshArrays m, int slot, int trigger) {
             });
         } else {
             spread_slice(s, atom, j, charge, [&](int i, int k, Units more) {
-                add_units(&m.charge[s.on_mesh(atom, i, j, k)], (i64)more);
+                add_charge(m, s.on_mesh(atom, i, j, k), (i64)more);
             });
         }
     });
     if (!around.fit) return;
     __syncthreads();
     around.each([&](int here, u32 there) {
-        if (copy[here] != 0) add_units(&m.charge[there], (i64)copy[here]);
+        if (copy[here] != 0) add_charge(m, there, (i64)copy[here]);
     });
 }
 
@@ -252,12 +304,14 @@ DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential
     return {b * along_x, s.slope[1][atom][j] * value, b * along_z};
 }
 
-// Adds the weighted reciprocal-space forces on the atoms of a block and the forces between excluded atoms, or stores
-// them at `apart`; energy and virial of the latter are added to `sums`.
+// Adds the weighted reciprocal-space forces on the atoms of a block and the forces between excluded atoms; energy and
+// virial of the latter are added to `sums`.
 template <bool ENERGY>
-DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, double weight, real* apart, double* sums) {
-    if (!ENERGY && weight == 0 && w.exclusions.fours == 0 && !apart) return;
-    const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
+DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, double weight, double* sums) {
+    if (!ENERGY && weight == 0 && w.exclusions.fours == 0) return;
+    const Span atoms = own_atoms(w);
+    const int first = atoms.begin + blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, atoms.end - first);
+    if (own <= 0) return;
     const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
     const u32 partner = atom < own ? partner_of(w, i, part) : NO_ATOM;
     __shared__ real3 reciprocal_force[SPREAD_ATOMS];
@@ -267,14 +321,14 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
         __shared__ real copy[AROUND];
         s.find(w, w.atoms.position[now.parity], first, own);
         const MeshPatch around(s);
-        if (around.fit) around.each([&](int here, u32 there) { prefetch(&copy[here], &m.potential[there]); });
+        if (around.fit) around.each([&](int here, u32 there) { prefetch(&copy[here], potential_at(m, there)); });
         wait_for_prefetched();
         __syncthreads();
         each_slice(own, [&](int atom, int j, bool there) {
             const real* const line = copy + around.line(s, atom, j);
             const real3 slope = around.fit
                 ? slope_of_slice(s, atom, j, [&](int i, int k) { return line[i * around.layer + k]; })
-                : slope_of_slice(s, atom, j, [&](int i, int k) { return m.potential[s.on_mesh(atom, i, j, k)]; });
+                : slope_of_slice(s, atom, j, [&](int i, int k) { return *potential_at(m, s.on_mesh(atom, i, j, k)); });
             const real3 sum = {sum_of_slices(slope.x), sum_of_slices(slope.y), sum_of_slices(slope.z)};
             if (there && j == 0) reciprocal_force[atom] = sum;
         });
@@ -283,7 +337,7 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
     }
     __syncthreads();
     real3 force = {}, before = {};
-    if (part == 0 && atom < own && !apart) before = load_force(w, i);
+    if (part == 0 && atom < own) before = load_force(w, i);
     if (atom < own) force = excluded_force_on<ENERGY>(w, now, i, partner, part, TEAM, infinity(), sums);
 #pragma unroll
     for (int step = TEAM / 2; step > 0; step /= 2) {
@@ -299,14 +353,7 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
     const real3 f = {a * (real)r[0], multiply_add(a, (real)r[1], b * (real)r[3]),
                      multiply_add(a, (real)r[2], multiply_add(b, (real)r[4], c * (real)r[5]))};
     const real3 more = {f.x + force.x, f.y + force.y, f.z + force.z};
-    if (apart) {
-        real* to = apart + 3 * (size_t)i;
-        to[0] = more.x;
-        to[1] = more.y;
-        to[2] = more.z;
-    } else {
-        store_force(w, i, {before.x + more.x, before.y + more.y, before.z + more.z});
-    }
+    store_force(w, i, {before.x + more.x, before.y + more.y, before.z + more.z});
 }
 
 // Weight of long-range forces: `asked` in an evaluation that belongs to no step.
@@ -315,179 +362,25 @@ DEVICE double weight_of(const DeviceData& w, const Slot& now, int trigger, doubl
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_gather(DeviceData w, MeshArrays m, int slot, int trigger, double asked, real* apart) {
+mesh_gather(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
-    if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), apart, nullptr);
+    if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), nullptr);
 }
 
 // Forces, and shares of blocks in energy and virial of excluded atoms.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
-mesh_gather_energies(DeviceData w, MeshArrays m, int slot, int trigger, double asked, real* apart) {
+mesh_gather_energies(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     double sums[EXCLUDED_SUMS] = {};
-    gather<true>(w, m, now, weight_of(w, now, trigger, asked), apart, sums);
+    gather<true>(w, m, now, weight_of(w, now, trigger, asked), sums);
 #if REPRODUCIBLE
     for (int k = 0; k < EXCLUDED_SUMS; k++) {
         for (int step = TEAM / 2; step > 0; step /= 2) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], step);
     }
 #endif
-    const int atom = blockIdx.x * SPREAD_ATOMS + threadIdx.x / TEAM;
+    const int atom = own_atoms(w).begin + blockIdx.x * SPREAD_ATOMS + threadIdx.x / TEAM;
     block_partial<SPREAD_THREADS, EXCLUDED_SUMS>(w, sums, 0, threadIdx.x % TEAM == 0 ? atom : w.n);
-}
-
-// ---- along z: two real lines, of neighbouring y, are transformed as one of complex numbers
-
-enum { PAIRS = MESH_X * MESH_Y / 2 };
-
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(DeviceData w, MeshArrays m, int slot, int trigger) {
-    wait_for_previous_kernel();
-    if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
-    constexpr int STRIDE = line_stride<MESH_Z>();
-    __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
-    const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
-    const real unit = (real)m.unit;
-    i64* charge = m.charge + (size_t)first * 2 * MESH_Z;
-    for (int t = threadIdx.x; t < lines * MESH_Z; t += MESH_THREADS) {
-        const int line = t / MESH_Z, z = t % MESH_Z;
-        const i64* at = charge + (size_t)line * 2 * MESH_Z + z;
-        a[line * STRIDE + z] = {(real)at[0] * unit, (real)at[MESH_Z] * unit};
-    }
-    __syncthreads();
-    for (int t = threadIdx.x; t < lines * 2 * MESH_Z; t += MESH_THREADS) charge[t] = 0;
-    const Complex* found = transform<MESH_Z, FORWARD, MESH_THREADS>(a, b, m.turns + MESH_X + MESH_Y, lines);
-    for (int t = threadIdx.x; t < LINES_Z * MODES_Z; t += MESH_THREADS) {
-        const int line = t % LINES_Z, k = t / LINES_Z;
-        if (line >= lines) continue;
-        const Complex p = found[line * STRIDE + k];
-        const Complex q = conjugate(found[line * STRIDE + (k == 0 ? 0 : MESH_Z - k)]);
-        const Complex sum = p + q, difference = quarter<FORWARD>(p - q);
-        const int x = (first + line) / (MESH_Y / 2), y = (first + line) % (MESH_Y / 2) * 2;
-        Complex* to = m.modes + ((size_t)x * MODES_Z + k) * MESH_Y + y;
-        to[0] = {(real)0.5 * sum.re, (real)0.5 * sum.im};
-        to[1] = {(real)0.5 * difference.re, (real)0.5 * difference.im};
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(DeviceData w, MeshArrays m, int slot, int trigger) {
-    wait_for_previous_kernel();
-    if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
-    constexpr int STRIDE = line_stride<MESH_Z>();
-    __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
-    const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
-    for (int t = threadIdx.x; t < LINES_Z * MODES_Z; t += MESH_THREADS) {
-        const int line = t % LINES_Z, k = t / LINES_Z;
-        if (line >= lines) continue;
-        const int x = (first + line) / (MESH_Y / 2), y = (first + line) % (MESH_Y / 2) * 2;
-        const Complex* from = m.modes + ((size_t)x * MODES_Z + k) * MESH_Y + y;
-        Complex p = from[0], q = from[1];
-        // Modes that are real but for rounding.
-        const bool real_ones = k == 0 || k == MESH_Z / 2;
-        if (real_ones) p.im = q.im = 0;
-        a[line * STRIDE + k] = p + quarter<BACKWARD>(q);
-        if (!real_ones) a[line * STRIDE + MESH_Z - k] = conjugate(p) + quarter<BACKWARD>(conjugate(q));
-    }
-    __syncthreads();
-    const Complex* found = transform<MESH_Z, BACKWARD, MESH_THREADS>(a, b, m.turns + MESH_X + MESH_Y, lines);
-    for (int t = threadIdx.x; t < lines * MESH_Z; t += MESH_THREADS) {
-        const int line = t / MESH_Z, z = t % MESH_Z;
-        real* to = m.potential + (size_t)(first + line) * 2 * MESH_Z + z;
-        const Complex value = found[line * STRIDE + z];
-        to[0] = value.re;
-        to[MESH_Z] = value.im;
-    }
-}
-
-// ---- along y
-
-template <int SIGN>
-DEVICE void transform_y(const MeshArrays& m) {
-    constexpr int STRIDE = line_stride<MESH_Y>();
-    __shared__ Complex a[LINES_Y * STRIDE], b[LINES_Y * STRIDE];
-    const int first = blockIdx.x * LINES_Y, lines = min(LINES_Y, MESH_X * MODES_Z - first);
-    Complex* modes = m.modes + (size_t)first * MESH_Y;
-    for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) a[t / MESH_Y * STRIDE + t % MESH_Y] = modes[t];
-    __syncthreads();
-    const Complex* found = transform<MESH_Y, SIGN, MESH_THREADS>(a, b, m.turns + MESH_X, lines);
-    for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) modes[t] = found[t / MESH_Y * STRIDE + t % MESH_Y];
-}
-
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(DeviceData w, MeshArrays m, int slot, int trigger) {
-    wait_for_previous_kernel();
-    if (long_range_due(w.control, w.control->slot[slot], trigger)) transform_y<FORWARD>(m);
-}
-
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(DeviceData w, MeshArrays m, int slot, int trigger) {
-    wait_for_previous_kernel();
-    if (long_range_due(w.control, w.control->slot[slot], trigger)) transform_y<BACKWARD>(m);
-}
-
-// ---- along x: forward, the influence function, and backward
-
-// Wave number with its sign.
-DEVICE real signed_number(int k, int n) { return (real)(2 * k > n ? k - n : k); }
-
-// Factor of an amplitude; with ENERGY adds energy and virial.
-template <bool ENERGY>
-DEVICE real influence(const MeshArrays& m, int x, int y, int z, Complex amplitude, double* sums) {
-    if (x == 0 && y == 0 && z == 0) return 0;
-    const double* r = m.reciprocal;
-    const real in[10] = {signed_number(x, MESH_X), signed_number(y, MESH_Y), (real)z,
-                         (real)m.volume, (real)r[0], (real)r[1], (real)r[2], (real)r[3], (real)r[4], (real)r[5]};
-    real out[5];
-    wave(in, out);
-    const real weight = out[0] * m.moduli[x] * m.moduli[MESH_X + y] * m.moduli[MESH_X + MESH_Y + z];
-    if (ENERGY) {
-        // Other modes count for their opposites, too.
-        const real share = z == 0 || 2 * z == MESH_Z ? (real)0.5 : (real)1;
-        const real square = multiply_add(amplitude.re, amplitude.re, amplitude.im * amplitude.im);
-        out[0] = share * weight * square;
-        real virial[6];
-        wave_virial(out, virial);
-        sums[0] += out[0];
-        for (int k = 0; k < 6; k++) sums[1 + k] += virial[k];
-    }
-    return weight;
-}
-
-template <bool ENERGY>
-DEVICE void convolve(const MeshArrays& m, double* sums) {
-    constexpr int STRIDE = line_stride<MESH_X>();
-    __shared__ Complex a[LINES_X * STRIDE], b[LINES_X * STRIDE];
-    const int first = blockIdx.x * LINES_X, lines = min(LINES_X, COLUMNS - first);
-    for (int t = threadIdx.x; t < LINES_X * MESH_X; t += MESH_THREADS) {
-        const int line = t % LINES_X, x = t / LINES_X;
-        if (line < lines) a[line * STRIDE + x] = m.modes[(size_t)x * COLUMNS + first + line];
-    }
-    __syncthreads();
-    Complex* found = transform<MESH_X, FORWARD, MESH_THREADS>(a, b, m.turns, lines);
-    for (int t = threadIdx.x; t < lines * MESH_X; t += MESH_THREADS) {
-        const int line = t / MESH_X, x = t % MESH_X, column = first + line;
-        Complex& wave = found[line * STRIDE + x];
-        const real factor = influence<ENERGY>(m, x, column % MESH_Y, column / MESH_Y, wave, sums);
-        wave = {factor * wave.re, factor * wave.im};
-    }
-    __syncthreads();
-    found = transform<MESH_X, BACKWARD, MESH_THREADS>(found, found == a ? b : a, m.turns, lines);
-    for (int t = threadIdx.x; t < LINES_X * MESH_X; t += MESH_THREADS) {
-        const int line = t % LINES_X, x = t / LINES_X;
-        if (line < lines) m.modes[(size_t)x * COLUMNS + first + line] = found[line * STRIDE + x];
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(DeviceData w, MeshArrays m, int slot, int trigger) {
-    wait_for_previous_kernel();
-    if (long_range_due(w.control, w.control->slot[slot], trigger)) convolve<false>(m, nullptr);
-}
-
-// Convolution, and shares of blocks in energy and virial.
-extern "C" __global__ void __launch_bounds__(MESH_THREADS)
-mesh_convolve_energies(DeviceData w, MeshArrays m, int slot, int trigger) {
-    wait_for_previous_kernel();
-    if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
-    double sums[7] = {};
-    convolve<true>(m, sums);
-    block_sums<MESH_THREADS>(sums, w.reduction.partial + (size_t)blockIdx.x * 7);
 }

@@ -1,10 +1,7 @@
 //! Shares of the GPUs of a run in the atoms on which forces are computed, and their change by measured waits.
 
-use crate::exchange::MeshWork;
 use std::ops::Range;
 
-/// Part of the work that a mesh is taken for before it is measured.
-const MESH_PART: f64 = 0.2;
 /// Part of a step by which GPUs may be busy for different times.
 const EVEN: f64 = 0.02;
 /// Part of a difference that one change makes up for: some of the time does not depend on the number of atoms.
@@ -28,18 +25,9 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Shares of so many GPUs, of which the last one computes the mesh for all if `mesh` says so.
-    pub fn new(gpus: usize, mesh: MeshWork) -> Self {
-        let even = 1.0 / gpus as f64;
-        let mut shares = vec![even; gpus];
-        if mesh != MeshWork::Alike
-            && let [others @ .., last] = &mut shares[..]
-        {
-            *last = ((even - MESH_PART) / (1.0 - MESH_PART)).max(LEAST);
-            let rest = (1.0 - *last) / (gpus - 1).max(1) as f64;
-            others.fill(rest);
-        }
-        Balance { shares, changes: 0, steps: 0, waited: 0.0 }
+    /// Even shares of so many GPUs.
+    pub fn new(gpus: usize) -> Self {
+        Balance { shares: vec![1.0 / gpus as f64; gpus], changes: 0, steps: 0, waited: 0.0 }
     }
 
     /// Sets the shares, whose sum is made 1.
@@ -98,24 +86,22 @@ mod tests {
     #[test]
     fn all_atoms_have_an_owner() {
         for (gpus, n, grain) in [(1, 10, 32), (2, 31, 32), (3, 1000, 32), (8, 300, 128), (8, 1_000_003, 64)] {
-            for mesh in [MeshWork::Alike, MeshWork::ForAll] {
-                let balance = Balance::new(gpus, mesh);
-                let mut end = 0;
-                for rank in 0..gpus {
-                    let owned = balance.owned(rank, n, grain);
-                    assert!(owned.start == end && owned.end >= end, "{owned:?} after {end}");
-                    assert!(owned.start.is_multiple_of(grain) || owned.start == n, "{owned:?}");
-                    end = owned.end;
-                }
-                assert_eq!(end, n);
+            let balance = Balance::new(gpus);
+            let mut end = 0;
+            for rank in 0..gpus {
+                let owned = balance.owned(rank, n, grain);
+                assert!(owned.start == end && owned.end >= end, "{owned:?} after {end}");
+                assert!(owned.start.is_multiple_of(grain) || owned.start == n, "{owned:?}");
+                end = owned.end;
             }
+            assert_eq!(end, n);
         }
     }
 
     #[test]
     fn shares_become_even_times() {
-        // Two GPUs, 10 ms of pairs, 3 ms of the mesh on the second, 1 ms of motion on each.
-        let mut balance = Balance::new(2, MeshWork::ForAll);
+        // Two GPUs, 10 ms of pairs, 3 ms of something else on the second, 1 ms of motion on each.
+        let mut balance = Balance::new(2);
         let times = |balance: &Balance| {
             [10.0 * balance.shares[0] + 1.0, 10.0 * balance.shares[1] + 3.0 + 1.0].map(|time| 1e-3 * time)
         };
@@ -133,7 +119,7 @@ mod tests {
 
     #[test]
     fn waits_are_those_since_the_last_look() {
-        let mut balance = Balance::new(2, MeshWork::Alike);
+        let mut balance = Balance::new(2);
         assert_eq!(balance.wait_since(ENOUGH - 1, 1.0), None);
         assert_eq!(balance.wait_since(5, 1.5), Some(1.5 / 64.0));
         assert_eq!(balance.wait_since(128, 2.5), Some(1.0 / 128.0));

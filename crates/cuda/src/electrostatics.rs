@@ -8,7 +8,9 @@ pub mod mesh;
 
 use crate::device_data::DeviceData;
 use crate::driver::{Device, Launch};
+use crate::exchange::MeshWork;
 use crate::exclusions::Exclusions;
+use crate::kernels::Gpus;
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 pub use box_change::BoxChange;
@@ -16,7 +18,7 @@ use ewald::Ewald;
 use excluded::ExcludedCharges;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::{Forces, LatticeSum};
-use mesh::Mesh;
+use mesh::{Mesh, MeshAddresses};
 
 /// Number of sums of which each part leaves shares: energy and virial.
 pub const SUMS: usize = 7;
@@ -41,8 +43,8 @@ impl LatticeSumKernel {
         system: &System,
         forces: &Forces,
         exclusions: &Exclusions,
-        precision: Precision,
-        summation: Summation,
+        (precision, summation): (Precision, Summation),
+        gpus: Gpus,
     ) -> Result<Vec<Self>> {
         let n = system.state.len();
         let numbered = (forces.n_pairs()..).zip(forces.sums());
@@ -51,7 +53,7 @@ impl LatticeSumKernel {
                 true => None,
                 false => ExcludedCharges::new(device, &sum, n, precision, summation)?,
             };
-            let mesh = Mesh::new(device, system, &sum, exclusions, precision, summation)?;
+            let mesh = Mesh::new(device, system, &sum, exclusions, (precision, summation), gpus)?;
             let ewald = Ewald::new(device, &system.simbox, &sum, precision)?;
             Ok(LatticeSumKernel { sum, term, excluded, mesh, ewald })
         };
@@ -87,6 +89,16 @@ impl LatticeSumKernel {
         }
     }
 
+    /// Mesh, where there is one.
+    pub fn mesh(&self) -> Option<&Mesh> {
+        self.mesh.as_ref()
+    }
+
+    /// Takes the addresses of the meshes of all GPUs, of which this one has the number `rank`.
+    pub fn set_peers(&mut self, rank: usize, all: &[MeshAddresses]) {
+        self.mesh.iter_mut().for_each(|mesh| mesh.set_peers(rank, all));
+    }
+
     /// Launches of the reciprocal-space potential, which depends on no forces and is used by
     /// [`LatticeSumKernel::forces`] only. `add_up` gives the launch that follows one that leaves so many
     /// shares of energy and virial.
@@ -96,24 +108,25 @@ impl LatticeSumKernel {
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
+        work: &MeshWork,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         match (&self.mesh, &self.ewald) {
-            (Some(mesh), _) => mesh.reciprocal(data, slot, trigger, evaluate, add_up),
+            (Some(mesh), _) => mesh.reciprocal(data, slot, trigger, evaluate, work, add_up),
             (_, Some(ewald)) => ewald.reciprocal(data, slot, trigger, evaluate, add_up),
             (None, None) => Vec::new(),
         }
     }
 
     /// Launches that add the forces, with `add_up` as in [`LatticeSumKernel::reciprocal`]. `asked`: weight of
-    /// long-range forces outside steps; `apart`: address at which a mesh stores its forces by themselves, or 0.
+    /// long-range forces outside steps.
     pub fn forces(
         &self,
         data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
-        (asked, apart): (f64, u64),
+        (asked, work): (f64, &MeshWork),
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let mut launches = Vec::new();
@@ -122,7 +135,7 @@ impl LatticeSumKernel {
             launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(excluded.shares())));
         }
         if let Some(mesh) = &self.mesh {
-            launches.extend(mesh.forces(data, slot, trigger, evaluate, (asked, apart), add_up));
+            launches.extend(mesh.forces(data, slot, trigger, evaluate, (asked, work), add_up));
         }
         launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(data, slot, trigger, asked)));
         launches

@@ -33,19 +33,18 @@ shared_structure! {
         arrived: u32,
         /// Number of a GPU that did not answer, and one more; 0 if all have.
         late: i32,
-        /// Blocks that have done their part of sending the forces of the mesh.
-        mesh_arrived: u32,
         /// Not 0 where this GPU knows positions at most of the atoms that others have moved.
         divided: i32,
+        /// Positions that this GPU sends in a step.
+        positions_sent: u32,
+        /// Parts of meshes made so far: the same on all GPUs.
+        mesh_number: u64,
         /// Longest wait of the exchange under way, in nanoseconds.
         wait: u64,
         /// Waits so far, in nanoseconds.
         waited: u64,
         /// Waits among them that shares of atoms could even out.
         waited_for_forces: u64,
-        /// Positions that this GPU sends in a step.
-        positions_sent: u32,
-        unused: u32,
     }
 
     /// Addresses in the memory of all GPUs of a run.
@@ -68,13 +67,7 @@ shared_structure! {
         /// Numbers that the others have published, in the memory of each GPU.
         published: [u64; MOST_GPUS] = "u64*",
         state: u64 = "ExchangeState*",
-        /// Number of the GPU that computes the mesh for all; -1 where each does.
-        mesh_rank: i64,
-        /// Bytes of the forces of the mesh on all atoms. Each GPU but that one has room for two of them, used in turn.
-        mesh_bytes: i64,
-        /// Forces of the mesh, in the memory of each GPU.
-        mesh_forces: [u64; MOST_GPUS] = "void*",
-        /// Number of the last of them, in the memory of each GPU.
+        /// Numbers of parts of meshes that the others have published, in the memory of each GPU.
         mesh_published: [u64; MOST_GPUS] = "u64*",
     }
 
@@ -93,15 +86,8 @@ struct LandingZones {
     bytes: Buffer<u8>,
     words: Buffer<i32>,
     published: Buffer<u64>,
+    mesh_published: Buffer<u64>,
     state: Buffer<ExchangeState>,
-    mesh: Option<MeshZones>,
-}
-
-/// Memory for the forces of the mesh, where one GPU computes them for all.
-#[derive(Clone)]
-struct MeshZones {
-    forces: Buffer<u8>,
-    published: Buffer<u64>,
 }
 
 /// Seconds that a GPU has waited for others.
@@ -126,12 +112,10 @@ pub struct Exchange {
     needs: Kernel,
     send_sums: Kernel,
     receive_sums: Kernel,
-    send_mesh: Kernel,
-    receive_forces: Kernel,
+    mesh: Kernel,
     slot: Kernel,
     send_motion: Kernel,
     wait_for_motion: Kernel,
-    send_positions: Kernel,
     place_others: Kernel,
     find_needs: Kernel,
     clear_division: Kernel,
@@ -148,9 +132,9 @@ pub struct Exchange {
     arrays: PeerArrays,
     positions: PeerPositions,
     state: Buffer<ExchangeState>,
-    mesh: Option<MeshZones>,
+    mesh_division: MeshDivision,
     /// Memory that the others write to, kept alive.
-    landing: (Buffer<u8>, Buffer<i32>, Buffer<u64>),
+    landing: (Buffer<u8>, Buffer<i32>, [Buffer<u64>; 2]),
 }
 
 /// Source of the kernels.
@@ -179,22 +163,20 @@ fn real_bytes(precision: Precision) -> usize {
 }
 
 impl LandingZones {
-    fn new(device: &Device, zone_bytes: usize, mesh_bytes: Option<usize>) -> Result<Self> {
-        let mesh =
-            |bytes: usize| Ok(MeshZones { forces: device.alloc(2 * bytes)?, published: device.alloc(1)? });
+    fn new(device: &Device, zone_bytes: usize) -> Result<Self> {
         Ok(LandingZones {
-            mesh: mesh_bytes.map(mesh).transpose()?,
             bytes: device.alloc(2 * zone_bytes)?,
             words: device.alloc(2 * MOST_GPUS * WORDS)?,
             published: device.alloc(MOST_GPUS)?,
+            mesh_published: device.alloc(MOST_GPUS)?,
             state: device.upload(&[ExchangeState::default()])?,
         })
     }
 }
 
 impl Exchange {
-    /// Exchanges of all GPUs of a run, among which `n` atoms with forces of `n_terms` terms are divided; `mesh`: one of
-    /// them computes the mesh for all.
+    /// Exchanges of all GPUs of a run, among which `n` atoms with forces of `n_terms` terms are divided, and meshes as
+    /// `mesh_division` says.
     ///
     /// # Errors
     /// If a GPU has not enough memory, or no compiler.
@@ -205,7 +187,7 @@ impl Exchange {
         precision: Precision,
         sums: Summation,
         patience: Duration,
-        mesh: MeshDivision,
+        mesh_division: MeshDivision,
     ) -> Result<Vec<Exchange>> {
         let real = real_bytes(precision);
         // Forces, or energies and virial of each atom.
@@ -215,12 +197,8 @@ impl Exchange {
         };
         let senders = if n <= MOST_SUMMED { devices.len() } else { 1 };
         let zone_bytes = (n * atom_bytes).next_multiple_of(256) * senders;
-        let mesh_bytes = (n * 3 * real).next_multiple_of(256);
-        let of_mesh = (mesh == MeshDivision::OneForAll).then_some(mesh_bytes);
-        let zones: Vec<LandingZones> = devices
-            .iter()
-            .map(|device| LandingZones::new(device, zone_bytes, of_mesh))
-            .collect::<Result<_>>()?;
+        let zones: Vec<LandingZones> =
+            devices.iter().map(|device| LandingZones::new(device, zone_bytes)).collect::<Result<_>>()?;
         let addresses = |of: fn(&LandingZones) -> u64| {
             let mut all = [0; MOST_GPUS];
             all.iter_mut().zip(&zones).for_each(|(address, zones)| *address = of(zones));
@@ -236,15 +214,14 @@ impl Exchange {
             words: addresses(|zones| zones.words.address()),
             published: addresses(|zones| zones.published.address()),
             state: 0,
-            mesh_rank: if of_mesh.is_some() { devices.len() as i64 - 1 } else { -1 },
-            mesh_bytes: mesh_bytes as i64,
-            mesh_forces: addresses(|zones| zones.mesh.as_ref().map_or(0, |mesh| mesh.forces.address())),
-            mesh_published: addresses(|zones| zones.mesh.as_ref().map_or(0, |mesh| mesh.published.address())),
+            mesh_published: addresses(|zones| zones.mesh_published.address()),
         };
         let build = build(precision, sums);
         let numbered = devices.iter().zip(zones).enumerate();
         numbered
-            .map(|(rank, (device, zones))| Self::open(device, zones, &build, data, [rank, real, n]))
+            .map(|(rank, (device, zones))| {
+                Self::open(device, zones, &build, data, [rank, real, n], mesh_division)
+            })
             .collect()
     }
 
@@ -255,6 +232,7 @@ impl Exchange {
         build: &Build,
         data: ExchangeData,
         [rank, real, n]: [usize; 3],
+        mesh_division: MeshDivision,
     ) -> Result<Exchange> {
         let module = device.compile("exchange.cu", &build.source, &build.options)?;
         Ok(Exchange {
@@ -268,12 +246,10 @@ impl Exchange {
             needs: module.kernel("exchange_needs")?,
             send_sums: module.kernel("exchange_send_sums")?,
             receive_sums: module.kernel("exchange_receive_sums")?,
-            send_mesh: module.kernel("exchange_send_mesh")?,
-            receive_forces: module.kernel("exchange_receive_forces")?,
+            mesh: module.kernel("exchange_mesh")?,
             slot: module.kernel("exchange_slot")?,
             send_motion: module.kernel("exchange_send_motion")?,
             wait_for_motion: module.kernel("exchange_wait_for_motion")?,
-            send_positions: module.kernel("exchange_send_positions")?,
             place_others: module.kernel("exchange_place_others")?,
             find_needs: module.kernel("exchange_find_needs")?,
             needed_by: device.alloc(n)?,
@@ -291,8 +267,8 @@ impl Exchange {
             arrays: PeerArrays::default(),
             positions: PeerPositions::default(),
             state: zones.state,
-            mesh: zones.mesh,
-            landing: (zones.bytes, zones.words, zones.published),
+            mesh_division,
+            landing: (zones.bytes, zones.words, [zones.published, zones.mesh_published]),
         })
     }
 
@@ -306,11 +282,7 @@ impl Exchange {
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         let division = 4 * self.division.iter().map(Buffer::len).sum::<usize>();
-        division
-            + self.needed_by.len()
-            + 2 * self.species.len()
-            + self.landing.0.len()
-            + self.mesh.as_ref().map_or(0, |mesh| mesh.forces.len())
+        division + self.needed_by.len() + 2 * self.species.len() + self.landing.0.len()
     }
 
     /// True where forces on all atoms can be added up over the GPUs.
@@ -325,40 +297,20 @@ impl Exchange {
             .map(|kernel| self.launch(kernel, bytes, data).with_value(slot).with_value(trigger as i32))
     }
 
-    /// Work of this GPU on the mesh.
-    pub fn mesh_work(&self) -> MeshWork {
-        match self.data.mesh_rank {
-            -1 => MeshWork::Alike,
-            rank if rank == i64::from(self.data.rank) => MeshWork::ForAll,
-            _ => MeshWork::Nothing,
-        }
+    /// Division of meshes among the GPUs, where pairs are divided by atoms.
+    pub fn mesh_division(&self) -> MeshDivision {
+        self.mesh_division
     }
 
-    /// Address of the forces of the mesh on the GPU that computes them for all.
-    pub fn mesh_forces(&self) -> u64 {
-        self.data.mesh_forces[self.data.rank as usize]
-    }
-
-    /// Launch that sends the forces of the mesh to all others.
-    pub fn send_mesh(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
-        let atom_bytes = 3 * self.real;
-        self.launch(&self.send_mesh, data.n as usize * atom_bytes, data)
-            .with_value(atom_bytes as i32)
-            .with_value(slot)
-            .with_value(trigger as i32)
+    /// Launch that waits until all GPUs have made a part of a mesh that others go on with.
+    pub fn mesh(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
+        let launch = Launch::new(&self.mesh, 1, 32).with_value(*data).with_value(self.data);
+        launch.with_value(slot).with_value(trigger as i32)
     }
 
     /// Launches that complete the forces on all atoms.
     pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> [Launch; 2] {
-        let [send, receive] = self.array(data, data.atoms.force, 3, slot, trigger);
-        let receive = match self.mesh_work() {
-            MeshWork::Alike => receive,
-            MeshWork::ForAll | MeshWork::Nothing => {
-                let bytes = data.n as usize * 3 * self.real;
-                self.launch(&self.receive_forces, bytes, data).with_value(slot).with_value(trigger as i32)
-            }
-        };
-        [send, receive].map(|launch| launch.waits(Waits::AllStreams))
+        self.array(data, data.atoms.force, 3, slot, trigger).map(|launch| launch.waits(Waits::AllStreams))
     }
 
     /// Takes the addresses of the arrays of all GPUs.
@@ -387,20 +339,18 @@ impl Exchange {
     /// # Errors
     /// If the device was lost.
     pub fn bytes_per_step(&self, data: &DeviceData, motion: MotionDivision) -> Result<f64> {
-        let (own, n) = (f64::from(data.owned.end - data.owned.first), f64::from(data.n));
-        let (force, others) = ((3 * self.real) as f64, f64::from(self.data.count - 1));
-        let sends_mesh = self.mesh_work() == MeshWork::ForAll;
+        let own = f64::from(data.owned.end - data.owned.first);
+        let others = f64::from(self.data.count - 1);
         Ok(match motion {
             // Forces on those few at borders are not counted.
             MotionDivision::Divided => {
-                let of_mesh = if sends_mesh { (n - own) * force } else { 0.0 };
                 let positions = match data.division.needed_by {
                     0 => own * others,
                     _ => self.state.to_vec()?.first().map_or(0.0, |state| f64::from(state.positions_sent)),
                 };
-                positions * (4 * self.real) as f64 + of_mesh
+                positions * (4 * self.real) as f64
             }
-            MotionDivision::Alike => (own + if sends_mesh { n } else { 0.0 }) * force * others,
+            MotionDivision::Alike => own * (3 * self.real) as f64 * others,
         })
     }
 

@@ -6,7 +6,7 @@ use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Kernel, Launch, Waits};
 use crate::electrostatics::{LatticeSumKernel, SUMS};
-use crate::exchange::{Division, Exchange, MeshWork, MotionDivision, Needs};
+use crate::exchange::{Division, Exchange, MeshDivision, MeshWork, MotionDivision, Needs};
 use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::mid_step::MidStepForces;
@@ -198,21 +198,15 @@ impl Launches<'_> {
             let term = c.term;
             move |shares| self.add_onto(shares, SUMS, term, trigger)
         };
-        let of_mesh = if self.mesh_work() == MeshWork::ForAll { evaluate } else { undivided };
-        let heard = self.charges().iter().filter(|_| !silent);
-        let mut reciprocal: Vec<Launch> =
-            heard.flat_map(|c| c.reciprocal(&self.data, slot, trigger, of_mesh, add_up(c))).collect();
-        let apart = self.exchange.filter(|_| self.mesh_work() == MeshWork::ForAll);
-        let weight = (self.long_range_weight, apart.map_or(0, Exchange::mesh_forces));
-        let of_charges =
-            |c: &LatticeSumKernel| c.forces(&self.data, slot, trigger, of_mesh, weight, add_up(c));
-        let mut of_charges: Vec<Launch> = self.charges().iter().flat_map(of_charges).collect();
-        if let Some(exchange) = apart {
-            // Forces that are sent by themselves wait for no others.
-            reciprocal.append(&mut of_charges);
-            let data = if trigger == Trigger::Step { self.moved() } else { self.data };
-            reciprocal.push(exchange.send_mesh(&data, slot, trigger));
-        }
+        let work = self.mesh_work(slot, trigger);
+        let of_mesh = if matches!(work, MeshWork::Part(_)) { evaluate } else { undivided };
+        let heard = self.charges.iter().filter(|_| !silent);
+        let reciprocal: Vec<Launch> =
+            heard.flat_map(|c| c.reciprocal(&self.data, slot, trigger, of_mesh, &work, add_up(c))).collect();
+        let of_charges = |c: &LatticeSumKernel| {
+            c.forces(&self.data, slot, trigger, of_mesh, (self.long_range_weight, &work), add_up(c))
+        };
+        let of_charges: Vec<Launch> = self.charges.iter().flat_map(of_charges).collect();
         if energies {
             launches.extend(reciprocal);
         } else {
@@ -245,15 +239,13 @@ impl Launches<'_> {
         launches
     }
 
-    /// Lattice sums that this GPU computes.
-    fn charges(&self) -> &[LatticeSumKernel] {
-        if self.mesh_work() == MeshWork::Nothing { &[] } else { self.charges }
-    }
-
-    fn mesh_work(&self) -> MeshWork {
-        match self.division {
-            Some(Division::Atoms) => self.exchange.map_or(MeshWork::Alike, Exchange::mesh_work),
-            Some(Division::Pairs) | None => MeshWork::Alike,
+    /// Work of this GPU on meshes.
+    fn mesh_work(&self, slot: i32, trigger: Trigger) -> MeshWork {
+        match (self.division, self.exchange) {
+            (Some(Division::Atoms), Some(exchange)) if exchange.mesh_division() == MeshDivision::Divided => {
+                MeshWork::Part(exchange.mesh(&self.data, slot, trigger))
+            }
+            _ => MeshWork::Whole,
         }
     }
 
@@ -355,9 +347,6 @@ impl Launches<'_> {
                 launches.push(SequencePart::Kernel(self.advance(slot)));
             }
         }
-        let divided = self.exchange.filter(|_| self.motion == MotionDivision::Divided);
-        let to_mesh = divided.and_then(|exchange| exchange.send_positions(&self.data, slot + 1));
-        launches.extend(to_mesh.map(SequencePart::Kernel));
         launches.extend(self.exchange_of_slot(slot + 1).map(SequencePart::Kernel));
         launches
     }

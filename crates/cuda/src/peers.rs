@@ -144,6 +144,16 @@ impl Peers {
         Ok(sums)
     }
 
+    /// Addresses that each GPU has brought, in the order of these.
+    ///
+    /// # Errors
+    /// As for [`Peers::barrier`].
+    pub fn addresses(&self, own: &[u64]) -> Result<Vec<Vec<u64>>> {
+        // Addresses have fewer than 53 bits.
+        let all = self.collective.gather(self.rank, own.iter().map(|address| *address as f64).collect())?;
+        Ok(all.iter().map(|one| one.iter().map(|address| *address as u64).collect()).collect())
+    }
+
     /// Numbers of all GPUs, in their order.
     ///
     /// # Errors

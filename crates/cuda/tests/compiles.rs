@@ -8,7 +8,7 @@ use jostle_core::{
 };
 use jostle_cuda::builds;
 use jostle_cuda::driver::facts;
-use jostle_cuda::kernels::Build;
+use jostle_cuda::kernels::{Build, Gpus};
 use jostle_cuda::nvrtc;
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
@@ -314,6 +314,9 @@ fn every_kernel_compiles_for_charges() {
                 "sm_90",
             );
         }
+        let divided = Electrostatics::new(Method::Pme { alpha: 3.0, order: 5, spacing: 0.1 }, 138.9, 0.9);
+        let divided = builds::of_sum(&LatticeSum::Charges(divided), &simbox, precision).unwrap();
+        check_in(precision, &divided.for_gpus(Gpus::Several), "sm_90");
         let core = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 0.3], 0.9);
         let dispersion = Dispersion::new(&core, Method::Pme { alpha: 3.0, order: 4, spacing: 0.1 }).unwrap();
         let sum = LatticeSum::Dispersion(dispersion.clone());

@@ -3,10 +3,11 @@
 use super::box_change::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
-use crate::device_data::DeviceData;
+use crate::device_data::{DeviceData, MOST_GPUS};
 use crate::driver::{Buffer, Device, Kernel, Launch};
+use crate::exchange::MeshWork;
 use crate::exclusions::Exclusions;
-use crate::kernels::{self, Build};
+use crate::kernels::{self, Build, Gpus};
 use crate::neighbor_engine::Trigger;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
@@ -17,6 +18,9 @@ use jostle_potentials::electrostatics::{Method, mesh};
 use jostle_potentials::{LatticeSum, Spectrum};
 use std::f64::consts::PI;
 
+/// Kernels of a mesh.
+const KERNELS: &str =
+    concat!(include_str!("../../kernels/mesh.cu"), include_str!("../../kernels/mesh_modes.cu"));
 /// Number of threads of a block that transforms lines: as in `mesh.cu`, like all of these.
 const THREADS: u32 = 128;
 /// Number of threads of a block that spreads charges or gathers forces.
@@ -38,12 +42,15 @@ shared_structure! {
         reciprocal: [f64; 6],
         /// Unit of the charges on the mesh: a power of two, so large that sums of whole numbers do not overflow.
         unit: f64,
-        /// Charges by x, y, z; always 0 before charges are spread.
-        charge: u64 = "i64*",
+        /// Number of GPUs that divide the mesh, and of this one among them.
+        gpus: i32,
+        rank: i32,
+        /// Charges by x, y, z, in the memory of each of these; always 0 before charges are spread.
+        charge: [u64; MOST_GPUS] = "i64*",
         /// Potential by x, y, z.
-        potential: u64 = "real*",
+        potential: [u64; MOST_GPUS] = "real*",
         /// Amplitudes of modes.
-        modes: u64 = "Complex*",
+        modes: [u64; MOST_GPUS] = "Complex*",
         /// Moduli of the splines along x, then y, then z.
         moduli: u64 = "const real*",
         /// Roots of unity along x, then y, then z.
@@ -85,13 +92,20 @@ struct MeshShape {
     excluded_shares: u32,
     precision: Precision,
     sums: Summation,
+    gpus: Gpus,
 }
+
+/// Addresses of the arrays of a mesh that other GPUs use: charges, potential, modes.
+pub type MeshAddresses = [u64; 3];
 
 /// Mesh of a box, and its kernels.
 pub struct Mesh {
     form: MeshShape,
     n: [usize; 3],
-    points: MeshArrays,
+    /// Arrays of this GPU, which has all of the mesh.
+    whole: MeshArrays,
+    /// Arrays of all GPUs, each of which has a part of it; those of this one until the others are known.
+    parts: MeshArrays,
     kernels: MeshKernels,
     /// Memory to which the addresses in `points` point.
     charge: Buffer<i64>,
@@ -126,8 +140,7 @@ fn build(
         include_str!("../../kernels/fourier.cuh"),
         &MeshArrays::source(),
     ];
-    let mut build =
-        kernels::module_source(&source.concat(), include_str!("../../kernels/mesh.cu"), precision, sums);
+    let mut build = kernels::module_source(&source.concat(), KERNELS, precision, sums);
     for (axis, n) in ["X", "Y", "Z"].into_iter().zip(n) {
         build.options.push(format!("-DMESH_{axis}={n}"));
         build.options.push(format!("-DLINES_{axis}={}", lines(n, precision)?));
@@ -164,13 +177,16 @@ fn unit(strengths: &[f64], precision: Precision) -> f64 {
     (LARGEST_WEIGHT * most).log2().ceil().max(-60.0).exp2() * f64::exp2(-bits)
 }
 
-/// Number of lines of so many points for which a block has memory, twice.
-fn lines(n: usize, precision: Precision) -> Result<usize> {
-    let complex = match precision {
+fn complex_bytes(precision: Precision) -> usize {
+    match precision {
         Precision::Mixed => 8,
         Precision::Double => 16,
-    };
-    match (SHARED / (2 * complex * (n + 1))).min(MOST_LINES) {
+    }
+}
+
+/// Number of lines of so many points for which a block has memory, twice.
+fn lines(n: usize, precision: Precision) -> Result<usize> {
+    match (SHARED / (2 * complex_bytes(precision) * (n + 1))).min(MOST_LINES) {
         0 => Err(too_many(&format!("{n} points along an edge"))),
         lines => Ok(lines),
     }
@@ -179,6 +195,40 @@ fn lines(n: usize, precision: Precision) -> Result<usize> {
 fn too_many(points: &str) -> Error {
     Error::input(format!("a mesh of {points} is more than a GPU can have"))
         .hint("ask for less accuracy or a longer cut-off, or set device = \"cpu\"")
+}
+
+/// Work of a GPU on a mesh in one evaluation.
+struct Turn<'a> {
+    data: &'a DeviceData,
+    arrays: MeshArrays,
+    /// Numbers of planes, columns and atoms.
+    planes: usize,
+    columns: usize,
+    atoms: i32,
+    slot: i32,
+    trigger: Trigger,
+}
+
+impl Turn<'_> {
+    fn launch(&self, kernel: &Kernel, blocks: u32, threads: u32) -> Launch {
+        let launch = Launch::new(kernel, blocks, threads).with_value(*self.data).with_value(self.arrays);
+        launch.with_value(self.slot).with_value(self.trigger as i32)
+    }
+
+    fn atom_blocks(&self) -> u32 {
+        (self.atoms as u32).div_ceil(SPREAD_ATOMS).max(1)
+    }
+
+    fn over_atoms(&self, kernel: &Kernel) -> Launch {
+        self.launch(kernel, self.atom_blocks(), SPREAD_THREADS)
+    }
+}
+
+/// Address in the array of a mesh that one GPU has.
+fn first(address: u64) -> [u64; MOST_GPUS] {
+    let mut all = [0; MOST_GPUS];
+    all[0] = address;
+    all
 }
 
 impl Mesh {
@@ -191,8 +241,8 @@ impl Mesh {
         system: &System,
         sum: &LatticeSum,
         exclusions: &Exclusions,
-        precision: Precision,
-        sums: Summation,
+        (precision, sums): (Precision, Summation),
+        gpus: Gpus,
     ) -> Result<Option<Self>> {
         let Some(splitting) = Splitting::of(sum) else { return Ok(None) };
         let excluded_shares = match exclusions.is_empty() {
@@ -200,14 +250,14 @@ impl Mesh {
             false => sums.shares(system.state.len(), SPREAD_ATOMS),
         };
         let unit = unit(&sum.strengths(system), precision);
-        let form = MeshShape { sum: sum.clone(), splitting, unit, excluded_shares, precision, sums };
+        let form = MeshShape { sum: sum.clone(), splitting, unit, excluded_shares, precision, sums, gpus };
         Self::of_box(device, &system.simbox, form).map(Some)
     }
 
     fn of_box(device: &Device, simbox: &SimBox, form: MeshShape) -> Result<Self> {
-        let MeshShape { splitting, unit, precision, sums, .. } = form;
+        let MeshShape { splitting, unit, precision, sums, gpus, .. } = form;
         let n = splitting.mesh(simbox);
-        let build = build(&form.sum, splitting, n, precision, sums)?;
+        let build = build(&form.sum, splitting, n, precision, sums)?.for_gpus(gpus);
         let module = device.compile("mesh.cu", &build.source, &build.options)?;
         let kernel = |name: &str| module.kernel(name);
         let turn = |k: usize, n: usize| {
@@ -226,19 +276,23 @@ impl Mesh {
             Reals::upload(device, precision, &turns)?,
         ];
         let [potential, modes, moduli, turns] = std::array::from_fn(|k| reals[k].address());
+        let whole = MeshArrays {
+            volume: 0.0,
+            reciprocal: [0.0; 6],
+            unit,
+            gpus: 1,
+            rank: 0,
+            charge: first(charge.address()),
+            potential: first(potential),
+            modes: first(modes),
+            moduli,
+            turns,
+        };
         let mut found = Mesh {
             form,
             n,
-            points: MeshArrays {
-                volume: 0.0,
-                reciprocal: [0.0; 6],
-                unit,
-                charge: charge.address(),
-                potential,
-                modes,
-                moduli,
-                turns,
-            },
+            whole,
+            parts: whole,
             kernels: MeshKernels {
                 spread: kernel("mesh_spread")?,
                 forward: [kernel("mesh_forward_z")?, kernel("mesh_forward_y")?],
@@ -258,14 +312,38 @@ impl Mesh {
     /// Stores the volume and the reciprocal vectors of the box.
     fn measure(&mut self, simbox: &SimBox) {
         let [a, b, c] = reciprocal(simbox);
-        self.points.volume = simbox.volume();
-        self.points.reciprocal = [a[0], a[1], a[2], b[1], b[2], c[2]];
+        for arrays in [&mut self.whole, &mut self.parts] {
+            arrays.volume = simbox.volume();
+            arrays.reciprocal = [a[0], a[1], a[2], b[1], b[2], c[2]];
+        }
+    }
+
+    /// Addresses of the arrays of this GPU.
+    pub fn addresses(&self) -> MeshAddresses {
+        [self.whole.charge[0], self.whole.potential[0], self.whole.modes[0]]
+    }
+
+    /// Takes the addresses of the arrays of all GPUs, of which this one has the number `rank`.
+    pub fn set_peers(&mut self, rank: usize, all: &[MeshAddresses]) {
+        (self.parts.rank, self.parts.gpus) = (rank as i32, all.len() as i32);
+        for (gpu, [charge, potential, modes]) in all.iter().enumerate() {
+            self.parts.charge[gpu] = *charge;
+            self.parts.potential[gpu] = *potential;
+            self.parts.modes[gpu] = *modes;
+        }
+    }
+
+    /// Bytes of amplitudes that this GPU sends each time.
+    pub fn bytes_sent(&self) -> f64 {
+        let [x, y, z] = self.n;
+        let (gpus, modes) = (f64::from(self.parts.gpus), (x * y * (z / 2 + 1)) as f64);
+        2.0 * complex_bytes(self.form.precision) as f64 * modes / gpus * (1.0 - 1.0 / gpus)
     }
 
     /// Adapts the unit of strengths on the mesh to other strengths.
     pub fn fit_strengths(&mut self, strengths: &[f64]) {
         self.form.unit = unit(strengths, self.form.precision);
-        self.points.unit = self.form.unit;
+        (self.whole.unit, self.parts.unit) = (self.form.unit, self.form.unit);
     }
 
     /// Adapts to a box that has changed; the mesh gets other points where necessary.
@@ -281,21 +359,28 @@ impl Mesh {
         Ok(BoxChange::Anew)
     }
 
-    fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
-        let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*data).with_value(self.points);
-        launch.with_value(slot).with_value(trigger as i32)
-    }
-
-    fn over_atoms(&self, kernel: &Kernel, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
-        let blocks = (data.n as u32).div_ceil(SPREAD_ATOMS).max(1);
-        let launch = Launch::new(kernel, blocks, SPREAD_THREADS).with_value(*data).with_value(self.points);
-        launch.with_value(slot).with_value(trigger as i32)
+    /// Work of this GPU, all of it or its part.
+    fn turn<'a>(&self, data: &'a DeviceData, slot: i32, trigger: Trigger, work: &MeshWork) -> Turn<'a> {
+        let [x, y, z] = self.n;
+        let columns = y * (z / 2 + 1);
+        match work {
+            MeshWork::Whole => {
+                Turn { data, arrays: self.whole, planes: x, columns, atoms: data.n, slot, trigger }
+            }
+            MeshWork::Part(_) => {
+                let [gpus, rank] = [self.parts.gpus as usize, self.parts.rank as usize];
+                let part = |n: usize| n * (rank + 1) / gpus - n * rank / gpus;
+                let atoms = data.owned.end - data.owned.first;
+                let (planes, columns) = (part(x), part(columns));
+                Turn { data, arrays: self.parts, planes, columns, atoms, slot, trigger }
+            }
+        }
     }
 
     /// Number of blocks that transform so many lines of `n` points.
     fn blocks(&self, count: usize, n: usize) -> u32 {
         // Kernels exist only if there is memory for one line at least.
-        count.div_ceil(lines(n, self.form.precision).unwrap_or(1)) as u32
+        count.div_ceil(lines(n, self.form.precision).unwrap_or(1)).max(1) as u32
     }
 
     /// Launches from charges to the reciprocal-space potential; with energies, shares of energy and virial
@@ -306,45 +391,50 @@ impl Mesh {
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
+        work: &MeshWork,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let [x, y, z] = self.n;
         let MeshKernels { spread, forward, convolve, energies, backward, .. } = &self.kernels;
-        let lines = |kernel, count, n| self.launch(kernel, self.blocks(count, n), data, slot, trigger);
-        let (along_z, along_y, along_x) = (x * y / 2, x * (z / 2 + 1), y * (z / 2 + 1));
-        let mut launches = vec![
-            self.over_atoms(spread, data, slot, trigger),
-            lines(&forward[0], along_z, z),
-            lines(&forward[1], along_y, y),
-        ];
+        let turn = self.turn(data, slot, trigger, work);
+        let lines = |kernel, count, n| turn.launch(kernel, self.blocks(count, n), THREADS);
+        let (along_z, along_y, along_x) = (turn.planes * y / 2, turn.planes * (z / 2 + 1), turn.columns);
+        let mut launches = vec![turn.over_atoms(spread)];
+        launches.extend(work.all_have());
+        launches.extend([lines(&forward[0], along_z, z), lines(&forward[1], along_y, y)]);
+        launches.extend(work.all_have());
         match evaluate {
             Evaluate::Forces => launches.push(lines(convolve, along_x, x)),
             Evaluate::ForcesAndEnergies => {
                 launches.extend([lines(energies, along_x, x), add_up(self.blocks(along_x, x))]);
             }
         }
+        launches.extend(work.all_have());
         launches.extend([lines(&backward[0], along_y, y), lines(&backward[1], along_z, z)]);
+        launches.extend(work.all_have());
         launches
     }
 
     /// Launches from the potential to forces, including those of excluded charges, with `add_up` as in
-    /// [`Mesh::reciprocal`]. `asked`: weight of long-range forces outside steps; `apart`: address at which forces
-    /// are stored by themselves, 0 where they are added.
+    /// [`Mesh::reciprocal`]. `asked`: weight of long-range forces outside steps.
     pub fn forces(
         &self,
         data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
-        (asked, apart): (f64, u64),
+        (asked, work): (f64, &MeshWork),
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
-        let over_atoms =
-            |kernel| self.over_atoms(kernel, data, slot, trigger).with_value(asked).with_value(apart);
+        let turn = self.turn(data, slot, trigger, work);
         if evaluate == Evaluate::Forces || self.form.excluded_shares == 0 {
-            return vec![over_atoms(&self.kernels.gather)];
+            return vec![turn.over_atoms(&self.kernels.gather).with_value(asked)];
         }
-        vec![over_atoms(&self.kernels.gather_energies), add_up(self.form.excluded_shares)]
+        let shares = match work {
+            MeshWork::Whole => self.form.excluded_shares,
+            MeshWork::Part(_) => turn.atom_blocks(),
+        };
+        vec![turn.over_atoms(&self.kernels.gather_energies).with_value(asked), add_up(shares)]
     }
 
     /// Largest number of shares that are left at a time.

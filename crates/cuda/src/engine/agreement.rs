@@ -2,12 +2,19 @@
 
 use super::Cuda;
 use crate::device_data::AtomArrays;
-use crate::exchange::{Division, MeshWork, MotionDivision, Moving, Needs};
+use crate::electrostatics::LatticeSumKernel;
+use crate::electrostatics::mesh::{Mesh, MeshAddresses};
+use crate::exchange::{Division, MeshDivision, MotionDivision, Moving, Needs};
+use crate::kernels::Gpus;
 use crate::launches::Others;
 use crate::peers::Peers;
 use crate::sums::{Summation, VIRIAL};
 use crate::thermostat::ScalingThermostat;
 use jostle_core::Result;
+
+/// Number of atoms from which on motion of groups with constraints is divided: below it takes less time to move all
+/// atoms on every GPU than to send what others need to know. See PERFORMANCE.md.
+const LEAST_FOR_DIVIDED_GROUPS: usize = 1 << 18;
 
 impl Cuda {
     /// True where each GPU adds up the energies of its own atoms. Exact sums need all of them in one place.
@@ -65,8 +72,9 @@ impl Cuda {
             && self.forces.restraints.distances.is_empty()
             && self.recorded.others == Others::Absent
             && self.system.simbox.periodic() == [true; 3];
-        // Groups with constraints are moved sooner by every GPU alike, so far: see PERFORMANCE.md.
-        let pays = self.terms.constraints.is_none() || self.device.is_for_tests();
+        let pays = self.terms.constraints.is_none()
+            || self.plan.n >= LEAST_FOR_DIVIDED_GROUPS
+            || self.device.is_for_tests();
         if alone && pays { MotionDivision::Divided } else { MotionDivision::Alike }
     }
 
@@ -92,11 +100,36 @@ impl Cuda {
     /// Atoms of other GPUs whose positions are needed in a step.
     pub(super) fn needs(&self) -> Needs {
         match self.plan.exchange() {
-            Some(exchange) if exchange.mesh_work() == MeshWork::Alike && !self.terms.charges.is_empty() => {
+            Some(exchange)
+                if exchange.mesh_division() == MeshDivision::Alike && !self.terms.charges.is_empty() =>
+            {
                 Needs::All
             }
             _ => Needs::Near,
         }
+    }
+
+    /// Waits until no GPU uses the memory of another: before some of it is given back.
+    pub(super) fn await_peers(&self) -> Result<()> {
+        match self.plan.peers() {
+            Some(peers) => self.device.synchronize().and_then(|()| peers.barrier()),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the addresses of the meshes of all GPUs, where they divide them.
+    pub(super) fn connect_meshes(&mut self) -> Result<()> {
+        let Some(peers) = self.plan.peers().filter(|_| self.plan.mesh_gpus() == Gpus::Several) else {
+            return Ok(());
+        };
+        for charges in &mut self.terms.charges {
+            let Some(mesh) = charges.mesh() else { continue };
+            let all = peers.addresses(&mesh.addresses())?;
+            let all: Vec<MeshAddresses> =
+                all.iter().filter_map(|one| one.as_slice().try_into().ok()).collect();
+            charges.set_peers(peers.rank, &all);
+        }
+        Ok(())
     }
 
     /// Waits until the threads of all GPUs are about to launch kernels that wait for each other.
@@ -113,7 +146,14 @@ impl Cuda {
     pub(super) fn count_exchange(&mut self, slots: u64) -> Result<()> {
         let Some(exchange) = self.plan.exchange() else { return Ok(()) };
         self.timings.waiting = exchange.waits()?.all;
-        self.timings.bytes_sent += slots as f64 * exchange.bytes_per_step(&self.data, self.motion())?;
+        let of_meshes = match exchange.mesh_division() {
+            MeshDivision::Alike => 0.0,
+            MeshDivision::Divided => {
+                self.terms.charges.iter().filter_map(LatticeSumKernel::mesh).map(Mesh::bytes_sent).sum()
+            }
+        };
+        let bytes = exchange.bytes_per_step(&self.data, self.motion())? + of_meshes;
+        self.timings.bytes_sent += slots as f64 * bytes;
         Ok(())
     }
 

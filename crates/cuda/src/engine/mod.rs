@@ -310,11 +310,13 @@ impl Cuda {
     fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
         self.system.simbox = simbox;
         self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
+        self.await_peers()?;
         for charges in &mut self.terms.charges {
             if charges.follow(&self.device, &simbox)? == BoxChange::Anew {
                 self.recorded.saved = None;
             }
         }
+        self.connect_meshes()?;
         self.follow_springs()?;
         self.lay_out()
     }

@@ -52,7 +52,14 @@ pub fn first_plan(
 pub fn term_kernels(device: &Device, system: &System, forces: &Forces, plan: &Plan) -> Result<TermKernels> {
     let (precision, summation, n) = (plan.precision, plan.summation, system.state.len());
     Ok(TermKernels {
-        charges: LatticeSumKernel::all(device, system, forces, &plan.excluded, precision, summation)?,
+        charges: LatticeSumKernel::all(
+            device,
+            system,
+            forces,
+            &plan.excluded,
+            (precision, summation),
+            plan.mesh_gpus(),
+        )?,
         vacuum: VacuumKernel::new(device, n, forces, precision)?,
         bonded: BondedKernels::new(device, system, forces, plan.gpus(), precision, summation)?,
         constraints: Constraints::new(

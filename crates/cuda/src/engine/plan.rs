@@ -10,7 +10,7 @@ use crate::cells::Cells;
 use crate::device_data::{AtomDivision, BoxGeometry, Control, MOST_GPUS, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedEngine;
-use crate::exchange::{Division, Exchange, Moving, Needs};
+use crate::exchange::{Division, Exchange, MeshDivision, Moving, Needs};
 use crate::exclusions::Exclusions;
 use crate::kernels::{Build, Gpus, PairAlgorithm, TileShape};
 use crate::list::{self, List};
@@ -236,13 +236,21 @@ impl Plan {
 
     /// Divides the work with other GPUs.
     pub fn share(&mut self, peers: Peers) {
-        let balance = Balance::new(peers.count(), peers.exchange.mesh_work());
+        let balance = Balance::new(peers.count());
         self.peers = Some((peers, balance));
     }
 
     /// The other GPUs of the run.
     pub fn peers(&self) -> Option<&Peers> {
         self.peers.as_ref().map(|(peers, _)| peers)
+    }
+
+    /// GPUs that divide meshes, where pairs are divided by atoms.
+    pub fn mesh_gpus(&self) -> Gpus {
+        match self.peers().map(|peers| peers.exchange.mesh_division()) {
+            Some(MeshDivision::Divided) => Gpus::Several,
+            Some(MeshDivision::Alike) | None => Gpus::One,
+        }
     }
 
     /// Division of pairs among several GPUs; `None` where each GPU computes all of them.

@@ -71,7 +71,9 @@ impl SeveralGpus {
             devices.into_iter().zip(exchanges).enumerate().map(open).collect::<Result<_>>()?;
         let arrays: Vec<AtomArrays> = gpus.iter().map(Cuda::atom_arrays).collect();
         gpus.iter_mut().for_each(|gpu| gpu.set_peer_arrays(&arrays));
-        Ok(SeveralGpus { gpus, collective })
+        let mut several = SeveralGpus { gpus, collective };
+        several.call(Cuda::connect_meshes)?;
+        Ok(several)
     }
 
     /// Sets the shares of the GPUs in the atoms on which they compute forces, in any unit.
@@ -168,7 +170,7 @@ fn ended() -> Error {
 fn division_of_mesh(forces: &Forces, sums: Summation, gpus: usize) -> MeshDivision {
     let mut methods = forces.sums().map(|sum| sum.method());
     match (methods.next(), methods.next()) {
-        (Some(Method::Pme { .. }), None) if gpus > 1 && sums == Summation::Fast => MeshDivision::OneForAll,
+        (Some(Method::Pme { .. }), None) if gpus > 1 && sums == Summation::Fast => MeshDivision::Divided,
         _ => MeshDivision::Alike,
     }
 }

@@ -1,5 +1,7 @@
 //! Division of a run among its GPUs: of pairs, of motion, of the mesh.
 
+use crate::driver::Launch;
+
 /// Division of pairs among several GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Division {
@@ -21,7 +23,7 @@ pub enum MotionDivision {
 /// Atoms of others whose positions a GPU needs for the forces on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Atoms near its own, and all for the GPU with the mesh.
+    /// Atoms near its own.
     Near,
     /// All: each GPU computes sums over them.
     All,
@@ -42,21 +44,30 @@ pub enum Moving {
 }
 
 /// Division of the mesh among GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MeshDivision {
     /// None: each GPU computes all of it.
+    #[default]
     Alike,
-    /// One GPU computes it for all, and fewer pairs.
-    OneForAll,
+    /// Each has planes and columns of it, and the charges of its own atoms.
+    Divided,
 }
 
 /// Work of a GPU on the mesh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 pub enum MeshWork {
-    /// Forces on all atoms, for itself: every GPU does the same.
-    Alike,
-    /// Forces on all atoms, for all GPUs.
-    ForAll,
-    /// Nothing: another GPU does it.
-    Nothing,
+    /// All of it.
+    Whole,
+    /// Its part. The launch waits until all GPUs have made theirs.
+    Part(Launch),
+}
+
+impl MeshWork {
+    /// Launch after which all GPUs have made a part that others go on with.
+    pub fn all_have(&self) -> Option<Launch> {
+        match self {
+            MeshWork::Whole => None,
+            MeshWork::Part(wait) => Some(wait.clone()),
+        }
+    }
 }

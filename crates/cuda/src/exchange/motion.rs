@@ -1,9 +1,12 @@
 //! Exchange of positions where each GPU moves its own atoms (`kernels/exchange_motion.cu`).
 
-use super::{BYTES_PER_THREAD, Exchange, MeshWork, Moving, Needs, THREADS};
+use super::{Exchange, Moving, Needs, THREADS};
 use crate::device_data::{AtomDivision, DeviceData, MOST_GPUS};
 use crate::driver::{Launch, Waits};
 use crate::neighbor_engine::Trigger;
+
+/// Number of blocks that exchange the forces on the atoms at borders.
+const BORDER_BLOCKS: u32 = 64;
 
 impl Exchange {
     /// Division of atoms with these ends of the ranges of all GPUs.
@@ -43,26 +46,16 @@ impl Exchange {
         (needs == Needs::Near).then(|| launch.with_value(slot))
     }
 
-    /// Launches that complete the forces on the atoms that this GPU moves.
+    /// Launches that complete the forces on the atoms that this GPU moves: none where it computes all of them.
     pub fn own_forces(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
-        let own = (data.owned.end - data.owned.first) as usize;
-        let launch =
-            |kernel, bytes| self.launch(kernel, bytes, data).with_value(slot).waits(Waits::AllStreams);
-        let together = data.division.border != 0;
-        let of_mesh = if self.mesh_work() == MeshWork::Alike { 0 } else { own * 3 * self.real };
-        let send = together.then(|| launch(&self.send_border, 64 * BYTES_PER_THREAD * THREADS as usize));
-        let receives = together || of_mesh > 0 || self.mesh_work() != MeshWork::Alike;
-        let receive = receives
-            .then(|| launch(&self.receive_own, of_mesh.max(64 * BYTES_PER_THREAD * THREADS as usize)));
-        send.into_iter().chain(receive).collect()
-    }
-
-    /// Launch that sends positions in a slot to the GPU with the mesh, where it is another one.
-    pub fn send_positions(&self, data: &DeviceData, slot: i32) -> Option<Launch> {
-        let own = (data.owned.end - data.owned.first) as usize;
-        let launch = || self.launch(&self.send_positions, own * 16, data).with_value(self.arrays);
-        (self.mesh_work() == MeshWork::Nothing && data.division.needed_by != 0)
-            .then(|| launch().with_value(slot))
+        if data.division.border == 0 {
+            return Vec::new();
+        }
+        let launch = |kernel| {
+            let launch = Launch::new(kernel, BORDER_BLOCKS.min(self.most_blocks), THREADS);
+            launch.with_value(*data).with_value(self.data).with_value(slot).waits(Waits::AllStreams)
+        };
+        vec![launch(&self.send_border), launch(&self.receive_own)]
     }
 
     /// Launch that waits for the atoms that the others have moved into a slot, and puts together what all have found
