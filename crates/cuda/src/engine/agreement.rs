@@ -78,12 +78,16 @@ impl Cuda {
         if alone && pays { MotionDivision::Divided } else { MotionDivision::Alike }
     }
 
-    /// Takes over how motion is divided in a batch. What GPUs need to know of each other's atoms is found with a list.
+    /// Takes over how motion is divided in a batch. What GPUs need to know of each other's atoms is found with a list: one
+    /// that was built without it is built again. One that knows more serves: a resumed run has the lists of one that was
+    /// not interrupted.
     pub(super) fn divide_motion(&mut self) {
         let motion = self.motion();
         if self.recorded.motion.replace(motion) != Some(motion) && self.plan.exchange().is_some() {
             (self.recorded.graphs, self.recorded.saved) = (None, None);
-            self.control.slot[0].stale = 1;
+            if motion == MotionDivision::Divided {
+                self.control.slot[0].stale = 1;
+            }
         }
     }
 

@@ -141,6 +141,8 @@ impl ForceEvaluation for Cuda {
             // Only now: in the middle of a drift, or before constraints, atoms may have been further away.
             self.place_listed()?;
         }
+        // A list is built with what GPUs need to know of each other's atoms.
+        self.recorded.motion = Some(self.motion());
         for _ in 0..MOST_ATTEMPTS {
             self.barrier()?;
             self.run_all(self.launches().build(0))?;

@@ -342,11 +342,16 @@ pub(super) fn assert_same(a: &State, b: &State, what: &str) {
 
 #[test]
 fn a_resumed_run_with_charges_is_the_same_to_the_last_bit() {
+    assert_resumed_is_the_same(on_gpu);
+}
+
+/// A run that was interrupted goes on to the same bits, on devices that are opened like this.
+pub(super) fn assert_resumed_is_the_same(open: impl Fn(System, Forces, Settings) -> Box<dyn Backend>) {
     let (mut system, forces) = (salt(2), salt_forces(Method::pme(0.95, 1e-4, 5), 0.95));
     system.topology.excluded = vec![[0, 1], [17, 40], [3, 60]];
     for precision in [Precision::Mixed, Precision::Double] {
         let settings = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, precision) };
-        let open = || on_gpu(system.clone(), forces.clone(), settings);
+        let open = || open(system.clone(), forces.clone(), settings);
         let mut whole = open();
         begin(&mut *whole, Evaluate::Forces);
         run(&mut *whole, &batch(1, 15, 0), &mut Thermostat::Isolated);

@@ -118,6 +118,14 @@ fn lists_grow_on_all_gpus_together() {
     }
 }
 
+/// Charges spread on another GPU's part of a mesh by several at once, lists that a resumed run finds as they were.
+#[test]
+fn a_resumed_run_on_several_gpus_is_the_same_to_the_last_bit() {
+    super::charged::assert_resumed_is_the_same(|system, forces, settings| {
+        Box::new(SeveralGpus::new(devices(2), system, forces, settings).unwrap())
+    });
+}
+
 #[test]
 fn every_algorithm_gives_the_same_on_several_gpus() {
     for algorithm in [Algorithm::Tiles, Algorithm::List, Algorithm::Cells, Algorithm::AllPairs] {
