@@ -3,9 +3,11 @@
 use crate::error::OrRaise;
 use crate::units::unit_system;
 use jostle_analysis::kinds;
+use jostle_core::Error;
 use jostle_program::{AnalyzeOptions, OTHER_ANALYSES, analysis, program};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use rayon::ThreadPoolBuilder;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -43,7 +45,13 @@ pub fn analyze(
     options.reading.every =
         NonZeroU64::new(every).ok_or_else(|| PyValueError::new_err("every = 0 takes no frame"))?;
     let mut notes = Vec::new();
-    let record = py.detach(|| analysis(&options, &mut |note| notes.push(note.to_string()))).or_raise(py)?;
+    let record = py.detach(|| {
+        // Threads that are shared by all analyses would be absent in a process forked after the first one.
+        let threads = ThreadPoolBuilder::new().build();
+        let threads = threads.map_err(|e| Error::device(format!("no threads to analyse with: {e}")))?;
+        threads.install(|| analysis(&options, &mut |note| notes.push(note.to_string())))
+    });
+    let record = record.or_raise(py)?;
     let text = serde_json::to_string(&record).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok((text, notes))
 }

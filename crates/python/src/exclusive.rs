@@ -1,19 +1,24 @@
-//! A value that one thread of Python uses at a time, without the interpreter being held by those that wait.
+//! A value that one thread of Python uses at a time, without the interpreter being held by those that wait, and
+//! that no other process uses.
+//!
+//! A process forked from this one has a copy of the value, but none of the threads that work for it: there it can be
+//! neither used nor dropped, as both would wait for them.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{ThreadId, current, sleep};
 use std::time::Duration;
 
 /// Longest interval between two attempts to get the value.
 const LONGEST_WAIT: Duration = Duration::from_millis(5);
 
-/// A value, and the thread that uses it.
+/// A value, the thread that uses it, and the process that has made it.
 pub struct Exclusive<T> {
-    value: Mutex<T>,
+    value: Arc<Mutex<T>>,
     user: Mutex<Option<ThreadId>>,
+    process: u32,
 }
 
 /// Access to the value, until it is dropped.
@@ -25,7 +30,20 @@ pub struct Guard<'a, T> {
 impl<T> Exclusive<T> {
     /// A value that nothing uses yet.
     pub fn new(value: T) -> Self {
-        Exclusive { value: Mutex::new(value), user: Mutex::new(None) }
+        Exclusive { value: Arc::new(Mutex::new(value)), user: Mutex::new(None), process: std::process::id() }
+    }
+
+    /// Refuses a process that was forked from the one that has made the value.
+    ///
+    /// # Errors
+    /// In such a process.
+    pub fn check_process(&self) -> PyResult<()> {
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(PyRuntimeError::new_err(
+                "the simulation belongs to the process from which this one was forked: make one here instead",
+            )),
+        }
     }
 
     /// The value, as soon as no other thread uses it. While this one waits, others have the interpreter, and
@@ -33,8 +51,9 @@ impl<T> Exclusive<T> {
     ///
     /// # Errors
     /// If this very thread uses the value further up, as a force written in Python does; if an earlier use failed
-    /// half-way; on Ctrl-C.
+    /// half-way; in a process that was forked from that of the value; on Ctrl-C.
     pub fn get(&self, py: Python) -> PyResult<Guard<'_, T>> {
+        self.check_process()?;
         let mut wait = Duration::from_micros(10);
         loop {
             match self.value.try_lock() {
@@ -55,6 +74,15 @@ impl<T> Exclusive<T> {
             py.detach(|| sleep(wait));
             py.check_signals()?;
             wait = LONGEST_WAIT.min(2 * wait);
+        }
+    }
+}
+
+impl<T> Drop for Exclusive<T> {
+    fn drop(&mut self) {
+        if self.check_process().is_err() {
+            // A reference that nothing drops keeps the value.
+            std::mem::forget(self.value.clone());
         }
     }
 }

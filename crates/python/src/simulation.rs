@@ -220,6 +220,11 @@ impl Core {
         Ok((outcome, left, self.due.take()))
     }
 
+    /// Refuses a process that was forked from that of the simulation.
+    fn check_process(&self) -> PyResult<()> {
+        self.run.check_process()
+    }
+
     /// Ends the run under way, as Ctrl-C does, and every later one; or no longer does so. Any thread may call it.
     fn interrupt(&self, ends: bool) {
         self.interruption.set(ends);

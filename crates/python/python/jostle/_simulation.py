@@ -206,6 +206,7 @@ class Simulation(SimulationState):
     def _alone(self):
         """A block in which this call runs the simulation, and no other."""
         if not self._turn.acquire(blocking=False):
+            self._core.check_process()
             inside = self._runner == threading.get_ident()
             who = "an observer cannot run it" if inside else "another thread runs it"
             raise RuntimeError(f"the simulation is running: {who}")
@@ -410,6 +411,12 @@ class Simulation(SimulationState):
             DeviceError, FileError: if no port is free, or there is no place for the atoms.
         """
         return view(self, width, height)
+
+    def __reduce__(self):
+        raise TypeError(
+            "a Simulation can be neither copied nor pickled: make another one from `sim.input`, or let it write to a "
+            "folder and use `Simulation.resume`"
+        )
 
     def __repr__(self):
         title = f"{self.title!r}: " if self.title else ""
