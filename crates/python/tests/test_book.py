@@ -52,6 +52,19 @@ def test_the_pages_run(page, tmp_path, monkeypatch):
             jostle.Simulation.from_string(block, device="cpu", threads=1).run(2)
 
 
+def test_blocks_that_are_not_run_have_a_reason():
+    """Those in `text` install something or need a file of the reader's, those in `py` a GPU and PyTorch."""
+    run = {"sh", "python", "toml"}
+    for page in DOCS.glob("*.md"):
+        languages = set(re.findall(r"^```(\w+)$", page.read_text(), re.M))
+        assert languages <= run | {"text", "py"}, page.name
+        assert page.stem in [*PAGES, "python"] or not languages & run, f"{page.name} is not run"
+        for _, block in blocks(page.stem, "text"):
+            assert all(w in ("cargo", "pip", "jostle", "--water") for w in re.findall(r"^ *(\S+)", block, re.M)), block
+            assert "install" in block or "protein" in block, block
+        assert all("torch" in block for _, block in blocks(page.stem, "py"))
+
+
 def test_links_lead_somewhere():
     for path in [*DOCS.glob("*.md"), DOCS.parent / "README.md"]:
         for link in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):

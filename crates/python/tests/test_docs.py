@@ -9,7 +9,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "python.md"
 
 
 def test_the_tutorial_runs(tmp_path, monkeypatch):
-    pytest.importorskip("ase", reason="ASE is not installed")
+    for package in ["ase", "openmm", "parmed", "MDAnalysis"]:
+        pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text()
     names = {}

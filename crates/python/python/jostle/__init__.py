@@ -16,6 +16,7 @@ from . import _analysis
 from ._analysis import *  # noqa: F403
 from ._device import DeviceArray, OnDevice
 from ._errors import DeviceError, FileError, InputError, JostleError, JostleWarning, SimulationError
+from ._frames import Frames
 from ._jostle import __version__
 from ._many import ManyError, run_many
 from ._simulation import Simulation
@@ -32,6 +33,7 @@ __all__ = [
     "DeviceArray",
     "DeviceError",
     "FileError",
+    "Frames",
     "InputError",
     "JostleError",
     "JostleWarning",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextlib import ExitStack
 
 from ._errors import InputError
+from ._frames import Frames
 from ._jostle import analysis_kinds, analyze as _analyze
 from ._simulation import Simulation
 from ._tables import Record
@@ -24,8 +26,8 @@ def analyze(
 
     Args:
         kind: kind of analysis, such as "rdf", "msd" or "viscosity"; `jostle help analyze` lists them.
-        source: a trajectory file, the folder of a run, or a `Simulation` that writes to a folder; for `pmf` and
-            `free_energy` a list of them, too: the windows of a path, or steered runs.
+        source: a trajectory file, the folder of a run, a `Simulation` that writes to a folder, or `Frames` of arrays; for
+            `pmf` and `free_energy` a list of them, too: the windows of a path, or steered runs.
         atoms: words that choose atoms, such as "element O"; None: all.
         stage: name of the stage; None: the last one.
         input: input file that describes the atoms, for trajectories without a run.
@@ -42,7 +44,8 @@ def analyze(
     """
     if isinstance(source, (list, tuple)) and not source:
         raise ValueError("there is nothing to analyse: the list of sources is empty")
-    source, *others = [_place(one) for one in (source if isinstance(source, (list, tuple)) else [source])]
+    if isinstance(source, Frames) and units is None:
+        units = source.units
     reading = {
         "atoms": atoms,
         "stage": stage,
@@ -52,15 +55,20 @@ def analyze(
         "last": last,
         "every": every,
     }
-    given = others + [f"{name}={_text(value)}" for name, value in settings.items() if value is not None]
-    record, notes = _analyze(kind, source, given, reading)
+    given = [f"{name}={_text(value)}" for name, value in settings.items() if value is not None]
+    with ExitStack() as files:
+        sources = source if isinstance(source, (list, tuple)) else [source]
+        first_place, *others = [_place(one, files) for one in sources]
+        record, notes = _analyze(kind, first_place, others + given, reading)
     for note in notes:
         logging.getLogger("jostle").info(note)
     return Record(json.loads(record))
 
 
-def _place(source):
-    """The path of a source, whose state is written there before."""
+def _place(source, files):
+    """The path of a source, whose state is written there before; `files` remove what was written for it alone."""
+    if isinstance(source, Frames):
+        return files.enter_context(source.file())
     if not isinstance(source, Simulation):
         return os.fspath(source)
     if source.folder is None:

@@ -22,20 +22,27 @@ def write_gro(path, names, rows, edges):
 
 
 def write_xyz(path, species, columns, edges, periodic):
-    """Writes atoms as extended XYZ, all digits of them.
+    """Writes atoms as extended XYZ, all digits of them; arguments are those of `write_xyz_frame`."""
+    with open(path, "w", encoding="utf-8") as file:
+        write_xyz_frame(file, species, columns, edges, periodic)
+
+
+def write_xyz_frame(file, species, columns, edges, periodic, time=None):
+    """Writes a frame of extended XYZ.
 
     Args:
         species: species of each atom.
         columns: pairs of a property and its array of shape (n, k): "pos", "mass", "charge", "velo".
         edges: the edges of the box, an array of shape (3, 3).
         periodic: three booleans.
+        time: its time; None: none.
     """
     import numpy
 
     lattice = " ".join(repr(float(x)) for x in numpy.ravel(edges))
     flags = " ".join("T" if p else "F" for p in periodic)
     properties = "".join(f":{name}:R:{array.shape[1]}" for name, array in columns)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f'{len(species)}\nLattice="{lattice}" pbc="{flags}" Properties=species:S:1{properties}\n')
-        for symbol, numbers in zip(species, numpy.hstack([array for _, array in columns]).tolist()):
-            file.write(f"{symbol} {' '.join(map(repr, numbers))}\n")
+    when = "" if time is None else f" Time={float(time)!r}"
+    file.write(f'{len(species)}\nLattice="{lattice}" pbc="{flags}" Properties=species:S:1{properties}{when}\n')
+    for symbol, numbers in zip(species, numpy.hstack([array for _, array in columns]).tolist()):
+        file.write(f"{symbol} {' '.join(map(repr, numbers))}\n")
