@@ -4,10 +4,11 @@
 //! sleeping thread takes as long as the whole step. The team's threads therefore spin for a moment before
 //! they go to sleep, and task `i` always goes to the same thread, which has the data in its own cache.
 
+use jostle_core::Vec3;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -143,6 +144,27 @@ impl Team {
         });
         let results = cells.into_iter().map(|c| c.into_inner().unwrap_or_else(PoisonError::into_inner).1);
         results.flatten().collect()
+    }
+}
+
+/// Vectors of which every thread of a loop may write any: numbers are written one by one, each as a whole.
+pub struct SharedRows<'a>(&'a [[AtomicU64; 3]]);
+
+impl<'a> SharedRows<'a> {
+    /// These vectors, for one loop.
+    pub fn new(rows: &'a mut [Vec3]) -> Self {
+        const { assert!(align_of::<AtomicU64>() == align_of::<f64>()) }
+        // SAFETY: `AtomicU64` has the size and the alignment of `f64`, and any bits are numbers of both; the vectors are
+        // borrowed from nothing else as long as these are.
+        SharedRows(unsafe { &*(std::ptr::from_mut(rows) as *const [[AtomicU64; 3]]) })
+    }
+
+    /// Writes a vector, if there is one of this index.
+    pub fn set(&self, index: usize, vector: Vec3) {
+        let Some(row) = self.0.get(index) else { return };
+        for (to, number) in row.iter().zip(vector) {
+            to.store(number.to_bits(), Relaxed);
+        }
     }
 }
 

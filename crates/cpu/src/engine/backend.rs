@@ -45,7 +45,7 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
             return state.write_by_id(&simbox, vector, rows, OneLoop(&state.id));
         }
         let (state, team) = (&self.system.state, &self.workers.team);
-        let writer = ByTeam { team, index_by_id: self.order.of(&state.id) };
+        let writer = ByTeam { team, ids: &state.id };
         state.write_by_id(&self.system.simbox, vector, rows, writer)
     }
 

@@ -13,7 +13,6 @@ mod ranks;
 
 use crate::blocks::TaskForces;
 use crate::bonded::{BondedKernels, TaskBonds};
-use crate::by_id::OrderById;
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
@@ -50,7 +49,6 @@ pub struct Cpu<S: Scalar> {
     motion: Motion,
     workers: Workers,
     evaluation: Evaluation,
-    order: OrderById,
     timings: Timings,
 }
 
@@ -141,7 +139,6 @@ impl<S: Scalar> Cpu<S> {
             motion: Motion { mass, inverse_mass, constraints, pending: Pending::Nothing, unfollowed: false },
             workers: Workers { level, team: Team::new(threads), division, partition },
             evaluation: Evaluation { evaluated: Evaluate::Forces, energies: Energies::default() },
-            order: OrderById::default(),
             timings: Timings::default(),
             system,
             forces,
