@@ -178,3 +178,21 @@ def test_results_are_pickled(fluid):
     assert numpy.array_equal(rdf.table["r"], sim.results[name].table["r"]) and rdf.frames == 2
     assert reports == sim.reports and numpy.array_equal(positions, sim.positions)
     assert repr(copy.deepcopy(rdf)) == repr(rdf)
+
+
+def test_the_compiler_of_kernels_is_found_in_an_environment(tmp_path):
+    """NVRTC from PyPI, beside a Python whose environment was not activated: no variable says where."""
+    library = os.environ.get("JOSTLE_NVRTC")
+    if not library:
+        pytest.skip("JOSTLE_NVRTC names no NVRTC for the test")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True, timeout=60)
+    (packages,) = (tmp_path / "venv" / "lib").glob("python3*/site-packages")
+    (packages / "nvidia" / "cu13").mkdir(parents=True)
+    (packages / "nvidia" / "cu13" / "lib").symlink_to(os.path.abspath(library))
+    paths = [os.path.dirname(os.path.dirname(module.__file__)) for module in (jostle, numpy)]
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths))
+    command = [tmp_path / "venv" / "bin" / "python", "-m", "jostle", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("NVRTC")]
+    assert os.path.realpath(library) in line, line

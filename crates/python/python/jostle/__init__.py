@@ -10,6 +10,8 @@ Numbers are plain floats and NumPy arrays in the units of the input: with `units
 times femtoseconds and energies kcal/mol.
 """
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 from . import _analysis
@@ -49,6 +51,10 @@ __all__ = [
     *_analysis.__all__,
 ]
 
+
+# A virtual environment that was not activated, as those of notebooks mostly are: NVRTC is looked for there, too.
+if sys.prefix != sys.base_prefix:
+    os.environ.setdefault("VIRTUAL_ENV", sys.prefix)
 
 _FROM = ("from_ase", "from_mdanalysis", "from_openmm", "from_parmed")
 
