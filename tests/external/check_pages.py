@@ -195,7 +195,7 @@ def check_viewer(browser, folder, name, frames):
             """async () => {
                 const data = await frame(0);
                 const begun = performance.now();
-                for (let k = 0; k < 50; k++) { const f = decode(data); scene.show(f.box, f.places, f.speeds); scene.atoms.attributes.place.needsUpdate = true; }
+                for (let k = 0; k < 50; k++) { const f = decode(data); scene.show(f.box, f.places, f.periodic); scene.atoms.attributes.place.needsUpdate = true; }
                 return (performance.now() - begun) / 50;
             }"""
         )

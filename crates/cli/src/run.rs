@@ -59,6 +59,9 @@ pub fn run(options: &RunOptions) -> Result<u8> {
         };
         return ipi::serve(input, address, &options.settings.overrides());
     }
+    if options.imd.view.is_some() && inputs.len() > 1 {
+        return Err(Error::input("--view shows one run, but there are several inputs").hint("run them one by one"));
+    }
     let folders = folders(&inputs, options)?;
     let stop = interrupt::listen()?;
     let mut code = SUCCESS;
@@ -105,8 +108,10 @@ fn run_one(input: &Input, folder: &Path, options: &RunOptions, stop: &Arc<Atomic
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
     let mut controls = Controls::open(&simulation, options.tui, stop)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;
+    let browser = imd::listen_for_browser(&options.imd)?;
     // Last of all that can be refused: this removes the results of an earlier run.
     simulation.write_to(folder, existing)?;
+    imd::show(browser, controls.session(), &mut simulation, folder)?;
     if !input.title.is_empty() {
         say!("{}", input.title);
     }
@@ -140,6 +145,8 @@ pub fn resume(options: &ResumeOptions) -> Result<u8> {
     }
     let mut controls = Controls::open(&simulation, options.tui, &interrupt::listen()?)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;
+    let browser = imd::listen_for_browser(&options.imd)?;
+    imd::show(browser, controls.session(), &mut simulation, &options.folder)?;
     say!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
     go(simulation, &options.folder, controls)
 }
@@ -162,6 +169,11 @@ impl Controls {
         let dashboard = tui.then(|| Dashboard::open(simulation.units(), stop.clone())).transpose()?;
         Ok(Controls { stop, dashboard, imd: None })
     }
+
+    /// Clients of the run, if it serves any.
+    fn session(&self) -> Option<&Session> {
+        self.imd.as_ref().map(|(session, _)| session)
+    }
 }
 
 /// Runs what is left of a simulation, talking on stderr.
@@ -179,7 +191,7 @@ pub fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Resu
     say!("");
     let is_stopped = || stop.load(Ordering::Relaxed);
     if let Some((session, imd::Begin::WithFirstClient)) = &imd {
-        say!("waiting for a first IMD client");
+        say!("waiting for a first client or page");
         session.wait_for_client(&is_stopped);
     }
     let units = simulation.units();

@@ -1,6 +1,7 @@
 //! Frames of a run for its clients: an observer.
 
 use crate::hub::Hub;
+use crate::page_table::LiveFrame;
 use crate::protocol::{FrameData, FrameEnergies, Version};
 use crate::scale::Scale;
 use jostle_core::{Evaluate, IdIndex, Molecules, Result, SimBox, State, UnitSystem, Vec3};
@@ -85,6 +86,9 @@ impl Observer for FrameSender {
     }
 
     fn observe(&mut self, context: &mut Context) -> Result<()> {
+        if self.hub.pages.is_due(context.step()) {
+            self.hub.pages.publish(live_frame(context)?, self.hub.facts.period);
+        }
         // A client that has come since the step began gets the next frame.
         let Some(thermo) = context.thermo().cloned() else { return Ok(()) };
         let simbox = *context.simbox();
@@ -113,11 +117,20 @@ impl Observer for FrameSender {
     }
 
     fn requested(&self) -> Evaluate {
-        match self.hub.interval() {
+        match self.hub.client_interval() {
             0 => Evaluate::Forces,
             _ => Evaluate::ForcesAndEnergies,
         }
     }
+}
+
+/// Frame for pages.
+fn live_frame(context: &mut Context) -> Result<LiveFrame> {
+    let (step, time, simbox) = (context.step(), context.time(), *context.simbox());
+    let state = context.state()?;
+    let (positions, velocities) =
+        state.index_by_id().iter().map(|index| (state.position[index], state.velocity[index])).unzip();
+    Ok(LiveFrame { step, time, simbox, positions, velocities })
 }
 
 /// Energies of a frame.

@@ -1,11 +1,13 @@
 //! Clients of a run: their forces, pauses and intervals, between the threads of the clients and that of the run.
 
+use crate::facts::{RunFacts, instead, round_up};
 use crate::outbox::{Fate, Outbox};
+use crate::page_table::PageTable;
 use crate::permission::Permission;
 use crate::protocol::{FrameData, Pull, Request, Version, encode_frame};
 use crate::scale::Scale;
 use jostle_core::arithmetic::greatest_common_divisor;
-use jostle_core::{UnitSystem, Vec3};
+use jostle_core::Vec3;
 use jostle_engine::RunHandle;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,34 +16,6 @@ use std::time::Duration;
 
 /// Messages about clients in the log of a run.
 const MOST_NOTES: u64 = 1000;
-
-/// Facts about a run that clients depend on.
-#[derive(Debug, Clone)]
-pub(crate) struct RunFacts {
-    pub n_atoms: u32,
-    pub units: UnitSystem,
-    /// Interval of frames where a client chooses none, in steps.
-    pub every: u64,
-    /// Number of steps of which all intervals are multiples, see `long_range_every` of the input.
-    pub period: u64,
-    /// Greatest force on an atom that a client may ask for, in units of the run.
-    pub greatest_force: f64,
-    /// Ids of virtual sites, which no force can pull, in ascending order.
-    pub sites: Vec<u32>,
-    /// Ids of frozen and driven atoms, which no force moves, in ascending order.
-    pub driven: Vec<u32>,
-    pub permission: Permission,
-}
-
-/// The next multiple of a period; the last there is where a number is so large.
-pub(crate) fn round_up(every: u64, period: u64) -> u64 {
-    every.checked_next_multiple_of(period).unwrap_or(u64::MAX - u64::MAX % period)
-}
-
-/// Words for an interval that was rounded up.
-pub(crate) fn instead(every: u64, rounded: u64) -> String {
-    format!("every {rounded} steps instead of every {every}, since long-range forces do not act at each step")
-}
 
 /// Identifier of a client.
 pub(crate) type ClientId = u64;
@@ -66,6 +40,7 @@ struct Client {
 /// Clients of a run.
 pub(crate) struct Hub {
     pub facts: RunFacts,
+    pub pages: PageTable,
     handle: RunHandle,
     clients: Mutex<BTreeMap<ClientId, Client>>,
     arrived: Condvar,
@@ -84,6 +59,7 @@ impl Hub {
     pub fn new(facts: RunFacts, handle: RunHandle) -> Self {
         Hub {
             facts,
+            pages: PageTable::default(),
             handle,
             clients: Mutex::default(),
             arrived: Condvar::new(),
@@ -100,19 +76,28 @@ impl Hub {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of clients.
+    /// Number of clients, pages included.
     pub fn n_clients(&self) -> usize {
-        self.clients().len()
+        self.clients().len() + self.pages.count()
     }
 
-    /// Interval at which a client of all needs a frame, in steps; 0 without clients.
-    pub fn interval(&self) -> u64 {
+    /// Interval at which clients of the protocol need a frame, in steps; 0 without clients.
+    pub fn client_interval(&self) -> u64 {
         self.interval.load(Ordering::Relaxed)
+    }
+
+    /// Interval at which any client or page needs a frame, in steps; 0 without them.
+    pub fn interval(&self) -> u64 {
+        match (self.client_interval(), self.pages.interval()) {
+            // Pages take the frames that there are.
+            (clients, pages) if clients > 0 && pages >= clients => clients,
+            (clients, pages) => greatest_common_divisor(clients, pages),
+        }
     }
 
     /// Number that changes with the forces.
     pub fn pulls_changed(&self) -> u64 {
-        self.pulls_changed.load(Ordering::Acquire)
+        self.pulls_changed.load(Ordering::Acquire) + self.pages.springs_changed()
     }
 
     /// Sum of the forces of all clients on each atom that is pulled.
@@ -254,12 +239,9 @@ impl Hub {
                     "the force on atom {atom} would move it by a tenth of its distance in a step"
                 ));
             }
-            if self.facts.sites.binary_search(atom).is_ok() {
-                return Err(format!("atom {atom} is a virtual site; pull an atom with mass"));
-            }
-            // A pull would do no work on an atom whose velocity is given.
-            if size > 0.0 && self.facts.driven.binary_search(atom).is_ok() {
-                return Err(format!("atom {atom} is frozen or driven; pull an atom that forces move"));
+            // A force of zero lets go of any atom.
+            if let Some(why) = self.facts.refusal(*atom).filter(|_| size > 0.0) {
+                return Err(why);
             }
             if size > 0.0 {
                 accepted.push((*atom, force));
@@ -291,7 +273,7 @@ impl Hub {
     /// Waits for a client to say "go", looking at `stop` ten times a second.
     pub fn wait_for_client(&self, stop: &dyn Fn() -> bool) {
         let mut clients = self.clients();
-        while clients.is_empty() && !stop() {
+        while clients.is_empty() && self.pages.count() == 0 && !stop() {
             let waited = self.arrived.wait_timeout(clients, Duration::from_millis(100));
             clients = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -308,6 +290,7 @@ impl Hub {
 mod tests {
     use super::*;
     use crate::outbox::Next;
+    use jostle_core::UnitSystem;
 
     fn hub(period: u64) -> Hub {
         let facts = RunFacts {
@@ -315,6 +298,9 @@ mod tests {
             units: UnitSystem::Lj,
             every: 10,
             period,
+            timestep: 0.01,
+            masses: vec![1.0; 4],
+            greatest_acceleration: 100.0,
             greatest_force: 100.0,
             sites: vec![3],
             driven: vec![2],

@@ -1,6 +1,7 @@
-//! Forces of clients on atoms: constant between two requests, with the work that they do.
+//! Forces of clients on atoms, constant between two requests, and springs of pages, with the work that they do.
 
 use crate::hub::Hub;
+use crate::spring::{ForceLimit, Spring, SpringReport};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3};
 use jostle_engine::Quantity;
@@ -9,6 +10,7 @@ use jostle_engine::custom_force::{
 };
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::Action;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Column of `thermo.csv` with the work that clients have done.
@@ -16,7 +18,7 @@ pub const WORK_COLUMN: &str = "imd_work";
 /// Length of its state in a checkpoint: the work, and a flag for the column.
 const SAVED: usize = 9;
 
-/// Forces of clients. A force has no potential: it changes as a person moves a mouse. Its work over a step is the
+/// Forces of clients and springs of pages. They have no potential: they change as a person moves a mouse. The work over a step is the
 /// mean of the forces at both ends times the displacement, as velocity Verlet has it, and is taken off the conserved
 /// quantity.
 pub struct PullForce {
@@ -25,9 +27,11 @@ pub struct PullForce {
     units: UnitSystem,
     column: Column,
     /// Number of the forces that are taken over, see [`Hub::pulls_changed`].
-    seen: u64,
+    seen: Option<u64>,
     ids: Vec<u32>,
     pulled: Vec<Pulled>,
+    grips: Vec<Grip>,
+    release: Release,
     /// Step of the last evaluation.
     step: u64,
     work: f64,
@@ -41,15 +45,109 @@ enum Column {
     Missing,
 }
 
+/// Presence of atoms or springs whose last force is still to be booked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Release {
+    None,
+    UnderWay,
+}
+
 /// Atom that is pulled, or was in the last step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pulled {
-    /// Force that clients ask for.
+    /// Constant force that clients ask for.
     wanted: Vec3,
+    /// Number of springs that pull it.
+    springs: usize,
     /// Position and force at the end of the last step.
     before: Option<(Vec3, Vec3)>,
     /// Position and force at the last evaluation.
     now: Option<(Vec3, Vec3)>,
+}
+
+impl Pulled {
+    /// Displacement in the step that is over.
+    fn displacement(&self) -> Vec3 {
+        let (Some((r, _)), Some((before, _))) = (self.now, self.before) else { return [0.0; 3] };
+        std::array::from_fn(|k| r[k] - before[k])
+    }
+}
+
+/// Spring that pulls atoms, or did in the last step.
+struct Grip {
+    spring: Spring,
+    state: GripState,
+    /// Index of each of its atoms among those that are pulled.
+    places: Vec<usize>,
+    /// Index of the atom at which it begins.
+    first: usize,
+    /// Step at whose end the positions were first known.
+    since: Option<u64>,
+    /// Force at the end of the last step, and at the last evaluation.
+    before: Vec3,
+    now: Vec3,
+    limit: ForceLimit,
+    work: f64,
+}
+
+/// State of a spring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GripState {
+    Held,
+    Released,
+}
+
+impl Grip {
+    fn new(spring: Spring) -> Self {
+        Grip {
+            spring,
+            state: GripState::Held,
+            places: Vec::new(),
+            first: 0,
+            since: None,
+            before: [0.0; 3],
+            now: [0.0; 3],
+            limit: ForceLimit::Below,
+            work: 0.0,
+        }
+    }
+
+    /// Takes over the end and stiffness that the page has given since, or lets go.
+    fn follow(&mut self, springs: &mut Vec<Spring>) {
+        match springs.iter().position(|spring| spring.grip == self.spring.grip) {
+            Some(k) => self.spring = springs.swap_remove(k),
+            None => self.state = GripState::Released,
+        }
+    }
+
+    /// Finds its atoms among those that are pulled, which are in ascending order.
+    fn find(&mut self, ids: &[u32]) {
+        let place = |atom: u32| ids.partition_point(|id| *id < atom);
+        self.places = self.spring.shares.iter().map(|share| place(share.atom)).collect();
+        self.first = place(self.spring.atom);
+    }
+
+    /// Force of the spring on all its atoms: none before the step at whose beginning their positions are known.
+    fn evaluate(&mut self, now: &Configuration, most: f64) -> Vec3 {
+        let since = *self.since.get_or_insert(now.step);
+        (self.now, self.limit) = match self.state {
+            GripState::Held if since < now.step => self.spring.force(now.simbox, now.positions[self.first], most),
+            GripState::Held | GripState::Released => ([0.0; 3], ForceLimit::Below),
+        };
+        self.now
+    }
+
+    /// Part of each atom in the force, with the atom's index.
+    fn parts(&self) -> impl Iterator<Item = (usize, f64)> {
+        let mass = self.spring.mass();
+        self.places.iter().zip(self.spring.shares.iter()).map(move |(place, share)| (*place, share.mass / mass))
+    }
+
+    fn report(&self) -> SpringReport {
+        let Spring { page, grip, atom, end, .. } = self.spring;
+        let (n_atoms, force, work, limit) = (self.places.len(), self.now, self.work, self.limit);
+        SpringReport { page, grip, atom, n_atoms, end, force, work, limit }
+    }
 }
 
 impl PullForce {
@@ -67,9 +165,11 @@ impl PullForce {
             hub: None,
             units,
             column: Column::There,
-            seen: 0,
+            seen: None,
             ids: Vec::new(),
             pulled: Vec::new(),
+            grips: Vec::new(),
+            release: Release::None,
             step: 0,
             work: 0.0,
         }
@@ -79,19 +179,37 @@ impl PullForce {
     /// its force when its position at the beginning of a step is known.
     fn take_over(&mut self) {
         let Some(hub) = &self.hub else { return };
-        let changed = hub.pulls_changed();
-        if changed == self.seen && self.pulled.iter().all(|atom| atom.wanted != [0.0; 3]) {
+        let changed = Some(hub.pulls_changed());
+        if changed == self.seen && self.release == Release::None {
             return;
         }
         self.seen = changed;
-        let mut wanted = hub.pulls();
+        let mut springs = hub.pages.springs();
+        self.grips.iter_mut().for_each(|grip| grip.follow(&mut springs));
+        self.grips.retain(|grip| grip.state == GripState::Held || grip.now != [0.0; 3]);
+        self.grips.extend(springs.into_iter().map(Grip::new));
         let old = std::mem::take(&mut self.ids).into_iter().zip(std::mem::take(&mut self.pulled));
-        let mut all: Vec<(u32, Pulled)> = old
-            .map(|(id, atom)| (id, Pulled { wanted: wanted.remove(&id).unwrap_or_default(), ..atom }))
-            .filter(|(_, atom)| atom.wanted != [0.0; 3] || atom.now.is_some_and(|(_, f)| f != [0.0; 3]))
-            .collect();
-        all.extend(wanted.into_iter().map(|(id, wanted)| (id, Pulled { wanted, ..Pulled::default() })));
+        let mut all: BTreeMap<u32, Pulled> =
+            old.map(|(id, atom)| (id, Pulled { wanted: [0.0; 3], springs: 0, ..atom })).collect();
+        for (id, force) in hub.pulls() {
+            all.entry(id).or_default().wanted = force;
+        }
+        for share in self.grips.iter().flat_map(|grip| grip.spring.shares.iter()) {
+            all.entry(share.atom).or_default().springs += 1;
+        }
+        let goes = |atom: &Pulled| atom.wanted == [0.0; 3] && atom.springs == 0;
+        all.retain(|_, atom| !goes(atom) || atom.now.is_some_and(|(_, force)| force != [0.0; 3]));
+        let release = all.values().any(goes) || self.grips.iter().any(|grip| grip.state == GripState::Released);
+        self.release = if release { Release::UnderWay } else { Release::None };
         (self.ids, self.pulled) = all.into_iter().unzip();
+        self.grips.iter_mut().for_each(|grip| grip.find(&self.ids));
+    }
+
+    /// Tells pages of springs and of the work.
+    fn report(&self) {
+        if let Some(hub) = &self.hub {
+            hub.pages.report(self.grips.iter().map(Grip::report), self.work);
+        }
     }
 }
 
@@ -120,6 +238,8 @@ impl CustomForce for PullForce {
             Action::Minimize { .. } => {
                 self.ids.clear();
                 self.pulled.clear();
+                self.grips.clear();
+                self.seen = None;
             }
         }
         Ok(())
@@ -129,11 +249,21 @@ impl CustomForce for PullForce {
         if now.step != self.step {
             self.step = now.step;
             self.pulled.iter_mut().for_each(|atom| atom.before = atom.now);
+            self.grips.iter_mut().for_each(|grip| grip.before = grip.now);
         }
-        for ((atom, position), force) in self.pulled.iter_mut().zip(now.positions).zip(forces.iter_mut()) {
+        for (atom, force) in self.pulled.iter().zip(forces.iter_mut()) {
             if atom.before.is_some() {
                 *force = atom.wanted;
             }
+        }
+        let most = self.hub.as_ref().map_or(0.0, |hub| hub.facts.greatest_acceleration);
+        for grip in &mut self.grips {
+            let all = grip.evaluate(now, most);
+            for (place, part) in grip.parts() {
+                (0..3).for_each(|k| forces[place][k] += part * all[k]);
+            }
+        }
+        for ((atom, position), force) in self.pulled.iter_mut().zip(now.positions).zip(forces.iter()) {
             atom.now = Some((*position, *force));
         }
         Ok(ForceSums::default())
@@ -141,8 +271,20 @@ impl CustomForce for PullForce {
 
     fn end_step(&mut self, _now: &Configuration) -> Result<()> {
         for atom in &self.pulled {
-            let (Some((r, f)), Some((r_before, f_before))) = (atom.now, atom.before) else { continue };
-            self.work += (0..3).map(|k| 0.5 * (f[k] + f_before[k]) * (r[k] - r_before[k])).sum::<f64>();
+            let (Some((_, f)), Some((_, before))) = (atom.now, atom.before) else { continue };
+            let along = atom.displacement();
+            self.work += (0..3).map(|k| 0.5 * (f[k] + before[k]) * along[k]).sum::<f64>();
+        }
+        for grip in &mut self.grips {
+            let mut along = [0.0; 3];
+            for (place, part) in grip.parts() {
+                let of_atom = self.pulled[place].displacement();
+                (0..3).for_each(|k| along[k] += part * of_atom[k]);
+            }
+            grip.work += (0..3).map(|k| 0.5 * (grip.now[k] + grip.before[k]) * along[k]).sum::<f64>();
+        }
+        if !self.ids.is_empty() {
+            self.report();
         }
         Ok(())
     }
@@ -177,6 +319,7 @@ impl CustomForce for PullForce {
         let [work @ .., column] = <&[u8; SAVED]>::try_from(saved).map_err(|_| damaged())?;
         self.work = f64::from_le_bytes(*work);
         self.column = if *column == 1 { Column::There } else { Column::Missing };
+        self.report();
         if self.work.is_finite() { Ok(()) } else { Err(damaged()) }
     }
 }

@@ -1,15 +1,15 @@
 //! The server: listening, accepting, and the connection to a simulation.
 
 use crate::client;
+use crate::facts::{RunFacts, instead};
 use crate::frame::FrameSender;
-use crate::hub::{Hub, RunFacts, instead, round_up};
+use crate::hub::Hub;
+use crate::pages::Pages;
 use crate::permission::Permission;
 use crate::protocol::Version;
 use crate::pull::PullForce;
-use jostle_core::arithmetic::greatest_common_divisor;
 use jostle_core::{Error, Result};
 use jostle_engine::Simulation;
-use jostle_engine::model::Action;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Server {
     /// # Errors
     /// If the simulation cannot take another force, or the system has no thread left.
     pub fn attach(self, simulation: &mut Simulation) -> Result<Session> {
-        let facts = facts(simulation, &self.options)?;
+        let facts = RunFacts::new(simulation, self.options.every, self.options.permission)?;
         let (asked, every) = (self.options.every.get(), facts.every);
         let hub = Arc::new(Hub::new(facts, simulation.handle()));
         if asked != every {
@@ -112,37 +112,6 @@ impl Server {
         }
         Ok(session)
     }
-}
-
-/// Facts about a simulation.
-fn facts(simulation: &mut Simulation, options: &ServerOptions) -> Result<RunFacts> {
-    let n_atoms = u32::try_from(simulation.backend().n_atoms()).ok().filter(|n| i32::try_from(*n).is_ok());
-    let n_atoms =
-        n_atoms.ok_or_else(|| Error::input("there are more atoms than the IMD protocol can count"))?;
-    let stages = simulation.stages();
-    let least_common_multiple = |a: u64, b: u64| a / greatest_common_divisor(a, b) * b;
-    let period = stages.iter().map(|s| s.long_range_every.max(1)).fold(1, least_common_multiple);
-    let longest = stages.iter().map(|s| match s.action {
-        Action::Dynamics { timestep, .. } => timestep,
-        Action::Minimize { .. } => 0.0,
-    });
-    let longest = longest.fold(0.0, f64::max);
-    let masses = simulation.species().iter().map(|s| s.mass).filter(|mass| *mass > 0.0);
-    let spacing = (simulation.simbox().volume() / f64::from(n_atoms.max(1))).cbrt();
-    // A force m 2 d / dt^2 moves an atom by d in one step from rest.
-    let greatest_force = masses.fold(f64::INFINITY, f64::min) * 0.2 * spacing / (longest * longest);
-    let mut sites: Vec<u32> = simulation.topology().virtual_sites.iter().map(|site| site.site).collect();
-    sites.sort_unstable();
-    Ok(RunFacts {
-        n_atoms,
-        units: simulation.units(),
-        every: round_up(options.every.get(), period),
-        period,
-        greatest_force,
-        sites,
-        driven: simulation.driven().to_vec(),
-        permission: options.permission,
-    })
 }
 
 /// Accepts clients until the server ends; each has a thread of its own.
@@ -187,7 +156,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// Number of clients that have said "go".
+    /// Pages of this run, for a server that shows it in a browser.
+    pub fn pages(&self) -> Pages {
+        Pages::new(self.hub.clone())
+    }
+
+    /// Number of clients that have said "go", and of pages.
     pub fn n_clients(&self) -> usize {
         self.hub.n_clients()
     }

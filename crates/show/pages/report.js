@@ -8,7 +8,7 @@ if (canvas) {
   const { frame, order } = content.scene;
   const last = decode(bytes(frame));
   const scene = new Scene(canvas, content.scene);
-  scene.show(last.box, last.places);
+  scene.show(last.box, last.places, last.periodic);
   const values = { species: null, molecule: null, speed: last.speeds, order: new Uint8Array(bytes(order)) };
   sceneControls(scene, (by) => scene.colour(by, values[by]));
   window.scene = scene;

@@ -234,8 +234,9 @@ class Scene {
     this.stale = true;
   }
 
-  // `box`: origin and the three edges; `places`: Uint16Array.
-  show(box, places) {
+  // `box`: origin and the three edges; `places`: Uint16Array; `periodic`: 1, 2 and 4 for periodic edges.
+  show(box, places, periodic) {
+    this.periodic = periodic;
     const [origin, a, b, c] = box.map(turned);
     const u = this.uniforms;
     [u.origin.value, u.a.value, u.b.value, u.c.value] = [origin, a, b, c];
@@ -301,6 +302,36 @@ class Scene {
     const away = this.camera.position.distance(this.orbit.target);
     this.uniforms.haze.value = [away - 0.3 * this.extent, away + 0.6 * this.extent];
     this.renderer.render({ scene: this.root, camera: this.camera });
+    this.overlay?.();
+  }
+
+  // Place of an atom in parts of the box's edges.
+  part(atom) {
+    return [0, 1, 2].map((d) => this.places[3 * atom + d] / 65535);
+  }
+
+  // Point of the scene at parts of the box's edges.
+  point(part) {
+    const { origin, a, b, c } = this.uniforms;
+    return origin.value.map((o, d) => o + part[0] * a.value[d] + part[1] * b.value[d] + part[2] * c.value[d]);
+  }
+
+  // The shortest of a vector and its images along the periodic edges.
+  nearest(along) {
+    const edges = [this.uniforms.a.value, this.uniforms.b.value, this.uniforms.c.value];
+    const cross = (u, v) => [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
+    const inner = (u, v) => u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
+    const volume = inner(edges[0], cross(edges[1], edges[2]));
+    const parts = [0, 1, 2].map((k) => inner(along, cross(edges[(k + 1) % 3], edges[(k + 2) % 3])) / volume);
+    const boxes = parts.map((part, k) => ((this.periodic >> k) & 1 ? Math.round(part) : 0));
+    return along.map((x, d) => x - edges.reduce((sum, edge, k) => sum + boxes[k] * edge[d], 0));
+  }
+
+  // Pixels of the canvas at a point of the scene.
+  onScreen(point) {
+    const seen = new ogl.Vec3(...point).applyMatrix4(this.camera.projectionViewMatrix);
+    const { clientWidth, clientHeight } = this.canvas.parentElement;
+    return [(0.5 + 0.5 * seen[0]) * clientWidth, (0.5 - 0.5 * seen[1]) * clientHeight];
   }
 
   resize() {
@@ -407,7 +438,7 @@ function sceneControls(scene, recolour) {
   element("picture").addEventListener("click", () => scene.save("atoms"));
 }
 
-// A frame as the program sends it: time, step, box, largest speed, places, speeds.
+// A frame as the program sends it: time, step, box, largest speed, places, speeds, and the rest behind them.
 function decode(buffer) {
   const view = new DataView(buffer);
   const number = (k) => view.getFloat64(8 * k, true);
@@ -417,7 +448,8 @@ function decode(buffer) {
   const places = new Uint16Array(buffer, start, 3 * n);
   const fastest = number(3);
   const speeds = fastest > 0 ? new Uint8Array(buffer, start + 6 * n, n) : null;
-  return { time: number(1), step: number(2), fastest, box, places, speeds };
+  const rest = buffer.slice(start + 6 * n + (speeds ? n : 0));
+  return { time: number(1), step: number(2), fastest, box, places, speeds, periodic: number(16), rest };
 }
 
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;

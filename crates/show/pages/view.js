@@ -5,7 +5,7 @@ const content = JSON.parse(document.getElementById("content").textContent);
 const element = (id) => document.getElementById(id);
 const scene = new Scene(element("atoms"), content);
 const atoms = scene.kinds.length;
-const ask = (path) => fetch(`${path}?token=${content.token}`).then((answer) => {
+const ask = (path, more = "") => fetch(`${path}?token=${content.token}${more}`).then((answer) => {
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer;
 });
@@ -42,7 +42,7 @@ async function show(k) {
   const colours = await values(k, now.speeds);
   // Somebody has moved on meanwhile.
   if (wanted !== k) return;
-  scene.show(now.box, now.places);
+  scene.show(now.box, now.places, now.periodic);
   scene.colour(element("colour").value, colours);
   shown = k;
   element("frame").value = k;
@@ -52,6 +52,28 @@ async function show(k) {
   for (const chart of charts.values()) chart.mark(moment);
   if (!now.speeds) element("colour").querySelector("[value=speed]").disabled = true;
   for (const next of [k + 1, k + 2, k + 3]) if (next < frames) frame(next).catch(() => {});
+}
+
+// Shows the latest positions of a run that the program makes, over and over, and keeps the springs of this page.
+async function watch() {
+  let last = "";
+  for (;;) {
+    const answer = await ask(`/live`, `&page=${pulling.page}&after=${last}`);
+    const buffer = await answer.arrayBuffer();
+    // No more than a screen can show, and no more requests than that where nothing is new.
+    await new Promise((go) => requestAnimationFrame(go));
+    if (answer.status === 204) continue;
+    const now = decode(buffer);
+    last = now.step;
+    pulling.take(JSON.parse(new TextDecoder().decode(now.rest)));
+    if (!element("follow").checked || playing) continue;
+    scene.show(now.box, now.places, now.periodic);
+    scene.colour(element("colour").value, element("colour").value === "speed" ? now.speeds : null);
+    moment = now.time / clock.divisor;
+    const time = `, t = ${Number(moment.toPrecision(6))} ${clock.unit}`.trimEnd();
+    element("time").textContent = `step ${now.step}${time}`;
+    shown = wanted = -1;
+  }
 }
 
 async function play() {
@@ -94,14 +116,21 @@ async function poll() {
     element("reading").textContent = state.error ?? (state.reading && !alive(state) ? "reading" : "");
     controls(state);
     plots(state.figures);
-    if (frames > 0 && shown < 0) await show(0);
+    element("frame").disabled = element("play").disabled = frames === 0;
+    if (content.live && element("follow").checked) { /* The latest positions are shown, see `watch`. */ }
+    else if (frames > 0 && shown < 0) await show(0);
     else if (grown && element("follow").checked && !playing && alive(state)) await show(frames - 1);
     else if (grown && shown >= 0) await show(shown);
     setTimeout(poll, state.reading || alive(state) ? 1000 : 10000);
   } catch (error) {
-    element("reading").textContent = "the viewer has ended";
-    element("control").hidden = true;
+    over();
   }
+}
+
+function over() {
+  element("reading").textContent = content.live ? "the run is over; jostle view shows it" : "the viewer has ended";
+  element("control").hidden = true;
+  if (content.live) element("pulling").hidden = true;
 }
 
 // A run under way can be told what to do.
@@ -154,4 +183,18 @@ document.addEventListener("keydown", (e) => {
   else if (step && e.target.id !== "frame" && shown + step >= 0 && shown + step < frames) show(shown + step);
 });
 element("play").innerHTML = PLAY_ICON;
+let pulling = null;
+if (content.live) {
+  pulling = new Pulling(scene, content.live, async (request) => {
+    try {
+      const answer = await fetch(`/pull?token=${content.token}`, { method: "POST", body: JSON.stringify(request) });
+      const said = await answer.text();
+      return answer.ok ? "" : said;
+    } catch (error) {
+      return "the run is over";
+    }
+  });
+  element("colour").querySelector("[value=order]").disabled = true;
+  watch().catch(over);
+}
 poll();

@@ -5,7 +5,7 @@
 use crate::run::trajectories;
 use crate::scene::{Scene, ScenePositions};
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result};
+use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::{Open, Snapshot, TrajectoryReader};
 use std::fs::File;
@@ -52,12 +52,12 @@ impl FrameCache {
     /// # Errors
     /// If there is no first frame, or it cannot be read.
     pub fn open(path: &Path, how: Open) -> Result<Self> {
-        let file = tempfile::tempfile().map_err(|e| Error::io("write to", &std::env::temp_dir(), &e))?;
-        let mut shared = CacheState { file, ends: Vec::new(), progress: CacheProgress::Reading };
+        let mut shared = CacheState::new()?;
         let run = path.is_dir().then(|| path.to_path_buf());
         let last = run.as_ref().map(|run| run.join(CHECKPOINT)).filter(|last| last.is_file());
         let checkpoint = last.map(|last| Scene::of_checkpoint(Checkpoint::read(&last)?)).transpose()?;
-        let mut files = Files { run, read: Vec::new(), file: (!path.is_dir()).then(|| path.to_path_buf()) };
+        let file = (!path.is_dir()).then(|| path.to_path_buf());
+        let mut files = Files { run, read: Vec::new(), file, growth: Growth::BySummary };
         let Some(first) = files.next() else {
             // A run without trajectories has its last configuration.
             let (scene, frame) = checkpoint.ok_or_else(|| {
@@ -78,17 +78,30 @@ impl FrameCache {
             water: Vec::new(),
         });
         let time_unit = unit_name(reader.units(), Dimension::TIME);
-        let shared = Arc::new(Mutex::new(shared));
-        let theirs = shared.clone();
-        let spawned = std::thread::Builder::new().name("frames".into()).spawn(move || {
-            let end = match fill(reader, &mut files, &how, &theirs) {
-                Ok(()) => CacheProgress::Done,
-                Err(error) => CacheProgress::Failed(error.to_string()),
-            };
-            locked(&theirs).progress = end;
-        });
-        spawned.map_err(|e| Error::io("read", path, &e))?;
+        let read = move |shared: &Mutex<CacheState>| fill(reader, &mut files, &how, shared);
+        let shared = shared.read_aside(path, read)?;
         Ok(FrameCache { shared, scene, time_unit })
+    }
+
+    /// Begins to read the trajectories of a run under way with these atoms, which may have none yet.
+    ///
+    /// # Errors
+    /// If there is no temporary file or no thread.
+    pub fn of_run(folder: &Path, scene: Scene, units: UnitSystem) -> Result<Self> {
+        let how = Open { units: Some(units), names: None, timestep: None };
+        let run = Some(folder.to_path_buf());
+        let mut files = Files { run, read: Vec::new(), file: None, growth: Growth::UnderWay };
+        let read = move |shared: &Mutex<CacheState>| {
+            let first = loop {
+                match files.next() {
+                    Some(first) => break first,
+                    None => std::thread::sleep(PATIENCE),
+                }
+            };
+            fill(opened(&first, &how, 0)?, &mut files, &how, shared)
+        };
+        let shared = CacheState::new()?.read_aside(folder, read)?;
+        Ok(FrameCache { shared, scene, time_unit: unit_name(units, Dimension::TIME) })
     }
 
     /// Number of frames so far, and the progress of the thread that reads.
@@ -114,6 +127,30 @@ impl FrameCache {
 }
 
 impl CacheState {
+    fn new() -> Result<Self> {
+        let file = tempfile::tempfile().map_err(|e| Error::io("write to", &std::env::temp_dir(), &e))?;
+        Ok(CacheState { file, ends: Vec::new(), progress: CacheProgress::Reading })
+    }
+
+    /// Reads frames in a thread.
+    fn read_aside(
+        self,
+        path: &Path,
+        read: impl FnOnce(&Mutex<CacheState>) -> Result<()> + Send + 'static,
+    ) -> Result<Arc<Mutex<CacheState>>> {
+        let shared = Arc::new(Mutex::new(self));
+        let theirs = shared.clone();
+        let spawned = std::thread::Builder::new().name("frames".into()).spawn(move || {
+            let end = match read(&theirs) {
+                Ok(()) => CacheProgress::Done,
+                Err(error) => CacheProgress::Failed(error.to_string()),
+            };
+            locked(&theirs).progress = end;
+        });
+        spawned.map_err(|e| Error::io("read", path, &e))?;
+        Ok(shared)
+    }
+
     fn append(&mut self, frame: &[u8]) -> Result<()> {
         let end = self.ends.last().copied().unwrap_or(0);
         let written = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(frame));
@@ -133,6 +170,16 @@ struct Files {
     run: Option<PathBuf>,
     read: Vec<PathBuf>,
     file: Option<PathBuf>,
+    growth: Growth,
+}
+
+/// Growth of the trajectories of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Growth {
+    /// Until its summary says that it has ended.
+    BySummary,
+    /// As long as this program, which makes the run.
+    UnderWay,
 }
 
 impl Files {
@@ -149,7 +196,7 @@ impl Files {
 
     /// Returns true where a run is under way that may write more.
     fn grow(&self) -> bool {
-        self.run.as_ref().is_some_and(|run| trajectories(run).0)
+        self.growth == Growth::UnderWay || self.run.as_ref().is_some_and(|run| trajectories(run).0)
     }
 }
 

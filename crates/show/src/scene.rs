@@ -105,7 +105,7 @@ impl Scene {
     }
 
     /// The atoms of a system: by their elements, where these are known of all.
-    fn of_system(system: &System) -> Scene {
+    pub(crate) fn of_system(system: &System) -> Scene {
         let (named, residues) = (&system.names.atoms, &system.names.residues);
         let sites: HashSet<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
         let known = |id: usize| !named[id].element.is_empty() || sites.contains(&(id as u32));

@@ -30,8 +30,8 @@ const MOST_HEADERS: usize = 64;
 const HEAD_TIME: Duration = Duration::from_secs(5);
 const BODY_TIME: Duration = Duration::from_secs(5);
 const WHOLE_TIME: Duration = Duration::from_secs(120);
-/// Answers that are worked out at once; others wait.
-const THREADS: usize = 8;
+/// Answers that are worked out at once; others wait. Each page of a run under way takes one, most of the time.
+const THREADS: usize = 24;
 
 /// A request, without its body.
 pub(crate) struct Request {

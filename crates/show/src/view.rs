@@ -3,6 +3,7 @@
 use crate::figures::of_thermo;
 use crate::frame_cache::{CacheProgress, FrameCache};
 use crate::labels::{time_unit, unit};
+use crate::live::LiveRun;
 use crate::report::{CANVAS, GRAPHICS, PLOTS, SCENE, THEME, controls, escape, figures_json, filled};
 use crate::run::RunFiles;
 use crate::scene::order;
@@ -22,8 +23,12 @@ const PAGE: &str = include_str!("../pages/view.html");
 const STYLE: &str = include_str!("../pages/style.css");
 const VIEW_STYLE: &str = include_str!("../pages/view.css");
 const SCRIPT: &str = include_str!("../pages/view.js");
-/// Bytes of the largest command.
+/// Controls and script of a page that pulls atoms.
+const PULLING: &str = include_str!("../pages/pull.html");
+const PULL_SCRIPT: &str = include_str!("../pages/pull.js");
+/// Bytes of the largest command, and of the largest request to pull, which may have a selection.
 const LONGEST_ORDER: u64 = 1000;
+const LONGEST_PULL: u64 = 4000;
 /// The page takes nothing from anywhere else, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
     connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -54,6 +59,8 @@ struct ViewerContent {
     token: String,
     hosts: [String; 2],
     framing: Framing,
+    /// The run, where this program makes its steps.
+    live: Option<LiveRun>,
 }
 
 impl Viewer {
@@ -64,17 +71,45 @@ impl Viewer {
     /// If there is nothing to show, or the port is taken.
     pub fn open(path: &Path, how: Open, port: u16, framing: Framing) -> Result<Self> {
         let frames = FrameCache::open(path, how)?;
-        let failed = |why: String| {
-            Error::simulation(format!("cannot listen on port {port} of 127.0.0.1: {why}"))
-                .hint("another program may have it; leave --port out to take any that is free")
-        };
-        let listener = TcpListener::bind(("127.0.0.1", port)).map_err(|e| failed(e.to_string()))?;
-        let port = listener.local_addr().map_err(|e| failed(e.to_string()))?.port();
+        Viewer::serve(path, frames, Viewer::listen(port)?, framing, None)
+    }
+
+    /// Shows a run that this program makes, in the folder that it writes to, and lets pages pull its atoms; see
+    /// [`Viewer::open`].
+    ///
+    /// # Errors
+    /// If the system has no thread or no temporary file.
+    pub fn of_run(folder: &Path, run: LiveRun, listener: TcpListener) -> Result<Self> {
+        let frames = FrameCache::of_run(folder, run.scene(), run.units())?;
+        Viewer::serve(folder, frames, listener, Framing::Forbidden, Some(run))
+    }
+
+    /// Listens on a port of this machine (0: any that is free).
+    ///
+    /// # Errors
+    /// If the port is taken.
+    pub fn listen(port: u16) -> Result<TcpListener> {
+        TcpListener::bind(("127.0.0.1", port)).map_err(|e| {
+            Error::simulation(format!("cannot listen on port {port} of 127.0.0.1: {e}"))
+                .hint("another program may have it; choose another port, or none to take any that is free")
+        })
+    }
+
+    fn serve(
+        path: &Path,
+        frames: FrameCache,
+        listener: TcpListener,
+        framing: Framing,
+        live: Option<LiveRun>,
+    ) -> Result<Self> {
+        let failed = |e: std::io::Error| Error::simulation(format!("the viewer cannot be served: {e}"));
+        let port = listener.local_addr().map_err(failed)?.port();
         let token = token()?;
         let address = format!("127.0.0.1:{port}");
         let hosts = [address.clone(), format!("localhost:{port}")];
-        let shown = ViewerContent { path: path.to_path_buf(), frames, token: token.clone(), hosts, framing };
-        serve(listener, Arc::new(shown)).map_err(|e| failed(e.to_string()))?;
+        let (path, shown_token) = (path.to_path_buf(), token.clone());
+        let shown = ViewerContent { path, frames, token: shown_token, hosts, framing, live };
+        serve(listener, Arc::new(shown)).map_err(failed)?;
         Ok(Viewer { address, token })
     }
 
@@ -114,17 +149,23 @@ impl Content for ViewerContent {
                 "This is a viewer of Jostle. It wants the address with the token that it has printed.";
             return Err(Reply::text(StatusCode::FORBIDDEN, words));
         }
-        Ok(match request.verb {
-            Verb::Get => 0,
-            Verb::Post => LONGEST_ORDER,
+        Ok(match (request.verb, request.path.as_str()) {
+            (Verb::Get, _) => 0,
+            (Verb::Post, "/pull") => LONGEST_PULL,
+            (Verb::Post, _) => LONGEST_ORDER,
         })
     }
 
     fn answer(&self, request: &Request, body: &[u8]) -> Reply {
-        match (request.verb, request.path.as_str()) {
-            (Verb::Get, path) => self.content(path),
-            (Verb::Post, "/control") => self.obeyed(body),
-            (Verb::Post, _) => nothing_here(),
+        match (request.verb, request.path.as_str(), &self.live) {
+            (Verb::Get, "/live", Some(run)) => live_frame(run, &request.query),
+            (Verb::Get, path, _) => self.content(path),
+            (Verb::Post, "/control", _) => self.obeyed(body),
+            (Verb::Post, "/pull", Some(run)) => match run.pull(body) {
+                Ok(()) => Reply::text(StatusCode::OK, ""),
+                Err(error) => Reply::text(StatusCode::CONFLICT, &error.to_string()),
+            },
+            (Verb::Post, _, _) => nothing_here(),
         }
     }
 }
@@ -168,6 +209,7 @@ impl ViewerContent {
             "radii": scene.radii(),
             "size": scene.size(),
             "token": self.token,
+            "live": self.live.as_ref().map(LiveRun::facts),
         });
         let run = self.path.is_dir().then(|| RunFiles::read(&self.path).ok()).flatten();
         let title = run.as_ref().and_then(RunFiles::title).map(String::from);
@@ -179,8 +221,9 @@ impl ViewerContent {
             ("theme", THEME.to_string()),
             ("style", [PLOTS[2], STYLE, VIEW_STYLE].join("\n")),
             ("controls", controls(scene)),
+            ("pulling", if self.live.is_some() { PULLING.to_string() } else { String::new() }),
             ("content", content.to_string().replace("</", "<\\/")),
-            ("scripts", [PLOTS[0], PLOTS[1], GRAPHICS, SCENE, SCRIPT].join("\n")),
+            ("scripts", [PLOTS[0], PLOTS[1], GRAPHICS, SCENE, PULL_SCRIPT, SCRIPT].join("\n")),
         ];
         filled(PAGE, &parts)
     }
@@ -208,6 +251,16 @@ impl ViewerContent {
             "temperature_unit": thermo.and_then(|t| Some(&t.quantities[t.quantity("temperature")?].1)),
             "figures": figures_json(&figures),
         })
+    }
+}
+
+/// The latest frame of a run, or no content where the page has it.
+fn live_frame(run: &LiveRun, query: &str) -> Reply {
+    let reply = |status, content| Reply { status, kind: "application/octet-stream", content };
+    match run.frame(query) {
+        Ok(Some(bytes)) => reply(StatusCode::OK, bytes),
+        Ok(None) => reply(StatusCode::NO_CONTENT, Vec::new()),
+        Err(error) => Reply::text(StatusCode::CONFLICT, &error.to_string()),
     }
 }
 

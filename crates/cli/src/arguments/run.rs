@@ -102,7 +102,7 @@ pub struct ResumeOptions {
 /// Options of interactive molecular dynamics.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Interactive molecular dynamics")]
-#[command(group = ArgGroup::new("imd_ports").multiple(true).args(["imd", "imd_v3"]))]
+#[command(group = ArgGroup::new("imd_ports").multiple(true).args(["imd", "imd_v3", "view"]))]
 pub struct ImdOptions {
     /// Serve VMD and other clients of IMD version 2 on a port of this machine: they watch, pull and pause
     #[arg(long, value_name = "PORT")]
@@ -110,13 +110,16 @@ pub struct ImdOptions {
     /// Serve clients of IMD version 3, such as MDAnalysis: times, box, velocities and forces as well
     #[arg(long, value_name = "PORT")]
     pub imd_v3: Option<u16>,
-    /// Steps between two frames; a client may choose another number
+    /// Show the run in a browser on this machine, whose pages pull atoms with the mouse [default port: any that is free]
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
+    pub view: Option<u16>,
+    /// Steps between two frames; a client may choose another number, and pages get as many as they can show
     #[arg(long, value_name = "N", default_value = "100", requires = "imd_ports")]
     pub imd_every: NonZeroU64,
-    /// Begin when the first client is connected
+    /// Begin when the first client is connected, or the first page is open
     #[arg(long, requires = "imd_ports")]
     pub imd_wait: bool,
-    /// Clients may watch, but not pull, pause or end the run
+    /// Clients may watch, but not pull, pause or end the run; pages may not pull
     #[arg(long, requires = "imd_ports")]
     pub imd_watch: bool,
     /// Listen on another address than 127.0.0.1; IMD has no password, so whoever reaches it is a client

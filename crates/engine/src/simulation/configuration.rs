@@ -7,7 +7,7 @@ use crate::thermo::{AtomMotion, Thermo, ThermoInput};
 use jostle_core::backend::{Member, StageTime};
 use jostle_core::{
     ArraysChanged, AtomStorage, AtomVector, Backend, DeviceArrays, Error, Evaluate, ForceEvaluation, Result,
-    SimBox, State, SubSteps, SymTensor, Vec3,
+    SimBox, State, SubSteps, SymTensor, System, Vec3,
 };
 
 /// Largest number of boxes that a position may be outside of the box.
@@ -254,6 +254,27 @@ impl Simulation {
     /// If the device failed.
     pub fn state(&mut self) -> Result<State> {
         self.backend.state().cloned()
+    }
+
+    /// Box, atoms in the order of their ids, bonds and names as they are now; atoms that are driven are not marked.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn system(&mut self) -> Result<System> {
+        let mut state = self.state()?;
+        let order: Vec<u32> = state.index_by_id().into_iter().map(|index| index as u32).collect();
+        state.permute(&order);
+        let (simbox, tables) = (*self.simbox(), &self.tables);
+        Ok(System {
+            state,
+            topology: tables.topology.clone(),
+            charges: tables.charges.clone(),
+            groups: tables.groups.clone(),
+            reference_positions: tables.reference_positions.clone(),
+            reference_box: tables.reference_box,
+            names: tables.names.clone(),
+            ..System::new(simbox, tables.species.clone())
+        })
     }
 
     fn constrain_present_velocities(&mut self) -> Result<()> {
