@@ -83,7 +83,9 @@ class Pulling {
     const { left, top, width, height } = canvas.getBoundingClientRect();
     const [x, y] = [(2 * (event.clientX - left)) / width - 1, 1 - (2 * (event.clientY - top)) / height];
     const eye = [...camera.position];
-    const along = minus([...camera.unproject(new ogl.Vec3(x, y, 0.5))], eye);
+    const point = new ogl.Vec3(x, y, 0.5);
+    camera.unproject(point);
+    const along = minus([...point], eye);
     const length = Math.hypot(...along);
     return { eye, along: along.map((part) => part / length) };
   }

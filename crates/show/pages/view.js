@@ -117,9 +117,10 @@ async function poll() {
     controls(state);
     plots(state.figures);
     element("frame").disabled = element("play").disabled = frames === 0;
-    if (content.live && element("follow").checked) { /* The latest positions are shown, see `watch`. */ }
-    else if (frames > 0 && shown < 0) await show(0);
-    else if (grown && element("follow").checked && !playing && alive(state)) await show(frames - 1);
+    // The latest positions of a run of this program are shown by `watch`.
+    const latest = content.live && element("follow").checked;
+    if (frames > 0 && shown < 0 && !latest) await show(0);
+    else if (grown && element("follow").checked && !playing && alive(state) && !latest) await show(frames - 1);
     else if (grown && shown >= 0) await show(shown);
     setTimeout(poll, state.reading || alive(state) ? 1000 : 10000);
   } catch (error) {

@@ -1,0 +1,275 @@
+"""Atoms pulled with the mouse, in a real browser without a screen.
+
+    pip install playwright numpy
+    python tests/external/check_pulls.py target/release/jostle OUTPUT [/usr/bin/chromium]
+
+A run shows itself by `--view`; two pages grab an atom, a molecule and a selection, drag them and let go. The atom must
+go where the pointer is, the work that the page shows must be that of `thermo.csv` and the energy that the atoms have
+gained, and a page that is closed lets go. Fails on any message in the console; screenshots are left in OUTPUT. Without
+the path of a browser it takes the one that `playwright install chromium` has put in place.
+"""
+
+import csv
+import math
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+jostle, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
+browser_path = sys.argv[3] if len(sys.argv) > 3 else None
+output.mkdir(parents=True, exist_ok=True)
+
+# Few atoms, cold and out of each other's reach: one that is pulled follows the pointer.
+ATOMS = """
+title = "Atoms to be pulled"
+units = "lj"
+[system]
+lattice = "fcc"
+atoms = 32
+density = 0.02
+temperature = 1e-8
+seed = 7
+[species.A]
+mass = 1
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.5
+truncation = "force-shifted"
+pairs."A-A" = { epsilon = 1, sigma = 1 }
+[[stage]]
+name = "pull"
+steps = 1_000_000_000
+timestep = 0.001
+thermo = { every = 1000 }
+"""
+
+WATER = """
+title = "Water to be pulled"
+units = "real"
+[system]
+place = "water"
+molecules = 216
+bond_length = 1.0
+bond_angle = 109.47
+density = "0.998 g/cm3"
+temperature = 300
+[species.O]
+mass = 15.9994
+charge = -0.8476
+[species.H]
+mass = 1.008
+charge = 0.4238
+[[force]]
+kind = "lennard-jones"
+cutoff = 8
+pairs."O-O" = { epsilon = 0.1553, sigma = 3.166 }
+pairs."O-H" = "none"
+pairs."H-H" = "none"
+[electrostatics]
+kind = "pme"
+[[stage]]
+name = "pull"
+steps = 1_000_000_000
+timestep = 1
+thermostat = { kind = "langevin", temperature = 300, friction = 0.05 }
+thermo = { every = 10 }
+"""
+
+
+runs = []
+
+
+class Run:
+    """A run that shows itself, and the address of its page."""
+
+    def __init__(self, name, text, *options):
+        (output / f"{name}.toml").write_text(text)
+        command = [jostle, "run", f"{name}.toml", "--overwrite", "--threads", "1", "--view", *options]
+        self.process = subprocess.Popen(command, cwd=output, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            if "http://" in line:
+                self.url = line.split()[-1]
+                break
+        # Later messages must not fill the pipe.
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self.folder = output / name
+        runs.append(self.process)
+
+    def rows(self):
+        with open(self.folder / "thermo.csv") as file:
+            rows = list(csv.DictReader(file))
+        return [row for row in rows if None not in row.values()]
+
+
+def watched(browser, url):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    complaints = []
+    page.on("console", lambda m: complaints.append(m.text))
+    page.on("pageerror", lambda e: complaints.append(str(e)))
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(url)
+    wait(page, "() => document.getElementById('time').textContent.startsWith('step ')")
+    return page, complaints
+
+
+def wait(page, condition, argument=None, seconds=30):
+    """Until the page says so. Asked from outside: its own rules forbid it to evaluate text."""
+    for _ in range(20 * seconds):
+        if page.evaluate(condition, argument):
+            return
+        page.wait_for_timeout(50)
+    page.screenshot(path=output / "failed.png")
+    raise AssertionError(f"in {seconds} s it did not become true that {condition}")
+
+
+def seen_at(page, atom):
+    """Where an atom is on the screen."""
+    place = page.evaluate("k => scene.onScreen(scene.point(scene.part(k)))", atom)
+    corner = page.locator("#atoms").bounding_box()
+    return [corner["x"] + place[0], corner["y"] + place[1]]
+
+
+def front_atom(page):
+    """An atom near the middle of the picture that nothing hides."""
+    corner = page.locator("#atoms").bounding_box()
+    middle = [corner["x"] + corner["width"] / 2, corner["y"] + corner["height"] / 2]
+    for atom in sorted(range(page.evaluate("() => atoms")), key=lambda k: math.dist(seen_at(page, k), middle)):
+        x, y = seen_at(page, atom)
+        if page.evaluate("([x, y]) => pulling.pick({ clientX: x, clientY: y })", [x, y]) == atom:
+            return atom
+    raise AssertionError("all atoms are hidden")
+
+
+def number(page, name):
+    return float(page.locator(f"#{name}").inner_text().replace("−", "-"))
+
+
+def stop(page, run):
+    page.click("#stop")
+    assert run.process.wait(60) == 130
+
+
+def check_atom(browser):
+    run = Run("atoms", ATOMS)
+    page, complaints = watched(browser, run.url)
+    page.screenshot(path=output / "atoms-before.png")
+    page.keyboard.press("p")
+    atom = front_atom(page)
+    x, y = seen_at(page, atom)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 40, steps=5)
+    wait(page, "() => pulling.springs.length > 0 && Number(document.getElementById('force').textContent) > 0")
+    page.screenshot(path=output / "atoms-pulled.png")
+    # The atom swings about the pointer.
+    x, y = x + 60, y + 40
+    for _ in range(200):
+        if math.dist(seen_at(page, atom), [x, y]) < 12:
+            break
+        page.wait_for_timeout(50)
+    else:
+        raise AssertionError("the atom does not follow the pointer")
+    # Pulled back and forth, so that the spring does work.
+    for k in range(8):
+        page.mouse.move(x + 40 * (-1) ** k, y, steps=4)
+        page.wait_for_timeout(150)
+    # A second page sees the spring, and pulls another atom.
+    other, more = watched(browser, run.url)
+    wait(other, "() => pulling.springs.length === 1")
+    other.screenshot(path=output / "atoms-others.png")
+    page.mouse.up()
+    wait(page, "() => pulling.springs.every((s) => Math.hypot(...s.force) === 0)")
+    other.keyboard.press("p")
+    second = front_atom(other)
+    x, y = seen_at(other, second)
+    other.mouse.move(x, y)
+    other.mouse.down()
+    other.mouse.move(x - 50, y + 10, steps=4)
+    wait(page, "() => pulling.springs.some((s) => s.page !== pulling.page && Math.hypot(...s.force) > 0)")
+    other.close()
+    # Its page is gone, and so is its pull.
+    wait(page, "() => pulling.springs.every((s) => s.page === pulling.page)", seconds=10)
+    page.wait_for_timeout(2000)
+    shown, own = number(page, "all-work"), number(page, "work")
+    exact = page.evaluate("() => pulling.report.work")
+    stop(page, run)
+    rows = run.rows()
+    first, last = rows[0], rows[-1]
+    booked = float(last["imd_work"])
+    gained = float(last["total"]) - float(first["total"])
+    print(f"work: page {exact:.6g}, thermo.csv {booked:.6g}, energy gained {gained:.6g}, of the first pull {own:.4g}")
+    assert abs(booked) > 0.01, "the pull has done work"
+    assert abs(exact - booked) < 1e-9 * abs(booked), (exact, booked)
+    assert abs(shown - booked) < 1e-3 * abs(booked), (shown, booked)
+    # Velocity Verlet's energy swings by (omega dt)^2.
+    assert abs(gained - booked) < 2e-3 * max(abs(booked), 1), (gained, booked)
+    assert not complaints + more, complaints + more
+    page.close()
+
+
+def check_groups(browser):
+    run = Run("water", WATER)
+    page, complaints = watched(browser, run.url)
+    page.click("#pull")
+    atom = front_atom(page)
+    x, y = seen_at(page, atom)
+    page.keyboard.down("Shift")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 80, y - 40, steps=4)
+    wait(page, "() => pulling.springs.some((s) => s.atoms === 3)")
+    page.wait_for_timeout(500)
+    page.screenshot(path=output / "water-molecule.png")
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    page.select_option("#scope", "selection")
+    for words, said in [("species Q", "Q"), ("species O and", "selection"), ("index 99999", "no atom")]:
+        page.fill("#selection", words)
+        x, y = seen_at(page, front_atom(page))
+        page.mouse.move(x, y)
+        page.mouse.down()
+        wait(page, "w => document.getElementById('refused').textContent.includes(w)", said)
+        page.mouse.up()
+    page.screenshot(path=output / "water-refused.png")
+    page.fill("#selection", "all")
+    x, y = seen_at(page, front_atom(page))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 80, y, steps=4)
+    wait(page, "() => pulling.springs.some((s) => s.atoms === 648)")
+    page.mouse.up()
+    page.fill("#stiffness", "1e9")
+    page.keyboard.press("Tab")
+    x, y = seen_at(page, front_atom(page))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    wait(page, "() => document.getElementById('refused').textContent.includes('stiffness')")
+    page.mouse.up()
+    for width in [1280, 390]:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_timeout(500)
+        page.screenshot(path=output / f"water-dark-{width}.png")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": 1280, "height": 900})
+    stop(page, run)
+    # A refusal is an answer with an error's status, which browsers report.
+    complaints = [c for c in complaints if "409" not in c]
+    assert not complaints, complaints
+    page.close()
+
+
+with sync_playwright() as playwright:
+    arguments = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
+    browser = playwright.chromium.launch(executable_path=browser_path, args=arguments)
+    try:
+        check_atom(browser)
+        check_groups(browser)
+    finally:
+        for process in runs:
+            process.kill()
+    browser.close()
+print("pulls are all right")
