@@ -226,7 +226,7 @@ def check_groups(browser):
     page.mouse.up()
     page.keyboard.up("Shift")
     page.select_option("#scope", "selection")
-    for words, said in [("species Q", "Q"), ("species O and", "selection"), ("index 99999", "no atom")]:
+    for words, said in [("species Q", "Q"), ("species O and", "expected"), ("index 99999", "no atom")]:
         page.fill("#selection", words)
         x, y = seen_at(page, front_atom(page))
         page.mouse.move(x, y)

@@ -85,3 +85,18 @@ impl Spring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spring_pulls_by_the_nearest_image_up_to_its_limit() {
+        let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+        let shares = [Share { atom: 0, mass: 1.0 }, Share { atom: 4, mass: 3.0 }].into();
+        let spring = Spring { page: 1, grip: 1, atom: 0, shares, stiffness: 2.0, end: [9.0, 1.0, 31.0] };
+        assert_eq!(spring.force(&simbox, [1.0, 1.0, 1.0], 100.0), ([-4.0, 0.0, 0.0], ForceLimit::Below));
+        // Four times the mass, half the acceleration.
+        assert_eq!(spring.force(&simbox, [1.0, 1.0, 1.0], 0.5), ([-2.0, 0.0, 0.0], ForceLimit::Reached));
+    }
+}

@@ -9,13 +9,13 @@ use jostle_engine::model::{
 };
 use jostle_engine::{Mixture, Outcome, Progress, Simulation, SimulationBuilder, Thermo, assign_velocities};
 use jostle_fixtures::imd_client::{ImdClient, ImdFrame, packet};
-use jostle_imd::{Permission, Server, ServerOptions, Session, Version};
+use jostle_imd::{ForceLimit, Hold, Pages, Permission, Server, ServerOptions, Session, Version};
 use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroU64;
 use std::thread::{JoinHandle, spawn};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const TIMESTEP: f64 = 0.004;
 
@@ -250,6 +250,124 @@ fn frozen_and_driven_atoms_are_not_pulled() {
         let refusal = format!("are ignored: atom {atom} is frozen or driven");
         assert!(log.notes.iter().any(|note| note.contains(&refusal)), "{:?}", log.notes);
     }
+}
+
+/// Drags an atom along with two others as a page does, lets go, and ends the run. The spring's work, that of its column
+/// and the energy that the system gains are one number; the force is stiffness times length.
+fn drag_atoms(builder: SimulationBuilder) {
+    let mut simulation =
+        builder.stage(StageInput::dynamics("pull", 1_000_000, TIMESTEP).thermo(5)).build().unwrap();
+    let (server, _) = open(ServerOptions { ports: Vec::new(), ..options(Version::Three, 5) });
+    let session = server.attach(&mut simulation).unwrap();
+    let (pages, handle) = (session.pages(), simulation.handle());
+    let person = spawn(move || {
+        let mut step = None;
+        let mut frame = |pages: &Pages| loop {
+            if let Some(found) = pages.frame(1, step, Duration::from_secs(5)).unwrap() {
+                step = Some(found.0.step);
+                return found;
+            }
+        };
+        let start = frame(&pages).0.positions[7];
+        let [moderate, most] = pages.stiffness().unwrap();
+        assert!(moderate < most);
+        let hold = |shift: f64| Hold { stiffness: 20.0, end: [start[0] + shift, start[1], start[2]] };
+        pages.grip(1, 7, &[9, 7, 8], hold(0.0)).unwrap();
+        for shift in [0.5, 1.0, 1.5, 2.0, 1.0, 0.5, 1.5] {
+            pages.drag(1, hold(shift)).unwrap();
+            // A second drag of the same page in the same step counts alone.
+            pages.drag(1, hold(shift)).unwrap();
+            let step = frame(&pages).0.step;
+            while frame(&pages).0.step < step + 40 {}
+        }
+        let (_, report) = frame(&pages);
+        let [spring] = &report.springs[..] else { panic!("one spring") };
+        assert_eq!((spring.atom, spring.n_atoms, spring.limit), (7, 3, ForceLimit::Below));
+        assert!(spring.force.iter().any(|f| *f != 0.0));
+        pages.release(1);
+        let step = frame(&pages).0.step;
+        while frame(&pages).0.step < step + 40 {}
+        let (_, report) = frame(&pages);
+        assert_eq!(report.springs[0].force, [0.0; 3]);
+        handle.stop();
+        report
+    });
+    let (_, outcome, log) = go(simulation, session);
+    assert_eq!(outcome, Outcome::Interrupted);
+    let report = person.join().unwrap();
+    let (first, last) = (&log.rows[0], log.rows.last().unwrap());
+    let booked = last.custom[0].unwrap();
+    assert!(booked.abs() > 1.0, "the spring has done work: {booked}");
+    assert_eq!(report.work, booked);
+    assert!((report.springs[0].work - booked).abs() < 1e-9 * booked.abs(), "the page's own spring is the only one");
+    let gained = last.total - first.total;
+    assert!((gained - booked).abs() < 0.03 * booked.abs() + 0.1, "work {booked}, energy gained {gained}");
+}
+
+#[test]
+fn a_page_drags_atoms_by_a_spring() {
+    drag_atoms(argon(256));
+}
+
+#[test]
+fn a_page_drags_atoms_on_a_gpu_as_well() {
+    let settings = Settings { precision: Precision::Double, ..Settings::default() };
+    drag_atoms(argon(256).settings(settings).open_with(emulated));
+}
+
+/// Requests of pages that make no sense are refused with the reason, and a page that asks for nothing any more loses
+/// its spring.
+#[test]
+fn pages_are_bounded_and_let_go() {
+    let mut simulation =
+        argon(108).stage(StageInput::dynamics("run", 10_000_000, TIMESTEP).thermo(50)).build().unwrap();
+    let (server, _) = open(ServerOptions { ports: Vec::new(), ..options(Version::Three, 5) });
+    let session = server.attach(&mut simulation).unwrap();
+    let (pages, handle) = (session.pages(), simulation.handle());
+    let person = spawn(move || {
+        let hold = |stiffness, x| Hold { stiffness, end: [x, 0.0, 0.0] };
+        let early = pages.grip(1, 7, &[7], hold(10.0, 1.0)).unwrap_err();
+        assert!(early.to_string().contains("no frame") || pages.drag(1, hold(10.0, 1.0)).is_ok(), "{early}");
+        while pages.frame(1, None, Duration::from_secs(5)).unwrap().is_none() {}
+        let refused = |atom, atoms: &[u32], to, said: &str| {
+            let error = pages.grip(1, atom, atoms, to).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        };
+        refused(108, &[108], hold(1.0, 1.0), "no atom 108");
+        refused(7, &[7, u32::MAX], hold(1.0, 1.0), "no atom 4294967295");
+        refused(7, &[8], hold(1.0, 1.0), "not one of");
+        for stiffness in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
+            refused(7, &[7], hold(stiffness, 1.0), "stiffness");
+        }
+        for x in [f64::NAN, f64::INFINITY, 1e9] {
+            refused(7, &[7], hold(1.0, x), "not near the box");
+        }
+        assert!(pages.drag(2, hold(1.0, 1.0)).unwrap_err().to_string().contains("let go"));
+        pages.grip(1, 7, &[7; 100], hold(10.0, 1.0)).unwrap();
+        assert!(pages.drag(1, hold(f64::NAN, 1.0)).is_err());
+        pages.drag(1, hold(10.0, 2.0)).unwrap();
+        for page in 3..17 {
+            pages.frame(page, None, Duration::ZERO).unwrap();
+        }
+        assert!(pages.frame(17, None, Duration::ZERO).unwrap_err().to_string().contains("close one"));
+        // Page 3 goes on asking; page 1 does not.
+        let pulls = |pages: &Pages| match pages.frame(3, None, Duration::from_secs(1)).unwrap() {
+            Some((_, report)) => report.springs.iter().any(|spring| spring.page == 1),
+            None => false,
+        };
+        while !pulls(&pages) {
+            pages.drag(1, hold(10.0, 2.0)).unwrap();
+        }
+        let begun = Instant::now();
+        while pulls(&pages) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "the page is still there");
+        }
+        assert!(pages.drag(1, hold(10.0, 2.0)).unwrap_err().to_string().contains("let go"));
+        handle.stop();
+    });
+    let (_, outcome, _) = go(simulation, session);
+    person.join().unwrap();
+    assert_eq!(outcome, Outcome::Interrupted);
 }
 
 #[test]

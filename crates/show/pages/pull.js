@@ -149,6 +149,7 @@ class Pulling {
     this.grip = null;
     this.scene.orbit.enabled = true;
     this.send({ release: { page: this.page } });
+    this.scene.stale = true;
     this.say();
   }
 
@@ -169,8 +170,10 @@ class Pulling {
     if (this.busy) return;
     this.busy = true;
     while (this.todo.length) {
-      const refused = await this.post(this.todo.shift());
-      this.element("refused").textContent = refused;
+      const next = this.todo.shift();
+      const refused = await this.post(next);
+      // The reason of a refusal stays when the page has let go.
+      if (!next.release) this.element("refused").textContent = refused;
       if (refused) this.todo = this.todo.filter((waiting) => waiting.release);
       if (refused && this.grip) this.cancel();
     }
@@ -196,9 +199,12 @@ class Pulling {
     const { paper, scene } = this;
     const { clientWidth: width, clientHeight: height } = scene.canvas.parentElement;
     const sharp = window.devicePixelRatio;
-    [paper.width, paper.height] = [width * sharp, height * sharp];
+    if (paper.width !== Math.round(width * sharp) || paper.height !== Math.round(height * sharp)) {
+      [paper.width, paper.height] = [Math.round(width * sharp), Math.round(height * sharp)];
+    }
     const pen = paper.getContext("2d");
-    pen.scale(sharp, sharp);
+    pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+    pen.clearRect(0, 0, width, height);
     const others = this.springs.filter((spring) => spring.page !== this.page && Math.hypot(...spring.force) > 0);
     for (const spring of others) this.drawSpring(pen, spring.atom, turned(spring.end), tone("quiet"));
     if (!this.grip) return;

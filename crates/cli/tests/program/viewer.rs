@@ -46,10 +46,14 @@ impl Viewer {
 
     /// Status and content of the answer to a command.
     fn tell(&self, order: &str) -> (u16, String) {
+        self.post("/control", order)
+    }
+
+    fn post(&self, path: &str, order: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (host, token, length) = (&self.address, &self.token, order.len());
         let head = format!("Host: {host}\r\nConnection: close\r\nContent-Length: {length}");
-        write!(stream, "POST /control?token={token} HTTP/1.0\r\n{head}\r\n\r\n{order}").unwrap();
+        write!(stream, "POST {path}?token={token} HTTP/1.0\r\n{head}\r\n\r\n{order}").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, words) = answer.split_once("\r\n\r\n").unwrap();
@@ -227,6 +231,71 @@ fn a_run_does_what_it_is_told_and_says_so() {
     assert!(!desk.path("liquid/order.json").exists());
     let refused = desk.jostle(&["control", "liquid", "temperature", "2"]);
     assert!(refused.code != Some(0) && refused.stderr.contains("interrupted"), "{}", refused.stderr);
+}
+
+/// The latest frame of a run that shows itself: step, and springs with the work of all.
+fn live(viewer: &Viewer, page: u32) -> (f64, serde_json::Value) {
+    loop {
+        let path = format!("/live?token={}&page={page}", viewer.token);
+        let (status, _, bytes) = viewer.get(&path, &viewer.address);
+        if status == 200 {
+            let atoms = f64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+            let step = f64::from_le_bytes(bytes[16..24].try_into().unwrap());
+            return (step, serde_json::from_slice(&bytes[136 + 7 * atoms..]).unwrap());
+        }
+        assert_eq!(status, 204);
+    }
+}
+
+#[test]
+fn a_page_pulls_atoms_of_a_run_that_shows_itself() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("steps = 80", "steps = 100_000_000"));
+    let mut child = desk.command(&["run", "liquid.toml", "--view"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut talk = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("http://") {
+        line.clear();
+        assert!(talk.read_line(&mut line).unwrap() > 0, "jostle ended without an address");
+    }
+    std::thread::spawn(move || talk.read_to_end(&mut Vec::new()));
+    let (_, url) = line.trim().split_once("http://").unwrap();
+    let (address, token) = url.split_once("/?token=").unwrap();
+    let viewer = Viewer { child, address: address.into(), token: token.into() };
+    let page = String::from_utf8(viewer.content("/")).unwrap();
+    assert!(page.contains("id=\"pulling\""));
+    live(&viewer, 1);
+    let grab = |of: &str, stiffness: &str| {
+        let end = "[3.0, 3.0, 3.0]";
+        format!("{{\"grab\":{{\"page\":1,\"atom\":3,\"of\":{of},\"stiffness\":{stiffness},\"end\":{end}}}}}")
+    };
+    for (wrong, said) in [
+        ("", "no pull"),
+        ("{\"grab\":{}}", "no pull"),
+        (&grab("\"atom\"", "1e999")[..], "no pull"),
+        (&grab("\"atom\"", "-1")[..], "stiffness"),
+        (&grab("{\"selection\":\"species Q\"}", "10")[..], "Q"),
+        (&grab("{\"selection\":\"index 5\"}", "10")[..], "not one of"),
+        ("{\"drag\":{\"page\":1,\"stiffness\":1,\"end\":[0,0,0]}}", "let go"),
+    ] {
+        let (status, words) = viewer.post("/pull", wrong);
+        assert!(status == 409 && words.contains(said), "{wrong}: {status} {words}");
+    }
+    assert_eq!(viewer.post("/pull", &" ".repeat(5000)).0, 413);
+    assert_eq!(viewer.get(&format!("/live?token={}", viewer.token), &viewer.address).0, 409, "no page");
+    assert_eq!(viewer.get("/live?page=1", &viewer.address).0, 403, "no token");
+    assert_eq!(viewer.post("/pull", &grab("{\"selection\":\"index 2 to 5\"}", "10")), (200, String::new()));
+    let pulled = || live(&viewer, 1).1;
+    wait_until(|| pulled()["work"].as_f64().unwrap().abs() > 0.1);
+    assert_eq!(pulled()["springs"][0]["atoms"], 4);
+    assert_eq!(viewer.post("/pull", "{\"release\":{\"page\":1}}").0, 200);
+    wait_until(|| pulled()["springs"][0]["force"] == serde_json::json!([0.0, 0.0, 0.0]));
+    let work = pulled()["work"].as_f64().unwrap();
+    assert_eq!(viewer.tell("\"stop\"").0, 200);
+    let text = desk.read("liquid/thermo.csv");
+    let column = text.lines().next().unwrap().split(',').position(|c| c == "imd_work").unwrap();
+    let booked: f64 = text.lines().last().unwrap().split(',').nth(column).unwrap().parse().unwrap();
+    assert!((work - booked).abs() < 1e-9 * booked.abs(), "page {work}, thermo.csv {booked}");
 }
 
 #[test]
