@@ -48,6 +48,7 @@ pub enum Command {
         jostle run argon.toml --set system.temperature=120 --output hot\n  \
         jostle run *.toml                        one after the other\n  \
         jostle run argon.toml --imd 8888 --imd-wait   in VMD: imd connect localhost 8888\n  \
+        jostle run argon.toml --view             in the browser: watch it, pull atoms with the mouse\n  \
         mpirun -n 4 jostle run argon.toml        four processes, by MPI (`jostle doctor` finds it)\n\n\
         Ctrl-C finishes the step, writes a checkpoint and says how to go on.")]
     Run(RunOptions),

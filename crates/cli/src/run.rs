@@ -60,7 +60,9 @@ pub fn run(options: &RunOptions) -> Result<u8> {
         return ipi::serve(input, address, &options.settings.overrides());
     }
     if options.imd.view.is_some() && inputs.len() > 1 {
-        return Err(Error::input("--view shows one run, but there are several inputs").hint("run them one by one"));
+        return Err(
+            Error::input("--view shows one run, but there are several inputs").hint("run them one by one")
+        );
     }
     let folders = folders(&inputs, options)?;
     let stop = interrupt::listen()?;

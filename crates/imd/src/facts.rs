@@ -68,8 +68,7 @@ impl RunFacts {
         let spacing = (simulation.simbox().volume() / f64::from(n_atoms.max(1))).cbrt();
         // An acceleration 2 d / dt^2 moves an atom by d in one step from rest.
         let greatest_acceleration = 0.2 * spacing / (timestep * timestep);
-        let mut sites: Vec<u32> =
-            simulation.topology().virtual_sites.iter().map(|site| site.site).collect();
+        let mut sites: Vec<u32> = simulation.topology().virtual_sites.iter().map(|site| site.site).collect();
         sites.sort_unstable();
         let species = simulation.species_by_id()?;
         let masses = species.into_iter().map(|s| simulation.species()[usize::from(s)].mass).collect();

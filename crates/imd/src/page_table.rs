@@ -106,7 +106,11 @@ impl PageTable {
             return Err(Error::simulation(format!("{MOST_PAGES} pages show this run already: close one")));
         }
         let now = Instant::now();
-        table.pages.entry(page).and_modify(|known| known.seen = now).or_insert(Page { seen: now, spring: None });
+        table
+            .pages
+            .entry(page)
+            .and_modify(|known| known.seen = now)
+            .or_insert(Page { seen: now, spring: None });
         table.every = table.every.max(period);
         self.interval.store(table.every, Ordering::Relaxed);
         Ok(table)
@@ -144,7 +148,9 @@ impl PageTable {
         let mut table = self.table();
         let passed = table.framed.replace(Instant::now()).map(|last| last.elapsed());
         table.every = match passed {
-            Some(passed) if passed < FRAME_TIME[0] => (2 * table.every).min(period.saturating_mul(MOST_PERIODS)),
+            Some(passed) if passed < FRAME_TIME[0] => {
+                (2 * table.every).min(period.saturating_mul(MOST_PERIODS))
+            }
             Some(passed) if passed > FRAME_TIME[1] && table.every > period => table.every / 2,
             _ => table.every,
         };
@@ -193,7 +199,14 @@ impl PageTable {
     ///
     /// # Errors
     /// If numbers make no sense; the earlier spring stays.
-    pub fn grip(&self, page: PageId, atom: u32, shares: Vec<Share>, to: Hold, facts: &RunFacts) -> Result<()> {
+    pub fn grip(
+        &self,
+        page: PageId,
+        atom: u32,
+        shares: Vec<Share>,
+        to: Hold,
+        facts: &RunFacts,
+    ) -> Result<()> {
         let mut table = self.see(page, facts.period)?;
         let Hold { stiffness, end } = to;
         let spring = Spring { page, grip: table.grips + 1, atom, shares: shares.into(), stiffness, end };
@@ -210,7 +223,8 @@ impl PageTable {
     pub fn drag(&self, page: PageId, to: Hold, facts: &RunFacts) -> Result<()> {
         let mut table = self.see(page, facts.period)?;
         let spring = table.pages.get(&page).and_then(|page| page.spring.clone());
-        let spring = spring.ok_or_else(|| Error::input("this page has let go of its atoms: grab them again"))?;
+        let spring =
+            spring.ok_or_else(|| Error::input("this page has let go of its atoms: grab them again"))?;
         let spring = Spring { stiffness: to.stiffness, end: to.end, ..spring };
         table.check(&spring, facts)?;
         self.set_spring(&mut table, Some(spring), page);

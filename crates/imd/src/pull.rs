@@ -131,7 +131,9 @@ impl Grip {
     fn evaluate(&mut self, now: &Configuration, most: f64) -> Vec3 {
         let since = *self.since.get_or_insert(now.step);
         (self.now, self.limit) = match self.state {
-            GripState::Held if since < now.step => self.spring.force(now.simbox, now.positions[self.first], most),
+            GripState::Held if since < now.step => {
+                self.spring.force(now.simbox, now.positions[self.first], most)
+            }
             GripState::Held | GripState::Released => ([0.0; 3], ForceLimit::Below),
         };
         self.now
@@ -140,7 +142,10 @@ impl Grip {
     /// Part of each atom in the force, with the atom's index.
     fn parts(&self) -> impl Iterator<Item = (usize, f64)> {
         let mass = self.spring.mass();
-        self.places.iter().zip(self.spring.shares.iter()).map(move |(place, share)| (*place, share.mass / mass))
+        self.places
+            .iter()
+            .zip(self.spring.shares.iter())
+            .map(move |(place, share)| (*place, share.mass / mass))
     }
 
     fn report(&self) -> SpringReport {
@@ -199,7 +204,8 @@ impl PullForce {
         }
         let goes = |atom: &Pulled| atom.wanted == [0.0; 3] && atom.springs == 0;
         all.retain(|_, atom| !goes(atom) || atom.now.is_some_and(|(_, force)| force != [0.0; 3]));
-        let release = all.values().any(goes) || self.grips.iter().any(|grip| grip.state == GripState::Released);
+        let release =
+            all.values().any(goes) || self.grips.iter().any(|grip| grip.state == GripState::Released);
         self.release = if release { Release::UnderWay } else { Release::None };
         (self.ids, self.pulled) = all.into_iter().unzip();
         self.grips.iter_mut().for_each(|grip| grip.find(&self.ids));

@@ -299,7 +299,10 @@ fn drag_atoms(builder: SimulationBuilder) {
     let booked = last.custom[0].unwrap();
     assert!(booked.abs() > 1.0, "the spring has done work: {booked}");
     assert_eq!(report.work, booked);
-    assert!((report.springs[0].work - booked).abs() < 1e-9 * booked.abs(), "the page's own spring is the only one");
+    assert!(
+        (report.springs[0].work - booked).abs() < 1e-9 * booked.abs(),
+        "the page's own spring is the only one"
+    );
     let gained = last.total - first.total;
     assert!((gained - booked).abs() < 0.03 * booked.abs() + 0.1, "work {booked}, energy gained {gained}");
 }
