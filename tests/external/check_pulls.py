@@ -134,13 +134,29 @@ def seen_at(page, atom):
 
 def front_atom(page):
     """An atom near the middle of the picture that nothing hides."""
-    corner = page.locator("#atoms").bounding_box()
-    middle = [corner["x"] + corner["width"] / 2, corner["y"] + corner["height"] / 2]
-    for atom in sorted(range(page.evaluate("() => atoms")), key=lambda k: math.dist(seen_at(page, k), middle)):
+    return page.evaluate(
+        """() => {
+            const { left, top, width, height } = scene.canvas.getBoundingClientRect();
+            const places = Array.from({ length: atoms }, (_, k) => [k, ...scene.onScreen(scene.point(scene.part(k)))]);
+            const away = ([, x, y]) => Math.hypot(x - width / 2, y - height / 2);
+            places.sort((a, b) => away(a) - away(b));
+            return places.find(([k, x, y]) => pulling.pick({ clientX: left + x, clientY: top + y }) === k)[0];
+        }"""
+    )
+
+
+def grab(page):
+    """Presses on an atom; one that has moved away in the meantime is tried again. Returns where."""
+    for _ in range(50):
+        atom = front_atom(page)
         x, y = seen_at(page, atom)
-        if page.evaluate("([x, y]) => pulling.pick({ clientX: x, clientY: y })", [x, y]) == atom:
-            return atom
-    raise AssertionError("all atoms are hidden")
+        page.mouse.move(x, y)
+        before = page.evaluate("() => pulling.grips")
+        page.mouse.down()
+        if page.evaluate("() => pulling.grips") > before:
+            return x, y
+        page.mouse.up()
+    raise AssertionError("no atom can be grabbed")
 
 
 def number(page, name):
@@ -214,11 +230,8 @@ def check_groups(browser):
     run = Run("water", WATER)
     page, complaints = watched(browser, run.url)
     page.click("#pull")
-    atom = front_atom(page)
-    x, y = seen_at(page, atom)
     page.keyboard.down("Shift")
-    page.mouse.move(x, y)
-    page.mouse.down()
+    x, y = grab(page)
     page.mouse.move(x + 80, y - 40, steps=4)
     wait(page, "() => pulling.springs.some((s) => s.atoms === 3)")
     page.wait_for_timeout(500)
@@ -228,24 +241,18 @@ def check_groups(browser):
     page.select_option("#scope", "selection")
     for words, said in [("species Q", "Q"), ("species O and", "expected"), ("index 99999", "no atom")]:
         page.fill("#selection", words)
-        x, y = seen_at(page, front_atom(page))
-        page.mouse.move(x, y)
-        page.mouse.down()
+        x, y = grab(page)
         wait(page, "w => document.getElementById('refused').textContent.includes(w)", said)
         page.mouse.up()
     page.screenshot(path=output / "water-refused.png")
     page.fill("#selection", "all")
-    x, y = seen_at(page, front_atom(page))
-    page.mouse.move(x, y)
-    page.mouse.down()
+    x, y = grab(page)
     page.mouse.move(x + 80, y, steps=4)
     wait(page, "() => pulling.springs.some((s) => s.atoms === 648)")
     page.mouse.up()
     page.fill("#stiffness", "1e9")
     page.keyboard.press("Tab")
-    x, y = seen_at(page, front_atom(page))
-    page.mouse.move(x, y)
-    page.mouse.down()
+    x, y = grab(page)
     wait(page, "() => document.getElementById('refused').textContent.includes('stiffness')")
     page.mouse.up()
     for width in [1280, 390]:

@@ -1,16 +1,16 @@
 //! `jostle analyze interaction`: energies of interaction of groups along a trajectory.
 
-use crate::arguments::{AnalyzeOptions, ReadingOptions};
+use crate::arguments::AnalyzeOptions;
+use crate::input_frames::{self, InputFrames};
 use crate::numbers::grouped;
-use crate::reading::{FrameSelection, Tell, trajectory_at};
-use crate::trajectory_context::TrajectoryContext;
-use crate::variables::{input_of, refuse_settings};
+use crate::reading::Tell;
 use jostle_analysis::averages::BlockAverage;
 use jostle_analysis::{Record, Results, Table};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_engine::Quantity;
 use jostle_engine::interaction::{Interaction, interactions_from_input};
+use jostle_io::Input;
 
 /// Energies by term and forces of each `[[interaction]]` of an input in each frame, as a table, with their means.
 /// Groups by positions are those of the first frame.
@@ -18,22 +18,10 @@ use jostle_engine::interaction::{Interaction, interactions_from_input};
 /// # Errors
 /// If there is no input with interactions, or an energy is not finite in a frame.
 pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
-    refuse_settings(options, "interactions")?;
-    let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
-    let options = &AnalyzeOptions { trajectory, ..options.clone() };
-    let context = TrajectoryContext::of(options)?;
-    let input = input_of(options, "interactions")?;
-    if input.interactions.is_empty() {
-        return Err(Error::input("the input has no [[interaction]]").in_file(&input.source.path));
-    }
-    let reading =
-        ReadingOptions { units: options.reading.units.or(Some(input.units)), ..options.reading.clone() };
-    let mut frames = FrameSelection::open(&options.trajectory, &reading, tell)?;
-    let here = |e: Error| e.in_file(&options.trajectory);
-    let mut system = context.system(frames.reader())?.ok_or_else(|| {
-        Error::file(&options.trajectory, "the atoms of this trajectory are not known")
-            .hint("name an input that describes them: --input FILE")
-    })?;
+    let has = |input: &Input| !input.interactions.is_empty();
+    let InputFrames { trajectory, input, mut frames, mut system } =
+        input_frames::open(options, "interaction", has, &mut *tell)?;
+    let here = |e: Error| e.in_file(&trajectory);
     let mut interactions: Option<Vec<Interaction>> = None;
     let (mut times, mut rows) = (Vec::new(), Vec::new());
     while let Some(mut frame) = frames.next_frame()? {
@@ -57,7 +45,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
     frames.end();
     let Some(interactions) = interactions else {
         return Err(
-            Error::file(&options.trajectory, "there is no frame to analyze").hint("see --first and --last")
+            Error::file(&trajectory, "there is no frame to analyze").hint("see --first and --last")
         );
     };
     tell(&format!("{} frames, units = {}", grouped(times.len() as u64), input.units));

@@ -31,6 +31,7 @@ mod grid;
 mod grid_profile;
 mod imd;
 mod input_file;
+mod input_frames;
 mod interactions;
 mod interrupt;
 mod ipi;

@@ -1,10 +1,10 @@
 //! `jostle analyze variable`: the variables of an input along a trajectory.
 
-use crate::arguments::{AnalyzeOptions, ReadingOptions};
+use crate::arguments::AnalyzeOptions;
+use crate::input_frames::{self, InputFrames};
 use crate::numbers::grouped;
 use crate::output;
-use crate::reading::{FrameSelection, Tell, trajectory_at};
-use crate::trajectory_context::TrajectoryContext;
+use crate::reading::Tell;
 use jostle_analysis::averages::BlockAverage;
 use jostle_analysis::{Paths, Record, ResultWarning, Results, Table, Verdict};
 use jostle_core::quantity::unit_name;
@@ -24,22 +24,10 @@ const COLVAR: &str = "COLVAR";
 /// # Errors
 /// If there is no input with variables, or a variable is not defined in a frame.
 pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
-    refuse_settings(options, "variables")?;
-    let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
-    let options = &AnalyzeOptions { trajectory, ..options.clone() };
-    let context = TrajectoryContext::of(options)?;
-    let input = input_of(options, "variables")?;
-    if input.variables.is_empty() {
-        return Err(Error::input("the input has no [[variable]]").in_file(&input.source.path));
-    }
-    let reading =
-        ReadingOptions { units: options.reading.units.or(Some(input.units)), ..options.reading.clone() };
-    let mut frames = FrameSelection::open(&options.trajectory, &reading, tell)?;
-    let here = |e: Error| e.in_file(&options.trajectory);
-    let mut system = context.system(frames.reader())?.ok_or_else(|| {
-        Error::file(&options.trajectory, "the atoms of this trajectory are not known")
-            .hint("name an input that describes them: --input FILE")
-    })?;
+    let has = |input: &Input| !input.variables.is_empty();
+    let InputFrames { trajectory, input, mut frames, mut system } =
+        input_frames::open(options, "variable", has, &mut *tell)?;
+    let here = |e: Error| e.in_file(&trajectory);
     let (mut variables, mut paths) = (None::<Variables>, Paths::default());
     let (mut times, mut rows, mut loose) = (Vec::new(), Vec::new(), false);
     while let Some(mut frame) = frames.next_frame()? {
@@ -69,7 +57,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
     frames.end();
     let Some(variables) = variables else {
         return Err(
-            Error::file(&options.trajectory, "there is no frame to analyze").hint("see --first and --last")
+            Error::file(&trajectory, "there is no frame to analyze").hint("see --first and --last")
         );
     };
     tell(&format!("{} frames, units = {}", grouped(times.len() as u64), input.units));
@@ -93,39 +81,6 @@ fn loose_groups() -> ResultWarning {
             .into(),
         remedy: "the columns of thermo.csv, or a trajectory that counts crossings (GSD, H5MD, LAMMPS dump)".into(),
     }
-}
-
-/// Refuses settings and choices of atoms, which tables of an input (`what`) have themselves.
-///
-/// # Errors
-/// If there are any.
-pub fn refuse_settings(options: &AnalyzeOptions, what: &str) -> Result<()> {
-    if let Some(setting) = options.settings.first() {
-        return Err(Error::input(format!("\"{setting}\" means nothing for {what}")).hint("leave it out"));
-    }
-    match &options.atoms {
-        Some(_) => Err(Error::input(format!("{what} have atoms of their own")).hint("leave out --atoms")),
-        None => Ok(()),
-    }
-}
-
-/// The input that was named, else that of the run whose trajectory it is; it defines `what` is wanted.
-///
-/// # Errors
-/// If there is none, or it cannot be read.
-pub fn input_of(options: &AnalyzeOptions, what: &str) -> Result<Input> {
-    if let Some(path) = &options.input {
-        return Input::read(path);
-    }
-    let of_run = options.trajectory.with_file_name("input.toml");
-    if of_run.is_file() {
-        return Input::read(&of_run);
-    }
-    Err(Error::file(
-        &options.trajectory,
-        format!("the {what} are not known: no input is beside this trajectory"),
-    )
-    .hint("name one: --input FILE"))
 }
 
 fn results(input: &Input, variables: &Variables, times: Vec<f64>, rows: &[Vec<f64>]) -> Results {

@@ -3,7 +3,7 @@
 "use strict";
 
 // Atoms can be grabbed so many pixels from their middle, however small they are.
-const GRASP = 6;
+const GRASP = 10;
 // Softest spring of the slider, as a part of the moderate one.
 const SOFTEST = 0.01;
 
@@ -17,7 +17,7 @@ class Pulling {
   constructor(scene, live, post) {
     [this.scene, this.live, this.post] = [scene, live, post];
     this.page = crypto.getRandomValues(new Uint32Array(1))[0];
-    [this.on, this.grip, this.todo, this.springs] = [false, null, [], []];
+    [this.on, this.grip, this.grips, this.todo, this.springs] = [false, null, 0, [], []];
     this.element = (id) => document.getElementById(id);
     const { element } = this;
     element("pulling").hidden = !live.pulls;
@@ -128,6 +128,7 @@ class Pulling {
     const { camera, orbit } = this.scene;
     this.grip = { atom, at: this.scene.point(this.scene.part(atom)), normal: minus([...orbit.target], [...camera.position]) };
     this.grip.end = this.under(event);
+    this.grips += 1;
     const scope = event.shiftKey ? "molecule" : this.element("scope").value;
     const of = scope === "selection" ? { selection: this.element("selection").value } : scope;
     this.send({ grab: { page: this.page, atom, of, ...this.hold() } });
