@@ -239,7 +239,7 @@ def check_groups(browser):
     page.mouse.up()
     page.keyboard.up("Shift")
     page.select_option("#scope", "selection")
-    for words, said in [("species Q", "Q"), ("species O and", "expected"), ("index 99999", "no atom")]:
+    for words, said in [("species Q", "Q"), ("species O and", "here should be"), ("index 99999", "no atom")]:
         page.fill("#selection", words)
         x, y = grab(page)
         wait(page, "w => document.getElementById('refused').textContent.includes(w)", said)

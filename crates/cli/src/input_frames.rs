@@ -23,7 +23,12 @@ pub struct InputFrames {
 ///
 /// # Errors
 /// If there is no input with such a table, settings are given which mean nothing for it, or the atoms are not known.
-pub fn open(options: &AnalyzeOptions, table: &str, defines: fn(&Input) -> bool, tell: Tell) -> Result<InputFrames> {
+pub fn open(
+    options: &AnalyzeOptions,
+    table: &str,
+    defines: fn(&Input) -> bool,
+    tell: Tell,
+) -> Result<InputFrames> {
     let what = format!("{table}s");
     refuse_settings(options, &what)?;
     let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;

@@ -56,9 +56,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
     }
     frames.end();
     let Some(variables) = variables else {
-        return Err(
-            Error::file(&trajectory, "there is no frame to analyze").hint("see --first and --last")
-        );
+        return Err(Error::file(&trajectory, "there is no frame to analyze").hint("see --first and --last"));
     };
     tell(&format!("{} frames, units = {}", grouped(times.len() as u64), input.units));
     if let Some(folder) = &options.output {
