@@ -59,11 +59,6 @@ impl IdIndex {
         self.0[id as usize] as usize
     }
 
-    /// Indices of the atoms that are there, in the order of ids, from an id on.
-    pub fn starting_at(&self, first: usize) -> impl Iterator<Item = usize> {
-        self.0.get(first..).unwrap_or_default().iter().copied().filter_map(present)
-    }
-
     /// Indices of the atoms that are there, in the order of ids.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         self.0.iter().copied().filter_map(present)
