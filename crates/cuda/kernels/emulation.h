@@ -173,9 +173,10 @@ static void* call_data;
 static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 
 // Time of a clock, for loops that wait for another GPU, whose kernels are run by another thread.
-static inline uint64_t nanoseconds_and_yield() {
-    timespec now;
-    sched_yield();
+static inline uint64_t nanoseconds_after_pause() {
+    // A loop that yields would take time from the kernels that it waits for.
+    timespec now, pause = {0, 50000};
+    nanosleep(&pause, nullptr);
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

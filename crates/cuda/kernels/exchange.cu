@@ -41,7 +41,7 @@ DEVICE u64 nanoseconds() {
 #else
 DEVICE void publish(u64* at, u64 number) { __atomic_store_n(at, number, __ATOMIC_RELEASE); }
 DEVICE u64 published(const u64* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
-DEVICE u64 nanoseconds() { return emulation::nanoseconds_and_yield(); }
+DEVICE u64 nanoseconds() { return emulation::nanoseconds_after_pause(); }
 #endif
 
 // Landing zone of a GPU for the exchange of this number.
