@@ -47,7 +47,7 @@ def test_the_list_is_that_of_the_package():
     assert shown - modules - set(jostle.__all__) <= {"from_ase", "from_mdanalysis", "from_openmm", "from_parmed", "TYPE_CHECKING"}
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_docstrings_say_what_is_needed(name):
     thing = PUBLIC[name]
     said = text(thing)

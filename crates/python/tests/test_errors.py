@@ -45,7 +45,7 @@ def test_missing_files(tmp_path):
         {"stage": [{"steps": -1, "timestep": 0.1}]},
         {"stage": [{"steps": 10, "timestep": float("nan")}]},
         {"stage": [{"steps": 2**80, "timestep": 0.1}]},
-        {"species": {"A": {"mass": object()}}},
+        {"species": {"A": {"mass": ...}}},
         {"species": {"A": {"mass": b"1"}}},
         {"species": {3: {"mass": 1}}},
         {"species": {'"': {"mass": 1}}},
