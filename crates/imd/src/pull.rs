@@ -18,9 +18,9 @@ pub const WORK_COLUMN: &str = "imd_work";
 /// Length of its state in a checkpoint: the work, and a flag for the column.
 const SAVED: usize = 9;
 
-/// Forces of clients and springs of pages. They have no potential: they change as a person moves a mouse. The work over a step is the
-/// mean of the forces at both ends times the displacement, as velocity Verlet has it, and is taken off the conserved
-/// quantity.
+/// Forces of clients and springs of pages. They have no potential: they change as a person moves a mouse. The work over
+/// a step is the mean of the forces at both ends times the displacement, as velocity Verlet has it, and is taken off the
+/// conserved quantity.
 pub struct PullForce {
     /// Clients; `None` in a run that goes on without a server.
     hub: Option<Arc<Hub>>,

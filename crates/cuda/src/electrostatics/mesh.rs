@@ -107,7 +107,7 @@ pub struct Mesh {
     /// Arrays of all GPUs, each of which has a part of it; those of this one until the others are known.
     parts: MeshArrays,
     kernels: MeshKernels,
-    /// Memory to which the addresses in `points` point.
+    /// Memory to which the addresses in `whole` point.
     charge: Buffer<i64>,
     reals: [Reals; 4],
 }

@@ -150,12 +150,10 @@ impl Cuda {
     pub(super) fn count_exchange(&mut self, slots: u64) -> Result<()> {
         let Some(exchange) = self.plan.exchange() else { return Ok(()) };
         self.timings.waiting = exchange.waits()?.all;
-        let of_meshes = match exchange.mesh_division() {
-            MeshDivision::Alike => 0.0,
-            MeshDivision::Divided => {
-                self.terms.charges.iter().filter_map(LatticeSumKernel::mesh).map(Mesh::bytes_sent).sum()
-            }
-        };
+        let divided = exchange.mesh_division() == MeshDivision::Divided
+            && self.plan.division() == Some(Division::Atoms);
+        let meshes = self.terms.charges.iter().filter_map(LatticeSumKernel::mesh);
+        let of_meshes: f64 = meshes.filter(|_| divided).map(Mesh::bytes_sent).sum();
         let bytes = exchange.bytes_per_step(&self.data, self.motion())? + of_meshes;
         self.timings.bytes_sent += slots as f64 * bytes;
         Ok(())

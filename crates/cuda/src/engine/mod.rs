@@ -311,12 +311,16 @@ impl Cuda {
         self.system.simbox = simbox;
         self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
         self.await_peers()?;
+        let mut change = BoxChange::AsItWas;
         for charges in &mut self.terms.charges {
             if charges.follow(&self.device, &simbox)? == BoxChange::Anew {
-                self.recorded.saved = None;
+                change = BoxChange::Anew;
             }
         }
-        self.connect_meshes()?;
+        if change == BoxChange::Anew {
+            self.recorded.saved = None;
+            self.connect_meshes()?;
+        }
         self.follow_springs()?;
         self.lay_out()
     }

@@ -44,10 +44,9 @@ pub enum Moving {
 }
 
 /// Division of the mesh among GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeshDivision {
     /// None: each GPU computes all of it.
-    #[default]
     Alike,
     /// Each has planes and columns of it, and the charges of its own atoms.
     Divided,
