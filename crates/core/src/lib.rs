@@ -30,9 +30,9 @@ pub mod virtual_sites;
 pub mod volume;
 
 pub use backend::{
-    AddedForces, Algorithm, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce,
-    DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey, Precision, Processor,
-    RespaSchedule, Sample, Settings, StepBatch, SubSteps, VolumeMove,
+    AddedForces, Algorithm, ArraysChanged, AtomRows, AtomStorage, Backend, ClosingKick, DeviceArrays,
+    DeviceForce, DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey, Precision, Processor,
+    RespaSchedule, Sample, Settings, Snapshot, StepBatch, SubSteps, VolumeMove,
 };
 pub use by_id::{AtomVector, OneLoop, RowWriter};
 pub use driven::{Driven, Masses};

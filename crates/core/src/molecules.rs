@@ -1,6 +1,6 @@
 //! Molecules: atoms that are joined, which a change of the box moves as a whole.
 
-use crate::{Error, IdIndex, Result, SimBox, Species, State, Topology, Vec3};
+use crate::{Error, Result, SimBox, Species, State, Topology, Vec3};
 
 /// The molecules of a system: atoms that bonds, constraints, virtual sites or rigid bodies join, and every other
 /// atom by itself.
@@ -100,11 +100,11 @@ impl Molecules {
         self.constrained
     }
 
-    /// Vector to each atom from the first one of its molecule along its links, by id.
-    pub fn paths(&self, simbox: &SimBox, state: &State, index_by_id: &IdIndex) -> Vec<Vec3> {
-        let mut path = vec![[0.0; 3]; state.len()];
+    /// Vector to each atom from the first one of its molecule along its links, by id; `position` is that of an id.
+    pub fn paths(&self, simbox: &SimBox, position: impl Fn(u32) -> Vec3) -> Vec<Vec3> {
+        let mut path = vec![[0.0; 3]; self.molecule.len()];
         for &[atom, before] in &self.links {
-            let (step, start) = (step(simbox, state, index_by_id, [before, atom]), path[before as usize]);
+            let (step, start) = (step(simbox, &position, [before, atom]), path[before as usize]);
             path[atom as usize] = std::array::from_fn(|k| start[k] + step[k]);
         }
         path
@@ -120,11 +120,11 @@ impl Molecules {
             return Ok(vec![[0.0; 3]; state.len()]);
         }
         let index_by_id = state.index_by_id();
-        let arm = self.paths(simbox, state, &index_by_id);
+        let position = |id| state.position[index_by_id.of(id)];
+        let arm = self.paths(simbox, position);
         let widths = simbox.widths();
         for &[a, b] in &self.rings {
-            let (step, arms) =
-                (step(simbox, state, &index_by_id, [a, b]), [arm[a as usize], arm[b as usize]]);
+            let (step, arms) = (step(simbox, &position, [a, b]), [arm[a as usize], arm[b as usize]]);
             if (0..3).any(|k| (arms[1][k] - arms[0][k] - step[k]).abs() > 1e-6 * widths[k]) {
                 return Err(Error::input("a molecule is bound to its own image in the next box")
                     .hint("no volume can be changed then without stretching it, and it has no dipole moment: leave out the barostat or the measure"));
@@ -166,8 +166,8 @@ impl Molecules {
 }
 
 /// Vector from one of two joined atoms to the other.
-fn step(simbox: &SimBox, state: &State, index_by_id: &IdIndex, atoms: [u32; 2]) -> Vec3 {
-    let [a, b] = atoms.map(|id| state.position[index_by_id.of(id)]);
+fn step(simbox: &SimBox, position: &impl Fn(u32) -> Vec3, atoms: [u32; 2]) -> Vec3 {
+    let [a, b] = atoms.map(position);
     simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 

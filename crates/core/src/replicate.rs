@@ -65,7 +65,7 @@ impl<'a> Copied<'a> {
         let index_by_id = state.index_by_id();
         let position: Vec<Vec3> = index_by_id.iter().map(|index| state.position[index]).collect();
         let molecules = Molecules::new(&system.topology, &system.species, state);
-        let paths = molecules.paths(simbox, state, &index_by_id);
+        let paths = molecules.paths(simbox, |id| state.position[index_by_id.of(id)]);
         // The first atom of a molecule has the lowest id and comes first here.
         let mut first = vec![None; molecules.count()];
         let image = paths.iter().zip(&position).zip(molecules.of_atoms()).map(|((path, r), molecule)| {

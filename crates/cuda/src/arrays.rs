@@ -5,8 +5,9 @@ use crate::device_data::{
 };
 use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
+use crate::snapshot::Snapshots;
 use jostle_core::backend::{DeviceArrays, NumberType};
-use jostle_core::{Precision, Result, State, System, Vec3};
+use jostle_core::{AtomVector, Precision, Result, SimBox, Snapshot, State, System, Vec3};
 use jostle_potentials::Forces;
 
 /// Arrays over atoms and bins, and the control block.
@@ -37,6 +38,7 @@ pub struct Arrays {
     count: Buffer<u32>,
     start: Buffer<u32>,
     sums: Buffer<u32>,
+    snapshots: Snapshots,
 }
 
 /// Numbers in the precision of the forces.
@@ -77,6 +79,14 @@ impl Reals {
         match self {
             Reals::Single(buffer) => buffer.address(),
             Reals::Double(buffer) => buffer.address(),
+        }
+    }
+
+    /// Numbers as bytes.
+    pub fn as_bytes(&self) -> Buffer<u8> {
+        match self {
+            Reals::Single(buffer) => buffer.as_bytes(),
+            Reals::Double(buffer) => buffer.as_bytes(),
         }
     }
 
@@ -158,6 +168,7 @@ impl Arrays {
             count: device.alloc(1)?,
             start: device.alloc(2)?,
             sums: device.alloc(1)?,
+            snapshots: Snapshots::default(),
         })
     }
 
@@ -313,6 +324,29 @@ impl Arrays {
             Precision::Double => positions.chunks_exact(2).map(|p| p[1].z as u16).collect(),
         };
         Ok(())
+    }
+
+    /// Begins a snapshot of some vectors; `None` where it must be made at once.
+    ///
+    /// # Errors
+    /// If the device was lost.
+    pub fn snapshot(
+        &mut self,
+        device: &Device,
+        control: &Control,
+        simbox: SimBox,
+        vectors: &[AtomVector],
+    ) -> Result<Option<Snapshot>> {
+        let set = control.sorted as usize;
+        let asked = |vector| vectors.contains(&vector);
+        let parts = [
+            Some(self.id[set].as_bytes()),
+            Some(self.x[set].as_bytes()),
+            Some(self.image[set].as_bytes()),
+            asked(AtomVector::Velocity).then(|| self.v[set].as_bytes()),
+            asked(AtomVector::Force).then(|| self.force.as_bytes()),
+        ];
+        self.snapshots.begin(device, &parts, simbox, self.precision, vectors)
     }
 
     /// Positions for which the list was built, to the precision of the kernels.

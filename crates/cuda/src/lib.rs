@@ -36,6 +36,7 @@ mod restraint;
 mod rigid;
 mod shared;
 mod skin;
+mod snapshot;
 mod step_graph;
 mod sums;
 mod thermostat;

@@ -12,7 +12,7 @@ use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
     DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey,
-    Result, Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
+    Result, Sample, SavedVolume, SimBox, Snapshot, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
 };
 use jostle_io::input::model::Action;
 
@@ -289,6 +289,10 @@ impl AtomStorage for DeviceWithForces {
 
     fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
         self.device.write_by_id(vector, rows)
+    }
+
+    fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
+        self.device.snapshot(vectors)
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Writing of frames in a thread of its own, which compresses them and writes them to the disk beside the
 //! run.
 
-use jostle_core::{Error, Result, SimBox, Vec3};
+use jostle_core::{AtomVector, Error, Result, SimBox, Snapshot};
 use jostle_io::trajectory::{Frame, TrajectoryWriter, WrittenSoFar};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -10,13 +10,28 @@ use std::thread::JoinHandle;
 /// Most frames in the queue; the run blocks while it is full, so that memory is not filled with frames.
 const MOST_QUEUED: usize = 2;
 
-/// A frame with arrays of its own; see [`Frame`].
+/// A frame whose atoms may still be on their way from the device; see [`Frame`].
 pub(crate) struct OwnedFrame {
     pub step: u64,
     pub time: f64,
     pub simbox: SimBox,
-    pub positions: Vec<Vec3>,
-    pub velocities: Option<Vec<Vec3>>,
+    pub atoms: Snapshot,
+}
+
+impl OwnedFrame {
+    /// Writes the frame once its atoms are there.
+    fn write(self, writer: &mut TrajectoryWriter) -> Result<()> {
+        let mut atoms = self.atoms.wait()?;
+        let (positions, velocities) = (atoms.take(AtomVector::Position), atoms.take(AtomVector::Velocity));
+        writer.write(&Frame {
+            step: self.step,
+            time: Some(self.time),
+            simbox: &self.simbox,
+            positions: &positions,
+            velocities: (!velocities.is_empty()).then_some(&velocities[..]),
+            images: None,
+        })
+    }
 }
 
 /// A message to the thread.
@@ -108,17 +123,8 @@ fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failu
     for order in messages {
         match order {
             WriterMessage::Write(_) if !sound => {}
-            WriterMessage::Write(OwnedFrame { step, time, simbox, positions, velocities }) => {
-                let velocities = velocities.as_deref();
-                let frame = Frame {
-                    step,
-                    time: Some(time),
-                    simbox: &simbox,
-                    positions: &positions,
-                    velocities,
-                    images: None,
-                };
-                if let Err(error) = writer.write(&frame) {
+            WriterMessage::Write(frame) => {
+                if let Err(error) = frame.write(&mut writer) {
                     sound = false;
                     // The receiver is gone only where the run has ended.
                     let _ = failures.send(error);
@@ -134,7 +140,7 @@ fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::{Names, UnitSystem};
+    use jostle_core::{AtomRows, Names, UnitSystem};
     use jostle_io::input::model::TrajectoryFormat;
     use jostle_io::trajectory::TrajectoryHeader;
     use std::path::Path;
@@ -158,7 +164,8 @@ mod tests {
 
     fn frame(step: u64) -> OwnedFrame {
         let simbox = SimBox::orthorhombic([4.0; 3]).unwrap();
-        OwnedFrame { step, time: 0.1 * step as f64, simbox, positions: vec![[1.0; 3]], velocities: None }
+        let rows = AtomRows::new(vec![(AtomVector::Position, vec![[1.0; 3]])]);
+        OwnedFrame { step, time: 0.1 * step as f64, simbox, atoms: Snapshot::new(|| Ok(rows)) }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Observers of one's own.
 
 use crate::thermo::Thermo;
-use jostle_core::{Backend, Evaluate, Result, SimBox, Species, State, UnitSystem};
+use jostle_core::{AtomVector, Backend, Evaluate, Result, SimBox, Snapshot, Species, State, UnitSystem};
 
 /// An observer of the atoms at regular intervals.
 ///
@@ -93,6 +93,14 @@ impl Context<'_> {
     /// If the device failed.
     pub fn state(&mut self) -> Result<&State> {
         self.backend.state()
+    }
+
+    /// Vectors of the atoms as they are now, by id, for a thread that waits for them while the run goes on.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
+        self.backend.snapshot(vectors)
     }
 
     /// Pauses the run after this step: the call that runs it returns [`Outcome::Paused`](crate::Outcome::Paused), and

@@ -4,7 +4,7 @@ use crate::hub::Hub;
 use crate::page_table::LiveFrame;
 use crate::protocol::{FrameData, FrameEnergies, Version};
 use crate::scale::Scale;
-use jostle_core::{Evaluate, IdIndex, Molecules, Result, SimBox, State, UnitSystem, Vec3};
+use jostle_core::{AtomVector, Evaluate, Molecules, Result, SimBox, UnitSystem, Vec3};
 use jostle_engine::model::Action;
 use jostle_engine::{Context, Observer, Quantity, Simulation, Thermo};
 use std::sync::Arc;
@@ -12,11 +12,16 @@ use std::sync::Arc;
 /// Observer that sends frames. Without clients it observes nothing, so that a run is as fast as any other.
 pub(crate) struct FrameSender {
     hub: Arc<Hub>,
+    tables: Arc<FrameTables>,
+    /// Name and time step of each stage.
+    timesteps: Vec<(String, f64)>,
+}
+
+/// All that a frame needs besides atoms and energies.
+struct FrameTables {
     units: UnitSystem,
     /// Place of each quantity of `thermo.csv` among the energies of a frame.
     places: Vec<Place>,
-    /// Name and time step of each stage.
-    timesteps: Vec<(String, f64)>,
     /// Molecules, which version 2 shows whole: VMD draws a bond across the box where they are not.
     molecules: Molecules,
 }
@@ -45,12 +50,11 @@ impl FrameSender {
             Action::Dynamics { timestep, .. } => timestep,
             Action::Minimize { .. } => 0.0,
         };
+        let (units, places) = (simulation.units(), places(simulation.quantities()));
         Ok(FrameSender {
             hub,
-            units: simulation.units(),
-            places: places(simulation.quantities()),
+            tables: Arc::new(FrameTables { units, places, molecules }),
             timesteps: simulation.stages().iter().map(|s| (s.name.clone(), timestep(s))).collect(),
-            molecules,
         })
     }
 }
@@ -86,33 +90,33 @@ impl Observer for FrameSender {
     }
 
     fn observe(&mut self, context: &mut Context) -> Result<()> {
-        if self.hub.pages.is_due(context.step()) {
-            self.hub.pages.publish(live_frame(context)?, self.hub.facts.period);
+        if self.hub.pages.take_due(context.step()) {
+            self.show_pages(context)?;
         }
         // A client that has come since the step began gets the next frame.
         let Some(thermo) = context.thermo().cloned() else { return Ok(()) };
+        let due = self.hub.take_due(thermo.step);
+        if due.is_empty() {
+            return Ok(());
+        }
         let simbox = *context.simbox();
-        let stage = context.stage().to_string();
-        let timestep = self.timesteps.iter().find(|(name, _)| *name == stage).map_or(0.0, |(_, dt)| *dt);
-        let state = context.state()?;
-        let index_by_id = state.index_by_id();
-        let frame = |version| {
-            let scale = Scale::new(self.units, version);
-            let energies = energies(&thermo, &self.places, &scale);
-            let data = FrameData {
-                step: thermo.step,
-                timestep: timestep * scale.time,
-                time: thermo.time * scale.time,
-                energies,
-                ..FrameData::default()
-            };
-            let frame = atoms(data, version, &scale, &simbox, state, &index_by_id);
-            match version {
-                Version::Two => whole(frame, &self.molecules, &scale, &simbox, state, &index_by_id),
-                Version::Three => frame,
-            }
+        let timestep = self.timesteps.iter().find(|(name, _)| name == context.stage());
+        let timestep = timestep.map_or(0.0, |(_, timestep)| *timestep);
+        let vectors: &[_] = match due.has(Version::Three) {
+            true => &[AtomVector::Position, AtomVector::Velocity, AtomVector::Force],
+            false => &[AtomVector::Position],
         };
-        self.hub.publish(thermo.step, frame);
+        let snapshot = context.snapshot(vectors)?;
+        let (hub, tables) = (self.hub.clone(), self.tables.clone());
+        self.hub.encoder.queue(move || {
+            // A device that has failed ends the run.
+            let Ok(mut rows) = snapshot.wait() else { return };
+            let [positions, velocities, forces] =
+                [AtomVector::Position, AtomVector::Velocity, AtomVector::Force]
+                    .map(|vector| rows.take(vector));
+            let atoms = Atoms { simbox, positions, velocities, forces };
+            hub.publish(&due, |version| tables.frame(version, &thermo, timestep, &atoms));
+        });
         Ok(())
     }
 
@@ -124,13 +128,73 @@ impl Observer for FrameSender {
     }
 }
 
-/// Frame for pages.
-fn live_frame(context: &mut Context) -> Result<LiveFrame> {
-    let (step, time, simbox) = (context.step(), context.time(), *context.simbox());
-    let state = context.state()?;
-    let (positions, velocities) =
-        state.index_by_id().iter().map(|index| (state.position[index], state.velocity[index])).unzip();
-    Ok(LiveFrame { step, time, simbox, positions, velocities })
+impl FrameSender {
+    /// Begins a frame for pages.
+    fn show_pages(&self, context: &mut Context) -> Result<()> {
+        let (step, time, simbox) = (context.step(), context.time(), *context.simbox());
+        let snapshot = context.snapshot(&[AtomVector::Position, AtomVector::Velocity])?;
+        let hub = self.hub.clone();
+        self.hub.encoder.queue(move || {
+            let Ok(mut rows) = snapshot.wait() else { return };
+            let (positions, velocities) = (rows.take(AtomVector::Position), rows.take(AtomVector::Velocity));
+            hub.pages.publish(LiveFrame { step, time, simbox, positions, velocities }, hub.facts.period);
+        });
+        Ok(())
+    }
+}
+
+/// Atoms of a frame, by id; what its versions of the protocol do without is missing.
+struct Atoms {
+    simbox: SimBox,
+    positions: Vec<Vec3>,
+    velocities: Vec<Vec3>,
+    forces: Vec<Vec3>,
+}
+
+impl FrameTables {
+    /// Frame in a version of the protocol.
+    fn frame(&self, version: Version, thermo: &Thermo, timestep: f64, atoms: &Atoms) -> FrameData {
+        let scale = Scale::new(self.units, version);
+        let scaled = |vectors: &[Vec3], factor: f64| -> Vec<[f32; 3]> {
+            vectors.iter().map(|vector| vector.map(|x| (factor * x) as f32)).collect()
+        };
+        let frame = FrameData {
+            step: thermo.step,
+            timestep: timestep * scale.time,
+            time: thermo.time * scale.time,
+            energies: energies(thermo, &self.places, &scale),
+            positions: scaled(&atoms.positions, scale.length),
+            ..FrameData::default()
+        };
+        match version {
+            Version::Two => FrameData { positions: self.whole(frame.positions, &scale, atoms), ..frame },
+            Version::Three => FrameData {
+                edges: atoms.simbox.edges().map(|edge| edge.map(|x| (scale.length * x) as f32)),
+                velocities: scaled(&atoms.velocities, scale.length / scale.time),
+                forces: scaled(&atoms.forces, scale.force()),
+                ..frame
+            },
+        }
+    }
+
+    /// Moves the atoms of each molecule next to its first one, which is in the box.
+    fn whole(&self, mut positions: Vec<[f32; 3]>, scale: &Scale, atoms: &Atoms) -> Vec<[f32; 3]> {
+        if self.molecules.count() == positions.len() {
+            return positions;
+        }
+        let paths = self.molecules.paths(&atoms.simbox, |id| atoms.positions[id as usize]);
+        // Molecules are counted by their first atoms.
+        let mut firsts: Vec<[f32; 3]> = Vec::with_capacity(self.molecules.count());
+        for ((molecule, path), position) in self.molecules.of_atoms().iter().zip(paths).zip(&mut positions) {
+            match firsts.get(*molecule as usize) {
+                Some(first) => {
+                    *position = std::array::from_fn(|k| first[k] + (scale.length * path[k]) as f32)
+                }
+                None => firsts.push(*position),
+            }
+        }
+        positions
+    }
 }
 
 /// Energies of a frame.
@@ -150,53 +214,4 @@ fn energies(thermo: &Thermo, places: &[Place], scale: &Scale) -> FrameEnergies {
         dihedrals: sum(Place::Dihedrals),
         impropers: sum(Place::Impropers),
     }
-}
-
-/// Adds box and atoms to a frame.
-fn atoms(
-    data: FrameData,
-    version: Version,
-    scale: &Scale,
-    simbox: &SimBox,
-    state: &State,
-    index_by_id: &IdIndex,
-) -> FrameData {
-    let scaled = |vector: Vec3, factor: f64| vector.map(|x| (factor * x) as f32);
-    let position = |index: usize| {
-        let (mut position, mut image) = (state.position[index], state.image[index]);
-        simbox.wrap(&mut position, &mut image);
-        scaled(position, scale.length)
-    };
-    let mut frame = FrameData { positions: index_by_id.iter().map(position).collect(), ..data };
-    if version == Version::Three {
-        let (speed, force) = (scale.length / scale.time, scale.force());
-        frame.edges = simbox.edges().map(|edge| scaled(edge, scale.length));
-        frame.velocities = index_by_id.iter().map(|index| scaled(state.velocity[index], speed)).collect();
-        frame.forces = index_by_id.iter().map(|index| scaled(state.force[index], force)).collect();
-    }
-    frame
-}
-
-/// Moves the atoms of each molecule next to its first one, which is in the box.
-fn whole(
-    mut frame: FrameData,
-    molecules: &Molecules,
-    scale: &Scale,
-    simbox: &SimBox,
-    state: &State,
-    index_by_id: &IdIndex,
-) -> FrameData {
-    if molecules.count() == index_by_id.len() {
-        return frame;
-    }
-    let paths = molecules.paths(simbox, state, index_by_id);
-    // Molecules are counted by their first atoms.
-    let mut firsts: Vec<[f32; 3]> = Vec::with_capacity(molecules.count());
-    for ((molecule, path), position) in molecules.of_atoms().iter().zip(paths).zip(&mut frame.positions) {
-        match firsts.get(*molecule as usize) {
-            Some(first) => *position = std::array::from_fn(|k| first[k] + (scale.length * path[k]) as f32),
-            None => firsts.push(*position),
-        }
-    }
-    frame
 }

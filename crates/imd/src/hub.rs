@@ -1,5 +1,6 @@
 //! Clients of a run: their forces, pauses and intervals, between the threads of the clients and that of the run.
 
+use crate::encoder::Encoder;
 use crate::facts::{RunFacts, instead, round_up};
 use crate::outbox::{Fate, Outbox};
 use crate::page_table::PageTable;
@@ -37,10 +38,27 @@ struct Client {
     refused: bool,
 }
 
+/// Clients to whom a frame is due, each with its version of the protocol.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct DueClients(Vec<(ClientId, Version)>);
+
+impl DueClients {
+    /// Returns true where there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns true where some use this version.
+    pub fn has(&self, version: Version) -> bool {
+        self.0.iter().any(|(_, theirs)| *theirs == version)
+    }
+}
+
 /// Clients of a run.
 pub(crate) struct Hub {
     pub facts: RunFacts,
     pub pages: PageTable,
+    pub encoder: Encoder,
     handle: RunHandle,
     clients: Mutex<BTreeMap<ClientId, Client>>,
     arrived: Condvar,
@@ -60,6 +78,7 @@ impl Hub {
         Hub {
             facts,
             pages: PageTable::default(),
+            encoder: Encoder::default(),
             handle,
             clients: Mutex::default(),
             arrived: Condvar::new(),
@@ -250,17 +269,27 @@ impl Hub {
         Ok(accepted)
     }
 
-    /// Gives a frame to all clients to whom one is due; it is made once for each version of the protocol.
-    pub fn publish(&self, step: u64, mut frame: impl FnMut(Version) -> FrameData) {
-        let mut made: [Option<Arc<[u8]>>; 2] = [None, None];
-        for client in self.clients().values_mut() {
-            if client.sent.is_some_and(|sent| step < sent.saturating_add(client.every)) {
-                continue;
+    /// Clients to whom a frame of this step is due; it is as good as sent.
+    pub fn take_due(&self, step: u64) -> DueClients {
+        let mut due = DueClients::default();
+        for (id, client) in self.clients().iter_mut() {
+            if client.sent.is_none_or(|sent| step >= sent.saturating_add(client.every)) {
+                client.sent = Some(step);
+                due.0.push((*id, client.version));
             }
-            client.sent = Some(step);
-            let version = client.version;
-            let place = &mut made[usize::from(version == Version::Three)];
-            let bytes = place.get_or_insert_with(|| encode_frame(version, &frame(version)).into());
+        }
+        due
+    }
+
+    /// Gives a frame to clients, if they are still there; it is made once for each version of the protocol.
+    pub fn publish(&self, due: &DueClients, mut frame: impl FnMut(Version) -> FrameData) {
+        let frames = [Version::Two, Version::Three].map(|version| {
+            due.has(version).then(|| Arc::<[u8]>::from(encode_frame(version, &frame(version))))
+        });
+        let mut clients = self.clients();
+        for (id, version) in &due.0 {
+            let bytes = &frames[usize::from(*version == Version::Three)];
+            let (Some(client), Some(bytes)) = (clients.get_mut(id), bytes) else { continue };
             if client.outbox.push(bytes) == Fate::LeftOut {
                 client.left_out += 1;
                 if client.left_out == 1 {
@@ -279,8 +308,9 @@ impl Hub {
         }
     }
 
-    /// Ends the server: frames in queues are still written.
+    /// Ends the server: frames in queues are still made and written.
     pub fn close(&self) {
+        self.encoder.finish();
         self.closing.store(true, Ordering::Relaxed);
         self.clients().values().for_each(|client| client.outbox.close());
     }
@@ -318,7 +348,8 @@ mod tests {
     fn steps(hub: &Hub, outboxes: &[&Outbox]) -> Vec<Vec<u64>> {
         let mut found = vec![Vec::new(); outboxes.len()];
         for step in (0..=60).filter(|step| step % hub.interval() == 0) {
-            hub.publish(step, |_| FrameData { step, ..FrameData::default() });
+            let due = hub.take_due(step);
+            hub.publish(&due, |_| FrameData { step, ..FrameData::default() });
             for (outbox, found) in outboxes.iter().zip(&mut found) {
                 while let Next::Write(_) = outbox.next(Duration::ZERO) {
                     found.push(step);

@@ -13,6 +13,7 @@
 //! their behalf, and takes hold of atoms by springs.
 
 mod client;
+mod encoder;
 mod facts;
 mod frame;
 mod hub;

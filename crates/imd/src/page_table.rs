@@ -60,6 +60,8 @@ struct Table {
     pages: BTreeMap<PageId, Page>,
     /// Number of the last grip of all pages.
     grips: u64,
+    /// Step of the last frame, which may still be made.
+    begun: Option<u64>,
     frame: Option<Arc<LiveFrame>>,
     framed: Option<Instant>,
     /// Interval of frames, kept while there is no page.
@@ -135,12 +137,14 @@ impl PageTable {
         }
     }
 
-    /// Returns true where pages get a frame of a step; those that are gone lose their springs.
-    pub fn is_due(&self, step: u64) -> bool {
+    /// Returns true where pages get a frame of a step, which is as good as made; pages that are gone lose their springs.
+    pub fn take_due(&self, step: u64) -> bool {
         let mut table = self.table();
         self.forget_silent_pages(&mut table);
-        let last = table.frame.as_ref().map(|frame| frame.step);
-        !table.pages.is_empty() && last.is_none_or(|last| step < last || step - last >= table.every)
+        let passed = table.begun.is_none_or(|last| step < last || step - last >= table.every);
+        let due = passed && !table.pages.is_empty();
+        table.begun = if due { Some(step) } else { table.begun };
+        due
     }
 
     /// Gives all pages a frame, and chooses the interval of the next by the time since the last.

@@ -86,7 +86,7 @@ impl<'a> Surroundings<'a> {
         let (simbox, state) = (&system.simbox, &system.state);
         let index_by_id = state.index_by_id();
         let molecules = Molecules::new(&system.topology, &system.species, state);
-        let paths = molecules.paths(simbox, state, &index_by_id);
+        let paths = molecules.paths(simbox, |id| state.position[index_by_id.of(id)]);
         Surroundings { system, index_by_id, molecules, paths, unwrapped }
     }
 

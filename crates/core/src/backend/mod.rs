@@ -8,6 +8,7 @@ mod biases;
 mod ensemble;
 mod settings;
 mod shared_memory;
+mod snapshot;
 mod sums;
 
 use crate::thermostat::Dissipative;
@@ -27,6 +28,7 @@ pub use settings::{Algorithm, Precision, Processor, Settings};
 pub use shared_memory::{
     ArraysChanged, DeviceArrays, DeviceForce, MemorySpace, NumberType, SharedArray, SharedStream,
 };
+pub use snapshot::{AtomRows, Snapshot};
 pub use sums::{Descent, Energies, Evaluate, Kinetic, NeighborFacts, Timings};
 
 /// Checks charges for [`ForceEvaluation::energies_with_charges`] in a system of `n` atoms.
@@ -59,6 +61,14 @@ pub trait AtomStorage {
         let simbox = *self.simbox();
         let state = self.state()?;
         state.write_by_id(&simbox, vector, rows, OneLoop(&state.id))
+    }
+
+    /// Takes vectors of all atoms as they are now, which another thread may wait for: the device need not.
+    ///
+    /// # Errors
+    /// If the device failed.
+    fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
+        Snapshot::now(self, vectors)
     }
 
     /// Replaces positions and velocities by those of `state` (same atoms, any order) and marks

@@ -2,6 +2,7 @@
 //! runs their threads as fibres.
 
 use std::alloc::Layout;
+use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ mod compiler;
 
 use compiler::{Compiler, HEADER, flags, turn_at};
 
-use super::{Code, Function, Hardware, Launch, Recording, Timestamp};
+use super::{Code, Function, Hardware, HostMemory, Launch, Recording, Timestamp};
 use crate::cache;
 
 /// Name of the architecture, in place of a GPU's.
@@ -197,6 +198,17 @@ impl Hardware for EmulatedProcessor {
         Ok(())
     }
 
+    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
+        Ok(Box::new(Words((0..bytes.div_ceil(8)).map(|_| UnsafeCell::new(0)).collect())))
+    }
+
+    unsafe fn copy_to_host(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Timestamp>> {
+        self.synchronize()?;
+        // SAFETY: the caller vouches for the places.
+        unsafe { ptr::copy_nonoverlapping(from as *const u8, to, bytes) };
+        self.now()
+    }
+
     fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Box<dyn Code>> {
         let built = self.build(name, source, options)?;
         let copy = self.copy_of(&built.library)?;
@@ -253,6 +265,15 @@ impl Hardware for EmulatedProcessor {
         static START: OnceLock<Instant> = OnceLock::new();
         let start = START.get_or_init(Instant::now);
         Ok(Box::new(Nanoseconds(start.elapsed().as_nanos() as u64)))
+    }
+}
+
+/// Memory of the host, aligned for every number.
+struct Words(Box<[UnsafeCell<u64>]>);
+
+impl HostMemory for Words {
+    fn address(&self) -> *mut u8 {
+        UnsafeCell::raw_get(self.0.as_ptr()).cast()
     }
 }
 

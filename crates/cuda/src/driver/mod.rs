@@ -4,6 +4,7 @@
 
 mod emulated;
 mod facts;
+mod landing;
 mod launch;
 mod memory;
 mod nvidia;
@@ -11,6 +12,7 @@ pub mod nvrtc;
 mod replicas;
 
 pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, Link, describe, facts};
+pub use landing::Landing;
 pub use launch::{Kernel, Launch, Module, Waits};
 pub use memory::{Buffer, DeviceCopy};
 pub use nvidia::GpuFacts;
@@ -52,6 +54,14 @@ trait Hardware: Send + Sync {
     /// # Safety
     /// As for `write`, at both addresses, and the two do not overlap.
     unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<()>;
+    /// Allocates memory of the host that the device reaches by itself.
+    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>>;
+    /// Copies to memory of the host after the work queued so far, beside that queued later; the event is the end of it.
+    ///
+    /// # Safety
+    /// So many bytes at `from` are inside one allocation, those at `to` in memory of `host_memory`, and both stay as they
+    /// are until the event.
+    unsafe fn copy_to_host(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Timestamp>>;
 
     fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Box<dyn Code>>;
     /// # Safety
@@ -66,6 +76,11 @@ trait Hardware: Send + Sync {
     /// Stream of the device, by which other programs order their work; `None` where work is done at once.
     fn stream(&self) -> Option<Arc<dyn SharedStream>>;
     fn now(&self) -> Result<Box<dyn Timestamp>>;
+}
+
+/// Memory of the host, freed when it is dropped.
+trait HostMemory: Send {
+    fn address(&self) -> *mut u8;
 }
 
 /// Compiled and loaded source.

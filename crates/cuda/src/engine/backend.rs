@@ -19,7 +19,8 @@ use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
     DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey,
-    Precision, Result, Sample, SavedVolume, SimBox, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
+    Precision, Result, Sample, SavedVolume, SimBox, Snapshot, State, StepBatch, SubSteps, Thermostat, Vec3,
+    VolumeMove,
 };
 
 impl AtomStorage for Cuda {
@@ -41,6 +42,18 @@ impl AtomStorage for Cuda {
         let simbox = self.system.simbox;
         let state = self.state()?;
         state.write_by_id(&simbox, vector, rows, ByThreads::new(&state.id))
+    }
+
+    fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
+        // Grains have spins elsewhere.
+        if vectors.contains(&AtomVector::AngularVelocity) {
+            return Snapshot::now(self, vectors);
+        }
+        self.read_control()?;
+        match self.arrays.snapshot(&self.device, &self.control, self.system.simbox, vectors)? {
+            Some(snapshot) => Ok(snapshot),
+            None => Snapshot::now(self, vectors),
+        }
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

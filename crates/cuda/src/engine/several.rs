@@ -15,7 +15,7 @@ use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, AtomVector, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate,
     ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey, Result, Sample, SavedVolume, Settings,
-    SimBox, State, StepBatch, SubSteps, System, Thermostat, Vec3, VolumeMove,
+    SimBox, Snapshot, State, StepBatch, SubSteps, System, Thermostat, Vec3, VolumeMove,
 };
 use jostle_potentials::Forces;
 use jostle_potentials::electrostatics::Method;
@@ -197,6 +197,13 @@ impl AtomStorage for SeveralGpus {
 
     fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
         self.gpus[0].write_by_id(vector, rows)
+    }
+
+    fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
+        let snapshot = self.gpus[0].snapshot(vectors)?;
+        // Others may store into the arrays of this one as soon as they make further steps.
+        self.gpus[0].device.synchronize()?;
+        Ok(snapshot)
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

@@ -6,7 +6,8 @@ use super::gpus::on_gpu;
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, State, StepBatch, System, Thermostat,
+    Algorithm, AtomVector, Backend, Evaluate, Precision, RespaSchedule, Settings, State, StepBatch, System,
+    Thermostat,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -189,6 +190,38 @@ fn energy_and_momentum_are_conserved() {
         for sample in &samples {
             let momentum = norm(sample.kinetic.momentum);
             assert!(momentum < tolerance, "{what}: the momentum is {momentum:e}");
+        }
+    }
+}
+
+/// More snapshots than are on their way at once, read after further steps, some of them by other threads.
+#[test]
+fn snapshots_are_of_their_moments() {
+    let vectors =
+        [AtomVector::Position, AtomVector::Velocity, AtomVector::Force, AtomVector::UnwrappedPosition];
+    for precision in PRECISIONS {
+        let mut backend = open(settings(Algorithm::Tiles, precision));
+        begin(&mut *backend);
+        let n = backend.n_atoms();
+        let (mut expected, mut snapshots) = (Vec::new(), Vec::new());
+        for k in 0..7 {
+            batches(&mut *backend, &mut Thermostat::Isolated, 30 * k, &[30]);
+            snapshots.push(backend.snapshot(&vectors).unwrap());
+            let mut rows = vec![[0.0; 3]; n];
+            expected.push(vectors.map(|vector| {
+                backend.write_by_id(vector, &mut rows).unwrap();
+                rows.clone()
+            }));
+            if k == 3 {
+                drop(snapshots.remove(0));
+                expected.remove(0);
+            }
+        }
+        let threads = snapshots.into_iter().map(|snapshot| std::thread::spawn(|| snapshot.wait()));
+        for (thread, expected) in threads.collect::<Vec<_>>().into_iter().zip(expected) {
+            let mut rows = thread.join().unwrap().unwrap();
+            assert!(vectors.map(|vector| rows.take(vector)) == expected, "{precision:?}");
+            assert!(rows.take(AtomVector::AngularVelocity).is_empty(), "it was not asked for");
         }
     }
 }

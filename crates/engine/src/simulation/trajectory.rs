@@ -3,7 +3,7 @@
 use super::Simulation;
 use crate::clock::Clock;
 use crate::frames::OwnedFrame;
-use jostle_core::{AtomStorage, Result};
+use jostle_core::{AtomStorage, AtomVector, Result};
 use jostle_io::chemical_bonds;
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, TrajectoryHeader, WrittenSoFar};
@@ -54,14 +54,13 @@ impl Simulation {
         if !self.output.has_folder() {
             return Ok(());
         }
-        let simbox = *self.backend.simbox();
-        let state = self.backend.state()?;
-        let index_by_id = state.index_by_id();
-        let positions = index_by_id.iter().map(|index| state.wrapped_position(&simbox, index)).collect();
-        let velocity = |index: usize| state.velocity[index];
-        let velocities = format.has_velocities().then(|| index_by_id.iter().map(velocity).collect());
+        let vectors: &[_] = match format.has_velocities() {
+            true => &[AtomVector::Position, AtomVector::Velocity],
+            false => &[AtomVector::Position],
+        };
+        let (simbox, atoms) = (*self.backend.simbox(), self.backend.snapshot(vectors)?);
         let Clock { step, time, .. } = self.clock;
-        self.output.frame(OwnedFrame { step, time, simbox, positions, velocities })
+        self.output.frame(OwnedFrame { step, time, simbox, atoms })
     }
 
     fn trajectory_header(&mut self, stage: &StageInput, every: u64) -> Result<TrajectoryHeader> {

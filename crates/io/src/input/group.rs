@@ -239,7 +239,7 @@ impl Input {
             return places;
         }
         let molecules = Molecules::new(topology, species, state);
-        let paths = molecules.paths(simbox, state, &index_by_id);
+        let paths = molecules.paths(simbox, |id| state.position[index_by_id.of(id)]);
         let mut first = vec![None; molecules.count()];
         let whole = |(id, molecule): (usize, &u32)| {
             let start = first[*molecule as usize].get_or_insert(places[id]);

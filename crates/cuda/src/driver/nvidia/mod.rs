@@ -1,9 +1,10 @@
 //! NVIDIA GPUs through the driver's own interface, which is loaded at run time: the program starts without
 //! it. `start.rs` starts kernels, `module.rs` loads them, `recording.rs` records sequences, `probe.rs` tells what is
 //! there, `stream.rs` orders the work of other
-//! programs, `failure.rs` has the driver's errors in words.
+//! programs, `host.rs` copies to the host beside kernels, `failure.rs` has the driver's errors in words.
 
 mod failure;
+mod host;
 mod module;
 mod peer;
 mod probe;
@@ -26,7 +27,7 @@ use jostle_core::{Error, Result};
 
 use super::memory::out_of_memory;
 use super::nvrtc::{Nvrtc, Version};
-use super::{Code, Hardware, Launch, Recording, Timestamp, announce_compiling};
+use super::{Code, Hardware, HostMemory, Launch, Recording, Timestamp, announce_compiling};
 use failure::failed;
 use module::LoadedModule;
 use recording::{Captured, Graph, RecordedEvent};
@@ -45,6 +46,8 @@ struct Shared {
     side_stream: Arc<CudaStream>,
     /// Third stream, likewise.
     third_stream: Arc<CudaStream>,
+    /// Stream of copies to the host that kernels do not wait for.
+    copy_stream: Arc<CudaStream>,
     name: String,
     architecture: String,
     multiprocessors: u32,
@@ -89,6 +92,7 @@ impl Gpu {
             let (_, first) = result::stream::get_priority_range()?;
             let side_stream = context.new_stream_with_priority(first)?;
             let third_stream = context.new_stream_with_priority(first)?;
+            let copy_stream = context.new_stream()?;
             let shared_memory =
                 context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
             // Early starts exist from Hopper on, and in recordings from CUDA 12.3 on.
@@ -101,6 +105,7 @@ impl Gpu {
                 stream,
                 side_stream,
                 third_stream,
+                copy_stream,
                 name,
                 architecture,
                 multiprocessors,
@@ -262,6 +267,15 @@ impl Hardware for Gpu {
         // SAFETY: the caller vouches for the places.
         unsafe { result::memcpy_dtod_async(to, from, bytes, self.0.stream.cu_stream()) }
             .map_err(|e| self.0.failed_before(e))
+    }
+
+    fn host_memory(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
+        self.0.host_memory(bytes)
+    }
+
+    unsafe fn copy_to_host(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Timestamp>> {
+        // SAFETY: the caller vouches for the places.
+        unsafe { self.0.copy_to_host(from, to, bytes) }
     }
 
     fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Box<dyn Code>> {

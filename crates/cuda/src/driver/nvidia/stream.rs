@@ -22,7 +22,7 @@ impl SharedStream for Shared {
 
 impl Shared {
     /// Lets later work on one stream wait for earlier work on another one.
-    fn order(&self, before: sys::CUstream, after: sys::CUstream) -> Result<()> {
+    pub fn order(&self, before: sys::CUstream, after: sys::CUstream) -> Result<()> {
         let order = || -> std::result::Result<(), DriverError> {
             let mut event = lock(&self.order);
             let event = match &mut *event {

@@ -31,7 +31,8 @@ impl Solute {
         let (system, _) = molecules.clone().into_system(coordinates, Some(periodic))?;
         let state = &system.state;
         let bound = jostle_core::Molecules::new(&system.topology, &system.species, state);
-        let paths = bound.paths(&system.simbox, state, &state.index_by_id());
+        let index_by_id = state.index_by_id();
+        let paths = bound.paths(&system.simbox, |id| state.position[index_by_id.of(id)]);
         let mut first: Vec<Option<Vec3>> = vec![None; bound.count()];
         let mut positions = Vec::with_capacity(state.len());
         for (atom, (molecule, path)) in bound.of_atoms().iter().zip(&paths).enumerate() {
