@@ -217,6 +217,9 @@ impl PageTable {
         table.check(&spring, facts)?;
         table.grips += 1;
         self.set_spring(&mut table, Some(spring), page);
+        // A GPU makes single steps while atoms are pulled: frames that came after thousands would be minutes apart.
+        table.every = facts.period;
+        self.interval.store(table.every, Ordering::Relaxed);
         Ok(())
     }
 
