@@ -17,7 +17,9 @@ use jostle_potentials::{
     AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Dispersion, Electrostatics, Forces, LatticeSum,
     PairEntry, PairKind, PairTerm, Parameter, SuttonChen, Truncation,
 };
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Mutex;
 
 /// Oldest and newest architecture that NVRTC 13.0 knows, and some between.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
@@ -60,17 +62,25 @@ fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
     term
 }
 
+/// Compiles a source that no test has compiled in this way before: builds of different systems share some.
+fn check_once(build: &Build, option: &str, architecture: &str) {
+    static DONE: Mutex<BTreeSet<(String, Vec<String>, String)>> = Mutex::new(BTreeSet::new());
+    let options = [&build.options[..], &[option.into()]].concat();
+    let is_new = DONE.lock().unwrap().insert((build.source.clone(), options.clone(), architecture.into()));
+    if is_new {
+        nvrtc::check(&build.source, &options, architecture).unwrap();
+    }
+}
+
 /// Compiles to machine code, without optimisation, which would take two fifths of the time.
 fn check(build: &Build, architecture: &str) {
-    let options = [&build.options[..], &["--ptxas-options=-O0".into()]].concat();
-    nvrtc::check(&build.source, &options, architecture).unwrap();
+    check_once(build, "--ptxas-options=-O0", architecture);
 }
 
 /// Compiles to PTX, without optimisation: a third of the time, for kernels of which others like them are compiled to
 /// machine code.
 fn check_language(build: &Build) {
-    let options = [&build.options[..], &["--device-debug".into()]].concat();
-    nvrtc::check(&build.source, &options, "compute_90").unwrap();
+    check_once(build, "--device-debug", "compute_90");
 }
 
 /// Kernels in mixed precision are compiled to machine code, those in double precision, which are the same but for the
