@@ -41,10 +41,7 @@ impl State {
     /// The position of an atom in the box.
     #[inline]
     pub fn wrapped_position(&self, simbox: &SimBox, index: usize) -> Vec3 {
-        let position = self.position[index];
-        // Most atoms are inside; rounding down is a call of a function on old processors.
-        let inside = simbox.to_fractional(position).iter().all(|s| (0.0..1.0).contains(s));
-        if inside { position } else { self.wrapped_with_image(simbox, index).0 }
+        wrapped(simbox, self.position[index], self.image[index])
     }
 
     /// The position of an atom in the box, and the number of boxes it has crossed along each axis.
@@ -57,8 +54,7 @@ impl State {
     /// The position of an atom that has never been wrapped into the box.
     #[inline]
     pub fn unwrapped_position(&self, simbox: &SimBox, index: usize) -> Vec3 {
-        let (position, shift) = (self.position[index], simbox.shift(self.image[index]));
-        [0, 1, 2].map(|k| position[k] + shift[k])
+        unwrapped(simbox, self.position[index], self.image[index])
     }
 
     /// Writes a vector of each atom to the row of its id.
@@ -72,23 +68,77 @@ impl State {
         rows: &mut [Vec3],
         writer: impl RowWriter,
     ) -> Result<()> {
-        if rows.len() != self.len() {
-            return Err(Error::input(format!("{} rows for {} atoms", rows.len(), self.len())));
+        let State { position, image, velocity, angular_velocity, force, .. } = self;
+        let arrays = VectorArrays { position, image, velocity, angular_velocity, force };
+        arrays.write_by_id(simbox, vector, rows, writer)
+    }
+}
+
+/// Arrays in storage order that vectors of atoms are made of; those of vectors that nobody asks for may be empty.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct VectorArrays<'a> {
+    /// Positions.
+    pub position: &'a [Vec3],
+    /// Images.
+    pub image: &'a [[i32; 3]],
+    /// Velocities.
+    pub velocity: &'a [Vec3],
+    /// Angular velocities of grains.
+    pub angular_velocity: &'a [Vec3],
+    /// Forces.
+    pub force: &'a [Vec3],
+}
+
+impl VectorArrays<'_> {
+    /// Writes a vector of each atom to the row of its id.
+    ///
+    /// # Errors
+    /// If there are not as many rows as atoms.
+    pub fn write_by_id(
+        &self,
+        simbox: &SimBox,
+        vector: AtomVector,
+        rows: &mut [Vec3],
+        writer: impl RowWriter,
+    ) -> Result<()> {
+        let n = self.position.len();
+        if rows.len() != n {
+            return Err(Error::input(format!("{} rows for {n} atoms", rows.len())));
         }
         match vector {
-            AtomVector::Position => writer.write(rows, |index| self.wrapped_position(simbox, index)),
+            AtomVector::Position => {
+                writer.write(rows, |index| wrapped(simbox, self.position[index], self.image[index]));
+            }
             AtomVector::UnwrappedPosition => {
-                writer.write(rows, |index| self.unwrapped_position(simbox, index));
+                writer.write(rows, |index| unwrapped(simbox, self.position[index], self.image[index]));
             }
             AtomVector::Velocity => writer.write(rows, |index| self.velocity[index]),
             AtomVector::AngularVelocity => {
-                let spins = &self.angular_velocity;
+                let spins = self.angular_velocity;
                 writer.write(rows, |index| spins.get(index).copied().unwrap_or_default());
             }
             AtomVector::Force => writer.write(rows, |index| self.force[index]),
         }
         Ok(())
     }
+}
+
+/// Position in the box.
+#[inline]
+fn wrapped(simbox: &SimBox, mut position: Vec3, mut image: [i32; 3]) -> Vec3 {
+    // Most atoms are inside; rounding down is a call of a function on old processors.
+    let inside = simbox.to_fractional(position).iter().all(|s| (0.0..1.0).contains(s));
+    if !inside {
+        simbox.wrap(&mut position, &mut image);
+    }
+    position
+}
+
+/// Position along the unwrapped path.
+#[inline]
+fn unwrapped(simbox: &SimBox, position: Vec3, image: [i32; 3]) -> Vec3 {
+    let shift = simbox.shift(image);
+    [0, 1, 2].map(|k| position[k] + shift[k])
 }
 
 #[cfg(test)]

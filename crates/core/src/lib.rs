@@ -34,7 +34,7 @@ pub use backend::{
     DeviceForce, DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey, Precision, Processor,
     RespaSchedule, Sample, Settings, Snapshot, StepBatch, SubSteps, VolumeMove,
 };
-pub use by_id::{AtomVector, OneLoop, RowWriter};
+pub use by_id::{AtomVector, OneLoop, RowWriter, VectorArrays};
 pub use driven::{Driven, Masses};
 pub use dual::Dual;
 pub use error::{Error, ErrorKind, Place, Result};

@@ -1,7 +1,8 @@
 //! Snapshots of the atoms, which reach the host while the device makes further steps.
 
+use crate::by_id::ByThreads;
 use crate::driver::{Buffer, Device, Landing};
-use jostle_core::{AtomRows, AtomVector, OneLoop, Precision, Result, SimBox, Snapshot, State};
+use jostle_core::{AtomRows, AtomVector, Precision, Result, SimBox, Snapshot, VectorArrays};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most snapshots on their way or not yet read: a frame that is written, two that wait for it, and one for a client.
@@ -33,13 +34,9 @@ impl Snapshots {
         landing.lock().unwrap_or_else(PoisonError::into_inner).begin(parts)?;
         let vectors = vectors.to_vec();
         Ok(Some(Snapshot::new(move || {
-            let state = {
-                let mut landing = landing.lock().unwrap_or_else(PoisonError::into_inner);
-                landing.wait()?;
-                atoms(&landing, precision)
-            };
-            drop(landing);
-            rows(&state, &simbox, &vectors)
+            let mut landing = landing.lock().unwrap_or_else(PoisonError::into_inner);
+            landing.wait()?;
+            rows(&landing, precision, &simbox, &vectors)
         })))
     }
 
@@ -63,26 +60,28 @@ impl Snapshots {
     }
 }
 
-/// Atoms that have arrived, in storage order; what was not asked for is missing.
-fn atoms(landing: &Landing, precision: Precision) -> State {
-    State {
-        id: landing.part(0).to_vec(),
-        position: landing.part(1).to_vec(),
-        image: landing.part(2).to_vec(),
-        velocity: landing.part(3).to_vec(),
-        force: match precision {
-            Precision::Mixed => landing.part(4).iter().map(|force: &[f32; 3]| force.map(f64::from)).collect(),
-            Precision::Double => landing.part(4).to_vec(),
-        },
-        ..State::default()
-    }
-}
-
-/// Rows of vectors, by id.
-fn rows(state: &State, simbox: &SimBox, vectors: &[AtomVector]) -> Result<AtomRows> {
+/// Rows of vectors that have arrived, by id.
+fn rows(
+    landing: &Landing,
+    precision: Precision,
+    simbox: &SimBox,
+    vectors: &[AtomVector],
+) -> Result<AtomRows> {
+    let ids = landing.part::<u32>(0);
+    let force = match precision {
+        Precision::Mixed => landing.part(4).iter().map(|force: &[f32; 3]| force.map(f64::from)).collect(),
+        Precision::Double => landing.part(4).to_vec(),
+    };
+    let arrays = VectorArrays {
+        position: landing.part(1),
+        image: landing.part(2),
+        velocity: landing.part(3),
+        angular_velocity: &[],
+        force: &force,
+    };
     let rows = vectors.iter().map(|&vector| {
-        let mut rows = vec![[0.0; 3]; state.id.len()];
-        state.write_by_id(simbox, vector, &mut rows, OneLoop(&state.id)).map(|()| (vector, rows))
+        let mut rows = vec![[0.0; 3]; ids.len()];
+        arrays.write_by_id(simbox, vector, &mut rows, ByThreads::new(ids)).map(|()| (vector, rows))
     });
     rows.collect::<Result<_>>().map(AtomRows::new)
 }

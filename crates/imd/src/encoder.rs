@@ -1,55 +1,88 @@
-//! A thread that makes frames of snapshots while the run goes on.
+//! Threads that make frames of snapshots while the run goes on: one waits for atoms, another one makes frames of them.
 
+use jostle_core::{AtomRows, Snapshot};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
-/// Most frames in the queue; the run waits while it is full, so that memory is not filled with frames and none is lost.
+/// Most frames in a queue; the run waits while it is full, so that memory is not filled with frames and none is lost.
 const MOST_QUEUED: usize = 2;
 
 /// The making of a frame.
-type Job = Box<dyn FnOnce() + Send>;
+type Make = Box<dyn FnOnce(AtomRows) + Send>;
 
 /// Queue of frames, which are made one after another.
 #[derive(Default)]
-pub(crate) struct Encoder(Mutex<Option<(SyncSender<Job>, JoinHandle<()>)>>);
+pub(crate) struct Encoder(Mutex<Option<Workers>>);
+
+struct Workers {
+    snapshots: SyncSender<(Snapshot, Make)>,
+    threads: [JoinHandle<()>; 2],
+}
 
 impl Encoder {
-    /// Adds a frame to the queue; the thread begins with the first one.
-    pub fn queue(&self, job: impl FnOnce() + Send + 'static) {
-        let mut worker = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if worker.is_none() {
-            let (jobs, queue) = sync_channel(MOST_QUEUED);
-            let work = move |queue: Receiver<Job>| queue.into_iter().for_each(|job| job());
-            let thread = std::thread::Builder::new().name("imd frames".into()).spawn(move || work(queue));
-            *worker = thread.ok().map(|thread| (jobs, thread));
+    /// Adds a frame to the queue; the threads begin with the first one.
+    pub fn queue(&self, snapshot: Snapshot, make: impl FnOnce(AtomRows) + Send + 'static) {
+        let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if workers.is_none() {
+            *workers = Workers::start().ok();
         }
-        let job: Job = Box::new(job);
-        match &*worker {
-            Some((jobs, _)) => match jobs.send(job) {
-                Ok(()) => {}
-                // A panic of the thread has been reported.
-                Err(job) => (job.0)(),
-            },
-            // Without a thread the run makes its frames itself.
-            None => job(),
+        let job: (_, Make) = (snapshot, Box::new(make));
+        // Without threads the run makes its frames itself.
+        let left = match &*workers {
+            Some(workers) => workers.snapshots.send(job).err().map(|error| error.0),
+            None => Some(job),
+        };
+        if let Some((snapshot, make)) = left {
+            make_frame(snapshot, make);
         }
     }
 
-    /// Waits until all frames are made; none follows.
+    /// Waits until all frames are made.
     pub fn finish(&self) {
-        let worker = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((jobs, thread)) = worker {
-            drop(jobs);
-            // A panic of the thread has been reported.
-            let _ = thread.join();
+        let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Workers { snapshots, threads }) = workers {
+            drop(snapshots);
+            // A panic of a thread has been reported.
+            threads.into_iter().for_each(|thread| drop(thread.join()));
         }
+    }
+}
+
+impl Workers {
+    fn start() -> std::io::Result<Self> {
+        let (snapshots, to_wait_for) = sync_channel::<(Snapshot, Make)>(MOST_QUEUED);
+        let (arrived, to_make): (SyncSender<(AtomRows, Make)>, Receiver<_>) = sync_channel(MOST_QUEUED);
+        let wait = move || {
+            for (snapshot, make) in to_wait_for {
+                // A device that has failed ends the run.
+                if let Ok(rows) = snapshot.wait()
+                    && arrived.send((rows, make)).is_err()
+                {
+                    return;
+                }
+            }
+        };
+        let threads = [
+            Builder::new().name("imd atoms".into()).spawn(wait)?,
+            Builder::new().name("imd frames".into()).spawn(|| {
+                to_make.into_iter().for_each(|(rows, make)| make(rows));
+            })?,
+        ];
+        Ok(Workers { snapshots, threads })
+    }
+}
+
+fn make_frame(snapshot: Snapshot, make: Make) {
+    if let Ok(rows) = snapshot.wait() {
+        make(rows);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::{AtomVector, Error};
     use std::sync::Arc;
 
     #[test]
@@ -57,9 +90,13 @@ mod tests {
         let (encoder, made) = (Encoder::default(), Arc::new(Mutex::new(Vec::new())));
         for k in 0..20 {
             let made = made.clone();
-            encoder.queue(move || made.lock().unwrap().push(k));
+            let rows = AtomRows::new(vec![(AtomVector::Position, vec![[f64::from(k); 3]])]);
+            encoder.queue(Snapshot::new(|| Ok(rows)), move |mut rows| {
+                made.lock().unwrap().push(rows.take(AtomVector::Position)[0][0]);
+            });
         }
+        encoder.queue(Snapshot::new(|| Err(Error::device("lost"))), |_| panic!("there are no atoms"));
         encoder.finish();
-        assert_eq!(*made.lock().unwrap(), Vec::from_iter(0..20));
+        assert_eq!(*made.lock().unwrap(), Vec::from_iter((0..20).map(f64::from)));
     }
 }

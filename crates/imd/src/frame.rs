@@ -108,9 +108,7 @@ impl Observer for FrameSender {
         };
         let snapshot = context.snapshot(vectors)?;
         let (hub, tables) = (self.hub.clone(), self.tables.clone());
-        self.hub.encoder.queue(move || {
-            // A device that has failed ends the run.
-            let Ok(mut rows) = snapshot.wait() else { return };
+        self.hub.encoder.queue(snapshot, move |mut rows| {
             let [positions, velocities, forces] =
                 [AtomVector::Position, AtomVector::Velocity, AtomVector::Force]
                     .map(|vector| rows.take(vector));
@@ -134,8 +132,7 @@ impl FrameSender {
         let (step, time, simbox) = (context.step(), context.time(), *context.simbox());
         let snapshot = context.snapshot(&[AtomVector::Position, AtomVector::Velocity])?;
         let hub = self.hub.clone();
-        self.hub.encoder.queue(move || {
-            let Ok(mut rows) = snapshot.wait() else { return };
+        self.hub.encoder.queue(snapshot, move |mut rows| {
             let (positions, velocities) = (rows.take(AtomVector::Position), rows.take(AtomVector::Velocity));
             hub.pages.publish(LiveFrame { step, time, simbox, positions, velocities }, hub.facts.period);
         });

@@ -283,9 +283,8 @@ impl Hub {
 
     /// Gives a frame to clients, if they are still there; it is made once for each version of the protocol.
     pub fn publish(&self, due: &DueClients, mut frame: impl FnMut(Version) -> FrameData) {
-        let frames = [Version::Two, Version::Three].map(|version| {
-            due.has(version).then(|| Arc::<[u8]>::from(encode_frame(version, &frame(version))))
-        });
+        let frames = [Version::Two, Version::Three]
+            .map(|version| due.has(version).then(|| Arc::new(encode_frame(version, &frame(version)))));
         let mut clients = self.clients();
         for (id, version) in &due.0 {
             let bytes = &frames[usize::from(*version == Version::Three)];

@@ -17,7 +17,7 @@ pub(crate) struct Outbox {
 
 #[derive(Default)]
 struct Queue {
-    frames: VecDeque<Arc<[u8]>>,
+    frames: VecDeque<Arc<Vec<u8>>>,
     bytes: usize,
     closed: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Fate {
 
 /// Next thing for a writer to do.
 pub(crate) enum Next {
-    Write(Arc<[u8]>),
+    Write(Arc<Vec<u8>>),
     /// Nothing has come for so long.
     Idle,
     /// The queue is closed and empty.
@@ -42,7 +42,7 @@ pub(crate) enum Next {
 
 impl Outbox {
     /// Adds a frame, where there is a place for it.
-    pub fn push(&self, frame: &Arc<[u8]>) -> Fate {
+    pub fn push(&self, frame: &Arc<Vec<u8>>) -> Fate {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let full = queue.frames.len() >= LEAST_FRAMES && queue.bytes + frame.len() > MOST_BYTES;
         if full || queue.closed {
@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn a_full_queue_leaves_frames_out_and_goes_on_later() {
         let outbox = Outbox::default();
-        let large: Arc<[u8]> = vec![1; MOST_BYTES].into();
-        let small: Arc<[u8]> = vec![2; 10].into();
+        let large: Arc<Vec<u8>> = vec![1; MOST_BYTES].into();
+        let small: Arc<Vec<u8>> = vec![2; 10].into();
         assert_eq!([outbox.push(&large), outbox.push(&large)], [Fate::Queued; 2], "two in any case");
         assert_eq!(outbox.push(&small), Fate::LeftOut);
         let length = |next| match next {

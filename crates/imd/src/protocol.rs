@@ -281,7 +281,10 @@ pub fn encode_frame(version: Version, frame: &FrameData) -> Vec<u8> {
     }
     let mut add = |packet, vectors: &[[f32; 3]]| {
         bytes.extend(header(packet, i32::try_from(vectors.len()).unwrap_or(i32::MAX)));
-        vectors.as_flattened().iter().for_each(|x| bytes.extend(x.to_ne_bytes()));
+        let (numbers, start) = (vectors.as_flattened(), bytes.len());
+        bytes.resize(start + size_of_val(numbers), 0);
+        let (places, _) = bytes[start..].as_chunks_mut();
+        places.iter_mut().zip(numbers).for_each(|(place, x)| *place = x.to_ne_bytes());
     };
     add(PacketType::Positions, &frame.positions);
     if version == Version::Three {
