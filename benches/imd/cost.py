@@ -1,7 +1,7 @@
 """What watching costs a run: steps/s without a client, with one of version 2 and with one of version 3 that read all
 frames, by turns. Prints the median of ratios.
 
-    python benches/imd/cost.py PROGRAM INPUT [--every 100] [--turns 5] [-- --device cuda]
+    python benches/imd/cost.py PROGRAM INPUT [--device cuda] [--every 100] [--turns 5]
 """
 
 import argparse
@@ -20,7 +20,7 @@ parser.add_argument("program")
 parser.add_argument("input", type=Path)
 parser.add_argument("--every", type=int, default=100, help="interval of frames in steps")
 parser.add_argument("--turns", type=int, default=5)
-parser.add_argument("options", nargs="*", help="further options of jostle run")
+parser.add_argument("--device", default="auto", help="where to compute")
 arguments = parser.parse_args()
 
 
@@ -52,7 +52,8 @@ def read_all(address, counted):
 def speed(folder, name, options):
     """Steps per second of the last stage, and the bytes that a client has read."""
     output, read = folder / name, [0]
-    command = [arguments.program, "run", arguments.input, "--output", output, "--overwrite", *options, *arguments.options]
+    command = [arguments.program, "run", arguments.input, "--output", output, "--overwrite", *options]
+    command += ["--device", arguments.device]
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     reader, log = None, []
     for line in run.stderr:
