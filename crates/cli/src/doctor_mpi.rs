@@ -1,6 +1,7 @@
 //! MPI as `jostle doctor` shows it: libraries and launchers found, and a test of messages between ranks.
 
 use crate::output;
+use crate::own_command::own_command;
 use jostle_core::{Error, Result};
 use jostle_engine::ranks;
 use jostle_transport::mpi::{CHOICE, Found, found};
@@ -120,7 +121,7 @@ fn two_ranks(launcher: &Path) -> MessageTest {
 /// Output of two ranks, which are killed when they need too long.
 fn launch(launcher: &Path) -> std::io::Result<Output> {
     let mut command = Command::new(launcher);
-    command.args(["-n", "2"]).arg(std::env::current_exe()?).args(["doctor", "--messages"]);
+    command.args(["-n", "2"]).args(own_command()?).args(["doctor", "--messages"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Open MPI takes more ranks than cores, and root, only where it is told so.
     let permissions =

@@ -41,6 +41,7 @@ mod machine;
 mod new;
 mod numbers;
 mod output;
+mod own_command;
 mod plot;
 mod profile;
 mod ranks;
@@ -62,6 +63,7 @@ mod windows;
 
 pub use analyze::{OTHERS as OTHER_ANALYSES, analysis};
 pub use arguments::{AnalyzeOptions, OutputFormat, ReadingOptions};
+pub use own_command::set_own_command;
 pub use view::viewer;
 
 use arguments::{Arguments, Command};

@@ -4,7 +4,7 @@ use crate::error::OrRaise;
 use crate::units::unit_system;
 use jostle_analysis::kinds;
 use jostle_core::Error;
-use jostle_program::{AnalyzeOptions, OTHER_ANALYSES, analysis, program};
+use jostle_program::{AnalyzeOptions, OTHER_ANALYSES, analysis, program, set_own_command};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rayon::ThreadPoolBuilder;
@@ -79,9 +79,11 @@ pub fn viewer(py: Python, path: PathBuf, units: &str) -> PyResult<String> {
     py.detach(|| jostle_program::viewer(&path, Some(units))).or_raise(py)
 }
 
-/// Does what a command line of the program `jostle` asks for; returns the exit code.
+/// Does what a command line of the program `jostle` asks for, which starts itself again by `own_command`; returns the exit
+/// code.
 #[pyfunction]
 #[pyo3(name = "program")]
-pub fn run_program(py: Python, arguments: Vec<OsString>) -> u8 {
+pub fn run_program(py: Python, arguments: Vec<OsString>, own_command: Vec<OsString>) -> u8 {
+    set_own_command(own_command);
     py.detach(|| program(arguments))
 }

@@ -196,3 +196,15 @@ def test_the_compiler_of_kernels_is_found_in_an_environment(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("NVRTC")]
     assert os.path.realpath(library) in line, line
+
+
+def test_ranks_are_started_by_the_program_of_the_package():
+    mpich = os.environ.get("JOSTLE_TEST_MPICH")
+    if not mpich or not os.path.exists(f"{mpich}/bin/mpiexec"):
+        pytest.skip("JOSTLE_TEST_MPICH names no MPI for the test")
+    paths = [f"{os.path.abspath(mpich)}/bin", os.environ["PATH"]]
+    environment = {**os.environ, "PATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-m", "jostle", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("messages")]
+    assert "passed between" in line, done.stdout + done.stderr
