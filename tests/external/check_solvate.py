@@ -1,5 +1,6 @@
 """Puts solutes into water with `jostle solvate`, and compares the energies of what it has written, by term, in OpenMM
-(GromacsTopFile) and in Jostle. Where `gmx` is found, GROMACS' energies as well.
+(GromacsTopFile) and in Jostle. Where `gmx` is found, GROMACS' energies as well. Ions of CHARMM around a peptide of its
+atom types are compared with the force field as OpenMM has it, exceptions from the rule for unlike pairs (NBFIX) included.
 
     cargo build -p jostle
     pip install openmm
@@ -37,6 +38,11 @@ CASES = {
         CHARMM / "ala_ala_ala.psf", "-c", CHARMM / "topology.pdb",
         "--parameters", CHARMM / "charmm22.rtf", CHARMM / "charmm22.par", "--padding", "0.8", *SALT,
     ],
+    "three alanines, CHARMM22 in its own water": [
+        CHARMM / "ala_ala_ala.psf", "-c", CHARMM / "topology.pdb",
+        "--parameters", CHARMM / "charmm22.rtf", CHARMM / "charmm22.par", "--padding", "0.9",
+        "--water", "tip3p-charmm", "--ions", "K+,Cl-", *SALT,
+    ],
     "three alanines, CHARMM36 with maps": [
         REFERENCE / "07b_ala3_vac_charmm36/system.xml", "-c", REFERENCE / "07b_ala3_vac_charmm36/topology.pdb",
         "--padding", "0.9", "--shape", "octahedron", *SALT,
@@ -54,7 +60,7 @@ TERMS = {
     "maps": (("cmap",), ("CMAPTorsionForce",)),
     "pairs": (
         ("lennard_jones", "coulomb", "scaled_pair"),
-        ("NonbondedForce", "CustomNonbondedForce", "LennardJonesForce", "LennardJonesExceptions"),
+        ("NonbondedForce", "CustomNonbondedForce", "LennardJonesForce", "LennardJonesExceptions", "LennardJones", "LennardJones14"),
     ),
 }
 CUTOFF = 0.9
@@ -78,10 +84,18 @@ def of_openmm(name):
     system = top.createSystem(
         nonbondedMethod=app.PME, nonbondedCutoff=CUTOFF * unit.nanometer, useDispersionCorrection=False
     )
+    return energies_of(system, gro)
+
+
+def energies_of(system, gro):
+    """Energies by forces of OpenMM, without tail corrections."""
     edges = [edge[k].value_in_unit(unit.nanometer) for k, edge in enumerate(gro.getPeriodicBoxVectors())]
     for group, force in enumerate(system.getForces()):
         force.setForceGroup(group)
+        if isinstance(force, mm.CustomNonbondedForce):
+            force.setUseLongRangeCorrection(False)
         if isinstance(force, mm.NonbondedForce):
+            force.setUseDispersionCorrection(False)
             # The mesh that follows from OpenMM's tolerance is too coarse for six digits.
             force.setPMEParameters(4.4, *(int(edge / 0.025) for edge in edges))
     # The reference platform of OpenMM 8.6 misses pairs in boxes that are not rectangular; the other has single precision.
@@ -96,6 +110,81 @@ def of_openmm(name):
         energy = context.getState(getEnergy=True, groups={group}).getPotentialEnergy()
         energies[force.getName()] = energies.get(force.getName(), 0) + energy.value_in_unit(unit.kilojoule_per_mole)
     return energies
+
+
+def typed_topology(system, topology, classes):
+    """A topology of GROMACS with CHARMM's atom types and the forces between atoms that are not bound."""
+    forces = {force.getName(): force for force in system.getForces()}
+    nonbonded, table = forces["NonbondedForce"], forces["LennardJones"]
+    charges = [nonbonded.getParticleParameters(k)[0].value_in_unit(unit.elementary_charge) for k in range(len(classes))]
+    n, _, a = table.getTabulatedFunction(0).getFunctionParameters()
+    _, _, b = table.getTabulatedFunction(1).getFunctionParameters()
+    wells = {}
+    for k, name in enumerate(classes):
+        of_type = int(table.getParticleParameters(k)[0]) * (n + 1)
+        # u = a/r^12 - b/r^6
+        sigma = (a[of_type] / b[of_type]) ** (1 / 6)
+        wells[name] = (sigma, b[of_type] / (4 * sigma**6))
+    pairs = {}
+    for k in range(forces["LennardJones14"].getNumBonds()):
+        i, j, (sigma, epsilon) = forces["LennardJones14"].getBondParameters(k)
+        pairs[min(i, j), max(i, j)] = sigma, epsilon
+    lines = ["[ defaults ]", "1 2 no 1.0 1.0", "[ atomtypes ]"]
+    lines += [f"{name} 0 1.0 0.0 A {sigma!r} {epsilon!r}" for name, (sigma, epsilon) in wells.items()]
+    lines += ["[ moleculetype ]", "peptide 0", "[ atoms ]"]
+    for k, (atom, name) in enumerate(zip(topology.atoms(), classes)):
+        mass = atom.element.mass.value_in_unit(unit.dalton)
+        lines.append(f"{k + 1} {name} {atom.residue.index + 1} {atom.residue.name} {atom.name} 1 {charges[k]!r} {mass}")
+    excluded = [nonbonded.getExceptionParameters(k)[:2] for k in range(nonbonded.getNumExceptions())]
+    lines += ["[ exclusions ]"] + [f"{i + 1} {j + 1}" for i, j in excluded]
+    lines += ["[ pairs ]"] + [f"{i + 1} {j + 1} 1 {sigma!r} {epsilon!r}" for (i, j), (sigma, epsilon) in pairs.items()]
+    return "\n".join([*lines, "[ system ]", "peptide", "[ molecules ]", "peptide 1", ""])
+
+
+def check_ion_pairs(folder):
+    """Returns the number of failures."""
+    field = app.ForceField("charmm36_2024.xml", "charmm36_2024/water.xml")
+    pdb = app.PDBFile(str(REFERENCE / "07b_ala3_vac_charmm36/topology.pdb"))
+    alone = field.createSystem(pdb.topology, nonbondedMethod=app.NoCutoff)
+    # OpenMM does not tell the types of atoms of residues that patches have changed.
+    matched = app.ForceField._SystemData(pdb.topology)
+    field._matchAllResiduesToTemplates(matched, pdb.topology, {}, False)
+    classes = [field._atomTypes[matched.atomType[atom]].atomClass for atom in pdb.topology.atoms()]
+    (folder / "peptide.top").write_text(typed_topology(alone, pdb.topology, classes))
+    failures = 0
+    for cation in ("Na+", "K+", "Ca2+"):
+        name = str(folder / f"wet-{cation}")
+        subprocess.run(
+            [
+                jostle, "solvate", folder / "peptide.top", "-c", REFERENCE / "07b_ala3_vac_charmm36/topology.pdb",
+                "--padding", "0.9", "--water", "tip3p-charmm", "--ions", f"{cation},Cl-", "--concentration", "0.5",
+                "--output", name,
+            ],
+            check=True, capture_output=True,
+        )
+        ours = of_jostle(name)
+        gro = app.GromacsGroFile(f"{name}.gro")
+        wet = app.PDBFile(str(REFERENCE / "07b_ala3_vac_charmm36/topology.pdb")).topology
+        wet.setPeriodicBoxVectors(gro.getPeriodicBoxVectors())
+        chain, before = wet.addChain(), None
+        for residue, atom in list(zip(gro.residueNames, gro.atomNames))[len(classes):]:
+            element = app.element.Element.getBySymbol(atom.title() if residue != "SOL" else atom[0])
+            if residue != "SOL" or atom == "OW":
+                group = wet.addResidue("HOH" if residue == "SOL" else residue, chain)
+            atom = wet.addAtom(atom, element, group)
+            if atom.name.startswith("HW"):
+                wet.addBond(before, atom)
+            else:
+                before = atom
+        system = field.createSystem(wet, nonbondedMethod=app.PME, nonbondedCutoff=CUTOFF * unit.nanometer, rigidWater=True)
+        theirs = energies_of(system, gro)
+        kinds, there = TERMS["pairs"]
+        a = sum(energy for key, energy in ours.items() if key.startswith(kinds))
+        b = sum(energy for key, energy in theirs.items() if key in there)
+        off = abs(a - b) / sum(abs(energy) for key, energy in ours.items() if key.startswith(kinds))
+        failures += off > 1e-6
+        print(f"CHARMM36 of OpenMM, peptide with {cation} and Cl-\n  pairs      {a:16.6f} {b:16.6f} kJ/mol  off by {off:.1e}")
+    return failures
 
 
 def of_gromacs(gmx, name, folder):
@@ -142,6 +231,8 @@ def main():
             if gmx:
                 energy, total = of_gromacs(gmx, name, Path(folder)), sum(ours.values())
                 print(f"  GROMACS    {total:16.6f} {energy:16.6f} kJ/mol  off by {abs(total - energy) / sizes:.1e}")
+    with tempfile.TemporaryDirectory() as folder:
+        failures += check_ion_pairs(Path(folder))
     print("failed" if failures else "all agree")
     return 1 if failures else 0
 

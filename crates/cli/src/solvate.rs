@@ -7,7 +7,7 @@ use jostle_core::quantity::parse_quantity;
 use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3};
 use jostle_engine::build::solvation::files::{Files, RunSettings};
 use jostle_engine::build::solvation::{
-    CounterIons, IonsInput, Size, Solute, Solvated, SolvationInput, solvate,
+    CounterIons, IonPairs, IonsInput, Size, Solute, Solvated, SolvationInput, solvate,
 };
 use jostle_engine::replace_files;
 use jostle_io::Input;
@@ -197,6 +197,20 @@ fn report(options: &SolvateOptions, solvated: &Solvated, paths: &[PathBuf; 3]) -
     if ions.iter().sum::<usize>() > 0 {
         say!("ions: {} {}, {} {}", ions[0], names[0], ions[1], names[1]);
     }
+    let own_pairs: Vec<String> = match &solvated.ion_pairs {
+        IonPairs::ByRule => Vec::new(),
+        IonPairs::Own(pairs) => pairs.iter().map(|pair| pair.join(" with ")).collect(),
+        IonPairs::TypesUnknown => {
+            say!(
+                "the topology has no names of atom types: exceptions of CHARMM (NBFIX) between ions and solute are left out; \
+                 a PSF, or a topology of GROMACS, has them"
+            );
+            Vec::new()
+        }
+    };
+    if !own_pairs.is_empty() {
+        say!("pairs with parameters of their own (NBFIX): {}", own_pairs.join(", "));
+    }
     say!("charge of everything: {charge}");
     if solvated.needs_background() {
         say!("a uniform background neutralises it in the input; --neutralise adds ions instead");
@@ -211,6 +225,7 @@ fn report(options: &SolvateOptions, solvated: &Solvated, paths: &[PathBuf; 3]) -
             "solute_charge": rounded(*solute_charge),
             "waters": waters,
             "ions": [a, b],
+            "ion_pairs": own_pairs,
             "charge": charge,
             "volume_nm3": simbox.volume(),
             "files": paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),

@@ -91,6 +91,21 @@ fn a_solvated_molecule_runs() {
 }
 
 #[test]
+fn exceptions_of_charmm_are_named() {
+    let desk = desk();
+    let typed =
+        METHANE[0].replace("CT 6 12.011 0.0 A 0.35 0.276144", "OC 8 12.011 0.0 A 0.302905564 0.50208");
+    desk.write("methane.top", typed.replace("1 CT 1", "1 OC 1"));
+    let wanted =
+        ["--box", "2.7", "--water", "tip3p-charmm", "--concentration", "0.3", "--output", "wet", "--json"];
+    let done = solvate(&desk, &wanted);
+    assert!(done.stderr.contains("(NBFIX): Na+ with OC, Cl- with Na+"), "{}", done.stderr);
+    assert_eq!(done.json()["ion_pairs"], serde_json::json!(["Na+ with OC", "Cl- with Na+"]));
+    let other = solvate(&desk, &[&wanted[..], &["--ions", "Rb+,Cl-", "--overwrite"]].concat());
+    assert!(!other.stderr.contains("NBFIX"), "{}", other.stderr);
+}
+
+#[test]
 fn wrong_wishes_are_refused_before_anything_is_written() {
     let desk = desk();
     let files = desk.files();

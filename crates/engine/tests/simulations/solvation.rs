@@ -4,14 +4,14 @@ use jostle_core::{SimBox, UnitSystem, Vec3};
 use jostle_engine::build::solvation::files::RunSettings;
 use jostle_engine::build::solvation::shape::BoxShape;
 use jostle_engine::build::solvation::{
-    CounterIons, IonsInput, Size, Solute, Solvated, SolvationInput, solvate,
+    CounterIons, IonPairs, IonsInput, Size, Solute, Solvated, SolvationInput, solvate,
 };
 use jostle_engine::model::{MoleculesInput, Rigid};
 use jostle_engine::{single_point, system_from_input};
 use jostle_io::Input;
-use jostle_io::forcefield::Molecules;
 use jostle_io::forcefield::coordinates::Coordinates;
 use jostle_io::forcefield::solvent::WaterModel;
+use jostle_io::forcefield::{Molecules, TypeNames};
 use jostle_io::input::NamedChoice;
 use std::fs;
 use std::path::PathBuf;
@@ -43,9 +43,14 @@ ROD 1
 const PLACES: [Vec3; 4] = [[0.0, 0.0, 0.0], [0.1, 0.11, 0.0], [0.2, 0.22, 0.05], [0.3, 0.22, 0.1]];
 
 fn rod() -> Solute {
+    solute(ROD)
+}
+
+/// A rod with this topology.
+fn solute(text: &str) -> Solute {
     let folder = tempfile::tempdir().unwrap();
     let topology = folder.path().join("rod.top");
-    fs::write(&topology, ROD).unwrap();
+    fs::write(&topology, text).unwrap();
     let files = MoleculesInput {
         topology,
         parameters: Vec::new(),
@@ -274,7 +279,7 @@ fn ions_of_charmm_have_their_own_pair() {
     let named = |name: &str| molecules.species.iter().position(|s| s.name == name).unwrap();
     let well = |a: &str, b: &str| molecules.lennard_jones[named(a) * n + named(b)];
     let near = |[e, s]: [f64; 2], f: f64, t: f64| (e / f - 1.0).abs() < 1e-9 && (s / t - 1.0).abs() < 1e-9;
-    assert!(near(well("Na+", "Cl-"), 0.350933, 0.3323943117381606));
+    assert!(near(well("Na+", "Cl-"), 0.3510376, 0.3323943117381606));
     assert_eq!(well("Na+", "Cl-"), well("Cl-", "Na+"));
     assert!(near(well("HW", "HW"), 0.192464, 0.04000135244450124));
     // All others follow the rule.
@@ -291,6 +296,49 @@ fn ions_of_charmm_have_their_own_pair() {
     };
     let text = solvated.files(settings).unwrap();
     assert!(text.input.contains("charmm-switched") && text.topology.contains("[ nonbond_params ]"));
+}
+
+/// Ions of CHARMM have wells of their own with the oxygens of its carboxylates (NBFIX), here with values of OpenMM's
+/// `charmm36_2024/water.xml`; with another atom of that name they have not, nor without names of types.
+#[test]
+fn ions_of_charmm_have_their_own_pairs_with_its_solutes() {
+    let carboxylate = |sigma: &str| {
+        ROD.replace("C 6 12.011 0.0 A 0.34 0.36", &format!("OC 8 12.011 0.0 A {sigma} 0.50208"))
+            .replace(" C 41", " OC 41")
+    };
+    let water = model("tip3p-charmm");
+    let solvated = |solute: Solute| {
+        let pair = ["Na+", "Cl-"].map(|name| water.ion(name).unwrap());
+        let ions = Some(IonsInput { pair, counter_ions: CounterIons::Added, concentration: 0.5 });
+        let (solute, shape, size) = (Some(solute), shape("cubic"), Size::Given([2.7; 3]));
+        solvate(SolvationInput { solute, shape, size, water, ions, vacuum: 0.0, seed: 1 }).unwrap()
+    };
+    let well = |solvated: &Solvated, a: &str, b: &str| {
+        let species = &solvated.molecules.species;
+        let named = |name: &str| species.iter().position(|s| s.name == name).unwrap();
+        let [one, other] = [named(a) * species.len() + named(b), named(b) * species.len() + named(a)];
+        assert_eq!(solvated.molecules.lennard_jones[one], solvated.molecules.lennard_jones[other]);
+        solvated.molecules.lennard_jones[one]
+    };
+    let near = |[e, s]: [f64; 2], f: f64, t: f64| (e / f - 1.0).abs() < 1e-9 && (s / t - 1.0).abs() < 1e-9;
+    let charmm = solvated(solute(&carboxylate("0.30290556416771536")));
+    assert!(near(well(&charmm, "Na+", "OC"), 0.31388368, 0.2877602859593296));
+    assert!(near(well(&charmm, "Cl-", "OC"), (0.6276f64 * 0.50208).sqrt(), 0.3536867911017147));
+    let pairs = [["Na+", "OC"], ["Cl-", "Na+"]].map(|pair| pair.map(String::from));
+    assert_eq!(charmm.ion_pairs, IonPairs::Own(pairs.to_vec()));
+    let other = solvated(solute(&carboxylate("0.31")));
+    assert!(near(
+        well(&other, "Na+", "OC"),
+        (0.1962296f64 * 0.50208).sqrt(),
+        0.5 * (0.2513670733232967 + 0.31)
+    ));
+    assert_eq!(other.ion_pairs, IonPairs::Own(pairs[1..].to_vec()));
+    let mut unnamed = solute(&carboxylate("0.30290556416771536"));
+    unnamed.molecules.species[0].name = "O1".into();
+    unnamed.molecules.type_names = TypeNames::Invented;
+    let unnamed = solvated(unnamed);
+    assert_eq!(unnamed.ion_pairs, IonPairs::TypesUnknown);
+    assert!(near(well(&unnamed, "Na+", "Cl-"), 0.3510376, 0.3323943117381606));
 }
 
 /// A slab has empty space on both sides, molecules as they were, and neither pressure nor a correction of uniform

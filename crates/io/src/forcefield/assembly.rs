@@ -1,7 +1,7 @@
 //! Assembly of molecules by the readers of force fields: atoms, bonded terms, and forces.
 //! Parameters come in the file's units and leave in those of the input; equal ones become one type.
 
-use super::{Boundary, Molecules};
+use super::{Boundary, Molecules, TypeNames};
 use crate::memory;
 use jostle_core::quantity::unit_name;
 use jostle_core::{
@@ -402,6 +402,7 @@ impl Assembly {
         Ok(Molecules {
             units: self.units,
             species,
+            type_names: TypeNames::Files,
             atoms: self.atoms,
             charges: self.charges,
             names: self.names,

@@ -24,6 +24,7 @@ pub(super) fn join(parts: &[(Molecules, usize)], rule: Option<Mixing>) -> Result
     let mut joined = Molecules {
         units: first.units,
         species: Vec::new(),
+        type_names: first.type_names,
         atoms: Vec::new(),
         charges: Vec::new(),
         names: Names::default(),

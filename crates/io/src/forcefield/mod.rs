@@ -26,6 +26,7 @@ use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology
 use jostle_potentials::{DihedralKind, Forces, Mixing};
 pub use mixture::{Mixture, MoleculeForm};
 use nonbonded::{LennardJonesParameters, UnlikePairs};
+use solvent::IonSet;
 use std::ops::Range;
 
 /// The name of the energy of springs between the ends of angles.
@@ -39,6 +40,8 @@ pub struct Molecules {
     pub units: UnitSystem,
     /// The kinds of atoms: types of Lennard-Jones forces with their masses.
     pub species: Vec<Species>,
+    /// Origin of the names of species.
+    pub type_names: TypeNames,
     /// Index of each atom into `species`.
     pub atoms: Vec<u16>,
     /// Charge of each atom.
@@ -55,6 +58,15 @@ pub struct Molecules {
     pub boundary: Boundary,
     /// Positions, where the file of the topology has them.
     pub coordinates: Option<Coordinates>,
+}
+
+/// Origin of the names of types of atoms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeNames {
+    /// The files of the force field.
+    Files,
+    /// Numbers or elements: the files have none.
+    Invented,
 }
 
 /// Boundary of a system of molecules, as far as their topology tells.
@@ -124,14 +136,33 @@ impl Molecules {
         join::join(parts, Some(rule))
     }
 
-    /// Gives the pair of the last two species, as two ions that were joined last have them, epsilon and sigma of its
-    /// own.
-    pub fn set_well_of_last_two(&mut self, well: [f64; 2]) {
+    /// Gives pairs of the last species, which are `n_ions` ions of a set, with each other and with all others the
+    /// parameters of their own that the set has for their types. Returns the names of both, the ion's first; nm and kJ/mol.
+    pub fn set_pairs_of_ions(&mut self, set: &IonSet, n_ions: usize) -> Vec<[String; 2]> {
         let n = self.species.len();
-        if n >= 2 {
-            self.lennard_jones[n * n - 2] = well;
-            self.lennard_jones[n * (n - 1) - 1] = well;
+        // Kinds of one type have numbers behind its name.
+        let plain = |name: &str| match name.rsplit_once('_') {
+            Some((own, number)) if number.parse::<u32>().is_ok() => own.to_string(),
+            _ => name.to_string(),
+        };
+        let names: Vec<String> = self.species.iter().map(|species| plain(&species.name)).collect();
+        let types: Vec<_> = (0..n).map(|k| set.type_of(&names[k], self.lennard_jones[k * (n + 1)])).collect();
+        let mut found = Vec::new();
+        for ion in n.saturating_sub(n_ions)..n {
+            for other in 0..ion {
+                if let (Some(a), Some(b)) = (types[ion], types[other])
+                    && let Some(well) = set.unlike(a, b)
+                {
+                    self.lennard_jones[ion * n + other] = well;
+                    self.lennard_jones[other * n + ion] = well;
+                    let pair = [names[ion].clone(), names[other].clone()];
+                    if !found.contains(&pair) {
+                        found.push(pair);
+                    }
+                }
+            }
         }
+        found
     }
 
     /// The rule that most unlike pairs follow; Lorentz and Berthelot's where several do.

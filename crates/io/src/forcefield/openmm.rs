@@ -6,7 +6,7 @@ mod pairs;
 mod virtual_sites;
 
 use super::assembly::Assembly;
-use super::{Boundary, Molecules, elements};
+use super::{Boundary, Molecules, TypeNames, elements};
 use file::{ForceFieldFile, items};
 use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3};
 use pairs::{NO_CUTOFF, Pairs};
@@ -174,6 +174,7 @@ impl OpenmmReader<'_, '_> {
             None => assembly.finish(|a, b| super::lorentz_berthelot(pairs.wells[a], pairs.wells[b])),
         }
         .map_err(|e| e.in_file(file.path))?;
+        molecules.type_names = TypeNames::Invented;
         molecules.boundary = match pairs.method {
             Some(NO_CUTOFF) => Boundary::Open,
             _ => simbox(file, root, molecules.units)?.map_or(Boundary::Unsaid, Boundary::Box),

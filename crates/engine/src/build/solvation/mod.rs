@@ -8,8 +8,8 @@ mod solute;
 
 use fill::{Water, Waters};
 use jostle_core::{Error, Residue, Result, SimBox, Vec3};
-use jostle_io::forcefield::Molecules;
 use jostle_io::forcefield::solvent::{Ion, Reach, WaterModel};
+use jostle_io::forcefield::{Molecules, TypeNames};
 use jostle_io::memory;
 use shape::{BoxShape, SizeOf};
 pub use solute::Solute;
@@ -86,10 +86,23 @@ pub struct Solvated {
     pub waters: usize,
     /// Numbers of cations and anions.
     pub ions: [usize; 2],
+    /// Pairs of ions that do not follow the rule for unlike pairs.
+    pub ion_pairs: IonPairs,
     /// Reach of Lennard-Jones forces.
     pub reach: Reach,
     /// Surfaces of the water.
     pub slab: Slab,
+}
+
+/// Pairs of ions that do not follow the rule for unlike pairs (CHARMM's NBFIX).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IonPairs {
+    /// None: the force field of the ions has no such pairs, or there are no ions.
+    ByRule,
+    /// Ions and types of atoms, other ions among them, with parameters of their own.
+    Own(Vec<[String; 2]>),
+    /// Those of ions with each other; types of the solute have no names by which its pairs could be found.
+    TypesUnknown,
 }
 
 /// Surfaces of the water.
@@ -144,6 +157,7 @@ pub fn solvate(input: SolvationInput) -> Result<Solvated> {
     let mut positions = Vec::new();
     let (mut rule, mut residues): (_, Vec<Residue>) =
         (jostle_potentials::Mixing::LorentzBerthelot, Vec::new());
+    let type_names = solute.as_ref().map_or(TypeNames::Files, |solute| solute.molecules.type_names);
     if let Some(solute) = solute {
         rule = solute.molecules.usual_mixing();
         residues = solute.molecules.names.residues.clone();
@@ -163,12 +177,17 @@ pub fn solvate(input: SolvationInput) -> Result<Solvated> {
     }
     parts.retain(|(_, count)| *count > 0);
     let mut molecules = Molecules::join(&parts, rule)?;
-    if let Some(IonsInput { pair: [cation, anion], .. }) = ions
-        && numbers.iter().all(|n| *n > 0)
-        && let Some(well) = water.ions.and_then(|set| set.unlike(cation, anion))
-    {
-        molecules.set_well_of_last_two(well);
-    }
+    let kinds_of_ions = numbers.iter().filter(|n| **n > 0).count();
+    let ion_pairs = match water.ions.filter(|set| kinds_of_ions > 0 && set.has_unlike_pairs()) {
+        None => IonPairs::ByRule,
+        Some(set) => {
+            let found = molecules.set_pairs_of_ions(set, kinds_of_ions);
+            match type_names {
+                TypeNames::Files => IonPairs::Own(found),
+                TypeNames::Invented => IonPairs::TypesUnknown,
+            }
+        }
+    };
     // Residues of the solute keep their numbers and go before all others.
     for (own, before) in molecules.names.residues.iter_mut().zip(residues) {
         *own = before;
@@ -181,6 +200,7 @@ pub fn solvate(input: SolvationInput) -> Result<Solvated> {
         solute_charge,
         waters: waters.count(),
         ions: numbers,
+        ion_pairs,
         reach: water.reach,
         slab: if vacuum > 0.0 { Slab::InVacuum } else { Slab::None },
     })

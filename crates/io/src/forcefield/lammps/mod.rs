@@ -6,7 +6,7 @@ mod script;
 
 use super::assembly::{Assembly, factor};
 use super::coordinates::Coordinates;
-use super::{Boundary, Molecules, UREY_BRADLEY};
+use super::{Boundary, Molecules, TypeNames, UREY_BRADLEY};
 use crate::structure::lammps::{BondedList, LammpsData, bonded_styles as styles, read_data};
 use crate::structure::{Lines, Reading, Structure};
 use crate::text;
@@ -196,6 +196,9 @@ impl LammpsReader<'_> {
         let coordinates = converted(Coordinates::from(data.structure), from, units)?;
         molecules.boundary = Boundary::Periodic(coordinates.simbox);
         molecules.coordinates = Some(coordinates);
+        if molecules.species.iter().all(|species| species.name.parse::<u32>().is_ok()) {
+            molecules.type_names = TypeNames::Invented;
+        }
         Ok(molecules)
     }
 }

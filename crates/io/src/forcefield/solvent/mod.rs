@@ -179,13 +179,30 @@ mod tests {
             assert!((s / sigma - 1.0).abs() < 1e-9 && (e / epsilon - 1.0).abs() < 1e-9, "{model} {s} {e}");
             assert_eq!(molecules.charges, [f64::from(ion.charge)]);
         }
-        let charmm = <&WaterModel>::from_name("tip3p-charmm").unwrap();
-        let [potassium, chloride] = ["K+", "Cl-"].map(|name| charmm.ion(name).unwrap());
-        let [e, s] = charmm.ions.unwrap().unlike(potassium, chloride).unwrap();
-        assert!(
-            (s / 0.3635757668730725 - 1.0).abs() < 1e-9 && (e / 0.477963424 - 1.0).abs() < 1e-9,
-            "{s} {e}"
-        );
+    }
+
+    /// Values of OpenMM's `charmm36_2024/water.xml`, in nm and kJ/mol.
+    #[test]
+    fn charmm_has_exceptions_from_the_rule() {
+        let set = <&WaterModel>::from_name("tip3p-charmm").unwrap().ions.unwrap();
+        for (a, b, sigma, epsilon) in [
+            ("CLA", "POT", 0.3635757668730725, 0.4778128),
+            ("CAL", "CLA", 0.3320379522509045, 0.561342176),
+            ("LIT", "ON3", 0.28308306768909286, 0.0698728),
+            ("OC", "SOD", 0.2877602859593296, 0.31388368),
+            ("OBL", "SOD", 0.2788512987779262, 0.31388368),
+            ("OG2D2", "POT", 0.3139527082726556, 0.4276048),
+            ("CAL", "O2L", 0.2900766226264945, 0.50208),
+        ] {
+            let [e, s] = set.unlike(a, b).unwrap();
+            assert!((s / sigma - 1.0).abs() < 1e-9 && (e / epsilon - 1.0).abs() < 1e-9, "{a} {b} {s} {e}");
+            assert_eq!(set.unlike(b, a), Some([e, s]));
+        }
+        assert_eq!(set.unlike("MG", "OC"), None);
+        // CHARMM's oxygen of esters, and AMBER's of the same name.
+        assert_eq!(set.type_of("OS", [0.6363864, 0.31537814622168014]), Some("OS"));
+        assert_eq!(set.type_of("OS", [0.71128, 0.30000123414376054]), None);
+        assert_eq!(set.type_of("Na+", [0.1962296, 0.2513670733232967]), Some("SOD"));
     }
 
     #[test]

@@ -15,5 +15,6 @@ pub(in crate::forcefield::solvent) const SET: IonSet = IonSet {
         Ion::new("Br-", -1, 79.904, [2.751, 0.0269586]),
         Ion::new("I-", -1, 126.9, [2.919, 0.0427845]),
     ],
+    partners: &[],
     unlike: &[],
 };

@@ -15,5 +15,6 @@ pub(in crate::forcefield::solvent) const SET: IonSet = IonSet {
         Ion::new("Br-", -1, 79.904, [2.608, 0.0586554]),
         Ion::new("I-", -1, 126.9, [2.86, 0.0536816]),
     ],
+    partners: &[],
     unlike: &[],
 };

@@ -15,5 +15,6 @@ pub(in crate::forcefield::solvent) const SET: IonSet = IonSet {
         Ion::new("Br-", -1, 79.904, [2.768, 0.0303773]),
         Ion::new("I-", -1, 126.9, [2.952, 0.0417082]),
     ],
+    partners: &[],
     unlike: &[],
 };

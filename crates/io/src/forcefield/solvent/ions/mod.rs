@@ -21,18 +21,58 @@ pub struct IonSet {
     pub about: &'static str,
     /// The ions.
     pub ions: &'static [Ion],
-    /// Pairs of ions with parameters of their own: names, the distance of the minimum in angstrom, and epsilon in
-    /// kcal/mol.
+    /// Types of atoms of molecules that `unlike` names.
+    partners: &'static [AtomType],
+    /// Pairs with parameters of their own, one of them an ion of the set: names of types, the distance of the minimum in
+    /// angstrom, and epsilon in kcal/mol.
     unlike: &'static [([&'static str; 2], [f64; 2])],
 }
 
+/// A type of the atoms of a force field.
+#[derive(Debug, PartialEq)]
+struct AtomType {
+    name: &'static str,
+    /// As [`Ion`] has it.
+    well: [f64; 2],
+}
+
+/// Relative difference of parameters that files write with few digits.
+const ROUNDING: f64 = 1e-3;
+
 impl IonSet {
-    /// Epsilon in kJ/mol and sigma in nm of two ions that do not follow the rule for unlike pairs.
-    pub fn unlike(&self, cation: &Ion, anion: &Ion) -> Option<[f64; 2]> {
-        let (_, [minimum, epsilon]) =
-            self.unlike.iter().find(|(names, _)| *names == [cation.name, anion.name])?;
-        Some([4.184 * epsilon, 0.1 * minimum / 2f64.powf(1.0 / 6.0)])
+    /// Returns true where some pairs have parameters of their own.
+    pub fn has_unlike_pairs(&self) -> bool {
+        !self.unlike.is_empty()
     }
+
+    /// Epsilon in kJ/mol and sigma in nm of two types of atoms that do not follow the rule for unlike pairs.
+    pub(in crate::forcefield) fn unlike(&self, a: &str, b: &str) -> Option<[f64; 2]> {
+        let (_, well) = self.unlike.iter().find(|(types, _)| *types == [a, b] || *types == [b, a])?;
+        Some([epsilon(*well), sigma(*well)])
+    }
+
+    /// Type of the force field that atoms of this name, epsilon in kJ/mol and sigma in nm have. The name alone would not
+    /// do: other force fields have types of the same names.
+    pub(in crate::forcefield) fn type_of(&self, name: &str, [e, s]: [f64; 2]) -> Option<&'static str> {
+        let ions = self.ions.iter().map(|ion| (ion.name, ion.of_type, ion.well));
+        let partners = self.partners.iter().map(|known| (known.name, known.name, known.well));
+        let near = |x: f64, y: f64| (x - y).abs() <= ROUNDING * y;
+        let (_, of_type, _) = ions.chain(partners).find(|(own, of_type, [minimum, depth])| {
+            let well = [2.0 * minimum, *depth];
+            (name == *own || name == *of_type) && near(e, epsilon(well)) && near(s, sigma(well))
+        })?;
+        Some(of_type)
+    }
+}
+
+/// Epsilon in kJ/mol of a distance of the minimum in angstrom and epsilon in kcal/mol.
+fn epsilon([_, epsilon]: [f64; 2]) -> f64 {
+    4.184 * epsilon
+}
+
+/// Sigma in nm of the same.
+fn sigma([minimum, _]: [f64; 2]) -> f64 {
+    0.1 * minimum / 2f64.powf(1.0 / 6.0)
 }
 
 /// An ion.
@@ -44,6 +84,8 @@ pub struct Ion {
     pub charge: i32,
     /// Mass in g/mol.
     pub mass: f64,
+    /// Name of its type in files of its force field.
+    of_type: &'static str,
     /// Half the distance of the minimum of its Lennard-Jones force in angstrom, and epsilon in kcal/mol, as the
     /// papers have them.
     well: [f64; 2],
@@ -51,7 +93,11 @@ pub struct Ion {
 
 impl Ion {
     const fn new(name: &'static str, charge: i32, mass: f64, well: [f64; 2]) -> Self {
-        Ion { name, charge, mass, well }
+        Ion { name, charge, mass, of_type: name, well }
+    }
+
+    const fn of_type(self, of_type: &'static str) -> Self {
+        Ion { of_type, ..self }
     }
 
     /// Its chemical symbol.
@@ -61,11 +107,33 @@ impl Ion {
 
     /// Sigma in nm.
     pub fn sigma(&self) -> f64 {
-        0.1 * 2.0 * self.well[0] / 2f64.powf(1.0 / 6.0)
+        sigma([2.0 * self.well[0], self.well[1]])
     }
 
     /// Epsilon in kJ/mol.
     pub fn epsilon(&self) -> f64 {
-        4.184 * self.well[1]
+        epsilon(self.well)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pair of a type that is misspelt would act nowhere.
+    #[test]
+    fn types_of_pairs_are_those_of_atoms_that_can_be_found() {
+        for set in ALL {
+            let ions: Vec<&str> = set.ions.iter().map(|ion| ion.of_type).collect();
+            let partners: Vec<&str> = set.partners.iter().map(|known| known.name).collect();
+            for ([ion, other], _) in set.unlike {
+                assert!(
+                    ions.contains(ion) && (ions.contains(other) || partners.contains(other)),
+                    "{ion} {other}"
+                );
+            }
+            let named = |name: &&str| set.unlike.iter().any(|(types, _)| types.contains(name));
+            assert!(partners.iter().all(named), "{}", set.about);
+        }
     }
 }
