@@ -56,19 +56,33 @@ async function show(k) {
 
 // Shows the latest positions of a run that the program makes, over and over, and keeps the springs of this page.
 async function watch() {
-  let last = "";
+  let [last, coloured] = ["", ""];
   for (;;) {
-    const answer = await ask(`/live`, `&page=${pulling.page}&after=${last}`);
+    const by = element("colour").value;
+    // Other colours change the frame that is shown, of a run that is paused, too.
+    const after = by === coloured ? last : "";
+    const answer = await ask(`/live`, `&page=${pulling.page}&after=${after}&colour=${by}`).catch((error) => {
+      if (by !== "order") throw error;
+    });
+    if (!answer) {
+      // Order has no meaning in such a box, or the run is over, which the next request tells.
+      element("colour").querySelector("[value=order]").disabled = true;
+      element("colour").value = "species";
+      showScale("species");
+      continue;
+    }
     const buffer = await answer.arrayBuffer();
     // No more than a screen can show, and no more requests than that where nothing is new.
     await new Promise((go) => requestAnimationFrame(go));
     if (answer.status === 204) continue;
     const now = decode(buffer);
     last = now.step;
-    pulling.take(JSON.parse(new TextDecoder().decode(now.rest)));
+    const ordered = by === "order" ? atoms : 0;
+    pulling.take(JSON.parse(new TextDecoder().decode(now.rest.slice(ordered))));
     if (!element("follow").checked || playing) continue;
     scene.show(now.box, now.places, now.periodic);
-    scene.colour(element("colour").value, element("colour").value === "speed" ? now.speeds : null);
+    scene.colour(by, { speed: now.speeds, order: new Uint8Array(now.rest, 0, ordered) }[by] ?? null);
+    coloured = by;
     moment = now.time / clock.divisor;
     const time = `, t = ${Number(moment.toPrecision(6))} ${clock.unit}`.trimEnd();
     element("time").textContent = `step ${now.step}${time}`;
@@ -195,7 +209,6 @@ if (content.live) {
       return "the run is over";
     }
   });
-  element("colour").querySelector("[value=order]").disabled = true;
   watch().catch(over);
 }
 poll();

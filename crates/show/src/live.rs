@@ -1,6 +1,6 @@
 //! A run under way as pages show it while it goes on: its latest positions, and springs by which pages pull its atoms.
 
-use crate::scene::{Scene, ScenePositions};
+use crate::scene::{Scene, ScenePositions, order};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Molecules, Result, System, UnitSystem, Vec3};
 use jostle_engine::Simulation;
@@ -82,22 +82,25 @@ impl LiveRun {
         })
     }
 
-    /// The latest frame as a page reads it, see [`ScenePositions::bytes`], followed by its springs as JSON; `None`
-    /// where there is none yet but the one that the page has. The query names the page and the step that it shows.
+    /// The latest frame as a page reads it, see [`ScenePositions::bytes`], followed by the order of the surroundings of
+    /// each atom where `colour=order` asks for it, and by its springs as JSON; `None` where there is none yet but the one
+    /// that the page has. The query names the page and the step that it shows.
     ///
     /// # Errors
-    /// If there are too many pages, or the query names none.
+    /// If there are too many pages, the query names none, or order is not defined in so small a box.
     pub(crate) fn frame(&self, query: &str) -> Result<Option<Vec<u8>>> {
         let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
         let page = value("page").and_then(|page| page.parse().ok());
         let page = page.ok_or_else(|| Error::input("the request names no page"))?;
         let after = value("after").and_then(|step| step.parse().ok());
         let found = self.pages.frame(page, after, PATIENCE)?;
-        Ok(found.map(|(frame, report)| {
-            let mut bytes = positions(&frame).bytes();
-            bytes.extend(springs(&report).to_string().into_bytes());
-            bytes
-        }))
+        let Some((frame, report)) = found else { return Ok(None) };
+        let mut bytes = positions(&frame).bytes();
+        if value("colour") == Some("order") {
+            bytes.extend(order(&bytes)?);
+        }
+        bytes.extend(springs(&report).to_string().into_bytes());
+        Ok(Some(bytes))
     }
 
     /// Carries out a request of a page.

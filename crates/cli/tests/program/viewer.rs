@@ -235,13 +235,20 @@ fn a_run_does_what_it_is_told_and_says_so() {
 
 /// The latest frame of a run that shows itself: step, and springs with the work of all.
 fn live(viewer: &Viewer, page: u32) -> (f64, serde_json::Value) {
+    let (step, _, springs) = live_coloured(viewer, page, "species", 0);
+    (step, springs)
+}
+
+/// The latest frame as [`live`] has it, and a byte of each atom more where colours want them.
+fn live_coloured(viewer: &Viewer, page: u32, by: &str, more: usize) -> (f64, Vec<u8>, serde_json::Value) {
     loop {
-        let path = format!("/live?token={}&page={page}", viewer.token);
+        let path = format!("/live?token={}&page={page}&colour={by}", viewer.token);
         let (status, _, bytes) = viewer.get(&path, &viewer.address);
         if status == 200 {
             let atoms = f64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
             let step = f64::from_le_bytes(bytes[16..24].try_into().unwrap());
-            return (step, serde_json::from_slice(&bytes[136 + 7 * atoms..]).unwrap());
+            let (values, springs) = bytes[136 + 7 * atoms..].split_at(more * atoms);
+            return (step, values.to_vec(), serde_json::from_slice(springs).unwrap());
         }
         assert_eq!(status, 204);
     }
@@ -265,6 +272,8 @@ fn a_page_pulls_atoms_of_a_run_that_shows_itself() {
     let page = String::from_utf8(viewer.content("/")).unwrap();
     assert!(page.contains("id=\"pulling\""));
     live(&viewer, 1);
+    let (_, order, _) = live_coloured(&viewer, 1, "order", 1);
+    assert!(order.iter().any(|q| *q > 0), "averaged q6 of a liquid: {order:?}");
     let grab = |of: &str, stiffness: &str| {
         let end = "[3.0, 3.0, 3.0]";
         format!("{{\"grab\":{{\"page\":1,\"atom\":3,\"of\":{of},\"stiffness\":{stiffness},\"end\":{end}}}}}")
