@@ -1,11 +1,10 @@
 """The report and the viewer in a real browser without a screen.
 
     pip install playwright numpy pillow
-    python tests/external/check_pages.py target/release/jostle OUTPUT [/usr/bin/chromium]
+    JOSTLE=target/release/jostle python tests/browser/check_pages.py OUTPUT
 
 Opens both, fails on any message in the console, any request to elsewhere, a canvas that is blank or
-does not change when it should; screenshots are left in OUTPUT. Without the path of a browser it
-takes the one that `playwright install chromium` has put in place.
+does not change when it should; screenshots are left in OUTPUT.
 """
 
 import io
@@ -17,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
-jostle, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
-browser_path = sys.argv[3] if len(sys.argv) > 3 else None
+from browser import JOSTLE, Browser, wait
+
+jostle, output = JOSTLE.resolve(), Path(sys.argv[1])
 output.mkdir(parents=True, exist_ok=True)
 
 INPUT = """
@@ -67,27 +66,6 @@ def run(name, **values):
     return output / name
 
 
-def watched(browser):
-    """A page, and what it complains about."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    complaints = []
-    page.on("console", lambda m: complaints.append(m.text))
-    page.on("pageerror", lambda e: complaints.append(str(e)))
-    page.on("requestfailed", lambda r: complaints.append(f"failed: {r.url[:99]}"))
-    allowed = re.compile(r"^(file:|data:|http://127\.0\.0\.1:)")
-    page.on("request", lambda r: allowed.match(r.url) or complaints.append(f"elsewhere: {r.url[:99]}"))
-    return page, complaints
-
-
-def wait(page, condition, argument=None, seconds=120):
-    """Until the page says so. Asked from outside: its own rules forbid it to evaluate text."""
-    for _ in range(10 * seconds):
-        if page.evaluate(condition, argument):
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(f"in {seconds} s it did not become true that {condition}")
-
-
 def picture(page, name):
     """What the canvas shows; it must show something."""
     page.wait_for_timeout(400)
@@ -104,7 +82,7 @@ def changed(a, b):
 
 def check_report(browser, folder):
     subprocess.run([jostle, "report", folder], check=True, stderr=subprocess.DEVNULL)
-    page, complaints = watched(browser)
+    page, complaints = browser.page()
     page.context.set_offline(True)
     page.goto((folder / "report.html").resolve().as_uri())
     page.wait_for_timeout(1500)
@@ -156,7 +134,7 @@ def check_saved(page, button, name):
 def check_viewer(browser, folder, name, frames):
     viewer = subprocess.Popen([jostle, "view", folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        page, complaints = watched(browser)
+        page, complaints = browser.page()
         page.goto(viewer.stdout.readline().strip())
         wait(page, "n => document.getElementById('time').textContent.includes(`of ${n}`)", frames)
         first = picture(page, f"{name}-first")
@@ -222,8 +200,7 @@ def check_control(browser):
         viewer = subprocess.Popen(
             [jostle, "view", output / "live"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        page, complaints = watched(browser)
-        page.on("dialog", lambda dialog: dialog.accept())
+        page, complaints = browser.page()
         page.goto(viewer.stdout.readline().strip())
         says = lambda words: wait(page, "w => document.getElementById('status').textContent === w", words)
         says("run paused")
@@ -285,7 +262,7 @@ def check_molecules(browser):
     subprocess.run([jostle, "run", "water.toml", "--overwrite"], cwd=output, check=True, stderr=subprocess.DEVNULL)
     viewer = subprocess.Popen([jostle, "view", output / "water"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        page, complaints = watched(browser)
+        page, complaints = browser.page()
         page.goto(viewer.stdout.readline().strip())
         wait(page, "() => document.getElementById('time').textContent.includes('of 6')")
         pixels = picture(page, "water")
@@ -299,9 +276,7 @@ def check_molecules(browser):
         viewer.wait()
 
 
-with sync_playwright() as playwright:
-    arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    browser = playwright.chromium.launch(executable_path=browser_path, args=arguments)
+with Browser() as browser:
     small = run("small", size="atoms = 864", steps=400, every=20)
     check_report(browser, small)
     print("report: plots, canvas, colours; nothing in the console, nothing fetched")
@@ -314,4 +289,3 @@ with sync_playwright() as playwright:
     large = run("large", size="cells = [30, 30, 30]", steps=20, every=4)
     cost = check_viewer(browser, large, "view-108000", 5)
     print(f"viewer with 108,000 atoms: the same; {cost:.2f} ms a frame without drawing")
-    browser.close()

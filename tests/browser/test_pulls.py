@@ -1,26 +1,19 @@
 """Atoms pulled with the mouse, in a real browser without a screen.
 
-    pip install playwright numpy
-    python tests/external/check_pulls.py target/release/jostle OUTPUT [/usr/bin/chromium]
-
 A run shows itself by `--view`; two pages grab an atom, a molecule and a selection, drag them and let go. The atom must
 go where the pointer is, the work that the page shows must be that of `thermo.csv` and the energy that the atoms have
-gained, and a page that is closed lets go. Fails on any message in the console; screenshots are left in OUTPUT. Without
-the path of a browser it takes the one that `playwright install chromium` has put in place.
+gained, and a page that is closed lets go. Fails on any message in the console; pytest's folder has screenshots.
 """
 
 import csv
 import math
 import subprocess
-import sys
 import threading
-from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+import pytest
 
-jostle, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
-browser_path = sys.argv[3] if len(sys.argv) > 3 else None
-output.mkdir(parents=True, exist_ok=True)
+pytest.importorskip("playwright")
+from browser import JOSTLE, Absent, Browser, wait
 
 # Few atoms, cold and out of each other's reach: one that is pulled follows the pointer.
 ATOMS = """
@@ -79,50 +72,61 @@ thermo = { every = 10 }
 """
 
 
-runs = []
-
-
 class Run:
     """A run that shows itself, and the address of its page."""
 
-    def __init__(self, name, text, *options):
-        (output / f"{name}.toml").write_text(text)
-        command = [jostle, "run", f"{name}.toml", "--overwrite", "--threads", "1", "--view", *options]
-        self.process = subprocess.Popen(command, cwd=output, stderr=subprocess.PIPE, text=True)
+    def __init__(self, folder, text):
+        (folder / "pulled.toml").write_text(text)
+        command = [JOSTLE.resolve(), "run", "pulled.toml", "--threads", "1", "--view"]
+        self.process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if "http://" in line:
                 self.url = line.split()[-1]
                 break
         # Later messages must not fill the pipe.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
-        self.folder = output / name
-        runs.append(self.process)
+        self.folder = folder / "pulled"
 
     def rows(self):
         with open(self.folder / "thermo.csv") as file:
             rows = list(csv.DictReader(file))
         return [row for row in rows if None not in row.values()]
 
+    def stop(self, page):
+        page.click("#stop")
+        assert self.process.wait(60) == 130
 
-def watched(browser, url):
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    complaints = []
-    page.on("console", lambda m: complaints.append(m.text))
-    page.on("pageerror", lambda e: complaints.append(str(e)))
-    page.on("dialog", lambda dialog: dialog.accept())
-    page.goto(url)
+
+@pytest.fixture(scope="module")
+def browser():
+    try:
+        with Browser() as browser:
+            yield browser
+    except Absent as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a run, which ends with the test."""
+    runs = []
+
+    def begin(text):
+        runs.append(Run(tmp_path, text))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.process.kill()
+        run.process.wait()
+
+
+def opened(browser, run):
+    # Small, as the picture is drawn by the processor.
+    page, complaints = browser.page(size=(800, 600))
+    page.goto(run.url)
     wait(page, "() => document.getElementById('time').textContent.startsWith('step ')")
     return page, complaints
-
-
-def wait(page, condition, argument=None, seconds=30):
-    """Until the page says so. Asked from outside: its own rules forbid it to evaluate text."""
-    for _ in range(20 * seconds):
-        if page.evaluate(condition, argument):
-            return
-        page.wait_for_timeout(50)
-    page.screenshot(path=output / "failed.png")
-    raise AssertionError(f"in {seconds} s it did not become true that {condition}")
 
 
 def seen_at(page, atom):
@@ -163,23 +167,16 @@ def number(page, name):
     return float(page.locator(f"#{name}").inner_text().replace("−", "-"))
 
 
-def stop(page, run):
-    page.click("#stop")
-    assert run.process.wait(60) == 130
-
-
-def check_atom(browser):
-    run = Run("atoms", ATOMS)
-    page, complaints = watched(browser, run.url)
-    page.screenshot(path=output / "atoms-before.png")
+def test_an_atom_follows_the_pointer(browser, start, tmp_path):
+    run = start(ATOMS)
+    page, complaints = opened(browser, run)
+    page.screenshot(path=tmp_path / "atoms-before.png")
     page.keyboard.press("p")
-    atom = front_atom(page)
-    x, y = seen_at(page, atom)
-    page.mouse.move(x, y)
-    page.mouse.down()
+    x, y = grab(page)
+    atom = page.evaluate("() => pulling.grip.atom")
     page.mouse.move(x + 60, y + 40, steps=5)
     wait(page, "() => pulling.springs.length > 0 && Number(document.getElementById('force').textContent) > 0")
-    page.screenshot(path=output / "atoms-pulled.png")
+    page.screenshot(path=tmp_path / "atoms-pulled.png")
     # The atom swings about the pointer.
     x, y = x + 60, y + 40
     for _ in range(200):
@@ -193,25 +190,24 @@ def check_atom(browser):
         page.mouse.move(x + 40 * (-1) ** k, y, steps=4)
         page.wait_for_timeout(150)
     # A second page sees the spring, and pulls another atom.
-    other, more = watched(browser, run.url)
+    other, more = opened(browser, run)
     wait(other, "() => pulling.springs.length === 1")
-    other.screenshot(path=output / "atoms-others.png")
+    other.screenshot(path=tmp_path / "atoms-others.png")
     page.mouse.up()
     wait(page, "() => pulling.springs.every((s) => Math.hypot(...s.force) === 0)")
     other.keyboard.press("p")
-    second = front_atom(other)
-    x, y = seen_at(other, second)
-    other.mouse.move(x, y)
-    other.mouse.down()
+    x, y = grab(other)
     other.mouse.move(x - 50, y + 10, steps=4)
     wait(page, "() => pulling.springs.some((s) => s.page !== pulling.page && Math.hypot(...s.force) > 0)")
+    assert not more, more
     other.close()
     # Its page is gone, and so is its pull.
     wait(page, "() => pulling.springs.every((s) => s.page === pulling.page)", seconds=10)
-    page.wait_for_timeout(2000)
+    page.wait_for_timeout(1000)
     shown, own = number(page, "all-work"), number(page, "work")
     exact = page.evaluate("() => pulling.report.work")
-    stop(page, run)
+    check_colours(page)
+    run.stop(page)
     rows = run.rows()
     first, last = rows[0], rows[-1]
     booked = float(last["imd_work"])
@@ -222,20 +218,33 @@ def check_atom(browser):
     assert abs(shown - booked) < 1e-3 * abs(booked), (shown, booked)
     # Velocity Verlet's energy swings by (omega dt)^2.
     assert abs(gained - booked) < 2e-3 * max(abs(booked), 1), (gained, booked)
-    assert not complaints + more, complaints + more
+    assert not complaints, complaints
     page.close()
 
 
-def check_groups(browser):
-    run = Run("water", WATER)
-    page, complaints = watched(browser, run.url)
+def check_colours(page):
+    """Those of a run that is paused change, too."""
+    colours = "([by, n]) => scene.uniforms.mode.value === by && (by === 0 || scene.atoms.attributes.value.data.length === n)"
+    page.select_option("#colour", "order")
+    wait(page, colours, [1, 32])
+    assert page.locator("#scale").inner_text().split() == ["disordered", "crystalline"]
+    page.click("#pause")
+    wait(page, "() => document.getElementById('status').textContent === 'run paused'")
+    for by, mode in [("species", 0), ("order", 1), ("species", 0), ("speed", 1)]:
+        page.select_option("#colour", by)
+        wait(page, colours, [mode, 32])
+
+
+def test_molecules_and_selections_are_pulled(browser, start, tmp_path):
+    run = start(WATER)
+    page, complaints = opened(browser, run)
     page.click("#pull")
     page.keyboard.down("Shift")
     x, y = grab(page)
     page.mouse.move(x + 80, y - 40, steps=4)
     wait(page, "() => pulling.springs.some((s) => s.atoms === 3)")
     page.wait_for_timeout(500)
-    page.screenshot(path=output / "water-molecule.png")
+    page.screenshot(path=tmp_path / "water-molecule.png")
     page.mouse.up()
     page.keyboard.up("Shift")
     page.select_option("#scope", "selection")
@@ -244,7 +253,7 @@ def check_groups(browser):
         x, y = grab(page)
         wait(page, "w => document.getElementById('refused').textContent.includes(w)", said)
         page.mouse.up()
-    page.screenshot(path=output / "water-refused.png")
+    page.screenshot(path=tmp_path / "water-refused.png")
     page.fill("#selection", "all")
     x, y = grab(page)
     page.mouse.move(x + 80, y, steps=4)
@@ -255,28 +264,15 @@ def check_groups(browser):
     x, y = grab(page)
     wait(page, "() => document.getElementById('refused').textContent.includes('stiffness')")
     page.mouse.up()
-    for width in [1280, 390]:
+    for width in [1280, 800, 390]:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme="dark")
         page.wait_for_timeout(500)
-        page.screenshot(path=output / f"water-dark-{width}.png")
+        page.screenshot(path=tmp_path / f"water-dark-{width}.png")
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-    page.set_viewport_size({"width": 1280, "height": 900})
-    stop(page, run)
+    page.set_viewport_size({"width": 800, "height": 600})
+    run.stop(page)
     # A refusal is an answer with an error's status, which browsers report.
     complaints = [c for c in complaints if "409" not in c]
     assert not complaints, complaints
     page.close()
-
-
-with sync_playwright() as playwright:
-    arguments = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-sandbox"]
-    browser = playwright.chromium.launch(executable_path=browser_path, args=arguments)
-    try:
-        check_atom(browser)
-        check_groups(browser)
-    finally:
-        for process in runs:
-            process.kill()
-    browser.close()
-print("pulls are all right")
