@@ -195,6 +195,37 @@ fn placed_molecules_are_rigid_bodies() {
     assert!((0..60).all(|m| (length(3 * m, 3 * m + 1) - 1.425).abs() < 1e-10));
 }
 
+/// Copies side by side have the energies of one box, and runs of them go on.
+#[test]
+fn boxes_of_placed_molecules_have_copies() {
+    let energies = |copies: &str| {
+        let with = format!("place = \"molecules\"\nreplicate = {copies}");
+        let change = |text: String| {
+            text.replace("place = \"molecules\"", &with)
+                .replace("kind = \"pme\"", "kind = \"ewald\"\naccuracy = 1e-7")
+                .replace("[run]", "[run]\nprecision = \"double\"")
+        };
+        let (system, forces) = system(change).unwrap();
+        let settings =
+            jostle_core::Settings { precision: jostle_core::Precision::Double, ..Default::default() };
+        let units = jostle_core::UnitSystem::Real;
+        single_point(units, system, forces, DeviceInput::Cpu, settings).unwrap()
+    };
+    let (one, two) = (energies("[1, 1, 1]"), energies("[1, 2, 1]"));
+    assert_eq!(two.forces.len(), 2 * one.forces.len());
+    for (name, (a, b)) in one.term_names.iter().zip(one.thermo.terms.iter().zip(&two.thermo.terms)) {
+        assert!((2.0 * a - b).abs() < 1e-6 * (1.0 + a.abs()), "{name}: {a} {b}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let change =
+        |text: String| text.replace("place = \"molecules\"", "place = \"molecules\"\nreplicate = [2, 1, 1]");
+    let input = input(folder.path(), change);
+    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    run_in_parts(&input, &whole, u64::MAX);
+    run_in_parts(&input, &parts, 23);
+    assert_eq!(thermo_csv(&whole), thermo_csv(&parts));
+}
+
 #[test]
 fn what_a_mixture_lacks_is_told_at_its_line() {
     let line = |text: &str, change: &dyn Fn(String) -> String| {
@@ -215,8 +246,6 @@ fn what_a_mixture_lacks_is_told_at_its_line() {
     };
     let error = parse(&without("place = \"molecules\"", "place = \"molecules\"\nbeads = 3"));
     assert!(error.message().contains("\"beads\" means nothing"), "{error}");
-    let error = parse(&without("seed = 5", "replicate = [2, 1, 1]"));
-    assert!(error.message().contains("copies of a box"), "{error}");
     let error = parse(&without("\ncount = 20", ""));
     assert!(error.message().contains("count"), "{error}");
     let error = parse(&without("place = \"molecules\"", "lattice = \"fcc\"\natoms = 4"));

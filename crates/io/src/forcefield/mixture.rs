@@ -91,13 +91,18 @@ impl Input {
         positions: Vec<Vec3>,
     ) -> Result<(System, Forces)> {
         let wells = LennardJonesParameters::of(&mixture.molecules, unlike(&mixture));
-        let coordinates = Coordinates { positions, simbox: Some(simbox), ..Coordinates::default() };
-        let (system, bound) = mixture
-            .molecules
-            .into_system(coordinates, self.system.periodic)
-            .map_err(|e| e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone()))?;
+        let (system, bound) = self.copies(mixture.molecules, simbox, positions)?;
         let forces = self.forces_of_molecules(&system, &wells, bound)?;
         Ok((system, forces))
+    }
+
+    /// System of molecules, with the copies of it that the input wants side by side, and forces of its bonded terms.
+    fn copies(&self, molecules: Molecules, simbox: SimBox, positions: Vec<Vec3>) -> Result<(System, Forces)> {
+        let coordinates = Coordinates { positions, simbox: Some(simbox), ..Coordinates::default() };
+        let (system, bound) = molecules
+            .into_system(coordinates, self.system.periodic)
+            .map_err(|e| e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone()))?;
+        Ok((self.replicated(system)?, bound))
     }
 
     /// Forces of the molecules of a system that was made by [`Input::system_of_mixture`]; `None` if the input has
@@ -108,10 +113,14 @@ impl Input {
     pub fn forces_of_mixture(&self, system: &System) -> Result<Option<Forces>> {
         let Some(mixture) = self.read_mixture()? else { return Ok(None) };
         let wells = LennardJonesParameters::of(&mixture.molecules, unlike(&mixture));
-        let Molecules { topology, charges, forces, .. } = mixture.molecules;
+        // What binds atoms does not depend on the places of molecules.
+        let forms = mixture.forms.iter().flat_map(|form| std::iter::repeat_n(&form.positions, form.count));
+        let positions = forms.flatten().copied().collect();
+        let simbox = mixture.simbox()?;
+        let (read, forces) = self.copies(mixture.molecules, simbox, positions)?;
         // Bodies are joined once, when a run begins.
         let own = Topology { rigid_bodies: Vec::new(), ..system.topology.clone() };
-        if (&topology, &charges) != (&own, &system.charges) {
+        if (&read.topology, &read.charges) != (&own, &system.charges) {
             let error = Error::input("the files of the molecules are not those that the run began with");
             let span = self.system.atoms.span.clone();
             return Err(error.at_span(&self.source.path, &self.source.text, span));

@@ -32,11 +32,6 @@ impl Builder<'_> {
     pub(super) fn mixture(&self, fields: &Fields, molecules: &[Fields]) -> Result<AtomsInput> {
         let others = ["atoms", "chains", "beads", "bond_length", "molecules", "bond_angle", "site_distance"];
         self.refuse(fields, &others, "molecules")?;
-        if fields.get::<[u64; 3]>("replicate").is_some_and(|copies| copies.value != [1; 3]) {
-            let message = "copies of a box of molecules that are placed";
-            let error = self.source.error(&entry_span(fields, "replicate"), message);
-            return Err(error.hint("leave out replicate, and place more molecules"));
-        }
         let Some(length) = self.units.from_si(Dimension::LENGTH) else {
             let message = format!("units = \"{}\" are reduced, but molecules have real units", self.units);
             return Err(self.source.error(&entry_span(fields, "place"), message));
