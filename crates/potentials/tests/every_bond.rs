@@ -213,6 +213,10 @@ fn dihedrals_at_known_angles() {
     let turn = f64::to_radians(20.0);
     close(at(DihedralKind::HarmonicDihedral, &[3.0, 170.0], -170.0), 1.5 * turn * turn);
     close(at(DihedralKind::HarmonicDihedral, &[3.0, 0.0], 20.0), 1.5 * turn * turn);
+    for degrees in [-170.0, -35.0, 35.0, 20.0] {
+        let bend = f64::to_radians(f64::abs(degrees) - 35.0);
+        close(at(DihedralKind::UnsignedHarmonicDihedral, &[3.0, 35.0], degrees), 1.5 * bend * bend);
+    }
     for n in [0.0, 1.5, 7.0, f64::NAN] {
         let error = DihedralTerm::uniform(DihedralKind::PeriodicDihedral, &[1.0, n, 0.0]).unwrap_err();
         assert!(error.message().contains("a whole number from 1 to 6"), "{error}");

@@ -65,17 +65,18 @@ fn dihedrals_and_open_space_equal_the_reference() {
         // Chains of twelve beads.
         let firsts = |members: u32| (0..n).filter(move |k| k % 12 + members <= 12);
         let topology = &mut system.topology;
-        topology.dihedral_types = ["a", "b", "c"].map(String::from).to_vec();
+        topology.dihedral_types = ["a", "b", "c", "d"].map(String::from).to_vec();
         topology.dihedrals =
-            firsts(4).map(|k| Dihedral { kind: k % 3, atoms: [k, k + 1, k + 2, k + 3] }).collect();
+            firsts(4).map(|k| Dihedral { kind: k % 4, atoms: [k, k + 1, k + 2, k + 3] }).collect();
         topology.cross_terms = firsts(5)
             .map(|k| CrossTerm { kind: k % 2, atoms: std::array::from_fn(|j| k + j as u32) })
             .collect();
-        let term = |kind, number, p: &[f64]| DihedralTerm::new(kind, 3).with(number, p).unwrap();
+        let term = |kind, number, p: &[f64]| DihedralTerm::new(kind, 4).with(number, p).unwrap();
         forces.dihedrals = vec![
             term(DihedralKind::PeriodicDihedral, 0, &[2.0, 3.0, 40.0]),
             term(DihedralKind::RyckaertBellemans, 1, &[9.28, 12.16, -13.12, -3.06, 26.24, -31.5]),
             term(DihedralKind::HarmonicDihedral, 2, &[30.0, 60.0]),
+            term(DihedralKind::UnsignedHarmonicDihedral, 3, &[30.0, 35.0]),
         ];
         let map = |shift: f64| {
             let energies: Vec<f64> = (0..64).map(|k| (f64::from(k) + shift).sin()).collect();

@@ -168,6 +168,29 @@ fn a_data_file_tells_its_styles() {
     agrees("dihedrals", energy(&point, &["dihedral"]), kcal * (CHARMM.dihedral + CHARMM.improper), 4000.0);
 }
 
+/// LAMMPS' angles of impropers have no sign: there are two angles at rest but for 0 and 180 degrees. Energies and
+/// pressures of LAMMPS with these coefficients.
+#[test]
+fn impropers_are_at_rest_at_any_angle() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["charmm.data", "in.charmm"] {
+        let text = std::fs::read_to_string(self::folder().join(name)).unwrap();
+        let text = text.replace("1 45 0\n", "1 45 35\n").replace("2 20 180\n", "2 20 140\n");
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let system = "topology = \"charmm.data\"\nparameters = [\"in.charmm\"]";
+    let text = format!("units = \"real\"\n[system]\n{system}\n{NONBONDED}");
+    let input = Input::parse(&folder.path().join("in.toml"), &text).unwrap();
+    let expected = Expected {
+        improper: 449.86189242362315,
+        pressure: [-33683.583008742426, -28098.106259952165, -39492.22069545211],
+        ..CHARMM
+    };
+    expected.compare(&evaluate(&input));
+    let (system, forces) = system_from_input(&input).unwrap();
+    expected.compare(&single_point_by(input.units, system, forces, double(), emulated).unwrap());
+}
+
 /// Dihedrals and impropers of a data file whose forces are those of the input.
 #[test]
 fn an_input_gives_dihedrals_their_forces() {

@@ -16,6 +16,7 @@ mod registry;
 mod ryckaert_bellemans;
 mod scaled_pair;
 mod term;
+mod unsigned_harmonic_dihedral;
 
 pub use cmap::Cmap;
 pub use cosine_angle::CosineAngle;
@@ -29,6 +30,7 @@ pub use registry::{AngleKind, AngleVisitor, BondKind, DihedralKind, DihedralVisi
 pub use ryckaert_bellemans::RyckaertBellemans;
 pub use scaled_pair::ScaledPair;
 pub use term::{AngleTerm, BondTerm, BondedTerm, DihedralTerm};
+pub use unsigned_harmonic_dihedral::UnsignedHarmonicDihedral;
 
 use crate::pair::{PairFunction, Parameter};
 use jostle_core::Real;

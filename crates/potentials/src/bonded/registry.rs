@@ -94,4 +94,5 @@ registry! {
     PeriodicDihedral,
     RyckaertBellemans,
     HarmonicDihedral,
+    UnsignedHarmonicDihedral,
 }

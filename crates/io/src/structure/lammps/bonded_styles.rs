@@ -154,8 +154,8 @@ pub(crate) fn improper(style: &str, c: &[f64]) -> Result<Option<Parameters<Dihed
             [k, angle] if angle == 0.0 || angle == 180.0 => {
                 Ok(Some((DihedralKind::HarmonicDihedral, vec![2.0 * k, angle])))
             }
-            // LAMMPS' angle has no sign: there would be a second minimum at the opposite one.
-            [_, angle] => Err(format!("impropers at rest at 0 or 180 degrees are computed, not at {angle}")),
+            // LAMMPS' angle has no sign: there is a second minimum at the opposite one.
+            [k, angle] => Ok(Some((DihedralKind::UnsignedHarmonicDihedral, vec![2.0 * k, angle]))),
         },
         "cvff" => {
             let [k, d, n] = *exactly(style, c)?;
@@ -203,7 +203,7 @@ mod tests {
             let refusal = refused.unwrap_err();
             assert!(refusal.contains(why), "{refusal}");
         }
-        assert!(improper("harmonic", &[20.0, 35.0]).unwrap_err().contains("not at 35"));
+        assert!(improper("harmonic", &[20.0]).unwrap_err().contains("2 coefficients"));
         assert!(improper("umbrella", &[20.0, 35.0]).unwrap_err().contains("not computed"));
         assert!(bond("fene", &[30.0, 1.5, 1.0, 1.0]).unwrap_err().contains("must be 0"));
         assert!(angle("charmm", &[30.0, 109.5]).unwrap_err().contains("4 coefficients"));

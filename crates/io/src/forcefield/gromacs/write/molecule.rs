@@ -280,6 +280,11 @@ impl Sections<'_> {
                 (DihedralKind::HarmonicDihedral, _, p) => {
                     writeln!(rows, "{atoms} 2  {}  {}", number(p[1]), number(p[0]))
                 }
+                (DihedralKind::UnsignedHarmonicDihedral, ..) => {
+                    return Err(unwritable(
+                        "harmonic improper of LAMMPS at rest elsewhere than at 0 or 180 degrees",
+                    ));
+                }
                 (DihedralKind::RyckaertBellemans, _, p) => {
                     let p: Vec<String> = p.iter().map(|x| number(*x)).collect();
                     writeln!(rows, "{atoms} 3  {}", p.join("  "))
