@@ -157,6 +157,53 @@ fn lines_of_scripts_come_after_the_data_file() {
     assert_eq!(improper, [2.0, 2.0, 180.0]);
 }
 
+/// Hybrids of one style, as moltemplate writes them, of several, and of forces over each other.
+#[test]
+fn pairs_have_styles_of_their_own() {
+    let coefficients = |text: &str| {
+        let rows = "1 0.1 3.4 0.05 3.2\n2 0.04 2.5 0.04 2.5\n";
+        let data =
+            DATA.replace("Pair Coeffs # lj/charmm/coul/long", "Pair Coeffs # hybrid").replace(rows, "");
+        read(&data.replace("Pair Coeffs # hybrid\n\n\n", ""), &[SCRIPT, text]).map(|read| read.lennard_jones)
+    };
+    let one = "pair_style hybrid lj/cut/coul/long 9 9\npair_coeff 1 1 lj/cut/coul/long 0.1 3.4\n\
+               pair_coeff 2 2 lj/cut/coul/long 0.04 2.5\n";
+    let mixed = [0.004_f64.sqrt(), 8.5_f64.sqrt()];
+    let near = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() < 1e-15 && (a[1] - b[1]).abs() < 1e-15;
+    let wells = coefficients(one).unwrap();
+    assert!(wells[0] == [0.1, 3.4] && wells[3] == [0.04, 2.5] && near(wells[1], mixed), "{wells:?}");
+    // The rows of the data file name theirs.
+    let data = DATA.replace("# lj/charmm/coul/long\n\n1 ", "# hybrid\n\n1 lj/charmm/coul/long ");
+    let data = data.replace("\n2 0.04 2.5", "\n2 lj/charmm/coul/long 0.04 2.5");
+    let own = read(&data, &[SCRIPT, "pair_style hybrid lj/charmm/coul/long 8 9"]).unwrap();
+    assert_eq!(own.lennard_jones, read(DATA, &[SCRIPT]).unwrap().lennard_jones);
+    // Pairs of charges alone, and pairs that an overlay names and LAMMPS therefore does not mix.
+    let two = one
+        .replace("long 9 9\n", "long 9 9 coul/long 9\n")
+        .replace("2 2 lj/cut/coul/long 0.04 2.5", "2 2 coul/long");
+    let wells = coefficients(&format!("{two}pair_coeff 1 2 coul/long\n")).unwrap();
+    assert_eq!(wells, [[0.1, 3.4], [0.0; 2], [0.0; 2], [0.0; 2]]);
+    let over = "pair_style hybrid/overlay lj/cut 9 coul/long 9\npair_coeff * * coul/long\npair_coeff 1 1 lj/cut 0.1 3.4\n\
+                pair_coeff 2 2 lj/cut 0.04 2.5\n";
+    let wells = coefficients(over).unwrap();
+    assert_eq!(wells, [[0.1, 3.4], [0.0; 2], [0.0; 2], [0.04, 2.5]]);
+    for (text, cause) in [
+        (two.clone(), "which do not mix"),
+        (one.replace("2 2 lj/cut/coul/long", "2 2"), "name no pair style"),
+        (one.replace("2 2 lj/cut/coul/long", "2 2 lj/cut"), "name the pair style lj/cut"),
+        (over.replace("* * coul", "1 1 coul"), "but not between"),
+        (
+            over.replace("lj/cut 9 coul", "lj/cut 9 lj/cut/coul/cut 9 coul")
+                + "pair_coeff 1 1 lj/cut/coul/cut 1 1\n",
+            "two Lennard-Jones",
+        ),
+        (over.replace("coul/long\npair", "coul/long 8\npair"), "cut-off of its own"),
+    ] {
+        let error = coefficients(&text).unwrap_err();
+        assert!(error.message().contains(cause), "{cause}: {error}");
+    }
+}
+
 #[test]
 fn what_is_missing_or_unknown_is_named_at_its_line() {
     let scripts: &[&str] = &[SCRIPT];
@@ -177,7 +224,14 @@ fn what_is_missing_or_unknown_is_named_at_its_line() {
         ("", "", &["special_bonds charmm\nbond_coeff 1 1 x"][..], "\"x\" is no number"),
         ("", "", &["special_bonds charmm\npair_coeff 1 3 1 1"][..], "\"3\" is none of the 2 atom types"),
         ("", "", &["special_bonds charmm\npair_coeff 1"][..], "ends before the second type"),
-        ("", "", &["pair_style hybrid lj/cut 9"][..], "pair style hybrid are not read"),
+        (
+            "",
+            "",
+            &["special_bonds charmm\npair_style hybrid lj/cut 9 morse 9"][..],
+            "pair style morse are not read",
+        ),
+        ("", "", &["special_bonds charmm\npair_style hybrid lj/cut 9 lj/cut 8"][..], "lj/cut twice"),
+        ("", "", &["special_bonds charmm\npair_style hybrid lj/cut 9"][..], "pair style lj/charmm/coul/long"),
         ("", "", &["units lj"][..], "units lj are not read"),
     ] {
         let error = read(&DATA.replace(from, to), scripts).unwrap_err();

@@ -2,6 +2,7 @@
 //! styles and coefficients beside it.
 
 mod coefficients;
+mod pairs;
 mod script;
 
 use super::assembly::{Assembly, factor};
@@ -10,9 +11,10 @@ use super::{Boundary, Molecules, TypeNames, UREY_BRADLEY};
 use crate::structure::lammps::{BondedList, LammpsData, bonded_styles as styles, read_data};
 use crate::structure::{Lines, Reading, Structure};
 use crate::text;
-use coefficients::{Coefficients, PairForces};
+use coefficients::Coefficients;
 use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem};
 use jostle_potentials::{BondKind, BondedKind};
+use pairs::PairForces;
 use script::Script;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -61,7 +61,8 @@ pub(super) type SpecialPairs = [[f64; 2]; 3];
 #[derive(Debug, Default)]
 pub(super) struct Script {
     pub units: Option<UnitSystem>,
-    pub pair_style: Option<(String, Place)>,
+    /// Words of the pair style.
+    pub pair_style: Option<(Vec<String>, Place)>,
     /// Styles of bonds, angles, dihedrals and impropers.
     pub styles: [Option<String>; 4],
     pub mixing: Option<Mixing>,
@@ -114,7 +115,10 @@ impl Script {
         }
         match name {
             "units" => self.units = Some(units(first()?, &place)?),
-            "pair_style" => self.pair_style = Some((first()?.to_string(), place)),
+            "pair_style" => {
+                first()?;
+                self.pair_style = Some((words.iter().map(|word| word.to_string()).collect(), place));
+            }
             "special_bonds" => self.special = Some(special_bonds(words, &place)?),
             "pair_modify" => self.pair_modify(words, &place)?,
             "dielectric" if first()?.parse() != Ok(1.0) => {
