@@ -7,7 +7,9 @@ use jostle_cuda::driver::Device;
 use jostle_engine::model::{
     DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
 };
-use jostle_engine::{Mixture, Outcome, Progress, Simulation, SimulationBuilder, Thermo, assign_velocities};
+use jostle_engine::{
+    Mixture, Outcome, Progress, RunHandle, Simulation, SimulationBuilder, Thermo, assign_velocities,
+};
 use jostle_fixtures::imd_client::{ImdClient, ImdFrame, packet};
 use jostle_imd::{ForceLimit, Hold, Pages, Permission, Server, ServerOptions, Session, Version};
 use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
@@ -252,6 +254,15 @@ fn frozen_and_driven_atoms_are_not_pulled() {
     }
 }
 
+/// Ends a run when it is dropped: a client that panics does not leave it to its million steps.
+struct EndsRun(RunHandle);
+
+impl Drop for EndsRun {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 /// Drags an atom along with two others as a page does, lets go, and ends the run. The spring's work, that of its column
 /// and the energy that the system gains are one number; the force is stiffness times length.
 fn drag_atoms(builder: SimulationBuilder) {
@@ -259,11 +270,12 @@ fn drag_atoms(builder: SimulationBuilder) {
         builder.stage(StageInput::dynamics("pull", 1_000_000, TIMESTEP).thermo(5)).build().unwrap();
     let (server, _) = open(ServerOptions { ports: Vec::new(), ..options(Version::Three, 5) });
     let session = server.attach(&mut simulation).unwrap();
-    let (pages, handle) = (session.pages(), simulation.handle());
+    let (pages, end) = (session.pages(), EndsRun(simulation.handle()));
     let person = spawn(move || {
         let mut step = None;
+        // A page that asks for nothing for long is gone, however slow the run is.
         let mut frame = |pages: &Pages| loop {
-            if let Some(found) = pages.frame(1, step, Duration::from_secs(5)).unwrap() {
+            if let Some(found) = pages.frame(1, step, Duration::from_millis(200)).unwrap() {
                 step = Some(found.0.step);
                 return found;
             }
@@ -289,7 +301,7 @@ fn drag_atoms(builder: SimulationBuilder) {
         while frame(&pages).0.step < step + 40 {}
         let (_, report) = frame(&pages);
         assert_eq!(report.springs[0].force, [0.0; 3]);
-        handle.stop();
+        drop(end);
         report
     });
     let (_, outcome, log) = go(simulation, session);
@@ -326,7 +338,7 @@ fn pages_are_bounded_and_let_go() {
         argon(108).stage(StageInput::dynamics("run", 10_000_000, TIMESTEP).thermo(50)).build().unwrap();
     let (server, _) = open(ServerOptions { ports: Vec::new(), ..options(Version::Three, 5) });
     let session = server.attach(&mut simulation).unwrap();
-    let (pages, handle) = (session.pages(), simulation.handle());
+    let (pages, end) = (session.pages(), EndsRun(simulation.handle()));
     let person = spawn(move || {
         let hold = |stiffness, x| Hold { stiffness, end: [x, 0.0, 0.0] };
         let early = pages.grip(1, 7, &[7], hold(10.0, 1.0)).unwrap_err();
@@ -366,7 +378,7 @@ fn pages_are_bounded_and_let_go() {
             assert!(begun.elapsed() < Duration::from_secs(30), "the page is still there");
         }
         assert!(pages.drag(1, hold(10.0, 2.0)).unwrap_err().to_string().contains("let go"));
-        handle.stop();
+        drop(end);
     });
     let (_, outcome, _) = go(simulation, session);
     person.join().unwrap();
