@@ -88,6 +88,19 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, others })
     }
 
+    /// Path of the folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes trajectories and results that are not among these files.
+    pub(crate) fn keep(&mut self, files: &[String]) -> Result<()> {
+        for name in self.others.extract_if(.., |name| !files.contains(name)) {
+            remove(&self.path.join(name))?;
+        }
+        Ok(())
+    }
+
     /// Adds a row to `thermo.csv`.
     pub(crate) fn row(&mut self, stage: &str, thermo: &Thermo) -> Result<()> {
         let mut row = format!("{},{},{}", quoted(stage), thermo.step, number(thermo.time));
@@ -247,9 +260,13 @@ fn open_log(path: &Path) -> Result<File> {
 
 /// Removes a command that an earlier run has not taken; it is not meant for the next run.
 fn remove_stale_command(path: &Path) -> Result<()> {
-    let command = path.join(COMMAND_FILE);
-    match std::fs::remove_file(&command) {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove", &command, &e)),
+    remove(&path.join(COMMAND_FILE))
+}
+
+/// Removes a file, if it is there.
+fn remove(file: &Path) -> Result<()> {
+    match std::fs::remove_file(file) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove", file, &e)),
         _ => Ok(()),
     }
 }
@@ -260,11 +277,7 @@ fn remove_run(path: &Path) -> Result<()> {
     remove_temporary(path, &others);
     let own = OWN_FILES.iter().copied().filter(|name| *name != LOG);
     for name in own.chain(others.iter().map(String::as_str)) {
-        let file = path.join(name);
-        match std::fs::remove_file(&file) {
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("remove", &file, &e)),
-            _ => {}
-        }
+        remove(&path.join(name))?;
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ mod lent;
 mod listener;
 mod observer;
 mod position_rows;
+mod run;
 mod simulation;
 mod text;
 mod units;

@@ -35,6 +35,19 @@ impl Rows {
             self.columns[k].push(value.unwrap_or(f64::NAN));
         }
     }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.step.len()
+    }
+
+    /// Drops all rows but so many.
+    pub fn truncate(&mut self, n: usize) {
+        self.stage.truncate(n);
+        self.step.truncate(n);
+        self.time.truncate(n);
+        self.columns.iter_mut().for_each(|column| column.truncate(n));
+    }
 }
 
 /// The first exception that Python has raised, which ends the run.

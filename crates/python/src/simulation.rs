@@ -6,9 +6,10 @@ use crate::error::{NO_FILE, OrRaise, exception};
 use crate::exclusive::{Exclusive, Guard};
 use crate::facts::{self, AtomNames, Species};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
-use crate::lent::{Lent, is_lent};
-use crate::listener::{Interruption, Listener, Raised, Rows, Stop};
+use crate::lent::is_lent;
+use crate::listener::{Interruption, Listener, Raised, Stop};
 use crate::observer::{Due, PythonObserver};
+use crate::run::Run;
 use crate::text::{self, StageText};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Evaluate, SimBox, SymTensor, Vec3};
@@ -21,33 +22,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-/// A simulation and the rows of its thermodynamic quantities.
-pub struct Run {
-    /// The simulation.
-    pub simulation: Simulation,
-    /// Arrays that are lent.
-    pub lent: Option<Lent>,
-    rows: Rows,
-    /// Number of observers.
-    observers: usize,
-    /// The folder written to.
-    folder: Option<PathBuf>,
-    /// Text of the input.
-    input: Input,
-}
-
-impl Run {
-    /// Makes a stage the next one; returns its index.
-    fn insert(&mut self, stage: &StageText) -> jostle_core::Result<usize> {
-        let index = self.simulation.next_stage_index();
-        let text = text::with_stage(&self.input, index, stage);
-        let amended = Input::parse(&self.input.source.path, &text)?;
-        self.simulation.insert_stage(&amended)?;
-        self.input = amended;
-        Ok(index)
-    }
-}
 
 /// A simulation.
 #[pyclass(frozen, module = "jostle._jostle")]
@@ -90,8 +64,7 @@ fn overrides(
 }
 
 impl Core {
-    fn new(simulation: Simulation, input: Input, folder: Option<PathBuf>) -> Self {
-        let run = Run { simulation, lent: None, rows: Rows::default(), observers: 0, folder, input };
+    fn new(run: Run) -> Self {
         Core {
             run: Exclusive::new(run),
             due: Due::default(),
@@ -102,7 +75,7 @@ impl Core {
 
     fn of_input(py: Python, input: Input, overrides: &Overrides) -> PyResult<Self> {
         let simulation = py.detach(|| Simulation::from_input(&input, overrides)).or_raise(py)?;
-        Ok(Core::new(simulation, input, None))
+        Ok(Core::new(Run::new(simulation, input, *overrides)))
     }
 
     /// The simulation, as soon as no other thread uses it.
@@ -179,9 +152,8 @@ impl Core {
     ) -> PyResult<Self> {
         let overrides = overrides(device, threads, None, strict).or_raise(py)?;
         let simulation = py.detach(|| Simulation::resume(&folder, &overrides)).or_raise(py)?;
-        let (path, text) = simulation.input().unwrap_or((Path::new(NO_FILE), ""));
-        let input = Input::parse(path, text).or_raise(py)?;
-        Ok(Core::new(simulation, input, Some(folder)))
+        let run = Run::resumed(simulation, overrides).or_raise(py)?;
+        Ok(Core::new(run))
     }
 
     /// Runs what remains of an extent: all stages, those up to an index, or some steps. Returns what became of it,
@@ -288,36 +260,36 @@ impl Core {
     fn write_to(&self, py: Python, folder: PathBuf, overwrite: bool) -> PyResult<()> {
         let existing = if overwrite { Existing::Replace } else { Existing::Refuse };
         let mut run = self.get_free(py)?;
-        run.simulation.write_to(&folder, existing).or_raise(py)?;
-        run.folder = Some(folder);
-        Ok(())
+        run.simulation.write_to(&folder, existing).or_raise(py)
     }
 
     /// Writes a checkpoint into the folder.
     fn save(&self, py: Python) -> PyResult<()> {
         let mut run = self.get_free(py)?;
-        if run.folder.is_none() {
-            let error = Error::input("there is no folder that a checkpoint could be written to");
-            return Err(exception(py, &error.hint("name one by write_to(folder)")));
-        }
         let run = &mut *run;
-        py.detach(|| run.simulation.save_checkpoint()).or_raise(py)
+        py.detach(|| run.save()).or_raise(py)
+    }
+
+    /// Goes back to what was saved last, without observers and forces of Python.
+    fn restore(&self, py: Python) -> PyResult<()> {
+        let mut run = self.get_free(py)?;
+        let run = &mut *run;
+        py.detach(|| run.restore()).or_raise(py)
     }
 
     /// Writes a checkpoint into the folder, if there is one, and lets go of it.
     fn leave_folder(&self, py: Python) -> PyResult<()> {
         let mut run = self.get_free(py)?;
         let run = &mut *run;
-        if run.folder.is_some() {
-            py.detach(|| run.simulation.leave_folder()).or_raise(py)?;
-            run.folder = None;
+        match run.simulation.folder() {
+            Some(_) => py.detach(|| run.simulation.leave_folder()).or_raise(py),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The folder written to.
     fn folder(&self, py: Python) -> PyResult<Option<PathBuf>> {
-        Ok(self.get(py)?.folder.clone())
+        Ok(self.get(py)?.simulation.folder().map(Path::to_path_buf))
     }
 
     /// Text of the input.

@@ -130,6 +130,81 @@ def test_folders(fluid, tmp_path):
         whole.save()
 
 
+def test_a_simulation_goes_back_to_what_was_saved(fluid, tmp_path):
+    def trap(positions):
+        return 0.5 * (positions**2).sum(), -positions
+
+    def make():
+        made = jostle.Simulation(**fluid)
+        made.force(trap, atoms=[3, 4])
+        steps = []
+        made.observe(every=5)(lambda sim: steps.append(sim.step))
+        return made, steps
+
+    whole, expected = make()
+    whole.run(60)
+    sim, seen = make()
+    with pytest.raises(jostle.InputError, match="nothing was saved"):
+        sim.restore()
+    with pytest.raises(jostle.InputError, match="no folder"):
+        sim.save()
+    sim.write_to(tmp_path / "out")
+    sim.run(12)
+    sim.save()
+    there, rows = sim.positions, sim.thermo["step"].tolist()
+    for _ in range(2):
+        # Other ways are gone: a new stage, colder atoms, a run to the end.
+        sim.run(20, timestep=0.002, thermo={"every": 10})
+        sim.velocities = 0.5 * sim.velocities
+        sim.run()
+        assert sim.finished and len(sim.stages) == 2 and sim.thermo["step"][-1] == 32
+        sim.restore()
+        assert sim.step == 12 and sim.stages == ["sample"] and not sim.finished
+        assert numpy.array_equal(sim.positions, there) and sim.thermo["step"].tolist() == rows == [0, 10]
+    del seen[:]
+    sim.run(48)
+    assert same(sim, whole) and numpy.array_equal(sim.thermo["trap"], whole.thermo["trap"])
+    assert seen == [step for step in expected if step > 12]
+    sim.close()
+    with pytest.raises(jostle.InputError, match="any more"):
+        sim.restore()
+    assert (tmp_path / "out" / "thermo.csv").read_text().count("\n") == 1 + len(whole.thermo["step"])
+
+
+def test_a_failed_run_is_tried_again(fluid, tmp_path):
+    sim, broken = jostle.Simulation(**fluid), [True]
+
+    calls = []
+
+    @sim.force(conserves_momentum=True)
+    def fragile(positions):
+        calls.append(1)
+        if len(calls) > 20 and broken:
+            broken.pop()
+            raise ArithmeticError
+        return 0.0, None
+
+    sim.write_to(tmp_path / "out")
+    sim.run(10)
+    sim.save()
+    with pytest.raises(ArithmeticError):
+        sim.run()
+    with pytest.raises(jostle.SimulationError, match="middle of step"):
+        sim.run()
+    sim.restore()
+    sim.run()
+    whole = jostle.Simulation(**fluid)
+    whole.run()
+    assert same(sim, whole)
+
+    @sim.observe(every=10)
+    def rash(sim):
+        with pytest.raises(RuntimeError, match="observer"):
+            sim.restore()
+
+    sim.run(10)
+
+
 def test_stages_of_python_are_resumed(fluid, tmp_path):
     with jostle.Simulation(**fluid) as sim:
         sim.write_to(tmp_path / "out")

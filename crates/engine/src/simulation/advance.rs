@@ -59,7 +59,7 @@ impl Simulation {
         }
         let written = self.summarize_present(&status);
         // The error of the run takes precedence over an error of writing about it.
-        outcome.and_then(|outcome| written.map(|()| outcome))
+        outcome.and_then(|outcome| written.map(|_| outcome))
     }
 
     fn run_extent(
@@ -91,14 +91,6 @@ impl Simulation {
             }
         }
         Ok(Outcome::Finished)
-    }
-
-    /// Writes the summary, with the stage under way, if there is one.
-    fn summarize_present(&mut self, status: &str) -> Result<()> {
-        let (stage, run) = (self.stage_under_way(), self.run.take());
-        let written = self.summarize(status, stage.as_ref().zip(run.as_ref()));
-        self.run = run;
-        written
     }
 
     /// Returns true where nothing remains of an extent; lengthens the last stage for what remains.
@@ -176,27 +168,14 @@ impl Simulation {
         Ok(())
     }
 
-    /// Writes a checkpoint and the summary, if there is a folder, so that the run can be resumed from here.
-    ///
-    /// # Errors
-    /// If a position or a velocity is not finite, the device failed, or a file cannot be written; if an error has ended
-    /// a run in the middle of a step.
-    pub fn save_checkpoint(&mut self) -> Result<()> {
-        self.check_intact()?;
-        let status = if self.is_finished() { "finished" } else { "interrupted" };
-        let run = self.run.take();
-        let saved = self.save(run.as_ref(), &mut ());
-        self.run = run;
-        saved.and_then(|()| self.summarize_present(status))
-    }
-
     /// Writes a checkpoint and the summary and lets go of the folder: it can be resumed then, and this simulation
-    /// writes no more files. Where an error has ended a run in the middle of a step, the last checkpoint remains.
+    /// writes no more files. Where an error has ended a run in the middle of a step, or a resumed run lacks custom forces
+    /// that it had, the last checkpoint remains.
     ///
     /// # Errors
     /// As for [`Simulation::save_checkpoint`].
     pub fn leave_folder(&mut self) -> Result<()> {
-        if self.failed_at.is_none() {
+        if self.failed_at.is_none() && self.saved_forces.is_empty() {
             self.save_checkpoint()?;
         }
         self.output.close();
@@ -204,7 +183,7 @@ impl Simulation {
     }
 
     /// Refuses to go on with atoms that are in the middle of a step.
-    fn check_intact(&self) -> Result<()> {
+    pub(super) fn check_intact(&self) -> Result<()> {
         match self.failed_at {
             Some(step) => Err(Error::simulation(format!(
                 "an error has left the atoms in the middle of step {step}, so that the run cannot go on from them"

@@ -20,6 +20,7 @@ mod trajectory;
 
 pub use advance::Extent;
 pub use builder::SimulationBuilder;
+pub use checkpoints::Snapshot;
 pub use configuration::Evaluated;
 pub use run::Outcome;
 
@@ -144,6 +145,11 @@ impl Simulation {
         folder.log(&format!("{} atoms; {}", self.backend.n_atoms(), self.origin.title))?;
         self.output.open(folder, self.output.last_checkpoint());
         self.write_start()
+    }
+
+    /// The folder that results are written to.
+    pub fn folder(&self) -> Option<&Path> {
+        self.output.path()
     }
 
     /// Adds an observer.

@@ -9,6 +9,7 @@ use crate::report::Warning;
 use crate::run_folder::RunFolder;
 use crate::thermo::Thermo;
 use jostle_core::Result;
+use std::path::Path;
 use std::time::Instant;
 
 /// The folder of a run, if there is one, and the times of its checkpoints.
@@ -49,6 +50,11 @@ impl Output {
     /// True if the run writes to a folder.
     pub fn has_folder(&self) -> bool {
         self.folder.is_some()
+    }
+
+    /// Path of the folder, if there is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.folder.as_ref().map(RunFolder::path)
     }
 
     /// Names of the files of the run; `None` without a folder.

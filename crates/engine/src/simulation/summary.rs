@@ -21,17 +21,27 @@ impl Simulation {
         Ok(report)
     }
 
-    /// Writes the summary, with the stage under way, if there is one.
+    /// Writes the summary, with the stage under way, if there is one, and returns it; `None` without a folder, or where
+    /// quantities of a resumed run lack the custom forces that it had.
     pub(super) fn summarize(
         &mut self,
         status: &str,
         under_way: Option<(&StageInput, &StageRun)>,
-    ) -> Result<()> {
-        if !self.output.has_folder() {
-            return Ok(());
+    ) -> Result<Option<serde_json::Value>> {
+        if !self.output.has_folder() || !self.saved_forces.is_empty() {
+            return Ok(None);
         }
         let summary = self.summary(status, under_way);
-        self.output.summarize(&summary)
+        self.output.summarize(&summary)?;
+        Ok(Some(summary))
+    }
+
+    /// Writes the summary as [`Simulation::summarize`] does, with the stage that was under way.
+    pub(super) fn summarize_present(&mut self, status: &str) -> Result<Option<serde_json::Value>> {
+        let (stage, run) = (self.stage_under_way(), self.run.take());
+        let written = self.summarize(status, stage.as_ref().zip(run.as_ref()));
+        self.run = run;
+        written
     }
 
     /// Content of `summary.json`.

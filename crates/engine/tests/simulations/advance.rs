@@ -176,3 +176,48 @@ fn stages_are_added_in_the_course_of_a_run() {
     simulation.run().unwrap();
     assert_eq!(bits(&mut resumed), bits(&mut simulation));
 }
+
+#[test]
+fn a_run_goes_back_to_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, none) = (folder.path().join("out"), Overrides::default());
+    let written = "thermo = { every = 4 }\ntrajectory = { every = 4, format = \"dcd\" }\n";
+    let text = format!("{INPUT}{}{written}{}{written}", stage("one"), stage("two"));
+    let open = || {
+        let input = Input::parse(Path::new("fluid.toml"), &text).unwrap();
+        Simulation::from_input(&input, &none).unwrap()
+    };
+    let mut tried = open();
+    assert!(tried.snapshot().unwrap_err().message().contains("no folder"));
+    tried.write_to(&out, Existing::Refuse).unwrap();
+    tried.advance(7).unwrap();
+    let snapshot = tried.snapshot().unwrap();
+    let read = |name: &str| std::fs::read(out.join(name)).unwrap();
+    let files = ["thermo.csv", "one.dcd"].map(read);
+    // Ways into the stage under way, into the next one, whose trajectory is begun, and to the end.
+    for steps in [9, 20, 33] {
+        tried.advance(steps).unwrap();
+        assert!(
+            ["thermo.csv", "one.dcd"].map(read).iter().zip(&files).all(|(now, then)| now.len() > then.len())
+        );
+        tried.restore(&snapshot, &none).unwrap();
+        assert_eq!((tried.step(), tried.stage_index(), tried.stage_step()), (7, 0, Some(7)));
+        assert!(["thermo.csv", "one.dcd"].map(read) == files && !out.join("two.dcd").exists());
+        assert!(!String::from_utf8(read("summary.json")).unwrap().contains("two.dcd"));
+    }
+    // Another process would go on from there, too.
+    tried.advance(33).unwrap();
+    tried.restore(&snapshot, &none).unwrap();
+    drop(tried);
+    let (mut resumed, mut whole) = (Simulation::resume(&out, &none).unwrap(), open());
+    whole.write_to(&folder.path().join("whole"), Existing::Refuse).unwrap();
+    for simulation in [&mut whole, &mut resumed] {
+        simulation.run().unwrap();
+    }
+    assert_eq!(bits(&mut whole), bits(&mut resumed));
+    for name in ["thermo.csv", "one.dcd", "two.dcd"] {
+        assert!(read(name) == std::fs::read(folder.path().join("whole").join(name)).unwrap(), "{name}");
+    }
+    whole.leave_folder().unwrap();
+    assert!(whole.restore(&snapshot, &none).unwrap_err().message().contains("any more"));
+}

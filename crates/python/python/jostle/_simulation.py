@@ -62,6 +62,7 @@ class Simulation(SimulationState):
 
     def _adopt(self, core):
         self._core = core
+        # Functions with what the engine was told about them, in the order in which they were added.
         self._observers = []
         self._forces = []
         # Held while a function is added, so that its number in the engine is that in the list.
@@ -161,7 +162,7 @@ class Simulation(SimulationState):
             RuntimeError: if an observer, or another thread, calls it while the simulation runs.
             Exception: whatever a force or an observer raises. After that of a force the atoms are in the middle of a
                 step (on a GPU, perhaps of a later step than `step` + 1): they can be looked at, but `run`, `minimize`
-                and `save` refuse to go on, and `Simulation.resume` has the last checkpoint. After that of an observer,
+                and `save` refuse to go on, and `restore` goes back to the last `save`. After that of an observer,
                 which comes between steps, `run` goes on.
         """
         if stage:
@@ -225,7 +226,7 @@ class Simulation(SimulationState):
                 if extent == "steps":
                     amount = amount_left
                 for number in due:
-                    self._observers[number](self)
+                    self._observers[number][0](self)
                 if outcome != "paused":
                     return
         finally:
@@ -259,10 +260,11 @@ class Simulation(SimulationState):
         def add(function):
             if not callable(function):
                 raise TypeError("an observer is a function of the simulation")
+            told = every, bool(energies)
             with self._adding:
-                self._observers.append(function)
+                self._observers.append((function, told))
                 try:
-                    self._core.add_observer(every, bool(energies))
+                    self._core.add_observer(*told)
                 except BaseException:
                     self._observers.pop()
                     raise
@@ -324,10 +326,9 @@ class Simulation(SimulationState):
             owner = weakref.ref(self)
             with self._adding:
                 number = len(self._forces)
-                self._core.add_force(
-                    called, lambda *arguments: owner()._forces[number](*arguments), ids, options
-                )
-                self._forces.append(function)
+                told = called, lambda *arguments: owner()._forces[number][0](*arguments), ids, options
+                self._core.add_force(*told)
+                self._forces.append((function, told))
             return function
 
         return add if function is None else add(function)
@@ -367,7 +368,7 @@ class Simulation(SimulationState):
         self._core.write_to(os.fspath(folder), overwrite)
 
     def save(self) -> None:
-        """Writes a checkpoint to the folder, from which `Simulation.resume` and `jostle resume` go on.
+        """Writes a checkpoint to the folder, from which `Simulation.resume` and `jostle resume` go on, and `restore`.
 
         Raises:
             InputError: if there is no folder.
@@ -376,11 +377,30 @@ class Simulation(SimulationState):
         """
         self._core.save()
 
+    def restore(self) -> None:
+        """Goes back to where `save` was called last.
+
+        Atoms, stages, rows of `thermo` and files are those of then, and forces and observers of Python are added again:
+        a run that has failed or gone astray can be tried again in another way.
+
+        Raises:
+            InputError: if nothing was saved, or the simulation does not write to that folder any more.
+            FileError: if a file cannot be read or written; nothing is written to the folder any more then.
+            DeviceError: if the device fails, likewise.
+            RuntimeError: if an observer, or another thread, calls it while the simulation runs.
+        """
+        with self._alone(), self._adding:
+            self._core.restore()
+            for _, told in self._forces:
+                self._core.add_force(*told)
+            for _, told in self._observers:
+                self._core.add_observer(*told)
+
     def close(self) -> None:
         """Writes a checkpoint to the folder, if there is one, and lets go of it, so that it can be resumed.
 
         `with jostle.Simulation(...) as sim:` does so at the end. Where an error has ended a run in the middle of a step,
-        no checkpoint is written: the last one remains.
+        or a resumed run lacks forces that it had, no checkpoint is written: the last one remains.
 
         Raises:
             FileError: if the checkpoint cannot be written.

@@ -4,7 +4,7 @@ use super::{SimulationBuilder, known};
 use crate::alchemy::{self, Alchemy};
 use crate::biasing::BiasForce;
 use crate::build::{forces_from_input, parts_from_input};
-use crate::checkpoint::{InputText, RunSettings};
+use crate::checkpoint::{Checkpoint, InputText, RunSettings};
 use crate::custom_force::CustomForce;
 use crate::run_folder::newest_checkpoint;
 use crate::simulation::{Overrides, Simulation};
@@ -43,7 +43,15 @@ impl Simulation {
     /// If the folder holds no run, its checkpoints are damaged, or its files are shorter than at the
     /// checkpoint.
     pub fn resume(folder: &Path, overrides: &Overrides) -> Result<Self> {
-        let (checkpoint, note) = newest_checkpoint(folder)?;
+        Simulation::resume_from(folder, newest_checkpoint(folder)?, overrides)
+    }
+
+    /// The run of a folder from a checkpoint, with a note about it.
+    pub(in crate::simulation) fn resume_from(
+        folder: &Path,
+        (checkpoint, note): (Checkpoint, Option<String>),
+        overrides: &Overrides,
+    ) -> Result<Self> {
         let Some(source) = checkpoint.header.input.clone() else {
             return Err(Error::file(folder, "this run was put together by a program, not by an input file")
                 .hint("only that program can go on with it, by SimulationBuilder::resume"));

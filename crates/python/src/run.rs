@@ -1,0 +1,89 @@
+//! A simulation with what its calls from Python have in common.
+
+use crate::error::NO_FILE;
+use crate::lent::Lent;
+use crate::listener::Rows;
+use crate::text::{self, StageText};
+use jostle_core::{Error, Result};
+use jostle_engine::{Overrides, Simulation, Snapshot};
+use jostle_io::Input;
+use std::path::Path;
+
+/// A simulation and the rows of its thermodynamic quantities.
+pub struct Run {
+    /// The simulation.
+    pub simulation: Simulation,
+    /// Arrays that are lent.
+    pub lent: Option<Lent>,
+    /// Rows since the simulation was made.
+    pub rows: Rows,
+    /// Number of observers.
+    pub observers: usize,
+    /// Text of the input.
+    pub input: Input,
+    /// Settings that take precedence over those of the input.
+    overrides: Overrides,
+    /// State that was saved last, and the number of rows then.
+    saved: Option<(Snapshot, usize)>,
+}
+
+impl Run {
+    /// A simulation of an input.
+    pub fn new(simulation: Simulation, input: Input, overrides: Overrides) -> Self {
+        let rows = Rows::default();
+        Run { simulation, lent: None, rows, observers: 0, input, overrides, saved: None }
+    }
+
+    /// A simulation that was resumed.
+    ///
+    /// # Errors
+    /// If the text in its checkpoint is no input.
+    pub fn resumed(simulation: Simulation, overrides: Overrides) -> Result<Self> {
+        let input = input_of(&simulation)?;
+        Ok(Run::new(simulation, input, overrides))
+    }
+
+    /// Makes a stage the next one; returns its index.
+    ///
+    /// # Errors
+    /// If something in it is wrong.
+    pub fn insert(&mut self, stage: &StageText) -> Result<usize> {
+        let index = self.simulation.next_stage_index();
+        let text = text::with_stage(&self.input, index, stage);
+        let amended = Input::parse(&self.input.source.path, &text)?;
+        self.simulation.insert_stage(&amended)?;
+        self.input = amended;
+        Ok(index)
+    }
+
+    /// Writes a checkpoint into the folder, to which [`Run::restore`] goes back.
+    ///
+    /// # Errors
+    /// As for [`Simulation::snapshot`].
+    pub fn save(&mut self) -> Result<()> {
+        self.saved = Some((self.simulation.snapshot()?, self.rows.len()));
+        Ok(())
+    }
+
+    /// Goes back to what was saved last, without observers and forces of Python.
+    ///
+    /// # Errors
+    /// If nothing was saved; as for [`Simulation::restore`].
+    pub fn restore(&mut self) -> Result<()> {
+        let Some((snapshot, n_rows)) = &self.saved else {
+            return Err(Error::input("nothing was saved that the simulation could go back to")
+                .hint("call save() where it shall go back to"));
+        };
+        self.simulation.restore(snapshot, &self.overrides)?;
+        self.rows.truncate(*n_rows);
+        self.input = input_of(&self.simulation)?;
+        self.observers = 0;
+        Ok(())
+    }
+}
+
+/// The input of a simulation that was resumed.
+fn input_of(simulation: &Simulation) -> Result<Input> {
+    let (path, text) = simulation.input().unwrap_or((Path::new(NO_FILE), ""));
+    Input::parse(path, text)
+}
