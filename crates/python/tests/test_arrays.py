@@ -78,12 +78,6 @@ def test_rows(sim):
     assert thermo.units["temperature"] == ""
 
 
-def test_rows_for_pandas(sim):
-    pytest.importorskip("pandas", reason="pandas is not installed")
-    sim.run()
-    assert list(sim.thermo.to_pandas().columns) == list(sim.thermo)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

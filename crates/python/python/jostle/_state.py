@@ -249,9 +249,8 @@ class SimulationState:
         Each column is an array of shape (rows,); `thermo.units` has its unit.
         """
         columns = self._core.thermo()
-        return Table(
-            {name: values for name, _, values in columns}, {name: unit for name, unit, _ in columns}, "thermo"
-        )
+        values, units = ({name: value[k] for name, *value in columns} for k in (1, 0))
+        return Table(values, units, "thermo", "time")
 
     @property
     def results(self) -> dict[str, Record]:

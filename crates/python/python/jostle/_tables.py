@@ -13,12 +13,14 @@ class Table(Mapping):
     Attributes:
         name: name of the table.
         units: unit of each column; empty for bare numbers and in reduced units.
+        abscissa: column that `plot` draws the others over.
     """
 
-    def __init__(self, columns, units, name=""):
+    def __init__(self, columns, units, name="", abscissa=None):
         self.name = name
         self.units = dict(units)
         self._columns = dict(columns)
+        self.abscissa = next(iter(self._columns), None) if abscissa is None else abscissa
 
     def __getitem__(self, column):
         return self._columns[column]
@@ -44,6 +46,43 @@ class Table(Mapping):
         import polars
 
         return polars.DataFrame(self._columns)
+
+    def plot(self, *columns, axes=None):
+        """Draws columns with matplotlib, where it is installed; returns the axes.
+
+            sim.thermo.plot("temperature")
+
+        Args:
+            columns: names of columns; none: all that are not whole numbers. Errors ("g all error") are bars.
+            axes: axes of matplotlib to draw on; None: new ones.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        x = self[self.abscissa]
+        names = columns or [n for n in self if self._is_drawn(n)]
+        values = [self[name] for name in names]
+        if axes is None:
+            from matplotlib import pyplot
+
+            axes = pyplot.figure().add_subplot()
+        for name, y in zip(names, values):
+            axes.errorbar(x, y, yerr=self.get(f"{name} error"), label=name)
+        axes.set_xlabel(self._label(self.abscissa))
+        if len(names) == 1:
+            axes.set_ylabel(self._label(names[0]))
+        elif names:
+            axes.legend()
+        return axes
+
+    def _is_drawn(self, column):
+        """True for a column that is drawn where none is named."""
+        return column != self.abscissa and not column.endswith(" error") and self[column].dtype.kind == "f"
+
+    def _label(self, column):
+        """Name of a column with its unit."""
+        unit = self.units.get(column)
+        return f"{column} ({unit})" if unit else column
 
 
 class Record:
@@ -92,18 +131,4 @@ class Record:
         """
         if self.table is None:
             raise ValueError(f"{self.kind} has no table to draw")
-        if axes is None:
-            from matplotlib import pyplot
-
-            axes = pyplot.figure().add_subplot()
-        table = self.table
-        (first, x), *others = table.items()
-        for name, y in others:
-            if name.endswith(" error"):
-                continue
-            error = table.get(f"{name} error")
-            axes.errorbar(x, y, yerr=error, label=name)
-        label = f"{first} ({table.units[first]})" if table.units[first] else first
-        axes.set_xlabel(label)
-        axes.legend()
-        return axes
+        return self.table.plot(axes=axes)
