@@ -68,18 +68,24 @@ def test_units_of_the_simulation():
     assert numpy.allclose(sim.positions, 10 * positions)
 
 
-def test_a_box_of_water():
+def box_of_water():
+    """A topology, a system and positions of rigid water with charges on a mesh."""
     field = app.ForceField("tip3p.xml")
     modeller = app.Modeller(app.Topology(), [] * unit.nanometer)
     modeller.addSolvent(field, boxSize=openmm.Vec3(2.2, 2.2, 2.2) * unit.nanometer)
     system = field.createSystem(
         modeller.topology, nonbondedMethod=app.PME, nonbondedCutoff=0.9 * unit.nanometer, ewaldErrorTolerance=1e-5
     )
-    energy, forces = state(system, modeller.positions)
+    return modeller.topology, system, modeller.positions
+
+
+def test_a_box_of_water():
+    topology, system, positions = box_of_water()
+    energy, forces = state(system, positions)
     sim = jostle.openmm.from_openmm(
-        modeller.topology,
+        topology,
         system,
-        modeller.positions,
+        positions,
         run=RUN,
         electrostatics={"kind": "pme", "accuracy": 1e-5},
         system={"temperature": 300},
@@ -90,6 +96,21 @@ def test_a_box_of_water():
     with pytest.raises(jostle.InputError, match="constraints"):
         sim.positions = sim.positions
     sim.run(5, timestep=0.002)
+
+
+def test_objects_have_the_energies_of_their_files(tmp_path):
+    topology, system, positions = box_of_water()
+    files = {"topology": tmp_path / "water.xml", "coordinates": tmp_path / "water.pdb"}
+    files["topology"].write_text(openmm.XmlSerializer.serialize(system))
+    with open(files["coordinates"], "w") as file:
+        app.PDBFile.writeFile(topology, positions, file)
+    read = app.PDBFile(str(files["coordinates"]))
+    charges = {"kind": "pme", "accuracy": 1e-5}
+    objects = jostle.from_openmm(read.topology, system, read.positions, run=RUN, electrostatics=charges)
+    pairs = {"kind": "lennard-jones", "cutoff": 0.9, "tail_correction": True}
+    named = jostle.Simulation(units="nano", run=RUN, system=files, force=[pairs], electrostatics=charges)
+    assert objects.energies == pytest.approx(named.energies, rel=1e-9)
+    assert numpy.allclose(objects.forces, named.forces, rtol=1e-9, atol=1e-9 * abs(named.forces).max())
 
 
 def test_other_numbers_of_atoms_are_refused():
