@@ -128,7 +128,7 @@ def run_many(
         finally:
             running.remove(sim._core)
 
-    bar = _progress.wanted(progress)
+    bar = _progress.wanted(progress, "simulations")
     with ThreadPoolExecutor(workers, thread_name_prefix="jostle") as pool:
         futures = [pool.submit(job, system) for system in systems]
         try:
