@@ -168,6 +168,22 @@ def test_a_force_on_the_device_agrees_with_the_built_in_one(fluid, thermostat):
     assert numpy.array_equal(written.thermo["pairs"], written.thermo["potential"])
 
 
+def test_a_simulation_goes_back_with_its_force(fluid, tmp_path):
+    fluid["force"] = []
+    sim = jostle.Simulation(**fluid)
+    sim.force(reach, name="pairs", box=True, conserves_momentum=True, on_device=True)
+    sim.write_to(tmp_path / "out")
+    sim.run(10)
+    sim.save()
+    paths = []
+    for _ in range(2):
+        sim.run(15)
+        paths.append(sim.positions)
+        sim.restore()
+        assert sim.step == 10 and "CUDA" in sim.device
+    assert numpy.allclose(*paths, rtol=0, atol=1e-9)
+
+
 def test_lists_that_go_stale_within_a_batch(fluid):
     """Steps between lists are made in batches, whose slots behind a stale list are idle."""
     fluid["run"] = {"device": "cuda:0", "precision": "mixed", "algorithm": "list"}
