@@ -25,7 +25,7 @@ pub fn listen_for_browser(options: &ImdOptions) -> Result<Option<TcpListener>> {
     options.view.map(Viewer::listen).transpose()
 }
 
-/// Shows a run in a browser, once it has its folder, and says where.
+/// Shows a run in a browser, once it has its folder, and says where; `None` without a listener.
 ///
 /// # Errors
 /// If the device failed, or the system has no thread left.
@@ -34,12 +34,12 @@ pub fn show(
     session: Option<&Session>,
     simulation: &mut Simulation,
     folder: &Path,
-) -> Result<()> {
-    let (Some(listener), Some(session)) = (listener, session) else { return Ok(()) };
+) -> Result<Option<Viewer>> {
+    let (Some(listener), Some(session)) = (listener, session) else { return Ok(None) };
     let run = LiveRun::new(simulation, session.pages())?;
     let viewer = Viewer::of_run(folder, run, listener)?;
     say!("open this address in a browser to watch and to pull atoms: {}", viewer.url());
-    Ok(())
+    Ok(Some(viewer))
 }
 
 /// Serves a simulation, before its folder is named or after it was resumed, and says where; `None` without ports and pages.

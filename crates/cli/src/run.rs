@@ -16,6 +16,7 @@ use jostle_engine::summary::findings;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
 use jostle_imd::Session;
 use jostle_io::Input;
+use jostle_show::Viewer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -113,7 +114,7 @@ fn run_one(input: &Input, folder: &Path, options: &RunOptions, stop: &Arc<Atomic
     let browser = imd::listen_for_browser(&options.imd)?;
     // Last of all that can be refused: this removes the results of an earlier run.
     simulation.write_to(folder, existing)?;
-    imd::show(browser, controls.session(), &mut simulation, folder)?;
+    controls.viewer = imd::show(browser, controls.session(), &mut simulation, folder)?;
     if !input.title.is_empty() {
         say!("{}", input.title);
     }
@@ -148,7 +149,7 @@ pub fn resume(options: &ResumeOptions) -> Result<u8> {
     let mut controls = Controls::open(&simulation, options.tui, &interrupt::listen()?)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;
     let browser = imd::listen_for_browser(&options.imd)?;
-    imd::show(browser, controls.session(), &mut simulation, &options.folder)?;
+    controls.viewer = imd::show(browser, controls.session(), &mut simulation, &options.folder)?;
     say!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
     go(simulation, &options.folder, controls)
 }
@@ -159,6 +160,8 @@ pub struct Controls {
     dashboard: Option<Dashboard>,
     /// Clients that watch and pull.
     imd: Option<(Session, imd::Begin)>,
+    /// Pages that show the run.
+    viewer: Option<Viewer>,
 }
 
 impl Controls {
@@ -169,7 +172,7 @@ impl Controls {
     pub fn open(simulation: &Simulation, tui: bool, stop: &Arc<AtomicBool>) -> Result<Self> {
         let stop = stop.clone();
         let dashboard = tui.then(|| Dashboard::open(simulation.units(), stop.clone())).transpose()?;
-        Ok(Controls { stop, dashboard, imd: None })
+        Ok(Controls { stop, dashboard, imd: None, viewer: None })
     }
 
     /// Clients of the run, if it serves any.
@@ -184,7 +187,7 @@ impl Controls {
 /// If the simulation fails.
 pub fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Result<u8> {
     compiling::done();
-    let Controls { stop, dashboard, imd } = controls;
+    let Controls { stop, dashboard, imd, viewer } = controls;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
     say!("{} atoms on {device}", grouped(atoms as u64));
     if let Some(note) = simulation.device_note() {
@@ -204,6 +207,7 @@ pub fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Resu
     if let Some((session, _)) = imd {
         session.close();
     }
+    viewer.inspect(Viewer::settle);
     match outcome? {
         Outcome::Finished => {
             if let Some(last) = simulation.reports().last() {

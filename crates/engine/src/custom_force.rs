@@ -5,7 +5,7 @@ pub use crate::force_context::{
     AtomChoice, AtomForces, Configuration, EnergyColumn, ForceSums, StageEntry, StageSpan,
 };
 use crate::thermo::Quantity;
-use jostle_core::{DeviceForce, Result, Vec3};
+use jostle_core::{DeviceForce, Error, Result, Vec3};
 use jostle_io::input::model::Action;
 use jostle_sampling::Biases;
 
@@ -159,4 +159,30 @@ pub trait CustomForce: Send {
     fn restore(&mut self, _saved: &[u8]) -> Result<()> {
         Ok(())
     }
+}
+
+/// Refuses forces, energies and virials that are not finite.
+pub(crate) fn check_sums(force: &dyn CustomForce, forces: &AtomForces, sums: &ForceSums) -> Result<()> {
+    // One loop without a branch, since there are many; the atom is looked for where it is needed.
+    let all_finite = |rows: &[Vec3]| rows.as_flattened().iter().fold(true, |all, x| all & x.is_finite());
+    let is_bad = |f: &Vec3| f.iter().any(|x| !x.is_finite());
+    if !forces.is_untouched()
+        && !all_finite(forces)
+        && let Some(k) = forces.iter().position(is_bad)
+    {
+        let id = match force.atoms() {
+            AtomChoice::All => k as u32,
+            AtomChoice::Ids(ids) => ids[k],
+        };
+        return Err(Error::simulation(format!("the force '{}' on atom {id} is not finite", force.name())));
+    }
+    if force.energy_column() == EnergyColumn::Absent && sums.energy != 0.0 {
+        let message = format!("the force '{}' has an energy, but no column for it", force.name());
+        return Err(Error::simulation(message).hint("let energy_column say that it is present"));
+    }
+    if !sums.energy.is_finite() || sums.virial.iter().any(|w| !w.is_finite()) {
+        let message = format!("the energy or the virial of the force '{}' is not finite", force.name());
+        return Err(Error::simulation(message));
+    }
+    Ok(())
 }

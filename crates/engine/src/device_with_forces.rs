@@ -5,7 +5,9 @@
 //! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps; forces that
 //! are computed in its memory leave it both.
 
-use crate::custom_force::{AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan};
+use crate::custom_force::{
+    AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan, check_sums,
+};
 use crate::force_context::{AtomChoice, FieldsInTime, TakenBiases};
 use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
@@ -246,32 +248,6 @@ fn give_positions(
 
 fn unknown(force: &dyn CustomForce, id: u32) -> Error {
     Error::simulation(format!("the force '{}' acts on atom {id}, which does not exist", force.name()))
-}
-
-/// Refuses forces, energies and virials that are not finite.
-fn check_sums(force: &dyn CustomForce, forces: &AtomForces, sums: &ForceSums) -> Result<()> {
-    // One loop without a branch, since there are many; the atom is looked for where it is needed.
-    let all_finite = |rows: &[Vec3]| rows.as_flattened().iter().fold(true, |all, x| all & x.is_finite());
-    let is_bad = |f: &Vec3| f.iter().any(|x| !x.is_finite());
-    if !forces.is_untouched()
-        && !all_finite(forces)
-        && let Some(k) = forces.iter().position(is_bad)
-    {
-        let id = match force.atoms() {
-            AtomChoice::All => k as u32,
-            AtomChoice::Ids(ids) => ids[k],
-        };
-        return Err(Error::simulation(format!("the force '{}' on atom {id} is not finite", force.name())));
-    }
-    if force.energy_column() == EnergyColumn::Absent && sums.energy != 0.0 {
-        let message = format!("the force '{}' has an energy, but no column for it", force.name());
-        return Err(Error::simulation(message).hint("let energy_column say that it is present"));
-    }
-    if !sums.energy.is_finite() || sums.virial.iter().any(|w| !w.is_finite()) {
-        let message = format!("the energy or the virial of the force '{}' is not finite", force.name());
-        return Err(Error::simulation(message));
-    }
-    Ok(())
 }
 
 impl AtomStorage for DeviceWithForces {

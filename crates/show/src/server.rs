@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -91,11 +91,34 @@ struct Connection {
     admitted: Arc<AtomicBool>,
 }
 
+/// Connections under way.
+#[derive(Clone, Default)]
+pub(crate) struct Connections(Arc<Mutex<VecDeque<Connection>>>);
+
+impl Connections {
+    fn open(&self) -> MutexGuard<'_, VecDeque<Connection>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until requests that are admitted by now have their answers.
+    pub fn settle(&self, patience: Duration) {
+        let is_waiting = |connection: &Connection| {
+            connection.admitted.load(Ordering::Relaxed) && !connection.task.is_finished()
+        };
+        let waiting: Vec<AbortHandle> =
+            self.open().iter().filter(|c| is_waiting(c)).map(|c| c.task.clone()).collect();
+        let begun = Instant::now();
+        while begun.elapsed() < patience && waiting.iter().any(|task| !task.is_finished()) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
 /// Answers all who connect, in a thread of its own, until the program ends.
 ///
 /// # Errors
 /// If the system has no thread or no memory left.
-pub(crate) fn serve(listener: TcpListener, site: Arc<impl Content>) -> io::Result<()> {
+pub(crate) fn serve(listener: TcpListener, site: Arc<impl Content>) -> io::Result<Connections> {
     listener.set_nonblocking(true)?;
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_io().enable_time().max_blocking_threads(THREADS).build()?;
@@ -103,18 +126,20 @@ pub(crate) fn serve(listener: TcpListener, site: Arc<impl Content>) -> io::Resul
         let _entered = runtime.enter();
         tokio::net::TcpListener::from_std(listener)?
     };
-    let listen = move || runtime.block_on(accept(listener, site));
-    std::thread::Builder::new().name("viewer".into()).spawn(listen).map(drop)
+    let connections = Connections::default();
+    let accepted = connections.clone();
+    let listen = move || runtime.block_on(accept(listener, site, accepted));
+    std::thread::Builder::new().name("viewer".into()).spawn(listen).map(|_| connections)
 }
 
-async fn accept(listener: tokio::net::TcpListener, site: Arc<impl Content>) {
-    let mut open: VecDeque<Connection> = VecDeque::new();
+async fn accept(listener: tokio::net::TcpListener, site: Arc<impl Content>, connections: Connections) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // The program has as many files open as it may: some close soon.
             sleep(Duration::from_millis(50)).await;
             continue;
         };
+        let mut open = connections.open();
         open.retain(|connection| !connection.task.is_finished());
         if open.len() >= MOST_CONNECTIONS {
             let stranger = open.iter().position(|c| !c.admitted.load(Ordering::Relaxed)).unwrap_or(0);

@@ -7,7 +7,7 @@ use crate::live::LiveRun;
 use crate::report::{CANVAS, GRAPHICS, PLOTS, SCENE, THEME, controls, escape, figures_json, filled};
 use crate::run::RunFiles;
 use crate::scene::order;
-use crate::server::{Content, Reply, Request, Verb, serve};
+use crate::server::{Connections, Content, Reply, Request, Verb, serve};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
@@ -18,6 +18,7 @@ use serde_json::{Value as Json, json};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 const PAGE: &str = include_str!("../pages/view.html");
 const STYLE: &str = include_str!("../pages/style.css");
@@ -29,6 +30,8 @@ const PULL_SCRIPT: &str = include_str!("../pages/pull.js");
 /// Bytes of the largest command, and of the largest request to pull, which may have a selection.
 const LONGEST_ORDER: u64 = 1000;
 const LONGEST_PULL: u64 = 4000;
+/// Time for answers to requests under way when the program ends.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// The page takes nothing from anywhere else, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
     connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -50,6 +53,7 @@ pub enum Framing {
 pub struct Viewer {
     address: String,
     token: String,
+    connections: Connections,
 }
 
 /// Data from which requests are answered.
@@ -109,8 +113,13 @@ impl Viewer {
         let hosts = [address.clone(), format!("localhost:{port}")];
         let (path, shown_token) = (path.to_path_buf(), token.clone());
         let shown = ViewerContent { path, frames, token: shown_token, hosts, framing, live };
-        serve(listener, Arc::new(shown)).map_err(failed)?;
-        Ok(Viewer { address, token })
+        let connections = serve(listener, Arc::new(shown)).map_err(failed)?;
+        Ok(Viewer { address, token, connections })
+    }
+
+    /// Waits, before the program ends, until requests under way have their answers: that to end the run among them.
+    pub fn settle(&self) {
+        self.connections.settle(LAST_ANSWERS);
     }
 
     /// Address of the page, with the token.
