@@ -34,7 +34,7 @@ impl Encoder {
             None => Some(job),
         };
         if let Some((snapshot, make)) = left {
-            make_frame(snapshot, make);
+            let _ = snapshot.wait().map(make);
         }
     }
 
@@ -70,12 +70,6 @@ impl Workers {
             })?,
         ];
         Ok(Workers { snapshots, threads })
-    }
-}
-
-fn make_frame(snapshot: Snapshot, make: Make) {
-    if let Ok(rows) = snapshot.wait() {
-        make(rows);
     }
 }
 

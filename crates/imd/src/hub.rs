@@ -39,7 +39,7 @@ struct Client {
 }
 
 /// Clients to whom a frame is due, each with its version of the protocol.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Default)]
 pub(crate) struct DueClients(Vec<(ClientId, Version)>);
 
 impl DueClients {
@@ -210,6 +210,9 @@ impl Hub {
             }
             Request::Pull(pulls) => match self.accept(client.version, &pulls) {
                 Ok(accepted) => {
+                    if client.pulls.is_empty() {
+                        self.pages.expect_slow_steps(self.facts.period);
+                    }
                     client.pulls = accepted;
                     self.pulls_changed.fetch_add(1, Ordering::Release);
                     None
@@ -319,7 +322,8 @@ impl Hub {
 mod tests {
     use super::*;
     use crate::outbox::Next;
-    use jostle_core::UnitSystem;
+    use crate::page_table::LiveFrame;
+    use jostle_core::{SimBox, UnitSystem};
 
     fn hub(period: u64) -> Hub {
         let facts = RunFacts {
@@ -410,5 +414,32 @@ mod tests {
         assert!(held(first, Request::Pause));
         hub.leave(first, "is gone");
         assert!(!hub.paused.load(Ordering::Relaxed), "a client that is gone pauses nothing");
+    }
+
+    /// Frames that were thousands of steps apart would not come any more where steps become single ones.
+    #[test]
+    fn pages_have_frames_at_once_when_a_client_begins_to_pull() {
+        let hub = hub(2);
+        let page = || hub.pages.frame(1, None, Duration::ZERO, hub.facts.period).unwrap();
+        let publish = |step| {
+            let frame = LiveFrame {
+                step,
+                time: 0.0,
+                simbox: SimBox::orthorhombic([9.0; 3]).unwrap(),
+                positions: Vec::new(),
+                velocities: Vec::new(),
+            };
+            hub.pages.publish(frame, hub.facts.period);
+        };
+        page();
+        (0..9).for_each(publish);
+        assert_eq!(hub.interval(), 2 << 8, "frames came faster than they are shown");
+        let (client, _) = join(&hub, Version::Three);
+        let pull = || Request::Pull(vec![Pull { atom: 1, force: [2.0, 0.0, 0.0] }]);
+        hub.carry_out(client, pull());
+        assert_eq!(hub.pages.interval(), 2);
+        (9..12).for_each(publish);
+        hub.carry_out(client, pull());
+        assert_eq!(hub.pages.interval(), 16, "another force of the same pull changes nothing");
     }
 }

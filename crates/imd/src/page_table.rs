@@ -143,7 +143,9 @@ impl PageTable {
         self.forget_silent_pages(&mut table);
         let passed = table.begun.is_none_or(|last| step < last || step - last >= table.every);
         let due = passed && !table.pages.is_empty();
-        table.begun = if due { Some(step) } else { table.begun };
+        if due {
+            table.begun = Some(step);
+        }
         due
     }
 
@@ -217,9 +219,7 @@ impl PageTable {
         table.check(&spring, facts)?;
         table.grips += 1;
         self.set_spring(&mut table, Some(spring), page);
-        // A GPU makes single steps while atoms are pulled: frames that came after thousands would be minutes apart.
-        table.every = facts.period;
-        self.interval.store(table.every, Ordering::Relaxed);
+        self.shorten(&mut table, facts.period);
         Ok(())
     }
 
@@ -241,6 +241,20 @@ impl PageTable {
     /// Lets go of the atoms of a page.
     pub fn release(&self, page: PageId) {
         self.set_spring(&mut self.table(), None, page);
+    }
+
+    /// Expects slow steps, as a client begins to pull.
+    pub fn expect_slow_steps(&self, period: u64) {
+        self.shorten(&mut self.table(), period);
+    }
+
+    /// Makes the interval as short as can be. A GPU makes single steps while atoms are pulled: frames that came after
+    /// thousands would be minutes apart.
+    fn shorten(&self, table: &mut Table, period: u64) {
+        table.every = period;
+        if !table.pages.is_empty() {
+            self.interval.store(table.every, Ordering::Relaxed);
+        }
     }
 
     fn set_spring(&self, table: &mut Table, spring: Option<Spring>, page: PageId) {
