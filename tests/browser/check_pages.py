@@ -18,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 from browser import JOSTLE, Browser, wait
+from inputs import WATER
 
 jostle, output = JOSTLE.resolve(), Path(sys.argv[1])
 output.mkdir(parents=True, exist_ok=True)
@@ -224,30 +225,7 @@ def check_control(browser):
     assert check.returncode == 0 and "the thermostat holds 3 instead of 1.2" in (output / "live/report.html").read_text()
 
 
-WATER = """
-units = "real"
-[system]
-place = "water"
-molecules = 216
-bond_length = 1.0
-bond_angle = 109.47
-density = "0.998 g/cm3"
-temperature = 300
-[species.O]
-mass = 15.9994
-charge = -0.8476
-[species.H]
-mass = 1.008
-charge = 0.4238
-[[force]]
-kind = "lennard-jones"
-cutoff = 8
-pairs."O-O" = { epsilon = 0.1553, sigma = 3.166 }
-pairs."O-H" = "none"
-pairs."H-H" = "none"
-[electrostatics]
-kind = "pme"
-[[stage]]
+WATER_STAGE = """[[stage]]
 name = "sample"
 steps = 100
 timestep = 1
@@ -258,7 +236,7 @@ trajectory = { every = 20, format = "h5md" }
 
 def check_molecules(browser):
     """Two bonds a molecule, red oxygens, white hydrogens."""
-    (output / "water.toml").write_text(WATER)
+    (output / "water.toml").write_text(WATER + WATER_STAGE)
     subprocess.run([jostle, "run", "water.toml", "--overwrite"], cwd=output, check=True, stderr=subprocess.DEVNULL)
     viewer = subprocess.Popen([jostle, "view", output / "water"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:

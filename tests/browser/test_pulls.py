@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("playwright")
 from browser import JOSTLE, Absent, Browser, wait
+from inputs import WATER
 
 # Few atoms, cold and out of each other's reach: one that is pulled follows the pointer.
 ATOMS = """
@@ -39,31 +40,7 @@ timestep = 0.001
 thermo = { every = 1000 }
 """
 
-WATER = """
-title = "Water to be pulled"
-units = "real"
-[system]
-place = "water"
-molecules = 216
-bond_length = 1.0
-bond_angle = 109.47
-density = "0.998 g/cm3"
-temperature = 300
-[species.O]
-mass = 15.9994
-charge = -0.8476
-[species.H]
-mass = 1.008
-charge = 0.4238
-[[force]]
-kind = "lennard-jones"
-cutoff = 8
-pairs."O-O" = { epsilon = 0.1553, sigma = 3.166 }
-pairs."O-H" = "none"
-pairs."H-H" = "none"
-[electrostatics]
-kind = "pme"
-[[stage]]
+WATER_STAGE = """[[stage]]
 name = "pull"
 steps = 1_000_000_000
 timestep = 1
@@ -236,7 +213,7 @@ def check_colours(page):
 
 
 def test_molecules_and_selections_are_pulled(browser, start, tmp_path):
-    run = start(WATER)
+    run = start(WATER + WATER_STAGE)
     page, complaints = opened(browser, run)
     page.click("#pull")
     page.keyboard.down("Shift")
