@@ -114,7 +114,7 @@ pub use run_files::{CHECKPOINT, INPUT, SUMMARY};
 pub use run_folder::Existing;
 pub use run_handle::RunHandle;
 pub use simulation::{
-    Evaluated, Extent, Outcome, Overrides, Simulation, SimulationBuilder, Snapshot, default_folder,
+    Evaluated, Extent, Outcome, Overrides, SavePoint, Simulation, SimulationBuilder, default_folder,
 };
 pub use single_point::{SinglePoint, single_point, single_point_by, single_point_with};
 pub use summary_units::SUMMARY_VERSION;

@@ -5,7 +5,7 @@ use crate::lent::Lent;
 use crate::listener::Rows;
 use crate::text::{self, StageText};
 use jostle_core::{Error, Result};
-use jostle_engine::{Overrides, Simulation, Snapshot};
+use jostle_engine::{Overrides, SavePoint, Simulation};
 use jostle_io::Input;
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub struct Run {
     /// Settings that take precedence over those of the input.
     overrides: Overrides,
     /// State that was saved last, and the number of rows then.
-    saved: Option<(Snapshot, usize)>,
+    saved: Option<(SavePoint, usize)>,
 }
 
 impl Run {
@@ -59,9 +59,9 @@ impl Run {
     /// Writes a checkpoint into the folder, to which [`Run::restore`] goes back.
     ///
     /// # Errors
-    /// As for [`Simulation::snapshot`].
+    /// As for [`Simulation::save_point`].
     pub fn save(&mut self) -> Result<()> {
-        self.saved = Some((self.simulation.snapshot()?, self.rows.len()));
+        self.saved = Some((self.simulation.save_point()?, self.rows.len()));
         Ok(())
     }
 
@@ -70,11 +70,11 @@ impl Run {
     /// # Errors
     /// If nothing was saved; as for [`Simulation::restore`].
     pub fn restore(&mut self) -> Result<()> {
-        let Some((snapshot, n_rows)) = &self.saved else {
+        let Some((point, n_rows)) = &self.saved else {
             return Err(Error::input("nothing was saved that the simulation could go back to")
                 .hint("call save() where it shall go back to"));
         };
-        self.simulation.restore(snapshot, &self.overrides)?;
+        self.simulation.restore(point, &self.overrides)?;
         self.rows.truncate(*n_rows);
         self.input = input_of(&self.simulation)?;
         self.observers = 0;

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// A run as it was at one moment, with its folder.
 #[derive(Debug, Clone)]
-pub struct Snapshot {
+pub struct SavePoint {
     checkpoint: Checkpoint,
     summary: serde_json::Value,
     folder: PathBuf,
@@ -33,7 +33,7 @@ impl Simulation {
     ///
     /// # Errors
     /// If there is no folder; as for [`Simulation::save_checkpoint`].
-    pub fn snapshot(&mut self) -> Result<Snapshot> {
+    pub fn save_point(&mut self) -> Result<SavePoint> {
         let saved = self.save_between_steps()?;
         let folder = self.folder().map(PathBuf::from);
         let (Some((checkpoint, summary)), Some(folder)) = (saved, folder) else {
@@ -41,17 +41,17 @@ impl Simulation {
                 .hint("name one by write_to(folder)"));
         };
         let files = self.output.files().into_iter().flatten().map(String::from).collect();
-        Ok(Snapshot { checkpoint, summary, folder, files })
+        Ok(SavePoint { checkpoint, summary, folder, files })
     }
 
-    /// Goes back to a snapshot: atoms, stages and the files of the folder are those of then. Observers and custom forces
+    /// Goes back to a save point: atoms, stages and the files of the folder are those of then. Observers and custom forces
     /// have to be added again.
     ///
     /// # Errors
-    /// If the run does not write to the folder of the snapshot; as for [`Simulation::resume`], where atoms are as they
+    /// If the run does not write to the folder of the save point; as for [`Simulation::resume`], where atoms are as they
     /// were and nothing is written to the folder any more.
-    pub fn restore(&mut self, snapshot: &Snapshot, overrides: &Overrides) -> Result<()> {
-        let Snapshot { checkpoint, summary, folder, files } = snapshot;
+    pub fn restore(&mut self, point: &SavePoint, overrides: &Overrides) -> Result<()> {
+        let SavePoint { checkpoint, summary, folder, files } = point;
         if self.folder() != Some(folder) {
             let folder = folder.display();
             return Err(Error::input(format!("the run does not write to {folder} any more"))

@@ -20,7 +20,7 @@ mod trajectory;
 
 pub use advance::Extent;
 pub use builder::SimulationBuilder;
-pub use checkpoints::Snapshot;
+pub use checkpoints::SavePoint;
 pub use configuration::Evaluated;
 pub use run::Outcome;
 

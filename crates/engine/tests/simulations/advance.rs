@@ -178,7 +178,7 @@ fn stages_are_added_in_the_course_of_a_run() {
 }
 
 #[test]
-fn a_run_goes_back_to_a_snapshot() {
+fn a_run_goes_back_to_a_save_point() {
     let folder = tempfile::tempdir().unwrap();
     let (out, none) = (folder.path().join("out"), Overrides::default());
     let written = "thermo = { every = 4 }\ntrajectory = { every = 4, format = \"dcd\" }\n";
@@ -188,10 +188,10 @@ fn a_run_goes_back_to_a_snapshot() {
         Simulation::from_input(&input, &none).unwrap()
     };
     let mut tried = open();
-    assert!(tried.snapshot().unwrap_err().message().contains("no folder"));
+    assert!(tried.save_point().unwrap_err().message().contains("no folder"));
     tried.write_to(&out, Existing::Refuse).unwrap();
     tried.advance(7).unwrap();
-    let snapshot = tried.snapshot().unwrap();
+    let point = tried.save_point().unwrap();
     let read = |name: &str| std::fs::read(out.join(name)).unwrap();
     let files = ["thermo.csv", "one.dcd"].map(read);
     // Ways into the stage under way, into the next one, whose trajectory is begun, and to the end.
@@ -200,14 +200,14 @@ fn a_run_goes_back_to_a_snapshot() {
         assert!(
             ["thermo.csv", "one.dcd"].map(read).iter().zip(&files).all(|(now, then)| now.len() > then.len())
         );
-        tried.restore(&snapshot, &none).unwrap();
+        tried.restore(&point, &none).unwrap();
         assert_eq!((tried.step(), tried.stage_index(), tried.stage_step()), (7, 0, Some(7)));
         assert!(["thermo.csv", "one.dcd"].map(read) == files && !out.join("two.dcd").exists());
         assert!(!String::from_utf8(read("summary.json")).unwrap().contains("two.dcd"));
     }
     // Another process would go on from there, too.
     tried.advance(33).unwrap();
-    tried.restore(&snapshot, &none).unwrap();
+    tried.restore(&point, &none).unwrap();
     drop(tried);
     let (mut resumed, mut whole) = (Simulation::resume(&out, &none).unwrap(), open());
     whole.write_to(&folder.path().join("whole"), Existing::Refuse).unwrap();
@@ -219,5 +219,5 @@ fn a_run_goes_back_to_a_snapshot() {
         assert!(read(name) == std::fs::read(folder.path().join("whole").join(name)).unwrap(), "{name}");
     }
     whole.leave_folder().unwrap();
-    assert!(whole.restore(&snapshot, &none).unwrap_err().message().contains("any more"));
+    assert!(whole.restore(&point, &none).unwrap_err().message().contains("any more"));
 }
