@@ -57,24 +57,15 @@ impl State {
         unwrapped(simbox, self.position[index], self.image[index])
     }
 
-    /// Writes a vector of each atom to the row of its id.
-    ///
-    /// # Errors
-    /// If there are not as many rows as atoms.
-    pub fn write_by_id(
-        &self,
-        simbox: &SimBox,
-        vector: AtomVector,
-        rows: &mut [Vec3],
-        writer: impl RowWriter,
-    ) -> Result<()> {
+    /// Arrays that vectors of the atoms are made of.
+    pub fn vector_arrays(&self) -> VectorArrays<'_> {
         let State { position, image, velocity, angular_velocity, force, .. } = self;
-        let arrays = VectorArrays { position, image, velocity, angular_velocity, force };
-        arrays.write_by_id(simbox, vector, rows, writer)
+        VectorArrays { position, image, velocity, angular_velocity, force }
     }
 }
 
-/// Arrays in storage order that vectors of atoms are made of; those of vectors that nobody asks for may be empty.
+/// Arrays that vectors of atoms are made of, in storage order. Only those of the vectors that are written are needed,
+/// besides positions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VectorArrays<'a> {
     /// Positions.
@@ -120,6 +111,37 @@ impl VectorArrays<'_> {
             AtomVector::Force => writer.write(rows, |index| self.force[index]),
         }
         Ok(())
+    }
+
+    /// Rows of some vectors.
+    pub fn rows(
+        &self,
+        simbox: &SimBox,
+        vectors: &[AtomVector],
+        writer: impl RowWriter + Copy,
+    ) -> Result<AtomRows> {
+        let rows = vectors.iter().map(|&vector| {
+            let mut rows = vec![[0.0; 3]; self.position.len()];
+            self.write_by_id(simbox, vector, &mut rows, writer).map(|()| (vector, rows))
+        });
+        rows.collect::<Result<_>>().map(AtomRows::new)
+    }
+}
+
+/// Vectors of all atoms, each in the order of the ids.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AtomRows(Vec<(AtomVector, Vec<Vec3>)>);
+
+impl AtomRows {
+    /// Rows of some vectors.
+    pub fn new(rows: Vec<(AtomVector, Vec<Vec3>)>) -> Self {
+        AtomRows(rows)
+    }
+
+    /// Takes the rows of a vector; none where there are no rows of it.
+    pub fn take(&mut self, vector: AtomVector) -> Vec<Vec3> {
+        let rows = self.0.iter_mut().find(|(there, _)| *there == vector);
+        rows.map_or(Vec::new(), |(_, rows)| std::mem::take(rows))
     }
 }
 
@@ -171,9 +193,9 @@ mod tests {
         let simbox = SimBox::new([0.0; 3], [10.0; 3], [0.0; 3], [true; 3]).unwrap();
         let mut rows = [[9.0; 3]; 4];
         let (vector, writer) = (AtomVector::Position, OneLoop(&state.id));
-        state.write_by_id(&simbox, vector, &mut rows, writer).unwrap();
+        state.vector_arrays().write_by_id(&simbox, vector, &mut rows, writer).unwrap();
         assert_eq!(rows, [0.0, 1.0, 2.0, 3.0].map(|x| [x, 0.0, 0.5]));
-        let error = state.write_by_id(&simbox, vector, &mut rows[..3], writer).unwrap_err();
+        let error = state.vector_arrays().write_by_id(&simbox, vector, &mut rows[..3], writer).unwrap_err();
         assert!(error.message().contains("3 rows for 4 atoms"), "{error}");
     }
 }

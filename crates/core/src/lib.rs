@@ -30,11 +30,11 @@ pub mod virtual_sites;
 pub mod volume;
 
 pub use backend::{
-    AddedForces, Algorithm, ArraysChanged, AtomRows, AtomStorage, Backend, ClosingKick, DeviceArrays,
-    DeviceForce, DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey, Precision, Processor,
+    AddedForces, Algorithm, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce,
+    DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic, NoiseKey, Precision, Processor,
     RespaSchedule, Sample, Settings, Snapshot, StepBatch, SubSteps, VolumeMove,
 };
-pub use by_id::{AtomVector, OneLoop, RowWriter, VectorArrays};
+pub use by_id::{AtomRows, AtomVector, OneLoop, RowWriter, VectorArrays};
 pub use driven::{Driven, Masses};
 pub use dual::Dual;
 pub use error::{Error, ErrorKind, Place, Result};

@@ -10,6 +10,7 @@ use jostle_core::{OneLoop, RowWriter, Vec3};
 const ATOMS_OF_TEAM: usize = 4_000;
 
 /// Rows written by a team, each thread those of a part of the atoms with these ids.
+#[derive(Clone, Copy)]
 pub struct ByTeam<'a> {
     pub team: &'a Team,
     pub ids: &'a [u32],

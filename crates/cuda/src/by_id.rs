@@ -10,6 +10,7 @@ const ATOMS_PER_THREAD: usize = 50_000;
 /// Rows written by at most so many threads; `ids` are those of the atoms in storage order, each once.
 ///
 /// Threads divide the rows, not the atoms, and each goes through all ids: so every row has one writer.
+#[derive(Clone, Copy)]
 pub struct ByThreads<'a> {
     pub ids: &'a [u32],
     pub threads: usize,

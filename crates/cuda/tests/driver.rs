@@ -1,7 +1,7 @@
 //! Promises of CUDA that the driver keeps: on the emulation, and on a GPU where there is one.
 
 use jostle_core::Result;
-use jostle_cuda::driver::{Device, DeviceCopy, Kernel, Landing, Launch, Waits};
+use jostle_cuda::driver::{Device, DeviceCopy, Kernel, Launch, StagingBuffer, Waits};
 
 fn devices() -> Vec<Device> {
     let emulated = Device::emulated().expect("a C++ compiler");
@@ -268,16 +268,16 @@ fn a_copy_to_the_host_is_of_its_moment() -> Result<()> {
         let (n, kernel) = (32 * 1024, kernel(&device, source));
         let (x, ids) = (device.alloc::<f64>(n)?, device.upload(&[3u32, 1, 2])?);
         let change = Launch::new(&kernel, n as u32 / 256, 256).with(&x);
-        let mut landing = Landing::new(&device, 8 * n + 16)?;
+        let mut staging = StagingBuffer::new(&device, 8 * n + 16)?;
         device.run(&change)?;
-        landing.begin(&[Some(ids.as_bytes()), None, Some(x.as_bytes())])?;
+        staging.begin(&[Some(ids.as_bytes()), None, Some(x.as_bytes())])?;
         device.run(&change)?;
         ids.write(0, &[7, 7, 7])?;
-        assert!(landing.part::<f64>(2).is_empty(), "nothing is read on its way");
-        landing.wait()?;
-        assert_eq!((landing.part::<u32>(0), landing.part::<f64>(1)), (&[3, 1, 2][..], &[][..]));
-        assert!(landing.part::<f64>(2).len() == n && landing.part::<f64>(2).iter().all(|x| *x == 1.0));
-        assert!(landing.begin(&[Some(x.as_bytes()), Some(x.as_bytes())]).is_err(), "too much");
+        assert!(staging.part::<f64>(2).is_empty(), "nothing is read on its way");
+        staging.wait()?;
+        assert_eq!((staging.part::<u32>(0), staging.part::<f64>(1)), (&[3, 1, 2][..], &[][..]));
+        assert!(staging.part::<f64>(2).len() == n && staging.part::<f64>(2).iter().all(|x| *x == 1.0));
+        assert!(staging.begin(&[Some(x.as_bytes()), Some(x.as_bytes())]).is_err(), "too much");
         assert!(x.to_vec()?.iter().all(|x| *x == 2.0));
     }
     Ok(())

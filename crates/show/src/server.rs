@@ -102,11 +102,8 @@ impl Connections {
 
     /// Waits until requests that are admitted by now have their answers.
     pub fn settle(&self, patience: Duration) {
-        let is_waiting = |connection: &Connection| {
-            connection.admitted.load(Ordering::Relaxed) && !connection.task.is_finished()
-        };
-        let waiting: Vec<AbortHandle> =
-            self.open().iter().filter(|c| is_waiting(c)).map(|c| c.task.clone()).collect();
+        let admitted = |connection: &&Connection| connection.admitted.load(Ordering::Relaxed);
+        let waiting: Vec<AbortHandle> = self.open().iter().filter(admitted).map(|c| c.task.clone()).collect();
         let begun = Instant::now();
         while begun.elapsed() < patience && waiting.iter().any(|task| !task.is_finished()) {
             std::thread::sleep(Duration::from_millis(2));

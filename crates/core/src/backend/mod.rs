@@ -28,7 +28,7 @@ pub use settings::{Algorithm, Precision, Processor, Settings};
 pub use shared_memory::{
     ArraysChanged, DeviceArrays, DeviceForce, MemorySpace, NumberType, SharedArray, SharedStream,
 };
-pub use snapshot::{AtomRows, Snapshot};
+pub use snapshot::Snapshot;
 pub use sums::{Descent, Energies, Evaluate, Kinetic, NeighborFacts, Timings};
 
 /// Checks charges for [`ForceEvaluation::energies_with_charges`] in a system of `n` atoms.
@@ -60,7 +60,7 @@ pub trait AtomStorage {
     fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
         let simbox = *self.simbox();
         let state = self.state()?;
-        state.write_by_id(&simbox, vector, rows, OneLoop(&state.id))
+        state.vector_arrays().write_by_id(&simbox, vector, rows, OneLoop(&state.id))
     }
 
     /// Takes vectors of all atoms as they are now, which another thread may wait for: the device need not.
@@ -68,7 +68,10 @@ pub trait AtomStorage {
     /// # Errors
     /// If the device failed.
     fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
-        Snapshot::now(self, vectors)
+        let simbox = *self.simbox();
+        let state = self.state()?;
+        let rows = state.vector_arrays().rows(&simbox, vectors, OneLoop(&state.id))?;
+        Ok(Snapshot::new(|| Ok(rows)))
     }
 
     /// Replaces positions and velocities by those of `state` (same atoms, any order) and marks

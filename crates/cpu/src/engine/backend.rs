@@ -15,9 +15,25 @@ use jostle_core::rigid_body::check_box;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, AtomVector, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate,
-    ForceEvaluation, Kinetic, NoiseKey, OneLoop, Result, SimBox, State, SubSteps, Vec3, VolumeMove,
+    ForceEvaluation, Kinetic, NoiseKey, Result, SimBox, Snapshot, State, SubSteps, Vec3, VolumeMove,
 };
 use std::time::Instant;
+
+impl<S: Scalar> Cpu<S> {
+    /// Brings these vectors of all atoms up to date on rank 0.
+    fn gather_vectors(&mut self, vectors: &[AtomVector]) -> Result<()> {
+        self.finish(Follow::Not);
+        if vectors.contains(&AtomVector::Force) {
+            self.collect_forces();
+        }
+        self.state_of_ranks().map(drop)
+    }
+
+    /// Rows of atoms in the order of this state, written by the team.
+    fn by_team<'a>(&'a self, state: &'a State) -> ByTeam<'a> {
+        ByTeam { team: &self.workers.team, ids: &state.id }
+    }
+}
 
 impl<S: Scalar> AtomStorage for Cpu<S> {
     fn simbox(&self) -> &SimBox {
@@ -35,18 +51,16 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
     }
 
     fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
-        self.finish(Follow::Not);
-        if vector == AtomVector::Force {
-            self.collect_forces();
-        }
-        if self.workers.division.domains().is_some() {
-            let simbox = self.system.simbox;
-            let state = self.state_of_ranks()?;
-            return state.write_by_id(&simbox, vector, rows, OneLoop(&state.id));
-        }
-        let (state, team) = (&self.system.state, &self.workers.team);
-        let writer = ByTeam { team, ids: &state.id };
-        state.write_by_id(&self.system.simbox, vector, rows, writer)
+        self.gather_vectors(&[vector])?;
+        let state = self.gathered_state();
+        state.vector_arrays().write_by_id(&self.system.simbox, vector, rows, self.by_team(state))
+    }
+
+    fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
+        self.gather_vectors(vectors)?;
+        let state = self.gathered_state();
+        let rows = state.vector_arrays().rows(&self.system.simbox, vectors, self.by_team(state))?;
+        Ok(Snapshot::new(|| Ok(rows)))
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

@@ -236,11 +236,17 @@ impl<S: Scalar> Cpu<S> {
             return Err(self.common_force_fault()?);
         }
         let places = (!self.tasks.is_empty()).then_some(&self.neighbors.list_positions[..]);
-        let Some(domains) = self.workers.division.domains_mut() else { return Ok(&self.system.state) };
-        domains.gather_atoms(&self.system.simbox, &self.system.state, places)?;
-        match domains.rank() {
-            0 => Ok(&domains.gathered),
-            _ => Ok(&self.system.state),
+        if let Some(domains) = self.workers.division.domains_mut() {
+            domains.gather_atoms(&self.system.simbox, &self.system.state, places)?;
+        }
+        Ok(self.gathered_state())
+    }
+
+    /// All atoms on rank 0 as they were gathered last, and those of its domain on another one.
+    pub(super) fn gathered_state(&self) -> &State {
+        match self.workers.division.domains() {
+            Some(domains) if domains.rank() == 0 => &domains.gathered,
+            _ => &self.system.state,
         }
     }
 

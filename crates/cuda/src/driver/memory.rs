@@ -57,7 +57,7 @@ impl<T: DeviceCopy> Buffer<T> {
         Buffer { memory: Arc::new(Memory { device, address }), len, values: PhantomData }
     }
 
-    /// The same memory as bytes.
+    /// Memory of the buffer as bytes.
     pub fn as_bytes(&self) -> Buffer<u8> {
         Buffer { memory: self.memory.clone(), len: self.len * size_of::<T>(), values: PhantomData }
     }

@@ -4,19 +4,19 @@
 
 mod emulated;
 mod facts;
-mod landing;
 mod launch;
 mod memory;
 mod nvidia;
 pub mod nvrtc;
 mod replicas;
+mod staging;
 
 pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, Link, describe, facts};
-pub use landing::Landing;
 pub use launch::{Kernel, Launch, Module, Waits};
 pub use memory::{Buffer, DeviceCopy};
 pub use nvidia::GpuFacts;
 pub use replicas::{ReplicaGraph, ReplicaKernels, kind_of};
+pub use staging::StagingBuffer;
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -41,19 +41,22 @@ impl AtomStorage for Cuda {
     fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
         let simbox = self.system.simbox;
         let state = self.state()?;
-        state.write_by_id(&simbox, vector, rows, ByThreads::new(&state.id))
+        state.vector_arrays().write_by_id(&simbox, vector, rows, ByThreads::new(&state.id))
     }
 
     fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
-        // Grains have spins elsewhere.
-        if vectors.contains(&AtomVector::AngularVelocity) {
-            return Snapshot::now(self, vectors);
-        }
         self.read_control()?;
-        match self.arrays.snapshot(&self.device, &self.control, self.system.simbox, vectors)? {
-            Some(snapshot) => Ok(snapshot),
-            None => Snapshot::now(self, vectors),
+        let simbox = self.system.simbox;
+        // Grains have spins elsewhere.
+        if !vectors.contains(&AtomVector::AngularVelocity)
+            && let Some(snapshot) = self.arrays.snapshot(&self.device, &self.control, simbox, vectors)?
+        {
+            return Ok(snapshot);
         }
+        self.download()?;
+        let state = &self.system.state;
+        let rows = state.vector_arrays().rows(&simbox, vectors, ByThreads::new(&state.id))?;
+        Ok(Snapshot::new(|| Ok(rows)))
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

@@ -320,8 +320,8 @@ fn every_potential_and_truncation() {
     }
 }
 
-/// Precisions of a case: both on a GPU, and one in turn on the emulation, which takes far longer; any two properties of
-/// cases still meet.
+/// Precisions of a case: both on a GPU, and one in turn on the emulation, which takes far longer. Any two properties
+/// are still tested together, not any three.
 fn precisions(turn: usize) -> Vec<Precision> {
     match size() {
         Size::Large => PRECISIONS.to_vec(),

@@ -113,7 +113,7 @@ impl Input {
     pub fn forces_of_mixture(&self, system: &System) -> Result<Option<Forces>> {
         let Some(mixture) = self.read_mixture()? else { return Ok(None) };
         let wells = LennardJonesParameters::of(&mixture.molecules, unlike(&mixture));
-        // What binds atoms does not depend on the places of molecules.
+        // Bonded terms do not depend on the positions of molecules.
         let forms = mixture.forms.iter().flat_map(|form| std::iter::repeat_n(&form.positions, form.count));
         let positions = forms.flatten().copied().collect();
         let simbox = mixture.simbox()?;

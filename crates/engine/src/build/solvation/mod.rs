@@ -101,7 +101,7 @@ pub enum IonPairs {
     ByRule,
     /// Ions and types of atoms, other ions among them, with parameters of their own.
     Own(Vec<[String; 2]>),
-    /// Those of ions with each other; types of the solute have no names by which its pairs could be found.
+    /// Only those between ions: atom types of the solute have no names by which its pairs could be found.
     TypesUnknown,
 }
 

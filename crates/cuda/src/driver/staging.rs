@@ -1,7 +1,7 @@
-//! Memory of the host into which a device copies while it goes on.
+//! Staging buffers: copies to the host that leave a device while it goes on.
 //!
-//! What is copied is set aside in the memory of the device first, which takes a twentieth of the time of the way to the
-//! host. Advantage: the work that follows waits for that alone. Disadvantage: the device needs memory for it.
+//! Arrays are copied within the memory of the device first, and from there to the host. Advantage: later kernels wait for
+//! the first copy alone. Disadvantage: the copy takes memory of the device.
 
 use super::{Buffer, Device, DeviceCopy, Event, HostMemory};
 use jostle_core::{Error, Result};
@@ -10,24 +10,24 @@ use std::ops::Range;
 /// Multiple of bytes at which the parts of a copy begin: that of the largest number.
 const ALIGNMENT: usize = 8;
 
-/// Place for copies on their way to the host.
-pub struct Landing {
+/// Memory of the device and of the host for copies on their way.
+pub struct StagingBuffer {
     /// Copy in the memory of the device.
-    aside: Buffer<u8>,
+    staged: Buffer<u8>,
     host: Box<dyn HostMemory>,
     parts: Vec<Range<usize>>,
     /// Event at which the copy has arrived.
     arrival: Option<Event>,
 }
 
-impl Landing {
-    /// A place for so many bytes.
+impl StagingBuffer {
+    /// A buffer for so many bytes.
     ///
     /// # Errors
     /// If there is not enough memory.
     pub fn new(device: &Device, bytes: usize) -> Result<Self> {
-        let aside = device.alloc(bytes)?;
-        Ok(Landing { aside, host: device.0.host_memory(bytes)?, parts: Vec::new(), arrival: None })
+        let staged = device.alloc(bytes)?;
+        Ok(StagingBuffer { staged, host: device.0.host_memory(bytes)?, parts: Vec::new(), arrival: None })
     }
 
     /// Bytes that it needs for parts of these sizes.
@@ -35,9 +35,9 @@ impl Landing {
         parts.iter().flatten().map(|part| part.len().next_multiple_of(ALIGNMENT)).sum()
     }
 
-    /// Bytes for which there is a place.
+    /// Bytes for which there is room.
     pub fn capacity(&self) -> usize {
-        self.aside.len()
+        self.staged.len()
     }
 
     /// Begins a copy of buffers as they are after the work queued so far; parts that are `None` are empty.
@@ -46,11 +46,11 @@ impl Landing {
     /// If they do not fit, are of another device, or the device was lost.
     pub fn begin(&mut self, parts: &[Option<Buffer<u8>>]) -> Result<()> {
         self.wait()?;
-        let device = self.aside.memory.device.clone();
+        let device = self.staged.memory.device.clone();
         if Self::bytes_for(parts) > self.capacity()
             || parts.iter().flatten().any(|part| !device.is(&part.memory.device))
         {
-            return Err(Error::device("a copy to the host does not fit its place"));
+            return Err(Error::device("a copy to the host does not fit its staging buffer"));
         }
         self.parts.clear();
         let mut end = 0;
@@ -59,13 +59,13 @@ impl Landing {
                 self.parts.push(end..end);
                 continue;
             };
-            // SAFETY: the part is a whole buffer, and the sum of all has been compared with the place.
-            unsafe { device.0.copy(part.address(), self.aside.address() + end as u64, part.len())? };
+            // SAFETY: the part is a whole buffer, and the sum of all has been compared with the capacity.
+            unsafe { device.0.copy(part.address(), self.staged.address() + end as u64, part.len())? };
             self.parts.push(end..end + part.len());
             end += part.len().next_multiple_of(ALIGNMENT);
         }
-        // SAFETY: both places have so many bytes, and neither is used before the event.
-        let moment = unsafe { device.0.copy_to_host(self.aside.address(), self.host.address(), end)? };
+        // SAFETY: both copies have room for so many bytes, and neither is used before the event.
+        let moment = unsafe { device.0.copy_to_host(self.staged.address(), self.host.address(), end)? };
         self.arrival = Some(Event { device, moment });
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Landing {
     }
 }
 
-impl Drop for Landing {
+impl Drop for StagingBuffer {
     fn drop(&mut self) {
         // Memory is freed after the last copy; where the device was lost, there is none.
         let _ = self.wait();
