@@ -16,7 +16,8 @@ pytest.importorskip("playwright")
 from browser import JOSTLE, Absent, Browser, wait
 from inputs import WATER
 
-# Few atoms, cold and out of each other's reach: one that is pulled follows the pointer.
+# Few atoms, cold and out of each other's reach: one that is pulled follows the pointer. They are soft: a pull in step
+# with an atom's swing makes it so fast that a hard core would be met within a step, and the energy not be kept.
 ATOMS = """
 title = "Atoms to be pulled"
 units = "lj"
@@ -29,7 +30,7 @@ seed = 7
 [species.A]
 mass = 1
 [[force]]
-kind = "lennard-jones"
+kind = "gaussian-core"
 cutoff = 2.5
 truncation = "force-shifted"
 pairs."A-A" = { epsilon = 1, sigma = 1 }
@@ -193,8 +194,9 @@ def test_an_atom_follows_the_pointer(browser, start, tmp_path):
     assert abs(booked) > 0.01, "the pull has done work"
     assert abs(exact - booked) < 1e-9 * abs(booked), (exact, booked)
     assert abs(shown - booked) < 1e-3 * abs(booked), (shown, booked)
-    # Velocity Verlet's energy swings by (omega dt)^2.
-    assert abs(gained - booked) < 2e-3 * max(abs(booked), 1), (gained, booked)
+    # Velocity Verlet's energy swings by (omega dt)^2 of that of the swinging atoms, of which their work is what is left.
+    most = max(float(row["kinetic"]) for row in rows)
+    assert abs(gained - booked) < 2e-3 * max(most, 1), (gained, booked, most)
     assert not complaints, complaints
     page.close()
 
