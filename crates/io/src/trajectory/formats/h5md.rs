@@ -7,7 +7,6 @@
 //! cut back by its length, as any other.
 
 mod hdf5;
-#[cfg(feature = "h5md")]
 mod read;
 
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision};
@@ -29,15 +28,8 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     open: |_, path| open(path),
 };
 
-#[cfg(feature = "h5md")]
 fn open(path: &Path) -> Result<Box<dyn FrameSource>> {
     Ok(Box::new(read::Source::open(path)?))
-}
-
-#[cfg(not(feature = "h5md"))]
-fn open(_: &Path) -> Result<Box<dyn FrameSource>> {
-    Err(crate::trajectory::source::damaged("this is HDF5, which this program was built without")
-        .hint("build it with the feature h5md"))
 }
 
 /// Levels of the trees; level 0 are the nodes whose children are chunks.

@@ -7,9 +7,7 @@ mod text;
 
 pub(super) use binary::{Binary, ByteOrder, Width};
 pub(super) use recognize::{Evidence, FileStart};
-#[cfg(feature = "h5md")]
-pub(super) use stream::FROM_DEFLATE;
-pub(super) use stream::{ByteStream, check_claim};
+pub(super) use stream::{ByteStream, FROM_DEFLATE, check_claim};
 pub(super) use text::TextStream;
 
 use super::frame::Snapshot;
