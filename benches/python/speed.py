@@ -80,13 +80,13 @@ def measure_positions():
 
 
 def dhfr():
-    """DHFR in water as OpenMM has prepared it: 23,558 atoms."""
+    """DHFR in water as OpenMM has prepared it: 23,558 atoms. Its skin is given, so that all build as many lists."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ["dhfr.system.xml", "dhfr.pdb"]:
             Path(folder, name).write_bytes(lzma.decompress((SHARED / f"{name}.xz").read_bytes()))
         return jostle.Simulation(
             units="nano",
-            run={"device": "cpu"},
+            run={"device": "cpu", "skin": 0.1},
             system={"topology": f"{folder}/dhfr.system.xml", "coordinates": f"{folder}/dhfr.pdb", "temperature": 300},
             force=[{"kind": "lennard-jones", "cutoff": 0.9}],
             electrostatics={"kind": "pme", "net_charge": "background"},
@@ -95,27 +95,33 @@ def dhfr():
 
 
 def measure_force():
-    """A force that returns none, one that returns the same zeros again and again, and one that pulls at every atom."""
+    """Forces that return none, the same zeros again and again, and a pull at every atom; and none, twice, which shows how
+    well all this is known. By blocks of ten steps in turn, in an order that moves on."""
     import numpy
 
     if not SHARED.exists():
         print("the force is left out: there is no ../shared/systems")
         return
-    sims = {name: dhfr() for name in ["none", "None", "zeros", "forces"]}
-    zeros, virial = numpy.zeros((sims["none"].n_atoms, 3)), numpy.zeros((3, 3))
-    small = zeros + 1e-9
-    returned = {"None": (0.0, None), "zeros": (0.0, zeros, virial), "forces": (0.0, small, virial)}
+    sims = {name: dhfr() for name in ["bare", "bare again", "None", "zeros", "forces"]}
+    zeros, virial = numpy.zeros((sims["bare"].n_atoms, 3)), numpy.zeros((3, 3))
+    returned = {"None": (0.0, None), "zeros": (0.0, zeros, virial), "forces": (0.0, zeros + 1e-9, virial)}
     for name, values in returned.items():
         sims[name].force(lambda positions, values=values: values, name="nothing")
-    steps = 20
     for sim in sims.values():
         sim.run(200)
-    turns = [[median(lambda: sim.run(steps), 1) / steps for sim in sims.values()] for _ in range(25)]
-    bare, *_ = (1e3 * statistics.median(times) for times in zip(*turns))
-    print(f"a step of DHFR: {bare:.2f} ms")
-    for k, name in enumerate(returned, 1):
-        cost = 1e3 * statistics.median(times[k] - times[0] for times in turns)
-        print(f"with a force in Python that returns {name}: {cost:.3f} ms more")
+    steps, names = 10, list(sims)
+    turns = []
+    for turn in range(100):
+        times = {}
+        for k in range(len(names)):
+            name = names[(turn + k) % len(names)]
+            times[name] = median(lambda: sims[name].run(steps), 1) / steps
+        turns.append(times)
+    print(f"a step of DHFR: {1e3 * statistics.median(times['bare'] for times in turns):.2f} ms")
+    for name in names[1:]:
+        more = [1e3 * (times[name] - times["bare"]) for times in turns]
+        low, middle, high = statistics.quantiles(more, n=4)
+        print(f"{name}: {middle:+.3f} ms a step (quartiles {low:+.3f} and {high:+.3f})")
 
 
 def measure_many():

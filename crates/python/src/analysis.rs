@@ -20,6 +20,8 @@ pub struct Reading {
     stage: Option<String>,
     input: Option<PathBuf>,
     units: Option<String>,
+    names: Option<PathBuf>,
+    timestep: Option<f64>,
     first: u64,
     last: Option<u64>,
     every: u64,
@@ -37,10 +39,11 @@ pub fn analyze(
     settings: Vec<String>,
     reading: Reading,
 ) -> PyResult<(String, Vec<String>)> {
-    let Reading { atoms, stage, input, units, first, last, every } = reading;
+    let Reading { atoms, stage, input, units, names, timestep, first, last, every } = reading;
     let mut options =
         AnalyzeOptions { settings, atoms, stage, input, ..AnalyzeOptions::new(kind, trajectory) };
     options.reading.units = units.as_deref().map(unit_system).transpose().or_raise(py)?;
+    (options.reading.names, options.reading.timestep) = (names, timestep);
     (options.reading.first, options.reading.last) = (first, last);
     options.reading.every =
         NonZeroU64::new(every).ok_or_else(|| PyValueError::new_err("every = 0 takes no frame"))?;

@@ -53,6 +53,39 @@ def test_analyses_of_a_simulation(fluid, tmp_path):
     assert jostle.rdf(sim, cutoff=2.0).frames == 7
 
 
+def test_trajectories_that_only_count_steps(tmp_path):
+    """An atom that goes straight on, in a LAMMPS dump."""
+    frames = [
+        f"ITEM: TIMESTEP\n{100 * k}\nITEM: NUMBER OF ATOMS\n1\nITEM: BOX BOUNDS pp pp pp\n0 10\n0 10\n0 10\n"
+        f"ITEM: ATOMS id type xu yu zu\n1 1 {k} 5 5\n"
+        for k in range(20)
+    ]
+    dump = tmp_path / "atom.dump"
+    dump.write_text("".join(frames))
+    with pytest.raises(jostle.InputError) as refused:
+        jostle.msd(dump, units="lj")
+    assert refused.value.hint == "give the time of a step with timestep="
+    times, msd, *_ = jostle.msd(dump, units="lj", timestep=0.01).table.values()
+    assert times[1] == 1 and numpy.allclose(msd, times**2, rtol=1e-6)
+    for wrong in [0.0, -1.0, float("nan")]:
+        with pytest.raises(jostle.InputError, match="time of a step"):
+            jostle.msd(dump, units="lj", timestep=wrong)
+
+
+def test_names_come_from_another_file(fluid, tmp_path):
+    fluid["stage"][0]["trajectory"] = {"every": 5, "format": "dcd"}
+    sim = jostle.Simulation(**fluid)
+    sim.write_to(tmp_path / "out")
+    sim.run()
+    (written,) = (tmp_path / "out").glob("*.dcd")
+    nameless = tmp_path / "nameless.dcd"
+    nameless.write_bytes(written.read_bytes())
+    chosen = {"atoms": "species A", "cutoff": 2.0, "units": "lj"}
+    with pytest.raises(jostle.InputError):
+        jostle.rdf(nameless, **chosen)
+    assert jostle.rdf(nameless, names=tmp_path / "out" / "start.xyz", **chosen).frames > 0
+
+
 def test_wrong_requests_are_refused(folder, tmp_path):
     for wrong in [{"cutof": 2.0}, {"cutoff": "two"}, {"cutoff": -1.0}, {"cutoff": float("nan")}, {"every": 0}]:
         with pytest.raises(ValueError):

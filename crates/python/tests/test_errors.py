@@ -24,6 +24,27 @@ def test_errors_say_where_and_what_to_do(fluid, tmp_path):
     assert str(again) == str(refused.value)
 
 
+def test_remedies_are_those_of_python(fluid, tmp_path):
+    folder = tmp_path / "out"
+    sim = jostle.Simulation(**fluid)
+    sim.write_to(folder)
+    with pytest.raises(jostle.FileError) as taken:
+        jostle.Simulation(**fluid).write_to(folder, overwrite=True)
+    assert taken.value.hint == "wait for it to end, or choose another folder with write_to(folder)"
+    sim.run(1)
+    sim.close()
+    with pytest.raises(jostle.FileError) as taken:
+        jostle.Simulation(**fluid).write_to(folder)
+    assert f'Simulation.resume("{folder}")' in taken.value.hint
+    assert "write_to(folder, overwrite=True)" in taken.value.hint and "--" not in taken.value.hint
+    assert jostle.DeviceError("none", "use --device cpu, or --device cuda:1").hint == 'use device="cpu", or device="cuda:1"'
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(jostle.FileError) as missing:
+        jostle.Simulation.resume(empty)
+    assert missing.value.hint.startswith("Simulation.resume wants")
+
+
 def test_missing_files(tmp_path):
     with pytest.raises(jostle.JostleError) as missing:
         jostle.Simulation.from_file(tmp_path / "nothing.toml")

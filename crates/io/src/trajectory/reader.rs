@@ -52,6 +52,9 @@ impl TrajectoryReader {
     /// If the file cannot be read, its format is unknown, its first frame is damaged, or it is in
     /// other units than asked for.
     pub fn open(path: &Path, open: &Open) -> Result<Self> {
+        if let Some(wrong) = open.timestep.filter(|timestep| !(timestep.is_finite() && *timestep > 0.0)) {
+            return Err(Error::input(format!("the time of a step is {wrong}, but it must be positive")));
+        }
         let read = Arc::new(AtomicU64::new(0));
         let bytes = std::fs::metadata(path).map_err(|e| Error::io("read", path, &e))?.len();
         let mut source = open_source(ByteStream::open(path, read.clone())?, path)?;

@@ -17,7 +17,19 @@ __all__ = ["analyze"]
 
 
 def analyze(
-    kind, source, *, atoms=None, stage=None, input=None, units=None, first=0, last=None, every=1, **settings
+    kind,
+    source,
+    *,
+    atoms=None,
+    stage=None,
+    input=None,
+    units=None,
+    names=None,
+    timestep=None,
+    first=0,
+    last=None,
+    every=1,
+    **settings,
 ) -> Record:
     """Analyses a trajectory or a run.
 
@@ -32,6 +44,8 @@ def analyze(
         stage: name of the stage; None: the last one.
         input: input file that describes the atoms, for trajectories without a run.
         units: unit system of the trajectory, where the file does not say.
+        names: file with the names of the atoms, for a trajectory without; None: start.xyz beside it, if there is one.
+        timestep: time of a step in `units`, for a trajectory that only counts steps.
         first, last, every: frames that are taken, counted from 0.
         settings: settings of the kind, as numbers in the units of the trajectory or as text with a unit.
 
@@ -51,6 +65,8 @@ def analyze(
         "stage": stage,
         "input": input,
         "units": units,
+        "names": names,
+        "timestep": timestep,
         "first": first,
         "last": last,
         "every": every,

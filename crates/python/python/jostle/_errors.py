@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = ["JostleError", "InputError", "FileError", "SimulationError", "DeviceError", "JostleWarning"]
+
+
+# What a remedy names of the program, and what there is in its place here.
+_HERE = [
+    (re.compile(pattern), here)
+    for pattern, here in [
+        (r"jostle resume (\S+);", r'Simulation.resume("\1");'),
+        (r"jostle resume\b", "Simulation.resume"),
+        (r"jostle run with --overwrite|--overwrite", "write_to(folder, overwrite=True)"),
+        (r"--output DIR|--output", "write_to(folder)"),
+        (r"--device (\w+(?::\d+)?)", r'device="\1"'),
+        (r"--strict", "strict=True"),
+        (r"--(atoms|first|last|every|input|names|timestep|units|threads)\b", r"\1="),
+    ]
+]
+
+
+def _here(hint):
+    """A remedy with the arguments of Python in place of the options of the program."""
+    for pattern, here in _HERE:
+        hint = pattern.sub(here, hint)
+    return hint
 
 
 class JostleError(Exception):
@@ -17,6 +41,7 @@ class JostleError(Exception):
     """
 
     def __init__(self, message, hint=None, file=None, line=None, text=None):
+        hint = None if hint is None else _here(hint)
         super().__init__(message, hint, file, line, text)
         self.message = message
         self.hint = hint
