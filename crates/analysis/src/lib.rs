@@ -17,6 +17,7 @@ mod report;
 mod saved_state;
 pub mod series;
 mod settings;
+mod transport;
 mod view;
 mod warning;
 

@@ -16,6 +16,14 @@ pub struct Setting {
     pub about: &'static str,
 }
 
+/// Setting of the temperature, which [`MeasureSettings::thermal_energy`] reads.
+pub(crate) const TEMPERATURE: Setting = Setting {
+    name: "temperature",
+    dimension: Dimension::TEMPERATURE,
+    default: None,
+    about: "of the molecules [default: from the kinetic energy]",
+};
+
 /// Settings with their values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MeasureSettings {
@@ -74,6 +82,16 @@ impl MeasureSettings {
             true => Ok(value),
             false => Err(Error::input(format!("{name} = {value} is not greater than zero"))),
         }
+    }
+
+    /// k_B T, if the temperature was set.
+    ///
+    /// # Errors
+    /// If it is not greater than zero.
+    pub(crate) fn thermal_energy(&self, units: UnitSystem) -> Result<Option<f64>> {
+        let temperature =
+            self.get(TEMPERATURE.name).map(|t| self.positive(TEMPERATURE.name, t)).transpose()?;
+        Ok(temperature.map(|t| t * units.boltzmann()))
     }
 
     /// A whole number within a range.

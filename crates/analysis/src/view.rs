@@ -137,6 +137,9 @@ pub struct Whole {
     pub pressure: Option<SymTensor>,
     /// The dipole moment of all molecules, whole, as charge times length; `None` where it was not asked for.
     pub dipole: Option<Vec3>,
+    /// The electric current of all charges, as charge times velocity; `None` where it was not asked for, or velocities are
+    /// not known.
+    pub current: Option<Vec3>,
 }
 
 impl Whole {

@@ -464,6 +464,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
                     degrees_of_freedom: 3 * n,
                     pressure: Some([1, 2, 3, 4, 5, 6].map(|k| f64::from(k) * time.cos())),
                     dipole: Some([time.cos(), time.sin(), 1.0]),
+                    current: Some([-time.sin(), time.cos(), 0.0]),
                 }),
             };
             whole.add(&view).unwrap();

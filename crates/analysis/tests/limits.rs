@@ -31,6 +31,7 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
                 degrees_of_freedom: 9,
                 pressure: Some([1.0; 6]),
                 dipole: Some([1.0; 3]),
+                current: Some([1.0; 3]),
             }),
         };
         measure.add(&view)?;

@@ -191,7 +191,7 @@ fn of_whole(kind: &str, frames: usize, mut whole: impl FnMut() -> Whole) -> Resu
 }
 
 fn whole(kinetic: f64, total: f64) -> Whole {
-    Whole { kinetic, total, degrees_of_freedom: 1500, pressure: None, dipole: None }
+    Whole { kinetic, total, degrees_of_freedom: 1500, pressure: None, dipole: None, current: None }
 }
 
 /// Four hundred relaxation times are enough, sixty are few, and less than one says nothing.

@@ -13,7 +13,7 @@ fn normal(row: usize, quantity: u32) -> f64 {
 }
 
 fn whole(kinetic: f64, total: f64) -> Whole {
-    Whole { kinetic, total, degrees_of_freedom: FREEDOM, pressure: None, dipole: None }
+    Whole { kinetic, total, degrees_of_freedom: FREEDOM, pressure: None, dipole: None, current: None }
 }
 
 /// Frames 0.01 apart of atoms in a volume of 600.
@@ -76,6 +76,35 @@ fn the_viscosity_of_stresses_that_forget() {
     let error = value.error.unwrap();
     assert!(error < 0.03 * exact, "{exact}: {value:?}");
     assert!((value.value - exact).abs() < 3.0 * error + 1e-3 * exact, "{exact}: {value:?}");
+}
+
+/// Currents that forget exponentially: J^2 tau / (3 V k T), for sampled ones the trapezoidal sum.
+#[test]
+fn the_conductivity_of_currents_that_forget() {
+    let (rows, sigma, tau) = (200_000, 2.0, 0.08);
+    let keep = f64::exp(-0.01 / tau);
+    let mut current = [0.0; 3];
+    let frames = (0..rows).map(|row| {
+        for (k, j) in current.iter_mut().enumerate() {
+            let fresh = if row == 0 { 1.0 } else { (1.0 - keep * keep).sqrt() };
+            *j = keep * *j + sigma * fresh * normal(row, k as u32);
+        }
+        Whole { current: Some(current), ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
+    });
+    let frames: Vec<Whole> = frames.collect();
+    let value = |settings: &[&str]| {
+        let results = analyze("conductivity", frames.iter().copied(), settings).unwrap();
+        assert!(results.get("conductivity in SI units").is_none(), "reduced units have no SI");
+        results.get("conductivity").unwrap().clone()
+    };
+    let found = value(&["to=0.8"]);
+    let sampled = 0.01 * (0.5 + keep / (1.0 - keep));
+    let exact = sigma * sigma * sampled * (1.0 - f64::exp(-0.8 / tau)) / (600.0 * THERMAL);
+    let error = found.error.unwrap();
+    assert!(error < 0.03 * exact, "{exact}: {found:?}");
+    assert!((found.value - exact).abs() < 3.0 * error + 1e-3 * exact, "{exact}: {found:?}");
+    let warm = value(&["to=0.8", "temperature=3"]);
+    assert!((warm.value / found.value - 0.5).abs() < 1e-12, "{warm:?}");
 }
 
 /// Stresses with a part that swings fast, so that the correlation soon passes through zero, over one that

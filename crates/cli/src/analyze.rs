@@ -7,7 +7,7 @@ use crate::numbers::grouped;
 use crate::profile;
 use crate::reading::{FrameSelection, trajectory_at};
 use crate::results::print;
-use crate::trajectory_context::{DipoleMoments, TrajectoryContext};
+use crate::trajectory_context::{ChargeSums, TrajectoryContext};
 use crate::variables;
 use jostle_analysis::{
     FrameSubset, Kind, MeasureSettings, Observable, Paths, Polarity, Record, SystemInfo, View, Whole, kinds,
@@ -41,11 +41,11 @@ pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<
     }
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
-    if kind.observable == Observable::Dipole && options.atoms.is_some() {
+    if kind.observable.charges() && options.atoms.is_some() {
         return Err(of_all(kind));
     }
     match kind.observable {
-        Observable::Positions | Observable::Velocities | Observable::Dipole => {
+        Observable::Positions | Observable::Velocities | Observable::Dipole | Observable::Current => {
             let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
             if trajectory != options.trajectory {
                 tell(&trajectory.display().to_string());
@@ -81,7 +81,7 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
     let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
     let mut measure = None;
     let mut chosen: Option<Vec<u32>> = None;
-    let mut moments: Option<DipoleMoments> = None;
+    let mut charge_sums: Option<ChargeSums> = None;
     let mut paths = Paths::default();
     let mut count = 0u64;
     let here = |e: Error| e.in_file(&options.trajectory);
@@ -93,15 +93,16 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
             Some(measure) => measure,
             none => {
                 let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
-                let wanted = kind.observable == Observable::Dipole || options.atoms.is_some();
+                let wanted = kind.observable.charges() || options.atoms.is_some();
                 let known = if wanted { context.system(reader)? } else { None };
                 if let Some(text) = &options.atoms {
                     chosen = Some(choose(text, known.as_ref(), reader, &frame)?);
                 }
-                if kind.observable == Observable::Dipole {
-                    moments = known.map(|system| context.moments(options, &settings, system)).transpose()?;
+                if kind.observable.charges() {
+                    let sums = known.map(|system| context.charge_sums(options, kind, &settings, system));
+                    charge_sums = sums.transpose()?;
                 }
-                let polarity = moments.as_ref().map_or(Polarity::Unknown, DipoleMoments::polarity);
+                let polarity = charge_sums.as_ref().map_or(Polarity::Unknown, ChargeSums::polarity);
                 let system_info = SystemInfo { units, names, species, simbox: frame.simbox, polarity };
                 none.insert(kind.measure(&system_info.part(chosen.as_deref()), &settings)?)
             }
@@ -113,7 +114,7 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
             unwrapped: paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()),
             images: frame.images.as_deref(),
             velocities: frame.velocities.as_deref(),
-            whole: moments.as_mut().map(|moments| moments.whole(&frame)).transpose().map_err(here)?,
+            whole: charge_sums.as_mut().map(|sums| sums.whole(&frame)).transpose().map_err(here)?,
         };
         let part = chosen.as_deref().map(|atoms| FrameSubset::of(&view, atoms));
         measure.add(&part.as_ref().map_or(view, |part| part.view(&view))).map_err(here)?;
@@ -221,6 +222,7 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
             degrees_of_freedom: report.degrees_of_freedom,
             pressure: pressure.iter().all(|p| p.is_finite()).then_some(pressure),
             dipole: None,
+            current: None,
         };
         let simbox = with_volume(&system.simbox, value("volume")?)?;
         measure.add(&View::of_whole(*time, &simbox, whole)).map_err(here)?;

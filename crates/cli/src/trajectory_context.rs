@@ -2,7 +2,7 @@
 //! from an input.
 
 use crate::arguments::AnalyzeOptions;
-use jostle_analysis::{MeasureSettings, Polarity, Whole};
+use jostle_analysis::{Kind, MeasureSettings, Observable, Polarity, Whole};
 use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_engine::dipole::check_conductor;
 use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, system_from_input};
@@ -64,26 +64,34 @@ impl TrajectoryContext {
         Ok(Some(checkpoint.into_system()?).filter(|system| same && system.state.len() == n))
     }
 
-    /// The dipole moments of its molecules.
+    /// Sums over its charges, for a kind of analysis.
     ///
     /// # Errors
     /// If they mean something else with the forces of this system, or the temperature is not given.
-    pub fn moments(
+    pub fn charge_sums(
         &self,
         options: &AnalyzeOptions,
+        kind: &Kind,
         settings: &MeasureSettings,
         system: System,
-    ) -> Result<DipoleMoments> {
+    ) -> Result<ChargeSums> {
         let of_run = self.run.as_ref().map(|run| run.join("input.toml")).filter(|path| path.is_file());
         let of_run = of_run.filter(|_| self.input.is_none()).map(|path| Input::read(&path)).transpose()?;
-        if let Some(input) = self.input.as_ref().or(of_run.as_ref()) {
+        let input = self.input.as_ref().or(of_run.as_ref());
+        if let Some(input) = input.filter(|_| kind.observable == Observable::Dipole) {
             check_conductor(input).map_err(|e| e.in_file(&input.source.path))?;
         }
         let (kinetic, degrees_of_freedom) = match settings.get("temperature") {
             Some(_) => (f64::NAN, 0),
             None => self.kinetic(options)?,
         };
-        Ok(DipoleMoments { dipoles: Dipoles::of(&system), system, kinetic, degrees_of_freedom })
+        Ok(ChargeSums {
+            dipoles: Dipoles::of(&system),
+            observable: kind.observable,
+            system,
+            kinetic,
+            degrees_of_freedom,
+        })
     }
 
     /// The mean kinetic energy of the stage that a trajectory is of, and its degrees of freedom.
@@ -104,33 +112,42 @@ impl TrajectoryContext {
     }
 }
 
-/// The dipole moment of a system, frame by frame.
-pub struct DipoleMoments {
+/// Sums over the charges of a system, frame by frame.
+pub struct ChargeSums {
     dipoles: Dipoles,
+    observable: Observable,
     /// In the order of ids.
     system: System,
     kinetic: f64,
     degrees_of_freedom: usize,
 }
 
-impl DipoleMoments {
+impl ChargeSums {
     /// Kind of dipole moment that the system has.
     pub fn polarity(&self) -> Polarity {
         self.dipoles.polarity()
     }
 
-    /// Dipole moment of a frame.
+    /// The dipole moment of a frame, or its current.
     ///
     /// # Errors
     /// If a molecule is bound to its own image.
     pub fn whole(&mut self, frame: &Snapshot) -> Result<Whole> {
-        self.system.state.position.copy_from_slice(&frame.positions);
+        let state = &mut self.system.state;
+        state.position.copy_from_slice(&frame.positions);
+        if let Some(velocities) = &frame.velocities {
+            state.velocity.copy_from_slice(velocities);
+        }
+        let is = |observable| self.observable == observable;
+        let dipole = is(Observable::Dipole).then(|| self.dipoles.moment(&frame.simbox, state)).transpose()?;
+        let with_velocities = is(Observable::Current) && frame.velocities.is_some();
         Ok(Whole {
             kinetic: self.kinetic,
             total: f64::NAN,
             degrees_of_freedom: self.degrees_of_freedom,
             pressure: None,
-            dipole: Some(self.dipoles.moment(&frame.simbox, &self.system.state)?),
+            dipole,
+            current: with_velocities.then(|| self.dipoles.current(state)),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The dipole moment of all molecules.
+//! The dipole moment of all molecules, and the current of their charges.
 
 use jostle_analysis::Polarity;
 use jostle_core::{Error, Molecules, Result, SimBox, Species, State, System, Topology, Vec3};
@@ -61,6 +61,15 @@ impl Dipoles {
             (0..3).for_each(|k| moment[k] += charge * arm[k]);
         }
         Ok(moment)
+    }
+
+    /// Electric current of all charges, the change of the dipole moment with time, in charge times velocity.
+    pub fn current(&self, state: &State) -> Vec3 {
+        let mut current = [0.0; 3];
+        for (id, velocity) in state.id.iter().zip(&state.velocity) {
+            (0..3).for_each(|k| current[k] += self.charges[*id as usize] * velocity[k]);
+        }
+        current
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Default)]
 pub(crate) struct Measures {
     measures: Vec<ActiveMeasure>,
-    /// The dipoles, where a measure takes the dipole moment.
+    /// The dipoles, where a measure takes a sum over charges.
     dipoles: Option<Dipoles>,
     /// Pool of as many threads as the run has; `None` where nothing is measured.
     threads: Option<ThreadPool>,
@@ -71,7 +71,7 @@ impl Measures {
         }
         let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
         let threads = threads.map_err(|e| Error::device(format!("no threads to measure with: {e}")))?;
-        let asked = measures.iter().any(|m| m.kind.observable == Observable::Dipole);
+        let asked = measures.iter().any(|m| m.kind.observable.charges());
         Ok(Measures { measures, dipoles: asked.then_some(dipoles), threads: Some(threads) })
     }
 
@@ -120,7 +120,7 @@ impl Measures {
         self.add_view(Observable::Velocities, stage_step, &view)
     }
 
-    /// Adds energies, pressure and the dipole moment to the measures of the whole system that are due.
+    /// Adds energies, pressure and sums over charges to the measures of the whole system that are due.
     ///
     /// # Errors
     /// If the device failed, or `whole` lacks what is measured.
@@ -133,13 +133,16 @@ impl Measures {
     ) -> Result<()> {
         let simbox = *backend.simbox();
         self.add_view(Observable::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
-        if !self.is_due(Observable::Dipole, stage_step) {
-            return Ok(());
-        }
-        if let Some(dipoles) = &self.dipoles {
+        let Some(dipoles) = &self.dipoles else { return Ok(()) };
+        if self.is_due(Observable::Dipole, stage_step) {
             whole.dipole = Some(dipoles.moment(&simbox, backend.state()?)?);
         }
-        self.add_view(Observable::Dipole, stage_step, &View::of_whole(time, &simbox, whole))
+        if self.is_due(Observable::Current, stage_step) {
+            whole.current = Some(dipoles.current(backend.state()?));
+        }
+        let view = View::of_whole(time, &simbox, whole);
+        self.add_view(Observable::Dipole, stage_step, &view)?;
+        self.add_view(Observable::Current, stage_step, &view)
     }
 
     fn add_view(&mut self, observable: Observable, stage_step: u64, view: &View) -> Result<()> {
@@ -153,7 +156,7 @@ impl Measures {
             // A few sums take less time than waking another thread.
             let added = match observable {
                 Observable::Positions | Observable::Velocities => threads.install(|| m.measure.add(&view)),
-                Observable::Whole | Observable::Dipole => m.measure.add(&view),
+                Observable::Whole | Observable::Dipole | Observable::Current => m.measure.add(&view),
             };
             added.map_err(|e| e.context(m.kind.name))?;
         }

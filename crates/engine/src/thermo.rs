@@ -331,7 +331,8 @@ impl Thermo {
     /// Input of measures of the whole system.
     pub(crate) fn whole(&self, units: UnitSystem, degrees_of_freedom: usize) -> Whole {
         let pressure = self.pressure_tensor.map(|tensor| tensor.map(|p| p / units.pressure_to_user(1.0)));
-        Whole { kinetic: self.kinetic, total: self.total, degrees_of_freedom, pressure, dipole: None }
+        let (kinetic, total) = (self.kinetic, self.total);
+        Whole { kinetic, total, degrees_of_freedom, pressure, dipole: None, current: None }
     }
 
     /// The values of [`quantities`]; `None` where a quantity has no meaning.

@@ -5,7 +5,7 @@ use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::report::Results;
 use crate::saved_state::SavedState;
-use crate::settings::{MeasureSettings, Setting};
+use crate::settings::{MeasureSettings, TEMPERATURE};
 use crate::view::{Polarity, SystemInfo, View};
 use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::quantity::unit_name;
@@ -16,12 +16,7 @@ pub(super) const KIND: Kind = Kind {
     name: "dielectric",
     about: "relative permittivity from fluctuations of the dipole moment of neutral molecules, with charges by ewald or pme",
     observable: Observable::Dipole,
-    settings: &[Setting {
-        name: "temperature",
-        dimension: Dimension::TEMPERATURE,
-        default: None,
-        about: "of the molecules [default: from the kinetic energy]",
-    }],
+    settings: &[TEMPERATURE],
     new: |system_info, settings| Ok(Box::new(Dielectric::new(system_info, settings)?)),
 };
 
@@ -62,9 +57,7 @@ impl Dielectric {
         if system_info.simbox.periodic() != [true; 3] {
             return Err(Error::input("the permittivity needs a box that is periodic along all axes"));
         }
-        let temperature =
-            settings.get("temperature").map(|t| settings.positive("temperature", t)).transpose()?;
-        let thermal = temperature.map(|t| t * system_info.units.boltzmann());
+        let thermal = settings.thermal_energy(system_info.units)?;
         let (blocks, moment) = (Blocks::new(WIDTH), Default::default());
         Ok(Dielectric { units: system_info.units, thermal, blocks, moment })
     }

@@ -3,6 +3,7 @@
 
 mod bond_order;
 mod clusters;
+mod conductivity;
 mod density_profile;
 mod dielectric;
 mod diffusion;
@@ -39,17 +40,24 @@ pub enum Observable {
     /// Energies and pressure with the dipole moment of all molecules: a run, or frames of which charges and
     /// molecules are known.
     Dipole,
+    /// Energies with the electric current of all charges: a run, or frames with velocities of which charges are known.
+    Current,
 }
 
 impl Observable {
-    /// Returns true where it needs the atoms, for itself or for the dipole moment.
+    /// Returns true where it needs the atoms, for itself or for a sum over charges.
     pub fn atoms(self) -> bool {
         self != Observable::Whole
     }
 
+    /// Returns true where it is a sum over charges.
+    pub fn charges(self) -> bool {
+        matches!(self, Observable::Dipole | Observable::Current)
+    }
+
     /// Returns true where it needs energies.
     pub fn energies(self) -> bool {
-        matches!(self, Observable::Whole | Observable::Dipole)
+        self == Observable::Whole || self.charges()
     }
 }
 
@@ -95,6 +103,7 @@ pub static ALL: &[Kind] = &[
     rmsd::KIND,
     minkowski::KIND,
     viscosity::KIND,
+    conductivity::KIND,
     heat_capacity::KIND,
     dielectric::KIND,
 ];

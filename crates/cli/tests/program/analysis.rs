@@ -240,7 +240,10 @@ steps = 1200
 timestep = 1
 thermo = { every = 15 }
 trajectory = { every = 15, format = "xyz" }
-measure = [{ kind = "dielectric", every = 15 }, { kind = "dielectric", every = 15, temperature = 350 }]
+measure = [
+  { kind = "dielectric", every = 15 }, { kind = "dielectric", every = 15, temperature = 350 },
+  { kind = "conductivity", every = 15 },
+]
 "#;
 
 /// Dipole moments that a run measures come from its trajectory, too, with charges from the run or
@@ -270,11 +273,12 @@ fn a_trajectory_has_dipole_moments() {
     // The mean of the frames' kinetic energies is that of the rows.
     same(of_file(&["water/nve.xyz"]), run);
     same(of_file(&["water/nve.xyz", "temperature=350 K"]), warm.clone());
+    currents_are_the_same(&desk);
     std::fs::rename(desk.path("water/nve.xyz"), desk.path("alone.xyz")).unwrap();
     same(of_file(&["alone.xyz", "temperature=350", "--input", "water.toml"]), warm);
     desk.write(
         "cut.toml",
-        WATER.replace("\"pme\"", "\"cutoff\"\ncutoff = 5").replace("measure", "# measure"),
+        WATER.replace("\"pme\"", "\"cutoff\"\ncutoff = 5").split("measure").next().unwrap(),
     );
     for (arguments, why) in [
         (&["alone.xyz"][..], "has no charges"),
@@ -285,6 +289,25 @@ fn a_trajectory_has_dipole_moments() {
         let refused = desk.jostle(&[&["analyze", "dielectric"], arguments].concat());
         assert!(refused.code != Some(0) && refused.stderr.contains(why), "{}", refused.stderr);
     }
+}
+
+/// Correlations of the current that a run measures are those of the velocities in its trajectory.
+fn currents_are_the_same(desk: &Desk) {
+    let correlation = |results: &serde_json::Value| -> Vec<f64> {
+        let columns = results["tables"][0]["columns"].as_array().unwrap();
+        let column = columns.iter().find(|column| column["name"] == "correlation").unwrap();
+        column["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+    };
+    let run = correlation(&serde_json::from_str(&desk.read("water/nve.conductivity.json")).unwrap());
+    let analyze = ["analyze", "conductivity", "water/nve.xyz", "--json", "--first", "1"];
+    let file = correlation(&desk.succeed(&analyze).json()["results"]);
+    assert!(run.len() > 20 && run.len() == file.len(), "{run:?}");
+    let off = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-6 * run[0];
+    assert!(run[0] > 0.0 && run.iter().zip(&file).all(off), "{run:?} {file:?}");
+    desk.succeed(&["convert", "water/nve.xyz", "still.dcd"]);
+    let still = ["analyze", "conductivity", "still.dcd", "--input", "water.toml", "temperature=300"];
+    let refused = desk.jostle(&still);
+    assert!(refused.code != Some(0) && refused.stderr.contains("no velocities"), "{}", refused.stderr);
 }
 
 #[test]

@@ -1,0 +1,145 @@
+//! Transport coefficients by Green and Kubo from fluxes of the system as a whole: stress, electric current.
+
+use crate::blocks::{BlockEstimate, Blocks};
+use crate::correlate::{FrameSpacing, MultiTau};
+use crate::green_kubo::GreenKubo;
+use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
+use crate::settings::{MeasureSettings, Setting};
+use crate::view::View;
+use crate::warning::Verdict;
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Error, Result, UnitSystem};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Setting of where the integral ends.
+pub(crate) const END: Setting = Setting {
+    name: "to",
+    dimension: Dimension::TIME,
+    default: None,
+    about: "where the integral ends [default: where as long again adds no more than its error]",
+};
+
+/// Up to this lag every frame is an origin of time.
+const LAGS: usize = 128;
+
+/// Definition of a coefficient.
+pub(crate) struct Coefficient<T> {
+    /// Name among results.
+    pub name: &'static str,
+    /// Plural of the flux in messages.
+    pub fluxes: &'static str,
+    pub dimension: Dimension,
+    /// Dimension of the correlation.
+    pub of_correlation: Dimension,
+    /// Product of two fluxes, averaged over independent components.
+    pub product: fn(&T, &T) -> f64,
+    /// Factor of the integral, given the volume and the thermal energy.
+    pub scale: fn(f64, f64) -> f64,
+    /// Hint where fluxes are too few or too far apart.
+    pub more: &'static str,
+}
+
+/// The correlation of a flux, and its integral.
+pub(crate) struct Transport<T: 'static> {
+    what: &'static Coefficient<T>,
+    units: UnitSystem,
+    settings: MeasureSettings,
+    clock: FrameSpacing,
+    past: MultiTau<T>,
+    /// The correlation at each lag; the volume and the thermal energy.
+    blocks: Blocks,
+}
+
+impl<T: Serialize + DeserializeOwned> Transport<T> {
+    /// No fluxes yet.
+    pub fn new(what: &'static Coefficient<T>, units: UnitSystem, settings: &MeasureSettings) -> Self {
+        let past = MultiTau::new(LAGS);
+        let (clock, blocks) = (FrameSpacing::default(), Blocks::new(past.width() + 2));
+        Transport { what, units, settings: settings.clone(), clock, past, blocks }
+    }
+
+    /// Takes the flux of the next frame.
+    ///
+    /// # Errors
+    /// If its time is unknown, or another interval after the last than the one before.
+    pub fn add(&mut self, frame: &View, thermal_energy: f64, flux: T) -> Result<()> {
+        self.clock.add(frame.time)?;
+        let (blocks, width) = (&mut self.blocks, self.past.width());
+        blocks.frame();
+        blocks.add(width, frame.simbox.volume());
+        blocks.add(width + 1, thermal_energy);
+        self.past.add(flux, |lag, then, now| blocks.add(lag, (self.what.product)(then, now)));
+        Ok(())
+    }
+
+    /// Its state from one frame to the next.
+    pub fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
+        vec![&mut self.clock, &mut self.past, &mut self.blocks]
+    }
+
+    /// The coefficient with its error, in the units of the system.
+    ///
+    /// # Errors
+    /// If there were too few frames.
+    pub fn results(&self) -> Result<Results> {
+        let (what, units, frames) = (self.what, self.units, self.blocks.frames());
+        if frames < 20 {
+            let message = format!("{frames} {} are too few for correlations", what.fluxes);
+            return Err(Error::input(message).hint(what.more));
+        }
+        // Beyond half of the time there are few independent origins.
+        let width = self.past.width();
+        let lags = (0..width).map(|k| self.past.lag(k)).take_while(|lag| *lag <= (frames - 1) / 2);
+        let dt = self.clock.interval();
+        let times: Vec<f64> = lags.map(|lag| lag as f64 * dt).collect();
+        let scale = |m: &[f64]| (what.scale)(m[width], m[width + 1]);
+        let time = unit(units, 0, 1);
+        let kubo = GreenKubo { blocks: &self.blocks, times: &times, unit: &time, scale };
+        let running = kubo.running();
+        let end = self.end(&times, &running)?;
+        let name = unit_name(units, what.dimension);
+        let mut table = Table::new(what.name, "t", unit(units, 0, 1), times.clone());
+        let mut results = Results::default();
+        let unresolved = kubo.resolution(end);
+        let withheld = matches!(unresolved, Some((Verdict::Withheld, _)));
+        if !withheld {
+            table.with_errors(&format!("running {}", what.name), &name, &running);
+            results.value(what.name, &name, running[end]);
+            results.value("integral to", &unit(units, 0, 1), (times[end], Some(0.0)));
+        }
+        table.with_errors("correlation", &unit_name(units, what.of_correlation), &kubo.correlation());
+        let unsettled = kubo.convergence(end).filter(|_| !withheld);
+        // The running integral shows where it goes.
+        let unsettled = unsettled.map(|(_, reason)| (Verdict::Doubtful, reason));
+        let longer =
+            format!("a longer run, or a later end where the running {} stays what it is: to=...", what.name);
+        for (doubt, remedy) in [(unresolved, what.more), (unsettled, &longer)] {
+            doubt.into_iter().for_each(|doubt| results.warn(what.name, doubt, remedy));
+        }
+        results.tables.push(table);
+        Ok(results)
+    }
+
+    /// Number of the time at which the integral ends.
+    fn end(&self, times: &[f64], running: &[BlockEstimate]) -> Result<usize> {
+        if self.settings.get(END.name).is_none() {
+            return Ok(plateau(times, running).unwrap_or(times.len() - 1));
+        }
+        let to = self.settings.positive(END.name, 1.0)?;
+        Ok(times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).unwrap_or(0).max(1))
+    }
+}
+
+/// From where on, and for as long again, a running integral gains no more than its error. That a correlation
+/// passes through zero would not do: in molecules it swings about a long tail.
+fn plateau(times: &[f64], running: &[BlockEstimate]) -> Option<usize> {
+    let stays = |k: &usize| {
+        let reached = times.partition_point(|t| *t <= 2.0 * times[*k] * (1.0 + 1e-9));
+        let gains = running[k + 1..reached].iter();
+        gains.into_iter().all(|(later, error)| (later - running[*k].0).abs() <= error.unwrap_or(0.0))
+    };
+    let last = times.last()?;
+    (2..times.partition_point(|t| 2.0 * t <= last * (1.0 + 1e-9))).find(stays)
+}
