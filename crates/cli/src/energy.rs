@@ -6,7 +6,7 @@ use crate::numbers::grouped;
 use crate::output;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, System, Vec3};
-use jostle_engine::biasing::BiasForce;
+use jostle_engine::biasing::{BiasForce, check_energies};
 use jostle_engine::thermo::quantities;
 use jostle_engine::{CustomForce, Quantity, single_point_with, system_from_input};
 use serde_json::json;
@@ -24,6 +24,7 @@ pub fn energy(options: &EnergyOptions) -> Result<()> {
     settings.threads = overrides.threads.or(settings.threads);
     let device = overrides.device.unwrap_or(input.run.device);
     let (system, forces) = system_from_input(&input)?;
+    check_energies(&input, &forces)?;
     let biases = BiasForce::at_start(&input, &system)?;
     let biases = biases.into_iter().map(|force| Box::new(force) as Box<dyn CustomForce>).collect();
     let (atoms, species) = (system.state.len(), species_by_id(&system));

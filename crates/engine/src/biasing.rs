@@ -1,19 +1,22 @@
 //! Variables and biases of an input as a force that the host computes, and variables along trajectories.
 
 use crate::custom_force::{
-    AtomChoice, AtomForces, Configuration, CustomForce, ForceSums, StageEntry, StageSpan,
+    AtomChoice, AtomForces, Configuration, CustomForce, ForceSums, PotentialUse, StageEntry, StageSpan,
 };
 use crate::degrees_of_freedom::Momentum;
-use crate::thermo::Quantity;
+use crate::thermo::{Quantity, term_names};
 use crate::walkers::{Walker, WalkerState};
 use jostle_core::{Error, Result, System, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, BiasAction, BiasInput, Located, StageInput, WalkersInput, WallSide};
 use jostle_io::{Open, TrajectoryReader};
+use jostle_potentials::Forces;
 use jostle_sampling::bias::{
-    Abf, Bias, BiasVariable, FormulaBias, Harmonic, Linear, Metadynamics, Opes, Side, Wall,
+    Abf, Bias, BiasVariable, FormulaBias, Harmonic, Linear, Metadynamics, Opes, Side, Torque, Wall,
 };
+use jostle_sampling::definition::Value;
 use jostle_sampling::group::Surroundings;
+use jostle_sampling::variable::check_term;
 use jostle_sampling::{Biases, NamedBias, StageCourse, Variables};
 use std::path::Path;
 
@@ -24,6 +27,8 @@ const NAME: &str = "bias";
 pub struct BiasForce {
     biases: Biases,
     walkers: Vec<Walker>,
+    /// Unwrapped positions of the atoms of variables, chosen among all atoms where biases scale all forces.
+    chosen: Vec<Vec3>,
 }
 
 /// The variables of an input in a system whose atoms were chosen by it.
@@ -97,8 +102,47 @@ impl BiasForce {
             }
             _ => None,
         };
-        Ok(Some(BiasForce { biases, walkers: input.biases.iter().filter_map(walker).collect() }))
+        let walkers = input.biases.iter().filter_map(walker).collect();
+        Ok(Some(BiasForce { biases, walkers, chosen: Vec::new() }))
     }
+
+    /// Chooses the positions of the atoms of variables.
+    fn choose(&mut self, positions: &[Vec3]) {
+        self.chosen.clear();
+        match self.biases.scale_forces() {
+            true => {
+                let ids = self.biases.variables().atoms().iter();
+                self.chosen.extend(ids.map(|id| positions[*id as usize]));
+            }
+            false => self.chosen.extend_from_slice(positions),
+        }
+    }
+}
+
+/// Refuses variables that are energies which the forces of a run do not have, or that are not known at each step.
+///
+/// # Errors
+/// If a term has another name, or long-range forces do not act at every step; the error points at the variable.
+pub fn check_energies(input: &Input, forces: &Forces) -> Result<()> {
+    let names = term_names(forces);
+    let respa = input.stages.iter().find(|stage| stage.value.long_range_every > 1);
+    for variable in input.variables.iter().filter(|variable| variable.value.kind.takes_energies()) {
+        let at = |e: Error| e.at_span(&input.source.path, &input.source.text, variable.span.clone());
+        if let Some(stage) = respa {
+            let message = format!(
+                "variable '{}' is an energy, which is not known at each step of stage '{}'",
+                variable.value.name.value, stage.value.name
+            );
+            return Err(at(Error::input(message).hint("leave long_range_every out")));
+        }
+        let key = variable.value.kind.key_of_term();
+        if let Some((_, Value::Word(term))) =
+            variable.value.values.iter().find(|(name, _)| Some(*name) == key)
+        {
+            check_term(term, &names).map_err(at)?;
+        }
+    }
+    Ok(())
 }
 
 impl BiasForce {
@@ -128,6 +172,10 @@ impl BiasForce {
 
 /// Refuses variables that are not defined where the run begins.
 fn check_defined(input: &Input, system: &System, variables: &Variables) -> Result<()> {
+    if variables.take_energies() {
+        // They are not known before forces are.
+        return Ok(());
+    }
     let index_by_id = system.state.index_by_id();
     let position = |id: &u32| {
         let index = index_by_id.of(*id);
@@ -143,6 +191,12 @@ fn named_bias(input: &Input, bias: &Located<BiasInput>, variables: &Variables) -
     let mut of: Vec<BiasVariable> =
         numbers.iter().map(|number| Biases::variable_of_bias(variables, *number)).collect();
     let at = |e: Error| e.at_span(&input.source.path, &input.source.text, bias.span.clone());
+    if let Some(variable) = numbers.iter().find_map(|number| variables.without_gradient(*number)) {
+        let message = format!("no bias can act on variable '{variable}', the energy of a single term");
+        return Err(at(Error::input(message).hint(
+            "the energy of all terms together, without term = ..., takes biases, which scale all forces",
+        )));
+    }
     let made: Box<dyn Bias> = match action {
         BiasAction::Formula(formula) => Box::new(FormulaBias::new(of, formula.clone())),
         BiasAction::Metadynamics(settings, _) => {
@@ -154,6 +208,7 @@ fn named_bias(input: &Input, bias: &Located<BiasInput>, variables: &Variables) -
             Box::new(Harmonic::new(of.swap_remove(0), *center, *stiffness))
         }
         BiasAction::Linear { force, center } => Box::new(Linear::new(of.swap_remove(0), *force, *center)),
+        BiasAction::Torque { torque } => Box::new(Torque::new(of.swap_remove(0), *torque).map_err(at)?),
         BiasAction::Wall { at, stiffness, side } => {
             let free = match side {
                 WallSide::Upper => Side::Below,
@@ -171,7 +226,18 @@ impl CustomForce for BiasForce {
     }
 
     fn atoms(&self) -> AtomChoice<'_> {
-        AtomChoice::Ids(self.biases.variables().atoms())
+        match self.biases.scale_forces() {
+            true => AtomChoice::All,
+            false => AtomChoice::Ids(self.biases.variables().atoms()),
+        }
+    }
+
+    fn potential_use(&self) -> PotentialUse {
+        match (self.biases.scale_forces(), self.biases.variables().take_energies()) {
+            (true, _) => PotentialUse::Forces,
+            (false, true) => PotentialUse::Energies,
+            (false, false) => PotentialUse::None,
+        }
     }
 
     fn momentum(&self) -> Momentum {
@@ -179,9 +245,23 @@ impl CustomForce for BiasForce {
     }
 
     fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
-        let (energy, computed) = self.biases.evaluate(now.simbox, now.positions, (now.step, now.time))?;
-        forces.copy_from_slice(&computed.forces);
-        Ok(ForceSums { energy, virial: computed.virial })
+        self.choose(now.positions);
+        let energies = now.potential.map(|potential| &potential.energies);
+        let BiasForce { biases, chosen, .. } = self;
+        let (energy, computed) = biases.evaluate(now.simbox, (chosen, energies), (now.step, now.time))?;
+        let Some(potential) = now.potential.filter(|_| biases.scale_forces()) else {
+            forces.copy_from_slice(&computed.forces);
+            return Ok(ForceSums { energy, virial: computed.virial });
+        };
+        for (force, own) in forces.iter_mut().zip(&potential.forces) {
+            *force = own.map(|f| computed.potential * f);
+        }
+        for (id, force) in biases.variables().atoms().iter().zip(&computed.forces) {
+            (0..3).for_each(|k| forces[*id as usize][k] += force[k]);
+        }
+        let mut virial = computed.virial;
+        virial.iter_mut().zip(potential.virial).for_each(|(w, own)| *w += computed.potential * own);
+        Ok(ForceSums { energy, virial })
     }
 
     fn begin_stage(&mut self, stage: &StageSpan) -> Result<()> {
@@ -192,7 +272,9 @@ impl CustomForce for BiasForce {
     }
 
     fn end_step(&mut self, now: &Configuration) -> Result<()> {
-        self.biases.end_step(now.simbox, now.positions, (now.step, now.time))
+        self.choose(now.positions);
+        let energies = now.potential.map(|potential| &potential.energies);
+        self.biases.end_step(now.simbox, (&self.chosen, energies), (now.step, now.time))
     }
 
     fn work(&self) -> f64 {
@@ -216,7 +298,7 @@ impl CustomForce for BiasForce {
     }
 
     fn exchange(&mut self, step: u64) -> Result<()> {
-        let BiasForce { biases, walkers } = self;
+        let BiasForce { biases, walkers, .. } = self;
         for walker in walkers.iter_mut().filter(|walker| walker.is_due(step)) {
             if let Some(metadynamics) = biases.metadynamics(&walker.name) {
                 let exchanged = walker.exchange(step, metadynamics);

@@ -2,7 +2,8 @@
 
 use crate::degrees_of_freedom::Momentum;
 pub use crate::force_context::{
-    AtomChoice, AtomForces, Configuration, EnergyColumn, ForceSums, StageEntry, StageSpan,
+    AtomChoice, AtomForces, Configuration, EnergyColumn, ForceSums, Potential, PotentialUse, StageEntry,
+    StageSpan,
 };
 use crate::thermo::Quantity;
 use jostle_core::{DeviceForce, Error, Result, Vec3};
@@ -52,6 +53,11 @@ pub trait CustomForce: Send {
     /// Atoms whose positions are needed and on which forces act. Where there are none, the force costs nothing and
     /// a GPU goes on making many steps on its own; the choice may change between steps.
     fn atoms(&self) -> AtomChoice<'_>;
+
+    /// Use of the energies and forces of the device, which are in [`Configuration::potential`] then.
+    fn potential_use(&self) -> PotentialUse {
+        PotentialUse::None
+    }
 
     /// Conservation of momentum: forces that hold atoms at places do not conserve it.
     fn momentum(&self) -> Momentum;

@@ -8,7 +8,7 @@
 use crate::custom_force::{
     AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan, check_sums,
 };
-use crate::force_context::{AtomChoice, FieldsInTime, TakenBiases};
+use crate::force_context::{AtomChoice, FieldsInTime, Potential, PotentialUse, TakenBiases};
 use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -35,6 +35,8 @@ pub(crate) struct DeviceWithForces {
     pub(crate) place_of_biases: Option<String>,
     /// Unwrapped positions of all atoms, by id, for forces on some of them.
     positions: Vec<Vec3>,
+    /// Energies and forces of the device at the last evaluation, where a force makes use of them.
+    pub(crate) potential: Potential,
     /// Sum of the last evaluation, whose memory the next one uses.
     added: AddedForces,
     /// Number of the step under way, and the time at its end.
@@ -45,15 +47,23 @@ pub(crate) struct DeviceWithForces {
 }
 
 impl DeviceWithForces {
-    /// A device without such forces, in a system with these virtual sites and fields.
-    pub fn new(device: Box<dyn Backend>, mut sites: Vec<u32>, fields: FieldsInTime) -> Self {
+    /// A device without such forces, in a system with these virtual sites, whose own forces have fields and names of
+    /// terms.
+    pub fn new(
+        device: Box<dyn Backend>,
+        mut sites: Vec<u32>,
+        (fields, names): (FieldsInTime, Vec<String>),
+    ) -> Self {
         sites.sort_unstable();
+        let mut potential = Potential::default();
+        potential.energies.names = names;
         DeviceWithForces {
             device,
             active: Vec::new(),
             taken: TakenBiases::None,
             place_of_biases: None,
             positions: Vec::new(),
+            potential,
             added: AddedForces::default(),
             moment: (0, 0.0),
             fields,
@@ -111,9 +121,11 @@ impl DeviceWithForces {
     pub fn end_step(&mut self) -> Result<()> {
         self.end_bias_step()?;
         let (simbox, (step, time), taken) = (self.device.simbox(), self.moment, self.taken);
+        let potential = Some(&self.potential);
         let others = self.active.iter_mut().enumerate().filter(|(k, _)| TakenBiases::Force(*k) != taken);
         others.map(|(_, active)| active).try_for_each(|active| {
-            active.force.end_step(&Configuration { simbox, positions: &active.positions, step, time })
+            let positions = &active.positions;
+            active.force.end_step(&Configuration { simbox, positions, step, time, potential })
         })
     }
 
@@ -124,7 +136,8 @@ impl DeviceWithForces {
 
     /// Returns true where no force of the host acts on any atom.
     fn is_idle(&self) -> bool {
-        self.on_host().all(|force| force.atoms() == AtomChoice::Ids(&[]))
+        self.potential_use() == PotentialUse::None
+            && self.on_host().all(|force| force.atoms() == AtomChoice::Ids(&[]))
     }
 
     /// Forces that are computed in the memory of the device.
@@ -168,8 +181,10 @@ impl DeviceWithForces {
             }
             let n = force.atoms().count(n_atoms);
             forces.reset(n);
-            let now = Configuration { simbox: &simbox, positions, step, time };
-            let sums = if n > 0 { force.evaluate(&now, forces)? } else { ForceSums::default() };
+            let potential = Some(&self.potential);
+            let now = Configuration { simbox: &simbox, positions, step, time, potential };
+            let acts = n > 0 || force.potential_use() > PotentialUse::None;
+            let sums = if acts { force.evaluate(&now, forces)? } else { ForceSums::default() };
             check_sums(&**force, forces, &sums)?;
             if force.energy_column() == EnergyColumn::Present {
                 added.energies.push(sums.energy);
@@ -324,8 +339,13 @@ impl ForceEvaluation for DeviceWithForces {
         self.device.update_neighbors()
     }
 
-    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
+    fn compute_forces(&mut self, mut evaluate: Evaluate) -> Result<()> {
+        let potential_use = self.potential_use();
+        if potential_use > PotentialUse::None {
+            evaluate = Evaluate::ForcesAndEnergies;
+        }
         self.device.compute_forces(evaluate)?;
+        self.take_potential(potential_use)?;
         if self.on_host().next().is_none() {
             return Ok(());
         }

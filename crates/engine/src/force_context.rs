@@ -2,6 +2,7 @@
 
 use jostle_core::{SimBox, SymTensor, Vec3};
 use jostle_potentials::Forces;
+use jostle_sampling::frame::TermEnergies;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
@@ -105,6 +106,28 @@ impl DerefMut for AtomForces {
     }
 }
 
+/// Use that a custom force makes of what the device has computed, for which every step evaluates energies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PotentialUse {
+    /// None.
+    None,
+    /// It depends on energies by term.
+    Energies,
+    /// It scales the forces.
+    Forces,
+}
+
+/// Energies, forces and virial of a device, without those of custom forces.
+#[derive(Debug, Default)]
+pub struct Potential {
+    /// Energies by term.
+    pub energies: TermEnergies,
+    /// Virial.
+    pub virial: SymTensor,
+    /// Forces on all atoms, by id; empty where no custom force scales them.
+    pub forces: Vec<Vec3>,
+}
+
 /// Configuration of the atoms of a custom force.
 #[derive(Debug, Clone, Copy)]
 pub struct Configuration<'a> {
@@ -117,6 +140,8 @@ pub struct Configuration<'a> {
     pub step: u64,
     /// Simulated time at its end.
     pub time: f64,
+    /// Energies and forces of the device, where [`crate::CustomForce::potential_use`] asks for them.
+    pub potential: Option<&'a Potential>,
 }
 
 /// Energy and virial of a custom force.

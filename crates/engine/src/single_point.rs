@@ -106,8 +106,8 @@ fn evaluate(
     let constrained = system.topology.is_constrained();
     check_reciprocal_memory(&system, &forces)?;
     let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
-    let fields = FieldsInTime::of(&forces);
-    let mut backend = DeviceWithForces::new(open(system, forces, settings)?, sites, fields);
+    let own = (FieldsInTime::of(&forces), term_names.clone());
+    let mut backend = DeviceWithForces::new(open(system, forces, settings)?, sites, own);
     for force in custom {
         if force.momentum() == Momentum::Thermal {
             degrees = degrees.held();

@@ -1,6 +1,7 @@
 //! All biases of a run together: values of the variables, energies, forces, state.
 
 use crate::bias::{Bias, BiasVariable, ColumnQuantity, Metadynamics, Moment, from_bytes, to_bytes};
+use crate::frame::TermEnergies;
 use crate::variables::{AtomForces, Variables, VariablesStart};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
@@ -122,19 +123,26 @@ impl Biases {
         }
     }
 
-    /// Energy and forces at unwrapped positions of the atoms of the variables.
+    /// Returns true where a bias acts on the potential energy of the forces of the run, so that it scales them.
+    pub fn scale_forces(&self) -> bool {
+        let variables = self.all.iter().flat_map(|named| named.bias.variables());
+        variables.into_iter().any(|variable| self.variables.follows_from_energies(variable.number))
+    }
+
+    /// Energy and forces at unwrapped positions of the atoms of the variables, and with energies of the forces there
+    /// where a variable is made of them.
     ///
     /// # Errors
     /// If a variable or a bias is not defined there.
     pub fn evaluate(
         &mut self,
         simbox: &SimBox,
-        unwrapped: &[Vec3],
+        (unwrapped, energies): (&[Vec3], Option<&TermEnergies>),
         (step, time): (u64, f64),
     ) -> Result<(f64, AtomForces)> {
         let moments: Vec<Option<Moment>> =
             self.all.iter().map(|named| self.acts(named).then(|| self.moment(named, step, time))).collect();
-        let evaluated = self.variables.evaluate(simbox, unwrapped)?;
+        let evaluated = self.variables.evaluate_with(simbox, unwrapped, energies)?;
         let values = evaluated.values();
         let mut slopes = vec![0.0; values.len()];
         for ((named, moment), energy) in self.all.iter_mut().zip(&moments).zip(&mut self.energies) {
@@ -156,12 +164,17 @@ impl Biases {
         Ok((self.energies.iter().sum(), forces))
     }
 
-    /// Takes note of the end of a step at these positions.
+    /// Takes note of the end of a step at these positions, with energies as [`Biases::evaluate`] has them.
     ///
     /// # Errors
     /// As [`Biases::evaluate`].
-    pub fn end_step(&mut self, simbox: &SimBox, unwrapped: &[Vec3], (step, time): (u64, f64)) -> Result<()> {
-        self.values = self.variables.evaluate(simbox, unwrapped)?.values().to_vec();
+    pub fn end_step(
+        &mut self,
+        simbox: &SimBox,
+        (unwrapped, energies): (&[Vec3], Option<&TermEnergies>),
+        (step, time): (u64, f64),
+    ) -> Result<()> {
+        self.values = self.variables.evaluate_with(simbox, unwrapped, energies)?.values().to_vec();
         for k in 0..self.all.len() {
             if !self.acts(&self.all[k]) {
                 continue;

@@ -27,6 +27,8 @@ pub enum Values {
     Words(fn() -> Vec<(&'static str, &'static str)>),
     /// A formula of other variables.
     Formula,
+    /// A name that the run knows.
+    Name,
     /// Numbers by name.
     Numbers,
     /// A file with positions.

@@ -16,6 +16,30 @@ pub struct Frame<'a> {
     pub(crate) centers: Vec<Vec3>,
     /// Values of the variables that have been evaluated.
     pub(crate) values: Vec<f64>,
+    /// Energies of the forces at these positions; `None` where no forces were evaluated.
+    pub(crate) energies: Option<&'a TermEnergies>,
+}
+
+/// Energies by term of the forces of a run at some positions, biases not included.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TermEnergies {
+    /// Names of the terms, those of their columns in `thermo.csv`.
+    pub names: Vec<String>,
+    /// Their energies.
+    pub values: Vec<f64>,
+}
+
+impl TermEnergies {
+    /// Energy of all terms.
+    pub fn sum(&self) -> f64 {
+        self.values.iter().sum()
+    }
+
+    /// Energy of a term.
+    pub fn of(&self, term: &str) -> Option<f64> {
+        let index = self.names.iter().position(|name| name == term)?;
+        self.values.get(index).copied()
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -23,7 +47,7 @@ impl<'a> Frame<'a> {
     pub fn new(simbox: &'a SimBox, groups: &'a [Group], unwrapped: &[Vec3]) -> Self {
         let whole: Vec<_> = groups.iter().map(|group| group.positions(simbox, unwrapped)).collect();
         let centers = groups.iter().zip(&whole).map(|(group, whole)| group.center(whole)).collect();
-        Frame { simbox, groups, whole, centers, values: Vec::new() }
+        Frame { simbox, groups, whole, centers, values: Vec::new(), energies: None }
     }
 
     /// Vector from one centre to the nearest image of another.
@@ -41,6 +65,8 @@ pub struct Gradient {
     pub(crate) atoms: Vec<Vec<Vec3>>,
     /// With the strain of box and atoms together.
     pub strain: SymTensor,
+    /// With the potential energy of the forces of a run.
+    pub potential: f64,
 }
 
 impl Gradient {
@@ -50,6 +76,7 @@ impl Gradient {
             centers: vec![[0.0; 3]; groups.len()],
             atoms: groups.iter().map(|group| vec![[0.0; 3]; group.len()]).collect(),
             strain: [0.0; 6],
+            potential: 0.0,
         }
     }
 

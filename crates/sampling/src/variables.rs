@@ -1,7 +1,7 @@
 //! All variables of a run: their values together, and the forces that follow from derivatives with them.
 
 use crate::definition::{Arguments, Selections};
-use crate::frame::{Frame, Gradient};
+use crate::frame::{Frame, Gradient, TermEnergies};
 use crate::group::{AtomList, Group, GroupStart, Surroundings, Weights};
 use crate::variable::{Origin, Variable, VariableKind};
 use jostle_core::{Error, Result, SimBox, SymTensor, UnitSystem, Vec3};
@@ -56,6 +56,9 @@ pub struct AtomForces {
     pub forces: Vec<Vec3>,
     /// Virial.
     pub virial: SymTensor,
+    /// Derivative of the energy with the potential energy of the forces of the run: times those forces and their
+    /// virial, it gives forces and a virial that come on top.
+    pub potential: f64,
 }
 
 impl Variables {
@@ -119,12 +122,46 @@ impl Variables {
         kind.frame == Origin::Relative && made_of.iter().all(|other| self.is_relative(*other))
     }
 
-    /// The variables at unwrapped positions of [`Variables::atoms`].
+    /// Returns true where a variable is made of energies of the forces of a run.
+    pub fn take_energies(&self) -> bool {
+        self.all.iter().any(|named| named.kind.takes_energies())
+    }
+
+    /// Returns true where a variable follows from the potential energy of the forces of a run, by a formula or itself.
+    pub fn follows_from_energies(&self, variable: usize) -> bool {
+        let Named { kind, made_of, .. } = &self.all[variable];
+        kind.takes_energies() || made_of.iter().any(|other| self.follows_from_energies(*other))
+    }
+
+    /// Name of the variable without a known derivative that this one is or is made of.
+    pub fn without_gradient(&self, variable: usize) -> Option<&str> {
+        let Named { name, variable, made_of, .. } = &self.all[variable];
+        match variable.has_gradient() {
+            true => made_of.iter().find_map(|other| self.without_gradient(*other)),
+            false => Some(name),
+        }
+    }
+
+    /// The variables at unwrapped positions of [`Variables::atoms`], where no forces are evaluated.
+    ///
+    /// # Errors
+    /// If one of them is not defined there, or is an energy.
+    pub fn evaluate<'a>(&'a self, simbox: &'a SimBox, unwrapped: &[Vec3]) -> Result<Evaluated<'a>> {
+        self.evaluate_with(simbox, unwrapped, None)
+    }
+
+    /// The variables at unwrapped positions of [`Variables::atoms`], with energies of the forces there.
     ///
     /// # Errors
     /// If one of them is not defined there.
-    pub fn evaluate<'a>(&'a self, simbox: &'a SimBox, unwrapped: &[Vec3]) -> Result<Evaluated<'a>> {
+    pub fn evaluate_with<'a>(
+        &'a self,
+        simbox: &'a SimBox,
+        unwrapped: &[Vec3],
+        energies: Option<&'a TermEnergies>,
+    ) -> Result<Evaluated<'a>> {
         let mut frame = Frame::new(simbox, &self.groups, unwrapped);
+        frame.energies = energies;
         for Named { name, variable, .. } in &self.all {
             let here = |e: Error| e.context(format!("variable '{name}'"));
             let value = variable.value(&frame).map_err(here)?;
@@ -214,6 +251,7 @@ impl Evaluated<'_> {
         AtomForces {
             forces: forces.into_iter().map(|slope| slope.map(|x| -x)).collect(),
             virial: gradient.strain.map(|x| -x),
+            potential: gradient.potential,
         }
     }
 }

@@ -83,7 +83,8 @@ impl Particle {
 
     fn evaluate(&mut self) {
         let time = self.step as f64 * self.timestep;
-        let (energy, forces) = self.biases.evaluate(&self.simbox, &[self.r], (self.step, time)).unwrap();
+        let (energy, forces) =
+            self.biases.evaluate(&self.simbox, (&[self.r], None), (self.step, time)).unwrap();
         (self.energy, self.force) = (energy, forces.forces[0]);
     }
 
@@ -106,7 +107,9 @@ impl Particle {
         }
         self.evaluate();
         (0..3).for_each(|k| self.v[k] += 0.5 * dt * self.force[k]);
-        self.biases.end_step(&self.simbox, &[self.r], (self.step, self.step as f64 * self.timestep)).unwrap();
+        self.biases
+            .end_step(&self.simbox, (&[self.r], None), (self.step, self.step as f64 * self.timestep))
+            .unwrap();
     }
 }
 
@@ -453,7 +456,7 @@ fn a_grid_that_is_left_is_an_error() {
     };
     let mut particle = Particle::new(make, 1000, 1, 1.0);
     particle.r[0] = 6.1;
-    let error = particle.biases.evaluate(&particle.simbox, &[particle.r], (1, 0.1)).unwrap_err();
+    let error = particle.biases.evaluate(&particle.simbox, (&[particle.r], None), (1, 0.1)).unwrap_err();
     assert_eq!(
         error.message(),
         "bias 'meta': variable 'x' is 6.1, outside of the grid of metadynamics from -6 to 6"

@@ -4,10 +4,12 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::vector::minus;
 use jostle_core::{Bond, SimBox, Species, State, System, Vec3};
 use jostle_sampling::definition::{Absent, Arguments, Value, Values};
+use jostle_sampling::frame::TermEnergies;
 use jostle_sampling::group::{Surroundings, Weights};
 use jostle_sampling::variable::{ALL, VariableKind};
 use jostle_sampling::{VariableDefinition, VariableFormula, Variables};
 use std::collections::HashMap;
+use std::f64::consts::PI;
 
 const CHAIN: usize = 8;
 
@@ -77,7 +79,7 @@ fn definitions() -> Vec<VariableDefinition> {
         VariableDefinition { name: name.into(), kind, groups, weights: Weights::Mass, arguments }
     };
     let mut all = Vec::new();
-    for kind in ALL {
+    for kind in ALL.iter().filter(|kind| !kind.takes_energies()) {
         all.push(define(kind.name, kind, None));
         let choices = kind.parameters.iter().filter(|p| matches!(p.default, Absent::None(_)));
         for (parameter, words) in choices.filter_map(|p| match p.values {
@@ -275,6 +277,89 @@ fn the_rotation_is_the_best_one() {
             assert!((row - other).abs() < 1e-12);
         }
     }
+}
+
+/// Minus the derivatives of a rotation are forces without a sum, whose torque about its axis is minus one.
+#[test]
+fn a_force_along_a_rotation_is_a_torque() {
+    let (system, kind) = (chains(2), jostle_sampling::variable::find("rotation").unwrap());
+    for (k, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        let arguments =
+            Arguments { values: vec![("axis", Value::Word(axis.into()))], ..Arguments::default() };
+        let (name, groups) = ("turn".to_string(), vec![(0..CHAIN as u32).collect()]);
+        let definition = VariableDefinition { name, kind, groups, weights: Weights::Mass, arguments };
+        let variables = Variables::new(&[definition], &Surroundings::new(&system)).unwrap();
+        let mut positions = unwrapped(&system, variables.atoms());
+        let mut stream = Stream::new(2, Purpose::Placement, 9, 0);
+        positions.iter_mut().flatten().for_each(|x| *x += 0.5 * stream.uniform());
+        let forces = variables.evaluate(&system.simbox, &positions).unwrap().forces(&[1.0]).forces;
+        let mut torque = 0.0;
+        for (r, f) in positions.iter().zip(&forces) {
+            torque += r[(k + 1) % 3] * f[(k + 2) % 3] - r[(k + 2) % 3] * f[(k + 1) % 3];
+        }
+        let sum: Vec3 = std::array::from_fn(|axis| forces.iter().map(|f| f[axis]).sum());
+        assert!(sum.iter().all(|f| f.abs() < 1e-12), "{sum:?}");
+        assert!((torque + 1.0).abs() < 1e-10, "{axis}: {torque}");
+        assert_eq!((variables.period(0), kind.period()), (Some(2.0 * PI), Some(2.0 * PI)));
+    }
+}
+
+/// A group that turns as a whole has the angle of its turn as its rotation.
+#[test]
+fn a_turn_is_its_angle() {
+    let (system, kind) = (chains(3), jostle_sampling::variable::find("rotation").unwrap());
+    let arguments = Arguments { values: vec![("axis", Value::Word("y".into()))], ..Arguments::default() };
+    let (name, groups) = ("turn".to_string(), vec![(0..CHAIN as u32).collect()]);
+    let definition = VariableDefinition { name, kind, groups, weights: Weights::Mass, arguments };
+    let variables = Variables::new(&[definition], &Surroundings::new(&system)).unwrap();
+    let positions = unwrapped(&system, variables.atoms());
+    for angle in [0.3f64, -2.9, 1.7] {
+        let turn = |r: &Vec3| {
+            let (z, x) = (r[2] - 4.0, r[0] + 1.0);
+            [angle.cos() * x + angle.sin() * z, r[1] + 3.0, angle.cos() * z - angle.sin() * x]
+        };
+        let turned: Vec<Vec3> = positions.iter().map(turn).collect();
+        let found = values(&variables, &system.simbox, &turned)[0];
+        assert!((found - angle).abs() < 1e-12, "{found} is not {angle}");
+    }
+}
+
+/// The energy of all terms passes a bias on to the forces of the run, also by a formula; that of one term has no
+/// known derivative, and neither is known where no forces are evaluated.
+#[test]
+fn energies_are_those_of_the_run() {
+    let system = chains(2);
+    let define = |name: &str, kind: &str, arguments: Arguments| VariableDefinition {
+        name: name.into(),
+        kind: jostle_sampling::variable::find(kind).unwrap(),
+        groups: Vec::new(),
+        weights: Weights::Mass,
+        arguments,
+    };
+    let term = Arguments { values: vec![("term", Value::Word("walls".into()))], ..Arguments::default() };
+    let formula = VariableFormula::new("all^2 + volume", &HashMap::new(), &["all", "volume"]).unwrap();
+    let formula = Arguments { formula: Some(formula), ..Arguments::default() };
+    let definitions = [
+        define("all", "energy", Arguments::default()),
+        define("volume", "volume", Arguments::default()),
+        define("walls", "energy", term),
+        define("both", "formula", formula),
+    ];
+    let variables = Variables::new(&definitions, &Surroundings::new(&system)).unwrap();
+    let names = ["pairs", "walls"].map(str::to_string).to_vec();
+    let mut energies = TermEnergies { names, values: vec![-5.0, 2.0] };
+    let evaluated = variables.evaluate_with(&system.simbox, &[], Some(&energies)).unwrap();
+    let volume = system.simbox.volume();
+    assert_eq!(evaluated.values(), [-3.0, volume, 2.0, 9.0 + volume]);
+    // Twice the energy is the derivative of its square.
+    assert_eq!(evaluated.forces(&[0.5, 0.0, 0.0, 2.0]).potential, 0.5 - 12.0);
+    assert_eq!((variables.without_gradient(3), variables.without_gradient(2)), (None, Some("walls")));
+    assert!(variables.follows_from_energies(3) && !variables.follows_from_energies(1));
+    energies.names.truncate(1);
+    let error = variables.evaluate_with(&system.simbox, &[], Some(&energies)).err().unwrap();
+    assert!(error.message().contains("there is no term \"walls\""), "{error}");
+    let error = variables.evaluate(&system.simbox, &[]).err().unwrap();
+    assert!(error.message().starts_with("variable 'all': energies are known during a run alone"), "{error}");
 }
 
 #[test]

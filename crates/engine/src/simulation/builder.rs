@@ -20,6 +20,7 @@ use crate::ramp::Springs;
 use crate::report::Warning;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::run_handle::RunHandle;
+use crate::thermo::term_names;
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
@@ -304,7 +305,7 @@ impl SimulationBuilder {
             notes_about_tables(&forces).chain(notes_about_restraints(&facts.springs, &stages)).collect();
         let (atoms, threads) = (system.state.len(), settings.threads);
         let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
-        let fields = FieldsInTime::of(&forces);
+        let own = (FieldsInTime::of(&forces), term_names(&forces));
         let Opened { backend, note } = (self.open)(system, forces, settings)?;
         let mut simulation = Simulation {
             units,
@@ -319,7 +320,7 @@ impl SimulationBuilder {
             facts,
             columns,
             stages,
-            backend: Box::new(DeviceWithForces::new(backend, sites, fields)),
+            backend: Box::new(DeviceWithForces::new(backend, sites, own)),
             device_note: note,
             observers: self.observers,
             output: Output::none(atoms),

@@ -38,6 +38,7 @@ mod sizes;
 mod solvation;
 mod stages;
 mod state_points;
+mod steering;
 mod step_batches;
 mod thermostats;
 mod until;

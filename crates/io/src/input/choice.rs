@@ -1,8 +1,8 @@
 //! Choices by name, as an input file spells them.
 
 use super::model::{
-    Axis, BodyDivision, Coupling, DeviceInput, Distribution, GpuSet, Gpus, Lattice, Minimizer, Placement,
-    Plane, Rigid, Scaling, SoftCoreKind, TrajectoryFormat, WallSide, WeightsInput,
+    Axis, BodyDivision, Coupling, DeviceInput, Distribution, FieldWork, GpuSet, Gpus, Lattice, Minimizer,
+    Placement, Plane, Rigid, Scaling, SoftCoreKind, TrajectoryFormat, WallSide, WeightsInput,
 };
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -89,6 +89,10 @@ choices! {
     SoftCoreKind {
         Beutler = "beutler": "r^6 grows by alpha (1 - lambda)^power sigma^6 (Beutler 1994)",
         Gapsys = "gapsys": "a straight line of the force below alpha (26/7 sigma^6 (1 - lambda))^(1/6) (Gapsys 2012)",
+    }
+    FieldWork {
+        Ignored = "ignored": "the conserved quantity changes by it",
+        Recorded = "recorded": "a column of thermo.csv, taken off the conserved quantity; the host finds it after each step, which a GPU has to wait for",
     }
     WallSide {
         Upper = "upper": "beyond larger values",

@@ -4,8 +4,8 @@ use super::fields::{Fields, entry_span};
 use super::formula;
 use super::group;
 use super::model::{
-    Axis, FieldEnergy, FieldInput, FieldStrength, ForceInput, GrainsInput, Input, Located, PairInput, Source,
-    WallForce, WallInput,
+    Axis, FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input, Located,
+    PairInput, Source, WallForce, WallInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, System, Vec3};
@@ -35,7 +35,8 @@ fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInput>> {
         Some(text) => Some(field_energy(source, fields, text)?),
         None => None,
     };
-    let foreign = ["parameters", "positions"].into_iter().find(|key| energy.is_none() && fields.has_key(key));
+    let foreign =
+        ["parameters", "positions", "work"].into_iter().find(|key| energy.is_none() && fields.has_key(key));
     if let Some(key) = foreign {
         let error =
             source.error(&entry_span(fields, key), format!("\"{key}\" belongs to a field by a formula"));
@@ -57,7 +58,12 @@ fn field_energy(source: &Source, fields: &Fields, text: Located<String>) -> Resu
         return Err(formula::unknown(source, &formula, unused, &entry_span(fields, "parameters")));
     }
     let positions = fields.need_choice("positions")?;
-    Ok(FieldStrength::Energy(FieldEnergy { text, parameters, positions }))
+    let work = fields.need_choice("work")?;
+    if work == FieldWork::Recorded && !names.iter().any(|name| name == "time") {
+        let message = "the energy of this field does not depend on time, so that it does no work by changing";
+        return Err(source.error(&entry_span(fields, "work"), message).hint("leave work out"));
+    }
+    Ok(FieldStrength::Energy(FieldEnergy { text, parameters, positions, work }))
 }
 
 /// `[grains]`

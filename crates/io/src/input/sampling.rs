@@ -67,7 +67,7 @@ fn variable(
         let value = match parameter.values {
             Values::Quantity(_) => number(),
             Values::Count => fields.get::<u64>(parameter.name).map(|x| Value::Number(x.value as f64)),
-            Values::Words(_) | Values::Formula => {
+            Values::Words(_) | Values::Formula | Values::Name => {
                 fields.get::<String>(parameter.name).map(|word| Value::Word(word.value))
             }
             Values::Numbers | Values::File => None,
@@ -222,6 +222,7 @@ fn action(
         "linear" => {
             Ok((one()?, BiasAction::Linear { force: fields.need("force")?, center: fields.need("center")? }))
         }
+        "torque" => Ok((one()?, BiasAction::Torque { torque: fields.need("torque")? })),
         "wall" => {
             let side: WallSide = fields.need_choice("side")?;
             let (at, stiffness) = (fields.need("at")?, fields.need("stiffness")?);

@@ -81,6 +81,9 @@ impl PartialEq for FormulaField {
 /// Number of inputs before the constants: coordinates and time.
 const BEFORE_CONSTANTS: usize = 4;
 
+/// Place of time among inputs.
+const TIME: usize = 3;
+
 /// Names of coordinates and time.
 const COORDINATES: [&str; BEFORE_CONSTANTS] = ["x", "y", "z", "time"];
 
@@ -121,7 +124,7 @@ impl FormulaField {
         let (mut names, mut quantities): (Vec<&String>, _) = (Vec::new(), Vec::new());
         for name in formula.parameters() {
             quantities.push(match COORDINATES.iter().position(|known| known == name) {
-                Some(3) => Quantity::Time,
+                Some(TIME) => Quantity::Time,
                 Some(axis) => Quantity::Coordinate(axis),
                 None => {
                     names.push(name);
@@ -246,6 +249,17 @@ impl FormulaField {
         self.evaluate(&inputs, &mut Vec::new())
     }
 
+    /// Energy at a time of atoms at unwrapped positions, which are given with their ids.
+    pub fn energy(&self, simbox: &SimBox, atoms: impl Iterator<Item = (u32, Vec3)>, time: f64) -> f64 {
+        let (mut inputs, mut results) = (vec![f64::NAN; self.n_inputs()], Vec::new());
+        let one = |(id, position): (u32, Vec3)| {
+            self.inputs(simbox, id, (position, [0; 3]), |k, x| inputs[k] = x);
+            inputs[TIME] = time;
+            self.evaluate(&inputs, &mut results).0
+        };
+        atoms.filter(|(id, _)| self.acts_on(*id)).map(one).sum()
+    }
+
     /// Refuses an energy that jumps where atoms cross a face of the box.
     ///
     /// # Errors
@@ -312,7 +326,7 @@ const POINTS: u32 = 40;
 fn energy_and_slopes<R: Real>(formula: &Formula, quantities: &[Quantity], inputs: &[R]) -> Vec<R> {
     let place = |quantity: &Quantity| match *quantity {
         Quantity::Coordinate(axis) => axis,
-        Quantity::Time => 3,
+        Quantity::Time => TIME,
         Quantity::Constant(k) => BEFORE_CONSTANTS + k,
     };
     let numbers: Vec<R> = quantities.iter().map(|quantity| inputs[place(quantity)]).collect();

@@ -10,6 +10,7 @@ mod linear;
 mod metadynamics;
 mod opes;
 mod switching;
+mod torque;
 mod wall;
 
 pub use abf::{Abf, AbfSettings, FIRST_VELOCITY, advance_particle, reflected, taken_off, thermal_velocity};
@@ -20,6 +21,7 @@ pub use linear::{Linear, linear};
 pub use metadynamics::{Metadynamics, MetadynamicsSettings, hill_along, hill_energy, tempering};
 pub use opes::{Opes, OpesSettings};
 pub use switching::switching_work;
+pub use torque::Torque;
 pub use wall::{Side, Wall, wall};
 
 use crate::grid::Axis;

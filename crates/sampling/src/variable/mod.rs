@@ -8,14 +8,17 @@ mod dihedral;
 mod dipole;
 mod distance;
 mod edge;
+mod energy;
 mod formula;
 mod gyration;
 mod position;
 mod rmsd;
+mod rotation;
 mod tilt;
 mod volume;
 
 pub use coordination::switching;
+pub use energy::check_term;
 
 use crate::definition::{Arguments, Parameter, Selections};
 use crate::derivative::{Planar, with_gradient};
@@ -39,6 +42,11 @@ pub trait Variable: Send {
 
     /// Adds `weight` times its derivative with other variables to their weights.
     fn add_weights(&self, _frame: &Frame, _weight: f64, _weights: &mut [f64]) {}
+
+    /// Returns true where its derivative is known, so that biases may act on it.
+    fn has_gradient(&self) -> bool {
+        true
+    }
 
     /// Takes note of the positions that groups had when the run began, and of the box then.
     ///
@@ -98,7 +106,17 @@ pub fn of_vectors<R: Planar>(function: &CenterFunction, x: &[R]) -> Option<Vec<R
 impl VariableKind {
     /// Period of its values, if they are those of a circle.
     pub fn period(&self) -> Option<f64> {
-        (self.name == dihedral::KIND.name).then_some(dihedral::PERIOD)
+        [dihedral::KIND.name, rotation::KIND.name].contains(&self.name).then_some(dihedral::PERIOD)
+    }
+
+    /// Returns true where its value follows from the energies of a run, and not from positions.
+    pub fn takes_energies(&self) -> bool {
+        self.name == energy::KIND.name
+    }
+
+    /// Key of the term whose energy it is, where it is one.
+    pub fn key_of_term(&self) -> Option<&'static str> {
+        self.takes_energies().then_some(energy::TERM)
     }
 }
 
@@ -163,11 +181,13 @@ pub static ALL: &[VariableKind] = &[
     tilt::KIND,
     gyration::KIND,
     rmsd::KIND,
+    rotation::KIND,
     coordination::KIND,
     contacts::KIND,
     dipole::KIND,
     edge::KIND,
     volume::KIND,
+    energy::KIND,
     formula::KIND,
 ];
 

@@ -2,10 +2,11 @@
 
 use super::{SimulationBuilder, known};
 use crate::alchemy::{self, Alchemy};
-use crate::biasing::BiasForce;
+use crate::biasing::{BiasForce, check_energies};
 use crate::build::{forces_from_input, parts_from_input};
 use crate::checkpoint::{Checkpoint, InputText, RunSettings};
 use crate::custom_force::CustomForce;
+use crate::field_work::RecordedWork;
 use crate::run_folder::newest_checkpoint;
 use crate::simulation::{Overrides, Simulation};
 use jostle_core::{Backend, Error, Result, Settings, System};
@@ -65,7 +66,8 @@ impl Simulation {
         let mut forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
         let alchemy = alchemy::apply(&input, &mut system, &mut forces)?;
         let builder = SimulationBuilder::from_input(&input, &overrides, system, forces);
-        let builder = builder.with_interactions(&input)?.with_biases(&input)?.with_alchemy(alchemy);
+        let builder = builder.with_interactions(&input)?.with_biases(&input)?;
+        let builder = builder.with_field_work(&input).with_alchemy(alchemy);
         builder.resume_from(folder, checkpoint, note)
     }
 }
@@ -75,7 +77,7 @@ impl SimulationBuilder {
     fn of_input(input: &Input, overrides: &Overrides) -> Result<Self> {
         let (system, forces, alchemy) = parts_from_input(input)?;
         let builder = SimulationBuilder::from_input(input, overrides, system, forces);
-        Ok(builder.with_interactions(input)?.with_biases(input)?.with_alchemy(alchemy))
+        Ok(builder.with_interactions(input)?.with_biases(input)?.with_field_work(input).with_alchemy(alchemy))
     }
 
     /// A builder with the content of an input, from which the system and the forces have been made.
@@ -123,9 +125,17 @@ impl SimulationBuilder {
 
     /// Adds the variables and biases of an input.
     fn with_biases(mut self, input: &Input) -> Result<Self> {
+        check_energies(input, &self.forces)?;
         let force = BiasForce::from_input(input, &self.system, &self.stages)?;
         self.custom_forces.extend(force.map(|force| Box::new(force) as Box<dyn CustomForce>));
         Ok(self)
+    }
+
+    /// Adds the work of fields that an input records.
+    fn with_field_work(mut self, input: &Input) -> Self {
+        let work = RecordedWork::from_input(input, &self.forces, self.system.state.len());
+        self.custom_forces.extend(work.map(|work| Box::new(work) as Box<dyn CustomForce>));
+        self
     }
 
     /// Adds the samples of `[alchemy]`.

@@ -3,7 +3,7 @@
 use super::force::FORCES;
 use super::system::{ATOMS, GROUP};
 use crate::input::choice::choices;
-use crate::input::model::{Axis, BodyDivision, Scaling};
+use crate::input::model::{Axis, BodyDivision, FieldWork, Scaling};
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{NonNegative, Positive};
 use crate::input::schema::*;
@@ -28,7 +28,7 @@ pub(super) static FIELDS: Section = Section {
             "energy",
             Kind::Text,
             Absent(""),
-            "of an atom, as a formula of x, y, z, time, mass, charge, constants that all species have, and parameters; its work by time is not in the conserved quantity",
+            "of an atom, as a formula of x, y, z, time, mass, charge, constants that all species have, and parameters",
         ),
         Key::new("parameters", Kind::Numbers, Absent("none"), "numbers of the formula, by name"),
         Key::new(
@@ -36,6 +36,12 @@ pub(super) static FIELDS: Section = Section {
             Kind::Choice(choices::<Positions>),
             Value("\"wrapped\""),
             "x, y and z of the formula",
+        ),
+        Key::new(
+            "work",
+            Kind::Choice(choices::<FieldWork>),
+            Value("\"ignored\""),
+            "the energy that a field whose formula has time puts in by changing",
         ),
         Key::new("species", Kind::Names, Absent("all"), "the species it acts on"),
         ATOMS,

@@ -61,7 +61,7 @@ fn parameter(parameter: &'static Parameter) -> Key {
         Values::Quantity(dimension) => Kind::Quantity(std::slice::from_ref(dimension), Positive),
         Values::Count => Kind::Count(1),
         Values::Words(words) => Kind::Choice(*words),
-        Values::Formula => Kind::Text,
+        Values::Formula | Values::Name => Kind::Text,
         Values::Numbers => Kind::Numbers,
         Values::File => Kind::Path,
     };
@@ -139,6 +139,24 @@ pub(super) static BIASES: &[Variant] = &[
                     "energy per unit of the variable, towards larger values",
                 ),
                 Key::new("center", Kind::Number(Any), Value("0"), "value without energy"),
+                STAGES,
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "torque",
+        about: "a constant torque along an angle (a rotation or a dihedral), whose full turns count; torque, angle turned and work are columns",
+        section: Section {
+            keys: &[
+                NAME_OF_BIAS,
+                VARIABLE,
+                Key::new(
+                    "torque",
+                    Kind::Quantity(ENERGY, Any),
+                    Required,
+                    "energy per radian, towards larger angles",
+                ),
                 STAGES,
             ],
             alternatives: &[],

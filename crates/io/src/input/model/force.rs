@@ -143,6 +143,17 @@ pub struct FieldEnergy {
     pub parameters: Vec<(String, f64)>,
     /// Positions that it takes.
     pub positions: Positions,
+    /// Treatment of the work that it does by its change with time.
+    pub work: FieldWork,
+}
+
+/// Treatment of the energy that a field puts in by changing with time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldWork {
+    /// It is not known, and the conserved quantity changes by it.
+    Ignored,
+    /// The host finds it at each step.
+    Recorded,
 }
 
 /// `[[wall]]`

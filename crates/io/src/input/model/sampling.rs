@@ -82,6 +82,11 @@ pub enum BiasAction {
         /// Value without energy.
         center: f64,
     },
+    /// `kind = "torque"`
+    Torque {
+        /// Torque, towards larger angles.
+        torque: f64,
+    },
     /// `kind = "wall"`
     Wall {
         /// Where it begins.
