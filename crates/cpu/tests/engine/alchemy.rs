@@ -2,13 +2,13 @@
 //! and derivatives against differences.
 
 use crate::engine::{by_id, open};
-use jostle_core::{Precision, System, Vec3};
+use jostle_core::{Bond, Precision, System, Vec3};
 use jostle_cpu::reference;
 use jostle_fixtures::charges::{difference, norm};
 use jostle_fixtures::solute::{CHAIN, chain_alone, solute, without_chain};
-use jostle_potentials::alchemy::{Coupling, Original, SoftCore, Window, decouple};
+use jostle_potentials::alchemy::{Coupling, Decoupling, Original, OwnEnergy, SoftCore, Window, decouple};
 use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{Forces, Truncation};
+use jostle_potentials::{BondKind, BondTerm, Forces, Truncation};
 
 const BEUTLER: SoftCore = SoftCore::Beutler { alpha: 0.5, power: 1 };
 const SOFT_CORES: [SoftCore; 3] =
@@ -33,11 +33,16 @@ struct State {
     coupling: Coupling,
 }
 
-fn state_of(whole: &(System, Forces), charges: f64, lennard_jones: f64, soft_core: SoftCore) -> State {
+fn state_of(
+    whole: &(System, Forces),
+    charges: f64,
+    lennard_jones: f64,
+    form: impl Into<Decoupling>,
+) -> State {
     let (mut system, mut forces) = whole.clone();
     let atoms: Vec<u32> = (0..CHAIN).collect();
     let window = Window { charges, lennard_jones };
-    let (original, coupling) = decouple(&mut system, &mut forces, &atoms, window, soft_core).unwrap();
+    let (original, coupling) = decouple(&mut system, &mut forces, &atoms, window, form).unwrap();
     State { system, forces, original, coupling }
 }
 
@@ -80,6 +85,133 @@ fn a_decoupled_molecule_leaves_the_others_alone_and_keeps_its_own_energy() {
     own.terms.push(own_charges);
     close(found.potential(), rest_energies.potential() + own.potential(), 1e-9, "energy");
     same(&found_forces[CHAIN as usize..], &rest_forces, 1e-9);
+}
+
+/// The solute with two pairs that a force field has scaled, of one type, which a bond elsewhere has, too.
+fn with_scaled_pairs(truncation: Truncation) -> (System, Forces) {
+    let (mut system, mut forces) = solute(N, ewald(), truncation, true);
+    system.topology.bond_types.push("1-4".into());
+    for atoms in [[0, 3], [1, 4], [20, 21]] {
+        system.topology.bonds.push(Bond { kind: 1, atoms });
+        system.topology.excluded.push(atoms);
+    }
+    let scaled = BondTerm::new(BondKind::ScaledPair, 2).with(1, &[0.15, 0.9, -0.4]).unwrap();
+    forces.bonds = vec![forces.bonds.remove(0).with_types(2), scaled];
+    (system, forces)
+}
+
+fn annihilating(soft_core: SoftCore) -> Decoupling {
+    Decoupling { soft_core, own_energy: OwnEnergy::Scaled }
+}
+
+fn energy_of(system: &System, forces: &Forces) -> f64 {
+    reference::evaluate(system, forces).unwrap().1.potential()
+}
+
+/// Annihilation begins with the plain system, and ends with the others and a molecule of springs alone.
+#[test]
+fn an_annihilated_molecule_has_springs_alone() {
+    let whole = with_scaled_pairs(Truncation::Plain);
+    let plain = reference::evaluate(&whole.0, &whole.1).unwrap();
+    for soft_core in SOFT_CORES {
+        let State { system, forces, .. } = state_of(&whole, 1.0, 1.0, annihilating(soft_core));
+        let (found_forces, found) = reference::evaluate(&system, &forces).unwrap();
+        close(found.potential(), plain.1.potential(), 1e-9, "energy");
+        same(&found_forces, &plain.0, 1e-9);
+        for (a, b) in found.virial.iter().zip(plain.1.virial) {
+            close(*a, b, 1e-9, "virial");
+        }
+        let State { system, forces, .. } = state_of(&whole, 0.0, 0.0, annihilating(soft_core));
+        let rest = without_chain(&whole.0);
+        let of_rest = Forces { bonds: Vec::new(), ..whole.1.clone() };
+        let chain = chain_alone(&solute(N, ewald(), Truncation::Plain, true).0);
+        let springs = Forces { bonds: vec![whole.1.bonds[0].clone().with_types(1)], ..Forces::default() };
+        let tails = Forces { bonds: Vec::new(), electrostatics: None, ..whole.1.clone() };
+        // The bond between two of the others, and what is left of the tail: that of the molecule with its own images.
+        let [a, b] = [20, 21].map(|id: u32| id - CHAIN);
+        let mut joined = rest.clone();
+        joined.topology.bond_types = vec!["chain".into(), "1-4".into()];
+        joined.topology.bonds = vec![Bond { kind: 1, atoms: [a, b] }];
+        joined.topology.excluded = vec![[a, b]];
+        let of_joined = Forces { bonds: whole.1.bonds.clone(), ..of_rest };
+        let far = |system: &System| tails.tail(0, &system.counts()).at(system.simbox.volume())[0];
+        let expected = energy_of(&joined, &of_joined) + energy_of(&chain, &springs) + far(&chain);
+        close(energy_of(&system, &forces), expected, 1e-9, "energy");
+    }
+}
+
+/// The path of annihilation is that of decoupling and one of the molecule alone in vacuum: energies of every window
+/// differ by just this.
+#[test]
+fn annihilation_is_decoupling_and_a_path_in_vacuum() {
+    let whole = with_scaled_pairs(Truncation::Shifted);
+    let chain = chain_alone(&solute(N, ewald(), Truncation::Plain, true).0);
+    let mut own = chain.clone();
+    own.topology.bond_types.push("1-4".into());
+    for atoms in [[0, 3], [1, 4]] {
+        own.topology.bonds.push(Bond { kind: 1, atoms });
+        own.topology.excluded.push(atoms);
+    }
+    let bonds = whole.1.bonds.clone();
+    let bound = energy_of(&own, &Forces { bonds: bonds.clone(), ..Forces::default() })
+        - energy_of(&chain, &Forces { bonds: vec![bonds[0].clone().with_types(1)], ..Forces::default() });
+    let plain = Forces { pairs: solute(N, ewald(), Truncation::Plain, false).1.pairs, ..Forces::default() };
+    // All of the energy of the molecule in vacuum but that of its springs.
+    let vacuum = bound + energy_of(&own, &plain) + coulomb_energy(&own, 1.3);
+    for soft_core in SOFT_CORES {
+        let change = |form: Decoupling| {
+            let [a, b] = [1.0, 0.0].map(|factor| {
+                let State { system, forces, .. } = state_of(&whole, factor, factor, form);
+                energy_of(&system, &forces)
+            });
+            b - a
+        };
+        let (decoupled, annihilated) = (change(soft_core.into()), change(annihilating(soft_core)));
+        assert!(vacuum.abs() > 0.05, "{vacuum}");
+        close(annihilated, decoupled - vacuum, 1e-9, "cycle");
+    }
+}
+
+/// Energies of other states of annihilation, and both derivatives, against evaluations of their own.
+#[test]
+fn energies_of_annihilation_are_those_of_evaluations_of_their_own() {
+    for soft_core in SOFT_CORES {
+        let whole = with_scaled_pairs(Truncation::Switched { from: 0.8 });
+        let form = annihilating(soft_core);
+        let energy = |charges: f64, lennard_jones: f64| {
+            let State { system, forces, .. } = state_of(&whole, charges, lennard_jones, form);
+            energy_of(&system, &forces)
+        };
+        let State { system, forces, original, coupling } = state_of(&whole, 0.4, 0.6, form);
+        let (factors, own) = ([0.6, 0.0, 0.3, 1.0], energy(0.4, 0.6));
+        let found =
+            coupling.table(&system.counts(), &factors, 0.6).unwrap().energies(&system.simbox, &system.state);
+        for (factor, found_energy) in factors.iter().zip(&found.energies) {
+            close(found_energy - found.energies[0], energy(0.4, *factor) - own, 1e-9, "Lennard-Jones");
+        }
+        let h = 1e-4;
+        let slope = (energy(0.4, 0.6 + h) - energy(0.4, 0.6 - h)) / (2.0 * h);
+        close(found.slope, slope, 1e-6, &format!("derivative, {soft_core:?}"));
+        // Charges of the lattice sum, and those within the molecule.
+        let lattice = |factor: f64| {
+            let mut other = system.clone();
+            other.charges = original.charges_at(&system.charges, factor);
+            energy_of(&other, &forces) + factor * factor * found.own_charges
+        };
+        for factor in [0.0, 0.5, 1.0] {
+            let expected = energy(factor, 0.6) - own;
+            close(lattice(factor) - lattice(0.4), expected, 1e-9, &format!("charges by {factor}"));
+        }
+    }
+}
+
+#[test]
+fn annihilation_can_be_taken_back() {
+    let whole = with_scaled_pairs(Truncation::Plain);
+    let State { mut system, original, .. } = state_of(&whole, 0.4, 0.6, annihilating(BEUTLER));
+    assert_ne!(system.topology.bonds[..], whole.0.topology.bonds[..]);
+    original.restore(&mut system).unwrap();
+    assert_eq!(system, whole.0);
 }
 
 /// Coulomb energy of all pairs that are not excluded.
@@ -153,7 +285,8 @@ fn energies_with_other_charges_leave_forces_alone() {
 
 #[test]
 fn the_engine_agrees_with_the_reference_at_an_intermediate_state() {
-    for soft_core in SOFT_CORES {
+    let forms = SOFT_CORES.into_iter().flat_map(|core| [core.into(), annihilating(core)]);
+    for soft_core in forms {
         let whole = solute(N, Method::pme(2.6, 1e-6, 6), Truncation::Switched { from: 0.9 }, true);
         let State { system, forces, .. } = state_of(&whole, 0.3, 0.5, soft_core);
         let (expected_forces, expected) = reference::evaluate(&system, &forces).unwrap();

@@ -6,7 +6,7 @@ use super::fluid::by_id;
 use super::gpus::on_gpu;
 use jostle_core::{Algorithm, Evaluate, Precision, System};
 use jostle_fixtures::solute::{CHAIN, solute};
-use jostle_potentials::alchemy::{Original, SoftCore, Window, decouple};
+use jostle_potentials::alchemy::{Decoupling, Original, OwnEnergy, SoftCore, Window, decouple};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, Truncation};
 
@@ -14,14 +14,18 @@ const BEUTLER: SoftCore = SoftCore::Beutler { alpha: 0.5, power: 1 };
 const GAPSYS: SoftCore = SoftCore::Gapsys { alpha: 0.85 };
 
 /// State of one molecule in a box that is repeated along every axis.
-fn state_of(charges: f64, soft_core: SoftCore, copies: usize) -> (System, Forces, Original) {
+fn state_of(charges: f64, form: impl Into<Decoupling>, copies: usize) -> (System, Forces, Original) {
     let method = Method::pme(2.6, 1e-5, 4);
     let (system, mut forces) = solute(300, method, Truncation::Switched { from: 0.8 }, true);
     let mut system = system.replicate([copies; 3]).unwrap();
     let atoms: Vec<u32> = (0..CHAIN).collect();
     let window = Window { charges, lennard_jones: 0.5 };
-    let (original, _) = decouple(&mut system, &mut forces, &atoms, window, soft_core).unwrap();
+    let (original, _) = decouple(&mut system, &mut forces, &atoms, window, form).unwrap();
     (system, forces, original)
+}
+
+fn annihilating(soft_core: SoftCore) -> Decoupling {
+    Decoupling { soft_core, own_energy: OwnEnergy::Scaled }
 }
 
 fn tolerance(precision: Precision) -> f64 {
@@ -31,10 +35,12 @@ fn tolerance(precision: Precision) -> f64 {
 #[test]
 fn states_of_a_path_are_those_of_the_cpu() {
     for (soft_core, algorithm, precision) in [
-        (BEUTLER, Algorithm::Auto, Precision::Mixed),
-        (GAPSYS, Algorithm::Auto, Precision::Mixed),
-        (BEUTLER, Algorithm::List, Precision::Double),
-        (GAPSYS, Algorithm::Tiles, Precision::Double),
+        (BEUTLER.into(), Algorithm::Auto, Precision::Mixed),
+        (GAPSYS.into(), Algorithm::Auto, Precision::Mixed),
+        (BEUTLER.into(), Algorithm::List, Precision::Double),
+        (GAPSYS.into(), Algorithm::Tiles, Precision::Double),
+        (annihilating(BEUTLER), Algorithm::Auto, Precision::Mixed),
+        (annihilating(GAPSYS), Algorithm::List, Precision::Double),
     ] {
         // Tiles need a larger box.
         let copies = if algorithm == Algorithm::Tiles { 2 } else { 1 };

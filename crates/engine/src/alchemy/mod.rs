@@ -64,8 +64,8 @@ pub(crate) fn apply(input: &Input, system: &mut System, forces: &mut Forces) -> 
     let at = |e: Error| e.at_span(&input.source.path, &input.source.text, given.span.clone());
     let alchemy = &given.value;
     let atoms = input.alchemical_atoms(system)?;
-    let (window, soft_core) = (alchemy.windows[alchemy.window], alchemy.soft_core);
-    let (original, coupling) = decouple(system, forces, &atoms, window, soft_core).map_err(at)?;
+    let (window, form) = (alchemy.windows[alchemy.window], alchemy.decoupling);
+    let (original, coupling) = decouple(system, forces, &atoms, window, form).map_err(at)?;
     let warning = net_charge_warning(&original, system, forces.electrostatics.as_ref(), input.units);
     let charged = forces.electrostatics.is_some() && original.charges.iter().any(|q| *q != 0.0);
     let path = Path { windows: alchemy.windows.clone(), window: alchemy.window };
@@ -154,14 +154,15 @@ struct Sampler {
 }
 
 impl Sampler {
-    /// Energies of charges at the factors 0, 1/2 and 1.
-    fn charge_energies(&self, context: &mut Context) -> Result<Option<[f64; 3]>> {
-        let Some((charges, term)) = &self.charges else { return Ok(None) };
-        let mut energies = [0.0; 3];
-        for (energy, factor) in energies.iter_mut().zip([0.0, 0.5, 1.0]) {
+    /// Energies of charges at the factors 0, 1/2 and 1, those within the molecule included where they are scaled.
+    fn charge_energies(&self, context: &mut Context, own: f64) -> Result<Option<[f64; 3]>> {
+        const FACTORS: [f64; 3] = [0.0, 0.5, 1.0];
+        let mut energies = FACTORS.map(|factor| factor * factor * own);
+        let Some((charges, term)) = &self.charges else { return Ok((own != 0.0).then_some(energies)) };
+        for (energy, factor) in energies.iter_mut().zip(FACTORS) {
             let charges = lock(&self.state).original.charges_at(charges, factor);
             let found = context.backend.energies_with_charges(&charges)?;
-            *energy = found.terms.get(*term).copied().unwrap_or_default();
+            *energy += found.terms.get(*term).copied().unwrap_or_default();
         }
         Ok(Some(energies))
     }
@@ -179,9 +180,9 @@ impl Observer for Sampler {
     fn observe(&mut self, context: &mut Context) -> Result<()> {
         let active = lock(&self.state).active;
         let Some((stage, _)) = active.filter(|(_, first)| context.step > *first) else { return Ok(()) };
-        let charges = self.charge_energies(context)?;
         let simbox = *context.backend.simbox();
         let pairs = self.coupling.energies(&simbox, context.backend.state()?);
+        let charges = self.charge_energies(context, pairs.own_charges)?;
         let sample = Sample { charges, pairs };
         let time = context.time * self.units.nanoseconds().map_or(1.0, |ns| 1e3 * ns);
         lock(&self.state).stages[stage].push(time, &self.path, &sample);

@@ -5,7 +5,7 @@ use super::group;
 use super::model::{Action, AlchemyInput, Located, SoftCoreKind, Source, StageInput};
 use super::sampling::acting_stages;
 use jostle_core::{Error, Result};
-use jostle_potentials::alchemy::{SoftCore, Window};
+use jostle_potentials::alchemy::{Decoupling, SoftCore, Window};
 
 /// Largest exponent of Beutler's soft core.
 const LARGEST_POWER: u64 = 6;
@@ -29,7 +29,10 @@ pub(super) fn alchemy(
         atoms,
         windows,
         window: window as usize,
-        soft_core: soft_core(source, fields)?,
+        decoupling: Decoupling {
+            soft_core: soft_core(source, fields)?,
+            own_energy: fields.need_choice("own_energy")?,
+        },
         sample_every: fields.need("sample_every")?,
         stages: sampled_stages(source, fields, stages)?,
     };

@@ -5,6 +5,7 @@ use super::model::{
     Placement, Plane, Rigid, Scaling, SoftCoreKind, TrajectoryFormat, WallSide, WeightsInput,
 };
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
+use jostle_potentials::alchemy::OwnEnergy;
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::{Positions, Side};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind, Mixing, PairKind, Truncation};
@@ -89,6 +90,10 @@ choices! {
     SoftCoreKind {
         Beutler = "beutler": "r^6 grows by alpha (1 - lambda)^power sigma^6 (Beutler 1994)",
         Gapsys = "gapsys": "a straight line of the force below alpha (26/7 sigma^6 (1 - lambda))^(1/6) (Gapsys 2012)",
+    }
+    OwnEnergy {
+        Kept = "kept": "they act in every window, as in vacuum: the molecule is decoupled",
+        Scaled = "scaled": "they are scaled like those on all others, 1-4 pairs included: the molecule is annihilated",
     }
     FieldWork {
         Ignored = "ignored": "the conserved quantity changes by it",

@@ -1,6 +1,8 @@
-//! Lennard-Jones energies of a solute with all other atoms, in several states at the same positions.
+//! Lennard-Jones energies of a solute with all other atoms, and its own where it is scaled, in several states at the
+//! same positions.
 
 use super::SoftCore;
+use super::own::{OwnForces, OwnTable};
 use crate::pair::PairKind;
 use crate::tail::Tail;
 use crate::term::{PairEntry, PairTerm};
@@ -47,6 +49,8 @@ pub struct Coupling {
     /// Number of species of other atoms, which come first.
     n_species: usize,
     terms: Vec<CoupledTerm>,
+    soft_core: SoftCore,
+    own: OwnForces,
 }
 
 /// Energies of one configuration.
@@ -56,6 +60,9 @@ pub struct CouplingEnergies {
     pub energies: Vec<f64>,
     /// Derivative of the energy with the coupling parameter, at one of them.
     pub slope: f64,
+    /// Energy of the charges of the solute with each other at full strength, where it is scaled: by the square of their
+    /// factor.
+    pub own_charges: f64,
 }
 
 /// Lennard-Jones force of a solute at so many coupling parameters, with the coefficients of all of them.
@@ -66,6 +73,7 @@ pub struct CouplingTable {
     /// Terms by species of an atom of the solute, and of the other atom.
     by_pair: Vec<Vec<PairCoefficients>>,
     tails: Vec<TailCoefficients>,
+    own: OwnTable,
 }
 
 /// Coefficients of one pair of species.
@@ -85,8 +93,12 @@ struct TailCoefficients {
 }
 
 impl Coupling {
-    pub(super) fn new(atoms: Vec<u32>, n_species: usize, terms: Vec<CoupledTerm>) -> Self {
-        Coupling { atoms, n_species, terms }
+    pub(super) fn new(
+        atoms: Vec<u32>,
+        (n_species, terms): (usize, Vec<CoupledTerm>),
+        (soft_core, own): (SoftCore, OwnForces),
+    ) -> Self {
+        Coupling { atoms, n_species, terms, soft_core, own }
     }
 
     /// Table for the energies at each of these coupling parameters, and the derivative at `lambda`, tails included;
@@ -109,14 +121,15 @@ impl Coupling {
             .map(|term| TailCoefficients::new(term, counts, lambdas, lambda))
             .collect::<Result<_>>()?;
         let (atoms, n_species, n_lambdas) = (self.atoms.clone(), self.n_species, lambdas.len());
-        Ok(CouplingTable { atoms, n_species, n_lambdas, by_pair, tails })
+        let own = self.own.table(self.soft_core, lambdas, lambda);
+        Ok(CouplingTable { atoms, n_species, n_lambdas, by_pair, tails, own })
     }
 }
 
 impl CouplingTable {
     /// Energies of a configuration.
     pub fn energies(&self, simbox: &SimBox, state: &State) -> CouplingEnergies {
-        let mut found = CouplingEnergies { energies: vec![0.0; self.n_lambdas], slope: 0.0 };
+        let mut found = CouplingEnergies::zero(self.n_lambdas);
         let index_by_id = state.index_by_id();
         for id in &self.atoms {
             let index = index_by_id.of(*id);
@@ -131,12 +144,22 @@ impl CouplingTable {
                 pairs.iter().filter(|pair| r2 < pair.cutoff2).for_each(|pair| pair.add_to(&mut found, r2));
             }
         }
+        let position = |id: u32| state.position[index_by_id.of(id)];
+        let (slope, own_charges) = self.own.add_to(&mut found.energies, simbox, position);
+        (found.slope, found.own_charges) = (found.slope + slope, own_charges);
         let energy = |tail: &Tail| tail.at(simbox.volume())[0];
         for TailCoefficients { by_lambda, slope } in &self.tails {
             found.energies.iter_mut().zip(by_lambda).for_each(|(sum, tail)| *sum += energy(tail));
             found.slope += slope.iter().map(|(weight, tail)| weight * energy(tail)).sum::<f64>();
         }
         found
+    }
+}
+
+impl CouplingEnergies {
+    /// Nothing, at so many coupling parameters.
+    fn zero(n_lambdas: usize) -> Self {
+        CouplingEnergies { energies: vec![0.0; n_lambdas], slope: 0.0, own_charges: 0.0 }
     }
 }
 

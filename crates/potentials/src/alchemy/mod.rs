@@ -7,25 +7,28 @@
 //! - their charges are scaled by `charges`, so that the energy of charges is a quadratic function of it, lattice sum,
 //!   background and images of the solute included;
 //! - forces between atoms of the solute become bonded terms without a cut-off (scaled pairs), which have their full
-//!   strength in every state: the solute keeps its own energy, as alone in vacuum;
+//!   strength in every state, so that the solute keeps its own energy, as alone in vacuum (decoupling), or are scaled as
+//!   those on all others are (annihilation, [`OwnEnergy`]);
 //! - Lennard-Jones tails follow from the species; the tail of the solute with its own images stays.
 //!
 //! [`Coupling`] gives the Lennard-Jones energies of other states at the same positions, and the derivative.
 
 mod coupling;
+mod own;
 mod soft_core;
 
 pub use coupling::{Coupling, CouplingEnergies, CouplingTable};
+pub use own::{INTRAMOLECULAR_SOFT, OwnEnergy};
 pub use soft_core::SoftCore;
 
 use crate::Forces;
-use crate::bonded::{BondKind, BondTerm};
 use crate::electrostatics::NetCharge;
 use crate::pair::PairKind;
 use crate::potential::Potential;
 use crate::term::PairTerm;
 use coupling::CoupledTerm;
-use jostle_core::{Bond, Driven, Error, Molecules, Result, System};
+use jostle_core::{Driven, Error, Molecules, Result, System};
+use own::{Retyped, add_own_forces};
 use serde::{Deserialize, Serialize};
 
 /// Name of the term with the forces between atoms of the solute.
@@ -43,6 +46,21 @@ pub struct Window {
     pub lennard_jones: f64,
 }
 
+/// Forms of the forces of a solute along a path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decoupling {
+    /// Soft core of Lennard-Jones forces.
+    pub soft_core: SoftCore,
+    /// Forces between atoms of the solute.
+    pub own_energy: OwnEnergy,
+}
+
+impl From<SoftCore> for Decoupling {
+    fn from(soft_core: SoftCore) -> Self {
+        Decoupling { soft_core, own_energy: OwnEnergy::Kept }
+    }
+}
+
 /// Everything that [`decouple`] has changed about a system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Original {
@@ -57,6 +75,7 @@ pub struct Original {
     n_bonds: usize,
     n_excluded: usize,
     has_charges: bool,
+    retyped: Retyped,
 }
 
 impl Original {
@@ -84,6 +103,7 @@ impl Original {
             && system.topology.bond_types.len() >= self.n_bond_types
             && system.topology.excluded.len() >= self.n_excluded
             && self.atoms.iter().all(|id| (*id as usize) < system.state.len())
+            && self.retyped.iter().all(|(number, _)| (*number as usize) < self.n_bonds)
             && self.n_species <= self.species.len();
         if !known {
             return Err(Error::input("the checkpoint is that of another alchemical system"));
@@ -94,6 +114,9 @@ impl Original {
         }
         system.topology.bond_types.truncate(self.n_bond_types);
         system.topology.bonds.truncate(self.n_bonds);
+        for (number, kind) in &self.retyped {
+            system.topology.bonds[*number as usize].kind = *kind;
+        }
         system.topology.excluded.truncate(self.n_excluded);
         match self.has_charges {
             true => system.charges = self.charges_at(&system.charges, 1.0),
@@ -113,14 +136,16 @@ pub fn decouple(
     forces: &mut Forces,
     atoms: &[u32],
     window: Window,
-    soft_core: SoftCore,
+    decoupling: impl Into<Decoupling>,
 ) -> Result<(Original, Coupling)> {
+    let decoupling = decoupling.into();
     check_molecule(system, atoms)?;
     check_forces(forces)?;
-    let original = separate_species(system, atoms, forces);
+    let mut original = separate_species(system, atoms, forces);
     check_charges(forces, &original)?;
     let of: Vec<usize> = original.species.iter().map(|s| usize::from(*s)).collect();
-    add_intramolecular(system, forces, &original)?;
+    let own = add_own_forces(system, forces, &mut original, window, decoupling)?;
+    let soft_core = decoupling.soft_core;
     let coupled = couple_pairs(forces, &of, original.n_species, soft_core)?;
     let soft = coupled.iter().map(|term| term.at(window.lennard_jones)).collect::<Result<Vec<_>>>()?;
     forces.pairs.extend(soft);
@@ -133,7 +158,7 @@ pub fn decouple(
     if let (Some(term), true) = (&mut forces.electrostatics, is_charged(&original)) {
         term.net_charge = NetCharge::Background;
     }
-    let coupling = Coupling::new(atoms.to_vec(), original.n_species, coupled);
+    let coupling = Coupling::new(atoms.to_vec(), (original.n_species, coupled), (soft_core, own));
     Ok((original, coupling))
 }
 
@@ -234,6 +259,7 @@ fn separate_species(system: &mut System, atoms: &[u32], forces: &Forces) -> Orig
         n_bonds: system.topology.bonds.len(),
         n_excluded: system.topology.excluded.len(),
         has_charges,
+        retyped: Retyped::new(),
     }
 }
 
@@ -242,48 +268,6 @@ fn original_number(kinds: &mut Vec<u16>, kind: u16) -> usize {
     kinds.sort_unstable();
     kinds.dedup();
     kinds.partition_point(|other| *other < kind)
-}
-
-/// Adds the forces between atoms of the solute as bonded terms, and excludes these pairs from all others. The forces
-/// are those before any change; species are those after it.
-fn add_intramolecular(system: &mut System, forces: &mut Forces, original: &Original) -> Result<()> {
-    let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
-    let is_excluded =
-        |a: u32, b: u32| excluded.get(a as usize).is_some_and(|list| list.binary_search(&b).is_ok());
-    let index_by_id = system.state.index_by_id();
-    let species: Vec<usize> = original
-        .atoms
-        .iter()
-        .map(|id| usize::from(original.species[usize::from(system.state.species[index_by_id.of(*id)])]))
-        .collect();
-    let coulomb = forces.electrostatics.as_ref().map_or(0.0, |term| term.coulomb);
-    let mut pairs = Vec::new();
-    for (i, a) in original.atoms.iter().enumerate() {
-        for (j, b) in original.atoms.iter().enumerate().skip(i + 1).filter(|(_, b)| !is_excluded(*a, **b)) {
-            let strength = coulomb * original.charges[i] * original.charges[j];
-            let mut parameters = vec![[0.0, 1.0, strength]];
-            for term in &forces.pairs {
-                let Some(entry) = term.get(species[i], species[j]) else { continue };
-                check_kind(term)?;
-                parameters.push([entry.parameters[0], entry.parameters[1], 0.0]);
-            }
-            pairs
-                .extend(parameters.into_iter().filter(|p| p[0] != 0.0 || p[2] != 0.0).map(|p| ([*a, *b], p)));
-            system.topology.excluded.push([*a, *b]);
-        }
-    }
-    if pairs.is_empty() {
-        return Ok(());
-    }
-    let first = system.topology.bond_types.len();
-    let mut term = BondTerm::new(BondKind::ScaledPair, first + pairs.len()).named(INTRAMOLECULAR);
-    for (k, (atoms, parameters)) in pairs.into_iter().enumerate() {
-        term = term.with(first + k, &parameters)?;
-        system.topology.bond_types.push(format!("{INTRAMOLECULAR}-{}", k + 1));
-        system.topology.bonds.push(Bond { kind: (first + k) as u32, atoms });
-    }
-    forces.bonds.push(term);
-    Ok(())
 }
 
 /// Refuses pair forces other than Lennard-Jones.

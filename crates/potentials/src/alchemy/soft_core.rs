@@ -1,5 +1,6 @@
 //! The soft cores of a path, as functions of the coupling parameter.
 
+use crate::bonded::BondKind;
 use crate::pair::{self, PairKind};
 use crate::truncation::Truncation;
 use jostle_core::Real;
@@ -23,11 +24,22 @@ pub enum SoftCore {
 }
 
 impl SoftCore {
+    /// None: lambda scales epsilon alone.
+    pub(super) const HARD: SoftCore = SoftCore::Beutler { alpha: 0.0, power: 1 };
+
     /// Kind of the pair potential.
     pub fn kind(self) -> PairKind {
         match self {
             SoftCore::Beutler { .. } => PairKind::SoftCore,
             SoftCore::Gapsys { .. } => PairKind::SoftCoreGapsys,
+        }
+    }
+
+    /// Kind of the same force between two atoms by name.
+    pub(super) fn bond_kind(self) -> BondKind {
+        match self {
+            SoftCore::Beutler { .. } => BondKind::SoftPair,
+            SoftCore::Gapsys { .. } => BondKind::SoftPairGapsys,
         }
     }
 
@@ -48,8 +60,21 @@ impl SoftCore {
         lambda: R,
         value: f64,
     ) -> Vec<R> {
+        let mut c = self.plain_coefficients([epsilon, sigma], lambda, value);
+        let end = self.kind().evaluate(Truncation::Plain, R::lit(cutoff * cutoff), &c);
+        c.extend(truncation.coefficients(end, cutoff));
+        c
+    }
+
+    /// Coefficients of the pair potential without a cut-off.
+    pub(super) fn plain_coefficients<R: Real>(
+        self,
+        [epsilon, sigma]: [f64; 2],
+        lambda: R,
+        value: f64,
+    ) -> Vec<R> {
         let scaled = lambda * R::lit(epsilon);
-        let mut c = match self {
+        match self {
             SoftCore::Beutler { alpha, power } => {
                 pair::SoftCore::coefficients_of(scaled, sigma, softness(alpha, power, lambda)).to_vec()
             }
@@ -58,10 +83,7 @@ impl SoftCore {
                 let below = if value < 1.0 { linear_below(alpha, sigma, lambda) } else { None };
                 pair::SoftCoreGapsys::coefficients_of(scaled, sigma, below).to_vec()
             }
-        };
-        let end = self.kind().evaluate(Truncation::Plain, R::lit(cutoff * cutoff), &c);
-        c.extend(truncation.coefficients(end, cutoff));
-        c
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod periodic_dihedral;
 mod registry;
 mod ryckaert_bellemans;
 mod scaled_pair;
+mod soft_pair;
 mod term;
 mod unsigned_harmonic_dihedral;
 
@@ -29,6 +30,7 @@ pub use periodic_dihedral::PeriodicDihedral;
 pub use registry::{AngleKind, AngleVisitor, BondKind, DihedralKind, DihedralVisitor};
 pub use ryckaert_bellemans::RyckaertBellemans;
 pub use scaled_pair::ScaledPair;
+pub use soft_pair::{SoftPair, SoftPairGapsys};
 pub use term::{AngleTerm, BondTerm, BondedTerm, DihedralTerm};
 pub use unsigned_harmonic_dihedral::UnsignedHarmonicDihedral;
 

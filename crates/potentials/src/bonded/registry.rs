@@ -79,6 +79,8 @@ registry! {
     Fene,
     HarmonicBond,
     ScaledPair,
+    SoftPair,
+    SoftPairGapsys,
 }
 
 registry! {

@@ -6,6 +6,7 @@ use crate::input::model::SoftCoreKind;
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{Positive, UnitInterval};
 use crate::input::schema::*;
+use jostle_potentials::alchemy::OwnEnergy;
 
 pub(super) static ALCHEMY: Section = Section {
     keys: &[
@@ -37,6 +38,12 @@ pub(super) static ALCHEMY: Section = Section {
             "how soft the core is",
         ),
         Key::new("power", Kind::Count(1), Absent("1"), "exponent of 1 - lambda in Beutler's soft core"),
+        Key::new(
+            "own_energy",
+            Kind::Choice(choices::<OwnEnergy>),
+            Value("\"kept\""),
+            "charges and Lennard-Jones forces between atoms of the molecule",
+        ),
         Key::new("sample_every", Kind::Count(1), Value("100"), "steps between samples"),
         Key::new(
             "stages",

@@ -1,7 +1,7 @@
 //! A molecule whose interactions are scaled.
 
 use super::*;
-use jostle_potentials::alchemy::{SoftCore, Window};
+use jostle_potentials::alchemy::{Decoupling, Window};
 
 /// `[alchemy]`
 #[derive(Debug, Clone)]
@@ -12,8 +12,8 @@ pub struct AlchemyInput {
     pub windows: Vec<Window>,
     /// Number of the window of the run.
     pub window: usize,
-    /// Soft core of Lennard-Jones forces.
-    pub soft_core: SoftCore,
+    /// Soft core of Lennard-Jones forces, and treatment of those within the molecule.
+    pub decoupling: Decoupling,
     /// Number of steps between samples.
     pub sample_every: u64,
     /// Names of the stages with samples.

@@ -9,7 +9,7 @@ use super::types::without_parameters;
 use super::unwritable;
 use crate::forcefield::UREY_BRADLEY;
 use jostle_core::{Angle, Bond, Result};
-use jostle_potentials::BondKind;
+use jostle_potentials::{BondKind, BondedKind};
 use std::collections::HashMap;
 
 /// Length of a spring across an angle in lengths of the longer of its bonds, at least: it is 1.3 where the angle is 80
@@ -43,7 +43,9 @@ impl Springs {
             let known = parameters.bonds[*kind as usize].as_ref();
             match known.ok_or_else(|| without_parameters("bond"))? {
                 (BondKind::ScaledPair, ..) => {}
-                (BondKind::Fene, ..) => return Err(unwritable("bond of the kind fene")),
+                (kind @ (BondKind::Fene | BondKind::SoftPair | BondKind::SoftPairGapsys), ..) => {
+                    return Err(unwritable(&format!("bond of the kind {}", kind.name())));
+                }
                 (BondKind::HarmonicBond, name, p) => {
                     let is_across = *name == UREY_BRADLEY;
                     all.push((*atoms, [p[0], p[1]], is_across));
