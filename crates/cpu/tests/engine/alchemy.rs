@@ -196,8 +196,9 @@ fn energies_of_annihilation_are_those_of_evaluations_of_their_own() {
         let lattice = |factor: f64| {
             let mut other = system.clone();
             other.charges = original.charges_at(&system.charges, factor);
-            energy_of(&other, &forces) + factor * factor * found.own_charges
+            energy_of(&other, &forces) + factor * factor * found.own_charges[1]
         };
+        assert_eq!(found.own_charges[0], 0.0);
         for factor in [0.0, 0.5, 1.0] {
             let expected = energy(factor, 0.6) - own;
             close(lattice(factor) - lattice(0.4), expected, 1e-9, &format!("charges by {factor}"));

@@ -10,6 +10,7 @@ mod dispersion;
 mod domain_charges;
 mod domain_groups;
 mod domains;
+mod dual_topology;
 mod electrostatics;
 mod elementary;
 mod embedded;

@@ -1,9 +1,11 @@
 //! `[alchemy]` during a run: the system of the window of the run, and samples of the energies of all windows.
 //!
-//! A sample needs no step: the host evaluates the Lennard-Jones energies of the molecule in all windows at the positions
-//! of the device (`CouplingTable`), and the device the energy of charges at three factors, of which it is a quadratic function.
+//! A sample needs no step: the host evaluates the Lennard-Jones energies of the molecule, or of both parts of it, in all
+//! windows at the positions of the device (`CouplingTable`), and the device the energy of charges at three factors, or at
+//! six pairs of factors, of which it is a quadratic function.
 //! Forces and energies of the step stay as they are, so that samples change no bit of a path.
 
+mod charges;
 mod samples;
 
 use crate::checkpoint::Checkpoint;
@@ -14,12 +16,15 @@ use crate::degrees_of_freedom::Momentum;
 use crate::force_context::StageEntry;
 use crate::observe::{Context, Observer};
 use crate::report::{Warning, WarningKind};
+use charges::ChargeForm;
 use jostle_core::backend::Evaluate;
 use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{AlchemyInput, StageInput};
 use jostle_potentials::Forces;
-use jostle_potentials::alchemy::{CouplingTable, Original, decouple};
+use jostle_potentials::alchemy::{
+    Coupling, CouplingEnergies, CouplingTable, Original, Window, decouple, exchange_parts,
+};
 use jostle_potentials::electrostatics::Electrostatics;
 use samples::{Path, Sample, StageSamples, ThermalUnits};
 use serde::{Deserialize, Serialize};
@@ -42,7 +47,8 @@ pub(crate) struct Alchemy {
 /// Samples of all stages, and what a resumed run needs to undo the change of the system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct State {
-    original: Original,
+    /// Of the molecule, or of both parts of it, in the order of the changes.
+    originals: Vec<Original>,
     stages: Vec<StageSamples>,
     /// Number of the stage under way in `stages`, and its first step; `None` in a stage without samples.
     active: Option<(usize, u64)>,
@@ -64,19 +70,31 @@ pub(crate) fn apply(input: &Input, system: &mut System, forces: &mut Forces) -> 
     let at = |e: Error| e.at_span(&input.source.path, &input.source.text, given.span.clone());
     let alchemy = &given.value;
     let atoms = input.alchemical_atoms(system)?;
-    let (window, form) = (alchemy.windows[alchemy.window], alchemy.decoupling);
-    let (original, coupling) = decouple(system, forces, &atoms, window, form).map_err(at)?;
-    let warning = net_charge_warning(&original, system, forces.electrostatics.as_ref(), input.units);
-    let charged = forces.electrostatics.is_some() && original.charges.iter().any(|q| *q != 0.0);
-    let path = Path { windows: alchemy.windows.clone(), window: alchemy.window };
-    let coupling = coupling.table(&system.counts(), &path.lennard_jones(), path.own().lennard_jones);
+    let path = Path { windows: alchemy.windows_of_parts(), window: alchemy.window };
+    let (window, form) = (path.own(), alchemy.decoupling);
+    let changed = match (&atoms[..], window) {
+        ([first, second], &[one, other]) => {
+            exchange_parts(system, forces, [(&first[..], one), (&second[..], other)], form).map(Vec::from)
+        }
+        _ => decouple(system, forces, &atoms[0], window[0], form).map(|changed| vec![changed]),
+    };
+    let (originals, couplings): (Vec<_>, Vec<_>) = changed.map_err(at)?.into_iter().unzip();
+    let term = forces.electrostatics.as_ref();
+    let warning = net_charge_warning(&originals, &path, system, (term, input.units));
+    let charges = || originals.iter().flat_map(|original: &Original| &original.charges);
+    let charged = term.is_some() && charges().any(|q| *q != 0.0);
+    let counts = system.counts();
+    let table = |(part, coupling): (usize, Coupling)| {
+        coupling.table(&counts, &path.lennard_jones(part), path.own()[part].lennard_jones)
+    };
+    let couplings = couplings.into_iter().enumerate().map(table).collect::<Result<_>>();
     let sampler = Sampler {
         every: alchemy.sample_every,
-        coupling: coupling.map_err(at)?,
+        couplings: couplings.map_err(at)?,
         charges: charged.then(|| (system.charges.clone(), forces.n_pairs())),
         path: path.clone(),
         units: input.units,
-        state: Arc::new(Mutex::new(State { original, stages: stages(input, alchemy, &path), active: None })),
+        state: Arc::new(Mutex::new(State { originals, stages: stages(input, alchemy, &path), active: None })),
     };
     let records = Records { state: sampler.state.clone() };
     Ok(Some(Alchemy { sampler, records, warning }))
@@ -98,21 +116,26 @@ fn stages(input: &Input, alchemy: &AlchemyInput, path: &Path) -> Vec<StageSample
 /// Warning about the net charge of a molecule that charges are taken from: the lattice of its images in a neutralising
 /// background has an energy of its own.
 fn net_charge_warning(
-    original: &Original,
+    originals: &[Original],
+    path: &Path,
     system: &System,
-    term: Option<&Electrostatics>,
-    units: UnitSystem,
+    (term, units): (Option<&Electrostatics>, UnitSystem),
 ) -> Option<Warning> {
-    let (term, charge) = (term?, original.net_charge());
-    let sizes: f64 = original.charges.iter().map(|q| q.abs()).sum();
-    if charge.abs() <= 1e-6 * sizes {
+    let term = term?;
+    let of_window = |window: &Vec<Window>| -> f64 {
+        originals.iter().zip(window).map(|(part, w)| w.charges * part.net_charge()).sum()
+    };
+    let totals = || path.windows.iter().map(of_window);
+    let charge = totals().fold(f64::MIN, f64::max) - totals().fold(f64::MAX, f64::min);
+    let sizes: f64 = originals.iter().flat_map(|part| &part.charges).map(|q| q.abs()).sum();
+    if charge <= 1e-6 * sizes {
         return None;
     }
     let edge = system.simbox.volume().cbrt();
     let energy = 0.5 * term.coulomb * charge * charge * WIGNER / edge;
     let unit = jostle_core::quantity::unit_name(units, jostle_core::Dimension::ENERGY);
     let message = format!(
-        "the molecule of [alchemy] has a net charge of {charge:.6}: a uniform background neutralises the box in other \
+        "the net charge of the molecule of [alchemy] changes by {charge:.6}: a uniform background neutralises the box in some \
          windows. Of the energy of its images, {energy:.4} {unit}, the part that a solvent of permittivity e leaves \
          unscreened, that energy over e, and the potential of the solvent's quadrupoles are errors of the free energy of \
          charging: correct it (Rocklin, Mobley, Dill and Huenenberger 2013), or compare boxes of several sizes",
@@ -126,7 +149,7 @@ fn net_charge_warning(
 /// If the checkpoint is damaged.
 pub(crate) fn restore_plain(checkpoint: &Checkpoint, system: &mut System) -> Result<()> {
     match checkpoint.header.forces.iter().find(|force| force.name == NAME) {
-        Some(saved) => decode(&saved.state)?.original.restore(system),
+        Some(saved) => decode(&saved.state)?.originals.iter().rev().try_for_each(|part| part.restore(system)),
         None => Ok(()),
     }
 }
@@ -145,7 +168,7 @@ impl Alchemy {
 /// Sampler of the energies of all windows.
 struct Sampler {
     every: u64,
-    coupling: CouplingTable,
+    couplings: Vec<CouplingTable>,
     /// Charges of all atoms in the window of the run, and the number of their term; `None` without charges.
     charges: Option<(Vec<f64>, usize)>,
     path: Path,
@@ -154,17 +177,22 @@ struct Sampler {
 }
 
 impl Sampler {
-    /// Energies of charges at the factors 0, 1/2 and 1, those within the molecule included where they are scaled.
-    fn charge_energies(&self, context: &mut Context, own: f64) -> Result<Option<[f64; 3]>> {
-        const FACTORS: [f64; 3] = [0.0, 0.5, 1.0];
-        let mut energies = FACTORS.map(|factor| factor * factor * own);
-        let Some((charges, term)) = &self.charges else { return Ok((own != 0.0).then_some(energies)) };
-        for (energy, factor) in energies.iter_mut().zip(FACTORS) {
-            let charges = lock(&self.state).original.charges_at(charges, factor);
-            let found = context.backend.energies_with_charges(&charges)?;
-            *energy += found.terms.get(*term).copied().unwrap_or_default();
+    /// Energy of charges as a function of their factors, those of single pairs within the molecule included.
+    fn charge_form(&self, context: &mut Context, pairs: &[CouplingEnergies]) -> Result<Option<ChargeForm>> {
+        let own: Vec<[f64; 2]> = pairs.iter().map(|part| part.own_charges).collect();
+        if self.charges.is_none() && own.as_flattened().iter().all(|x| *x == 0.0) {
+            return Ok(None);
         }
-        Ok(Some(energies))
+        let form = ChargeForm::new(own.len(), |factors| {
+            let Some((charges, term)) = &self.charges else { return Ok(0.0) };
+            let mut scaled = charges.clone();
+            for (part, factor) in lock(&self.state).originals.iter().zip(factors) {
+                scaled = part.charges_at(&scaled, *factor);
+            }
+            let found = context.backend.energies_with_charges(&scaled)?;
+            Ok(found.terms.get(*term).copied().unwrap_or_default())
+        })?;
+        Ok(Some(form.with_pairs(&own)))
     }
 }
 
@@ -181,8 +209,9 @@ impl Observer for Sampler {
         let active = lock(&self.state).active;
         let Some((stage, _)) = active.filter(|(_, first)| context.step > *first) else { return Ok(()) };
         let simbox = *context.backend.simbox();
-        let pairs = self.coupling.energies(&simbox, context.backend.state()?);
-        let charges = self.charge_energies(context, pairs.own_charges)?;
+        let atoms = context.backend.state()?;
+        let pairs: Vec<_> = self.couplings.iter().map(|part| part.energies(&simbox, atoms)).collect();
+        let charges = self.charge_form(context, &pairs)?;
         let sample = Sample { charges, pairs };
         let time = context.time * self.units.nanoseconds().map_or(1.0, |ns| 1e3 * ns);
         lock(&self.state).stages[stage].push(time, &self.path, &sample);
@@ -237,7 +266,7 @@ impl CustomForce for Records {
     fn restore(&mut self, saved: &[u8]) -> Result<()> {
         let saved = decode(saved)?;
         let mut state = lock(&self.state);
-        let same = state.original == saved.original && state.stages.len() == saved.stages.len();
+        let same = state.originals == saved.originals && state.stages.len() == saved.stages.len();
         if !same {
             return Err(Error::input("the checkpoint has samples of another molecule or of other stages"));
         }

@@ -1,6 +1,7 @@
 //! Samples of the energies of all windows as text, in the layout of GROMACS' dhdl.xvg: kJ/mol, ps and K, which
 //! alchemlyb, pymbar and `jostle analyze free-energy` read.
 
+use super::charges::ChargeForm;
 use crate::run_files::stage_file;
 use jostle_core::{Dimension, UnitSystem};
 use jostle_potentials::alchemy::{CouplingEnergies, Window};
@@ -13,21 +14,25 @@ const OF_FILES: UnitSystem = UnitSystem::Nano;
 /// The windows of a path, and that of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    pub windows: Vec<Window>,
+    /// Windows, of each the state of the molecule or of both parts of it.
+    pub windows: Vec<Vec<Window>>,
     pub window: usize,
 }
 
 impl Path {
     /// The window of the run.
-    pub fn own(&self) -> Window {
-        self.windows[self.window]
+    pub fn own(&self) -> &[Window] {
+        &self.windows[self.window]
     }
 
-    /// Coupling parameters of Lennard-Jones forces in all windows.
-    pub fn lennard_jones(&self) -> Vec<f64> {
-        self.windows.iter().map(|window| window.lennard_jones).collect()
+    /// Coupling parameters of Lennard-Jones forces of a part in all windows.
+    pub fn lennard_jones(&self, part: usize) -> Vec<f64> {
+        self.windows.iter().map(|window| window[part].lennard_jones).collect()
     }
 }
+
+/// Names of the coupling parameters of the molecule or of the part that disappears, and of the part that appears.
+const NAMES: [[&str; 2]; 2] = [["coul", "vdw"], ["coul-appearing", "vdw-appearing"]];
 
 /// Units of a file with samples. Reduced units have none: their unit of energy is taken for 1 kJ/mol, of time for 1 ps.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,24 +54,30 @@ impl ThermalUnits {
 
 /// Energies of one configuration.
 pub struct Sample {
-    /// Energies of charges at the factors 0, 1/2 and 1; `None` where the molecule has none.
-    pub charges: Option<[f64; 3]>,
-    /// Lennard-Jones energies in all windows.
-    pub pairs: CouplingEnergies,
+    /// Energy of charges; `None` where there are none.
+    pub charges: Option<ChargeForm>,
+    /// Lennard-Jones energies of each part in all windows.
+    pub pairs: Vec<CouplingEnergies>,
 }
 
 impl Sample {
-    /// Energy of charges at a factor, by the parabola through all three.
-    fn charge_energy(&self, x: f64) -> f64 {
-        let [a, b, c] = self.charges.unwrap_or_default();
-        a * (1.0 - x) * (1.0 - 2.0 * x) + 4.0 * b * x * (1.0 - x) + c * x * (2.0 * x - 1.0)
+    /// Energy in a window.
+    fn energy(&self, number: usize, window: &[Window]) -> f64 {
+        let charges = self.charges.as_ref().map_or(0.0, |form| form.value(&factors(window)));
+        charges + self.pairs.iter().map(|part| part.energies[number]).sum::<f64>()
     }
 
-    /// Its derivative.
-    fn charge_slope(&self, x: f64) -> f64 {
-        let [a, b, c] = self.charges.unwrap_or_default();
-        a * (4.0 * x - 3.0) + 4.0 * b * (1.0 - 2.0 * x) + c * (4.0 * x - 1.0)
+    /// Derivatives with the coupling parameters, in the window of the run.
+    fn slopes(&self, own: &[Window]) -> Vec<f64> {
+        let slope = |part: usize| self.charges.as_ref().map_or(0.0, |form| form.slope(&factors(own), part));
+        let of_part = |(part, pairs): (usize, &CouplingEnergies)| [slope(part), pairs.slope];
+        self.pairs.iter().enumerate().flat_map(of_part).collect()
     }
+}
+
+/// Factors of charges of a window.
+fn factors(window: &[Window]) -> Vec<f64> {
+    window.iter().map(|part| part.charges).collect()
 }
 
 /// Samples of a stage.
@@ -104,11 +115,10 @@ impl StageSamples {
 
     /// Adds a sample, taken at a time in ps.
     pub fn push(&mut self, time: f64, path: &Path, sample: &Sample) {
-        let own = path.own();
-        let slopes = [sample.charge_slope(own.charges), sample.pairs.slope];
-        let here = sample.charge_energy(own.charges) + sample.pairs.energies[path.window];
-        let energies = path.windows.iter().zip(&sample.pairs.energies);
-        let differences = energies.map(|(window, pairs)| sample.charge_energy(window.charges) + pairs - here);
+        let slopes = sample.slopes(path.own());
+        let here = sample.energy(path.window, path.own());
+        let windows = path.windows.iter().enumerate();
+        let differences = windows.map(|(number, window)| sample.energy(number, window) - here);
         let _ = write!(self.text, "{time:.6}");
         for energy in slopes.into_iter().chain(differences) {
             let _ = write!(self.text, " {:.8e}", energy * self.energy_unit);
@@ -120,21 +130,30 @@ impl StageSamples {
 
 /// Lines that say what the columns are.
 fn header(path: &Path, units: &ThermalUnits) -> String {
-    let state = |w: &Window| format!("({}, {})", number(w.charges), number(w.lennard_jones));
+    let numbers = |window: &[Window]| -> Vec<f64> {
+        window.iter().flat_map(|part| [part.charges, part.lennard_jones]).collect()
+    };
+    let state = |window: &[Window]| {
+        let numbers: Vec<String> = numbers(window).into_iter().map(number).collect();
+        format!("({})", numbers.join(", "))
+    };
     let own = path.own();
+    let names = NAMES[..own.len()].as_flattened();
+    let full_names: Vec<String> = names.iter().map(|name| format!("{name}-lambda")).collect();
     let mut text =
         String::from("# Jostle: derivatives of the energy, and differences to the energies of all windows\n");
     text += "@    title \"dH/d\\xl\\f{} and \\xD\\f{}H\"\n@    xaxis  label \"Time (ps)\"\n";
     text += "@    yaxis  label \"dH/d\\xl\\f{} and \\xD\\f{}H (kJ/mol [\\xl\\f{}]\\S-1\\N)\"\n@TYPE xy\n";
     let _ = writeln!(
         text,
-        "@ subtitle \"T = {:.10} (K) \\xl\\f{{}} state {}: (coul-lambda, vdw-lambda) = {}\"",
+        "@ subtitle \"T = {:.10} (K) \\xl\\f{{}} state {}: ({}) = {}\"",
         units.temperature,
         path.window,
-        state(&own)
+        full_names.join(", "),
+        state(own)
     );
-    let slopes = [("coul", own.charges), ("vdw", own.lennard_jones)];
-    let slopes = slopes.iter().map(|(name, x)| format!("dH/d\\xl\\f{{}} {name}-lambda = {}", number(*x)));
+    let slopes = full_names.iter().zip(numbers(own));
+    let slopes = slopes.map(|(name, x)| format!("dH/d\\xl\\f{{}} {name} = {}", number(x)));
     let differences = path.windows.iter().map(|w| format!("\\xD\\f{{}}H \\xl\\f{{}} to {}", state(w)));
     for (k, legend) in slopes.chain(differences).enumerate() {
         let _ = writeln!(text, "@ s{k} legend \"{legend}\"");

@@ -13,6 +13,7 @@ mod device_biases;
 mod devices;
 mod dispersion;
 mod dissipative;
+mod dual_topology;
 mod external;
 mod files;
 mod fixtures;

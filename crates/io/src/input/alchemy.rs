@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, entry_span};
 use super::group;
-use super::model::{Action, AlchemyInput, Located, SoftCoreKind, Source, StageInput};
+use super::model::{Action, AlchemyInput, AppearingInput, Located, SoftCoreKind, Source, StageInput};
 use super::sampling::acting_stages;
 use jostle_core::{Error, Result};
 use jostle_potentials::alchemy::{Decoupling, SoftCore, Window};
@@ -18,7 +18,16 @@ pub(super) fn alchemy(
 ) -> Result<Located<AlchemyInput>> {
     let missing = || Error::input(format!("{} needs \"atoms\"", fields.label));
     let atoms = group::atoms(source, fields)?.ok_or_else(missing)?;
-    let windows = windows(source, fields)?;
+    let windows = windows(source, fields, ["lambda_charges", "lambda_lennard_jones"])?;
+    let appearing = appearing(source, fields, windows.len())?;
+    let is_same = |a: usize, b: usize| {
+        windows[a] == windows[b] && appearing.as_ref().is_none_or(|part| part.windows[a] == part.windows[b])
+    };
+    let same = |k: &usize| (0..*k).any(|other| is_same(*k, other));
+    if let Some(k) = (0..windows.len()).find(same) {
+        let span = entry_span(fields, "lambda_lennard_jones");
+        return Err(source.error(&span, format!("window {k} is the same as one before")));
+    }
     let window: u64 = fields.need("window")?;
     if window >= windows.len() as u64 {
         let message = format!("there are {} windows, and no window {window}", windows.len());
@@ -28,6 +37,7 @@ pub(super) fn alchemy(
     let value = AlchemyInput {
         atoms,
         windows,
+        appearing,
         window: window as usize,
         decoupling: Decoupling {
             soft_core: soft_core(source, fields)?,
@@ -39,16 +49,33 @@ pub(super) fn alchemy(
     Ok(Located { value, span: fields.span.clone() })
 }
 
-fn windows(source: &Source, fields: &Fields) -> Result<Vec<Window>> {
-    let charges: Vec<f64> = fields.need("lambda_charges")?;
-    let lennard_jones: Vec<f64> = fields.need("lambda_lennard_jones")?;
-    let span = entry_span(fields, "lambda_lennard_jones");
+/// Part of the molecule that appears, in so many windows.
+fn appearing(source: &Source, fields: &Fields, n_windows: usize) -> Result<Option<AppearingInput>> {
+    let Some(text) = fields.get::<String>("appearing") else { return Ok(None) };
+    const KEYS: [&str; 2] = ["appearing_charges", "appearing_lennard_jones"];
+    if let Some(key) = KEYS.into_iter().find(|key| !fields.has_key(key)) {
+        return Err(source
+            .error(&text.span, format!("the part that appears needs {key}"))
+            .hint("give one number for each window, from 0 to 1"));
+    }
+    let windows = windows(source, fields, KEYS)?;
+    if windows.len() != n_windows {
+        let message =
+            format!("{} windows of the part that appears, and {n_windows} of the other", windows.len());
+        return Err(source
+            .error(&entry_span(fields, KEYS[0]), message)
+            .hint("give one of each for every window"));
+    }
+    Ok(Some(AppearingInput { atoms: group::selection(source, text)?, windows }))
+}
+
+/// Windows by the keys of their factors of charges and of Lennard-Jones forces.
+fn windows(source: &Source, fields: &Fields, keys: [&str; 2]) -> Result<Vec<Window>> {
+    let [charges, lennard_jones]: [Vec<f64>; 2] = [fields.need(keys[0])?, fields.need(keys[1])?];
+    let span = entry_span(fields, keys[1]);
     if charges.len() != lennard_jones.len() {
-        let message = format!(
-            "{} values of lambda_charges, and {} of lambda_lennard_jones",
-            charges.len(),
-            lennard_jones.len()
-        );
+        let message =
+            format!("{} values of {}, and {} of {}", charges.len(), keys[0], lennard_jones.len(), keys[1]);
         return Err(source.error(&span, message).hint("give one of each for every window"));
     }
     if charges.len() < 2 {
@@ -65,10 +92,6 @@ fn windows(source: &Source, fields: &Fields) -> Result<Vec<Window>> {
         return Err(source.error(&span, message).hint(
             "let charges go to 0 first, then lambda_lennard_jones: [1, 0.5, 0, 0, 0] and [1, 1, 1, 0.5, 0]",
         ));
-    }
-    let same = |k: &usize| windows[..*k].contains(&windows[*k]);
-    if let Some(k) = (0..windows.len()).find(same) {
-        return Err(source.error(&span, format!("window {k} is the same as one before")));
     }
     Ok(windows)
 }

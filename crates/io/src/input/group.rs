@@ -201,7 +201,7 @@ impl Input {
         let of_variables = self.variables.iter().flat_map(|variable| &variable.value.selections);
         let of_interactions = self.interactions.iter().flat_map(|interaction| &interaction.value.between);
         let of_bodies = self.rigid.iter().map(|rigid| &rigid.value.atoms);
-        let of_alchemy = self.alchemy.iter().map(|alchemy| &alchemy.value.atoms);
+        let of_alchemy = self.alchemy.iter().flat_map(|alchemy| alchemy.value.selections());
         let unnamed = of_fields
             .chain(of_measures)
             .chain(of_restraints)
@@ -289,15 +289,13 @@ impl Input {
         Ok(())
     }
 
-    /// Ids of the atoms of `[alchemy]`.
+    /// Ids of the atoms of `[alchemy]`: of the molecule, or of both parts of it.
     ///
     /// # Errors
     /// If atoms were chosen by another input.
-    pub fn alchemical_atoms(&self, system: &System) -> Result<Vec<u32>> {
-        match &self.alchemy {
-            Some(alchemy) => self.chosen(system, &alchemy.value.atoms).map(<[u32]>::to_vec),
-            None => Ok(Vec::new()),
-        }
+    pub fn alchemical_atoms(&self, system: &System) -> Result<Vec<Vec<u32>>> {
+        let selections = self.alchemy.iter().flat_map(|alchemy| alchemy.value.selections());
+        selections.map(|atoms| self.chosen(system, atoms).map(<[u32]>::to_vec)).collect()
     }
 
     /// Atoms chosen by a selection of this input.

@@ -51,6 +51,8 @@ pub struct Coupling {
     terms: Vec<CoupledTerm>,
     soft_core: SoftCore,
     own: OwnForces,
+    /// Ids of other atoms, in ascending order, with which each atom has no force of pairs.
+    excluded: Vec<Vec<u32>>,
 }
 
 /// Energies of one configuration.
@@ -60,9 +62,9 @@ pub struct CouplingEnergies {
     pub energies: Vec<f64>,
     /// Derivative of the energy with the coupling parameter, at one of them.
     pub slope: f64,
-    /// Energy of the charges of the solute with each other at full strength, where it is scaled: by the square of their
-    /// factor.
-    pub own_charges: f64,
+    /// Energies of charges of single pairs of the molecule at full strength, where they are scaled: that which is
+    /// proportional to their factor, and that to its square.
+    pub own_charges: [f64; 2],
 }
 
 /// Lennard-Jones force of a solute at so many coupling parameters, with the coefficients of all of them.
@@ -74,6 +76,7 @@ pub struct CouplingTable {
     by_pair: Vec<Vec<PairCoefficients>>,
     tails: Vec<TailCoefficients>,
     own: OwnTable,
+    excluded: Vec<Vec<u32>>,
 }
 
 /// Coefficients of one pair of species.
@@ -94,11 +97,11 @@ struct TailCoefficients {
 
 impl Coupling {
     pub(super) fn new(
-        atoms: Vec<u32>,
+        (atoms, excluded): (Vec<u32>, Vec<Vec<u32>>),
         (n_species, terms): (usize, Vec<CoupledTerm>),
         (soft_core, own): (SoftCore, OwnForces),
     ) -> Self {
-        Coupling { atoms, n_species, terms, soft_core, own }
+        Coupling { atoms, n_species, terms, soft_core, own, excluded }
     }
 
     /// Table for the energies at each of these coupling parameters, and the derivative at `lambda`, tails included;
@@ -122,7 +125,8 @@ impl Coupling {
             .collect::<Result<_>>()?;
         let (atoms, n_species, n_lambdas) = (self.atoms.clone(), self.n_species, lambdas.len());
         let own = self.own.table(self.soft_core, lambdas, lambda);
-        Ok(CouplingTable { atoms, n_species, n_lambdas, by_pair, tails, own })
+        let excluded = self.excluded.clone();
+        Ok(CouplingTable { atoms, n_species, n_lambdas, by_pair, tails, own, excluded })
     }
 }
 
@@ -131,14 +135,17 @@ impl CouplingTable {
     pub fn energies(&self, simbox: &SimBox, state: &State) -> CouplingEnergies {
         let mut found = CouplingEnergies::zero(self.n_lambdas);
         let index_by_id = state.index_by_id();
-        for id in &self.atoms {
+        for (id, excluded) in self.atoms.iter().zip(&self.excluded) {
             let index = index_by_id.of(*id);
             let (r, own) = (state.position[index], usize::from(state.species[index]));
             let pairs = &self.by_pair[own * self.n_species..][..self.n_species];
-            for (other, species) in state.position.iter().zip(&state.species) {
+            for ((other, species), other_id) in state.position.iter().zip(&state.species).zip(&state.id) {
                 let Some(pairs) = pairs.get(usize::from(*species)).filter(|pairs| !pairs.is_empty()) else {
                     continue;
                 };
+                if excluded.binary_search(other_id).is_ok() {
+                    continue;
+                }
                 let d = simbox.nearest_image([0, 1, 2].map(|k| other[k] - r[k]));
                 let r2 = d.iter().map(|x| x * x).sum();
                 pairs.iter().filter(|pair| r2 < pair.cutoff2).for_each(|pair| pair.add_to(&mut found, r2));
@@ -159,7 +166,7 @@ impl CouplingTable {
 impl CouplingEnergies {
     /// Nothing, at so many coupling parameters.
     fn zero(n_lambdas: usize) -> Self {
-        CouplingEnergies { energies: vec![0.0; n_lambdas], slope: 0.0, own_charges: 0.0 }
+        CouplingEnergies { energies: vec![0.0; n_lambdas], slope: 0.0, own_charges: [0.0; 2] }
     }
 }
 

@@ -11,6 +11,10 @@
 //!   those on all others are (annihilation, [`OwnEnergy`]);
 //! - Lennard-Jones tails follow from the species; the tail of the solute with its own images stays.
 //!
+//! [`exchange_parts`] does the same for two parts of one molecule, each with a path of its own and no forces between
+//! them (a dual topology): one part disappears, and the other one appears. Bonds, angles and dihedrals stay as they are;
+//! 1-4 pairs with the rest of the molecule are scaled.
+//!
 //! [`Coupling`] gives the Lennard-Jones energies of other states at the same positions, and the derivative.
 
 mod coupling;
@@ -27,7 +31,7 @@ use crate::pair::PairKind;
 use crate::potential::Potential;
 use crate::term::PairTerm;
 use coupling::CoupledTerm;
-use jostle_core::{Driven, Error, Molecules, Result, System};
+use jostle_core::{Driven, Error, Exclude, Molecules, Result, System};
 use own::{Retyped, add_own_forces};
 use serde::{Deserialize, Serialize};
 
@@ -138,15 +142,53 @@ pub fn decouple(
     window: Window,
     decoupling: impl Into<Decoupling>,
 ) -> Result<(Original, Coupling)> {
-    let decoupling = decoupling.into();
     check_molecule(system, atoms)?;
+    let n_pairs = forces.pairs.len();
+    decouple_part(system, forces, (atoms, &[], window), n_pairs, decoupling.into())
+}
+
+/// Turns a system and its forces into those of a state in which two parts of one molecule have no forces on each other,
+/// and each is coupled to all other atoms, those of the same molecule included, by the factors of a window of its own.
+///
+/// # Errors
+/// If the parts are not two disjoint parts of one molecule, or a force on them is of a kind that cannot be scaled.
+pub fn exchange_parts(
+    system: &mut System,
+    forces: &mut Forces,
+    parts: [(&[u32], Window); 2],
+    decoupling: impl Into<Decoupling>,
+) -> Result<[(Original, Coupling); 2]> {
+    let decoupling = decoupling.into();
+    let [(first, first_window), (second, second_window)] = parts;
+    check_parts(system, [first, second])?;
+    if forces.exclude != Exclude::None {
+        return Err(Error::input("two parts of a molecule need excluded pairs that a topology lists")
+            .hint("leave exclude out, and list the pairs in the topology"));
+    }
+    let n_pairs = forces.pairs.len();
+    let one = decouple_part(system, forces, (first, second, first_window), n_pairs, decoupling)?;
+    let other = decouple_part(system, forces, (second, first, second_window), n_pairs, decoupling)?;
+    Ok([one, other])
+}
+
+/// Decouples the `atoms` of a molecule, which have no forces on `absent` ones of it. Pair forces from number `n_pairs` on
+/// are those of a part that was decoupled before.
+fn decouple_part(
+    system: &mut System,
+    forces: &mut Forces,
+    (atoms, absent, window): (&[u32], &[u32], Window),
+    n_pairs: usize,
+    decoupling: Decoupling,
+) -> Result<(Original, Coupling)> {
     check_forces(forces)?;
+    let excluded = excluded_others(system, forces, atoms);
     let mut original = separate_species(system, atoms, forces);
     check_charges(forces, &original)?;
     let of: Vec<usize> = original.species.iter().map(|s| usize::from(*s)).collect();
-    let own = add_own_forces(system, forces, &mut original, window, decoupling)?;
+    let own = add_own_forces(system, forces, &mut original, (absent, window), decoupling)?;
+    system.topology.excluded.extend(atoms.iter().flat_map(|a| absent.iter().map(move |b| [*a, *b])));
     let soft_core = decoupling.soft_core;
-    let coupled = couple_pairs(forces, &of, original.n_species, soft_core)?;
+    let coupled = couple_pairs(forces, n_pairs, (&of, original.n_species), soft_core)?;
     let soft = coupled.iter().map(|term| term.at(window.lennard_jones)).collect::<Result<Vec<_>>>()?;
     forces.pairs.extend(soft);
     for bonds in &mut forces.bonds {
@@ -158,8 +200,19 @@ pub fn decouple(
     if let (Some(term), true) = (&mut forces.electrostatics, is_charged(&original)) {
         term.net_charge = NetCharge::Background;
     }
-    let coupling = Coupling::new(atoms.to_vec(), (original.n_species, coupled), (soft_core, own));
+    let atoms = (atoms.to_vec(), excluded);
+    let coupling = Coupling::new(atoms, (original.n_species, coupled), (soft_core, own));
     Ok((original, coupling))
+}
+
+/// Ids of other atoms with which each of these has no force of pairs.
+fn excluded_others(system: &System, forces: &Forces, atoms: &[u32]) -> Vec<Vec<u32>> {
+    let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
+    let others = |id: &u32| {
+        let of_atom = excluded.get(*id as usize).into_iter().flatten();
+        of_atom.copied().filter(|other| atoms.binary_search(other).is_err()).collect()
+    };
+    atoms.iter().map(others).collect()
 }
 
 /// Returns true where the solute has a net charge.
@@ -195,6 +248,34 @@ fn check_molecule(system: &System, atoms: &[u32]) -> Result<()> {
         return Err(Error::input(message));
     }
     Ok(())
+}
+
+/// Refuses parts that are not two disjoint parts of one molecule, beside other atoms.
+fn check_parts(system: &System, parts: [&[u32]; 2]) -> Result<()> {
+    let describe = |id: u32| system.names.describe(id);
+    let molecules = Molecules::new(&system.topology, &system.species, &system.state);
+    let of = molecules.of_atoms();
+    let [Some(first), Some(_)] = parts.map(|part| part.first().map(|id| of[*id as usize])) else {
+        return Err(Error::input("a part of the molecule has no atoms"));
+    };
+    let mut all = parts.iter().flat_map(|part| part.iter());
+    if let Some(id) = all.find(|id| of[**id as usize] != first) {
+        let message = format!("{} and {} belong to two molecules", describe(parts[0][0]), describe(*id));
+        return Err(Error::input(message).hint("choose two parts of one molecule"));
+    }
+    if let Some(id) = parts[0].iter().find(|id| parts[1].binary_search(id).is_ok()) {
+        let message = format!("{} belongs to both parts", describe(*id));
+        return Err(Error::input(message).hint("choose parts without a common atom"));
+    }
+    match parts[0].len() + parts[1].len() {
+        n if n == of.len() => {
+            Err(Error::input("there is no other atom that the parts could be decoupled from"))
+        }
+        n if n > MOST_ATOMS => {
+            Err(Error::input(format!("the parts have {n} atoms, and at most {MOST_ATOMS} can be decoupled")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses forces that have parameters by species which are not scaled.
@@ -282,15 +363,22 @@ fn check_kind(term: &PairTerm) -> Result<()> {
     }
 }
 
-/// Extends pair forces to the species of the solute, and takes those between these and all others out.
+/// Extends pair forces to the species of the solute, and takes those between these and all others out. Forces from
+/// number `n_pairs` on are those of another part of the molecule, which the solute has none of.
 fn couple_pairs(
     forces: &mut Forces,
-    of: &[usize],
-    n_species: usize,
+    n_pairs: usize,
+    (of, n_species): (&[usize], usize),
     soft_core: SoftCore,
 ) -> Result<Vec<CoupledTerm>> {
     let mut coupled = Vec::new();
-    for term in &mut forces.pairs {
+    let (plain, of_part) = forces.pairs.split_at_mut(n_pairs);
+    for term in of_part {
+        *term = term.over_species(of);
+        let pairs = (n_species..of.len()).flat_map(|own| (0..of.len()).map(move |other| (own, other)));
+        pairs.for_each(|(own, other)| term.remove(own, other));
+    }
+    for term in plain {
         let mut taken = Vec::new();
         for own in n_species..of.len() {
             for other in 0..n_species {

@@ -22,14 +22,22 @@ pub enum OwnEnergy {
     Scaled,
 }
 
-/// A force between two atoms of the solute at full strength.
+/// A force between two atoms at full strength, of which one or both belong to the solute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct OwnPair {
     atoms: [u32; 2],
     /// Depth and size of its Lennard-Jones force.
     lennard_jones: [f64; 2],
-    /// Energy of its charges times the distance.
-    strength: f64,
+    /// Energy of charges times the distance: the part that is proportional to the factor of charges, where one atom
+    /// alone belongs to the solute, and that to its square.
+    strength: [f64; 2],
+}
+
+impl OwnPair {
+    /// Energy of its charges times the distance, for a factor of charges.
+    fn strength_at(&self, factor: f64) -> f64 {
+        factor * (self.strength[0] + factor * self.strength[1])
+    }
 }
 
 /// Forces between atoms of the solute that a path scales.
@@ -44,8 +52,9 @@ pub(super) struct OwnForces {
 /// Bonds of which a path has changed the type: their numbers, and the types that they had.
 pub(super) type Retyped = Vec<(u32, u32)>;
 
-/// Adds the forces between atoms of the solute as bonded terms, and excludes these pairs from all others. The forces
-/// are those before any change; species are those after it.
+/// Adds the forces between atoms of the solute as bonded terms, and excludes these pairs from all others; scales those
+/// that a force field has scaled (1-4 pairs), also with atoms of the same molecule that do not belong to the solute, and
+/// ends those with `absent` atoms. The forces are those before any change; species are those after it.
 ///
 /// # Errors
 /// If a pair force is not that of Lennard and Jones.
@@ -53,7 +62,7 @@ pub(super) fn add_own_forces(
     system: &mut System,
     forces: &mut Forces,
     original: &mut Original,
-    window: Window,
+    (absent, window): (&[u32], Window),
     decoupling: Decoupling,
 ) -> Result<OwnForces> {
     let pairs = own_pairs(system, forces, original)?;
@@ -64,24 +73,24 @@ pub(super) fn add_own_forces(
     match decoupling.own_energy {
         OwnEnergy::Kept => {
             let full =
-                |pair: &OwnPair| [pair.lennard_jones[0], pair.lennard_jones[1], pair.strength].to_vec();
+                |pair: &OwnPair| vec![pair.lennard_jones[0], pair.lennard_jones[1], pair.strength_at(1.0)];
             let of = |pair: &OwnPair| acts(pair).then(|| (pair.atoms, full(pair)));
             add_term(system, forces, (BondKind::ScaledPair, INTRAMOLECULAR), pairs.iter().filter_map(of))?;
         }
         OwnEnergy::Scaled => {
             let Window { charges, lennard_jones } = window;
-            let charge = |pair: &OwnPair| vec![0.0, 1.0, charges * charges * pair.strength];
-            let of = |pair: &OwnPair| (pair.strength != 0.0).then(|| (pair.atoms, charge(pair)));
+            let charge = |pair: &OwnPair| vec![0.0, 1.0, pair.strength_at(charges)];
+            let of = |pair: &OwnPair| is_charged(pair).then(|| (pair.atoms, charge(pair)));
             add_term(system, forces, (BondKind::ScaledPair, INTRAMOLECULAR), pairs.iter().filter_map(of))?;
             let soft_core = decoupling.soft_core;
             let soft = |pair: &OwnPair| (pair.atoms, soft_core.parameters(pair.lennard_jones, lennard_jones));
             let of = |pair: &OwnPair| has_well(pair).then(|| soft(pair));
             let kind = (soft_core.bond_kind(), INTRAMOLECULAR_SOFT);
             add_term(system, forces, kind, pairs.iter().filter_map(of))?;
-            own.bound = scale_bound_pairs(system, forces, original, window)?;
             own.soft = pairs.into_iter().filter(acts).collect();
         }
     }
+    own.bound = scale_bound_pairs(system, forces, original, (absent, window, decoupling.own_energy))?;
     Ok(own)
 }
 
@@ -89,8 +98,12 @@ fn has_well(pair: &OwnPair) -> bool {
     pair.lennard_jones.iter().all(|x| *x != 0.0)
 }
 
+fn is_charged(pair: &OwnPair) -> bool {
+    pair.strength.iter().any(|x| *x != 0.0)
+}
+
 fn acts(pair: &OwnPair) -> bool {
-    has_well(pair) || pair.strength != 0.0
+    has_well(pair) || is_charged(pair)
 }
 
 /// All pairs of atoms of the solute that are not excluded, one for each Lennard-Jones force, the first with the charges.
@@ -106,12 +119,13 @@ fn own_pairs(system: &System, forces: &Forces, original: &Original) -> Result<Ve
     for (i, a) in original.atoms.iter().enumerate() {
         for (j, b) in original.atoms.iter().enumerate().skip(i + 1).filter(|(_, b)| !is_excluded(*a, **b)) {
             let strength = coulomb * original.charges[i] * original.charges[j];
+            let strength = [0.0, strength];
             pairs.push(OwnPair { atoms: [*a, *b], lennard_jones: [0.0, 1.0], strength });
             for term in &forces.pairs {
                 let Some(entry) = term.get(species[i], species[j]) else { continue };
                 check_kind(term)?;
                 let lennard_jones = [entry.parameters[0], entry.parameters[1]];
-                pairs.push(OwnPair { atoms: [*a, *b], lennard_jones, strength: 0.0 });
+                pairs.push(OwnPair { atoms: [*a, *b], lennard_jones, strength: [0.0; 2] });
             }
         }
     }
@@ -146,25 +160,32 @@ fn scale_bound_pairs(
     system: &mut System,
     forces: &mut Forces,
     original: &mut Original,
-    window: Window,
+    (absent, window, own_energy): (&[u32], Window, OwnEnergy),
 ) -> Result<Vec<OwnPair>> {
     let mut bound = Vec::new();
     for term in forces.bonds.iter_mut().filter(|term| term.kind == BondKind::ScaledPair) {
         for number in 0..original.n_bonds {
             let Bond { kind, atoms } = system.topology.bonds[number];
-            let is_own = atoms.iter().all(|id| original.atoms.binary_search(id).is_ok());
-            let Some(&[epsilon, sigma, strength]) = term.parameters(kind as usize).filter(|_| is_own) else {
-                continue;
+            let Some(&[epsilon, sigma, full]) = term.parameters(kind as usize) else { continue };
+            let n_own = atoms.iter().filter(|id| original.atoms.binary_search(id).is_ok()).count();
+            let strength = match n_own {
+                0 => continue,
+                1 => [full, 0.0],
+                _ if own_energy == OwnEnergy::Kept => continue,
+                _ => [0.0, full],
             };
-            let Window { charges, lennard_jones } = window;
-            let scaled = [lennard_jones * epsilon, sigma, charges * charges * strength];
+            let is_absent = atoms.iter().any(|id| absent.contains(id));
+            let lennard_jones = [if is_absent { 0.0 } else { epsilon }, sigma];
+            let strength = if is_absent { [0.0; 2] } else { strength };
+            let pair = OwnPair { atoms, lennard_jones, strength };
+            let scaled = [window.lennard_jones * lennard_jones[0], sigma, pair.strength_at(window.charges)];
             let own_kind = system.topology.bond_types.len();
             let before = std::mem::replace(term, BondTerm::new(BondKind::ScaledPair, 0));
             *term = before.with_types(own_kind + 1).with(own_kind, &scaled)?;
             system.topology.bond_types.push(format!("{INTRAMOLECULAR}-bound-{}", bound.len() + 1));
             system.topology.bonds[number].kind = own_kind as u32;
             original.retyped.push((number as u32, kind));
-            bound.push(OwnPair { atoms, lennard_jones: [epsilon, sigma], strength });
+            bound.push(pair);
         }
     }
     Ok(bound)
@@ -175,7 +196,7 @@ pub(super) struct OwnTable(Vec<OwnCoefficients>);
 
 struct OwnCoefficients {
     atoms: [u32; 2],
-    strength: f64,
+    strength: [f64; 2],
     kind: PairKind,
     by_lambda: Vec<Vec<f64>>,
     slope: Vec<Dual<f64>>,
@@ -201,14 +222,14 @@ impl OwnForces {
 
 impl OwnTable {
     /// Adds the energies of a configuration to those at each coupling parameter; returns their derivative, and the
-    /// energy of charges at full strength.
+    /// energies of charges at full strength, that which is proportional to their factor and that to its square.
     pub(super) fn add_to(
         &self,
         energies: &mut [f64],
         simbox: &SimBox,
         position: impl Fn(u32) -> Vec3,
-    ) -> (f64, f64) {
-        let (mut slope, mut charges) = (0.0, 0.0);
+    ) -> (f64, [f64; 2]) {
+        let (mut slope, mut charges) = (0.0, [0.0; 2]);
         for pair in &self.0 {
             let d = simbox.nearest_image(minus(position(pair.atoms[1]), position(pair.atoms[0])));
             let r2 = dot(d, d);
@@ -216,7 +237,9 @@ impl OwnTable {
                 *energy += pair.kind.evaluate(Truncation::Plain, r2, c).0;
             }
             slope += pair.kind.evaluate(Truncation::Plain, Dual::constant(r2), &pair.slope).0.slope;
-            charges += Coulomb::evaluate(r2, &[pair.strength]).0;
+            for (sum, strength) in charges.iter_mut().zip(pair.strength) {
+                *sum += Coulomb::evaluate(r2, &[strength]).0;
+            }
         }
         (slope, charges)
     }

@@ -24,6 +24,26 @@ pub(super) static ALCHEMY: Section = Section {
             Required,
             "coupling of its Lennard-Jones force on all others in each window, 1 wherever it has charges",
         ),
+        Key::new(
+            "appearing",
+            Kind::Text,
+            Absent("a molecule alone is decoupled"),
+            "a dual topology: words that choose the part of a molecule that appears while atoms, a part of the same molecule, disappear; the parts have no forces on each other",
+        ),
+        Key::new(
+            "appearing_charges",
+            Kind::Series(UnitInterval),
+            Absent("needed with appearing"),
+            "factor of the charges of the appearing part in each window",
+        )
+        .with(&["appearing"]),
+        Key::new(
+            "appearing_lennard_jones",
+            Kind::Series(UnitInterval),
+            Absent("needed with appearing"),
+            "coupling of its Lennard-Jones force in each window",
+        )
+        .with(&["appearing"]),
         Key::new("window", Kind::Count(0), Required, "the window of this run, counted from 0"),
         Key::new(
             "soft_core",

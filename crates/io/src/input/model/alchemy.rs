@@ -6,10 +6,12 @@ use jostle_potentials::alchemy::{Decoupling, Window};
 /// `[alchemy]`
 #[derive(Debug, Clone)]
 pub struct AlchemyInput {
-    /// The molecule.
+    /// The molecule, or the part of it that disappears.
     pub atoms: Located<Selection>,
-    /// Windows of the path.
+    /// Windows of its path.
     pub windows: Vec<Window>,
+    /// Part of the same molecule that appears.
+    pub appearing: Option<AppearingInput>,
     /// Number of the window of the run.
     pub window: usize,
     /// Soft core of Lennard-Jones forces, and treatment of those within the molecule.
@@ -18,6 +20,29 @@ pub struct AlchemyInput {
     pub sample_every: u64,
     /// Names of the stages with samples.
     pub stages: Vec<String>,
+}
+
+/// `appearing = "..."`: a second part of a molecule, with a path of its own.
+#[derive(Debug, Clone)]
+pub struct AppearingInput {
+    /// Its atoms.
+    pub atoms: Located<Selection>,
+    /// Its windows, as many as the other part has.
+    pub windows: Vec<Window>,
+}
+
+impl AlchemyInput {
+    /// Selections of the molecule, or of both parts of it.
+    pub fn selections(&self) -> impl Iterator<Item = &Located<Selection>> {
+        std::iter::once(&self.atoms).chain(self.appearing.iter().map(|part| &part.atoms))
+    }
+
+    /// Windows of the path, of each the state of the molecule or of both parts of it.
+    pub fn windows_of_parts(&self) -> Vec<Vec<Window>> {
+        let appearing = |number: usize| self.appearing.iter().map(move |part| part.windows[number]);
+        let windows = self.windows.iter().enumerate();
+        windows.map(|(number, window)| std::iter::once(*window).chain(appearing(number)).collect()).collect()
+    }
 }
 
 /// Form of a soft core.
