@@ -62,7 +62,8 @@ DEVICE double bias_virial(const DeviceData& w, const BiasData& b, int k) {
             case BIAS_VOLUME: strain += k < 3 ? weight * b.values[v] : 0.0; break;
             case BIAS_GYRATION:
             case BIAS_DEVIATION:
-            case BIAS_DIPOLE: strain += weight * ((const Structure*)b.structures)[v].strain[k]; break;
+            case BIAS_DIPOLE:
+            case BIAS_PAIRS: strain += weight * ((const Structure*)b.structures)[v].strain[k]; break;
             default:
                 for (int n = 0; n < variable.vectors; n++) {
                     const double *vector = b.vectors + 9 * v + 3 * n, *slope = b.gradients + 9 * v + 3 * n;

@@ -87,7 +87,8 @@ DEVICE void evaluate_variable(const DeviceData& w, const BiasData& b, i64 k) {
         case BIAS_FORMULA_OF_VARIABLES:
         case BIAS_GYRATION:
         case BIAS_DEVIATION:
-        case BIAS_DIPOLE: return;
+        case BIAS_DIPOLE:
+        case BIAS_PAIRS: return;
     }
     double in[9] = {}, out[11];
     for (int v = 0; v < variable.vectors; v++) {
@@ -226,6 +227,47 @@ DEVICE void finish_structure(const BiasData& b, i64 v, Structure& s) {
     b.values[v] = value;
 }
 
+// Number of pairs of members of two groups, its strain, and its slope with the position of each member: a warp for each
+// member, whose partners its lanes share. Counts and strain are taken from members of the first group.
+DEVICE void evaluate_pairs(const DeviceData& w, const BiasData& b, i64 v, Structure& s) {
+    const BiasVariable& variable = b.variables[v];
+    const u32 lane = threadIdx.x % 32;
+    double sums[7] = {};
+    for (int side = 0; side < 2; side++) {
+        const BiasGroup group = b.groups[side == 0 ? variable.from[0] : variable.to[0]];
+        for (u32 k = group.first + threadIdx.x / 32; k < group.end; k += WARPS) {
+            const Double3 own = position_of(w, b, b.members[k]);
+            double slope[3] = {};
+            for (u32 p = b.first_partner[k] + lane; p < b.first_partner[k + 1]; p += 32) {
+                const BiasPartner& partner = b.partners[p];
+                const Double3 other = position_of(w, b, b.members[partner.member]);
+                double d[3] = {other.x - own.x, other.y - own.y, other.z - own.z};
+                nearest_image(w.geometry, d[0], d[1], d[2]);
+                const double in[2] = {d[0] * d[0] + d[1] * d[1] + d[2] * d[2], partner.end};
+                double out[2];
+                bias_pair(variable.formula, in, out);
+                for (int c = 0; c < 3; c++) slope[c] -= out[1] * d[c];
+                if (side == 1) continue;
+                for (int c = 0; c < 6; c++)
+                    sums[c] += out[1] * d[c < 3 ? c : (c == 5 ? 1 : 0)] * d[c < 3 ? c : (c == 3 ? 1 : 2)];
+                sums[6] += out[0];
+            }
+            for (int c = 0; c < 3; c++) {
+                for (int m = 16; m > 0; m /= 2) slope[c] += __shfl_xor_sync(ALL_LANES, slope[c], m);
+                if (lane == 0) b.member_slopes[3 * (size_t)k + c] = slope[c];
+            }
+        }
+    }
+    block_sums<BIAS_THREADS>(sums, s.squares);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int c = 0; c < 6; c++) s.strain[c] = s.squares[c];
+        b.values[v] = s.products[0];
+        if (!is_finite(s.products[0])) note_undefined(b, v);
+    }
+    __syncthreads();
+}
+
 // Variables of all members of a group, one after the other, by the whole block.
 DEVICE void evaluate_structures(const DeviceData& w, const BiasData& b) {
     for (i64 v = 0; v < b.n_variables; v++) {
@@ -234,6 +276,10 @@ DEVICE void evaluate_structures(const DeviceData& w, const BiasData& b) {
         const i64 g = variable.from[0];
         const BiasGroup group = b.groups[g];
         Structure& s = ((Structure*)b.structures)[v];
+        if (variable.function == BIAS_PAIRS) {
+            evaluate_pairs(w, b, v, s);
+            continue;
+        }
         double part[18] = {};
         for (u32 k = group.first + threadIdx.x; k < group.end; k += BIAS_THREADS) {
             const BiasMember& member = b.members[k];
@@ -266,6 +312,10 @@ DEVICE void evaluate_structures(const DeviceData& w, const BiasData& b) {
 
 // Derivative of the energy with the position of a member, by the variable of all members of its group.
 DEVICE Double3 structure_slope(const DeviceData& w, const BiasData& b, i64 v, u32 k) {
+    if (b.variables[v].function == BIAS_PAIRS) {
+        const double *slope = b.member_slopes + 3 * (size_t)k, weight = b.weights[v];
+        return {weight * slope[0], weight * slope[1], weight * slope[2]};
+    }
     const Structure& s = ((const Structure*)b.structures)[v];
     const BiasMember& member = b.members[k];
     const Double3 x = arm_of(w, b, member, b.variables[v].from[0]), y = turned_by(s.turned, member.reference);

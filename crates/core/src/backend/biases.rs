@@ -27,6 +27,32 @@ pub struct VariableExpression {
     pub variables: Vec<(String, usize)>,
 }
 
+/// Function of a distance by which a pair of atoms is counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PairCount {
+    /// (1 - x^n) / (1 - x^m) with x the distance over `reach`.
+    Rational {
+        /// Distance at which a pair counts n / m.
+        reach: f64,
+        /// n and m.
+        powers: [u32; 2],
+    },
+    /// 1 / (1 + exp(steepness (r - end))), with the end of each pair.
+    Falling {
+        /// Steepness.
+        steepness: f64,
+    },
+}
+
+/// A pair of members of two groups.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MemberPair {
+    /// Their numbers in the groups.
+    pub members: [usize; 2],
+    /// Distance at which it counts one half, where the function has one for each pair.
+    pub end: f64,
+}
+
 /// A function of centres or of the box.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CenterFunction {
@@ -57,6 +83,8 @@ pub enum CenterFunction {
     Deviation(Vec<Vec3>),
     /// Dipole moment of the members of a group about its centre: its part along an axis, or its magnitude.
     Dipole(Option<usize>),
+    /// Number of pairs of members of two groups, each counted by a function of its distance.
+    Pairs(PairCount, Vec<MemberPair>),
 }
 
 /// A variable: a function of some groups.

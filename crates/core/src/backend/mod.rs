@@ -21,7 +21,8 @@ pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StageTime, StepBat
 pub use biases::{
     AdaptiveForceSettings, BiasCourse, BiasEvaluation, BiasFunction, BiasMemory, BiasPlace, BiasRow,
     CenterBias, CenterBiases, CenterFunction, CenterMember, CenterVariable, GridAxis, HILL_NUMBERS,
-    HillMemory, HillSettings, Installation, ParticleMemory, SAMPLE_BLOCKS, SpringMemory, VariableExpression,
+    HillMemory, HillSettings, Installation, MemberPair, PairCount, ParticleMemory, SAMPLE_BLOCKS,
+    SpringMemory, VariableExpression,
 };
 pub use ensemble::{Ensemble, Member, Message, Presence, Serve};
 pub use settings::{Algorithm, Precision, Processor, Settings};

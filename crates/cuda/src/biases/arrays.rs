@@ -1,8 +1,8 @@
 //! Memory of variables and biases on a device.
 
 use super::data::{
-    self, BiasData, BiasGroup, BiasMember, BiasSpan, BiasState, BiasTerm, BiasVariable, Entries, HillArrays,
-    NONE_UNDEFINED, NUMBERS, STRUCTURE_NUMBERS,
+    self, BiasData, BiasGroup, BiasMember, BiasPartner, BiasSpan, BiasState, BiasTerm, BiasVariable, Entries,
+    HillArrays, NONE_UNDEFINED, NUMBERS, STRUCTURE_NUMBERS,
 };
 use super::places::Places;
 use crate::driver::{Buffer, Device};
@@ -36,6 +36,7 @@ struct Work {
     energies: Buffer<f64>,
     virial: Buffer<f64>,
     structures: Buffer<f64>,
+    member_slopes: Buffer<f64>,
 }
 
 /// Memory to which the addresses in [`BiasData`] point.
@@ -58,6 +59,8 @@ pub struct Arrays {
     shares: Buffer<f64>,
     share_member: Buffer<u32>,
     group_structure: Buffer<i32>,
+    first_partner: Buffer<u32>,
+    partners: Buffer<BiasPartner>,
     work: Work,
     first_bias_entry: usize,
     formulas: usize,
@@ -82,6 +85,7 @@ impl Work {
             energies: device.upload(&energies)?,
             virial: zeros(6)?,
             structures: zeros(STRUCTURE_NUMBERS * n_variables)?,
+            member_slopes: zeros(if places.partners.is_empty() { 0 } else { 3 * places.members.len() })?,
         })
     }
 }
@@ -121,6 +125,8 @@ impl Arrays {
             shares: device.upload(&places.shares)?,
             share_member: device.upload(&places.share_member)?,
             group_structure: device.upload(&places.group_structure)?,
+            first_partner: device.upload(&places.first_partner)?,
+            partners: device.upload(&places.partners)?,
             work: Work::new(device, places, &terms, sizes)?,
             first_bias_entry: entries.first_of_biases,
             formulas: biases.variables.iter().filter(|variable| is_formula(&variable.function)).count(),
@@ -154,6 +160,9 @@ impl Arrays {
             shares: self.shares.address(),
             share_member: self.share_member.address(),
             group_structure: self.group_structure.address(),
+            first_partner: self.first_partner.address(),
+            partners: self.partners.address(),
+            member_slopes: work.member_slopes.address(),
             structures: work.structures.address(),
             centers: work.centers.address(),
             center_force: work.center_force.address(),

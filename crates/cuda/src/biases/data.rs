@@ -4,7 +4,7 @@ use crate::driver::{Buffer, Device};
 use crate::shared::shared_structure;
 use jostle_core::backend::{
     AdaptiveForceSettings, BiasFunction, CenterBiases, CenterFunction, GridAxis, HILL_NUMBERS, HillMemory,
-    HillSettings, ParticleMemory, SAMPLE_BLOCKS, SpringMemory, VariableExpression,
+    HillSettings, PairCount, ParticleMemory, SAMPLE_BLOCKS, SpringMemory, VariableExpression,
 };
 use jostle_core::{Result, Vec3};
 use jostle_sampling::bias::FIRST_VELOCITY;
@@ -31,6 +31,13 @@ shared_structure! {
         pub charge: f64,
         /// Position in the reference, about its centre.
         pub reference: Vec3,
+    }
+
+    /// Partner of a member in a pair that is counted.
+    pub struct BiasPartner {
+        pub member: i64,
+        /// Distance at which the pair counts one half.
+        pub end: f64,
     }
 
     /// Members of a group, and the chunks of a large one.
@@ -141,6 +148,10 @@ shared_structure! {
         pub share_member: u64 = "const u32*",
         /// Variable that is a function of all members of a group; -1: there is none.
         pub group_structure: u64 = "const int*",
+        /// Partners of each member in pairs that are counted, and the slope of their number with its position.
+        pub first_partner: u64 = "const u32*",
+        pub partners: u64 = "const BiasPartner*",
+        pub member_slopes: u64 = "double*",
         /// Numbers of each such variable, see [`STRUCTURE_NUMBERS`].
         pub structures: u64 = "double*",
         pub centers: u64 = "double*",
@@ -173,7 +184,7 @@ impl BiasTerm {
 }
 
 /// Functions of variables, in the order of the enumeration of CUDA.
-const VARIABLES: [&str; 17] = [
+const VARIABLES: [&str; 18] = [
     "BIAS_DISTANCE",
     "BIAS_ALONG_X",
     "BIAS_ALONG_Y",
@@ -191,6 +202,7 @@ const VARIABLES: [&str; 17] = [
     "BIAS_GYRATION",
     "BIAS_DEVIATION",
     "BIAS_DIPOLE",
+    "BIAS_PAIRS",
 ];
 /// Functions of biases, likewise.
 const BIASES: [&str; 6] =
@@ -253,6 +265,7 @@ fn shape(function: &CenterFunction) -> (i32, i32, &'static [[usize; 2]]) {
         CenterFunction::Gyration => (14, 0, &[]),
         CenterFunction::Deviation(_) => (15, 0, &[]),
         CenterFunction::Dipole(along) => (16, along.map_or(-1, |axis| axis as i32), &[]),
+        CenterFunction::Pairs(..) => (17, 0, &[]),
     }
 }
 
@@ -285,6 +298,14 @@ pub fn formulas(biases: &CenterBiases) -> Vec<&VariableExpression> {
     of_variables.chain(of_biases).collect()
 }
 
+/// Functions by which pairs are counted, of each variable that is a number of pairs.
+pub fn pair_counts(biases: &CenterBiases) -> impl Iterator<Item = &PairCount> {
+    biases.variables.iter().filter_map(|variable| match &variable.function {
+        CenterFunction::Pairs(count, _) => Some(count),
+        _ => None,
+    })
+}
+
 /// The number of a formula among all of them.
 fn number_of(biases: &CenterBiases, expression: &VariableExpression) -> i32 {
     formulas(biases).iter().position(|other| std::ptr::eq(*other, expression)).unwrap_or(0) as i32
@@ -301,9 +322,13 @@ pub fn variables(biases: &CenterBiases, entries: &mut Entries) -> Vec<BiasVariab
             formula = number_of(biases, expression);
             (first, count) = entries.add(expression.variables.iter().map(|(_, k)| *k));
         }
+        if let CenterFunction::Pairs(count, _) = &variable.function {
+            formula = pair_counts(biases).position(|other| std::ptr::eq(other, count)).unwrap_or(0) as i32;
+        }
         let mut from = [0, 1, 2].map(|n| end(n, 0));
+        let mut to = [0, 1, 2].map(|n| end(n, 1));
         if vectors.is_empty() {
-            from[0] = group(0);
+            (from[0], to[0]) = (group(0), group(1));
         }
         BiasVariable {
             function,
@@ -311,7 +336,7 @@ pub fn variables(biases: &CenterBiases, entries: &mut Entries) -> Vec<BiasVariab
             vectors: vectors.len() as i32,
             formula,
             from,
-            to: [0, 1, 2].map(|n| end(n, 1)),
+            to,
             first,
             count,
             period: variable.period.unwrap_or(0.0),

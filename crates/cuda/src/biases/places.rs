@@ -1,6 +1,6 @@
 //! Atoms of the groups of biases, each with one place, however many groups it belongs to.
 
-use super::data::{BiasGroup, BiasMember};
+use super::data::{BiasGroup, BiasMember, BiasPartner};
 use jostle_core::backend::{CenterBiases, CenterFunction};
 
 /// Largest number of members of a group whose centre one warp finds.
@@ -13,7 +13,10 @@ fn structure_of(biases: &CenterBiases, group: usize) -> Option<usize> {
     let of_members = |function: &CenterFunction| {
         matches!(
             function,
-            CenterFunction::Gyration | CenterFunction::Deviation(_) | CenterFunction::Dipole(_)
+            CenterFunction::Gyration
+                | CenterFunction::Deviation(_)
+                | CenterFunction::Dipole(_)
+                | CenterFunction::Pairs(..)
         )
     };
     biases.variables.iter().position(|v| of_members(&v.function) && v.groups.contains(&group))
@@ -33,6 +36,9 @@ pub struct Places {
     pub shares: Vec<f64>,
     pub share_member: Vec<u32>,
     pub group_structure: Vec<i32>,
+    /// First partner of each member, and one after the last.
+    pub first_partner: Vec<u32>,
+    pub partners: Vec<BiasPartner>,
 }
 
 impl Places {
@@ -71,6 +77,7 @@ impl Places {
             let chunks = (places.chunks.len() / 2) as u32 - first_chunk;
             places.groups.push(BiasGroup { first, end, first_chunk, chunks });
         }
+        places.take_pairs(biases);
         places.count = of_atoms.len();
         places.first_share.push(0);
         for atom in of_atoms {
@@ -80,5 +87,24 @@ impl Places {
             places.first_share.push(places.shares.len() as u32);
         }
         places
+    }
+
+    /// Lists the partners of each member in pairs that are counted.
+    fn take_pairs(&mut self, biases: &CenterBiases) {
+        let mut of_members = vec![Vec::new(); self.members.len()];
+        for variable in &biases.variables {
+            let CenterFunction::Pairs(_, pairs) = &variable.function else { continue };
+            let firsts = [0, 1].map(|side| self.groups[variable.groups[side]].first as usize);
+            for pair in pairs {
+                let [a, b] = [0, 1].map(|side| firsts[side] + pair.members[side]);
+                of_members[a].push(BiasPartner { member: b as i64, end: pair.end });
+                of_members[b].push(BiasPartner { member: a as i64, end: pair.end });
+            }
+        }
+        self.first_partner.push(0);
+        for partners in of_members {
+            self.partners.extend(partners);
+            self.first_partner.push(self.partners.len() as u32);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Source of the kernels for biases: formulas of `jostle_sampling`, recorded.
 
 use super::data::{
-    self, BiasData, BiasGroup, BiasMember, BiasSpan, BiasState, BiasTerm, BiasVariable, formulas,
+    self, BiasData, BiasGroup, BiasMember, BiasPartner, BiasSpan, BiasState, BiasTerm, BiasVariable,
+    formulas, pair_counts,
 };
 use crate::codegen::{Recorder, scalar_function};
 use crate::kernels::{self, Build};
@@ -15,7 +16,7 @@ use jostle_sampling::bias::{
 };
 use jostle_sampling::grid::interpolate;
 use jostle_sampling::rotation::{jacobi_rotation, quaternion_matrix, turn_of};
-use jostle_sampling::variable::of_vectors;
+use jostle_sampling::variable::{count_of_pair, of_vectors};
 use jostle_sampling::with_slopes;
 
 /// Skeletons of the kernels.
@@ -36,6 +37,7 @@ pub fn build(biases: &CenterBiases, precision: Precision, sums: Summation) -> Re
     let structures = [
         data::constants(),
         BiasMember::source(),
+        BiasPartner::source(),
         BiasGroup::source(),
         BiasVariable::source(),
         BiasTerm::source(),
@@ -43,8 +45,15 @@ pub fn build(biases: &CenterBiases, precision: Precision, sums: Summation) -> Re
         BiasState::source(),
         BiasData::source(),
     ];
-    let physics =
-        [&structures.join("\n"), ANGLE, &of_variables(), &of_biases(), &of_formulas(biases)?].concat();
+    let physics = [
+        &structures.join("\n"),
+        ANGLE,
+        &of_variables(),
+        &of_biases(),
+        &of_pairs(biases),
+        &of_formulas(biases)?,
+    ]
+    .concat();
     Ok(kernels::module_source(&physics, KERNELS, precision, sums))
 }
 
@@ -95,6 +104,20 @@ fn of_biases() -> String {
         scalar_function("grid_plane", 20, |x| interpolate(&x[..2], &x[2..18], &x[18..])),
     ]
     .concat()
+}
+
+/// Functions by which pairs are counted, and one that calls them by number.
+fn of_pairs(biases: &CenterBiases) -> String {
+    let (mut text, mut cases) = (String::new(), String::new());
+    for (k, count) in pair_counts(biases).enumerate() {
+        text +=
+            &scalar_function(&format!("pair_count_{k}"), 2, |x| count_of_pair(count, x[0], x[1]).to_vec());
+        cases += &format!("        case {k}: pair_count_{k}(in, out); break;\n");
+    }
+    let signature = "DEVICE void bias_pair(int number, const double* in, double* out)";
+    format!(
+        "{text}{signature} {{\n    switch (number) {{\n{cases}        default: out[0] = out[1] = infinity();\n    }}\n}}\n"
+    )
 }
 
 /// Functions of all formulas, and one that calls them by number.

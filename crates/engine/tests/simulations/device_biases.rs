@@ -61,9 +61,20 @@ kind = "rmsd"
 atoms = "index 0 to 199"
 weights = "equal"
 [[variable]]
+name = "near"
+kind = "coordination"
+between = ["index 0 to 3", "index 2 to 7"]
+reach = 1.4
+[[variable]]
+name = "native"
+kind = "contacts"
+between = ["index 0 to 9", "index 5 to 40"]
+reach = 1.5
+steepness = 5
+[[variable]]
 name = "both"
 kind = "formula"
-value = "a d^2 + along"
+value = "a d^2 + along + 0.1 native"
 parameters = { a = 0.5 }
 [[bias]]
 name = "pull"
@@ -108,6 +119,17 @@ kind = "linear"
 variable = "many"
 force = 2
 stages = ["more"]
+[[bias]]
+name = "crowd"
+kind = "linear"
+variable = "near"
+force = 0.5
+[[bias]]
+name = "bind"
+kind = "harmonic"
+variable = "native"
+center = 30
+stiffness = 0.3
 [[bias]]
 name = "squeeze"
 kind = "linear"
@@ -166,7 +188,7 @@ upper = 9
 "#;
 
 /// Columns of these variables and biases.
-const DEVICE_COLUMNS: [&str; 38] = [
+const DEVICE_COLUMNS: [&str; 42] = [
     "d",
     "large",
     "along",
@@ -195,6 +217,10 @@ const DEVICE_COLUMNS: [&str; 38] = [
     "bias_keep",
     "shrink_work",
     "bias_flat",
+    "near",
+    "native",
+    "bias_crowd",
+    "bias_bind",
     "pull_work",
     "pull_center",
     "meta_work",
@@ -273,8 +299,8 @@ fn resumed_runs_of_a_device_have_the_same_bits() {
 #[test]
 fn the_log_says_where_biases_are_evaluated() {
     let folder = tempfile::tempdir().unwrap();
-    let more = "[[variable]]\nname = \"near\"\nkind = \"coordination\"\nbetween = [\"index 20\", \"index 21 to 29\"]\n\
-                reach = 1.5\n";
+    let more =
+        "[[variable]]\nname = \"near\"\nkind = \"rotation\"\natoms = \"index 20 to 29\"\naxis = \"z\"\n";
     run_on(&input(more, BUSSI), &folder.path().join("gpu"), emulated, u64::MAX);
     let found = place_of_biases(&folder.path().join("gpu"));
     assert!(found.contains("by the host") && found.contains("'near'"), "{found}");

@@ -1,13 +1,13 @@
 //! Number of native contacts.
 
-use super::coordination::for_each_pair;
+use super::pair_count::{chosen_pairs, count_of_pair, for_each_pair};
 use super::{Origin, Unit, Variable, VariableKind};
 use crate::definition::{Absent, Parameter, Selections, Values};
-use crate::derivative::slope;
 use crate::frame::{Frame, Gradient};
 use crate::group::Group;
+use jostle_core::backend::{CenterFunction, PairCount};
 use jostle_core::vector::{dot, minus};
-use jostle_core::{Dimension, Error, Real, Result, SimBox, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "contacts",
@@ -39,22 +39,18 @@ pub(super) const KIND: VariableKind = VariableKind {
         let [reach, steepness, tolerance] =
             ["reach", "steepness", "tolerance"].map(|key| arguments.number(key));
         let groups = [arguments.group(0), arguments.group(1)];
-        Ok(Box::new(Contacts { groups, reach, steepness, tolerance, native: Vec::new() }))
+        let count = PairCount::Falling { steepness };
+        Ok(Box::new(Contacts { groups, reach, count, tolerance, native: Vec::new() }))
     },
 };
 
 struct Contacts {
     groups: [usize; 2],
     reach: f64,
-    steepness: f64,
+    count: PairCount,
     tolerance: f64,
     /// Pairs, by their places in the groups, and the distance beyond which they are no contact.
     native: Vec<([usize; 2], f64)>,
-}
-
-/// 1 / (1 + exp(x)), without an exponential that overflows.
-fn falling<R: Real>(x: R) -> R {
-    R::lit(0.5) - R::lit(0.5) * (R::lit(0.5) * x).tanh()
 }
 
 impl Contacts {
@@ -86,7 +82,7 @@ impl Variable for Contacts {
     fn value(&self, frame: &Frame) -> Result<f64> {
         let one = |(pair, end): &([usize; 2], f64)| {
             let d = self.vector(frame, *pair);
-            falling(self.steepness * (dot(d, d).sqrt() - end))
+            count_of_pair(&self.count, dot(d, d), *end)[0]
         };
         Ok(self.native.iter().map(one).sum())
     }
@@ -94,12 +90,15 @@ impl Variable for Contacts {
     fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient) {
         for (pair, end) in &self.native {
             let d = self.vector(frame, *pair);
-            let r = dot(d, d).sqrt();
-            let steep = self.steepness * slope(self.steepness * (r - end), falling);
-            let along = d.map(|x| weight * steep * x / r);
+            let [_, steep] = count_of_pair(&self.count, dot(d, d), *end);
+            let along = d.map(|x| weight * steep * x);
             gradient.add_atom(self.groups[0], pair[0], along.map(|x| -x));
             gradient.add_atom(self.groups[1], pair[1], along);
             gradient.add_strain(d, along);
         }
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Pairs(self.count, chosen_pairs(&self.native)?), self.groups.to_vec()))
     }
 }

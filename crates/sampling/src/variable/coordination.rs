@@ -1,13 +1,13 @@
 //! Coordination number: pairs of two groups within reach, counted smoothly.
 
+use super::pair_count::{all_pairs, count_of_pair, for_each_pair};
 use super::{Origin, Unit, Variable, VariableKind};
 use crate::definition::{Absent, Parameter, Selections, Values};
-use crate::derivative::slope;
 use crate::frame::{Frame, Gradient};
 use crate::group::Group;
+use jostle_core::backend::{CenterFunction, MemberPair, PairCount};
 use jostle_core::vector::{dot, minus};
-use jostle_core::{Dimension, Error, Real, Result, Vec3};
-use std::collections::HashSet;
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "coordination",
@@ -36,45 +36,16 @@ pub(super) const KIND: VariableKind = VariableKind {
             return Err(Error::input(format!("n = {n} is not below m = {m}")).hint("m is often 2 n"));
         }
         let reach = arguments.number("reach");
-        Ok(Box::new(Coordination { groups: [arguments.group(0), arguments.group(1)], reach, powers: [n, m] }))
+        let count = PairCount::Rational { reach, powers: [n, m] };
+        Ok(Box::new(Coordination { groups: [arguments.group(0), arguments.group(1)], count, pairs: None }))
     },
 };
 
 struct Coordination {
     groups: [usize; 2],
-    reach: f64,
-    powers: [u32; 2],
-}
-
-/// x to a whole power.
-fn power<R: Real>(x: R, n: u32) -> R {
-    (0..n).fold(R::lit(1.0), |product, _| product * x)
-}
-
-/// Rational switching function (1 - x^n) / (1 - x^m) of x = r / r0; the removable singularity at 1 is replaced
-/// by the first terms of a series.
-pub fn switching<R: Real>(x: R, [n, m]: [u32; 2]) -> R {
-    let one = R::lit(1.0);
-    let off = x - one;
-    let (nf, mf) = (f64::from(n), f64::from(m));
-    let near = R::lit(nf / mf) * (one + R::lit(0.5 * (nf - mf)) * off);
-    let is_near = (off * off).lt(R::lit(1e-10));
-    let below = R::select(is_near, one, one - power(x, m));
-    R::select(is_near, near, (one - power(x, n)) / below)
-}
-
-/// Pairs of atoms of two groups, each once: places within the groups.
-pub(super) fn for_each_pair(groups: [&Group; 2], mut f: impl FnMut(usize, usize)) {
-    let [first, second] = groups;
-    let [in_first, in_second] = groups.map(|group| group.places.iter().collect::<HashSet<_>>());
-    for (a, place) in first.places.iter().enumerate() {
-        for (b, other) in second.places.iter().enumerate() {
-            let twice = in_second.contains(place) && in_first.contains(other);
-            if place != other && !(twice && place > other) {
-                f(a, b);
-            }
-        }
-    }
+    count: PairCount,
+    /// Pairs as plain data; `None` where they are too many for a device.
+    pairs: Option<Vec<MemberPair>>,
 }
 
 impl Coordination {
@@ -86,20 +57,28 @@ impl Coordination {
 }
 
 impl Variable for Coordination {
+    fn begin(&mut self, groups: &[Group], _simbox: &SimBox) -> Result<()> {
+        self.pairs = all_pairs(self.groups.map(|group| &groups[group]));
+        Ok(())
+    }
+
     fn value(&self, frame: &Frame) -> Result<f64> {
         let mut sum = 0.0;
-        self.for_each(frame, |_, _, d| sum += switching(dot(d, d).sqrt() / self.reach, self.powers));
+        self.for_each(frame, |_, _, d| sum += count_of_pair(&self.count, dot(d, d), 0.0)[0]);
         Ok(sum)
     }
 
     fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient) {
         self.for_each(frame, |a, b, d| {
-            let r = dot(d, d).sqrt();
-            let falling = slope(r / self.reach, |x| switching(x, self.powers));
-            let along = d.map(|x| weight * falling * x / (self.reach * r));
+            let [_, falling] = count_of_pair(&self.count, dot(d, d), 0.0);
+            let along = d.map(|x| weight * falling * x);
             gradient.add_atom(self.groups[0], a, along.map(|x| -x));
             gradient.add_atom(self.groups[1], b, along);
             gradient.add_strain(d, along);
         });
+    }
+
+    fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
+        Some((CenterFunction::Pairs(self.count, self.pairs.clone()?), self.groups.to_vec()))
     }
 }

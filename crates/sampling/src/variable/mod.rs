@@ -11,14 +11,15 @@ mod edge;
 mod energy;
 mod formula;
 mod gyration;
+mod pair_count;
 mod position;
 mod rmsd;
 mod rotation;
 mod tilt;
 mod volume;
 
-pub use coordination::switching;
 pub use energy::check_term;
+pub use pair_count::{count_of_pair, switching};
 
 use crate::definition::{Arguments, Parameter, Selections};
 use crate::derivative::{Planar, with_gradient};
@@ -96,7 +97,8 @@ pub fn of_vectors<R: Planar>(function: &CenterFunction, x: &[R]) -> Option<Vec<R
         | CenterFunction::Formula(_)
         | CenterFunction::Gyration
         | CenterFunction::Deviation(_)
-        | CenterFunction::Dipole(_) => return None,
+        | CenterFunction::Dipole(_)
+        | CenterFunction::Pairs(..) => return None,
     };
     let (value, [gradient]) = with_gradient(&part, [vector(0)]);
     let margin = if let distance::Part::Along(_) = part { R::lit(1.0) } else { value };
