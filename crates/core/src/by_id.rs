@@ -38,12 +38,6 @@ impl RowWriter for OneLoop<'_> {
 }
 
 impl State {
-    /// The position of an atom in the box.
-    #[inline]
-    pub fn wrapped_position(&self, simbox: &SimBox, index: usize) -> Vec3 {
-        wrapped(simbox, self.position[index], self.image[index])
-    }
-
     /// The position of an atom in the box, and the number of boxes it has crossed along each axis.
     pub fn wrapped_with_image(&self, simbox: &SimBox, index: usize) -> (Vec3, [i32; 3]) {
         let (mut position, mut image) = (self.position[index], self.image[index]);
@@ -98,7 +92,14 @@ impl VectorArrays<'_> {
         }
         match vector {
             AtomVector::Position => {
-                writer.write(rows, |index| wrapped(simbox, self.position[index], self.image[index]));
+                let interior = Interior::of(simbox);
+                writer.write(rows, |index| {
+                    let (mut position, mut image) = (self.position[index], self.image[index]);
+                    if !interior.contains(position) {
+                        simbox.wrap(&mut position, &mut image);
+                    }
+                    position
+                });
             }
             AtomVector::UnwrappedPosition => {
                 writer.write(rows, |index| unwrapped(simbox, self.position[index], self.image[index]));
@@ -145,15 +146,33 @@ impl AtomRows {
     }
 }
 
-/// Position in the box.
-#[inline]
-fn wrapped(simbox: &SimBox, mut position: Vec3, mut image: [i32; 3]) -> Vec3 {
-    // Most atoms are inside; rounding down is a call of a function on old processors.
-    let inside = simbox.to_fractional(position).iter().all(|s| (0.0..1.0).contains(s));
-    if !inside {
-        simbox.wrap(&mut position, &mut image);
+/// Interior of a box, without a thin layer at its faces. Most atoms are there, and need not be wrapped; three divisions,
+/// one after the other, and rounding down would take longer than all else about them.
+struct Interior {
+    origin: Vec3,
+    /// Rows of the matrix from distances to fractional coordinates.
+    rows: [Vec3; 3],
+}
+
+impl Interior {
+    /// Thickness of the layer, over the width of the box: far above rounding.
+    const LAYER: f64 = 1e-9;
+
+    fn of(simbox: &SimBox) -> Self {
+        let ([x, y, z], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
+        let first = [1.0 / x, -xy / (x * y), (xy * yz / y - xz) / (x * z)];
+        Interior {
+            origin: simbox.origin(),
+            rows: [first, [0.0, 1.0 / y, -yz / (y * z)], [0.0, 0.0, 1.0 / z]],
+        }
     }
-    position
+
+    #[inline]
+    fn contains(&self, r: Vec3) -> bool {
+        let d = [0, 1, 2].map(|k| r[k] - self.origin[k]);
+        let middle = |row: &Vec3| (row[0] * d[0] + row[1] * d[1] + row[2] * d[2] - 0.5).abs();
+        self.rows.iter().map(middle).fold(0.0, f64::max) < 0.5 - Interior::LAYER
+    }
 }
 
 /// Position along the unwrapped path.
@@ -175,7 +194,14 @@ mod tests {
                 let position = simbox.to_cartesian(s);
                 let state = State { position: vec![position], image: vec![[0; 3]], ..State::default() };
                 let (expected, image) = state.wrapped_with_image(&simbox, 0);
-                assert_eq!(state.wrapped_position(&simbox, 0), expected, "{tilts:?} {s:?}");
+                let mut rows = [[9.0; 3]];
+                let arrays = state.vector_arrays();
+                arrays.write_by_id(&simbox, AtomVector::Position, &mut rows, OneLoop(&[0])).unwrap();
+                assert_eq!(rows, [expected], "{tilts:?} {s:?}");
+                assert!(
+                    !Interior::of(&simbox).contains(position) || s == [0.999, 0.5, 0.2],
+                    "{tilts:?} {s:?}"
+                );
                 let inside = simbox.to_fractional(expected);
                 assert!(inside.iter().all(|s| (-1e-15..=1.0).contains(s)), "{inside:?}");
                 let wrapped = State { position: vec![expected], image: vec![image], ..State::default() };
