@@ -22,7 +22,9 @@ def public():
         if inspect.isclass(thing):
             own = [base for base in thing.__mro__ if base.__module__.startswith("jostle")]
             members = {member: value for base in reversed(own) for member, value in vars(base).items()}
-            found |= {f"{name}.{member}": value for member, value in members.items() if not member.startswith("_")}
+            # Lists and the like have no docstring of their own.
+            documented = {m: v for m, v in members.items() if not m.startswith("_") and not isinstance(v, (list, dict))}
+            found |= {f"{name}.{member}": value for member, value in documented.items()}
     return found
 
 

@@ -120,10 +120,12 @@ def test_none_are_run_to_an_empty_list_and_progress_is_told():
     assert told[0] == ("simulations", 3, 0) and told[-1] == ("simulations", 3, 3)
 
 
-def test_ctrl_c_ends_all_of_them():
+@pytest.mark.parametrize("moment", ["while it waits", "while it hands out"])
+def test_ctrl_c_ends_all_of_them(moment):
     """In a process of its own, whose main thread gets the signal."""
     code = """
-        import os, signal, threading, jostle
+        import os, signal, sys, threading, jostle
+        from concurrent.futures import ThreadPoolExecutor
         from conftest import FLUID
         begun = threading.Semaphore(0)
         made, ended = [], []
@@ -139,7 +141,17 @@ def test_ctrl_c_ends_all_of_them():
             begun.acquire()
             begun.acquire()
             os.kill(os.getpid(), signal.SIGINT)
-        threading.Thread(target=press).start()
+        class Pool(ThreadPoolExecutor):
+            handed = 0
+            def submit(self, *job):
+                self.handed += 1
+                if self.handed == 3:
+                    press()
+                return super().submit(*job)
+        if sys.argv[1] == "while it waits":
+            threading.Thread(target=press).start()
+        else:
+            jostle._many.ThreadPoolExecutor = Pool
         try:
             jostle.run_many([FLUID] * 5, job, workers=2)
         except KeyboardInterrupt:
@@ -149,7 +161,7 @@ def test_ctrl_c_ends_all_of_them():
             assert sim.step == before + 10
             print("interrupted")
     """
-    run = [sys.executable, "-c", textwrap.dedent(code)]
+    run = [sys.executable, "-c", textwrap.dedent(code), moment]
     done = subprocess.run(run, capture_output=True, text=True, timeout=60, cwd=Path(__file__).parent)
     assert done.stdout == "interrupted\n", done.stderr
 

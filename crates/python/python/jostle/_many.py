@@ -130,8 +130,9 @@ def run_many(
 
     bar = _progress.wanted(progress, "simulations")
     with ThreadPoolExecutor(workers, thread_name_prefix="jostle") as pool:
-        futures = [pool.submit(job, system) for system in systems]
         try:
+            # The first ones run while others are handed out: Ctrl-C must end them there, too.
+            futures = [pool.submit(job, system) for system in systems]
             _wait_for(futures, bar)
         except BaseException:
             running.end()
