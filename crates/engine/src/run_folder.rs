@@ -17,6 +17,8 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Treatment of a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -250,13 +252,23 @@ fn open_log(path: &Path) -> Result<File> {
     let path = path.join(LOG);
     let opened = OpenOptions::new().append(true).create(true).open(&path);
     let log = opened.map_err(|e| Error::io("open", &path, &e))?;
-    // Some network file systems have no locks; a run must not fail for that.
-    match log.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(Error::file(&path, "another run is writing to this folder now")
-            .hint("wait for it to end, or choose another folder with --output DIR")),
-        _ => Ok(log),
+    let begun = Instant::now();
+    loop {
+        match log.try_lock() {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => thread::sleep(PATIENCE / 50),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::file(&path, "another run is writing to this folder now")
+                    .hint("wait for it to end, or choose another folder with --output DIR"));
+            }
+            // Some network file systems have no locks; a run must not fail for that.
+            _ => return Ok(log),
+        }
     }
 }
+
+/// Time for which a folder's lock is tried: a program that this process starts has the lock of a run that has just ended
+/// for a moment more, until it closes the files that it inherits.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Removes a command that an earlier run has not taken; it is not meant for the next run.
 fn remove_stale_command(path: &Path) -> Result<()> {
@@ -366,6 +378,23 @@ mod tests {
         assert_eq!(number(94.4), "94.4");
         assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
         assert_eq!(quoted("plain name"), "plain name");
+    }
+
+    /// A lock of a moment is waited for, another one is that of a run.
+    #[test]
+    fn a_folder_is_locked_by_one_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = open_log(folder.path()).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(PATIENCE / 5);
+                held.unlock().unwrap();
+            });
+            let own = open_log(folder.path()).unwrap();
+            let error = open_log(folder.path()).unwrap_err();
+            assert!(error.message().contains("another run"), "{error}");
+            drop(own);
+        });
     }
 
     #[test]
