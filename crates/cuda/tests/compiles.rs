@@ -1,6 +1,8 @@
 //! Kernels compile for every supported architecture; it takes NVRTC but no GPU.
 
-use jostle_core::backend::{BiasFunction, CenterBias, CenterBiases, VariableExpression};
+use jostle_core::backend::{
+    BiasFunction, CenterBias, CenterBiases, CenterFunction, CenterVariable, PairCount, VariableExpression,
+};
 use jostle_core::thermostat::{Bussi, NoseHoover, Rescale, Target};
 use jostle_core::{
     Arms, Constraint, LocalFrame, Precision, RigidBody, SimBox, SiteRule, Species, System, Thermostat,
@@ -183,7 +185,16 @@ fn every_kernel_compiles_for_biases() {
     let (name, numbers) = ("b".to_string(), vec![("k".to_string(), 2.0)]);
     let (text, variables) = ("k sqrt(d^2 + 1)".to_string(), vec![("d".to_string(), 0)]);
     let function = BiasFunction::Formula(VariableExpression { text, numbers, variables });
+    let counts =
+        [PairCount::Rational { reach: 1.5, powers: [6, 12] }, PairCount::Falling { steepness: 50.0 }];
+    let counted = |count| CenterVariable {
+        name: "n".into(),
+        function: CenterFunction::Pairs(count, Vec::new()),
+        groups: vec![0, 1],
+        period: None,
+    };
     let biases = CenterBiases {
+        variables: counts.map(counted).to_vec(),
         biases: vec![CenterBias { name, function, variables: vec![0] }],
         ..CenterBiases::default()
     };
