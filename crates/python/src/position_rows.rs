@@ -5,6 +5,7 @@ use jostle_core::Vec3;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 /// An array of shape (n, 3), which is given to a function again and again while nothing else keeps it.
 ///
@@ -58,8 +59,9 @@ impl PositionRows {
             return PositionRows::new(py, n);
         }
         // A weak reference could become another one while the engine writes.
-        let weak = py.import("weakref")?.call_method1("getweakrefcount", (&self.array,))?;
-        if weak.is_truthy()? {
+        static WEAK_REFERENCES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let weak = WEAK_REFERENCES.import(py, "weakref", "getweakrefcount")?;
+        if weak.call1((&self.array,))?.is_truthy()? {
             return PositionRows::new(py, n);
         }
         match dlpack::host_rows(self.array.bind(py), n) {
@@ -77,9 +79,11 @@ fn references(object: &Py<PyAny>) -> isize {
 
 /// Returns true where threads of Python run side by side.
 fn lacks_global_lock(py: Python) -> PyResult<bool> {
-    let sys = py.import("sys")?;
-    match sys.getattr_opt("_is_gil_enabled")? {
-        Some(is_enabled) => Ok(!is_enabled.call0()?.is_truthy()?),
+    // The lock may come and go with modules that are imported; what tells is looked up once.
+    static IS_ENABLED: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
+    let look_up = || PyResult::Ok(py.import("sys")?.getattr_opt("_is_gil_enabled")?.map(Bound::unbind));
+    match IS_ENABLED.get_or_try_init(py, look_up)? {
+        Some(is_enabled) => Ok(!is_enabled.call0(py)?.is_truthy(py)?),
         None => Ok(false),
     }
 }
