@@ -17,7 +17,7 @@ impl ChargeForm {
     /// The function of so many factors, one or two, whose values `energy` finds.
     ///
     /// # Errors
-    /// Those of `energy`.
+    /// Errors of `energy`.
     pub fn new(n_parts: usize, mut energy: impl FnMut(&[f64]) -> Result<f64>) -> Result<Self> {
         let origin = energy(&vec![0.0; n_parts])?;
         let mut along = Vec::with_capacity(n_parts);

@@ -1,4 +1,4 @@
-//! Charges: energies of a plasma, and the current of charges that feel friction alone.
+//! Energies of a plasma, and the conductivity of free charges with friction.
 
 use jostle_core::{Settings, Species, UnitSystem};
 use jostle_engine::averages::Confidence;
