@@ -41,7 +41,7 @@ pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<
     }
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
-    if kind.observable.charges() && options.atoms.is_some() {
+    if kind.observable.is_of_whole() && options.atoms.is_some() {
         return Err(of_all(kind));
     }
     match kind.observable {
@@ -175,9 +175,6 @@ fn of_all(kind: &Kind) -> Error {
 /// Analyzes the rows of `thermo.csv` of one stage.
 fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Result<Record> {
     let folder = &options.trajectory;
-    if options.atoms.is_some() {
-        return Err(of_all(kind));
-    }
     if !folder.is_dir() {
         return Err(Error::file(folder, format!("{} comes from the rows of thermo.csv", kind.name))
             .hint("give the folder of the run"));

@@ -55,9 +55,14 @@ impl Observable {
         matches!(self, Observable::Dipole | Observable::Current)
     }
 
+    /// Returns true where it is one of the system as a whole, which cannot be restricted to a part of the atoms.
+    pub fn is_of_whole(self) -> bool {
+        self == Observable::Whole || self.charges()
+    }
+
     /// Returns true where it needs energies.
     pub fn energies(self) -> bool {
-        self == Observable::Whole || self.charges()
+        self.is_of_whole()
     }
 }
 

@@ -304,6 +304,13 @@ fn currents_are_the_same(desk: &Desk) {
     assert!(run.len() > 20 && run.len() == file.len(), "{run:?}");
     let off = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-6 * run[0];
     assert!(run[0] > 0.0 && run.iter().zip(&file).all(off), "{run:?} {file:?}");
+    let part = WATER.replace(
+        "{ kind = \"conductivity\", every = 15 }",
+        "{ kind = \"conductivity\", every = 15, atoms = \"all\" }",
+    );
+    desk.write("part.toml", part);
+    let refused = desk.jostle(&["check", "part.toml"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("\"atoms\""), "{}", refused.stderr);
     desk.succeed(&["convert", "water/nve.xyz", "still.dcd"]);
     let still = ["analyze", "conductivity", "still.dcd", "--input", "water.toml", "temperature=300"];
     let refused = desk.jostle(&still);

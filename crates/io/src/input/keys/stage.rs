@@ -192,11 +192,7 @@ fn measures() -> &'static [Variant] {
         };
         let variant = |kind: &'static jostle_analysis::Kind| {
             let every = Key::new("every", Kind::Count(1), Required, "steps between looks");
-            // Measurements of the system as a whole cannot be restricted to a part of it.
-            let whole = matches!(
-                kind.observable,
-                jostle_analysis::Observable::Whole | jostle_analysis::Observable::Dipole
-            );
+            let whole = kind.observable.is_of_whole();
             let atoms = [ATOMS, GROUP].into_iter().filter(|_| !whole);
             let keys = std::iter::once(every).chain(atoms).chain(kind.settings.iter().map(setting));
             let alternatives = match whole {
