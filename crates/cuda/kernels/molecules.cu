@@ -1,7 +1,7 @@
-// Molecular virial, and changes of the box that move molecules without deforming them. A warp has a molecule at a
-// time, whose atoms its lanes share.
+// Molecular virial, and changes of the box that move molecules without deforming them. The threads of a team share the
+// atoms of a molecule: a block those of a long one, a few lanes those of any other.
 
-enum { MOLECULE_THREADS = 256, MOLECULAR_SUMS = 2 };
+enum { MOLECULE_THREADS = 256, MOLECULAR_SUMS = 2, LANES = 4 };
 
 extern "C" __global__ void molecule_indices(DeviceData w, MoleculeData m) {
     wait_for_previous_kernel();
@@ -9,12 +9,42 @@ extern "C" __global__ void molecule_indices(DeviceData w, MoleculeData m) {
     if (i < w.n) m.index_by_id[w.atoms.id[w.control->sorted][i]] = i;
 }
 
-DEVICE double lane_sum(double x) {
-    for (int k = 16; k > 0; k /= 2) x += __shfl_xor_sync(ALL_LANES, x, k);
-    return x;
-}
+// Team of so many threads, and a molecule for it.
+template <int THREADS>
+struct Team {
+    u32 molecule, begin, end;  // entries from `begin` to `end`; none where no molecule is left for the team
+    int rank;
 
-DEVICE Double3 lane_sum(Double3 a) { return {lane_sum(a.x), lane_sum(a.y), lane_sum(a.z)}; }
+    DEVICE_MEMBER Team(const MoleculeData& m, i64 k) {
+        molecule = (u32)k, rank = threadIdx.x % THREADS;
+        begin = k < m.n ? m.first[k] : 0, end = k < m.n ? m.first[k + 1] : 0;
+    }
+
+    // Sum over the team, for all its threads; all threads of a warp or block call it.
+    DEVICE_MEMBER double sum(double x) const {
+        for (int k = (THREADS < 32 ? THREADS : 32) / 2; k > 0; k /= 2) x += __shfl_xor_sync(ALL_LANES, x, k);
+        if (THREADS > 32) {
+            __shared__ double warps[MOLECULE_THREADS / 32];
+            __syncthreads();  // the sum before this one has been read
+            if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = x;
+            __syncthreads();
+            x = 0;
+            for (int warp = 0; warp < THREADS / 32; warp++) x += warps[warp];
+        }
+        return x;
+    }
+
+    DEVICE_MEMBER Double3 sum(Double3 a) const { return {sum(a.x), sum(a.y), sum(a.z)}; }
+};
+
+// Calls `f` with each team of this block and its molecule. All threads of a block make the same calls.
+template <typename F>
+DEVICE void each_molecule(const MoleculeData& m, const F& f) {
+    for (i64 k = blockIdx.x; k < m.n_long; k += gridDim.x) f(Team<MOLECULE_THREADS>(m, k));
+    const i64 teams = gridDim.x * (MOLECULE_THREADS / LANES);
+    const i64 own = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / LANES;
+    for (i64 first = m.n_long; first < m.n; first += teams) f(Team<LANES>(m, first + own));
+}
 
 // Image of an atom in its molecule made whole.
 DEVICE void image_of(const DeviceData& w, const MoleculeData& m, u32 entry, u32 i, int set, int* image) {
@@ -42,66 +72,78 @@ struct MoleculeCenter {
     int base[3];
 };
 
-DEVICE MoleculeCenter center_of(const DeviceData& w, const MoleculeData& m, u32 begin, u32 end, int set) {
+template <int THREADS>
+DEVICE MoleculeCenter center_of(const DeviceData& w, const MoleculeData& m, const Team<THREADS>& team, int set) {
     MoleculeCenter center = {};
-    const u32 first = m.index_by_id[m.atom[begin]];
+    const u32 first = m.index_by_id[m.atom[team.begin]];
     center.origin = load(w.atoms.x[set], first);
-    image_of(w, m, begin, first, set, center.base);
-    for (u32 entry = begin + threadIdx.x % 32; entry < end; entry += 32) {
+    image_of(w, m, team.begin, first, set, center.base);
+    for (u32 entry = team.begin + team.rank; entry < team.end; entry += THREADS) {
         const u32 i = m.index_by_id[m.atom[entry]];
         drift(center.r, m.share[entry], from_first_atom(w, m, entry, i, set, center.origin, center.base));
         drift(center.v, m.share[entry], load(w.atoms.v[set], i));
     }
-    center.r = lane_sum(center.r);
-    center.v = lane_sum(center.v);
+    center.r = team.sum(center.r);
+    center.v = team.sum(center.v);
     return center;
 }
 
-// Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their
-// molecule. Blocks store their shares.
-extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(DeviceData w, MoleculeData m) {
-    wait_for_previous_kernel();
-    const int set = w.control->sorted;
-    const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
-    double sums[MOLECULAR_SUMS] = {};
-    for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
-        const u32 begin = m.first[k], end = m.first[k + 1];
-        const MoleculeCenter center = center_of(w, m, begin, end, set);
+// Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their molecule.
+struct VirialOfMolecule {
+    const DeviceData& w;
+    const MoleculeData& m;
+    double* sums;
+
+    template <int THREADS>
+    DEVICE_MEMBER void operator()(const Team<THREADS>& team) const {
+        const int set = w.control->sorted;
+        const MoleculeCenter center = center_of(w, m, team, set);
         double within = 0;
-        for (u32 entry = begin + lane; entry < end; entry += 32) {
+        for (u32 entry = team.begin + team.rank; entry < team.end; entry += THREADS) {
             const u32 i = m.index_by_id[m.atom[entry]];
             const Double3 r = from_first_atom(w, m, entry, i, set, center.origin, center.base);
             const real3 f = load_force(w, i);
             within += f.x * (r.x - center.r.x) + f.y * (r.y - center.r.y) + f.z * (r.z - center.r.z);
         }
+        within = team.sum(within);
+        if (team.begin == team.end) return;
         const Double3 v = center.v;
-        const double own[MOLECULAR_SUMS] = {m.mass[k] * (v.x * v.x + v.y * v.y + v.z * v.z), lane_sum(within)};
+        const double own[MOLECULAR_SUMS] = {m.mass[team.molecule] * (v.x * v.x + v.y * v.y + v.z * v.z), within};
 #if REPRODUCIBLE
         // The share of a molecule is that of its first atom.
         const double nothing[MOLECULAR_SUMS] = {};
-        for (u32 entry = begin + lane; entry < end; entry += 32) {
-            store_share(w, entry == begin ? own : nothing, m.atom[entry]);
+        for (u32 entry = team.begin + team.rank; entry < team.end; entry += THREADS) {
+            store_share(w, entry == team.begin ? own : nothing, m.atom[entry]);
         }
 #else
-        for (int j = 0; j < MOLECULAR_SUMS; j++) sums[j] += lane == 0 ? own[j] : 0.0;
+        for (int j = 0; j < MOLECULAR_SUMS; j++) sums[j] += team.rank == 0 ? own[j] : 0.0;
 #endif
     }
+};
+
+// Blocks store their shares.
+extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(DeviceData w, MoleculeData m) {
+    wait_for_previous_kernel();
+    double sums[MOLECULAR_SUMS] = {};
+    each_molecule(m, VirialOfMolecule{w, m, sums});
 #if !REPRODUCIBLE
     block_partial<MOLECULE_THREADS, MOLECULAR_SUMS>(w, sums);
 #endif
 }
 
-// Saves positions, velocities and images, and moves the centres of molecules with the edges of another box; their
-// velocities are multiplied by 1 + `faster`.
-extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
-scale_molecules(DeviceData w, MoleculeData m, BoxGeometry after, double faster) {
-    wait_for_previous_kernel();
-    const int set = w.control->sorted;
-    const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
-    for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
-        const u32 begin = m.first[k], end = m.first[k + 1];
-        const MoleculeCenter center = center_of(w, m, begin, end, set);
-        for (u32 entry = begin + lane; entry < end; entry += 32) {
+// Saves positions, velocities and images of a molecule, and moves its centre, of whose velocity it makes 1 + `faster` times
+// as much, with the edges of another box.
+struct MoveMolecule {
+    const DeviceData& w;
+    const MoleculeData& m;
+    const BoxGeometry& after;
+    double faster;
+
+    template <int THREADS>
+    DEVICE_MEMBER void operator()(const Team<THREADS>& team) const {
+        const int set = w.control->sorted;
+        const MoleculeCenter center = center_of(w, m, team, set);
+        for (u32 entry = team.begin + team.rank; entry < team.end; entry += THREADS) {
             const u32 id = m.atom[entry], i = m.index_by_id[id];
             const Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
             const Double3 r = from_first_atom(w, m, entry, i, set, center.origin, center.base);
@@ -119,6 +161,12 @@ scale_molecules(DeviceData w, MoleculeData m, BoxGeometry after, double faster) 
                   {v.x + faster * center.v.x, v.y + faster * center.v.y, v.z + faster * center.v.z});
         }
     }
+};
+
+extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
+scale_molecules(DeviceData w, MoleculeData m, BoxGeometry after, double faster) {
+    wait_for_previous_kernel();
+    each_molecule(m, MoveMolecule{w, m, after, faster});
 }
 
 // Restores the saved positions, velocities and images.

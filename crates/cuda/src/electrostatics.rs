@@ -65,9 +65,15 @@ impl LatticeSumKernel {
         self.excluded.is_some() || self.mesh.is_some() || self.ewald.is_some()
     }
 
-    /// Energy of all atoms with themselves, and with the uniform background: see [`LatticeSum::constants`].
-    pub fn constants(&self, system: &System) -> [f64; 2] {
-        self.sum.constants(system)
+    /// Sum of all strengths, and sum of their squares.
+    pub fn strength_sums(&self, system: &System) -> [f64; 2] {
+        self.sum.strength_sums(system)
+    }
+
+    /// Energy of all atoms with themselves, and with the uniform background, from the sums of their strengths: see
+    /// [`LatticeSum::constants_of`].
+    pub fn constants(&self, sums: [f64; 2], volume: f64) -> [f64; 2] {
+        self.sum.constants_of(sums, volume)
     }
 
     /// Adapts to other charges, times the root of Coulomb's constant.

@@ -10,6 +10,8 @@ use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3};
 
 /// Number of sums of a molecular virial.
 pub const MOLECULAR_SUMS: usize = 2;
+/// Least number of atoms of a long molecule, which a block shares.
+const LONG_MOLECULE: usize = 65;
 
 shared_structure! {
     /// Molecules: entries are their atoms, one molecule after the other.
@@ -31,8 +33,9 @@ shared_structure! {
         v: u64 = "double*",
         /// Images before the last change of the box, by id.
         image: u64 = "int*",
-        /// Number of molecules.
+        /// Number of molecules, and of long ones, which come first.
         n: i64,
+        n_long: i64,
     }
 }
 
@@ -70,11 +73,16 @@ impl Bodies {
     ) -> Result<Self> {
         let n = state.len();
         let shifts = shifts(molecules, simbox, state)?;
+        let (order, n_long) = long_ones_first(molecules);
+        let mut place = vec![0u32; order.len()];
+        (0..).zip(&order).for_each(|(k, molecule)| place[*molecule] = k);
+        let place_of = |id: &u32| place[molecules.of_atoms()[*id as usize] as usize];
         let mut atoms: Vec<u32> = (0..n as u32).collect();
-        atoms.sort_by_key(|id| molecules.of_atoms()[*id as usize]);
+        atoms.sort_by_key(place_of);
         let mut first = vec![0u32; molecules.count() + 1];
-        molecules.of_atoms().iter().for_each(|molecule| first[*molecule as usize + 1] += 1);
+        atoms.iter().for_each(|id| first[place_of(id) as usize + 1] += 1);
         (1..first.len()).for_each(|k| first[k] += first[k - 1]);
+        let masses: Vec<f64> = order.iter().map(|molecule| molecules.masses()[*molecule]).collect();
         let share: Vec<f64> = atoms.iter().map(|id| molecules.shares()[*id as usize]).collect();
         let by_axis = |axis: usize| atoms.iter().map(move |id| (axis, *id as usize));
         let shift: Vec<i32> = (0..3).flat_map(by_axis).map(|(axis, id)| shifts[id][axis]).collect();
@@ -82,7 +90,7 @@ impl Bodies {
         let images = [device.upload(&shift)?, device.alloc(3 * n)?];
         let numbers = [
             device.upload(&share)?,
-            device.upload(molecules.masses())?,
+            device.upload(&masses)?,
             device.alloc(3 * n)?,
             device.alloc(3 * n)?,
         ];
@@ -97,6 +105,7 @@ impl Bodies {
             v: numbers[3].address(),
             image: images[1].address(),
             n: molecules.count() as i64,
+            n_long: n_long as i64,
         };
         let build = build(precision, sums);
         let module = device.compile("molecules.cu", &build.source, &build.options)?;
@@ -131,6 +140,16 @@ impl Bodies {
     pub fn undo_scale(&self, data: &DeviceData) -> Launch {
         self.launch(&self.undo_scale, data)
     }
+}
+
+/// Molecules, of which the long ones come first; and the number of these.
+fn long_ones_first(molecules: &Molecules) -> (Vec<usize>, usize) {
+    let mut lengths = vec![0usize; molecules.count()];
+    molecules.of_atoms().iter().for_each(|molecule| lengths[*molecule as usize] += 1);
+    let (long, others): (Vec<usize>, Vec<usize>) =
+        (0..lengths.len()).partition(|molecule| lengths[*molecule] >= LONG_MOLECULE);
+    let n_long = long.len();
+    ([long, others].concat(), n_long)
 }
 
 /// Images, by id, by which atoms are away from the others of their molecules.

@@ -9,30 +9,65 @@
 //! Samples are taken at the end of a segment; where a step is one kernel, that kernel takes them, and a batch
 //! is one segment.
 
-use crate::device_data::SLOTS;
+use crate::device_data::{DeviceData, SLOTS};
 use crate::driver::{Device, Graph, Launch, kind_of};
 use crate::launches::{Launches, SequencePart, kernels};
 use crate::neighbor_engine::Trigger;
 use jostle_core::{Error, Evaluate, Result};
 use std::sync::Arc;
 
-/// Parts of a batch, recorded.
+/// Parts of a batch, recorded. Those recorded for another box or other arrays follow when they are needed again.
 pub struct StepGraphs {
     parts: Parts,
+    /// Step slots between two checks of the list.
+    slots: u32,
     /// Number of steps made by one replay, as measured: slots after a list went stale do nothing.
     steps_per_replay: f64,
 }
 
 enum Parts {
     Recorded(RecordedParts),
-    Kept(Arc<StepLaunches>),
+    Kept(Arc<StepLaunches>, Box<DeviceData>),
 }
 
+#[derive(Default)]
 struct RecordedParts {
-    begin: Sequence,
-    steps: Sequence,
+    begin: RecordedPart,
+    steps: RecordedPart,
     /// End of a segment and beginning of the next, without and with energies.
-    turns: [Sequence; 2],
+    turns: [RecordedPart; 2],
+}
+
+/// Part, once it has been needed, and the data that its kernels have.
+#[derive(Default)]
+struct RecordedPart(Option<(Sequence, Box<DeviceData>)>);
+
+impl RecordedPart {
+    /// Records the part, unless that was done for the data of these launches.
+    fn prepare(
+        &mut self,
+        device: &Device,
+        launches: &Launches,
+        parts: impl FnOnce() -> Vec<SequencePart>,
+    ) -> Result<()> {
+        match &mut self.0 {
+            Some((_, data)) if **data == launches.data => Ok(()),
+            Some((sequence, data)) => {
+                sequence.follow(device, parts())?;
+                **data = launches.data;
+                Ok(())
+            }
+            none => {
+                *none = Some((Sequence::record(device, parts())?, Box::new(launches.data)));
+                Ok(())
+            }
+        }
+    }
+
+    fn sequence(&self) -> Result<&Sequence> {
+        let unprepared = || Error::device("steps that were not recorded are not replayed");
+        self.0.as_ref().map(|(sequence, _)| sequence).ok_or_else(unprepared)
+    }
 }
 
 /// Launches of the parts of a batch, which are recorded together with those of other replicas.
@@ -112,29 +147,58 @@ pub struct Queue<'a> {
     pub others: &'a mut dyn FnMut(i32, Trigger) -> Result<()>,
 }
 
-/// Sequence of launches, cut where forces of others are queued.
-struct Sequence(Vec<Recorded>);
-
-enum Recorded {
-    Kernels(Graph),
+/// Launches in a row, or forces of others between them.
+enum Piece<K> {
+    Kernels(K),
     Others(i32, Trigger),
 }
 
-impl Sequence {
-    fn record(device: &Device, parts: Vec<SequencePart>) -> Result<Self> {
-        let mut recorded = Vec::new();
-        let mut launches: Vec<Launch> = Vec::new();
-        for part in parts {
-            match part {
-                SequencePart::Kernel(launch) => launches.push(launch),
-                SequencePart::Others(slot, trigger) => {
-                    recorded.push(Recorded::Kernels(device.record(std::mem::take(&mut launches))?));
-                    recorded.push(Recorded::Others(slot, trigger));
-                }
+/// Launches between which forces of others are queued.
+fn pieces(parts: Vec<SequencePart>) -> Vec<Piece<Vec<Launch>>> {
+    let mut pieces = Vec::new();
+    let mut launches: Vec<Launch> = Vec::new();
+    for part in parts {
+        match part {
+            SequencePart::Kernel(launch) => launches.push(launch),
+            SequencePart::Others(slot, trigger) => {
+                pieces.push(Piece::Kernels(std::mem::take(&mut launches)));
+                pieces.push(Piece::Others(slot, trigger));
             }
         }
-        recorded.push(Recorded::Kernels(device.record(launches)?));
-        Ok(Sequence(recorded))
+    }
+    pieces.push(Piece::Kernels(launches));
+    pieces
+}
+
+/// Sequence of launches, cut where forces of others are queued.
+struct Sequence(Vec<Piece<Graph>>);
+
+impl Sequence {
+    fn record(device: &Device, parts: Vec<SequencePart>) -> Result<Self> {
+        let record = |piece| match piece {
+            Piece::Kernels(launches) => device.record(launches).map(Piece::Kernels),
+            Piece::Others(slot, trigger) => Ok(Piece::Others(slot, trigger)),
+        };
+        pieces(parts).into_iter().map(record).collect::<Result<_>>().map(Sequence)
+    }
+
+    /// Gives the kernels the arguments of these launches; records what is not alike.
+    fn follow(&mut self, device: &Device, parts: Vec<SequencePart>) -> Result<()> {
+        let pieces = pieces(parts);
+        self.0.truncate(pieces.len());
+        for (place, piece) in pieces.into_iter().enumerate() {
+            let followed = match (self.0.get_mut(place), piece) {
+                (Some(Piece::Kernels(graph)), Piece::Kernels(launches)) => {
+                    device.update(graph, launches)?;
+                    continue;
+                }
+                (_, Piece::Kernels(launches)) => Piece::Kernels(device.record(launches)?),
+                (_, Piece::Others(slot, trigger)) => Piece::Others(slot, trigger),
+            };
+            self.0.truncate(place);
+            self.0.push(followed);
+        }
+        Ok(())
     }
 
     fn replay(&self, queue: &mut Queue) -> Result<()> {
@@ -144,9 +208,9 @@ impl Sequence {
     /// Replays the sequence with at most so many forces of others: further ones are not due.
     fn replay_with(&self, queue: &mut Queue, mut most: u64) -> Result<()> {
         self.0.iter().try_for_each(|part| match part {
-            Recorded::Kernels(graph) => queue.device.replay(graph),
-            Recorded::Others(..) if most == 0 => Ok(()),
-            Recorded::Others(slot, trigger) => {
+            Piece::Kernels(graph) => queue.device.replay(graph),
+            Piece::Others(..) if most == 0 => Ok(()),
+            Piece::Others(slot, trigger) => {
                 most -= 1;
                 (queue.others)(*slot, *trigger)
             }
@@ -155,33 +219,43 @@ impl Sequence {
 }
 
 impl StepGraphs {
-    /// Records the parts, with so many step slots between two checks of the list.
-    ///
-    /// # Errors
-    /// If the device refuses.
-    pub fn new(device: &Device, launches: &Launches, slots: u32) -> Result<Self> {
-        let turn =
-            |evaluate| Sequence::record(device, [launches.end(evaluate), kernels(launches.begin())].concat());
-        let parts = RecordedParts {
-            begin: Sequence::record(device, kernels(launches.begin()))?,
-            steps: Sequence::record(device, launches.steps(slots as i32))?,
-            turns: [turn(Evaluate::Forces)?, turn(Evaluate::ForcesAndEnergies)?],
-        };
-        Ok(StepGraphs { parts: Parts::Recorded(parts), steps_per_replay: 0.67 * f64::from(slots) })
+    /// Parts with so many step slots between two checks of the list. They are recorded when they are prepared.
+    pub fn new(slots: u32) -> Self {
+        let parts = Parts::Recorded(RecordedParts::default());
+        StepGraphs { parts, slots, steps_per_replay: 0.67 * f64::from(slots) }
     }
 
     /// Keeps the launches for a recording of several replicas.
     pub fn kept(launches: &Launches, slots: u32) -> Self {
-        let parts = Parts::Kept(Arc::new(StepLaunches::new(launches, slots)));
-        StepGraphs { parts, steps_per_replay: 0.67 * f64::from(slots) }
+        let parts = Parts::Kept(Arc::new(StepLaunches::new(launches, slots)), Box::new(launches.data));
+        StepGraphs { parts, slots, steps_per_replay: 0.67 * f64::from(slots) }
     }
 
     /// The launches, where they are kept for such a recording.
     pub fn launches(&self) -> Option<&Arc<StepLaunches>> {
         match &self.parts {
-            Parts::Kept(launches) => Some(launches),
+            Parts::Kept(launches, _) => Some(launches),
             Parts::Recorded(_) => None,
         }
+    }
+
+    /// True where launches are kept for such a recording that have these data.
+    pub fn are_kept_for(&self, kept_for: &DeviceData) -> bool {
+        matches!(&self.parts, Parts::Kept(_, data) if **data == *kept_for)
+    }
+
+    /// Records what batches with this evaluation at the ends of segments consist of; changes the arguments of what was
+    /// recorded for other data.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn prepare(&mut self, device: &Device, launches: &Launches, evaluate: Evaluate) -> Result<()> {
+        let slots = self.slots as i32;
+        let Parts::Recorded(parts) = &mut self.parts else { return Err(kept_for_several()) };
+        let turn = || [launches.end(evaluate), kernels(launches.begin())].concat();
+        parts.begin.prepare(device, launches, || kernels(launches.begin()))?;
+        parts.steps.prepare(device, launches, || launches.steps(slots))?;
+        parts.turns[turn_number(evaluate)].prepare(device, launches, turn)
     }
 
     /// Number of steps made by one replay.
@@ -192,7 +266,7 @@ impl StepGraphs {
     fn recorded(&self) -> Result<&RecordedParts> {
         match &self.parts {
             Parts::Recorded(parts) => Ok(parts),
-            Parts::Kept(_) => Err(Error::device("steps for several replicas are not replayed for one")),
+            Parts::Kept(..) => Err(kept_for_several()),
         }
     }
 
@@ -203,7 +277,7 @@ impl StepGraphs {
     pub fn queue(&self, queue: &mut Queue, segments: SegmentsLeft, evaluate: Evaluate) -> Result<()> {
         segments.replay(self.steps_per_replay, |part| match part {
             BatchPart::Begin => self.begin(queue),
-            BatchPart::Steps => self.recorded()?.steps.replay(queue),
+            BatchPart::Steps => self.recorded()?.steps.sequence()?.replay(queue),
             BatchPart::Turn => self.turn(queue, evaluate),
         })
     }
@@ -213,7 +287,7 @@ impl StepGraphs {
     /// # Errors
     /// If the device refuses.
     pub fn begin(&self, queue: &mut Queue) -> Result<()> {
-        self.recorded()?.begin.replay(queue)
+        self.recorded()?.begin.sequence()?.replay(queue)
     }
 
     /// Queues as many steps as are certain to be needed where so many are left, and a check of the list in any case.
@@ -222,7 +296,7 @@ impl StepGraphs {
     /// If the device refuses.
     pub fn go(&self, queue: &mut Queue, left: u64) -> Result<()> {
         let replays = (0.97 * left as f64 / self.steps_per_replay) as u64;
-        let steps = &self.recorded()?.steps;
+        let steps = self.recorded()?.steps.sequence()?;
         (0..replays.max(1)).try_for_each(|_| steps.replay_with(queue, left))
     }
 
@@ -231,13 +305,21 @@ impl StepGraphs {
     /// # Errors
     /// If the device refuses.
     pub fn turn(&self, queue: &mut Queue, evaluate: Evaluate) -> Result<()> {
-        self.recorded()?.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)].replay(queue)
+        self.recorded()?.turns[turn_number(evaluate)].sequence()?.replay(queue)
     }
 
     /// Learns from the number of replays that some steps took.
     pub fn learn(&mut self, steps: u64, replays: i64) {
         self.steps_per_replay = (steps as f64 / replays.max(1) as f64).max(1.0);
     }
+}
+
+fn turn_number(evaluate: Evaluate) -> usize {
+    usize::from(evaluate == Evaluate::ForcesAndEnergies)
+}
+
+fn kept_for_several() -> Error {
+    Error::device("steps for several replicas are not replayed for one")
 }
 
 /// Best number of step slots between two checks of lists that last so many steps, more or less: a check costs

@@ -152,6 +152,20 @@ impl Launch {
         self.grid.contains(&0)
     }
 
+    /// True where the launch takes the place of another one in a recorded sequence by other arguments and numbers of
+    /// blocks alone.
+    pub(super) fn is_recorded_as(&self, other: &Launch) -> bool {
+        let handles = [self, other].map(|launch| launch.kernel.0.function.handle());
+        handles[0] == handles[1] && self.waits == other.waits && self.block == other.block
+    }
+
+    /// True where the launch is another one in nothing: kernel, blocks and arguments.
+    pub(super) fn is_same_as(&self, other: &Launch) -> bool {
+        self.is_recorded_as(other)
+            && (self.grid, self.shared) == (other.grid, other.shared)
+            && self.arguments().eq(other.arguments())
+    }
+
     /// Sets which launches precede it where it is recorded. Otherwise launches follow one after the other.
     pub fn waits(mut self, waits: Waits) -> Self {
         self.waits = waits;

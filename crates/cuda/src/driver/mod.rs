@@ -105,6 +105,12 @@ trait Recording: Send + Sync {
     /// # Safety
     /// The launches and their buffers are still there.
     unsafe fn replay(&self, launches: &[Launch]) -> Result<()>;
+    /// Gives later repetitions the arguments and the numbers of blocks of other launches of the same kernels; returns
+    /// false where the launches are to be recorded anew instead.
+    ///
+    /// # Safety
+    /// As for `launch`; `before` are the launches that it has.
+    unsafe fn update(&self, before: &[Launch], after: &[Launch]) -> Result<bool>;
 }
 
 /// Time of an event on the device's stream.
@@ -329,6 +335,27 @@ impl Device {
         // SAFETY: as in `run`; the graph keeps the launches, and they their buffers.
         let recording = unsafe { self.0.record(&launches)? };
         Ok(Graph { recording, launches })
+    }
+
+    /// Gives a recorded sequence other arguments and numbers of blocks, which is a fraction of the work of recording it;
+    /// records it anew where its kernels are others.
+    ///
+    /// # Errors
+    /// As for [`Device::run`].
+    pub fn update(&self, graph: &mut Graph, mut launches: Vec<Launch>) -> Result<()> {
+        launches.retain(|launch| !launch.is_empty());
+        let alike = launches.len() == graph.launches.len()
+            && launches.iter().zip(&graph.launches).all(|(a, b)| a.is_recorded_as(b));
+        if alike {
+            launches.iter().try_for_each(|launch| launch.check(self))?;
+            // SAFETY: as in `run`; the graph keeps the launches, and they their buffers.
+            if unsafe { graph.recording.update(&graph.launches, &launches)? } {
+                graph.launches = launches;
+                return Ok(());
+            }
+        }
+        *graph = self.record(launches)?;
+        Ok(())
     }
 
     /// Starts a recorded sequence, without waiting for its end.

@@ -84,7 +84,7 @@ impl Cuda {
     pub(super) fn divide_motion(&mut self) {
         let motion = self.motion();
         if self.recorded.motion.replace(motion) != Some(motion) && self.plan.exchange().is_some() {
-            (self.recorded.graphs, self.recorded.saved) = (None, None);
+            self.recorded.graphs = None;
             if motion == MotionDivision::Divided {
                 self.control.slot[0].stale = 1;
             }

@@ -340,7 +340,6 @@ impl VolumeMove for Cuda {
         let after = BoxGeometry::new(&simbox, &self.system.state, 0.0);
         self.device.run(&bodies.scale_volume(&self.data, after, faster))?;
         self.read_control()?;
-        self.recorded.saved = self.recorded.graphs.take().map(|graphs| (self.data, graphs));
         self.enter(simbox)?;
         Ok(SavedVolume { simbox: before, state: None })
     }
@@ -351,14 +350,7 @@ impl VolumeMove for Cuda {
         };
         self.device.run(&bodies.undo_scale(&self.data))?;
         self.read_control()?;
-        self.enter(before.simbox)?;
-        // Recording is dear, and nothing may have come to be elsewhere.
-        if let Some((data, graphs)) = self.recorded.saved.take()
-            && data == self.data
-        {
-            self.recorded.graphs = Some(graphs);
-        }
-        Ok(())
+        self.enter(before.simbox)
     }
 }
 

@@ -72,7 +72,6 @@ impl BiasEvaluation for Cuda {
         let (n, precision, sums) = (self.system.state.len(), self.precision, self.plan.summation);
         self.terms.biases = Some(BiasKernels::new(&self.device, n, biases, precision, sums)?);
         self.recorded.graphs = None;
-        self.recorded.saved = None;
         let data = self.data;
         let launch = self.installed()?.find_atoms(&data);
         self.device.run(&launch)?;

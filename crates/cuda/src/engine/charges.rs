@@ -30,8 +30,7 @@ impl Cuda {
             self.arrays.set_charges(&self.control, &scaled)?;
             self.terms.charges.iter_mut().for_each(|kernel| kernel.fit_charges(&scaled));
         }
-        self.evaluation.constants =
-            self.terms.charges.iter().map(|charges| charges.constants(&self.system)).collect();
+        self.add_up_strengths();
         Ok(())
     }
 }

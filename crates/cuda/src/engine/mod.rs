@@ -168,7 +168,7 @@ impl Cuda {
             long_range_weight: 1.0,
             time: StageTime::default(),
             tails: Vec::new(),
-            constants: Vec::new(),
+            strength_sums: Vec::new(),
         };
         let mut cuda = Cuda {
             device,
@@ -229,6 +229,7 @@ impl Cuda {
 
     /// Adopts a plan that has changed: kernels, lists and their capacity.
     fn arrange(&mut self) -> Result<()> {
+        self.recorded.graphs = None;
         let extent = self.extent();
         self.plan.fit(&self.device, extent)?;
         if self.plan.compiled() != self.pairs.compiled {
@@ -241,7 +242,6 @@ impl Cuda {
 
     /// Assigns memory to everything: also when the box that positions are fractions of has changed.
     fn lay_out(&mut self) -> Result<()> {
-        self.recorded.graphs = None;
         let density = self.extent().density;
         tiles::divide(&mut self.geometry, self.plan.atoms_in_cube(density, self.cutoff), density);
         let bins = [self.geometry.columns[0], self.geometry.columns[1], self.geometry.bins];
@@ -290,17 +290,22 @@ impl Cuda {
         let terms = 0..self.forces.n_searched();
         self.evaluation.tails = terms.map(|term| self.forces.tail(term, &counts)).collect();
         self.terms.bodies = None;
+        self.add_up_strengths();
         self.begin_anew(Control { builds: self.control.builds, ..Control::new() })?;
         self.arrays.upload(&self.system.state)?;
         self.terms.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&self.system.state))?;
         self.place(Placing::Fresh)
     }
 
+    /// Adds up what the constant energies of lattice sums depend on.
+    fn add_up_strengths(&mut self) {
+        self.evaluation.strength_sums =
+            self.terms.charges.iter().map(|charges| charges.strength_sums(&self.system)).collect();
+    }
+
     /// Continues without a list.
     fn begin_anew(&mut self, control: Control) -> Result<()> {
         self.order.sorted = false;
-        self.evaluation.constants =
-            self.terms.charges.iter().map(|charges| charges.constants(&self.system)).collect();
         self.control = control;
         self.set_skin();
         self.write_control()
@@ -318,7 +323,7 @@ impl Cuda {
             }
         }
         if change == BoxChange::Anew {
-            self.recorded.saved = None;
+            self.recorded.graphs = None;
             self.connect_meshes()?;
         }
         self.follow_springs()?;
@@ -448,7 +453,8 @@ impl Cuda {
                 energies.virial[k] += tail_virial;
             }
         }
-        for (charges, [itself, even]) in self.terms.charges.iter().zip(&self.evaluation.constants) {
+        for (charges, sums) in self.terms.charges.iter().zip(&self.evaluation.strength_sums) {
+            let [itself, even] = charges.constants(*sums, volume);
             energies.terms[charges.term] += itself + even;
             energies.virial[..3].iter_mut().for_each(|w| *w += even);
         }

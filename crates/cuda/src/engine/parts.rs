@@ -5,7 +5,6 @@ use crate::all_pairs::PairShape;
 use crate::biases::BiasKernels;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
-use crate::device_data::DeviceData;
 use crate::device_force::DeviceForceKernels;
 use crate::dissipative::PairThermostat;
 use crate::driver::Module;
@@ -56,9 +55,6 @@ pub struct TermKernels {
 #[derive(Default)]
 pub struct Recorded {
     pub graphs: Option<StepGraphs>,
-    /// Graphs recorded before the box changed, and the device data they hold: a trial change of the volume
-    /// may be undone.
-    pub saved: Option<(DeviceData, StepGraphs)>,
     /// Presence of forces of others in the steps.
     pub others: Others,
     /// Division of motion in the last batch, for which lists were built.
@@ -88,6 +84,6 @@ pub struct Evaluation {
     pub time: StageTime,
     /// Energy and virial of each term beyond its cut-off, times volume.
     pub tails: Vec<Tail>,
-    /// Constant energies of each lattice sum, see [`LatticeSumKernel::constants`].
-    pub constants: Vec<[f64; 2]>,
+    /// Sums of strengths and of their squares, of each lattice sum: see [`LatticeSumKernel::constants`].
+    pub strength_sums: Vec<[f64; 2]>,
 }

@@ -114,7 +114,7 @@ impl Cuda {
     pub(super) fn make_segments_together(&mut self, batch: &Segments) -> Result<()> {
         let mut attempts = 0;
         loop {
-            let graphs = match self.recorded.graphs.take().filter(|graphs| graphs.launches().is_some()) {
+            let graphs = match self.recorded.graphs.take().filter(|graphs| graphs.are_kept_for(&self.data)) {
                 Some(graphs) => graphs,
                 None => StepGraphs::kept(&self.launches(), self.plan.layout.slots_per_look),
             };

@@ -218,8 +218,7 @@ impl Cuda {
     /// Adapts skin, capacity and recorded slots to what a batch cost.
     fn learn_from(&mut self, cost: &BatchCost) -> Result<()> {
         let BatchCost { steps, slots, builds, seconds, had_graphs, size } = *cost;
-        let life = slots as f64 / builds.max(1) as f64;
-        self.tuning.life = life;
+        self.tuning.learn_life(slots, builds);
         if let Some(graphs) = &mut self.recorded.graphs {
             graphs.learn(slots, self.control.replays);
         }
@@ -229,6 +228,7 @@ impl Cuda {
         if too_far || (had_graphs && self.skin.judge(steps, builds, seconds)) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
+            self.tuning.forget_life();
             self.resize(extent)?;
             if too_far && self.plan.layout.shape.size > size {
                 self.skin.lift_limit();
@@ -240,7 +240,8 @@ impl Cuda {
         self.balance_gpus(slots, seconds)?;
         // GPUs of a run may have different work, and record the same number of slots.
         let idle = self.largest_of_all(self.launches().idle_share())?;
-        if builds > 2 && !slots_serve(self.plan.layout.slots_per_look, life, idle) {
+        let life = self.tuning.life;
+        if self.tuning.lists_known() > 2.0 && !slots_serve(self.plan.layout.slots_per_look, life, idle) {
             self.plan.layout.slots_per_look = slots_per_look(life, idle);
             self.recorded.graphs = None;
         }
@@ -360,10 +361,9 @@ impl Cuda {
         let (look, ahead) = if forces.is_empty() { (long, slots) } else { (true, slots - 1) };
         let mut attempts = 0;
         loop {
-            let graphs = match self.recorded.graphs.take().filter(|graphs| graphs.launches().is_none()) {
-                Some(graphs) => graphs,
-                None => StepGraphs::new(&self.device, &self.launches(), self.plan.layout.slots_per_look)?,
-            };
+            let alone = self.recorded.graphs.take().filter(|graphs| graphs.launches().is_none());
+            let mut graphs = alone.unwrap_or_else(|| StepGraphs::new(self.plan.layout.slots_per_look));
+            graphs.prepare(&self.device, &self.launches(), evaluate)?;
             let begun = self.control.part as u64 / 2;
             let under_way = self.control.part % 2 == 1;
             let left = self.left_in_segment(slots);

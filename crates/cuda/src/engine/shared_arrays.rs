@@ -53,7 +53,6 @@ impl Cuda {
         if self.recorded.others != others {
             self.recorded.others = others;
             self.recorded.graphs = None;
-            self.recorded.saved = None;
         }
     }
 

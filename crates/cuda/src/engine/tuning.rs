@@ -16,6 +16,8 @@ pub struct Tuning {
     pub algorithm_settled: bool,
     /// Steps that a list lasts.
     pub life: f64,
+    /// Steps and lists of the last batches.
+    recent: ListsBuilt,
     /// Pairs computed so far.
     pub pairs_computed: f64,
     /// True where the shape is the best known, or fixed.
@@ -24,7 +26,40 @@ pub struct Tuning {
     pub looked_up: bool,
 }
 
+/// Steps, and lists that they took.
+#[derive(Debug, Default)]
+struct ListsBuilt {
+    slots: f64,
+    builds: f64,
+}
+
+/// Lists of the last batches above which earlier ones count less: the life of a few is no number to rely on.
+const RECENT_LISTS: f64 = 24.0;
+
 impl Tuning {
+    /// Learns from the lists of a batch how long they last.
+    pub fn learn_life(&mut self, slots: u64, builds: i64) {
+        let ListsBuilt { slots: all, builds: lists } = &mut self.recent;
+        *all += slots as f64;
+        *lists += builds as f64;
+        self.life = *all / lists.max(1.0);
+        if *lists > RECENT_LISTS {
+            let share = RECENT_LISTS / *lists;
+            *all *= share;
+            *lists *= share;
+        }
+    }
+
+    /// Number of lists by which their life is known.
+    pub fn lists_known(&self) -> f64 {
+        self.recent.builds
+    }
+
+    /// Forgets the life of lists: they have another skin now.
+    pub fn forget_life(&mut self) {
+        self.recent = ListsBuilt::default();
+    }
+
     /// State at the start of a run, with a pair algorithm that is known to be the best, or not.
     pub fn new(algorithm_settled: bool) -> Self {
         Tuning { algorithm_settled, ..Tuning::default() }

@@ -330,7 +330,7 @@ impl Hardware for Gpu {
             recorded => recorded,
         };
         let graph = graph.map_err(|e| failed(&format!("{names} cannot be recorded"), e))?;
-        Ok(Box::new(Captured { gpu: gpu.clone(), names, graph: Mutex::new(Graph(graph)) }))
+        Ok(Box::new(Captured { gpu: gpu.clone(), names, graph: Mutex::new(Graph::new(graph, launches)) }))
     }
 
     fn synchronize(&self) -> Result<()> {
