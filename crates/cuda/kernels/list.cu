@@ -4,6 +4,9 @@
 //
 // LIST_TEAM threads share a list where lists are long and atoms few: every LIST_TEAM-th neighbour belongs to one
 // thread, and threads of different atoms are neighbours in a warp.
+//
+// LIST_BUILDERS lanes make a list, 1 or a warp: these look at as many candidates at a time, and what they find is in the
+// order of the search all the same.
 
 enum { LIST_THREADS = 128, LIST_ATOMS = LIST_THREADS / LIST_TEAM };
 
@@ -28,30 +31,48 @@ DEVICE bool listed(const DeviceData& w, Position a, Position b, real reach2) {
     return near;
 }
 
+// Rows of a list that lanes fill together.
+struct ListRows {
+    int found;
+
+    // Row of what this lane has found; all lanes say whether they have.
+    DEVICE_MEMBER int take(bool finds) {
+        if (LIST_BUILDERS == 1) return found++;
+        const u32 finders = __ballot_sync(ALL_LANES, finds);
+        const int row = found + __popc(finders & ((1u << threadIdx.x % 32) - 1));
+        found += __popc(finders);
+        return row;
+    }
+};
+
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData w, int slot) {
     wait_for_previous_kernel();
     Control* control = w.control;
     const Slot now = control->slot[slot];
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int i = (blockIdx.x * LIST_THREADS + threadIdx.x) / LIST_BUILDERS, lane = threadIdx.x % LIST_BUILDERS;
     if (!build_due(control, now) || i >= w.n) return;
     const Position* position = w.atoms.built;
     const Position mine = position[i];
     const double reach = control->reach * (1.0 + 1e-6);
     const real half_skin = (real)(0.5 * w.control->skin);
     const real mine_reach = (real)reach - nearer_by(w, half_skin, (int)mine.species);
-    int found = 0;
-    each_near(w, to_fixed(w.geometry, mine), reach, [&](u32 j) {
-        if (j == (u32)i) return;
+    auto belongs = [&](u32 j) {
+        if (j == (u32)i) return false;
         const Position other = position[j];
         const real pair_reach = mine_reach - nearer_by(w, half_skin, (int)other.species);
-        if (!listed(w, mine, other, pair_reach * pair_reach)) return;
-        if (w.exclusions.fours > 0 && excludes(w, i, j)) return;
-        if (found < w.lists.capacity) w.lists.neighbor[(size_t)found * w.n + i] = j;
-        found++;
+        return listed(w, mine, other, pair_reach * pair_reach) && !(w.exclusions.fours > 0 && excludes(w, i, j));
+    };
+    ListRows rows = {};
+    each_near<LIST_BUILDERS>(w, to_fixed(w.geometry, mine), reach, [&](u32 j, bool there) {
+        const bool found = there && belongs(j);
+        if (LIST_BUILDERS == 1 && !found) return;
+        const int row = rows.take(found);
+        if (found && row < w.lists.capacity) w.lists.neighbor[(size_t)row * w.n + i] = j;
     });
-    w.lists.n_neighbor[i] = found;
-    if (found > w.lists.capacity) {
-        atomicMax(&control->need_rows, found);
+    if (lane > 0) return;
+    w.lists.n_neighbor[i] = rows.found;
+    if (rows.found > w.lists.capacity) {
+        atomicMax(&control->need_rows, rows.found);
         report(control, ROWS_FULL);
     }
 }

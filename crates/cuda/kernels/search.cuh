@@ -108,17 +108,25 @@ DEVICE BinRange bins_within(const BoxGeometry& geometry, Fixed point, const doub
             cells_between(low[2], length[2], geometry.bins)};
 }
 
-// Calls visit(j) for every atom of the bins within a distance of a point, each once, and thus for some farther away.
-template <class Visit>
+// Deals every atom of the bins within a distance of a point, each once, and thus some farther away, to so many lanes:
+// all of them call visit(j, true), or visit(j, false) where no atom is left for a lane.
+template <int LANES, class Visit>
 DEVICE void each_near(const DeviceData& w, Fixed point, double distance, Visit visit) {
     const double along[3] = {distance, distance, distance};
     const BinRange bins = bins_within(w.geometry, point, along);
+    const u32 lane = threadIdx.x % LANES;
     for (int cx = 0; cx < bins.x.count; cx++) {
         for (int cy = 0; cy < bins.y.count; cy++) {
             for (int part = 0; part < 2; part++) {
                 const AtomRange range = bins.atoms(w, cx, cy, part);
-                for (u32 k = 0; k < range.count; k++) visit(range.first + k);
+                for (u32 k = 0; k < range.count; k += LANES) visit(range.first + k + lane, k + lane < range.count);
             }
         }
     }
+}
+
+// Calls visit(j) for each of these atoms.
+template <class Visit>
+DEVICE void each_near(const DeviceData& w, Fixed point, double distance, Visit visit) {
+    each_near<1>(w, point, distance, [&](u32 j, bool) { visit(j); });
 }

@@ -16,7 +16,7 @@ use crate::grains;
 use crate::kernels::{
     self, Build, Gpus, PairAlgorithm, SEARCH, TileShape, common_options, common_source, of_atoms,
 };
-use crate::list;
+use crate::list::ListThreads;
 use crate::molecules;
 use crate::restraint;
 use crate::sums::Summation;
@@ -64,8 +64,7 @@ pub fn of_pairs(
         }
         PairAlgorithm::AllPairs => options.extend(pairs.options(precision)),
         PairAlgorithm::List => {
-            let team = list::team(shape.team, forces.embedded.is_some(), sums);
-            options.push(format!("-DLIST_TEAM={team}"));
+            options.extend(ListThreads::of_shape(shape, forces.embedded.is_some(), sums).options());
         }
         PairAlgorithm::Cells => {}
     }

@@ -18,6 +18,7 @@ use ewald::Ewald;
 use excluded::ExcludedCharges;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::{Forces, LatticeSum};
+pub use mesh::SPREAD_ATOMS;
 use mesh::{Mesh, MeshAddresses};
 
 /// Number of sums of which each part leaves shares: energy and virial.

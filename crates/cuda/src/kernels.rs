@@ -182,12 +182,20 @@ impl TileShape {
         })
     }
 
+    /// Number of threads that share a list of an atom, where atoms have lists each: as many more than share an atom of a
+    /// tile as a multiprocessor has room for. Short lists are not worth more.
+    pub fn list_team(&self) -> u32 {
+        if self.team == 8 { self.team * (THREADS_OF_MULTIPROCESSOR / self.resident.max(1)).clamp(1, 4) } else { self.team }
+    }
+
     /// Number of threads of a block.
     pub fn threads(&self) -> u32 {
         self.atoms * self.team
     }
 }
 
+/// Threads that a multiprocessor has room for, if they have few registers.
+const THREADS_OF_MULTIPROCESSOR: u32 = 2048;
 /// Limit above which there are too few registers for each thread.
 const MOST_RESIDENT: u32 = 1536;
 /// Limit where a block is one of many, and eight threads share an atom.

@@ -2,6 +2,7 @@
 
 use crate::device_data::{AtomLists, Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
+use crate::kernels::TileShape;
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Result};
@@ -9,10 +10,13 @@ use jostle_core::{Evaluate, Result};
 /// Threads of a block, as in `list.cu`.
 const THREADS: u32 = 128;
 
+/// Lanes of a warp.
+const WARP: u32 = 32;
+
 /// Kernels, lists, and capacity of each list.
 pub struct List {
-    /// Number of blocks with a thread for each atom.
-    blocks: u32,
+    /// Number of blocks that make lists.
+    build_blocks: u32,
     /// Number of blocks with a thread for each atom of this GPU.
     own_blocks: u32,
     /// Number of blocks with a team of threads for each of these.
@@ -33,12 +37,29 @@ pub fn estimate(density: f64, reach: f64, n_atoms: usize) -> usize {
     ((mean + 5.0 * mean.sqrt() + 8.0) as usize).clamp(1, n_atoms.max(1))
 }
 
-/// Number of threads that share a list, where `of_tile` share an atom of a tile. Exact sums are made by one
-/// thread, and forces of embedded atoms over whole lists.
-pub fn team(of_tile: u32, embedded: bool, sums: Summation) -> u32 {
-    match sums {
-        Summation::Fast if !embedded => of_tile,
-        _ => 1,
+/// Threads of the GPU's work on lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListThreads {
+    /// Number of threads that share a list.
+    pub team: u32,
+    /// Number of threads that make a list: 1 or a warp.
+    pub builders: u32,
+}
+
+impl ListThreads {
+    /// Threads for tiles of this shape: where several share an atom there, atoms are few or lists long. Exact sums are made
+    /// by one thread, and forces of embedded atoms over whole lists.
+    pub fn of_shape(shape: TileShape, embedded: bool, sums: Summation) -> Self {
+        let team = match sums {
+            Summation::Fast if !embedded => shape.list_team(),
+            _ => 1,
+        };
+        ListThreads { team, builders: if shape.team > 1 { WARP } else { 1 } }
+    }
+
+    /// Options of the compiler by which `list.cu` knows of them.
+    pub fn options(self) -> [String; 2] {
+        [format!("-DLIST_TEAM={}", self.team), format!("-DLIST_BUILDERS={}", self.builders)]
     }
 }
 
@@ -51,7 +72,7 @@ pub fn grown(rows: usize, control: &Control) -> usize {
 }
 
 impl List {
-    /// Lists of so many rows for `n` atoms, each for a team of threads, as the kernels were compiled for. Forces
+    /// Lists of so many rows for `n` atoms, each for these threads, for which the kernels were compiled. Forces
     /// are computed for `owned` of them; forces in the middle of steps need the lists of all.
     ///
     /// # Errors
@@ -61,12 +82,13 @@ impl List {
         module: &Module,
         [n, owned]: [usize; 2],
         rows: usize,
-        team: u32,
+        threads: ListThreads,
         sums: Summation,
     ) -> Result<Self> {
+        let ListThreads { team, builders } = threads;
         let blocks = |n: usize, threads: u32| n.div_ceil(threads as usize) as u32;
         Ok(List {
-            blocks: blocks(n, THREADS).max(1),
+            build_blocks: blocks(n, THREADS / builders).max(1),
             own_blocks: blocks(owned, THREADS),
             team_blocks: blocks(owned, THREADS / team),
             shares: match sums {
@@ -99,7 +121,7 @@ impl NeighborEngine for List {
     }
 
     fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
-        vec![Launch::new(&self.build, self.blocks, THREADS).with_value(*data).with_value(slot)]
+        vec![Launch::new(&self.build, self.build_blocks, THREADS).with_value(*data).with_value(slot)]
     }
 
     fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {

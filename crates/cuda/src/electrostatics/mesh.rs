@@ -25,8 +25,8 @@ const KERNELS: &str =
 const THREADS: u32 = 128;
 /// Number of threads of a block that spreads charges or gathers forces.
 const SPREAD_THREADS: u32 = 256;
-/// Number of atoms of such a block.
-const SPREAD_ATOMS: u32 = 64;
+/// Number of atoms of such a block, which has a copy of the mesh around them if they are near each other.
+pub const SPREAD_ATOMS: u32 = 64;
 /// Upper limit of the sum of the weights of a point, at every order.
 const LARGEST_WEIGHT: f64 = 0.3;
 /// Shared memory that a block can have without `allow_shared`, less that of sums of energies.

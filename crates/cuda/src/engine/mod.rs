@@ -34,7 +34,7 @@ use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::device_data::{BoxGeometry, Control, DeviceData, OwnedAtoms, ReductionArrays};
 use crate::driver::Device;
-use crate::electrostatics::{BoxChange, LatticeSumKernel};
+use crate::electrostatics::{BoxChange, LatticeSumKernel, SPREAD_ATOMS};
 use crate::kernels::{self, Kernels};
 use crate::launches::{Launches, Sums};
 use crate::mid_step::MidStepForces;
@@ -243,7 +243,9 @@ impl Cuda {
     /// Assigns memory to everything: also when the box that positions are fractions of has changed.
     fn lay_out(&mut self) -> Result<()> {
         let density = self.extent().density;
-        tiles::divide(&mut self.geometry, self.plan.atoms_in_cube(density, self.cutoff), density);
+        let meshed = self.terms.charges.iter().any(|charges| charges.mesh().is_some());
+        let together = if meshed { SPREAD_ATOMS } else { 0 };
+        tiles::divide(&mut self.geometry, self.plan.atoms_in_cube(density, self.cutoff, together), density);
         let bins = [self.geometry.columns[0], self.geometry.columns[1], self.geometry.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
         let row = self.forces.n_terms() + VIRIAL + KINETIC;

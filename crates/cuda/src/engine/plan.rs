@@ -13,7 +13,7 @@ use crate::embedded::EmbeddedEngine;
 use crate::exchange::{Division, Exchange, MeshDivision, Moving, Needs};
 use crate::exclusions::Exclusions;
 use crate::kernels::{Build, Gpus, PairAlgorithm, TileShape};
-use crate::list::{self, List};
+use crate::list::{self, List, ListThreads};
 use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::NeighborEngine;
 use crate::peers::Peers;
@@ -409,8 +409,9 @@ impl Plan {
                 Box::new(Tiles::new(device, module, self.atom_bytes, shape, self.capacity, owned)?)
             }
             PairAlgorithm::List => {
-                let team = list::team(self.layout.shape.team, self.embedded.is_some(), self.summation);
-                Box::new(List::new(device, module, [n, owned], self.rows, team, self.summation)?)
+                let threads =
+                    ListThreads::of_shape(self.layout.shape, self.embedded.is_some(), self.summation);
+                Box::new(List::new(device, module, [n, owned], self.rows, threads, self.summation)?)
             }
             PairAlgorithm::Cells => Box::new(Cells::new(module, n, self.summation)?),
             PairAlgorithm::AllPairs => {
@@ -430,13 +431,14 @@ impl Plan {
         })
     }
 
-    /// Number of atoms in a piece of a column that is as long as wide.
-    pub fn atoms_in_cube(&self, density: f64, cutoff: f64) -> u32 {
+    /// Number of atoms in a piece of a column that is as long as wide; at least so many that are to be near each other, where
+    /// pairs do not depend on it.
+    pub fn atoms_in_cube(&self, density: f64, cutoff: f64, together: u32) -> u32 {
         match self.algorithm {
             PairAlgorithm::Tiles => self.layout.shape.atoms,
             // Columns half as wide as the reach contain few atoms beyond it.
             PairAlgorithm::List | PairAlgorithm::Cells => {
-                (density * (0.5 * cutoff).powi(3)).clamp(2.0, 1e6) as u32
+                ((density * (0.5 * cutoff).powi(3)).clamp(2.0, 1e6) as u32).max(together)
             }
             PairAlgorithm::AllPairs => all_pairs::GROUP as u32,
         }
