@@ -38,6 +38,7 @@ examples! {
     CRUST = "crust";
     PASTA = "pasta";
     COPPER = "copper";
+    SILICON = "silicon";
     LIQUID_IRON = "liquid-iron";
     KREMER_GREST = "kremer-grest";
     DPD = "dpd";

@@ -38,6 +38,7 @@ pub mod skin;
 mod sparse;
 mod table;
 pub mod threads;
+pub mod three_body;
 pub mod vacuum;
 
 pub use engine::Cpu;

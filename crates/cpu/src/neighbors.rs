@@ -6,7 +6,7 @@
 //! two; a pair force acts on both (reaction forces).
 
 use crate::cells::Clusters;
-use crate::search::{Candidate, Search};
+use crate::search::{Candidate, Listed, Search};
 use crate::simd::{Kernel, Lanes, MOST_LANES, Scalar, Simd};
 use jostle_core::IdIndex;
 use jostle_core::SimBox;
@@ -172,8 +172,8 @@ impl<S: Scalar> Kernel for ListBuild<'_, S> {
         let ListBuild { clusters, simbox, reach, exclusions, list } = self;
         list.clear();
         let own = list.clusters.clone();
-        let mut targets = Targets { own: own.clone(), foreign_target: vec![0; clusters.count()] };
-        let mut search = Search::new(clusters, simbox, reach);
+        let mut targets = Targets::new(list, clusters.count());
+        let mut search = Search::new(clusters, simbox, reach, Listed::Once);
         let mut places = Places::new(if exclusions.is_some() { clusters.count() } else { 0 });
         let (mut candidates, mut masks) = (Vec::new(), Vec::new());
         let mut row_masks = RowMasks::default();
@@ -202,15 +202,25 @@ impl<S: Scalar> Kernel for ListBuild<'_, S> {
 }
 
 /// Places of the forces on clusters in a task.
-struct Targets {
+pub(crate) struct Targets {
     own: Range<usize>,
     /// Place of each cluster among the foreign ones plus one; 0 if it has none yet.
     foreign_target: Vec<u32>,
 }
 
 impl Targets {
+    /// Places of the foreign clusters that a list has so far.
+    pub(crate) fn new<S>(list: &PairList<S>, n_clusters: usize) -> Self {
+        let mut foreign_target = vec![0; n_clusters];
+        for (place, cluster) in list.foreign.iter().enumerate() {
+            foreign_target[*cluster as usize] = place as u32 + 1;
+        }
+        Targets { own: list.clusters.clone(), foreign_target }
+    }
+
+    /// Place of a cluster, which becomes one of the foreign ones if it is new.
     #[inline(always)]
-    fn of(&mut self, cluster: usize, foreign: &mut Vec<u32>) -> u32 {
+    pub(crate) fn of(&mut self, cluster: usize, foreign: &mut Vec<u32>) -> u32 {
         if self.own.contains(&cluster) {
             return (cluster - self.own.start) as u32;
         }

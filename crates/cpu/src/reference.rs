@@ -11,7 +11,7 @@ use jostle_potentials::external::on_atom;
 use jostle_potentials::restraint::{AtomRestraints, RestraintForce};
 use jostle_potentials::{
     AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, LatticeSum, PairFunction, PairTerm, PairVisitor,
-    Vacuum,
+    ThreeBody, Vacuum,
 };
 
 /// Forces in storage order, energies by term, and the virial of a system.
@@ -46,6 +46,10 @@ pub fn evaluate_weighted(
     }
     if let Some(term) = &terms.embedded {
         let energy = embedded(system, term, &mut forces, &mut energies.virial);
+        energies.terms.push(energy);
+    }
+    if let Some(term) = &terms.three_body {
+        let energy = three_body(system, term, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
     for sum in terms.sums() {
@@ -199,6 +203,35 @@ fn embedded(system: &System, term: &Embedded, forces: &mut [Vec3], virial: &mut 
         add_force(forces, virial, (i, j), d, force_over_r);
     });
     energy
+}
+
+/// Adds the forces and the virial of three-body forces; returns their energy.
+fn three_body(system: &System, term: &ThreeBody, forces: &mut [Vec3], virial: &mut SymTensor) -> f64 {
+    let species = |i: usize| usize::from(system.state.species[i]);
+    let mut neighbors = vec![Vec::new(); forces.len()];
+    each_pair(system, term.cutoff(), |i, j, d, r2| {
+        for (center, other, vector) in [(i, j, d.map(|x| -x)), (j, i, d)] {
+            if r2 < term.cutoff_of(species(center), species(other)).powi(2) {
+                neighbors[center].push((other, vector));
+            }
+        }
+    });
+    let mut total = 0.0;
+    for (center, near) in neighbors.iter().enumerate() {
+        let kinds: Vec<_> = near.iter().map(|(other, d)| (species(*other), *d)).collect();
+        let (energy, gradients) = term.center(species(center), &kinds);
+        total += energy;
+        for ((other, d), gradient) in near.iter().zip(gradients) {
+            for k in 0..3 {
+                forces[*other][k] -= gradient[k];
+                forces[center][k] += gradient[k];
+            }
+            for (w, (p, q)) in virial.iter_mut().zip(TENSOR) {
+                *w -= d[p] * gradient[q];
+            }
+        }
+    }
+    total
 }
 
 /// Adds the forces and the virial of atoms in open space; returns both energies.

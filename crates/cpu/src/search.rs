@@ -40,12 +40,22 @@ enum Relation {
     OppositeImage,
 }
 
+/// Pairs of clusters that a search lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// Each pair once, with one of its clusters; a cluster's own images once each, not itself.
+    Once,
+    /// Each pair with both clusters, and a cluster with itself and all of its images.
+    FromBothSides,
+}
+
 /// The search, see the head of this file.
 pub struct Search<'a, S: Scalar> {
     clusters: &'a Clusters<S>,
     simbox: &'a SimBox,
     reach: f64,
     widths: Vec3,
+    listed: Listed,
     /// One past the last cluster of the column that `strips` are for.
     column_end: usize,
     strips: Vec<Strip>,
@@ -53,14 +63,13 @@ pub struct Search<'a, S: Scalar> {
 
 impl<'a, S: Scalar> Search<'a, S> {
     /// Search up to a distance of `reach`.
-    pub fn new(clusters: &'a Clusters<S>, simbox: &'a SimBox, reach: f64) -> Self {
+    pub fn new(clusters: &'a Clusters<S>, simbox: &'a SimBox, reach: f64, listed: Listed) -> Self {
         let widths = simbox.widths();
-        Search { clusters, simbox, reach, widths, column_end: 0, strips: Vec::new() }
+        Search { clusters, simbox, reach, widths, listed, column_end: 0, strips: Vec::new() }
     }
 
-    /// Puts the clusters that `cluster` lists and that may be within reach of it into `found`:
-    /// each pair of clusters from one side only, a cluster's own images once each, not itself.
-    /// Clusters must be searched for in ascending order.
+    /// Puts the clusters that `cluster` lists and that may be within reach of it into `found`. Clusters
+    /// must be searched for in ascending order.
     pub fn around(&mut self, cluster: usize, found: &mut Vec<Candidate>) {
         if cluster >= self.column_end {
             self.find_strips(cluster);
@@ -82,6 +91,7 @@ impl<'a, S: Scalar> Search<'a, S> {
             let left = left2.sqrt();
             let (low, high) = (bounds.low[2] - left - strip.shift[2], bounds.high[2] + left - strip.shift[2]);
             let first = match strip.relation {
+                _ if self.listed == Listed::FromBothSides => strip.next,
                 Relation::Other => strip.next,
                 Relation::Image => strip.next.max(cluster),
                 Relation::Itself | Relation::OppositeImage => strip.next.max(cluster + 1),
@@ -137,7 +147,7 @@ impl<'a, S: Scalar> Search<'a, S> {
                 // The listing column of two alternates, so that every stretch of columns has the same
                 // work; inside a column the lower cluster lists the pair.
                 let lists = |mine| column == mine || (column + mine).is_multiple_of(2) == (mine < column);
-                if !mine.is_none_or(lists) {
+                if self.listed == Listed::Once && !mine.is_none_or(lists) {
                     continue;
                 }
                 for image_z in spans[2].clone() {

@@ -65,6 +65,9 @@ fn lacking(forces: &Forces, settings: &Settings) -> Option<&'static str> {
     if forces.embedded.is_some() && forces.sums().next().is_some() {
         return Some("sums over all images of embedded atoms");
     }
+    if forces.three_body.is_some() {
+        return Some("three-body forces");
+    }
     let ewald = forces.sums().any(|sum| matches!(sum.method(), Method::Ewald { .. }));
     let reproducible = ewald && settings.reproducible;
     reproducible.then_some("reproducible runs with Ewald's sum; kind = \"pme\" gives the same on a mesh")

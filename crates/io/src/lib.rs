@@ -1,5 +1,5 @@
 //! Files: the input ([`input`]), structures ([`structure`]), trajectories ([`trajectory`]),
-//! embedded-atom functions ([`dynamo`]), molecules with their force fields ([`forcefield`]).
+//! many-body potentials ([`dynamo`], [`three_body`]), molecules with their force fields ([`forcefield`]).
 //!
 //! ```
 //! use jostle_io::Input;
@@ -43,6 +43,7 @@ pub mod select;
 pub mod structure;
 pub mod table;
 mod text;
+pub mod three_body;
 pub mod trajectory;
 
 pub use bonds::chemical_bonds;

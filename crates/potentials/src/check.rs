@@ -1,7 +1,7 @@
 //! Checks of a system and its forces before anything is computed.
 
 use crate::bonded::{BondedKind, BondedTerm};
-use crate::{Embedded, Forces, PairTerm, Potential, Vacuum};
+use crate::{Embedded, Forces, PairTerm, Potential, ThreeBody, Vacuum};
 use jostle_core::{Error, Exclude, Precision, Result, System};
 
 /// Checks every term against the system and returns the longest cut-off.
@@ -9,7 +9,7 @@ use jostle_core::{Error, Exclude, Precision, Result, System};
 /// # Errors
 /// If a term has other species than the system, a cut-off exceeds half the box, a tail is to be corrected in
 /// a box without a volume, a number is outside the range of the precision, a type of bonds, angles or
-/// dihedrals has no force, atoms of a metal are to be excluded, atoms without mass follow no others, or atoms
+/// dihedrals has no force, atoms with many-body forces are to be excluded, atoms without mass follow no others, or atoms
 /// cannot be grains.
 pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
     for term in &forces.pairs {
@@ -17,6 +17,12 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     }
     if let Some(term) = &forces.embedded {
         embedded(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
+    }
+    if let Some(term) = &forces.three_body {
+        three_body(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
+    }
+    if forces.three_body.is_some() && forces.exclude != Exclude::None {
+        return Err(Error::input("three-body forces leave out no bound atoms").hint("leave out exclude"));
     }
     if forces.embedded.is_some() && forces.exclude != Exclude::None {
         return Err(Error::input("the atoms of a metal cannot be excluded").hint("leave out exclude"));
@@ -163,6 +169,17 @@ fn embedded(system: &System, term: &Embedded, precision: Precision) -> Result<()
     if table.len() > 1 << 24 || !table.iter().all(finite) {
         return Err(Error::input("its tables are beyond single precision")
             .hint("use tables with fewer knots, or set precision = \"double\""));
+    }
+    Ok(())
+}
+
+fn three_body(system: &System, term: &ThreeBody, precision: Precision) -> Result<()> {
+    reach(system, term.n_species(), term.cutoff())?;
+    // Indices into the table are found by arithmetic on numbers of the precision.
+    let all = || term.pairs().iter().chain(term.triplets());
+    if precision == Precision::Mixed && (all().count() > 1 << 24 || !all().all(|x| (*x as f32).is_finite())) {
+        return Err(Error::input("its coefficients are beyond single precision")
+            .hint("choose units in which sizes are nearer to 1, or set precision = \"double\""));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::bonded::{
 use crate::external::{FormulaField, behind};
 use crate::pair::{PairFunction, PairVisitor};
 use crate::restraint::AtomRestraints;
-use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, Vacuum};
+use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, ThreeBody, Vacuum};
 use jostle_core::{Error, IdIndex, Precision, System, Vec3};
 
 /// The error for a force on the atom stored at `index` that is not finite in arithmetic of this precision:
@@ -181,6 +181,9 @@ impl<'a> Diagnosis<'a> {
         if let Some(term) = &forces.embedded {
             self.embedded(index, term, strongest);
         }
+        if let Some(term) = &forces.three_body {
+            self.three_body(index, term, strongest);
+        }
         for sum in forces.sums() {
             let (strengths, cutoff) = (sum.strengths(system), sum.cutoff());
             let name = match sum {
@@ -279,6 +282,24 @@ impl<'a> Diagnosis<'a> {
             let (_, force_over_r) = term.pair(kinds, distance * distance, [own, slope(other)]);
             let (term, others) = (term.kind.name(), vec![other]);
             let force = self.size(force_over_r * distance);
+            strongest.or_stronger(ForcePart { term, atom: index, others, distance, force });
+        }
+    }
+
+    /// Goes through the forces that neighbours of the atom have on it as their centre.
+    fn three_body(&self, index: usize, term: &'a ThreeBody, strongest: &mut ForcePart<'a>) {
+        let state = &self.system.state;
+        let species = |index: usize| usize::from(state.species[index]);
+        let near: Vec<(usize, Vec3)> = (0..state.len())
+            .filter(|other| *other != index)
+            .map(|other| (other, self.between(index, other)))
+            .filter(|(other, d)| length(*d) < term.cutoff_of(species(index), species(*other)))
+            .collect();
+        let neighbors: Vec<_> = near.iter().map(|(other, d)| (species(*other), *d)).collect();
+        let (_, gradients) = term.center(species(index), &neighbors);
+        for ((other, d), gradient) in near.into_iter().zip(gradients) {
+            let (term, others, distance) = (term.kind.name(), vec![other], length(d));
+            let force = self.size(length(gradient));
             strongest.or_stronger(ForcePart { term, atom: index, others, distance, force });
         }
     }

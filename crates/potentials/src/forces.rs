@@ -10,6 +10,7 @@ use crate::lattice_sum::LatticeSum;
 use crate::restraint::Restraints;
 use crate::tail::Tail;
 use crate::term::PairTerm;
+use crate::three_body::ThreeBody;
 use crate::vacuum::Vacuum;
 use jostle_core::Exclude;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ pub struct Forces {
     pub pairs: Vec<PairTerm>,
     /// The many-body force of a metal.
     pub embedded: Option<Embedded>,
+    /// The force of atoms whose bonds prefer angles.
+    pub three_body: Option<ThreeBody>,
     /// Dispersion over all images.
     pub dispersion: Option<Dispersion>,
     /// Forces between charges.
@@ -55,6 +58,7 @@ impl Forces {
     pub fn kinds(&self) -> Vec<&'static str> {
         let pairs = self.pairs.iter().map(|term| term.potential.name());
         let embedded = self.embedded.iter().map(|term| term.kind.name());
+        let three_body = self.three_body.iter().map(|term| term.kind.name());
         let dispersion = self.dispersion.iter().map(|_| Dispersion::TERM);
         let electrostatics = self.electrostatics.iter().map(|_| Electrostatics::TERM);
         let sums = dispersion.chain(electrostatics);
@@ -67,7 +71,14 @@ impl Forces {
         let external = self.fields.iter().map(|_| "field").chain(self.walls.iter().map(|_| "wall"));
         let external = external.chain(self.formula_fields.iter().map(|_| FormulaField::TERM));
         let external = external.chain((!self.restraints.is_empty()).then_some("restraint"));
-        pairs.chain(embedded).chain(sums).chain(vacuum).chain(bound).chain(external).collect()
+        pairs
+            .chain(embedded)
+            .chain(three_body)
+            .chain(sums)
+            .chain(vacuum)
+            .chain(bound)
+            .chain(external)
+            .collect()
     }
 
     /// Number of terms.
@@ -80,9 +91,14 @@ impl Forces {
         self.n_pairs() + self.sums().count()
     }
 
-    /// Number of these that have pair lists alone: pair forces and those of metals, which come before sums
+    /// Number of these that are within cut-offs alone: pair forces and many-body forces, which come before sums
     /// over all images.
     pub fn n_pairs(&self) -> usize {
+        self.three_body_term() + usize::from(self.three_body.is_some())
+    }
+
+    /// Index of the three-body force among all terms, where there is one.
+    pub fn three_body_term(&self) -> usize {
         self.pairs.len() + usize::from(self.embedded.is_some())
     }
 
@@ -140,10 +156,11 @@ impl Forces {
     pub fn each(&self) -> impl Iterator<Item = Forces> + '_ {
         let pairs = self.pairs.iter().map(|term| Forces::from(term.clone()));
         let embedded = self.embedded.iter().map(|term| Forces::from(term.clone()));
+        let three_body = self.three_body.iter().map(|term| Forces::from(term.clone()));
         let dispersion = self.dispersion.iter().map(|term| Forces::from(term.clone()));
         let electrostatics = self.electrostatics.iter().map(|term| Forces::from(*term));
         let vacuum = self.vacuum.iter().map(|term| Forces::from(term.clone()));
-        pairs.chain(embedded).chain(dispersion).chain(electrostatics).chain(vacuum)
+        pairs.chain(embedded).chain(three_body).chain(dispersion).chain(electrostatics).chain(vacuum)
     }
 
     /// Advice where a force is not finite.
@@ -167,8 +184,9 @@ impl Forces {
     pub fn largest_cutoff(&self) -> f64 {
         let pairs = self.pairs.iter().map(PairTerm::largest_cutoff);
         let embedded = self.embedded.iter().map(Embedded::cutoff);
+        let three_body = self.three_body.iter().map(ThreeBody::cutoff);
         let sums = self.sums().map(|sum| sum.cutoff());
-        pairs.chain(embedded).chain(sums).fold(0.0, f64::max)
+        pairs.chain(embedded).chain(three_body).chain(sums).fold(0.0, f64::max)
     }
 }
 
@@ -193,6 +211,12 @@ impl From<Grains> for Forces {
 impl From<Embedded> for Forces {
     fn from(term: Embedded) -> Self {
         Forces { embedded: Some(term), ..Forces::default() }
+    }
+}
+
+impl From<ThreeBody> for Forces {
+    fn from(term: ThreeBody) -> Self {
+        Forces { three_body: Some(term), ..Forces::default() }
     }
 }
 

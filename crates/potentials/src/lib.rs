@@ -109,6 +109,7 @@ pub mod spectrum;
 pub mod table;
 pub mod tail;
 pub mod term;
+pub mod three_body;
 pub mod truncation;
 pub mod vacuum;
 
@@ -128,5 +129,6 @@ pub use screening::Screening;
 pub use spectrum::Spectrum;
 pub use tail::Tail;
 pub use term::{PairEntry, PairTerm};
+pub use three_body::{ThreeBody, ThreeBodyKind};
 pub use truncation::Truncation;
 pub use vacuum::Vacuum;

@@ -37,7 +37,9 @@ pub enum Choice {
 
 use Choice::{Named, Usual};
 use Cutoff::{AsGiven, HalfTheBox};
-use example::{COPPER, DPD, KREMER_GREST, LENNARD_JONES_RAPAPORT, MELT, SOFT_SPHERES, WATER, YUKAWA};
+use example::{
+    COPPER, DPD, KREMER_GREST, LENNARD_JONES_RAPAPORT, MELT, SILICON, SOFT_SPHERES, WATER, YUKAWA,
+};
 
 const fn case(name: &'static str, example: Example, atoms: usize, cutoff: Cutoff, choice: Choice) -> Case {
     Case { name, example, atoms: Some(atoms), cutoff, choice }
@@ -63,6 +65,8 @@ pub const CASES: &[Case] = &[
     case("lennard-jones-rapaport-262k", LENNARD_JONES_RAPAPORT, 262_144, AsGiven, Named),
     Case { name: "copper", example: COPPER, atoms: None, cutoff: AsGiven, choice: Named },
     case("copper-1m", COPPER, 1_000_188, AsGiven, Named),
+    Case { name: "silicon-32k", example: SILICON, atoms: None, cutoff: AsGiven, choice: Named },
+    case("silicon-1m", SILICON, 1_000_000, AsGiven, Named),
     case("ions-28k", YUKAWA, 27_648, HalfTheBox, Named),
     case("chains-32k", KREMER_GREST, 32_000, AsGiven, Named),
     Case { name: "water-24k", example: WATER, atoms: None, cutoff: AsGiven, choice: Named },

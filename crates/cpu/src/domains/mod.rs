@@ -229,6 +229,7 @@ pub(crate) fn obstacle(forces: &Forces, settings: &Settings, extent: f64) -> Opt
         (settings.reproducible, "reproducible"),
         (settings.algorithm == Algorithm::Reference, "the plain reference"),
         (forces.vacuum.is_some(), "open space"),
+        (forces.three_body.is_some(), "three-body forces"),
         (extent > forces.largest_cutoff(), "rigid bodies larger than the cut-off"),
     ];
     obstacles.into_iter().find_map(|(is_there, what)| is_there.then_some(what))

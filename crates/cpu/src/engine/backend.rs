@@ -9,6 +9,7 @@ use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Follow, MotionCheck};
 use crate::simd::Scalar;
+use crate::three_body::ThreeBodyKernel;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, BiasPlace, Descent, NeighborFacts, StageTime, Timings};
 use jostle_core::rigid_body::check_box;
@@ -467,6 +468,7 @@ impl<S: Scalar> DeviceReport for Cpu<S> {
             + self.neighbors.clusters.bytes()
             + self.terms.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
             + self.terms.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
+            + self.terms.three_body.as_ref().map_or(0, ThreeBodyKernel::bytes)
             + self.terms.lattice_sums.iter().map(LatticeSumKernel::bytes).sum::<usize>()
             + tasks
                 .map(|t| {
@@ -475,6 +477,7 @@ impl<S: Scalar> DeviceReport for Cpu<S> {
                         + t.forces.bytes()
                         + t.densities.bytes()
                         + t.packed.bytes()
+                        + t.centers.bytes()
                         + t.torques.bytes()
                         + t.incoming.len() * size_of::<Incoming>()
                 })

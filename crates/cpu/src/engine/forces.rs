@@ -29,7 +29,8 @@ impl<S: Scalar> Cpu<S> {
         let (clusters, kernels, level) = (&self.neighbors.clusters, &self.terms.pairs, self.workers.level);
         let (width, embedded, lattice_sums) =
             (clusters.width, &self.terms.embedded, &self.terms.lattice_sums);
-        let (n_pairs, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
+        let (embedded_term, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
+        let (three_body, three_body_term) = (&self.terms.three_body, self.forces.three_body_term());
         let (vacuum, bonded, system, all) =
             (&self.terms.vacuum, &self.terms.bonded, &self.system, &self.forces);
         let (restraints, start) = (&self.terms.restraints, Instant::now());
@@ -42,7 +43,11 @@ impl<S: Scalar> Cpu<S> {
                 sums[*term] = kernel.add_forces(pass.reborrow());
             }
             if let Some(kernel) = embedded {
-                sums[n_pairs] = kernel.add_forces(pass.reborrow(), &task.packed);
+                sums[embedded_term] = kernel.add_forces(pass.reborrow(), &task.packed);
+            }
+            if let Some(kernel) = three_body {
+                let how = (level, evaluate);
+                sums[three_body_term] = kernel.add_forces(how, clusters, &mut task.centers, pass.accumulated);
             }
             for LatticeSumKernel { direct, term, companion, charge, .. } in lattice_sums {
                 let both = direct.add_forces(pass.reborrow(), charge);

@@ -5,6 +5,7 @@ use crate::domains;
 use crate::neighbors::{Exclusions, ListBuild};
 use crate::ranks::Partition;
 use crate::simd::Scalar;
+use crate::three_body::CentersBuild;
 use jostle_core::backend::Algorithm;
 use jostle_core::{IdIndex, PositionPrediction, Result, System, Vec3, prediction};
 use std::ops::Range;
@@ -116,7 +117,8 @@ impl<S: Scalar> Cpu<S> {
         let (clusters, excluded) = (&self.neighbors.clusters, &self.neighbors.excluded);
         let System { simbox, state, .. } = &self.system;
         let with_images = &self.box_with_images();
-        let (width, bonded) = (clusters.width, &self.terms.bonded);
+        let (width, bonded, three_body) = (clusters.width, &self.terms.bonded, &self.terms.three_body);
+        let skin = self.neighbors.skin.now();
         let exclusions =
             (!excluded.is_empty()).then(|| Exclusions::new(clusters, &state.id, index_by_id, excluded));
         let exclusions = exclusions.as_ref();
@@ -135,6 +137,11 @@ impl<S: Scalar> Cpu<S> {
                     exclusions,
                     list: &mut task.list,
                 });
+            }
+            if let (true, Some(kernel)) = (searched, three_body) {
+                let reach = kernel.cutoff() + skin;
+                let Task { list, centers, .. } = task;
+                level.run(CentersBuild { clusters, simbox: with_images, reach, list, centers });
             }
             task.forces.clear(&task.list, width);
             if !bonded.is_empty() {

@@ -28,6 +28,7 @@ use crate::ranks::{Partition, Ranks};
 use crate::simd::{Level, Scalar};
 use crate::skin::{self, Skin};
 use crate::threads::Team;
+use crate::three_body::{TaskCenters, ThreeBodyKernel};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Timings};
 use jostle_core::virtual_sites::follow_atoms;
@@ -60,6 +61,8 @@ struct Task<S> {
     /// Densities at embedded atoms.
     densities: TaskForces<S>,
     packed: PackedPairs<S>,
+    /// Centres of three-body forces.
+    centers: TaskCenters<S>,
     bonds: TaskBonds,
     pairs: TaskPairs,
     contacts: TaskContacts,
@@ -110,6 +113,7 @@ impl<S: Scalar> Cpu<S> {
         let mut terms = TermKernels {
             pairs: pairs.map(|(term, pair)| (term, pair::prepare(pair, &counts, level))).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
+            three_body: forces.three_body.clone().map(ThreeBodyKernel::new),
             lattice_sums,
             vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
             bonded: BondedKernels::new(&system, &forces),

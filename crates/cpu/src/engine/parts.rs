@@ -14,6 +14,7 @@ use crate::ranks::Partition;
 use crate::simd::{Level, Scalar};
 use crate::skin::Skin;
 use crate::threads::Team;
+use crate::three_body::ThreeBodyKernel;
 use crate::vacuum::VacuumKernel;
 use jostle_core::{Energies, Evaluate, Masses, Vec3};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub struct TermKernels<S: Scalar> {
     /// Pair forces with the number of their term.
     pub pairs: Vec<(usize, Box<dyn PairKernel<S>>)>,
     pub embedded: Option<EmbeddedKernel<S>>,
+    pub three_body: Option<ThreeBodyKernel<S>>,
     /// Sums over all images.
     pub lattice_sums: Vec<LatticeSumKernel<S>>,
     pub vacuum: Option<VacuumKernel>,

@@ -26,4 +26,5 @@ mod screened;
 mod skin;
 mod team;
 mod threads;
+mod three_body;
 mod virtual_sites;

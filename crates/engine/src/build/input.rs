@@ -175,6 +175,12 @@ fn check_cutoffs(input: &Input, simbox: &SimBox, forces: &Forces) -> Result<()> 
         let message = format!("the cut-off {} is more than half the box, {most:.6}", term.cutoff());
         return Err(input.source.error(&metal.span, message).hint("use a larger box"));
     }
+    if let (Some(given), Some(term)) = (&input.three_body, &forces.three_body)
+        && term.cutoff() > most
+    {
+        let message = format!("the cut-off {} is more than half the box, {most:.6}", term.cutoff());
+        return Err(input.source.error(&given.span, message).hint("use a larger box"));
+    }
     Ok(())
 }
 

@@ -11,6 +11,16 @@ pub fn basis(lattice: Lattice) -> &'static [Vec3] {
         Lattice::Sc => &[[0.5, 0.5, 0.5]],
         Lattice::Bcc => &[[0.25, 0.25, 0.25], [0.75, 0.75, 0.75]],
         Lattice::Fcc => &[[0.25, 0.25, 0.25], [0.25, 0.75, 0.75], [0.75, 0.25, 0.75], [0.75, 0.75, 0.25]],
+        Lattice::Diamond => &[
+            [0.125, 0.125, 0.125],
+            [0.125, 0.625, 0.625],
+            [0.625, 0.125, 0.625],
+            [0.625, 0.625, 0.125],
+            [0.375, 0.375, 0.375],
+            [0.375, 0.875, 0.875],
+            [0.875, 0.375, 0.875],
+            [0.875, 0.875, 0.375],
+        ],
     }
 }
 
@@ -70,9 +80,12 @@ mod tests {
 
     #[test]
     fn coordination_is_the_textbook_one() {
-        for (lattice, distance, number) in
-            [(Lattice::Sc, 1.0, 6), (Lattice::Bcc, 0.75f64.sqrt(), 8), (Lattice::Fcc, 0.5f64.sqrt(), 12)]
-        {
+        for (lattice, distance, number) in [
+            (Lattice::Sc, 1.0, 6),
+            (Lattice::Bcc, 0.75f64.sqrt(), 8),
+            (Lattice::Fcc, 0.5f64.sqrt(), 12),
+            (Lattice::Diamond, 0.1875f64.sqrt(), 4),
+        ] {
             let (least, count) = nearest(lattice);
             assert!((least - distance).abs() < 1e-12);
             assert_eq!(count, number);

@@ -28,7 +28,7 @@ use jostle_core::{
 use jostle_io::input::model::{DeviceInput, StageInput, Strictness};
 use jostle_potentials::external::{Field, FormulaField, Wall};
 use jostle_potentials::restraint::Restraints;
-use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm};
+use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm, ThreeBody};
 use std::path::Path;
 
 /// Function that puts a system on a device.
@@ -118,6 +118,12 @@ impl SimulationBuilder {
     /// Chooses the many-body force of a metal.
     pub fn metal(mut self, term: Embedded) -> Self {
         self.forces.embedded = Some(term);
+        self
+    }
+
+    /// Chooses the force of atoms whose bonds prefer angles.
+    pub fn three_body(mut self, term: ThreeBody) -> Self {
+        self.forces.three_body = Some(term);
         self
     }
 

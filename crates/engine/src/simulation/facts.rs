@@ -16,7 +16,7 @@ use jostle_core::{
     Vec3,
 };
 use jostle_io::input::model::{Action, StageInput};
-use jostle_potentials::{Embedded, Forces};
+use jostle_potentials::{Embedded, Forces, ThreeBody};
 
 /// Species, bonds, names and groups of the atoms, by id; checkpoints store them.
 pub(super) struct AtomTables {
@@ -144,7 +144,8 @@ fn driven_atom(system: &System) -> Option<String> {
 /// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.
 fn shortest_cutoff(forces: &Forces, simbox: &SimBox) -> f64 {
     let metal = forces.embedded.iter().map(Embedded::cutoff);
-    let mut shortest = metal.fold(simbox.volume().cbrt(), f64::min);
+    let many_body = metal.chain(forces.three_body.iter().map(ThreeBody::cutoff));
+    let mut shortest = many_body.fold(simbox.volume().cbrt(), f64::min);
     for term in &forces.pairs {
         for a in 0..term.n_species() {
             for b in a..term.n_species() {

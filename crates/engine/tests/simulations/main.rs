@@ -42,6 +42,7 @@ mod state_points;
 mod steering;
 mod step_batches;
 mod thermostats;
+mod three_body;
 mod until;
 mod virtual_sites;
 mod walkers;

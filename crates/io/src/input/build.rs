@@ -25,10 +25,9 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     if of_files {
         builder.refuse_other_forces(root)?;
     }
-    let forces: Vec<Fields> = root.need("force")?;
-    let forces = forces.iter().map(|f| builder.force(f, &species, built));
-    let forces = forces.collect::<Result<Vec<_>>>()?;
+    let forces = builder.forces(root, &species, built)?;
     let metal = root.get::<Fields>("metal").map(|m| builder.metal(m)).transpose()?;
+    let three_body = root.get::<Fields>("three_body").map(|t| builder.three_body(t)).transpose()?;
     let electrostatics = root.get::<Fields>("electrostatics");
     let electrostatics = electrostatics.map(|e| builder.electrostatics(e)).transpose()?;
     let grains = root.get::<Fields>("grains").map(external::grains).transpose()?;
@@ -65,6 +64,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         species,
         forces,
         metal,
+        three_body,
         electrostatics,
         grains,
         bonds,

@@ -62,6 +62,7 @@ choices! {
         Sc = "sc": "simple cubic, 1 atom a cell",
         Bcc = "bcc": "body-centred cubic, 2 atoms a cell",
         Fcc = "fcc": "face-centred cubic, 4 atoms a cell",
+        Diamond = "diamond": "diamond cubic, 8 atoms a cell",
     }
     Placement {
         Random = "random": "random positions that do not overlap (Hoang 2011)",

@@ -8,10 +8,21 @@ use super::model::*;
 use super::table;
 use jostle_core::Result;
 use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
+use jostle_potentials::{EmbeddedKind, PairChoice, PairKind, Preset, Screening, ThreeBodyKind, Truncation};
 use std::collections::HashMap;
 
 impl Builder<'_> {
+    /// `[[force]]` in the order of the file.
+    pub(super) fn forces(
+        &self,
+        root: &Fields,
+        species: &[Located<SpeciesInput>],
+        built: bool,
+    ) -> Result<Vec<Located<ForceInput>>> {
+        let forces: Vec<Fields> = root.need("force")?;
+        forces.iter().map(|fields| self.force(fields, species, built)).collect()
+    }
+
     pub(super) fn force(
         &self,
         fields: &Fields,
@@ -185,6 +196,17 @@ impl Builder<'_> {
             MetalFunctions::Files(files.iter().map(|f| self.source.folder().join(f)).collect())
         };
         Ok(Located { value: MetalInput { functions, elements }, span })
+    }
+
+    pub(super) fn three_body(&self, fields: Located<Fields>) -> Result<Located<ThreeBodyInput>> {
+        let Located { value: fields, span } = fields;
+        let kind = match fields.need::<String>("kind")? == ThreeBodyKind::Tersoff.name() {
+            true => ThreeBodyKind::Tersoff,
+            false => ThreeBodyKind::StillingerWeber,
+        };
+        let file = fields.get::<String>("file").map(|file| self.source.folder().join(file.value));
+        let elements = fields.get::<Vec<String>>("elements").map(|e| e.value).unwrap_or_default();
+        Ok(Located { value: ThreeBodyInput { kind, file, elements }, span })
     }
 
     /// Treatment of forces beyond their cut-off.

@@ -18,6 +18,7 @@ mod formula;
 mod group;
 mod keys;
 mod long_range;
+mod many_body;
 pub mod model;
 mod molecules;
 mod read;
@@ -39,18 +40,14 @@ pub use reference::schema_markdown;
 pub use set::Assignment;
 pub use table::TableFacts;
 
-use crate::dynamo::Dynamo;
 use crate::memory;
 use crate::text;
-use jostle_core::{Dimension, Error, Result, Species, System, Topology};
+use jostle_core::{Error, Result, Species, System, Topology};
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::{Composition, Method};
-use jostle_potentials::{
-    BondedKind, Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm, PairTermBuilder, SuttonChen,
-};
+use jostle_potentials::{BondedKind, Dispersion, Electrostatics, Forces, Grains, PairTerm, PairTermBuilder};
 use model::{
-    AtomsInput, ElectrostaticsInput, ElectrostaticsKind, ForceInput, Located, MetalFunctions, MetalInput,
-    ScreeningInput, Source,
+    AtomsInput, ElectrostaticsInput, ElectrostaticsKind, ForceInput, Located, ScreeningInput, Source,
 };
 use std::path::Path;
 
@@ -121,6 +118,8 @@ impl Input {
         let walls = self.resolve_walls(species, grains.as_ref(), term)?;
         pairs.extend(grains.as_ref().map(Grains::springs));
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
+        let three_body =
+            self.three_body.as_ref().map(|term| self.three_body_term(term, species)).transpose()?;
         let electrostatics = self.electrostatics.as_ref();
         let electrostatics =
             electrostatics.map(|e| self.electrostatics_term(e, &pairs, charge_density)).transpose()?;
@@ -131,6 +130,7 @@ impl Input {
         Ok(Forces {
             pairs,
             embedded,
+            three_body,
             dispersion,
             electrostatics,
             bonds,
@@ -265,50 +265,6 @@ impl Input {
         {
             let kappa = term.kappa().unwrap_or(0.0);
             term.method = Method::pme_of(charges, term.cutoff, accuracy, order, kappa);
-        }
-    }
-
-    /// The force of a metal.
-    fn embedded(&self, metal: &Located<MetalInput>, species: &[Species]) -> Result<Embedded> {
-        let at = |e: Error| match e.place() {
-            Some(_) => e,
-            None => e.at_span(&self.source.path, &self.source.text, metal.span.clone()),
-        };
-        let units = self.units;
-        let of = |dimension| units.from_si(dimension);
-        let (Some(energy), Some(length)) = (of(Dimension::ENERGY), of(Dimension::LENGTH)) else {
-            let error = self.source.error(&metal.span, format!("units = \"{units}\" has no electronvolt"));
-            return Err(error.hint("metals need real units: write units = \"metal\" (eV, angstrom, ps)"));
-        };
-        let (electronvolt, angstrom) = (energy * 1.602_176_634e-19, length * 1e-10);
-        let MetalInput { functions, elements } = &metal.value;
-        let names: Vec<&str> = match elements.is_empty() {
-            true => species.iter().map(|s| s.name.as_str()).collect(),
-            false => elements.iter().map(String::as_str).collect(),
-        };
-        if names.len() != species.len() {
-            let (given, there) = (names.len(), species.len());
-            let error = Error::input(format!("{given} elements for {there} species"));
-            return Err(at(error.hint("give one for each species, in their order")));
-        }
-        match functions {
-            MetalFunctions::Files(files) => {
-                Dynamo::read(files).and_then(|d| d.embedded(&names, electronvolt, angstrom)).map_err(at)
-            }
-            MetalFunctions::SuttonChen { cutoff } => {
-                let metals = names.iter().map(|name| {
-                    SuttonChen::metal(name).ok_or_else(|| {
-                        let known = SuttonChen::METALS.map(|m| m.symbol).join(", ");
-                        let error = Error::input(format!("there is no Sutton-Chen metal \"{name}\""));
-                        at(error
-                            .hint(format!("there are {known}; say which a species is: elements = [\"Cu\"]")))
-                    })
-                });
-                let metals = metals.collect::<Result<Vec<_>>>()?;
-                let largest = metals.iter().map(|m| m.a * angstrom).fold(0.0, f64::max);
-                let cutoff = cutoff.unwrap_or(2.0 * largest);
-                SuttonChen::embedded(&metals, cutoff, electronvolt, angstrom).map_err(at)
-            }
         }
     }
 

@@ -124,13 +124,13 @@ fn join(system: &System, atoms: &[u32], memberships: &mut [Membership]) -> Resul
 /// Distances up to which atoms of small and of large bodies have no pair force: a little more than the longest cut-off,
 /// since distances in a body do not change; without a limit where forces have no cut-off. Sums over all images keep pairs
 /// whose energy is constant: those further apart than half the box, of which another image is nearer, and in large bodies
-/// those beyond the cut-off. Forces of a metal leave out no pairs.
+/// those beyond the cut-off. Many-body forces leave out no pairs.
 fn reach_of_exclusions(system: &System, forces: &Forces) -> [f64; 2] {
     let charged = (0..system.state.len()).any(|index| system.charge(index) != 0.0);
     let summed = forces.has_reciprocal_sum() && (charged || forces.dispersion.is_some());
     let within_cutoff = forces.largest_cutoff() * (1.0 + 1e-6);
     match () {
-        () if forces.embedded.is_some() => [0.0; 2],
+        () if forces.embedded.is_some() || forces.three_body.is_some() => [0.0; 2],
         () if forces.vacuum.is_some() => [f64::INFINITY; 2],
         () if summed => [system.simbox.largest_cutoff(), within_cutoff],
         () => [within_cutoff; 2],

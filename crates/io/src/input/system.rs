@@ -16,8 +16,8 @@ const DEFAULT_MIN_DISTANCE: f64 = 0.7;
 const MAX_ATOMS: u64 = u32::MAX as u64;
 
 /// Keys of an input for what a topology has of its own.
-pub(super) const NOT_BESIDE_A_TOPOLOGY: [&str; 7] =
-    ["species", "metal", "grains", "bond", "angle", "dihedral", "exclude"];
+pub(super) const NOT_BESIDE_A_TOPOLOGY: [&str; 8] =
+    ["species", "metal", "three_body", "grains", "bond", "angle", "dihedral", "exclude"];
 
 impl Builder<'_> {
     pub(super) fn species(&self, entry: &Entry) -> Result<Located<SpeciesInput>> {

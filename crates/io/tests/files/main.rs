@@ -18,6 +18,7 @@ mod reading;
 mod select;
 mod structure;
 mod table;
+mod three_body;
 mod trajectory;
 mod virtual_sites;
 mod written;

@@ -284,6 +284,7 @@ fn check_forces(forces: &Forces) -> Result<()> {
         (forces.embedded.is_some(), "embedded atoms"),
         (forces.dispersion.is_some(), "dispersion over all images"),
         (forces.vacuum.is_some(), "forces in open space"),
+        (forces.three_body.is_some(), "three-body forces"),
         (forces.grains.is_some(), "grains"),
         (!forces.walls.is_empty(), "walls"),
         (!forces.fields.is_empty() || !forces.formula_fields.is_empty(), "fields"),

@@ -1,11 +1,13 @@
-//! The keys of forces between atoms: `[[force]]`, `[metal]`, `[grains]`, `[[bond]]` and `[[angle]]`.
+//! The keys of forces between atoms: `[[force]]`, `[metal]`, `[three_body]`, `[grains]`, `[[bond]]` and `[[angle]]`.
 
 use super::electrostatics::{DISPERSIONS, ONE_SCREENING, SCREENINGS};
 use crate::input::choice::{ForceKind, choices};
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{Inside, NonNegative, Positive};
 use crate::input::schema::*;
-use jostle_potentials::{AngleKind, BondKind, DihedralKind, EmbeddedKind, Mixing, PairKind, Truncation};
+use jostle_potentials::{
+    AngleKind, BondKind, DihedralKind, EmbeddedKind, Mixing, PairKind, ThreeBodyKind, Truncation,
+};
 
 pub(super) static FORCES: Section = Section {
     keys: &[
@@ -126,6 +128,33 @@ pub(super) const METALS: &[Variant] = &[
                 ),
                 ELEMENTS,
             ],
+            alternatives: &[],
+        },
+    },
+];
+
+pub(super) const THREE_BODY: &[Variant] = &[
+    Variant {
+        name: ThreeBodyKind::StillingerWeber.name(),
+        about: ThreeBodyKind::StillingerWeber.about(),
+        section: Section {
+            keys: &[
+                Key::new(
+                    "file",
+                    Kind::Path,
+                    Absent("the paper's silicon"),
+                    "a file of LAMMPS' pair_style sw",
+                ),
+                ELEMENTS,
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: ThreeBodyKind::Tersoff.name(),
+        about: ThreeBodyKind::Tersoff.about(),
+        section: Section {
+            keys: &[Key::new("file", Kind::Path, Required, "a file of LAMMPS' pair_style tersoff"), ELEMENTS],
             alternatives: &[],
         },
     },

@@ -17,7 +17,7 @@ use alchemy::ALCHEMY;
 use electrostatics::ELECTROSTATICS;
 use external::{FIELDS, RESTRAINTS, RIGID, WALLS};
 pub use force::{ANGLE_TYPES, BOND_TYPES, DIHEDRAL_TYPES};
-use force::{ANGLES, BONDS, DIHEDRALS, FORCES, GRAINS, METALS};
+use force::{ANGLES, BONDS, DIHEDRALS, FORCES, GRAINS, METALS, THREE_BODY};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use sampling::{BIASES, variables};
 use stage::STAGE;
@@ -47,6 +47,12 @@ pub static INPUT: Section = Section {
             Kind::Variants(METALS),
             Absent("none"),
             "the many-body force of a metal or an alloy, besides the forces between pairs",
+        ),
+        Key::new(
+            "three_body",
+            Kind::Variants(THREE_BODY),
+            Absent("none"),
+            "the many-body force of atoms whose bonds prefer angles, besides the forces between pairs",
         ),
         Key::new(
             "electrostatics",

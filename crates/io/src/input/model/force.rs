@@ -1,6 +1,7 @@
 //! Forces: between pairs, of metals, charges, bonds, grains, fields, walls and restraints, with groups of atoms.
 
 use super::*;
+use jostle_potentials::ThreeBodyKind;
 use jostle_potentials::external::Positions;
 
 /// `[[force]]`
@@ -301,6 +302,17 @@ pub enum MetalFunctions {
         /// Cut-off; `None`: twice the largest lattice constant.
         cutoff: Option<f64>,
     },
+}
+
+/// `[three_body]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreeBodyInput {
+    /// The potential.
+    pub kind: ThreeBodyKind,
+    /// File of LAMMPS, joined with the input's folder; `None`: published parameters of silicon.
+    pub file: Option<PathBuf>,
+    /// The chemical symbol of each species; empty: their names.
+    pub elements: Vec<String>,
 }
 
 /// `[[bond]]` or `[[angle]]`

@@ -78,6 +78,8 @@ pub struct Input {
     pub forces: Vec<Located<ForceInput>>,
     /// `[metal]`
     pub metal: Option<Located<MetalInput>>,
+    /// `[three_body]`
+    pub three_body: Option<Located<ThreeBodyInput>>,
     /// `[electrostatics]`
     pub electrostatics: Option<Located<ElectrostaticsInput>>,
     /// `[grains]`

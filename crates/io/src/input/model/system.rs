@@ -132,6 +132,8 @@ pub enum Lattice {
     Bcc,
     /// Face-centred cubic.
     Fcc,
+    /// Diamond cubic: two face-centred lattices, a quarter of the diagonal apart.
+    Diamond,
 }
 
 impl Lattice {
@@ -141,6 +143,7 @@ impl Lattice {
             Lattice::Sc => 1,
             Lattice::Bcc => 2,
             Lattice::Fcc => 4,
+            Lattice::Diamond => 8,
         }
     }
 }
