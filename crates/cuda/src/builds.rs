@@ -21,6 +21,7 @@ use crate::molecules;
 use crate::restraint;
 use crate::sums::Summation;
 use crate::thermostat;
+use crate::three_body;
 use crate::vacuum;
 use jostle_core::backend::CenterBiases;
 use jostle_core::constraints::Groups;
@@ -41,10 +42,12 @@ pub fn of_pairs(
     let pair = codegen::pair_source(&forces.pairs, &Vec::from_iter(forces.sums()), precision);
     let mut source = common_source();
     let of_metal = embedded::source(forces, precision);
+    let of_centers = three_body::source(forces, precision);
     let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
-    let physics = [pair.source.as_str(), of_metal.as_str()];
+    let centers = forces.three_body.as_ref().map(|_| include_str!("../kernels/three_body.cu"));
+    let physics = [pair.source.as_str(), of_metal.as_str(), of_centers.as_str()];
     let skeleton = [include_str!("../kernels/pair.cuh"), SEARCH, algorithm.source()];
-    for part in physics.iter().chain(&skeleton).chain(&passes) {
+    for part in physics.iter().chain(&skeleton).chain(&passes).chain(&centers) {
         source.push('\n');
         source.push_str(part);
     }
@@ -64,7 +67,7 @@ pub fn of_pairs(
         }
         PairAlgorithm::AllPairs => options.extend(pairs.options(precision)),
         PairAlgorithm::List => {
-            options.extend(ListThreads::of_shape(shape, forces.embedded.is_some(), sums).options());
+            options.extend(ListThreads::of_shape(shape, forces, sums).options());
         }
         PairAlgorithm::Cells => {}
     }

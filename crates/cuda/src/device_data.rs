@@ -27,6 +27,7 @@ pub fn source() -> String {
         ExclusionLists::source(),
         AtomGroups::source(),
         EmbeddedArrays::source(),
+        ThreeBodyArrays::source(),
         OwnedAtoms::source(),
         AtomDivision::source(),
         ReductionArrays::source(),
@@ -291,6 +292,20 @@ shared_structure! {
         pub energy: u64 = "double*",
     }
 
+    /// Three-body forces: see three_body.cu.
+    #[derive(Default)]
+    pub struct ThreeBodyArrays {
+        /// Coefficients by species of a centre and a neighbour, and of two neighbours.
+        pub pairs: u64 = "const real*",
+        pub triplets: u64 = "const real*",
+        /// Squared distances of neighbours, by their species.
+        pub cutoffs2: u64 = "const real*",
+        /// Rows of the centres: derivative by the vector to each neighbour, and its index.
+        pub gradient: u64 = "real4*",
+        /// Energy of each centre.
+        pub energy: u64 = "double*",
+    }
+
     /// Range of atoms in the sorted order.
     #[derive(Default)]
     pub struct OwnedAtoms {
@@ -359,6 +374,7 @@ shared_structure! {
         pub exclusions: ExclusionLists,
         pub groups: AtomGroups,
         pub embedded: EmbeddedArrays,
+        pub three_body: ThreeBodyArrays,
         pub reduction: ReductionArrays,
         /// State of a thermostat: see thermostat.cu.
         pub thermostat: u64 = "double*",

@@ -175,25 +175,25 @@ impl LandingZones {
 }
 
 impl Exchange {
-    /// Exchanges of all GPUs of a run, among which `n` atoms with forces of `n_terms` terms are divided, and meshes as
-    /// `mesh_division` says.
+    /// Exchanges of all GPUs of a run, among which `n` atoms with forces of `n_terms` terms and arrays of up to `reals`
+    /// reals an atom are divided, and meshes as `mesh_division` says.
     ///
     /// # Errors
     /// If a GPU has not enough memory, or no compiler.
     pub fn connect(
         devices: &[Device],
         n: usize,
-        n_terms: usize,
+        (n_terms, reals): (usize, usize),
         precision: Precision,
         sums: Summation,
         patience: Duration,
         mesh_division: MeshDivision,
     ) -> Result<Vec<Exchange>> {
         let real = real_bytes(precision);
-        // Forces, or energies and virial of each atom.
+        // Forces or other arrays, or energies and virial of each atom.
         let atom_bytes = match sums {
-            Summation::Fast => 3 * real,
-            Summation::Exact(_) => (3 * real).max(8 * (n_terms + VIRIAL)),
+            Summation::Fast => reals * real,
+            Summation::Exact(_) => (reals * real).max(8 * (n_terms + VIRIAL)),
         };
         let senders = if n <= MOST_SUMMED { devices.len() } else { 1 };
         let zone_bytes = (n * atom_bytes).next_multiple_of(256) * senders;

@@ -73,11 +73,13 @@ impl PairAlgorithm {
     /// Pair algorithms that have exact sums.
     pub(crate) const EXACT: [PairAlgorithm; 2] = [PairAlgorithm::List, PairAlgorithm::Cells];
 
-    /// Returns true where the algorithm has these forces, with such sums. Embedded atoms need lists; the
-    /// algorithm over all pairs has no charges.
+    /// Returns true where the algorithm has these forces, with such sums. Embedded atoms need lists, three-body
+    /// forces those of atoms; the algorithm over all pairs has no charges.
     pub fn has(self, forces: &Forces, sums: Summation) -> bool {
         let embedded = matches!((self, sums), (PairAlgorithm::Tiles | PairAlgorithm::List, Summation::Fast));
+        let three_body = (self, sums) == (PairAlgorithm::List, Summation::Fast);
         (forces.embedded.is_none() || embedded)
+            && (forces.three_body.is_none() || three_body)
             && (forces.electrostatics.is_none() || self != PairAlgorithm::AllPairs)
     }
 
@@ -185,7 +187,11 @@ impl TileShape {
     /// Number of threads that share a list of an atom, where atoms have lists each: as many more than share an atom of a
     /// tile as a multiprocessor has room for. Short lists are not worth more.
     pub fn list_team(&self) -> u32 {
-        if self.team == 8 { self.team * (THREADS_OF_MULTIPROCESSOR / self.resident.max(1)).clamp(1, 4) } else { self.team }
+        if self.team == 8 {
+            self.team * (THREADS_OF_MULTIPROCESSOR / self.resident.max(1)).clamp(1, 4)
+        } else {
+            self.team
+        }
     }
 
     /// Number of threads of a block.

@@ -40,6 +40,7 @@ mod snapshot;
 mod step_graph;
 mod sums;
 mod thermostat;
+mod three_body;
 mod tiles;
 mod vacuum;
 
@@ -54,7 +55,8 @@ use jostle_potentials::electrostatics::Method;
 
 /// Returns true where the GPU engine supports these forces with these settings.
 pub fn can(forces: &Forces, settings: &Settings) -> bool {
-    (forces.embedded.is_none() || !settings.reproducible) && lacking(forces, settings).is_none()
+    let many_body = forces.embedded.is_some() || forces.three_body.is_some();
+    !(many_body && settings.reproducible) && lacking(forces, settings).is_none()
 }
 
 /// Feature that the GPU engine does not have, for an error message.
@@ -65,8 +67,11 @@ fn lacking(forces: &Forces, settings: &Settings) -> Option<&'static str> {
     if forces.embedded.is_some() && forces.sums().next().is_some() {
         return Some("sums over all images of embedded atoms");
     }
-    if forces.three_body.is_some() {
-        return Some("three-body forces");
+    if forces.three_body.is_some() && forces.sums().next().is_some() {
+        return Some("sums over all images beside three-body forces");
+    }
+    if forces.three_body.is_some() && forces.embedded.is_some() {
+        return Some("three-body forces of embedded atoms");
     }
     let ewald = forces.sums().any(|sum| matches!(sum.method(), Method::Ewald { .. }));
     let reproducible = ewald && settings.reproducible;

@@ -6,6 +6,7 @@ use crate::kernels::TileShape;
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Result};
+use jostle_potentials::Forces;
 
 /// Threads of a block, as in `list.cu`.
 const THREADS: u32 = 128;
@@ -48,10 +49,10 @@ pub struct ListThreads {
 
 impl ListThreads {
     /// Threads for tiles of this shape: where several share an atom there, atoms are few or lists long. Exact sums are made
-    /// by one thread, and forces of embedded atoms over whole lists.
-    pub fn of_shape(shape: TileShape, embedded: bool, sums: Summation) -> Self {
+    /// by one thread, and many-body forces over whole lists.
+    pub fn of_shape(shape: TileShape, forces: &Forces, sums: Summation) -> Self {
         let team = match sums {
-            Summation::Fast if !embedded => shape.list_team(),
+            Summation::Fast if forces.embedded.is_none() && forces.three_body.is_none() => shape.list_team(),
             _ => 1,
         };
         ListThreads { team, builders: if shape.team > 1 { WARP } else { 1 } }

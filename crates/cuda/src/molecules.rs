@@ -88,12 +88,8 @@ impl Bodies {
         let shift: Vec<i32> = (0..3).flat_map(by_axis).map(|(axis, id)| shifts[id][axis]).collect();
         let words = [device.upload(&first)?, device.upload(&atoms)?, device.alloc(n)?];
         let images = [device.upload(&shift)?, device.alloc(3 * n)?];
-        let numbers = [
-            device.upload(&share)?,
-            device.upload(&masses)?,
-            device.alloc(3 * n)?,
-            device.alloc(3 * n)?,
-        ];
+        let numbers =
+            [device.upload(&share)?, device.upload(&masses)?, device.alloc(3 * n)?, device.alloc(3 * n)?];
         let table = MoleculeData {
             first: words[0].address(),
             atom: words[1].address(),

@@ -12,6 +12,7 @@ use jostle_cuda::builds;
 use jostle_cuda::driver::facts;
 use jostle_cuda::kernels::{Build, Gpus};
 use jostle_cuda::nvrtc;
+use jostle_fixtures::covalent;
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::external::FormulaField;
@@ -237,6 +238,24 @@ fn every_kernel_compiles_for_embedded_atoms() {
         let metal = SuttonChen::embedded(&metals[..count], 5.5, 1.0, 1.0).unwrap();
         let builds = builds::default_builds(&metal.into(), precision);
         assert_eq!(builds.len(), 2);
+        builds.iter().for_each(|build| check_in(precision, build, "sm_90"));
+    }
+}
+
+/// Three-body forces of every kind, of one element and of two.
+#[test]
+fn every_kernel_compiles_for_three_body_forces() {
+    if !compiler() {
+        return;
+    }
+    for (force, precision) in [
+        (covalent::silicon(), Precision::Mixed),
+        (covalent::two_sizes(), Precision::Double),
+        (covalent::silicon_carbide(), Precision::Mixed),
+        (covalent::compound_with_triplet_cutoffs(), Precision::Double),
+    ] {
+        let builds = builds::default_builds(&force.into(), precision);
+        assert_eq!(builds.len(), 1);
         builds.iter().for_each(|build| check_in(precision, build, "sm_90"));
     }
 }

@@ -6,6 +6,7 @@ use super::{Cuda, Placing};
 use crate::device_data::{BoxGeometry, faults};
 use crate::device_force::DeviceForceKernels;
 use crate::list_capacity::ListCapacity;
+use crate::three_body;
 use crate::tiles;
 use jostle_core::backend::StageTime;
 use jostle_core::{Error, Precision, Result};
@@ -114,7 +115,11 @@ impl Cuda {
             return error;
         }
         let error = match self.system.state.id.iter().position(|k| *k == id) {
-            Some(place) => diagnose::force(&self.system, &self.forces, self.precision, place),
+            Some(place) => {
+                let term = self.forces.three_body.as_ref();
+                let crowded = term.and_then(|term| three_body::crowded(&self.system, term, place));
+                crowded.unwrap_or_else(|| diagnose::force(&self.system, &self.forces, self.precision, place))
+            }
             None => Error::simulation("a force is not finite").hint(self.forces.hint()),
         };
         self.at_step(error)

@@ -18,9 +18,10 @@ use crate::list_capacity::ListCapacity;
 use crate::neighbor_engine::NeighborEngine;
 use crate::peers::Peers;
 use crate::sums::Summation;
+use crate::three_body::ThreeBodyEngine;
 use crate::tiles::{self, Tiles};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings, System};
-use jostle_potentials::{Embedded, Forces};
+use jostle_potentials::Forces;
 use std::ops::Range;
 
 /// Density of a system and reach of its lists.
@@ -118,7 +119,7 @@ pub struct Plan {
     pub rows: usize,
     /// Kind of sums.
     pub summation: Summation,
-    embedded: Option<Embedded>,
+    forces: Forces,
     /// Pair algorithms that support these forces.
     pub algorithms: Vec<PairAlgorithm>,
     /// Size of an atom of a tile, in bytes.
@@ -204,9 +205,13 @@ impl Plan {
         };
         if !algorithms.contains(&algorithm) {
             let what = if settings.reproducible { "reproducible runs" } else { "such an algorithm" };
-            let forces = if forces.embedded.is_some() { "of embedded atoms" } else { "with charges" };
+            let (forces, algorithms) = match (&forces.embedded, &forces.three_body) {
+                (Some(_), _) => ("of embedded atoms", "\"tiles\" or \"list\""),
+                (_, Some(_)) => ("with three-body forces", "\"list\""),
+                (None, None) => ("with charges", "\"tiles\" or \"list\""),
+            };
             return Err(Error::input(format!("the GPU engine has no {what} {forces}"))
-                .hint("set algorithm = \"tiles\" or \"list\", or device = \"cpu\""));
+                .hint(format!("set algorithm = {algorithms}, or device = \"cpu\"")));
         }
         Ok(Plan {
             algorithm,
@@ -217,7 +222,7 @@ impl Plan {
             rows: list::estimate(extent.density, extent.reach, n),
             tightness: Tightness::Estimated,
             summation,
-            embedded: forces.embedded.clone(),
+            forces: forces.clone(),
             algorithms,
             atom_bytes: tiles::atom_bytes(settings.precision, forces),
             pairs: PairShape::for_atoms(n),
@@ -409,8 +414,7 @@ impl Plan {
                 Box::new(Tiles::new(device, module, self.atom_bytes, shape, self.capacity, owned)?)
             }
             PairAlgorithm::List => {
-                let threads =
-                    ListThreads::of_shape(self.layout.shape, self.embedded.is_some(), self.summation);
+                let threads = ListThreads::of_shape(self.layout.shape, &self.forces, self.summation);
                 Box::new(List::new(device, module, [n, owned], self.rows, threads, self.summation)?)
             }
             PairAlgorithm::Cells => Box::new(Cells::new(module, n, self.summation)?),
@@ -422,12 +426,15 @@ impl Plan {
                 Box::new(AllPairs::new(device, module, precision, self.pairs, n, of_gpus)?)
             }
         };
-        Ok(match &self.embedded {
-            Some(term) => {
-                let exchange = self.exchange().cloned();
-                Box::new(EmbeddedEngine::new(device, module, precision, term, pairs, n, exchange)?)
+        let exchange = || self.exchange().cloned();
+        Ok(match (&self.forces.embedded, &self.forces.three_body) {
+            (Some(term), _) => {
+                Box::new(EmbeddedEngine::new(device, module, precision, term, pairs, n, exchange())?)
             }
-            None => pairs,
+            (None, Some(term)) => {
+                Box::new(ThreeBodyEngine::new(device, module, precision, term, pairs, n, exchange())?)
+            }
+            (None, None) => pairs,
         })
     }
 

@@ -10,6 +10,7 @@ use crate::driver::Device;
 use crate::exchange::{Exchange, MeshDivision};
 use crate::peers::{Collective, Peers};
 use crate::sums::Summation;
+use crate::three_body;
 use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -57,9 +58,10 @@ impl SeveralGpus {
         let patience = if emulated { THREAD_PATIENCE } else { KERNEL_PATIENCE };
         let sums = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
         let (n, n_terms) = (system.state.len(), forces.n_searched());
+        let reals = if forces.three_body.is_some() { three_body::EXCHANGED } else { 3 };
         let mesh = division_of_mesh(&forces, sums, count);
         let precision = settings.precision;
-        let exchanges = Exchange::connect(&devices, n, n_terms, precision, sums, patience, mesh)?;
+        let exchanges = Exchange::connect(&devices, n, (n_terms, reals), precision, sums, patience, mesh)?;
         let collective = Collective::new(count, THREAD_PATIENCE);
         let layout = Layout::of_system(&system, &forces, count, devices[0].multiprocessors());
         let open = |(rank, (device, exchange))| {

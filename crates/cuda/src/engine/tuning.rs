@@ -83,8 +83,8 @@ impl Plan {
     pub fn algorithm_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
         let sums = Vec::from_iter(forces.sums());
         let pairs = codegen::pair_source(&forces.pairs, &sums, self.precision).source;
-        let (embedded, excluded) = (forces.embedded.is_some(), !self.excluded.is_empty());
-        let others = format!("{:?} {embedded} {excluded}", self.precision);
+        let many_body = forces.embedded.is_some() || forces.three_body.is_some();
+        let others = format!("{:?} {many_body} {}", self.precision, !self.excluded.is_empty());
         let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));
         // Measurements are valid for these kernels only.
         let kernels = PairAlgorithm::ALL.map(PairAlgorithm::source).concat();

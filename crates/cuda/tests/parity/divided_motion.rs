@@ -14,7 +14,7 @@ use jostle_core::{
     StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cuda::{Cuda, SeveralGpus};
-use jostle_fixtures::chains;
+use jostle_fixtures::{chains, covalent};
 use jostle_potentials::restraint::{Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, PairKind, Truncation};
 
@@ -82,6 +82,13 @@ fn cases() -> Vec<Case> {
             forces: embedded::copper(),
             thermostat: Thermostat::Isolated,
             algorithm: Algorithm::Tiles,
+        },
+        Case {
+            name: "silicon",
+            system: covalent::crystal(4, 5.431, &[("Si", 0.6)], 0.5, false),
+            forces: covalent::silicon().into(),
+            thermostat: Thermostat::Isolated,
+            algorithm: Algorithm::List,
         },
     ]
 }

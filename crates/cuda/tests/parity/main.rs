@@ -25,6 +25,7 @@ mod replicas;
 mod rigid;
 mod several;
 mod tails;
+mod three_body;
 mod volume;
 
 use jostle_core::{Algorithm, Precision};

@@ -114,8 +114,9 @@ impl Recording for Captured {
             let mut arguments = after.pointers();
             let parameters = parameters(after, &mut arguments);
             // SAFETY: the node is one of the graph; the driver copies the arguments before it returns.
-            let status =
-                unsafe { sys::cuGraphExecKernelNodeSetParams_v2(recorded.cu_graph_exec(), node, &parameters) };
+            let status = unsafe {
+                sys::cuGraphExecKernelNodeSetParams_v2(recorded.cu_graph_exec(), node, &parameters)
+            };
             if status.result().is_err() {
                 return Ok(false);
             }

@@ -1,0 +1,214 @@
+//! Three-body potentials (`kernels/three_body.cu`): two passes over the lists of atoms.
+
+use crate::arrays::Reals;
+use crate::codegen;
+use crate::device_data::{DeviceData, ThreeBodyArrays};
+use crate::driver::{Buffer, Device, Kernel, Launch, Module};
+use crate::exchange::Exchange;
+use crate::list_capacity::ListCapacity;
+use crate::neighbor_engine::{NeighborEngine, Trigger};
+use jostle_core::{Error, Evaluate, Precision, Result, System};
+use jostle_potentials::three_body::{
+    StillingerWeber, ThreeBodyFunction, ThreeBodyVisitor, angle_gradients, tersoff,
+};
+use jostle_potentials::{Forces, ThreeBody, ThreeBodyKind};
+use std::fmt::Write;
+
+/// Most neighbours of a centre, for which a row has space.
+const MOST_NEAR: usize = 32;
+/// Numbers of a neighbour in a row: its derivative and index.
+const ROW: usize = 4;
+
+/// Numbers of an atom that several GPUs exchange.
+pub const EXCHANGED: usize = ROW * MOST_NEAR;
+
+/// Generated part of the source: formulas, and definitions that one more term than those of pairs changes. Empty
+/// without three-body forces.
+pub fn source(forces: &Forces, precision: Precision) -> String {
+    let Some(term) = &forces.three_body else { return String::new() };
+    let [n_pair, n_triplet] = term.visit(Sizes);
+    let mut text = String::new();
+    let mut define = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "#undef {name}\n#define {name} {value}");
+    };
+    define("N_TERMS", forces.n_searched().to_string());
+    define("N_SPECIES", term.n_species().to_string());
+    define("LONGEST_CUTOFF2", format!("{:e}", forces.largest_cutoff().powi(2)));
+    define("MOST_NEAR", MOST_NEAR.to_string());
+    define("PAIR_COEFFICIENTS", n_pair.to_string());
+    define("TRIPLET_COEFFICIENTS", n_triplet.to_string());
+    define("TERSOFF", i32::from(term.kind == ThreeBodyKind::Tersoff).to_string());
+    define("TRIPLET_CUTOFFS", i32::from(term.has_triplet_cutoffs()).to_string());
+    text += &codegen::function("angle_gradients", 12, precision, |x| {
+        let directions = [[x[0], x[1], x[2]], [x[3], x[4], x[5]]];
+        angle_gradients(directions, [x[6], x[7]], x[8], [x[9], x[10], x[11]]).concat()
+    });
+    text + &match term.kind {
+        ThreeBodyKind::StillingerWeber => stillinger_weber_source(precision),
+        ThreeBodyKind::Tersoff => tersoff_source(precision),
+    }
+}
+
+fn stillinger_weber_source(precision: Precision) -> String {
+    let bond = codegen::function("stillinger_weber_bond", 10, precision, |x| {
+        let c = std::array::from_fn(|k| x[2 + k]);
+        StillingerWeber::bond(x[0], x[1], c).to_vec()
+    });
+    let angle = codegen::function("stillinger_weber_angle", 7, precision, |x| {
+        StillingerWeber::angle([x[0], x[1]], [x[2], x[3]], x[4], [x[5], x[6]]).to_vec()
+    });
+    bond + &angle
+}
+
+fn tersoff_source(precision: Precision) -> String {
+    let cutoff = codegen::function("tersoff_cutoff", 4, precision, |x| {
+        tersoff::cutoff(x[0], [x[1], x[2], x[3]]).to_vec()
+    });
+    let zeta = codegen::function("tersoff_zeta", 10, precision, |x| {
+        let c = std::array::from_fn(|k| x[4 + k]);
+        tersoff::zeta(x[0], [x[1], x[2]], x[3], c).to_vec()
+    });
+    let bond = codegen::function("tersoff_bond", 11, precision, |x| {
+        let c = std::array::from_fn(|k| x[4 + k]);
+        tersoff::bond(x[0], [x[1], x[2]], x[3], c).to_vec()
+    });
+    cutoff + &zeta + &bond
+}
+
+/// Numbers of coefficients of pairs and of triplets.
+struct Sizes;
+
+impl ThreeBodyVisitor for Sizes {
+    type Output = [usize; 2];
+
+    fn visit<F: ThreeBodyFunction>(self) -> [usize; 2] {
+        [F::N_PAIR, F::N_TRIPLET]
+    }
+}
+
+/// The error of an atom that has more neighbours than a row has space for, or is near such an atom.
+pub fn crowded(system: &System, term: &ThreeBody, index: usize) -> Option<Error> {
+    let state = &system.state;
+    let near = |around: usize| {
+        let kind = usize::from(state.species[around]);
+        let others = (0..state.len()).filter(move |other| *other != around);
+        others.filter(move |other| {
+            let (a, b) = (state.position[around], state.position[*other]);
+            let d = system.simbox.nearest_image([a[0] - b[0], a[1] - b[1], a[2] - b[2]]);
+            let cutoff = term.cutoff_of(kind, usize::from(state.species[*other]));
+            d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < cutoff * cutoff
+        })
+    };
+    let full = near(index).chain([index]).find(|atom| near(*atom).count() > MOST_NEAR)?;
+    let (id, name, count) = (state.id[full] + 1, term.kind.name(), near(full).count());
+    let message =
+        format!("atom {id} has {count} neighbours within the cut-off of '{name}', a GPU holds {MOST_NEAR}");
+    Some(
+        Error::simulation(message)
+            .hint("minimise first if atoms overlap, or set device = \"cpu\", which has no limit"),
+    )
+}
+
+/// Pair algorithm, and the kernels of three-body forces over its lists.
+pub struct ThreeBodyEngine {
+    pairs: Box<dyn NeighborEngine>,
+    centers: Kernel,
+    forces: Kernel,
+    energies: Kernel,
+    coefficients: [Reals; 3],
+    gradient: Reals,
+    energy: Buffer<f64>,
+    /// Exchange of the rows with other GPUs.
+    exchange: Option<Exchange>,
+}
+
+impl ThreeBodyEngine {
+    /// Kernels and memory for `n` atoms.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(
+        device: &Device,
+        module: &Module,
+        precision: Precision,
+        term: &ThreeBody,
+        pairs: Box<dyn NeighborEngine>,
+        n: usize,
+        exchange: Option<Exchange>,
+    ) -> Result<Self> {
+        let upload = |numbers: &[f64]| Reals::upload(device, precision, numbers);
+        let species = || 0..term.n_species();
+        let cutoffs2: Vec<f64> =
+            species().flat_map(|a| species().map(move |b| term.cutoff_of(a, b).powi(2))).collect();
+        Ok(ThreeBodyEngine {
+            centers: module.kernel("centers_three_body")?,
+            forces: module.kernel("forces_three_body")?,
+            energies: module.kernel("forces_three_body_energies")?,
+            coefficients: [upload(term.pairs())?, upload(term.triplets())?, upload(&cutoffs2)?],
+            gradient: Reals::alloc(device, precision, EXCHANGED * n.max(1))?,
+            energy: device.alloc(n.max(1))?,
+            exchange,
+            pairs,
+        })
+    }
+}
+
+impl NeighborEngine for ThreeBodyEngine {
+    fn name(&self) -> &'static str {
+        self.pairs.name()
+    }
+
+    fn attach(&self, data: &mut DeviceData) {
+        self.pairs.attach(data);
+        let [pairs, triplets, cutoffs2] = &self.coefficients;
+        data.three_body = ThreeBodyArrays {
+            pairs: pairs.address(),
+            triplets: triplets.address(),
+            cutoffs2: cutoffs2.address(),
+            gradient: self.gradient.address(),
+            energy: self.energy.address(),
+        };
+    }
+
+    fn holds(&self, capacity: ListCapacity) -> bool {
+        self.pairs.holds(capacity)
+    }
+
+    fn tighten(&mut self, capacity: ListCapacity) {
+        self.pairs.tighten(capacity);
+    }
+
+    fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
+        self.pairs.build(data, slot)
+    }
+
+    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+        let (kernel, energies) = match evaluate {
+            Evaluate::Forces => (&self.forces, 0i32),
+            Evaluate::ForcesAndEnergies => (&self.energies, 1),
+        };
+        let pass = |kernel| {
+            let launch = self.pairs.pass(kernel);
+            launch.map(|launch| launch.with_value(*data).with_value(slot).with_value(trigger as i32))
+        };
+        let centers = pass(&self.centers).map(|launch| launch.with_value(energies));
+        // Forces need the rows of all neighbours.
+        let rows =
+            self.exchange.as_ref().map(|e| e.array(data, data.three_body.gradient, EXCHANGED, slot, trigger));
+        centers.into_iter().chain(rows.into_iter().flatten()).chain(pass(kernel)).collect()
+    }
+
+    fn step(&self, _data: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
+        None
+    }
+
+    fn energy_blocks(&self) -> u32 {
+        self.pairs.energy_blocks()
+    }
+
+    fn bytes(&self) -> usize {
+        let coefficients = self.coefficients.iter().map(Reals::bytes).sum::<usize>();
+        self.pairs.bytes() + coefficients + self.gradient.bytes() + 8 * self.energy.len()
+    }
+}
