@@ -39,8 +39,9 @@ pub struct Clusters<S> {
     pub columns: Columns,
     /// Number of clusters that are not of ghosts; these come first.
     pub owned: usize,
-    /// The columns of ghosts; `None` where there are none.
-    pub ghost_columns: Option<Columns>,
+    /// The columns of ghosts of upper domains, with which pairs are listed, and of those of lower ones; empty without
+    /// domains.
+    pub ghost_columns: Vec<Columns>,
 }
 
 impl<S: Scalar> Clusters<S> {
@@ -58,7 +59,7 @@ impl<S: Scalar> Clusters<S> {
             fractional: Vec::new(),
             columns: Columns::default(),
             owned: 0,
-            ghost_columns: None,
+            ghost_columns: Vec::new(),
         }
     }
 
@@ -118,30 +119,33 @@ impl<S: Scalar> Clusters<S> {
         columns.first_cluster = self.cut_columns(&first_atoms);
         self.form(team, simbox, (state, places), 0);
         columns.bounds = self.bounds_of(&columns);
-        (self.owned, self.columns, self.ghost_columns) = (self.count(), columns, None);
+        (self.owned, self.columns) = (self.count(), columns);
+        self.ghost_columns.clear();
     }
 
-    /// Sorts the ghosts, which are the atoms from index `first` on, and forms their clusters; returns the index
-    /// that each of them had, counted from `first`.
+    /// Sorts these ghosts, which follow the atoms in clusters so far, and forms their clusters; returns the index that
+    /// each of them had, counted from the first one.
     pub(crate) fn arrange_ghosts(
         &mut self,
         team: &Team,
         simbox: &SimBox,
         (state, places): (&mut State, &mut Vec<Vec3>),
-        first: usize,
+        ghosts: Range<usize>,
     ) -> Vec<u32> {
-        let fractions = Fractions::of(simbox, &places[first..]);
-        let n_ghosts = state.len() - first;
-        let mut columns = lay_columns(simbox, &fractions.around, n_ghosts, self.width);
+        let (first, begin) = (ghosts.start, self.count());
+        let fractions = Fractions::of(simbox, &places[ghosts.clone()]);
+        let mut columns = lay_columns(simbox, &fractions.around, ghosts.len(), self.width);
         let (order, mut first_atoms) = sort(team, &columns, &fractions.pieces);
-        let all: Vec<u32> = (0..first as u32).chain(order.iter().map(|k| first as u32 + k)).collect();
+        let sorted = order.iter().map(|k| first as u32 + k);
+        let all: Vec<u32> =
+            (0..first as u32).chain(sorted).chain(ghosts.end as u32..state.len() as u32).collect();
         permute(team, state, places, &all);
         first_atoms.iter_mut().for_each(|atom| *atom += first as u32);
         self.first.pop();
         columns.first_cluster = self.cut_columns(&first_atoms);
-        self.form(team, simbox, (state, places), self.owned);
+        self.form(team, simbox, (state, places), begin);
         columns.bounds = self.bounds_of(&columns);
-        self.ghost_columns = Some(columns);
+        self.ghost_columns.push(columns);
         order
     }
 

@@ -121,7 +121,11 @@ impl<'a, S: Scalar> Search<'a, S> {
             here.include(inside.high);
         }
         self.add_strips(columns, &here, Some(mine));
-        if let Some(ghosts) = &clusters.ghost_columns {
+        let halves = match self.listed {
+            Listed::Once => &clusters.ghost_columns[..clusters.ghost_columns.len().min(1)],
+            Listed::FromBothSides => &clusters.ghost_columns,
+        };
+        for ghosts in halves {
             self.add_strips(ghosts, &here, None);
         }
     }

@@ -4,6 +4,7 @@
 //! a change of the cuts is a change of numbers.
 
 use jostle_core::{SimBox, Vec3};
+use std::cmp::Ordering;
 
 /// The cut of the box.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,26 @@ pub(crate) struct Link {
     pub rank: usize,
     /// Image of the sender's atoms that the receiver has.
     pub image: [i32; 3],
+    /// Side of the receiver on which this image lies.
+    pub side: Side,
+}
+
+/// Side of a domain on which another one lies, by the first axis along which they differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The lower one.
+    Lower,
+    /// The upper one.
+    Upper,
+}
+
+/// Sides of a domain on which it has ghosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shell {
+    /// The upper one: of two domains the lower one has atoms of the other.
+    Half,
+    /// Both.
+    Full,
 }
 
 impl Grid {
@@ -103,37 +124,43 @@ impl Grid {
     }
 
     /// Domains whose atoms `rank` has as ghosts up to a distance of `reach`, by rank and image.
-    pub fn sources(&self, rank: usize, simbox: &SimBox, reach: f64) -> Vec<Link> {
+    pub fn sources(&self, rank: usize, simbox: &SimBox, reach: f64, shell: Shell) -> Vec<Link> {
         let cell = self.cell(rank);
         let near = [0, 1, 2].map(|k| {
             let all = (0..self.parts()[k])
                 .flat_map(|source| self.images(k, simbox, reach).map(move |n| (source, n)));
             all.filter(|(source, n)| self.near(k, simbox, reach, [cell[k], *source], *n)).collect::<Vec<_>>()
         });
-        self.links(near, |source| [cell, source])
+        self.links(near, shell, |source| [cell, source])
     }
 
     /// Domains that have atoms of `rank` as ghosts, by rank and image.
-    pub fn receivers(&self, rank: usize, simbox: &SimBox, reach: f64) -> Vec<Link> {
+    pub fn receivers(&self, rank: usize, simbox: &SimBox, reach: f64, shell: Shell) -> Vec<Link> {
         let cell = self.cell(rank);
         let near = [0, 1, 2].map(|k| {
             let all =
                 (0..self.parts()[k]).flat_map(|other| self.images(k, simbox, reach).map(move |n| (other, n)));
             all.filter(|(other, n)| self.near(k, simbox, reach, [*other, cell[k]], *n)).collect::<Vec<_>>()
         });
-        self.links(near, |receiver| [receiver, cell])
+        self.links(near, shell, |receiver| [receiver, cell])
     }
 
-    /// Links of all cells near along each axis in the upper half of directions, see [`is_upper`](Self::is_upper).
-    fn links(&self, near: [Vec<(usize, i32)>; 3], ends: impl Fn([usize; 3]) -> [[usize; 3]; 2]) -> Vec<Link> {
+    /// Links of all cells near along each axis, on the sides that a shell has.
+    fn links(
+        &self,
+        near: [Vec<(usize, i32)>; 3],
+        shell: Shell,
+        ends: impl Fn([usize; 3]) -> [[usize; 3]; 2],
+    ) -> Vec<Link> {
         let mut links = Vec::new();
         for (x, image_x) in &near[0] {
             for (y, image_y) in &near[1] {
                 for (z, image_z) in &near[2] {
                     let (other, image) = ([*x, *y, *z], [*image_x, *image_y, *image_z]);
                     let [receiver, source] = ends(other);
-                    if self.is_upper(receiver, source, image) {
-                        links.push(Link { rank: self.rank(other), image });
+                    let side = self.side(receiver, source, image);
+                    if let Some(side) = side.filter(|side| shell == Shell::Full || *side == Side::Upper) {
+                        links.push(Link { rank: self.rank(other), image, side });
                     }
                 }
             }
@@ -142,12 +169,15 @@ impl Grid {
         links
     }
 
-    /// Returns true where an image of a cell lies above another cell, by the first axis along which they differ: of
-    /// two domains the lower one has atoms of the upper one as ghosts.
-    fn is_upper(&self, receiver: [usize; 3], source: [usize; 3], image: [i32; 3]) -> bool {
+    /// Side of a cell on which an image of another one lies; `None` for the cell itself.
+    fn side(&self, receiver: [usize; 3], source: [usize; 3], image: [i32; 3]) -> Option<Side> {
         let parts = self.parts();
         let place = |k: usize| source[k] as i64 + i64::from(image[k]) * parts[k] as i64;
-        [0, 1, 2].map(|k| place(k) - receiver[k] as i64) > [0; 3]
+        match [0, 1, 2].map(|k| place(k) - receiver[k] as i64).cmp(&[0; 3]) {
+            Ordering::Less => Some(Side::Lower),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(Side::Upper),
+        }
     }
 
     /// Images of domains that may be within reach along an axis; along axes that are not divided, images are left to

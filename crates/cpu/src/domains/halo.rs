@@ -5,10 +5,11 @@
 //! come last: they are in no cluster, and nothing comes back from them.
 
 use super::Domains;
-use super::grid::distance2_from;
+use super::grid::{Side, distance2_from};
 use crate::cells::Clusters;
 use crate::simd::Scalar;
 use jostle_core::{Result, SimBox, State, Vec3};
+use std::iter;
 use std::ops::Range;
 
 /// Numbers of a ghost when lists are built: id, species, position, place in the lists, velocity, angular velocity.
@@ -136,9 +137,28 @@ impl Halo {
     }
 }
 
+/// Ghosts in storage, those of upper domains first.
+pub(crate) struct GhostOrder {
+    /// Number in messages of each ghost.
+    pub numbers: Vec<u32>,
+    /// Number of those of upper domains.
+    pub n_upper: usize,
+}
+
+impl GhostOrder {
+    /// Order of ghosts of which so many come one after the other from each side.
+    fn new(parts: &[(Side, usize)]) -> Self {
+        let sides: Vec<Side> = parts.iter().flat_map(|(side, n)| iter::repeat_n(*side, *n)).collect();
+        let mut numbers: Vec<u32> = (0..sides.len() as u32).collect();
+        // The sort is stable.
+        numbers.sort_by_key(|number| sides[*number as usize] == Side::Lower);
+        GhostOrder { n_upper: sides.iter().filter(|side| **side == Side::Upper).count(), numbers }
+    }
+}
+
 impl Domains {
-    /// Chooses atoms for the ghosts of others and receives ghosts, which are put behind the atoms of this rank in the
-    /// order of messages. Atoms have just been sorted into clusters.
+    /// Chooses atoms for the ghosts of others and receives ghosts, which are put behind the atoms of this rank. Atoms
+    /// have just been sorted into clusters.
     ///
     /// # Errors
     /// If another rank has failed.
@@ -148,7 +168,7 @@ impl Domains {
         reach: f64,
         clusters: &Clusters<S>,
         (state, places): (&mut State, &mut Vec<Vec3>),
-    ) -> Result<()> {
+    ) -> Result<GhostOrder> {
         let overhang = self.overhang(simbox, places)?;
         // A little more, so that rounding never loses a ghost; from the region of the other rank or, between regions, from
         // that of this one, too.
@@ -156,7 +176,7 @@ impl Domains {
         let reach = near + overhang;
         let own = self.rank();
         let mut sent: Vec<Sent> = Vec::new();
-        for link in self.grid.receivers(own, simbox, reach) {
+        for link in self.grid.receivers(own, simbox, reach, self.shell) {
             if sent.last().is_none_or(|sent| sent.rank != link.rank) {
                 sent.push(Sent { rank: link.rank, ..Sent::default() });
             }
@@ -166,17 +186,24 @@ impl Domains {
             choose(clusters, simbox, places, &region, near, &mut sent.atoms);
             sent.images.push((simbox.shift(link.image), sent.atoms.len()));
         }
-        let sources: Vec<usize> =
-            self.grid.sources(own, simbox, reach).iter().map(|link| link.rank).collect();
-        let mut expected: Vec<(usize, usize)> = sources.into_iter().map(|rank| (rank, 1)).collect();
-        expected.dedup();
-        let counts = sent.iter().map(|sent| (sent.rank, vec![sent.atoms.len() as u64])).collect();
-        let counts = self.swap(counts, &expected)?;
-        let received = expected.iter().zip(&counts).map(|((rank, _), n)| {
-            let n = n.first().map_or(0, |n| *n as usize);
-            Received { rank: *rank, ghosts: vec![Copied::of(0); n] }
+        // Both sides have the images of a rank in one order: a message has the end of each of them.
+        let sources = self.grid.sources(own, simbox, reach, self.shell);
+        let of_rank: Vec<_> = sources.chunk_by(|a, b| a.rank == b.rank).collect();
+        let expected: Vec<_> = of_rank.iter().map(|links| (links[0].rank, links.len())).collect();
+        let ends = |sent: &Sent| sent.images.iter().map(|(_, end)| *end as u64).collect();
+        let ends = sent.iter().map(|sent| (sent.rank, ends(sent))).collect();
+        let ends: Vec<Vec<u64>> = self.swap(ends, &expected)?;
+        let mut parts = Vec::with_capacity(sources.len());
+        let received = of_rank.iter().zip(&ends).map(|(links, ends)| {
+            let mut begin = 0;
+            for (link, end) in links.iter().zip(ends) {
+                parts.push((link.side, *end as usize - begin));
+                begin = *end as usize;
+            }
+            Received { rank: links[0].rank, ghosts: vec![Copied::of(0); begin] }
         });
-        self.halo = Halo { received: received.collect(), sent };
+        let received = received.collect();
+        self.halo = Halo { received, sent };
         let rows = self.halo.messages(ROW, |row, atom, shift| {
             let index = atom.atom as usize;
             row.extend([f64::from(state.id[index]), f64::from(state.species[index])]);
@@ -187,7 +214,9 @@ impl Domains {
             row.extend(state.angular_velocity.get(index).copied().unwrap_or_default());
         });
         let rows = self.swap(rows, &self.halo.expected(ROW))?.concat();
-        for row in rows.chunks_exact(ROW) {
+        let order = GhostOrder::new(&parts);
+        for number in &order.numbers {
+            let row = &rows[*number as usize * ROW..][..ROW];
             let vector = |at: usize| -> Vec3 { [row[at], row[at + 1], row[at + 2]] };
             self.push_ghost(state, [row[0] as u32, row[1] as u32], vector(2));
             places.push(vector(5));
@@ -198,7 +227,7 @@ impl Domains {
                 *angular_velocity = vector(11);
             }
         }
-        Ok(())
+        Ok(order)
     }
 
     /// Puts a ghost at rest behind all atoms: its id and species, and its position.

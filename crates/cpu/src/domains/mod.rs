@@ -15,6 +15,9 @@
 //!   twice and need none; 13 neighbours and more of a grid that is cut along all axes, where an exchange axis by axis
 //!   has 6.
 //!
+//! The centre of a three-body force has neighbours on all sides. With such forces domains have ghosts of both halves (a
+//! full shell), and each evaluates its own centres; pairs are listed with ghosts of the upper half alone, as before.
+//!
 //! Bonded forces are evaluated by the owners of all of their atoms, by each for its own atom, as by tasks of one
 //! process; a rank asks for atoms bound to its own that are not among its ghosts (`guests`). Atoms that constraints
 //! or virtual sites join belong to one rank (`groups`), which moves them as one process does.
@@ -31,7 +34,7 @@ pub(crate) use halo::Halo;
 
 use crate::ranks::Ranks;
 use bytemuck::Pod;
-use grid::Grid;
+use grid::{Grid, Shell};
 use jostle_core::{Algorithm, Error, Result, Settings, SimBox, State, System, Vec3};
 use jostle_potentials::Forces;
 use jostle_transport::{Communicator, Incoming, Outgoing};
@@ -46,6 +49,7 @@ const BALANCED: f64 = 1.06;
 pub(crate) struct Domains {
     pub communicator: Communicator,
     pub grid: Grid,
+    shell: Shell,
     /// Number of atoms of all ranks, and of each species.
     pub n_atoms: usize,
     pub counts: Vec<usize>,
@@ -93,10 +97,11 @@ pub(crate) enum Condition {
 impl Domains {
     /// Domains of a system for these ranks. The system has all atoms; those of other ranks are to be dropped. `leaders`
     /// has the first atom of the group that each atom is in, by id.
-    pub fn new(ranks: Ranks, system: &System, leaders: Vec<u32>) -> Self {
+    pub fn new(ranks: Ranks, system: &System, forces: &Forces, leaders: Vec<u32>) -> Self {
         let communicator = ranks.communicator;
         Domains {
             grid: Grid::new(communicator.size(), &system.simbox, &system.state.position),
+            shell: if forces.three_body.is_some() { Shell::Full } else { Shell::Half },
             communicator,
             n_atoms: system.state.len(),
             counts: system.counts(),
@@ -229,7 +234,6 @@ pub(crate) fn obstacle(forces: &Forces, settings: &Settings, extent: f64) -> Opt
         (settings.reproducible, "reproducible"),
         (settings.algorithm == Algorithm::Reference, "the plain reference"),
         (forces.vacuum.is_some(), "open space"),
-        (forces.three_body.is_some(), "three-body forces"),
         (extent > forces.largest_cutoff(), "rigid bodies larger than the cut-off"),
     ];
     obstacles.into_iter().find_map(|(is_there, what)| is_there.then_some(what))

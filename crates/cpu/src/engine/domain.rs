@@ -51,8 +51,13 @@ impl<S: Scalar> Cpu<S> {
         domains.migrate(simbox, state, places)?;
         let fractions = Fractions::of(simbox, places);
         clusters.arrange(team, &with_images, (state, places), &fractions);
-        domains.import_ghosts(simbox, reach, clusters, (state, places))?;
-        let order = clusters.arrange_ghosts(team, &with_images, (state, places), domains.n_owned);
+        let ghosts = domains.import_ghosts(simbox, reach, clusters, (state, places))?;
+        let (begin, end) = (domains.n_owned, state.len());
+        let mut order = Vec::with_capacity(end - begin);
+        for side in [begin..begin + ghosts.n_upper, begin + ghosts.n_upper..end] {
+            let sorted = clusters.arrange_ghosts(team, &with_images, (state, places), side.clone());
+            order.extend(sorted.iter().map(|k| ghosts.numbers[side.start - begin + *k as usize]));
+        }
         clusters.fill_empty_places(far);
         self.tasks.resize_with(2 * team.size(), Task::default);
         let shares = self.shares();

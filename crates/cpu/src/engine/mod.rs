@@ -182,7 +182,7 @@ fn divide(
     if ranks.whole.is_some() {
         return Division::Tasks(ranks);
     }
-    let mut domains = Box::new(Domains::new(ranks, system, constraints.leaders()));
+    let mut domains = Box::new(Domains::new(ranks, system, forces, constraints.leaders()));
     let places = system.state.position.clone();
     domains.keep_own(&system.simbox, &mut system.state, &places);
     Division::Domains(domains)

@@ -1,6 +1,7 @@
 //! Three-body forces: all kernels against the plain reference, the reference against the derivative of its energy,
 //! and both against published energies of crystals.
 
+use crate::domains::{compare, on_ranks};
 use jostle_core::{Evaluate, Precision, Settings, SimBox, State, System};
 use jostle_cpu::{Level, open_at, reference};
 use jostle_fixtures::covalent::{
@@ -123,6 +124,21 @@ fn reproducible_forces_do_not_depend_on_the_number_of_threads() {
             cpu.state().unwrap().clone()
         };
         assert_eq!(run(1), run(2));
+    }
+}
+
+/// Domains of two to eight ranks have all neighbours of their centres, and pairs besides once.
+#[test]
+fn forces_of_domains_are_those_of_one_rank() {
+    for (case, (system, forces)) in cases().into_iter().enumerate() {
+        let system = system.replicate([2, 1, 2]).unwrap();
+        for n_ranks in [2, 3, 8] {
+            compare(&system, &forces, n_ranks, &format!("case {case}"));
+            let settings = Settings { threads: Some(1), ..Settings::default() };
+            let on = (&system, &forces, settings);
+            let what = on_ranks(n_ranks, on, |_, cpu| Ok(cpu.describe())).unwrap();
+            assert!(what.contains("domains"), "{what}");
+        }
     }
 }
 

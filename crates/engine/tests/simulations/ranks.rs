@@ -86,7 +86,7 @@ fn results(simulation: &mut Simulation, folder: &Path) -> Results {
 const ONE: Division = Division { ranks: 1, threads: 1 };
 
 /// Lennard-Jones, screened charges by an open cut-off, minimisation, constraints, charges on a mesh, restraints, a
-/// barostat, formulas, grains with fields and walls, chains, virtual sites, embedded atoms, pair friction.
+/// barostat, formulas, grains with fields and walls, chains, virtual sites, embedded atoms, three-body forces, pair friction.
 fn inputs() -> Vec<(&'static str, Input)> {
     let plain = ["argon", "crust", "formula", "grains", "kob-andersen", "kremer-grest"];
     let plain = plain.into_iter().chain(["molten-salt", "sediment"]);
@@ -94,6 +94,9 @@ fn inputs() -> Vec<(&'static str, Input)> {
     all.push(("equilibration", with_pair(&example("equilibration", &[]))));
     all.push(("water", molecules::water(Sites::Four, "kind = \"pme\"")));
     all.push(("copper", example("copper", &[("[20, 20, 20]", "[7, 7, 7]")])));
+    let barostat = "[[stage]]\nthermostat = { kind = \"bussi\", temperature = 1500 }\n\
+        barostat = { kind = \"cell-rescaling\", pressure = 1, compressibility = \"1e-6 1/bar\" }";
+    all.push(("silicon", example("silicon", &[("[16, 16, 16]", "[5, 5, 5]"), ("[[stage]]", barostat)])));
     all.push(("dpd", example("dpd", &[("24_000", "3_000")])));
     all.push(("ensembles", ensembles()));
     let field = "[[field]]\nenergy = \"0.001 mass x sin(0.05 time)\"\npositions = \"unwrapped\"\n\n[[stage]]";
@@ -227,7 +230,9 @@ fn domains_go_on_with_another_number_of_ranks() {
 fn reproducible_runs_are_the_same_with_any_number_of_ranks() {
     for (name, input) in inputs() {
         // The other inputs have nothing that is not in these or in the test above.
-        if !["crust", "grains", "molten-salt", "water", "copper", "dpd", "ensembles"].contains(&name) {
+        if !["crust", "grains", "molten-salt", "water", "copper", "silicon", "dpd", "ensembles"]
+            .contains(&name)
+        {
             continue;
         }
         let input = reproducible(&input);
