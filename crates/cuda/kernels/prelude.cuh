@@ -106,7 +106,8 @@ DEVICE float reciprocal_square_root(float x) { return 1.0f / sqrtf(x); }
 // Taylor series gives to the last digit.
 DEVICE float exponential_of_two(float x) {
     const float n = rintf(fminf(fmaxf(x, -150.0f), 150.0f));
-    const float r = 0.693147181f * (x - n);
+    // Far below the smallest number the series would be large; a NaN goes through it.
+    const float r = 0.693147181f * ((x < -150.0f ? -150.0f : x) - n);
     float y = 1.0f / 5040;
     y = fmaf(y, r, 1.0f / 720);
     y = fmaf(y, r, 1.0f / 120);
