@@ -10,6 +10,7 @@ use jostle_core::{
     SubSteps, System, Thermostat,
 };
 use jostle_cuda::Cuda;
+use jostle_fixtures::covalent;
 use jostle_potentials::{Forces, PairKind, Truncation};
 use std::thread;
 
@@ -55,6 +56,13 @@ fn cases() -> Vec<Case> {
             system,
             forces,
             thermostats: [1.0, 1.2, 1.4].map(bussi),
+            algorithm: Algorithm::List,
+        },
+        Case {
+            name: "silicon",
+            system: covalent::crystal(3, 5.431, &[("Si", 0.6)], 0.3, false),
+            forces: covalent::silicon().into(),
+            thermostats: [0.2, 0.25, 0.3].map(langevin),
             algorithm: Algorithm::List,
         },
     ]
