@@ -3,11 +3,9 @@
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::{DeviceData, EmbeddedArrays};
-use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::exchange::Exchange;
-use crate::list_capacity::ListCapacity;
-use crate::neighbor_engine::{NeighborEngine, Trigger};
-use jostle_core::{Error, Evaluate, Precision, Result};
+use crate::driver::{Buffer, Device};
+use crate::many_body::ManyBodyArrays;
+use jostle_core::{Precision, Result};
 use jostle_potentials::embedded::{cubic, pair};
 use jostle_potentials::{Embedded, Forces};
 use std::fmt::Write;
@@ -64,64 +62,34 @@ fn embedding_starts(term: &Embedded) -> Vec<usize> {
     starts
 }
 
-/// Pair algorithm, and the kernels of embedded atoms over its lists.
-pub struct EmbeddedEngine {
-    pairs: Box<dyn NeighborEngine>,
-    densities: Kernel,
-    forces: Kernel,
-    energies: Kernel,
+/// Functions of a metal, and the derivatives and energies of embedded atoms.
+pub struct EmbeddedTables {
     functions: Reals,
     derivative: Reals,
     embedding: Buffer<f64>,
-    /// Exchange of the derivatives with other GPUs.
-    exchange: Option<Exchange>,
 }
 
-impl EmbeddedEngine {
-    /// Kernels and memory for `n` atoms.
+impl EmbeddedTables {
+    /// Memory for `n` atoms.
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn new(
-        device: &Device,
-        module: &Module,
-        precision: Precision,
-        term: &Embedded,
-        pairs: Box<dyn NeighborEngine>,
-        n: usize,
-        exchange: Option<Exchange>,
-    ) -> Result<Self> {
+    pub fn new(device: &Device, precision: Precision, term: &Embedded, n: usize) -> Result<Self> {
         let embedding = (0..term.n_species()).flat_map(|s| term.embedding_function(s).cubics.concat());
         let functions: Vec<f64> = term.table().into_iter().chain(embedding).collect();
-        let engine = EmbeddedEngine {
-            densities: module.kernel("densities_embedded")?,
-            forces: module.kernel("forces_embedded")?,
-            energies: module.kernel("forces_embedded_energies")?,
+        Ok(EmbeddedTables {
             functions: Reals::upload(device, precision, &functions)?,
             derivative: Reals::upload(device, precision, &vec![0.0; n.max(1)])?,
             embedding: device.alloc(n.max(1))?,
-            exchange,
-            pairs,
-        };
-        for kernel in [&engine.densities, &engine.forces, &engine.energies] {
-            engine.pairs.allow(kernel)?;
-            if engine.pairs.pass(kernel).is_none() {
-                let name = engine.pairs.name();
-                return Err(Error::device(format!("algorithm \"{name}\" has no embedded atoms"))
-                    .hint("set algorithm = \"tiles\" or \"list\""));
-            }
-        }
-        Ok(engine)
+        })
     }
 }
 
-impl NeighborEngine for EmbeddedEngine {
-    fn name(&self) -> &'static str {
-        self.pairs.name()
-    }
+impl ManyBodyArrays for EmbeddedTables {
+    const KERNELS: [&'static str; 3] = ["densities_embedded", "forces_embedded", "forces_embedded_energies"];
+    const NAME: &'static str = "embedded atoms";
 
     fn attach(&self, data: &mut DeviceData) {
-        self.pairs.attach(data);
         data.embedded = EmbeddedArrays {
             functions: self.functions.address(),
             derivative: self.derivative.address(),
@@ -129,43 +97,11 @@ impl NeighborEngine for EmbeddedEngine {
         };
     }
 
-    fn holds(&self, capacity: ListCapacity) -> bool {
-        self.pairs.holds(capacity)
-    }
-
-    fn tighten(&mut self, capacity: ListCapacity) {
-        self.pairs.tighten(capacity);
-    }
-
-    fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
-        self.pairs.build(data, slot)
-    }
-
-    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
-        let (kernel, energies) = match evaluate {
-            Evaluate::Forces => (&self.forces, 0i32),
-            Evaluate::ForcesAndEnergies => (&self.energies, 1),
-        };
-        let pass = |kernel| {
-            let launch = self.pairs.pass(kernel);
-            launch.map(|launch| launch.with_value(*data).with_value(slot).with_value(trigger as i32))
-        };
-        let densities = pass(&self.densities).map(|launch| launch.with_value(energies));
-        // Forces need the derivatives of all atoms.
-        let derivatives =
-            self.exchange.as_ref().map(|e| e.array(data, data.embedded.derivative, 1, slot, trigger));
-        densities.into_iter().chain(derivatives.into_iter().flatten()).chain(pass(kernel)).collect()
-    }
-
-    fn step(&self, _data: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
-        None
-    }
-
-    fn energy_blocks(&self) -> u32 {
-        self.pairs.energy_blocks()
+    fn exchanged(&self) -> (u64, usize) {
+        (self.derivative.address(), 1)
     }
 
     fn bytes(&self) -> usize {
-        self.pairs.bytes() + self.functions.bytes() + self.derivative.bytes() + 8 * self.embedding.len()
+        self.functions.bytes() + self.derivative.bytes() + 8 * self.embedding.len()
     }
 }

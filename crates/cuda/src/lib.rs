@@ -28,6 +28,7 @@ pub mod kernels;
 mod launches;
 mod list;
 mod list_capacity;
+mod many_body;
 mod mid_step;
 mod molecules;
 mod neighbor_engine;

@@ -3,11 +3,9 @@
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::{DeviceData, ThreeBodyArrays};
-use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::exchange::Exchange;
-use crate::list_capacity::ListCapacity;
-use crate::neighbor_engine::{NeighborEngine, Trigger};
-use jostle_core::{Error, Evaluate, Precision, Result, System};
+use crate::driver::{Buffer, Device};
+use crate::many_body::ManyBodyArrays;
+use jostle_core::{Error, Precision, Result, System};
 use jostle_potentials::three_body::{
     StillingerWeber, ThreeBodyFunction, ThreeBodyVisitor, angle_gradients, tersoff,
 };
@@ -110,57 +108,37 @@ pub fn crowded(system: &System, term: &ThreeBody, index: usize) -> Option<Error>
     )
 }
 
-/// Pair algorithm, and the kernels of three-body forces over its lists.
-pub struct ThreeBodyEngine {
-    pairs: Box<dyn NeighborEngine>,
-    centers: Kernel,
-    forces: Kernel,
-    energies: Kernel,
+/// Coefficients, and the rows and energies of centres.
+pub struct CenterRows {
     coefficients: [Reals; 3],
     gradient: Reals,
     energy: Buffer<f64>,
-    /// Exchange of the rows with other GPUs.
-    exchange: Option<Exchange>,
 }
 
-impl ThreeBodyEngine {
-    /// Kernels and memory for `n` atoms.
+impl CenterRows {
+    /// Memory for `n` atoms.
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn new(
-        device: &Device,
-        module: &Module,
-        precision: Precision,
-        term: &ThreeBody,
-        pairs: Box<dyn NeighborEngine>,
-        n: usize,
-        exchange: Option<Exchange>,
-    ) -> Result<Self> {
+    pub fn new(device: &Device, precision: Precision, term: &ThreeBody, n: usize) -> Result<Self> {
         let upload = |numbers: &[f64]| Reals::upload(device, precision, numbers);
         let species = || 0..term.n_species();
         let cutoffs2: Vec<f64> =
             species().flat_map(|a| species().map(move |b| term.cutoff_of(a, b).powi(2))).collect();
-        Ok(ThreeBodyEngine {
-            centers: module.kernel("centers_three_body")?,
-            forces: module.kernel("forces_three_body")?,
-            energies: module.kernel("forces_three_body_energies")?,
+        Ok(CenterRows {
             coefficients: [upload(term.pairs())?, upload(term.triplets())?, upload(&cutoffs2)?],
             gradient: Reals::alloc(device, precision, EXCHANGED * n.max(1))?,
             energy: device.alloc(n.max(1))?,
-            exchange,
-            pairs,
         })
     }
 }
 
-impl NeighborEngine for ThreeBodyEngine {
-    fn name(&self) -> &'static str {
-        self.pairs.name()
-    }
+impl ManyBodyArrays for CenterRows {
+    const KERNELS: [&'static str; 3] =
+        ["centers_three_body", "forces_three_body", "forces_three_body_energies"];
+    const NAME: &'static str = "three-body forces";
 
     fn attach(&self, data: &mut DeviceData) {
-        self.pairs.attach(data);
         let [pairs, triplets, cutoffs2] = &self.coefficients;
         data.three_body = ThreeBodyArrays {
             pairs: pairs.address(),
@@ -171,44 +149,12 @@ impl NeighborEngine for ThreeBodyEngine {
         };
     }
 
-    fn holds(&self, capacity: ListCapacity) -> bool {
-        self.pairs.holds(capacity)
-    }
-
-    fn tighten(&mut self, capacity: ListCapacity) {
-        self.pairs.tighten(capacity);
-    }
-
-    fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
-        self.pairs.build(data, slot)
-    }
-
-    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
-        let (kernel, energies) = match evaluate {
-            Evaluate::Forces => (&self.forces, 0i32),
-            Evaluate::ForcesAndEnergies => (&self.energies, 1),
-        };
-        let pass = |kernel| {
-            let launch = self.pairs.pass(kernel);
-            launch.map(|launch| launch.with_value(*data).with_value(slot).with_value(trigger as i32))
-        };
-        let centers = pass(&self.centers).map(|launch| launch.with_value(energies));
-        // Forces need the rows of all neighbours.
-        let rows =
-            self.exchange.as_ref().map(|e| e.array(data, data.three_body.gradient, EXCHANGED, slot, trigger));
-        centers.into_iter().chain(rows.into_iter().flatten()).chain(pass(kernel)).collect()
-    }
-
-    fn step(&self, _data: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
-        None
-    }
-
-    fn energy_blocks(&self) -> u32 {
-        self.pairs.energy_blocks()
+    fn exchanged(&self) -> (u64, usize) {
+        (self.gradient.address(), EXCHANGED)
     }
 
     fn bytes(&self) -> usize {
         let coefficients = self.coefficients.iter().map(Reals::bytes).sum::<usize>();
-        self.pairs.bytes() + coefficients + self.gradient.bytes() + 8 * self.energy.len()
+        coefficients + self.gradient.bytes() + 8 * self.energy.len()
     }
 }

@@ -9,16 +9,17 @@ use crate::builds;
 use crate::cells::Cells;
 use crate::device_data::{AtomDivision, BoxGeometry, Control, MOST_GPUS, faults};
 use crate::driver::{Device, Module};
-use crate::embedded::EmbeddedEngine;
+use crate::embedded::EmbeddedTables;
 use crate::exchange::{Division, Exchange, MeshDivision, Moving, Needs};
 use crate::exclusions::Exclusions;
 use crate::kernels::{Build, Gpus, PairAlgorithm, TileShape};
 use crate::list::{self, List, ListThreads};
 use crate::list_capacity::ListCapacity;
+use crate::many_body::ManyBodyEngine;
 use crate::neighbor_engine::NeighborEngine;
 use crate::peers::Peers;
 use crate::sums::Summation;
-use crate::three_body::ThreeBodyEngine;
+use crate::three_body::CenterRows;
 use crate::tiles::{self, Tiles};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings, System};
 use jostle_potentials::Forces;
@@ -426,20 +427,20 @@ impl Plan {
                 Box::new(AllPairs::new(device, module, precision, self.pairs, n, of_gpus)?)
             }
         };
-        let exchange = || self.exchange().cloned();
         Ok(match (&self.forces.embedded, &self.forces.three_body) {
             (Some(term), _) => {
-                Box::new(EmbeddedEngine::new(device, module, precision, term, pairs, n, exchange())?)
+                let tables = EmbeddedTables::new(device, precision, term, n)?;
+                Box::new(ManyBodyEngine::new(module, tables, pairs, self.exchange().cloned())?)
             }
             (None, Some(term)) => {
-                Box::new(ThreeBodyEngine::new(device, module, precision, term, pairs, n, exchange())?)
+                let rows = CenterRows::new(device, precision, term, n)?;
+                Box::new(ManyBodyEngine::new(module, rows, pairs, self.exchange().cloned())?)
             }
             (None, None) => pairs,
         })
     }
 
-    /// Number of atoms in a piece of a column that is as long as wide; at least so many that are to be near each other, where
-    /// pairs do not depend on it.
+    /// Number of atoms in a piece of a column that is as long as wide; at least `together` where pairs leave it open.
     pub fn atoms_in_cube(&self, density: f64, cutoff: f64, together: u32) -> u32 {
         match self.algorithm {
             PairAlgorithm::Tiles => self.layout.shape.atoms,

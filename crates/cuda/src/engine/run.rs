@@ -50,7 +50,8 @@ pub(super) struct BatchCost {
     pub(super) slots: u64,
     pub(super) builds: i64,
     pub(super) seconds: f64,
-    /// True where steps were recorded before the batch, so that its time is that of steps alone.
+    /// True where steps were recorded before the batch, so that its time is that of steps, or nearly so: those of another
+    /// box get new arguments.
     pub(super) had_graphs: bool,
     /// Size of the tiles before the batch.
     size: TileSize,
