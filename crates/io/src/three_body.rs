@@ -2,7 +2,7 @@
 //! (`pair_style tersoff`).
 //!
 //! An entry has three elements, the centre first, and numbers; it begins with a line and may go on in the next ones.
-//! What follows a `#` is a comment. Energies are in eV and distances in angstrom, or in kcal/mol where the first
+//! Text after a `#` is a comment. Energies are in eV and distances in angstrom, or in kcal/mol where the first
 //! lines say `UNITS: real`.
 
 use crate::text::read_bytes;

@@ -31,7 +31,7 @@ impl Drop for Desk {
     }
 }
 
-/// Silicon, with comments and an entry over three lines; behind it an element that nobody asks for.
+/// Silicon, with comments and an entry over three lines; behind it an element of no species.
 const SILICON: &str = "# UNITS: metal\n\n# a comment\nSi Si Si 2.1683 2.0951 1.80 # more\n  21.0 1.20\n  \
     -0.333333333333 7.049556277 0.6022245584 4.0 0.0 0.0\nX X X 0 0 0 0 0 0 0 0 0 0 0\n";
 
