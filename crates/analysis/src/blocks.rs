@@ -7,6 +7,7 @@ use crate::averages::MANY;
 use crate::limits;
 use jostle_core::Result;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Number of blocks at which neighbouring ones are joined: memory does not grow with the frames.
 const MOST: usize = 32;
@@ -107,8 +108,19 @@ impl Blocks {
     /// A function of the means of all quantities, each value with its error. The mean of a
     /// quantity without samples is NaN.
     pub fn derive(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> Vec<BlockEstimate> {
+        self.derive_from(0..self.blocks.len(), function)
+    }
+
+    /// A function of the means of the first half of the frames, and of those of the second, each value with its error.
+    pub(crate) fn halves(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> [Vec<BlockEstimate>; 2] {
+        let (middle, end) = (self.blocks.len() / 2, self.blocks.len());
+        [0..middle, middle..end].map(|half| self.derive_from(half, &function))
+    }
+
+    fn derive_from(&self, range: Range<usize>, function: impl Fn(&[f64]) -> Vec<f64>) -> Vec<BlockEstimate> {
+        let blocks = &self.blocks[range.clone()];
         let mut total = BlockSums::new(self.width);
-        self.blocks.iter().for_each(|block| total.join(block));
+        blocks.iter().for_each(|block| total.join(block));
         let without = |left: Option<&BlockSums>| -> Vec<f64> {
             let mean = |k: usize| {
                 let (sum, count) = left.map_or((0.0, 0.0), |b| (b.sums[k], b.counts[k]));
@@ -118,8 +130,8 @@ impl Blocks {
         };
         let whole = without(None);
         // A last block that has just begun says nothing.
-        let full = self.blocks.len() as u64 * self.length <= self.frames + self.length / 2;
-        let blocks = if full { &self.blocks[..] } else { &self.blocks[..self.blocks.len() - 1] };
+        let full = range.end as u64 * self.length <= self.frames + self.length / 2;
+        let blocks = if full { blocks } else { &blocks[..blocks.len() - 1] };
         let mut errors = jackknife(blocks, whole.len(), |block| without(Some(block)));
         let mut longer = joined(blocks);
         while longer.len() as u64 >= MANY {
@@ -131,17 +143,6 @@ impl Blocks {
             longer = joined(&longer);
         }
         whole.into_iter().zip(errors).collect()
-    }
-
-    /// A function of the means of the first half of the frames, and of those of the second.
-    pub(crate) fn halves(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> [Vec<f64>; 2] {
-        let of = |blocks: &[BlockSums]| {
-            let mut sum = BlockSums::new(self.width);
-            blocks.iter().for_each(|block| sum.join(block));
-            function(&sum.sums.iter().zip(&sum.counts).map(|(sum, count)| sum / count).collect::<Vec<_>>())
-        };
-        let (first, second) = self.blocks.split_at(self.blocks.len() / 2);
-        [of(first), of(second)]
     }
 
     /// The means with their errors.

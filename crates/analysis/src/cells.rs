@@ -2,7 +2,7 @@
 //! reach: beyond half the box an atom meets several images of another, and its own.
 
 use crate::limits;
-use jostle_core::{Error, Result, SimBox, Vec3};
+use jostle_core::{Error, Result, SimBox, Vec3, Vector};
 use rayon::prelude::*;
 use std::f64::consts::PI;
 use std::ops::Range;
@@ -116,7 +116,7 @@ impl Cells {
         limits::sound(simbox)?;
         let periodic = simbox.periodic();
         let mut fractional: Vec<Vec3> = positions.iter().map(|r| simbox.to_fractional(*r)).collect();
-        let (mut low, mut extent) = ([0.0; 3], [1.0; 3]);
+        let (mut low, mut extent) = (Vec3::ZERO, Vector([1.0; 3]));
         for k in 0..3 {
             if periodic[k] {
                 for s in &mut fractional {
@@ -131,7 +131,7 @@ impl Cells {
                 (low[k], extent[k]) = (min.min(max), (max - min).max(1e-9));
             }
         }
-        let widths: Vec3 = std::array::from_fn(|k| simbox.widths()[k] * extent[k]);
+        let widths = [0, 1, 2].map(|k| simbox.widths()[k] * extent[k]);
         let volume: f64 = simbox.volume() * extent.iter().product::<f64>();
         let spacing = (volume / positions.len().max(1) as f64).cbrt();
         let width = (layout.of_spacing * spacing).max(layout.of_reach * reach);
@@ -140,7 +140,7 @@ impl Cells {
         let shape = widths.map(|w| (w / width).floor().clamp(1.0, most) as usize);
         let shape = shape.map(|n| if n < layout.multiple { 1 } else { n - n % layout.multiple });
         // An atom within reach is strictly nearer; along an open axis there are no cells but these.
-        let span: Vec3 = std::array::from_fn(|k| {
+        let span = [0, 1, 2].map(|k| {
             let cells = (reach * shape[k] as f64 / widths[k] * (1.0 - 1e-12)).ceil();
             if periodic[k] { cells } else { cells.min((shape[k] - 1) as f64) }
         });
@@ -164,7 +164,7 @@ impl Cells {
         cell_of.iter().for_each(|c| start[*c as usize + 1] += 1);
         (1..start.len()).for_each(|k| start[k] += start[k - 1]);
         let mut next = start.clone();
-        let (mut id, mut position) = (vec![0; positions.len()], vec![[0.0; 3]; positions.len()]);
+        let (mut id, mut position) = (vec![0; positions.len()], vec![Vec3::ZERO; positions.len()]);
         for (atom, c) in cell_of.iter().enumerate() {
             let place = next[*c as usize] as usize;
             next[*c as usize] += 1;
@@ -218,7 +218,7 @@ impl Cells {
         let meet = |sums: &mut A, place: usize, atoms: Range<usize>, from: Vec3| {
             let i = self.id[place];
             for (j, to) in self.id[atoms.clone()].iter().zip(&self.position[atoms]) {
-                let d = [to[0] - from[0], to[1] - from[1], to[2] - from[2]];
+                let d = *to - from;
                 let d2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
                 if d2 < reach2 {
                     each(sums, Pair { i, j: *j, d, d2 });
@@ -245,7 +245,7 @@ impl Cells {
                 for (k, CellRow { atoms, shift }) in rows.iter().enumerate() {
                     // The first row begins with the atoms of this cell: each pair of them once.
                     let atoms = if k == 0 { i + 1..atoms.end } else { atoms.clone() };
-                    meet(&mut sums, i, atoms, [r[0] - shift[0], r[1] - shift[1], r[2] - shift[2]]);
+                    meet(&mut sums, i, atoms, r - *shift);
                 }
             }
             sums
@@ -298,9 +298,9 @@ impl Cells {
         }
         (1..start.len()).for_each(|k| start[k] += start[k - 1]);
         let mut next = start.clone();
-        let mut entries = vec![(0, [0.0; 3]); 2 * pairs.len()];
+        let mut entries = vec![(0, Vec3::ZERO); 2 * pairs.len()];
         for p in &pairs {
-            for (of, other, d) in [(p.i, p.j, p.d), (p.j, p.i, p.d.map(|x| -x))] {
+            for (of, other, d) in [(p.i, p.j, p.d), (p.j, p.i, -p.d)] {
                 let place = &mut next[of as usize];
                 entries[*place as usize] = (other, d);
                 *place += 1;
@@ -366,7 +366,7 @@ impl Cells {
     /// Position of a point that is `at` cells from the first corner, along each axis.
     fn point(&self, at: Vec3) -> Vec3 {
         let along = |k: usize| self.low[k] + self.extent[k] * at[k] / self.shape[k] as f64;
-        self.simbox.to_cartesian([along(0), along(1), along(2)])
+        self.simbox.to_cartesian(Vector([along(0), along(1), along(2)]))
     }
 
     fn atoms(&self, cell: usize) -> std::ops::Range<usize> {
@@ -418,7 +418,7 @@ impl Cells {
                     let shift = self.simbox.shift(image);
                     for j in self.atoms(cell) {
                         let r = self.position[j];
-                        let d: Vec3 = std::array::from_fn(|k| r[k] + shift[k] - point[k]);
+                        let d: Vec3 = r + shift - point;
                         let d2 = d.iter().map(|x| x * x).sum::<f64>();
                         if d2 < self.reach * self.reach {
                             each(self.id[j], d2);

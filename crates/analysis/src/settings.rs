@@ -100,13 +100,13 @@ impl MeasureSettings {
     /// If it is not.
     pub fn count(&self, name: &str, default: usize, range: std::ops::RangeInclusive<usize>) -> Result<usize> {
         let value = self.get(name).unwrap_or(default as f64);
-        match value.fract() == 0.0 && (*range.start() as f64..=*range.end() as f64).contains(&value) {
-            true => Ok(value as usize),
-            false => Err(Error::input(format!("{name} = {value} is not a whole number")).hint(format!(
-                "it may be {} to {}",
-                range.start(),
-                range.end()
-            ))),
-        }
+        let within = (*range.start() as f64..=*range.end() as f64).contains(&value);
+        let fault = match value.fract() == 0.0 {
+            true if within => return Ok(value as usize),
+            true => "is out of range",
+            false => "is not a whole number",
+        };
+        let hint = format!("it may be {} to {}", range.start(), range.end());
+        Err(Error::input(format!("{name} = {value} {fault}")).hint(hint))
     }
 }

@@ -54,10 +54,14 @@ pub(crate) struct Transport<T: 'static> {
 
 impl<T: Serialize + DeserializeOwned> Transport<T> {
     /// No fluxes yet.
-    pub fn new(what: &'static Coefficient<T>, units: UnitSystem, settings: &MeasureSettings) -> Self {
+    ///
+    /// # Errors
+    /// If the integral would end before it begins.
+    pub fn new(what: &'static Coefficient<T>, units: UnitSystem, settings: &MeasureSettings) -> Result<Self> {
+        settings.positive(END.name, 1.0)?;
         let past = MultiTau::new(LAGS);
         let (clock, blocks) = (FrameSpacing::default(), Blocks::new(past.width() + 2));
-        Transport { what, units, settings: settings.clone(), clock, past, blocks }
+        Ok(Transport { what, units, settings: settings.clone(), clock, past, blocks })
     }
 
     /// Takes the flux of the next frame.

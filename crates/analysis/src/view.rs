@@ -86,6 +86,12 @@ pub struct View<'a> {
     pub whole: Option<Whole>,
 }
 
+/// Number of the slab in which a position is, wrapped or not, of a periodic box that is cut into so many along an axis.
+pub fn slab(simbox: &SimBox, position: Vec3, axis: usize, slabs: usize) -> usize {
+    let place = simbox.to_fractional(position)[axis];
+    (((place - place.floor()) * slabs as f64) as usize).min(slabs - 1)
+}
+
 /// Some of the atoms of a frame.
 #[derive(Debug, Clone)]
 pub struct FrameSubset {
@@ -187,18 +193,14 @@ impl Paths {
     /// Goes on to the next frame; positions on unbroken paths.
     pub fn advance(&mut self, simbox: &SimBox, positions: &[Vec3], images: Option<&[[i32; 3]]>) -> &[Vec3] {
         if let Some(images) = images {
-            let whole = |(r, n): (&Vec3, &[i32; 3])| {
-                let shift = simbox.shift(*n);
-                [r[0] + shift[0], r[1] + shift[1], r[2] + shift[2]]
-            };
+            let whole = |(r, n): (&Vec3, &[i32; 3])| *r + simbox.shift(*n);
             self.paths = positions.iter().zip(images).map(whole).collect();
         } else if self.before.is_empty() {
             self.paths = positions.to_vec();
         } else {
             for ((path, before), now) in self.paths.iter_mut().zip(&self.before).zip(positions) {
-                let moved =
-                    simbox.nearest_image([now[0] - before[0], now[1] - before[1], now[2] - before[2]]);
-                *path = [path[0] + moved[0], path[1] + moved[1], path[2] + moved[2]];
+                let moved = simbox.nearest_image(*now - *before);
+                *path += moved;
             }
         }
         self.before.clear();

@@ -5,7 +5,7 @@ use jostle_analysis::{
     save,
 };
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{SimBox, UnitSystem, Vec3};
+use jostle_core::{SimBox, UnitSystem, Vec3, Vector};
 
 struct Frame {
     positions: Vec<Vec3>,
@@ -57,7 +57,7 @@ fn gas(n: usize, simbox: SimBox, frames: u64) -> impl Iterator<Item = Frame> {
     (0..frames).map(move |k| {
         let mut stream = Stream::new(k, Purpose::Thermostat, 0, 0);
         let mut uniform = || (stream.normal() * 1e3).rem_euclid(1.0);
-        at_rest((0..n).map(|_| simbox.to_cartesian([uniform(), uniform(), uniform()])).collect())
+        at_rest((0..n).map(|_| simbox.to_cartesian(Vector([uniform(), uniform(), uniform()]))).collect())
     })
 }
 
@@ -107,7 +107,7 @@ fn an_ideal_gas_has_no_structure() {
 #[test]
 fn a_crystal_scatters_at_its_reciprocal_lattice() {
     let simbox = SimBox::orthorhombic([6.0; 3]).unwrap();
-    let sc = crystal(&[[0.0; 3]], 6);
+    let sc = crystal(&[Vec3::ZERO], 6);
     let results = analyze(
         "structure-factor",
         &["bins=700", "largest=7"],
@@ -128,8 +128,8 @@ fn crystal(basis: &[Vec3], cells: usize) -> Vec<Vec3> {
     for x in 0..cells {
         for y in 0..cells {
             for z in 0..cells {
-                let corner = [x, y, z].map(|c| c as f64);
-                atoms.extend(basis.iter().map(|b| std::array::from_fn(|k| corner[k] + b[k])));
+                let corner = Vector([x, y, z].map(|c| c as f64));
+                atoms.extend(basis.iter().map(|b| corner + *b));
             }
         }
     }
@@ -141,10 +141,10 @@ fn crystal(basis: &[Vec3], cells: usize) -> Vec<Vec3> {
 #[test]
 fn perfect_crystals_have_their_order() {
     let h = 0.5;
-    let fcc: &[Vec3] = &[[0.0; 3], [h, h, 0.0], [h, 0.0, h], [0.0, h, h]];
+    let fcc: &[Vec3] = &[Vec3::ZERO, Vector([h, h, 0.0]), Vector([h, 0.0, h]), Vector([0.0, h, h])];
     for (basis, neighbours, q4, q6, w6) in [
-        (&[[0.0; 3]][..], 6.0, 0.763_763, 0.353_553, 0.013_161),
-        (&[[0.0; 3], [h; 3]][..], 14.0, 0.036_370, 0.510_688, 0.013_161),
+        (&[Vec3::ZERO][..], 6.0, 0.763_763, 0.353_553, 0.013_161),
+        (&[Vec3::ZERO, Vector([h; 3])][..], 14.0, 0.036_370, 0.510_688, 0.013_161),
         (fcc, 12.0, 0.190_941, 0.574_524, -0.013_161),
     ] {
         let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
@@ -181,7 +181,7 @@ fn a_random_walk_diffuses() {
     let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
     let n = 200;
     let mut streams: Vec<Stream> = (0..n).map(|k| Stream::new(k, Purpose::Thermostat, 1, 1)).collect();
-    let mut at = vec![[2.5; 3]; n as usize];
+    let mut at = vec![Vector([2.5; 3]); n as usize];
     let frames = (0..2000).map(|_| {
         for (r, stream) in at.iter_mut().zip(&mut streams) {
             // Wrapped into the box, as trajectories are.
@@ -221,7 +221,7 @@ fn a_box_that_breathes_adds_no_displacement() {
         let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
         let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
         let mut measure = kind.measure(&system_info, &settings).unwrap();
-        let (mut at, mut images) = (vec![[2.5; 3]; n], vec![[0; 3]; n]);
+        let (mut at, mut images) = (vec![Vector([2.5; 3]); n], vec![[0; 3]; n]);
         let mut stream = Stream::new(5, Purpose::Thermostat, 0, 0);
         for frame in 0..400 {
             let simbox = cube(edge(frame));
@@ -229,7 +229,7 @@ fn a_box_that_breathes_adds_no_displacement() {
                 *r = r.map(|x| x + 0.3 * stream.normal());
                 simbox.wrap(r, image);
             }
-            let whole = at.iter().zip(&images).map(|(r, n)| [0, 1, 2].map(|k| r[k] + simbox.shift(*n)[k]));
+            let whole = at.iter().zip(&images).map(|(r, n)| *r + simbox.shift(*n));
             let view = View {
                 time: Some(0.1 * frame as f64),
                 simbox: &simbox,
@@ -255,10 +255,10 @@ fn a_box_that_breathes_adds_no_displacement() {
 #[test]
 fn a_crystal_that_moves_has_its_van_hove_functions() {
     let simbox = SimBox::orthorhombic([6.0; 3]).unwrap();
-    let sc = crystal(&[[0.0; 3]], 6);
+    let sc = crystal(&[Vec3::ZERO], 6);
     let (moved, cutoff, bins) = (0.323, 1.5, 150);
-    let frames =
-        (0..3).map(|k| at_rest(sc.iter().map(|r| [r[0] + moved * f64::from(k), r[1], r[2]]).collect()));
+    let frames = (0..3)
+        .map(|k| at_rest(sc.iter().map(|r| Vector([r[0] + moved * f64::from(k), r[1], r[2]])).collect()));
     let settings = ["lags=2", "cutoff=1.5", "bins=150"];
     let results = analyze("van-hove", &settings, &simbox, frames);
     let count = |column: &str, density: f64| -> Vec<(usize, f64)> {
@@ -292,7 +292,7 @@ fn a_crystal_that_moves_has_its_van_hove_functions() {
 fn diffusion_is_corrected_for_the_size_of_the_box() {
     let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
     let mut stream = Stream::new(1, Purpose::Thermostat, 5, 1);
-    let mut at = vec![[2.5; 3]; 50];
+    let mut at = vec![Vector([2.5; 3]); 50];
     let frames = (0..400).map(|_| {
         at.iter_mut().for_each(|r| *r = r.map(|x| x + 0.1 * stream.normal()));
         at_rest(at.clone())
@@ -312,12 +312,12 @@ fn velocities_forget_exponentially() {
     let gamma: f64 = 1.0;
     let keep = (-gamma * 0.1).exp();
     let mut streams: Vec<Stream> = (0..n).map(|k| Stream::new(k, Purpose::Thermostat, 2, 1)).collect();
-    let mut v: Vec<Vec3> = streams.iter_mut().map(|s| [s.normal(), s.normal(), s.normal()]).collect();
+    let mut v: Vec<Vec3> = streams.iter_mut().map(|s| Vector([s.normal(), s.normal(), s.normal()])).collect();
     let frames = (0..1500).map(|_| {
         for (v, stream) in v.iter_mut().zip(&mut streams) {
             *v = v.map(|x| keep * x + (1.0 - keep * keep).sqrt() * stream.normal());
         }
-        Frame { positions: vec![[0.0; 3]; n as usize], velocities: Some(v.clone()) }
+        Frame { positions: vec![Vec3::ZERO; n as usize], velocities: Some(v.clone()) }
     });
     let results = analyze("vacf", &["lags=80"], &simbox, frames);
     // The trapezoidal rule on exp(-t) with steps of 0.1, up to 8.
@@ -342,8 +342,14 @@ fn velocities_forget_exponentially() {
 #[test]
 fn clusters_are_counted_across_the_boundary() {
     let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
-    let atoms =
-        vec![[0.2, 5.0, 5.0], [9.6, 5.0, 5.0], [1.0, 5.0, 5.0], [5.0; 3], [5.0, 5.0, 5.9], [2.0, 2.0, 2.0]];
+    let atoms = vec![
+        Vector([0.2, 5.0, 5.0]),
+        Vector([9.6, 5.0, 5.0]),
+        Vector([1.0, 5.0, 5.0]),
+        Vector([5.0; 3]),
+        Vector([5.0, 5.0, 5.9]),
+        Vector([2.0, 2.0, 2.0]),
+    ];
     let results =
         analyze("clusters", &["cutoff=1"], &simbox, [at_rest(atoms.clone()), at_rest(atoms)].into_iter());
     let value = |name: &str| results.get(name).unwrap().value;
@@ -362,7 +368,7 @@ fn ideal_chains_have_their_size() {
         for _ in 0..50 {
             let mut r = [3.0; 3];
             for _ in 0..20 {
-                atoms.push(r);
+                atoms.push(Vector(r));
                 r = r.map(|x| (x + 0.3 * stream.normal()).rem_euclid(6.0));
             }
         }
@@ -385,14 +391,14 @@ fn an_einstein_crystal_has_its_lindemann_ratio() {
     let simbox = SimBox::orthorhombic([4.0; 3]).unwrap();
     let frames = (0..200).map(|k| {
         let mut stream = Stream::new(k, Purpose::Thermostat, 4, 1);
-        let places = crystal(&[[0.0; 3]], 4).into_iter();
+        let places = crystal(&[Vec3::ZERO], 4).into_iter();
         at_rest(places.map(|r| r.map(|x| (x + 0.05 * stream.normal()).rem_euclid(4.0))).collect())
     });
     let results = analyze("lindemann", &["spacing=1"], &simbox, frames);
     // The mean positions are those of 200 frames.
     let off = off(&results, "Lindemann ratio", (3.0 * 0.0025 * 199.0 / 200.0f64).sqrt());
     assert!(off.abs() < 4.0, "off by {off} errors");
-    let measured = analyze("lindemann", &[], &simbox, (0..8).map(|_| at_rest(crystal(&[[0.0; 3]], 4))));
+    let measured = analyze("lindemann", &[], &simbox, (0..8).map(|_| at_rest(crystal(&[Vec3::ZERO], 4))));
     assert_eq!(measured.get("nearest-neighbour distance").unwrap().value, 1.0);
     assert_eq!(measured.get("Lindemann ratio").unwrap().value, 0.0);
 }
@@ -402,14 +408,14 @@ fn an_einstein_crystal_has_its_lindemann_ratio() {
 fn balls_and_tubes_have_their_minkowski_functionals() {
     let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
     let settings = ["radius=3", "voxel=0.1"];
-    let ball = analyze("minkowski", &settings, &simbox, std::iter::once(at_rest(vec![[5.0; 3]])));
+    let ball = analyze("minkowski", &settings, &simbox, std::iter::once(at_rest(vec![Vector([5.0; 3])])));
     let pi = std::f64::consts::PI;
     let value = |results: &Results, name: &str| results.get(name).unwrap().value;
     assert!((value(&ball, "volume fraction") / (36.0 * pi / 1000.0) - 1.0).abs() < 0.01);
     assert!((value(&ball, "surface") / (36.0 * pi) - 1.0).abs() < 0.03);
     assert!((value(&ball, "mean breadth") / 6.0 - 1.0).abs() < 0.03);
     assert_eq!(value(&ball, "Euler characteristic"), 1.0);
-    let tube = (0..100).map(|k| [5.0, 5.0, 0.1 * f64::from(k)]).collect();
+    let tube = (0..100).map(|k| Vector([5.0, 5.0, 0.1 * f64::from(k)])).collect();
     let tube = analyze("minkowski", &settings, &simbox, std::iter::once(at_rest(tube)));
     assert_eq!(value(&tube, "Euler characteristic"), 0.0);
 }
@@ -432,7 +438,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
     let n = 64;
     let mut stream = Stream::new(3, Purpose::Thermostat, 0, 0);
     let mut vectors =
-        |size: f64| -> Vec<Vec3> { (0..n).map(|_| [0; 3].map(|_| size * stream.normal())).collect() };
+        |size: f64| -> Vec<Vec3> { (0..n).map(|_| Vector::from_fn(|_| size * stream.normal())).collect() };
     let (start, velocities) = (vectors(3.0), vectors(1.0));
     let settings = [("cutoff", 1.5), ("length", 8.0), ("radius", 0.5), ("spacing", 1.0), ("voxel", 0.5)];
     for kind in kinds::ALL {
@@ -446,8 +452,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
         let (mut whole, mut parts) = (fresh(), fresh());
         for frame in 0..40 {
             let time = 0.1 * f64::from(frame);
-            let moved: Vec<Vec3> =
-                start.iter().zip(&velocities).map(|(r, v)| [0, 1, 2].map(|k| r[k] + v[k] * time)).collect();
+            let moved: Vec<Vec3> = start.iter().zip(&velocities).map(|(r, v)| *r + *v * time).collect();
             // No more than what it is said to see.
             let seen = |observable, atoms| if kind.observable == observable { atoms } else { &[][..] };
             let positions = seen(Observable::Positions, &moved[..]);
@@ -463,8 +468,8 @@ fn what_is_remembered_is_all_there_is_to_remember() {
                     total: -50.0,
                     degrees_of_freedom: 3 * n,
                     pressure: Some([1, 2, 3, 4, 5, 6].map(|k| f64::from(k) * time.cos())),
-                    dipole: Some([time.cos(), time.sin(), 1.0]),
-                    current: Some([-time.sin(), time.cos(), 0.0]),
+                    dipole: Some(Vector([time.cos(), time.sin(), 1.0])),
+                    current: Some(Vector([-time.sin(), time.cos(), 0.0])),
                 }),
             };
             whole.add(&view).unwrap();

@@ -1,7 +1,7 @@
 //! Boxes and settings that would take all memory or all time are refused with the number.
 
 use jostle_analysis::{Kind, MeasureSettings, Observable, Polarity, Results, SystemInfo, View, Whole, kinds};
-use jostle_core::{Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Result, SimBox, UnitSystem, Vec3, Vector};
 
 /// Two frames of a kind with those of these settings that it has, else its defaults.
 fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[Vec3]) -> Result<Results> {
@@ -30,8 +30,8 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
                 total: 1.0,
                 degrees_of_freedom: 9,
                 pressure: Some([1.0; 6]),
-                dipole: Some([1.0; 3]),
-                current: Some([1.0; 3]),
+                dipole: Some(Vector([1.0; 3])),
+                current: Some(Vector([1.0; 3])),
             }),
         };
         measure.add(&view)?;
@@ -40,7 +40,7 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
 }
 
 fn three() -> Vec<Vec3> {
-    vec![[1.0; 3], [2.0; 3], [3.0; 3]]
+    vec![Vector([1.0; 3]), Vector([2.0; 3]), Vector([3.0; 3])]
 }
 
 const USUAL: [(&str, f64); 4] = [("cutoff", 1.5), ("length", 3.0), ("radius", 1.5), ("spacing", 1.0)];
@@ -129,7 +129,7 @@ fn systems_that_do_not_fit_are_refused_before_they_begin() {
 fn dense_clumps_are_seen_before_their_pairs_are_kept() {
     let simbox = SimBox::orthorhombic([1e4; 3]).unwrap();
     let n = 40_000;
-    let place = |k: usize| [0.618, 0.755, 0.570].map(|part| (k as f64 * part).fract());
+    let place = |k: usize| Vector([0.618, 0.755, 0.570]).map(|part| (k as f64 * part).fract());
     let clump: Vec<Vec3> = (0..n).map(place).collect();
     for kind in ["bond-order", "clusters"] {
         let refused = analyze(kinds::find(kind).unwrap(), &[("cutoff", 2.0)], simbox, &clump).unwrap_err();

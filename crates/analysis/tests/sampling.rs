@@ -5,7 +5,7 @@ use jostle_analysis::{
     Measure, MeasureSettings, Paths, Polarity, Results, SystemInfo, Verdict, View, Whole, kinds,
 };
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{SimBox, UnitSystem, Vec3};
+use jostle_core::{SimBox, UnitSystem, Vec3, Vector};
 
 fn cube(edge: f64) -> SimBox {
     SimBox::orthorhombic([edge; 3]).unwrap()
@@ -21,7 +21,7 @@ fn measure(kind: &str, settings: &[&str], simbox: SimBox, atoms: usize) -> Box<d
 }
 
 fn normals(streams: &mut [Stream]) -> Vec<Vec3> {
-    streams.iter_mut().map(|s| [s.normal(), s.normal(), s.normal()]).collect()
+    streams.iter_mut().map(|s| Vector([s.normal(), s.normal(), s.normal()])).collect()
 }
 
 fn streams(n: usize) -> Vec<Stream> {
@@ -35,7 +35,7 @@ fn forgetful(n: usize, interval: f64) -> impl FnMut() -> Vec<Vec3> {
     let (keep, fresh) = ((-interval).exp(), (1.0 - (-2.0 * interval).exp()).sqrt());
     move || {
         for (value, noise) in values.iter_mut().zip(normals(&mut streams)) {
-            (0..3).for_each(|k| value[k] = keep * value[k] + fresh * noise[k]);
+            *value = keep * *value + fresh * noise;
         }
         values.clone()
     }
@@ -120,7 +120,7 @@ fn what_was_not_resolved_is_not_derived() {
 fn msd(frames: usize, settings: &[&str], mut next: impl FnMut(&[Vec3]) -> Vec<Vec3>) -> Results {
     let (n, simbox) = (200, cube(6.0));
     let mut measure = measure("msd", settings, simbox, n);
-    let (mut at, mut paths) = (vec![[3.0; 3]; n], Paths::default());
+    let (mut at, mut paths) = (vec![Vector([3.0; 3]); n], Paths::default());
     for frame in 0..frames {
         at = next(&at);
         let wrapped: Vec<Vec3> = at.iter().map(|r| r.map(|x| x.rem_euclid(6.0))).collect();
@@ -139,7 +139,7 @@ fn msd(frames: usize, settings: &[&str], mut next: impl FnMut(&[Vec3]) -> Vec<Ve
 }
 
 fn stepped(at: &[Vec3], by: &[Vec3], size: f64) -> Vec<Vec3> {
-    at.iter().zip(by).map(|(r, d)| [0, 1, 2].map(|k| r[k] + size * d[k])).collect()
+    at.iter().zip(by).map(|(r, d)| *r + size * *d).collect()
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn diffusion_by_displacements_needs_displacements_that_diffuse() {
     let velocities = normals(&mut streams(200));
     let flight = msd(100, &[], |at| stepped(at, &velocities, 0.02));
     let mut noise = streams(200);
-    let crystal = msd(600, &[], |_| stepped(&[[3.0; 3]; 200], &normals(&mut noise), 0.1));
+    let crystal = msd(600, &[], |_| stepped(&[Vector([3.0; 3]); 200], &normals(&mut noise), 0.1));
     // Velocities that are forgotten over the whole window: neither one nor the other.
     let mut velocities = forgetful(200, 0.03);
     let between = msd(600, &["from=6", "to=20"], |at| stepped(at, &velocities(), 0.05));
@@ -252,7 +252,7 @@ fn frames(kind: &str, settings: &[&str], simbox: SimBox, frames: &[Vec<Vec3>]) -
 }
 
 fn lattice(edge: usize) -> Vec<Vec3> {
-    (0..edge.pow(3)).map(|k| [k / edge / edge, k / edge % edge, k % edge].map(|x| x as f64)).collect()
+    (0..edge.pow(3)).map(|k| Vector([k / edge / edge, k / edge % edge, k % edge]).map(|x| x as f64)).collect()
 }
 
 /// Shells beyond half the box are counted, with a warning that they hold images: of one atom in a
@@ -280,10 +280,10 @@ fn functions_cut_off_too_early_are_told() {
     // Atoms that have not left their bin, and such that have all left the last one.
     let narrow = frames("van-hove", &["lags=1"], cube(6.0), &still);
     assert!(narrow.warning("self 0.1").unwrap().reason.contains("bins"), "{:?}", narrow.warnings);
-    let moved: Vec<Vec3> = lattice(6).iter().map(|r| [r[0] + 2.9, r[1] + 2.9, r[2]]).collect();
+    let moved: Vec<Vec3> = lattice(6).iter().map(|r| Vector([r[0] + 2.9, r[1] + 2.9, r[2]])).collect();
     let gone = frames("van-hove", &["lags=1"], cube(6.0), &[lattice(6), moved]);
     assert!(gone.warning("self 0.1").unwrap().reason.contains("100 %"), "{:?}", gone.warnings);
-    let halfway: Vec<Vec3> = lattice(6).iter().map(|r| [r[0] + 0.7, r[1], r[2]]).collect();
+    let halfway: Vec<Vec3> = lattice(6).iter().map(|r| Vector([r[0] + 0.7, r[1], r[2]])).collect();
     let seen = frames("van-hove", &["lags=1"], cube(6.0), &[lattice(6), halfway]);
     assert!(seen.warning("self 0.1").is_none(), "{:?}", seen.warnings);
 }

@@ -2,7 +2,7 @@
 
 use jostle_analysis::{MeasureSettings, Polarity, Results, SystemInfo, View, Whole, kinds};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{SimBox, UnitSystem};
+use jostle_core::{SimBox, UnitSystem, Vector};
 
 const ATOMS: usize = 500;
 const FREEDOM: usize = 1500;
@@ -89,7 +89,7 @@ fn the_conductivity_of_currents_that_forget() {
             let fresh = if row == 0 { 1.0 } else { (1.0 - keep * keep).sqrt() };
             *j = keep * *j + sigma * fresh * normal(row, k as u32);
         }
-        Whole { current: Some(current), ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
+        Whole { current: Some(Vector(current)), ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
     });
     let frames: Vec<Whole> = frames.collect();
     let value = |settings: &[&str]| {
@@ -213,7 +213,7 @@ fn the_permittivity_of_a_gas_of_dipoles() {
     let (rows, square) = (20_000, 40.0 * 0.7 * 0.7);
     let frames = (0..rows).map(|row| {
         let component = |k: u32| (square / 3.0f64).sqrt() * normal(row, k) + f64::from(k);
-        let dipole = Some([0, 1, 2].map(component));
+        let dipole = Some(Vector([0, 1, 2].map(component)));
         Whole { dipole, ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
     });
     let results = analyze("dielectric", frames, &[]).unwrap();

@@ -1,11 +1,13 @@
 //! The command line, as types.
 
+mod extract;
 mod run;
 mod solvate;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+pub use extract::ExtractOptions;
 use jostle_analysis::{Kind, Observable, kinds};
 use jostle_core::{Algorithm, Precision, UnitSystem};
 use jostle_engine::model::TrajectoryFormat;
@@ -147,6 +149,15 @@ pub enum Command {
         wet.top and wet.gro are for GROMACS, OpenMM and Jostle; jostle run wet.toml minimises, heats and\n\
         brings to constant pressure.")]
     Solvate(SolvateOptions),
+
+    /// Write a part of a system as one of its own: residues that move, a frozen shell around them
+    #[command(after_help = "Examples:\n  \
+        jostle extract protein.toml \"resid 5 to 20\" --output loop\n  \
+        jostle extract protein.toml \"resname LIG\" --shell \"1 nm\" --run protein --output site\n  \
+        jostle run site.toml --view               pull the ligand with the mouse\n\n\
+        site.top and site.gro are for GROMACS, OpenMM and Jostle. Numbers of atoms begin anew; beyond the shell\n\
+        is vacuum, and charges end at the cut-off of the input.")]
+    Extract(ExtractOptions),
 
     /// Measure the speed of whole time steps on this machine
     #[command(after_help = "Examples:\n  \

@@ -32,6 +32,15 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     } else if first.time.is_none() {
         say!("{} has no times (--timestep gives them)", options.from.display());
     }
+    if !frames.reader().knows_units() {
+        say!(
+            "{} does not tell its units: numbers are taken as they are (--units gives them)",
+            options.from.display()
+        );
+    }
+    if first.simbox.periodic() != [true; 3] && !format.has_boundaries() {
+        say!("{} files do not tell that axes of the box are open", format.name());
+    }
     if first.velocities.is_some() && !format.has_velocities() {
         say!("velocities are left out: {} files have none", format.name());
     }

@@ -160,7 +160,7 @@ fn compare(device: DeviceInput, precision: Precision, tolerance: Tolerance) -> R
         .forces
         .iter()
         .zip(&reference.forces)
-        .map(|(a, b)| distance(a, b) / distance(b, &[0.0; 3]))
+        .map(|(a, b)| distance(a, b) / distance(b, &Vec3::ZERO))
         .collect();
     deviations.sort_by(f64::total_cmp);
     Ok(EngineComparison {

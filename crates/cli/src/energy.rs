@@ -5,7 +5,7 @@ use crate::input_file;
 use crate::numbers::grouped;
 use crate::output;
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Result, System, Vec3};
+use jostle_core::{Dimension, Result, System, Vec3, Vector};
 use jostle_engine::biasing::{BiasForce, check_energies};
 use jostle_engine::thermo::quantities;
 use jostle_engine::{CustomForce, Quantity, single_point_with, system_from_input};
@@ -96,7 +96,7 @@ fn species_by_id(system: &System) -> Vec<String> {
 fn forces_csv(unit: &str, species: &[String], forces: &[Vec3]) -> String {
     let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
     let mut csv = format!("atom,species,fx{unit},fy{unit},fz{unit}\n");
-    for (n, (species, [x, y, z])) in (1..).zip(species.iter().zip(forces)) {
+    for (n, (species, Vector([x, y, z]))) in (1..).zip(species.iter().zip(forces)) {
         let _ = writeln!(csv, "{n},{species},{x:?},{y:?},{z:?}");
     }
     csv

@@ -28,6 +28,7 @@ macro_rules! examples {
 
 examples! {
     ARGON = "argon";
+    HEAT = "heat";
     LENNARD_JONES_RAPAPORT = "lennard-jones-rapaport";
     SOFT_SPHERES = "soft-spheres";
     MELT = "melt";

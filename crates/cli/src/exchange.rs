@@ -57,7 +57,7 @@ pub fn run(options: &SweepOptions, points: &[Point], every: u64, folder: &Path) 
         return Ok(interrupt::EXIT_CODE);
     }
     report_warnings(&replicas, points);
-    sweep_runs::print_table(options, points, folder)?;
+    sweep_runs::print_table(options, points, inputs.iter().map(|(_, input)| input), folder)?;
     Ok(SUCCESS)
 }
 

@@ -4,6 +4,7 @@ use crate::arguments::{AnalyzeOptions, ReadingOptions};
 use crate::reading::{FrameSelection, Tell, trajectory_at};
 use crate::trajectory_context::TrajectoryContext;
 use jostle_core::{Error, Result, System};
+use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::Input;
 use std::path::PathBuf;
 
@@ -69,6 +70,13 @@ fn refuse_settings(options: &AnalyzeOptions, what: &str) -> Result<()> {
 fn input_of(options: &AnalyzeOptions, what: &str) -> Result<Input> {
     if let Some(path) = &options.input {
         return Input::read(path);
+    }
+    // Files that the input names are beside the original, not beside its copy in the folder of the run.
+    let checkpoint = options.trajectory.with_file_name(CHECKPOINT);
+    if checkpoint.is_file()
+        && let Some(input) = Checkpoint::read(&checkpoint)?.input()?
+    {
+        return Ok(input);
     }
     let of_run = options.trajectory.with_file_name("input.toml");
     if of_run.is_file() {

@@ -26,6 +26,7 @@ mod error_report;
 mod example;
 mod excerpt;
 mod exchange;
+mod extract;
 mod free_energy;
 mod grid;
 mod grid_profile;
@@ -39,6 +40,7 @@ mod ipi;
 mod keys;
 mod machine;
 mod new;
+mod new_system;
 mod numbers;
 mod output;
 mod own_command;
@@ -101,6 +103,7 @@ fn obey(command: Command) -> Result<u8> {
         Command::Convert(options) => convert::convert(&options)?,
         Command::New(options) => new::new(&options)?,
         Command::Solvate(options) => solvate::run(&options)?,
+        Command::Extract(options) => extract::extract(&options)?,
         Command::Bench(options) => bench::bench(&options)?,
         Command::Select(options) => select::select(&options)?,
         Command::Schema(options) => schema::schema(&options)?,

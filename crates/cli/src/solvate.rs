@@ -1,21 +1,21 @@
 //! `jostle solvate`
 
 use crate::arguments::SolvateOptions;
+use crate::new_system::{self, NewSystem};
 use crate::numbers::grouped;
 use crate::output;
-use jostle_core::quantity::parse_quantity;
-use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3};
-use jostle_engine::build::solvation::files::{Files, RunSettings};
+use jostle_core::{Error, Result, UnitSystem, Vec3, Vector};
+use jostle_engine::Existing;
+use jostle_engine::build::solvation::files::RunSettings;
 use jostle_engine::build::solvation::{
     CounterIons, IonPairs, IonsInput, Size, Solute, Solvated, SolvationInput, solvate,
 };
-use jostle_engine::replace_files;
 use jostle_io::Input;
 use jostle_io::forcefield::Molecules;
 use jostle_io::forcefield::solvent::Ion;
 use jostle_io::input::model::{AtomsInput, MoleculesInput, Rigid};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Puts a solute into a box of water with ions, and writes its topology, its coordinates and an input.
 ///
@@ -23,15 +23,8 @@ use std::path::{Path, PathBuf};
 /// If a file cannot be read, an option makes no sense, the box is too small or too large, or a file exists. Nothing
 /// is written then.
 pub fn run(options: &SolvateOptions) -> Result<()> {
-    let Some(name) = options.output.file_name().map(|name| name.to_string_lossy()) else {
-        let message = format!("--output {} has no name for files", options.output.display());
-        return Err(Error::input(message).hint("--output wet makes wet.top, wet.gro and wet.toml"));
-    };
-    let paths = ["top", "gro", "toml"].map(|ending| with_ending(&options.output, ending));
-    if let Some(path) = paths.iter().find(|path| path.exists() && !options.overwrite) {
-        return Err(Error::file(path, "this file exists")
-            .hint("replace it with --overwrite, or choose another --output"));
-    }
+    let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
+    let new = NewSystem::at(&options.output, existing)?;
     let size = size(options)?;
     if !(options.temperature.is_finite() && options.temperature > 0.0) {
         return Err(Error::input(format!("--temperature {} is not positive", options.temperature)));
@@ -54,40 +47,19 @@ pub fn run(options: &SolvateOptions) -> Result<()> {
     let title = title(options);
     let settings = RunSettings {
         title: &title,
-        name: &name,
+        name: &new.name,
         temperature: options.temperature,
         rigid,
         hydrogen_mass,
         seed: options.seed,
     };
-    let Files { topology, coordinates, input } = solvated.files(settings)?;
-    let texts = [topology, coordinates, input];
-    let files: Vec<(&Path, &[u8])> =
-        paths.iter().zip(&texts).map(|(p, t)| (p.as_path(), t.as_bytes())).collect();
-    replace_files(&files)?;
-    report(options, &solvated, &paths)
-}
-
-fn with_ending(name: &Path, ending: &str) -> PathBuf {
-    let mut path = name.as_os_str().to_owned();
-    path.push(".");
-    path.push(ending);
-    path.into()
+    new.write(&solvated.files(settings)?)?;
+    report(options, &solvated, &new)
 }
 
 /// A length in nm, from a number or a quantity.
 fn length(option: &str, text: &str) -> Result<f64> {
-    let bare = text.trim().parse::<f64>().ok();
-    let value = match bare {
-        Some(value) => value,
-        None => parse_quantity(text, &[Dimension::LENGTH], UnitSystem::Nano)
-            .map(|(value, _)| value)
-            .map_err(|e| e.context(format!("--{option} {text}")))?,
-    };
-    match value.is_finite() && value >= 0.0 {
-        true => Ok(value),
-        false => Err(Error::input(format!("--{option} {text} is no length"))),
-    }
+    new_system::length(option, text, UnitSystem::Nano)
 }
 
 fn size(options: &SolvateOptions) -> Result<Size> {
@@ -97,8 +69,8 @@ fn size(options: &SolvateOptions) -> Result<Size> {
     let text = options.size.as_deref().unwrap_or_default();
     let edges = text.split(',').map(|edge| length("box", edge)).collect::<Result<Vec<f64>>>()?;
     let edges: Vec3 = match edges[..] {
-        [one] => [one; 3],
-        [a, b, c] => [a, b, c],
+        [one] => Vector([one; 3]),
+        [a, b, c] => Vector([a, b, c]),
         _ => {
             let message = format!("--box {text} is neither one length nor three");
             return Err(Error::input(message).hint("--box 6, or --box 6,7,8 --shape orthorhombic"));
@@ -179,7 +151,7 @@ fn title(options: &SolvateOptions) -> String {
     }
 }
 
-fn report(options: &SolvateOptions, solvated: &Solvated, paths: &[PathBuf; 3]) -> Result<()> {
+fn report(options: &SolvateOptions, solvated: &Solvated, new: &NewSystem) -> Result<()> {
     let Solvated { solute, solute_charge, waters, ions, simbox, .. } = solvated;
     let names: Vec<&str> = options.ions.split(',').map(str::trim).collect();
     let charge = rounded(solvated.charge());
@@ -215,7 +187,7 @@ fn report(options: &SolvateOptions, solvated: &Solvated, paths: &[PathBuf; 3]) -
     if solvated.needs_background() {
         say!("a uniform background neutralises it in the input; --neutralise adds ions instead");
     }
-    let [topology, coordinates, input] = paths.each_ref().map(|path| path.display());
+    let [topology, coordinates, input] = new.names();
     say!("wrote {topology}, {coordinates}, {input}; next: jostle run {input}");
     if options.format.json {
         let [a, b] = [0, 1].map(|k| json!({ "name": names.get(k), "count": ions[k] }));
@@ -228,7 +200,7 @@ fn report(options: &SolvateOptions, solvated: &Solvated, paths: &[PathBuf; 3]) -
             "ion_pairs": own_pairs,
             "charge": charge,
             "volume_nm3": simbox.volume(),
-            "files": paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+            "files": new.names(),
         }))?;
     }
     Ok(())

@@ -37,7 +37,7 @@ pub fn sweep(options: &SweepOptions) -> Result<u8> {
         say!("the same command again goes on here");
         return Ok(interrupt::EXIT_CODE);
     }
-    sweep_runs::print_table(options, &points, &folder)?;
+    sweep_runs::print_table(options, &points, inputs.iter(), &folder)?;
     Ok(code)
 }
 

@@ -5,7 +5,7 @@ use crate::grid::Point;
 use crate::input_file;
 use crate::output;
 use jostle_core::Result;
-use jostle_engine::SUMMARY;
+use jostle_engine::{INPUT, SUMMARY};
 use jostle_io::Input;
 use jostle_io::input::Assignment;
 use serde_json::Value;
@@ -21,9 +21,15 @@ pub fn input(options: &SweepOptions, point: &Point, others: &[Assignment]) -> Re
     input_file::read(&options.file, &values)
 }
 
-/// Prints the results of all runs.
-pub fn print_table(options: &SweepOptions, points: &[Point], folder: &Path) -> Result<()> {
-    let rows: Vec<Row> = points.iter().map(|point| Row::read(point, &folder.join(&point.folder))).collect();
+/// Prints the results of the runs of these inputs.
+pub fn print_table<'a>(
+    options: &SweepOptions,
+    points: &[Point],
+    inputs: impl Iterator<Item = &'a Input>,
+    folder: &Path,
+) -> Result<()> {
+    let row = |(point, input): (&Point, &Input)| Row::read(point, &folder.join(&point.folder), input);
+    let rows: Vec<Row> = points.iter().zip(inputs).map(row).collect();
     let labels: Vec<&str> = options.over.iter().map(|axis| axis.path.as_str()).collect();
     match options.format.json {
         true => output::print_json(&json(&labels, &rows)),
@@ -47,7 +53,13 @@ struct Row {
 }
 
 impl Row {
-    fn read(point: &Point, folder: &Path) -> Self {
+    fn read(point: &Point, folder: &Path, input: &Input) -> Self {
+        let before = std::fs::read_to_string(folder.join(INPUT)).ok();
+        if before.is_some_and(|before| before != *input.source.text) {
+            let (values, folder, status) =
+                (point.values.clone(), point.folder.clone(), "another input".into());
+            return Row { values, folder, status, averages: Vec::new() };
+        }
         let summary = summary(folder);
         let stage = summary["stages"].as_array().and_then(|stages| stages.last());
         let averages = stage.and_then(|stage| stage["averages"].as_array());

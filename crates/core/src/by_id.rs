@@ -1,6 +1,6 @@
 //! Positions of atoms in the box and along their unwrapped trajectories; vectors of atoms in the order of their ids.
 
-use crate::{Error, Result, SimBox, State, Vec3};
+use crate::{Error, Result, SimBox, State, Vec3, Vector};
 
 /// A vector that each atom has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl VectorArrays<'_> {
         writer: impl RowWriter + Copy,
     ) -> Result<AtomRows> {
         let rows = vectors.iter().map(|&vector| {
-            let mut rows = vec![[0.0; 3]; self.position.len()];
+            let mut rows = vec![Vec3::ZERO; self.position.len()];
             self.write_by_id(simbox, vector, &mut rows, writer).map(|()| (vector, rows))
         });
         rows.collect::<Result<_>>().map(AtomRows::new)
@@ -160,16 +160,16 @@ impl Interior {
 
     fn of(simbox: &SimBox) -> Self {
         let ([x, y, z], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
-        let first = [1.0 / x, -xy / (x * y), (xy * yz / y - xz) / (x * z)];
+        let first = Vector([1.0 / x, -xy / (x * y), (xy * yz / y - xz) / (x * z)]);
         Interior {
             origin: simbox.origin(),
-            rows: [first, [0.0, 1.0 / y, -yz / (y * z)], [0.0, 0.0, 1.0 / z]],
+            rows: [first, Vector([0.0, 1.0 / y, -yz / (y * z)]), Vector([0.0, 0.0, 1.0 / z])],
         }
     }
 
     #[inline]
     fn contains(&self, r: Vec3) -> bool {
-        let d = [0, 1, 2].map(|k| r[k] - self.origin[k]);
+        let d = r - self.origin;
         let middle = |row: &Vec3| (row[0] * d[0] + row[1] * d[1] + row[2] * d[2] - 0.5).abs();
         self.rows.iter().map(middle).fold(0.0, f64::max) < 0.5 - Interior::LAYER
     }
@@ -178,8 +178,7 @@ impl Interior {
 /// Position along the unwrapped path.
 #[inline]
 fn unwrapped(simbox: &SimBox, position: Vec3, image: [i32; 3]) -> Vec3 {
-    let shift = simbox.shift(image);
-    [0, 1, 2].map(|k| position[k] + shift[k])
+    position + simbox.shift(image)
 }
 
 #[cfg(test)]
@@ -191,10 +190,10 @@ mod tests {
         for tilts in [[0.0; 3], [0.4, 0.0, -0.3]] {
             let simbox = SimBox::new([-1.0, 0.0, 2.0], [2.0, 3.0, 4.0], tilts, [true; 3]).unwrap();
             for s in [[0.0, 0.0, 0.0], [0.999, 0.5, 0.2], [1.0, 0.5, -0.01], [-3.2, 1.7, 12.0]] {
-                let position = simbox.to_cartesian(s);
+                let position = simbox.to_cartesian(Vector(s));
                 let state = State { position: vec![position], image: vec![[0; 3]], ..State::default() };
                 let (expected, image) = state.wrapped_with_image(&simbox, 0);
-                let mut rows = [[9.0; 3]];
+                let mut rows = [Vector([9.0; 3])];
                 let arrays = state.vector_arrays();
                 arrays.write_by_id(&simbox, AtomVector::Position, &mut rows, OneLoop(&[0])).unwrap();
                 assert_eq!(rows, [expected], "{tilts:?} {s:?}");
@@ -217,10 +216,10 @@ mod tests {
         (0..4).for_each(|k| state.push(0, [f64::from(k), 0.0, 0.5]));
         state.permute(&[2, 0, 3, 1]);
         let simbox = SimBox::new([0.0; 3], [10.0; 3], [0.0; 3], [true; 3]).unwrap();
-        let mut rows = [[9.0; 3]; 4];
+        let mut rows = [Vector([9.0; 3]); 4];
         let (vector, writer) = (AtomVector::Position, OneLoop(&state.id));
         state.vector_arrays().write_by_id(&simbox, vector, &mut rows, writer).unwrap();
-        assert_eq!(rows, [0.0, 1.0, 2.0, 3.0].map(|x| [x, 0.0, 0.5]));
+        assert_eq!(rows, [0.0, 1.0, 2.0, 3.0].map(|x| Vector([x, 0.0, 0.5])));
         let error = state.vector_arrays().write_by_id(&simbox, vector, &mut rows[..3], writer).unwrap_err();
         assert!(error.message().contains("3 rows for 4 atoms"), "{error}");
     }

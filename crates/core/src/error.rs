@@ -43,13 +43,16 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     place: Option<Place>,
+    /// True where the place is a file that the message names, too, as it could not be opened: the line of an input that
+    /// asks for it says more.
+    unopened: bool,
     hint: Option<String>,
 }
 
 impl Error {
     fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Error(Box::new(Inner { kind, message, place: None, hint: None }))
+        Error(Box::new(Inner { kind, message, place: None, unopened: false, hint: None }))
     }
 
     /// An error in the user's request.
@@ -70,7 +73,8 @@ impl Error {
     /// A failed operating-system call on a file, e.g. `Error::io("write", path, &e)`.
     pub fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind::*;
-        let made = Self::file(path, format!("cannot {action} {}: {error}", path.display()));
+        let mut made = Self::file(path, format!("cannot {action} {}: {error}", path.display()));
+        made.0.unopened = matches!(error.kind(), NotFound | PermissionDenied | IsADirectory);
         match error.kind() {
             NotFound => made.hint("check the path; relative paths start at the input file's folder"),
             PermissionDenied => made.hint("check who owns the file or folder and its permissions"),
@@ -131,8 +135,11 @@ impl Error {
     }
 
     /// Adds the byte range of `text`, the contents of `file`, that is at fault. A place that is already there
-    /// is kept.
+    /// is kept, unless it is a file that could not be opened.
     pub fn at_span(mut self, file: &Path, text: &Arc<str>, span: Range<usize>) -> Self {
+        if std::mem::take(&mut self.0.unopened) {
+            self.0.place = None;
+        }
         let start = span.start.min(text.len());
         let line = text.as_bytes()[..start].iter().filter(|&&b| b == b'\n').count() + 1;
         self.0.place.get_or_insert_with(|| Place {

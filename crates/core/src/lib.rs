@@ -53,10 +53,8 @@ pub use topology::{
     WaterShape,
 };
 pub use units::{Dimension, UnitSystem};
+pub use vector::{Components, Vec3, Vector};
 pub use volume::{MolecularVirial, SavedVolume};
-
-/// A vector in space.
-pub type Vec3 = [f64; 3];
 
 /// A symmetric tensor in the order xx, yy, zz, xy, xz, yz.
 pub type SymTensor = [f64; 6];

@@ -102,10 +102,9 @@ impl Molecules {
 
     /// Vector to each atom from the first one of its molecule along its links, by id; `position` is that of an id.
     pub fn paths(&self, simbox: &SimBox, position: impl Fn(u32) -> Vec3) -> Vec<Vec3> {
-        let mut path = vec![[0.0; 3]; self.molecule.len()];
+        let mut path = vec![Vec3::ZERO; self.molecule.len()];
         for &[atom, before] in &self.links {
-            let (step, start) = (step(simbox, &position, [before, atom]), path[before as usize]);
-            path[atom as usize] = std::array::from_fn(|k| start[k] + step[k]);
+            path[atom as usize] = path[before as usize] + step(simbox, &position, [before, atom]);
         }
         path
     }
@@ -117,28 +116,24 @@ impl Molecules {
     /// If a molecule is joined to its own image, so that it has no centre.
     pub fn arms(&self, simbox: &SimBox, state: &State) -> Result<Vec<Vec3>> {
         if self.links.is_empty() {
-            return Ok(vec![[0.0; 3]; state.len()]);
+            return Ok(vec![Vec3::ZERO; state.len()]);
         }
         let index_by_id = state.index_by_id();
         let position = |id| state.position[index_by_id.of(id)];
         let arm = self.paths(simbox, position);
         let widths = simbox.widths();
         for &[a, b] in &self.rings {
-            let (step, arms) = (step(simbox, &position, [a, b]), [arm[a as usize], arm[b as usize]]);
-            if (0..3).any(|k| (arms[1][k] - arms[0][k] - step[k]).abs() > 1e-6 * widths[k]) {
+            let gap = arm[b as usize] - arm[a as usize] - step(simbox, &position, [a, b]);
+            if gap.iter().zip(widths).any(|(gap, width)| gap.abs() > 1e-6 * width) {
                 return Err(Error::input("a molecule is bound to its own image in the next box")
                     .hint("no volume can be changed then without stretching it, and it has no dipole moment: leave out the barostat or the measure"));
             }
         }
-        let mut center = vec![[0.0; 3]; self.count()];
+        let mut center = vec![Vec3::ZERO; self.count()];
         for (id, arm) in arm.iter().enumerate() {
-            let center = &mut center[self.molecule[id] as usize];
-            (0..3).for_each(|k| center[k] += self.share[id] * arm[k]);
+            center[self.molecule[id] as usize] += self.share[id] * *arm;
         }
-        let from_center = |id: &u32| {
-            let (arm, center) = (arm[*id as usize], center[self.molecule[*id as usize] as usize]);
-            std::array::from_fn(|k| arm[k] - center[k])
-        };
+        let from_center = |id: &u32| arm[*id as usize] - center[self.molecule[*id as usize] as usize];
         Ok(state.id.iter().map(from_center).collect())
     }
 
@@ -147,10 +142,9 @@ impl Molecules {
         if self.links.is_empty() {
             return state.velocity.clone();
         }
-        let mut velocity = vec![[0.0; 3]; self.count()];
+        let mut velocity = vec![Vec3::ZERO; self.count()];
         for (id, v) in state.id.iter().zip(&state.velocity) {
-            let center = &mut velocity[self.molecule[*id as usize] as usize];
-            (0..3).for_each(|k| center[k] += self.share[*id as usize] * v[k]);
+            velocity[self.molecule[*id as usize] as usize] += self.share[*id as usize] * *v;
         }
         state.id.iter().map(|id| velocity[self.molecule[*id as usize] as usize]).collect()
     }
@@ -168,13 +162,13 @@ impl Molecules {
 /// Vector from one of two joined atoms to the other.
 fn step(simbox: &SimBox, position: &impl Fn(u32) -> Vec3, atoms: [u32; 2]) -> Vec3 {
     let [a, b] = atoms.map(position);
-    simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
+    simbox.nearest_image(b - a)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bond, Constraint};
+    use crate::{Bond, Constraint, Vector};
 
     /// Two bound atoms across the edge of the box, a free one, and a triangle of constraints.
     fn sample() -> (Molecules, SimBox, State) {
@@ -182,7 +176,7 @@ mod tests {
         let places = [[0.5, 1.0, 1.0], [5.0, 5.0, 5.0], [9.5, 1.0, 1.0], [4.0, 9.5, 4.0], [4.0, 0.5, 4.0]];
         for (k, r) in places.into_iter().chain([[5.0, 9.5, 4.0]]).enumerate() {
             state.push(u16::from(k == 2), r);
-            state.velocity[k] = [k as f64, 1.0, 0.0];
+            state.velocity[k] = Vector([k as f64, 1.0, 0.0]);
         }
         // Storage order is not that of ids.
         state.permute(&[3, 1, 0, 2, 5, 4]);
@@ -203,7 +197,10 @@ mod tests {
         let index_by_id = state.index_by_id();
         let arms = molecules.arms(&simbox, &state).unwrap();
         let arm = |id: u32| arms[index_by_id.of(id)];
-        assert_eq!((arm(0), arm(1), arm(2)), ([0.75, 0.0, 0.0], [0.0; 3], [-0.25, 0.0, 0.0]));
+        assert_eq!(
+            (arm(0), arm(1), arm(2)),
+            (Vector([0.75, 0.0, 0.0]), Vec3::ZERO, Vector([-0.25, 0.0, 0.0]))
+        );
         let third = 1.0 / 3.0;
         for (id, expected) in [(3, [-third, -third]), (4, [-third, 2.0 * third]), (5, [2.0 * third, -third])]
         {

@@ -48,32 +48,35 @@ impl PositionPrediction<'_> {
     /// Displacement of an atom, as far as its velocity and the force on it determine it.
     pub fn displacement(&self, velocity: Vec3, force: Vec3, inverse_mass: f64) -> Vec3 {
         if self.time == 0.0 {
-            return [0.0; 3];
+            return Vec3::ZERO;
         }
         let bend = BEND * self.time * inverse_mass;
-        let way = [0, 1, 2].map(|k| self.time * (velocity[k] + bend * force[k]));
+        let way = self.time * (velocity + bend * force);
         let length2 = way.iter().map(|x| x * x).sum::<f64>();
-        if length2 <= self.most * self.most { way } else { way.map(|x| x * self.most / length2.sqrt()) }
+        if length2 <= self.most * self.most { way } else { way * self.most / length2.sqrt() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SimBox, Species};
+    use crate::{SimBox, Species, Vector};
 
     #[test]
     fn the_predicted_displacement_is_a_parabola_that_ends() {
         let inverse_mass = Masses::default();
         let prediction = PositionPrediction { time: 0.5, most: 1.0, inverse_mass: &inverse_mass };
         // 0.5 * 1 + 0.4 * 0.5^2 * 2 * 0.5
-        assert_eq!(prediction.displacement([1.0, 0.0, -1.0], [2.0, 0.0, -2.0], 0.5), [0.6, 0.0, -0.6]);
-        let far = prediction.displacement([30.0, 40.0, 0.0], [0.0; 3], 1.0);
+        assert_eq!(
+            prediction.displacement(Vector([1.0, 0.0, -1.0]), Vector([2.0, 0.0, -2.0]), 0.5),
+            [0.6, 0.0, -0.6]
+        );
+        let far = prediction.displacement(Vector([30.0, 40.0, 0.0]), Vec3::ZERO, 1.0);
         assert!((far[0] - 0.6).abs() < 1e-15 && (far[1] - 0.8).abs() < 1e-15);
         assert_eq!(
             PositionPrediction { time: 0.0, ..prediction }.displacement(
-                [f64::NAN; 3],
-                [f64::INFINITY; 3],
+                Vector([f64::NAN; 3]),
+                Vector([f64::INFINITY; 3]),
                 1.0
             ),
             [0.0; 3]

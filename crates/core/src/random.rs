@@ -4,7 +4,7 @@
 //! SC'11): a keyed bijection of a counter. Noise for an atom is a function of the seed, the atom's
 //! id and the step, so it is the same on every device and with any number of threads.
 
-use crate::Vec3;
+use crate::{Vec3, Vector};
 
 /// Four random words for a counter under a key.
 #[inline(always)]
@@ -136,7 +136,7 @@ impl Stream {
     /// Three independent normal deviates.
     pub fn normal3(&mut self) -> Vec3 {
         let [a, b] = self.normal_pair();
-        [a, b, self.normal()]
+        Vector([a, b, self.normal()])
     }
 
     /// A direction, uniform on the unit sphere.
@@ -144,7 +144,7 @@ impl Stream {
         let z = 2.0 * self.uniform() - 1.0;
         let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
         let rho = (1.0 - z * z).sqrt();
-        [rho * cos, rho * sin, z]
+        Vector([rho * cos, rho * sin, z])
     }
 }
 

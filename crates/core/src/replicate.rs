@@ -70,7 +70,7 @@ impl<'a> Copied<'a> {
         let mut first = vec![None; molecules.count()];
         let image = paths.iter().zip(&position).zip(molecules.of_atoms()).map(|((path, r), molecule)| {
             let start = *first[*molecule as usize].get_or_insert(*r);
-            images(simbox, std::array::from_fn(|k| start[k] + path[k] - r[k]))
+            images(simbox, start + *path - *r)
         });
         let image = image.collect();
         Copied { system, copies, position, image }
@@ -98,7 +98,7 @@ impl<'a> Copied<'a> {
             for (index, id) in from.id.iter().enumerate() {
                 let image = self.image[*id as usize];
                 let shift = self.system.simbox.shift(std::array::from_fn(|k| image[k] + cell[k]));
-                let mut position = std::array::from_fn(|k| from.position[index][k] + shift[k]);
+                let mut position = from.position[index] + shift;
                 let mut crossed = [0; 3];
                 grown.wrap(&mut position, &mut crossed);
                 let at = state.len();
@@ -121,16 +121,12 @@ impl<'a> Copied<'a> {
     /// Images of atoms that are next to the first one.
     fn images_next_to_first(&self, atoms: &[u32]) -> Vec<[i32; 3]> {
         let simbox = &self.system.simbox;
-        let whole = |atom: u32| -> Vec3 {
-            let (r, shift) = (self.position[atom as usize], simbox.shift(self.image[atom as usize]));
-            std::array::from_fn(|k| r[k] + shift[k])
-        };
+        let whole =
+            |atom: u32| -> Vec3 { self.position[atom as usize] + simbox.shift(self.image[atom as usize]) };
         let first = whole(atoms[0]);
         let image = |atom: &u32| {
-            let r = whole(*atom);
-            let d: Vec3 = std::array::from_fn(|k| r[k] - first[k]);
-            let nearest = simbox.nearest_image(d);
-            images(simbox, std::array::from_fn(|k| nearest[k] - d[k]))
+            let d = whole(*atom) - first;
+            images(simbox, simbox.nearest_image(d) - d)
         };
         atoms.iter().map(image).collect()
     }
@@ -190,9 +186,7 @@ impl<'a> Copied<'a> {
 
 /// Numbers of edges in a vector that is a sum of whole edges.
 fn images(simbox: &SimBox, d: Vec3) -> [i32; 3] {
-    let origin = simbox.origin();
-    let s = simbox.to_fractional(std::array::from_fn(|k| origin[k] + d[k]));
-    s.map(|s| s.round() as i32)
+    simbox.to_fractional(simbox.origin() + d).map(|s| s.round() as i32).0
 }
 
 /// Names of all copies.
@@ -211,7 +205,7 @@ fn names(from: &Names, copies: usize) -> Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Residue, SiteRule, Species};
+    use crate::{Residue, SiteRule, Species, Vector};
 
     fn system(simbox: SimBox, positions: &[Vec3]) -> System {
         let species = vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }];
@@ -224,7 +218,7 @@ mod tests {
     fn whole(system: &System, id: u32) -> Vec3 {
         let index = system.state.index_by_id().of(id);
         let shift = system.simbox.shift(system.state.image[index]);
-        std::array::from_fn(|k| system.state.position[index][k] + shift[k])
+        system.state.position[index] + shift
     }
 
     fn distance(system: &System, [a, b]: [u32; 2]) -> f64 {
@@ -243,11 +237,16 @@ mod tests {
         };
         let mut small = system(
             simbox,
-            &[[2.0, 0.2, 3.0], near([2.0, -0.5, 3.0]), [5.0, 4.0, 5.0], near([2.4, -0.8, 3.0])],
+            &[
+                Vector([2.0, 0.2, 3.0]),
+                near(Vector([2.0, -0.5, 3.0])),
+                Vector([5.0, 4.0, 5.0]),
+                near(Vector([2.4, -0.8, 3.0])),
+            ],
         );
         // Storage order is not that of ids.
         small.state.permute(&[2, 0, 3, 1]);
-        small.state.velocity[1] = [1.0, 2.0, 3.0];
+        small.state.velocity[1] = Vector([1.0, 2.0, 3.0]);
         small.topology.bonds = vec![Bond { kind: 0, atoms: [0, 1] }, Bond { kind: 0, atoms: [1, 3] }];
         small.topology.excluded = vec![[3, 0]];
         let rule = SiteRule::Average([0.5, 0.5, 0.0]);
@@ -278,8 +277,8 @@ mod tests {
         // Images of an atom are all there, those that only the large box has included.
         for cell in 0..6 {
             let shift = simbox.shift([cell % 3, cell / 3, 0]);
-            let expected: Vec3 = std::array::from_fn(|k| whole(&large, 2)[k] + shift[k]);
-            let d: Vec3 = std::array::from_fn(|k| whole(&large, 4 * cell as u32 + 2)[k] - expected[k]);
+            let expected = Vec3::from_fn(|k| whole(&large, 2)[k] + shift[k]);
+            let d = Vec3::from_fn(|k| whole(&large, 4 * cell as u32 + 2)[k] - expected[k]);
             assert!(large.simbox.nearest_image(d).iter().all(|x| x.abs() < 1e-12));
         }
     }
@@ -288,7 +287,8 @@ mod tests {
     fn bonds_to_an_own_image_lead_to_the_next_copy() {
         // A ring of three atoms round the box.
         let simbox = SimBox::orthorhombic([3.0, 10.0, 10.0]).unwrap();
-        let mut small = system(simbox, &[[0.5, 1.0, 1.0], [1.5, 1.0, 1.0], [2.5, 1.0, 1.0]]);
+        let mut small =
+            system(simbox, &[Vector([0.5, 1.0, 1.0]), Vector([1.5, 1.0, 1.0]), Vector([2.5, 1.0, 1.0])]);
         small.topology.bonds = [[0, 1], [1, 2], [2, 0]].map(|atoms| Bond { kind: 0, atoms }).to_vec();
         let large = small.clone().replicate([2, 1, 1]).unwrap();
         let bonds: Vec<[u32; 2]> = large.topology.bonds.iter().map(|b| b.atoms).collect();
@@ -298,7 +298,7 @@ mod tests {
         assert!((0..6).all(|atom| bonds_of(atom) == 2));
         for [a, b] in bonds {
             let (a, b) = (whole(&large, a), whole(&large, b));
-            let d = large.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]));
+            let d = large.simbox.nearest_image(b - a);
             assert!((d[0].abs() - 1.0).abs() < 1e-12);
         }
     }
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn impossible_copies_are_refused() {
         let simbox = SimBox::new([0.0; 3], [4.0; 3], [0.0; 3], [true, true, false]).unwrap();
-        let small = system(simbox, &[[1.0; 3]]);
+        let small = system(simbox, &[Vector([1.0; 3])]);
         for (copies, expected) in [
             ([1, 1, 2], "along z, where it is open"),
             ([2, 0, 1], "leaves nothing along one edge"),

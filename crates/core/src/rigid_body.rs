@@ -1,7 +1,6 @@
 //! Rigid bodies: atoms that move as one.
 
-use crate::vector::{cross, dot, minus, plus};
-use crate::{Error, IdIndex, Result, SimBox, System, Vec3};
+use crate::{Error, IdIndex, Result, SimBox, System, Vec3, Vector};
 use serde::{Deserialize, Serialize};
 
 /// Largest distance of an atom from the line through the two first ones of a linear body, in distances of these two:
@@ -66,10 +65,9 @@ impl RigidBody {
             atoms.iter().map(|id| system.state.position[index_by_id.of(*id)]).collect();
         let near_center = index_near_center(system, &positions);
         let first = positions[near_center];
-        let apart: Vec<Vec3> =
-            positions.iter().map(|r| system.simbox.nearest_image(minus(*r, first))).collect();
+        let apart: Vec<Vec3> = positions.iter().map(|r| system.simbox.nearest_image(*r - first)).collect();
         let most = smallest_width(&system.simbox);
-        if let Some(k) = apart.iter().position(|d| dot(*d, *d).sqrt() > LARGEST_REACH * most) {
+        if let Some(k) = apart.iter().position(|d| d.norm() > LARGEST_REACH * most) {
             let [one, other] = [near_center, k].map(|k| system.names.describe(atoms[k]));
             let message = format!("the rigid body of {one} reaches too far in this box, to {other}");
             return Err(Error::input(message).hint(format!(
@@ -80,8 +78,7 @@ impl RigidBody {
         let (order, form) = order_of_axes(near_center, &apart);
         let in_order: Vec<Vec3> = order.iter().map(|k| apart[*k]).collect();
         let total: f64 = mass.iter().sum();
-        let center = (0..atoms.len())
-            .fold([0.0; 3], |sum, k| [0, 1, 2].map(|axis| sum[axis] + mass[k] / total * apart[k][axis]));
+        let center: Vec3 = (0..atoms.len()).map(|k| mass[k] / total * apart[k]).sum();
         Ok(RigidBody {
             atoms: order.iter().map(|k| atoms[*k]).collect(),
             places: places(&in_order, center, form),
@@ -103,18 +100,14 @@ impl RigidBody {
 
     /// Largest distance of an atom from the first one.
     pub fn extent(&self) -> f64 {
-        let from_first = |place: &Vec3| minus(*place, self.places[0]);
-        let square = self.places.iter().map(from_first).map(|d| dot(d, d)).fold(0.0, f64::max);
-        square.sqrt()
+        let from_first = |place: &Vec3| *place - self.places[0];
+        self.places.iter().map(from_first).map(Vec3::norm_squared).fold(0.0, f64::max).sqrt()
     }
 
     /// Pairs of its atoms without a pair force.
     pub fn excluded(&self) -> impl Iterator<Item = [u32; 2]> {
         let square = self.excluded_within * self.excluded_within;
-        let near = move |a: usize, b: usize| {
-            let d = minus(self.places[a], self.places[b]);
-            dot(d, d) <= square
-        };
+        let near = move |a: usize, b: usize| (self.places[a] - self.places[b]).norm_squared() <= square;
         let partners = move |a: usize| (0..a).filter(move |b| near(a, *b)).map(move |b| [a, b]);
         (0..self.atoms.len()).flat_map(partners).map(|pair| pair.map(|k| self.atoms[k]))
     }
@@ -123,15 +116,15 @@ impl RigidBody {
     /// `index_by_id` belongs.
     pub fn straighten(&self, system: &mut System, index_by_id: &IdIndex) {
         let [first, second] = [0, 1].map(|k| index_by_id.of(self.atoms[k]));
-        let along = minus(system.state.position[second], system.state.position[first]);
+        let along = system.state.position[second] - system.state.position[first];
         let along = system.simbox.nearest_image(along);
-        let unit = along.map(|x| x / dot(along, along).sqrt());
+        let unit = along / along.norm();
         let origin = system.state.position[first];
         for (id, place) in self.atoms.iter().zip(&self.places) {
             let index = index_by_id.of(*id);
-            let there = plus(origin, unit.map(|x| x * (place[0] - self.places[0][0])));
-            let off = system.simbox.nearest_image(minus(there, system.state.position[index]));
-            system.state.position[index] = plus(system.state.position[index], off);
+            let there = origin + unit * (place[0] - self.places[0][0]);
+            let off = system.simbox.nearest_image(there - system.state.position[index]);
+            system.state.position[index] += off;
         }
     }
 }
@@ -165,7 +158,7 @@ fn index_near_center(system: &System, positions: &[Vec3]) -> usize {
     let turn = 2.0 * std::f64::consts::PI;
     let fractions: Vec<Vec3> = positions.iter().map(|r| simbox.to_fractional(*r)).collect();
     let n = positions.len() as f64;
-    let middle = [0, 1, 2].map(|k| match periodic[k] {
+    let middle = Vec3::from_fn(|k| match periodic[k] {
         false => fractions.iter().map(|s| s[k]).sum::<f64>() / n,
         true => {
             let (sine, cosine) = fractions.iter().fold((0.0, 0.0), |(sine, cosine), s| {
@@ -175,10 +168,7 @@ fn index_near_center(system: &System, positions: &[Vec3]) -> usize {
         }
     });
     let middle = simbox.to_cartesian(middle);
-    let square = |r: &Vec3| {
-        let d = simbox.nearest_image(minus(*r, middle));
-        dot(d, d)
-    };
+    let square = |r: &Vec3| simbox.nearest_image(*r - middle).norm_squared();
     let squares: Vec<f64> = positions.iter().map(square).collect();
     (0..positions.len()).min_by(|a, b| squares[*a].total_cmp(&squares[*b])).unwrap_or(0)
 }
@@ -189,13 +179,10 @@ fn order_of_axes(first: usize, apart: &[Vec3]) -> (Vec<usize>, BodyForm) {
     let farthest = |square: &dyn Fn(usize) -> f64| {
         (0..apart.len()).max_by(|a, b| square(*a).total_cmp(&square(*b)).then(b.cmp(a))).unwrap_or(0)
     };
-    let second = farthest(&|k| dot(apart[k], apart[k]));
+    let second = farthest(&|k| apart[k].norm_squared());
     let axis = apart[second];
-    let length = dot(axis, axis);
-    let beside = |k: usize| {
-        let area = cross(axis, apart[k]);
-        dot(area, area) / length
-    };
+    let length = axis.norm_squared();
+    let beside = |k: usize| axis.cross(apart[k]).norm_squared() / length;
     let third = farthest(&beside);
     let form = match beside(third) <= STRAIGHT * STRAIGHT * length {
         true => BodyForm::Linear,
@@ -216,10 +203,10 @@ fn places(apart: &[Vec3], center: Vec3, form: BodyForm) -> Vec<Vec3> {
     let third = apart.get(2).copied().unwrap_or_default();
     let axes = crate::constraints::axes(form, apart[1], third);
     let place = |r: &Vec3| {
-        let d = minus(*r, center);
+        let d = *r - center;
         match form {
-            BodyForm::Linear => [dot(axes[0], d), 0.0, 0.0],
-            BodyForm::Spatial => axes.map(|axis| dot(axis, d)),
+            BodyForm::Linear => Vector([axes[0].dot(d), 0.0, 0.0]),
+            BodyForm::Spatial => Vector(axes.map(|axis| axis.dot(d))),
         }
     };
     apart.iter().map(place).collect()

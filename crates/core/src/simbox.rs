@@ -1,8 +1,7 @@
 //! The simulation box: orthorhombic or triclinic, periodic or open along each axis.
 
 use crate::error::{Error, Result};
-use crate::vector::cross;
-use crate::{SymTensor, Vec3};
+use crate::{SymTensor, Vec3, Vector};
 use serde::{Deserialize, Serialize};
 
 /// A parallelepiped with a corner at `origin` and the edge vectors
@@ -13,14 +12,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SimBox {
     origin: Vec3,
-    lengths: Vec3,
-    tilts: Vec3,
+    lengths: [f64; 3],
+    tilts: [f64; 3],
     periodic: [bool; 3],
 }
 
 impl SimBox {
     /// A box with a corner at the origin, periodic along all axes.
-    pub fn orthorhombic(lengths: Vec3) -> Result<Self> {
+    pub fn orthorhombic(lengths: [f64; 3]) -> Result<Self> {
         Self::new([0.0; 3], lengths, [0.0; 3], [true; 3])
     }
 
@@ -28,7 +27,13 @@ impl SimBox {
     ///
     /// # Errors
     /// If an edge is not a positive finite number, or a tilt joins an open and a periodic axis.
-    pub fn new(origin: Vec3, lengths: Vec3, tilts: Vec3, periodic: [bool; 3]) -> Result<Self> {
+    pub fn new(
+        origin: impl Into<Vec3>,
+        lengths: [f64; 3],
+        tilts: [f64; 3],
+        periodic: [bool; 3],
+    ) -> Result<Self> {
+        let origin = origin.into();
         if lengths.iter().any(|l| !l.is_finite() || *l <= 0.0) {
             return Err(Error::input(format!("the box edges {lengths:?} are not all positive")));
         }
@@ -51,12 +56,12 @@ impl SimBox {
     }
 
     /// lx, ly, lz.
-    pub fn lengths(&self) -> Vec3 {
+    pub fn lengths(&self) -> [f64; 3] {
         self.lengths
     }
 
     /// xy, xz, yz.
-    pub fn tilts(&self) -> Vec3 {
+    pub fn tilts(&self) -> [f64; 3] {
         self.tilts
     }
 
@@ -84,15 +89,15 @@ impl SimBox {
     /// The edge vectors a, b, c.
     pub fn edges(&self) -> [Vec3; 3] {
         let ([lx, ly, lz], [xy, xz, yz]) = (self.lengths, self.tilts);
-        [[lx, 0.0, 0.0], [xy, ly, 0.0], [xz, yz, lz]]
+        [Vector([lx, 0.0, 0.0]), Vector([xy, ly, 0.0]), Vector([xz, yz, lz])]
     }
 
     /// Distances between opposite faces: the shortest way along each axis to an image. A cut-off must not
     /// exceed half the smallest of the periodic ones.
-    pub fn widths(&self) -> Vec3 {
+    pub fn widths(&self) -> [f64; 3] {
         let [a, b, c] = self.edges();
         let volume = self.volume();
-        let width = |u: Vec3, v: Vec3| volume / norm(cross(u, v));
+        let width = |u: Vec3, v: Vec3| volume / norm(u.cross(v));
         [width(b, c), width(c, a), width(a, b)]
     }
 
@@ -122,17 +127,16 @@ impl SimBox {
     #[inline(always)]
     pub fn to_fractional(&self, r: Vec3) -> Vec3 {
         let ([lx, ly, lz], [xy, xz, yz]) = (self.lengths, self.tilts);
-        let d = [r[0] - self.origin[0], r[1] - self.origin[1], r[2] - self.origin[2]];
+        let d = r - self.origin;
         let z = d[2] / lz;
         let y = (d[1] - yz * z) / ly;
-        [(d[0] - xy * y - xz * z) / lx, y, z]
+        Vector([(d[0] - xy * y - xz * z) / lx, y, z])
     }
 
     /// The point with the fractional coordinates `s`.
     #[inline(always)]
     pub fn to_cartesian(&self, s: Vec3) -> Vec3 {
-        let shift = self.shift_real(s);
-        [self.origin[0] + shift[0], self.origin[1] + shift[1], self.origin[2] + shift[2]]
+        self.origin + self.shift_real(s)
     }
 
     /// The box whose edges are those of this one under the linear map with these columns, upper
@@ -141,21 +145,30 @@ impl SimBox {
     /// # Errors
     /// Errors of [`SimBox::new`].
     pub fn mapped(&self, columns: [Vec3; 3]) -> Result<Self> {
-        let map = |v: Vec3| -> Vec3 { std::array::from_fn(|k| (0..3).map(|j| columns[j][k] * v[j]).sum()) };
+        let map = |v: Vec3| Vec3::from_fn(|k| (0..3).map(|j| columns[j][k] * v[j]).sum());
         let [a, b, c] = self.edges().map(map);
         Self::new(self.origin, [a[0], b[1], c[2]], [b[0], c[0], c[1]], self.periodic)
+    }
+
+    /// The box in another unit of length, to which `convert` takes numbers.
+    ///
+    /// # Errors
+    /// Errors of [`SimBox::new`].
+    pub fn converted(&self, convert: impl Fn(f64) -> f64) -> Result<Self> {
+        let (lengths, tilts) = (self.lengths.map(&convert), self.tilts.map(&convert));
+        Self::new(self.origin.map(&convert), lengths, tilts, self.periodic)
     }
 
     /// The lattice vector n_a a + n_b b + n_c c.
     #[inline(always)]
     pub fn shift(&self, image: [i32; 3]) -> Vec3 {
-        self.shift_real(image.map(f64::from))
+        self.shift_real(Vector(image.map(f64::from)))
     }
 
     #[inline(always)]
     fn shift_real(&self, n: Vec3) -> Vec3 {
         let ([lx, ly, lz], [xy, xz, yz]) = (self.lengths, self.tilts);
-        [lx * n[0] + xy * n[1] + xz * n[2], ly * n[1] + yz * n[2], lz * n[2]]
+        Vector([lx * n[0] + xy * n[1] + xz * n[2], ly * n[1] + yz * n[2], lz * n[2]])
     }
 
     /// Moves a point into the box along the periodic axes and counts the images crossed, so that
@@ -186,11 +199,11 @@ impl SimBox {
         let mut d = d;
         if self.periodic[2] {
             let n = (d[2] / lz).round();
-            d = [d[0] - n * xz, d[1] - n * yz, d[2] - n * lz];
+            d = Vector([d[0] - n * xz, d[1] - n * yz, d[2] - n * lz]);
         }
         if self.periodic[1] {
             let n = (d[1] / ly).round();
-            d = [d[0] - n * xy, d[1] - n * ly, d[2]];
+            d = Vector([d[0] - n * xy, d[1] - n * ly, d[2]]);
         }
         if self.periodic[0] {
             d[0] -= (d[0] / lx).round() * lx;

@@ -113,13 +113,13 @@ impl State {
     }
 
     /// Adds an atom at rest; its id is the number of atoms before it.
-    pub fn push(&mut self, species: u16, position: Vec3) {
+    pub fn push(&mut self, species: u16, position: impl Into<Vec3>) {
         self.id.push(self.len() as u32);
         self.species.push(species);
-        self.position.push(position);
+        self.position.push(position.into());
         self.image.push([0; 3]);
-        self.velocity.push([0.0; 3]);
-        self.force.push([0.0; 3]);
+        self.velocity.push(Vec3::ZERO);
+        self.force.push(Vec3::ZERO);
     }
 
     /// Index of each atom in the arrays, by id.

@@ -1,8 +1,7 @@
 //! Virtual sites: points without mass that follow atoms, their positions, and the forces that they hand on to
 //! the atoms.
 
-use crate::vector::{cross, minus};
-use crate::{Arms, LocalFrame, Real, SimBox, SiteRule, State, VirtualSite};
+use crate::{Arms, LocalFrame, Real, SimBox, SiteRule, State, Vec3, Vector, VirtualSite};
 
 impl SiteRule {
     /// A point at a distance from the apex of an isosceles triangle of this height, on the line to the middle
@@ -14,10 +13,10 @@ impl SiteRule {
 
     /// Position of the point from its first atom, with the other two at `d` from that.
     #[inline(always)]
-    pub fn place<R: Real>(self, d: [[R; 3]; 2]) -> [R; 3] {
+    pub fn place<R: Real>(self, d: [Vector<R>; 2]) -> Vector<R> {
         match self {
             SiteRule::Average([_, a, b]) => sum([a, b], d),
-            SiteRule::OutOfPlane([a, b, c]) => along(sum([a, b], d), c, cross(d[0], d[1])),
+            SiteRule::OutOfPlane([a, b, c]) => along(sum([a, b], d), c, d[0].cross(d[1])),
             SiteRule::Frame(frame) => frame.place(d),
         }
     }
@@ -25,24 +24,24 @@ impl SiteRule {
     /// Forces on its three atoms that are equivalent to a force on the point: by the chain rule, minus the
     /// derivatives of the energy.
     #[inline(always)]
-    pub fn spread<R: Real>(self, d: [[R; 3]; 2], force: [R; 3]) -> [[R; 3]; 3] {
-        let none = [R::lit(0.0); 3];
+    pub fn spread<R: Real>(self, d: [Vector<R>; 2], force: Vector<R>) -> [Vector<R>; 3] {
+        let none = Vector([R::lit(0.0); 3]);
         let [second, third] = match self {
             SiteRule::Average([_, a, b]) => [along(none, a, force), along(none, b, force)],
             SiteRule::OutOfPlane([a, b, c]) => [
-                along(along(none, a, force), c, cross(d[1], force)),
-                along(along(none, b, force), c, cross(force, d[0])),
+                along(along(none, a, force), c, d[1].cross(force)),
+                along(along(none, b, force), c, force.cross(d[0])),
             ],
             SiteRule::Frame(frame) => frame.spread(d, force),
         };
-        [std::array::from_fn(|k| force[k] - second[k] - third[k]), second, third]
+        [Vector::from_fn(|k| force[k] - second[k] - third[k]), second, third]
     }
 
     /// Difference between the virial of the forces of [`SiteRule::spread`] and that of the force on the
     /// point, in the order of a [`crate::SymTensor`]: a point out of the plane does not follow a change of
     /// scale. Zero for averages.
     #[inline(always)]
-    pub fn virial<R: Real>(self, d: [[R; 3]; 2], force: [R; 3]) -> [R; 6] {
+    pub fn virial<R: Real>(self, d: [Vector<R>; 2], force: Vector<R>) -> [R; 6] {
         if self.is_average() {
             return [R::lit(0.0); 6];
         }
@@ -61,13 +60,13 @@ impl SiteRule {
 /// A frame at the positions of its atoms.
 struct Placed<R> {
     /// Arms, of length one where only directions count, and then the inverses of their lengths.
-    arms: [[R; 3]; 2],
+    arms: [Vector<R>; 2],
     inverse: Option<[R; 2]>,
     /// Unit vectors along x and z, and the inverse lengths of the vectors that they are made from.
-    x: ([R; 3], R),
-    z: ([R; 3], R),
+    x: (Vector<R>, R),
+    z: (Vector<R>, R),
     /// Sums of arms that x and, on its side, y are made from.
-    sums: [[R; 3]; 2],
+    sums: [Vector<R>; 2],
 }
 
 impl LocalFrame {
@@ -78,7 +77,7 @@ impl LocalFrame {
     }
 
     #[inline(always)]
-    fn at<R: Real>(&self, d: [[R; 3]; 2]) -> Placed<R> {
+    fn at<R: Real>(&self, d: [Vector<R>; 2]) -> Placed<R> {
         let (arms, inverse) = match self.arms {
             Arms::AsLong => (d, None),
             Arms::Directions => {
@@ -88,35 +87,34 @@ impl LocalFrame {
         };
         let sums = [sum(self.x, arms), sum(self.y, arms)];
         let x = unit(sums[0]);
-        let z = if self.is_on_axis() { x } else { unit(cross(sums[0], sums[1])) };
+        let z = if self.is_on_axis() { x } else { unit(sums[0].cross(sums[1])) };
         Placed { arms, inverse, x, z, sums }
     }
 
     #[inline(always)]
-    fn place<R: Real>(&self, d: [[R; 3]; 2]) -> [R; 3] {
+    fn place<R: Real>(&self, d: [Vector<R>; 2]) -> Vector<R> {
         let Placed { x: (x, _), z: (z, _), .. } = self.at(d);
         let [along_x, along_y, along_z] = self.place;
         let place = along(sum(self.origin, d), along_x, x);
-        if self.is_on_axis() { place } else { along(along(place, along_y, cross(z, x)), along_z, z) }
+        if self.is_on_axis() { place } else { along(along(place, along_y, z.cross(x)), along_z, z) }
     }
 
     /// The forces on the second and the third atom.
     #[inline(always)]
-    fn spread<R: Real>(&self, d: [[R; 3]; 2], force: [R; 3]) -> [[R; 3]; 2] {
+    fn spread<R: Real>(&self, d: [Vector<R>; 2], force: Vector<R>) -> [Vector<R>; 2] {
         let Placed { arms, inverse, x, z, sums } = self.at(d);
-        let none = [R::lit(0.0); 3];
+        let none = Vector([R::lit(0.0); 3]);
         let [along_x, along_y, along_z] = self.place;
         // Forces on the unit vectors, then on the sums that they are made from; y is z x x.
         let mut on_x = along(none, along_x, force);
         let mut on_sums = [none; 2];
         if !self.is_on_axis() {
-            on_x = along(on_x, along_y, cross(force, z.0));
-            let on_z = along(along(none, along_z, force), along_y, cross(x.0, force));
+            on_x = along(on_x, along_y, force.cross(z.0));
+            let on_z = along(along(none, along_z, force), along_y, x.0.cross(force));
             let on_normal = turned(z, on_z);
-            on_sums = [cross(sums[1], on_normal), cross(on_normal, sums[0])];
+            on_sums = [sums[1].cross(on_normal), on_normal.cross(sums[0])];
         }
-        let on_x = turned(x, on_x);
-        (0..3).for_each(|k| on_sums[0][k] = on_sums[0][k] + on_x[k]);
+        on_sums[0] += turned(x, on_x);
         let on_arm = |k: usize| {
             let on_arm = sum([self.x[k], self.y[k]], on_sums);
             let on_arm = inverse.map_or(on_arm, |inverse| turned((arms[k], inverse[k]), on_arm));
@@ -128,28 +126,28 @@ impl LocalFrame {
 
 /// a u + b v
 #[inline(always)]
-fn sum<R: Real>([a, b]: [f64; 2], [u, v]: [[R; 3]; 2]) -> [R; 3] {
-    std::array::from_fn(|k| R::lit(a).mul_add(u[k], R::lit(b) * v[k]))
+fn sum<R: Real>([a, b]: [f64; 2], [u, v]: [Vector<R>; 2]) -> Vector<R> {
+    Vector::from_fn(|k| R::lit(a).mul_add(u[k], R::lit(b) * v[k]))
 }
 
 /// r + a d
 #[inline(always)]
-fn along<R: Real>(r: [R; 3], a: f64, d: [R; 3]) -> [R; 3] {
-    std::array::from_fn(|k| R::lit(a).mul_add(d[k], r[k]))
+fn along<R: Real>(r: Vector<R>, a: f64, d: Vector<R>) -> Vector<R> {
+    Vector::from_fn(|k| R::lit(a).mul_add(d[k], r[k]))
 }
 
 /// A unit vector along v, and the inverse length of v.
 #[inline(always)]
-fn unit<R: Real>(v: [R; 3]) -> ([R; 3], R) {
+fn unit<R: Real>(v: Vector<R>) -> (Vector<R>, R) {
     let inverse = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).rsqrt();
-    (std::array::from_fn(|k| v[k] * inverse), inverse)
+    (v * inverse, inverse)
 }
 
 /// Force on a vector if `force` acts on the unit vector along it.
 #[inline(always)]
-fn turned<R: Real>((unit, inverse): ([R; 3], R), force: [R; 3]) -> [R; 3] {
+fn turned<R: Real>((unit, inverse): (Vector<R>, R), force: Vector<R>) -> Vector<R> {
     let radial = force[0] * unit[0] + force[1] * unit[1] + force[2] * unit[2];
-    std::array::from_fn(|k| inverse * (force[k] - radial * unit[k]))
+    Vector::from_fn(|k| inverse * (force[k] - radial * unit[k]))
 }
 
 /// A virtual site of a group.
@@ -166,31 +164,30 @@ pub struct Site {
 impl Site {
     /// Vectors from the first atom to the other two, with the group at `r`.
     #[inline(always)]
-    fn arms<R: Real>(&self, r: &[[R; 3]]) -> [[R; 3]; 2] {
+    fn arms<R: Real>(&self, r: &[Vector<R>]) -> [Vector<R>; 2] {
         let [first, second, third] = self.atoms;
-        [minus(r[second], r[first]), minus(r[third], r[first])]
+        [r[second] - r[first], r[third] - r[first]]
     }
 }
 
 /// Moves the virtual sites of a group to where their atoms place them.
 #[inline(always)]
-pub fn follow<R: Real>(sites: &[Site], r: &mut [[R; 3]]) {
+pub fn follow<R: Real>(sites: &[Site], r: &mut [Vector<R>]) {
     for site in sites {
-        let (first, place) = (r[site.atoms[0]], site.rule.place(site.arms(r)));
-        r[site.site] = [first[0] + place[0], first[1] + place[1], first[2] + place[2]];
+        r[site.site] = r[site.atoms[0]] + site.rule.place(site.arms(r));
     }
 }
 
 /// Hands the forces on virtual sites of a group at `r` on to their atoms. Returns the addition to the virial,
 /// in the order of a [`crate::SymTensor`].
 #[inline(always)]
-pub fn spread<R: Real>(sites: &[Site], r: &[[R; 3]], force: &mut [[R; 3]]) -> [R; 6] {
+pub fn spread<R: Real>(sites: &[Site], r: &[Vector<R>], force: &mut [Vector<R>]) -> [R; 6] {
     let mut virial = [R::lit(0.0); 6];
     for site in sites {
         let (arms, on_site) = (site.arms(r), force[site.site]);
-        force[site.site] = [R::lit(0.0); 3];
+        force[site.site] = Vector([R::lit(0.0); 3]);
         for (atom, more) in site.atoms.into_iter().zip(site.rule.spread(arms, on_site)) {
-            force[atom] = std::array::from_fn(|k| force[atom][k] + more[k]);
+            force[atom] += more;
         }
         for (sum, more) in virial.iter_mut().zip(site.rule.virial(arms, on_site)) {
             *sum = *sum + more;
@@ -207,11 +204,10 @@ pub fn follow_atoms(sites: &[VirtualSite], simbox: &SimBox, state: &mut State) {
     let index_by_id = state.index_by_id();
     for VirtualSite { site, atoms, rule } in sites {
         let [first, second, third] = atoms.map(|id| state.position[index_by_id.of(id)]);
-        let from_first = |r: [f64; 3]| simbox.nearest_image(std::array::from_fn(|k| r[k] - first[k]));
+        let from_first = |r: Vec3| simbox.nearest_image(r - first);
         let place = rule.place([from_first(second), from_first(third)]);
         let r = &mut state.position[index_by_id.of(*site)];
-        let way = simbox.nearest_image(std::array::from_fn(|k| first[k] + place[k] - r[k]));
-        (0..3).for_each(|k| r[k] += way[k]);
+        *r += simbox.nearest_image(first + place - *r);
     }
 }
 
@@ -241,10 +237,10 @@ mod tests {
     fn spread_forces_are_derivatives() {
         let mut random = Stream::new(5, Purpose::Placement, 0, 0);
         for rule in RULES {
-            let atoms: [[f64; 3]; 3] = std::array::from_fn(|_| random.normal3());
+            let atoms: [Vec3; 3] = std::array::from_fn(|_| random.normal3());
             let force = random.normal3();
-            let arms = |r: [[f64; 3]; 3]| [1, 2].map(|a: usize| std::array::from_fn(|k| r[a][k] - r[0][k]));
-            let energy = |r: [[f64; 3]; 3]| {
+            let arms = |r: [Vec3; 3]| [1, 2].map(|a: usize| r[a] - r[0]);
+            let energy = |r: [Vec3; 3]| {
                 let place = rule.place(arms(r));
                 -(0..3).map(|k| force[k] * (r[0][k] + place[k])).sum::<f64>()
             };
@@ -273,7 +269,7 @@ mod tests {
     /// Axes of arms 2 along x and 4 along y: along their sum, or along their bisector.
     #[test]
     fn axes_are_made_of_arms() {
-        let d = [[2.0, 0.0, 0.0], [0.0, 4.0, 0.0]];
+        let d = [Vector([2.0, 0.0, 0.0]), Vector([0.0, 4.0, 0.0])];
         let frame = LocalFrame { origin: [0.5, 0.25], x: [1.0, 1.0], y: [-1.0, 1.0], ..FRAME };
         let at = |arms, place| SiteRule::Frame(LocalFrame { arms, place, ..frame }).place::<f64>(d);
         let (half, fifth) = (0.5f64.sqrt(), 0.2f64.sqrt());
@@ -290,8 +286,11 @@ mod tests {
         // A third atom that defines no plane does no harm to a point on the axis.
         let rule =
             SiteRule::Frame(LocalFrame { x: [-1.0, 0.0], origin: [0.0; 2], place: [3.0, 0.0, 0.0], ..FRAME });
-        assert_eq!(rule.place([d[0], d[0]]), [-3.0, 0.0, 0.0]);
-        assert_eq!(rule.spread([d[0], d[0]], [1.0, 2.0, 0.0]), [[1.0, 5.0, 0.0], [0.0, -3.0, 0.0], [0.0; 3]]);
+        assert_eq!(rule.place([Vector(d[0].0), Vector(d[0].0)]), [-3.0, 0.0, 0.0]);
+        assert_eq!(
+            rule.spread([Vector(d[0].0), Vector(d[0].0)], Vector([1.0, 2.0, 0.0])),
+            [[1.0, 5.0, 0.0], [0.0, -3.0, 0.0], [0.0; 3]]
+        );
     }
 
     #[test]

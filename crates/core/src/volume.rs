@@ -54,12 +54,11 @@ impl MolecularVirial {
     pub(crate) fn scaled(self, from: &SimBox, to: &SimBox, faster: f64) -> Option<[State; 2]> {
         let OnHost { state, arms, velocities } = self.host?;
         let mut after = state.clone();
-        let shift = |r: &mut Vec3, arm: &Vec3, sign: f64| (0..3).for_each(|k| r[k] += sign * arm[k]);
-        after.position.iter_mut().zip(&arms).for_each(|(r, arm)| shift(r, arm, -1.0));
+        after.position.iter_mut().zip(&arms).for_each(|(r, arm)| *r -= *arm);
         after.follow(from, to);
-        after.position.iter_mut().zip(&arms).for_each(|(r, arm)| shift(r, arm, 1.0));
+        after.position.iter_mut().zip(&arms).for_each(|(r, arm)| *r += *arm);
         for (v, center) in after.velocity.iter_mut().zip(&velocities) {
-            (0..3).for_each(|k| v[k] += faster * center[k]);
+            *v += faster * *center;
         }
         Some([state, after])
     }

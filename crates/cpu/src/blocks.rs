@@ -9,6 +9,7 @@ use crate::neighbors::{ListEntry, MOST_ENTRIES, PairList, PartialEntry};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::{Evaluate, Real, SymTensor};
+use std::ops::Range;
 
 /// Sums of one evaluation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -34,6 +35,14 @@ impl<S: Scalar> TaskForces<S> {
     /// Sets all forces to zero.
     pub fn clear(&mut self, list: &PairList<S>, width: usize) {
         self.clear_numbers(list, 3 * width);
+    }
+
+    /// Takes the forces of others, which are on the same clusters.
+    pub fn begin_with(&mut self, others: &TaskForces<S>) {
+        for (to, from) in [(&mut self.own, &others.own), (&mut self.foreign, &others.foreign)] {
+            to.resize(from.len());
+            to.copy_from_slice(from);
+        }
     }
 
     /// Sets `stride` numbers of each cluster to zero.
@@ -218,6 +227,17 @@ pub(crate) trait BlockKernel<L: Lanes> {
     }
 }
 
+/// Pairs of a list that a pass goes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListedPairs {
+    /// All pairs.
+    All,
+    /// Pairs of clusters with an atom that may move.
+    Moving,
+    /// Pairs of frozen atoms alone.
+    Frozen,
+}
+
 /// One pass over the list of a task.
 pub struct ListPass<'a, S> {
     /// Instruction set.
@@ -230,6 +250,8 @@ pub struct ListPass<'a, S> {
     pub accumulated: &'a mut TaskForces<S>,
     /// Results that are asked for; without energies all sums of a pass are unspecified.
     pub evaluate: Evaluate,
+    /// Pairs that the pass goes over.
+    pub pairs: ListedPairs,
 }
 
 /// A kernel for passes over lists, before the registers are known.
@@ -244,6 +266,16 @@ impl<S: Scalar> ListPass<'_, S> {
     /// Pass for one of several kernels.
     pub(crate) fn reborrow(&mut self) -> ListPass<'_, S> {
         ListPass { accumulated: &mut *self.accumulated, ..*self }
+    }
+
+    /// Numbers of the blocks that the pass goes over.
+    pub(crate) fn blocks(&self) -> Range<usize> {
+        let (n_moving, n) = (self.list.n_moving, self.list.blocks.len());
+        match self.pairs {
+            ListedPairs::All => 0..n,
+            ListedPairs::Moving => 0..n_moving,
+            ListedPairs::Frozen => n_moving..n,
+        }
     }
 
     /// Block of the list.
@@ -270,6 +302,7 @@ impl<S: Scalar> ListPass<'_, S> {
     /// Runs a kernel over all blocks of the list.
     #[inline(always)]
     pub(crate) fn over_blocks<L: Lanes<Scalar = S>, K: BlockKernel<L>>(self, mut kernel: K) -> Sums {
+        let blocks = self.blocks();
         let ListPass { clusters, list, accumulated, .. } = self;
         let TaskForces { own, foreign, tile } = accumulated;
         let (place, square) = (K::PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
@@ -279,7 +312,8 @@ impl<S: Scalar> ListPass<'_, S> {
         let (tile, rows) = tile.split_at_mut(rows_start);
         let mut sums = Sums::default();
         let n_own = list.clusters.len();
-        for (b, block) in list.blocks.iter().enumerate() {
+        for b in blocks {
+            let block = &list.blocks[b];
             let cluster = block.cluster as usize;
             let entries = list.block_entries(b);
             load_place(&kernel, tile, clusters, cluster, [S::default(); 3]);

@@ -34,6 +34,7 @@ impl RowWriter for ByTeam<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vector;
 
     #[test]
     fn rows_follow_the_order_of_atoms() {
@@ -43,9 +44,9 @@ mod tests {
                 (0..n).map(|index| ((u64::from(index) * step + 13) % u64::from(n)) as u32).collect();
             let team = Team::new(threads);
             for n_rows in [n as usize, 5] {
-                let mut rows = vec![[-1.0; 3]; n_rows];
+                let mut rows = vec![Vector([-1.0; 3]); n_rows];
                 let writer = ByTeam { team: &team, ids: &ids };
-                writer.write(&mut rows, |index| [f64::from(ids[index]), index as f64, 0.0]);
+                writer.write(&mut rows, |index| Vector([f64::from(ids[index]), index as f64, 0.0]));
                 assert!(rows.iter().zip(0..).all(|(row, id)| row[0] == f64::from(id)), "{threads} threads");
             }
         }

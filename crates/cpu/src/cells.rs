@@ -10,7 +10,7 @@ use crate::columns::{Bounds, Columns, lay_columns, sort};
 use crate::simd::Scalar;
 use crate::simd::aligned::Aligned;
 use crate::threads::Team;
-use jostle_core::{Error, PositionPrediction, Result, SimBox, State, Vec3};
+use jostle_core::{Error, PositionPrediction, Result, SimBox, State, Vec3, Vector};
 use std::ops::Range;
 
 /// All atoms in clusters.
@@ -194,7 +194,7 @@ impl<S: Scalar> Clusters<S> {
     fn form(&mut self, team: &Team, simbox: &SimBox, (state, predicted): (&State, &[Vec3]), begin: usize) {
         let n = self.count();
         let width = self.width;
-        self.origin.resize(n, [0.0; 3]);
+        self.origin.resize(n, Vec3::ZERO);
         self.bounds.resize(n, Bounds::EMPTY);
         self.extent.resize(n, [[S::default(); 3]; 2]);
         self.fractional.resize(n, Bounds::EMPTY);
@@ -276,7 +276,7 @@ pub(crate) fn predict(
     (prediction, places): (PositionPrediction, &mut Vec<Vec3>),
 ) -> Result<Fractions> {
     let n = state.len();
-    places.resize(n, [0.0; 3]);
+    places.resize(n, Vec3::ZERO);
     let chunk = n.div_ceil(team.size()).max(1);
     let State { id, species, position, image, velocity, force, .. } = &mut *state;
     let way = |atom: usize| {
@@ -290,12 +290,12 @@ pub(crate) fn predict(
         let mut sum = 0.0;
         for (k, ((r, image), place)) in position.iter_mut().zip(image).zip(places).enumerate() {
             let way = way(t * chunk + k);
-            *place = [0, 1, 2].map(|k| r[k] + way[k]);
+            *place = *r + way;
             let before = *image;
             simbox.wrap(place, image);
             if *image != before {
                 let shift = simbox.shift([0, 1, 2].map(|k| image[k] - before[k]));
-                (0..3).for_each(|k| r[k] -= shift[k]);
+                *r -= shift;
             }
             let s = simbox.to_fractional(*place);
             bounds.include(s);
@@ -330,7 +330,7 @@ fn lost_atom(simbox: &SimBox, state: &State) -> Error {
         s.iter().any(|x| !x.is_finite()) || !is_inside(simbox, s, s)
     };
     let found = state.position.iter().zip(&state.id).find(|(r, _)| lost(r));
-    let (r, id) = found.map_or(([f64::NAN; 3], 0), |(r, id)| (*r, *id));
+    let (r, id) = found.map_or((Vector([f64::NAN; 3]), 0), |(r, id)| (*r, *id));
     Error::simulation(format!("atom {} has flown off to {r:?}", id + 1))
         .hint("atoms may overlap at the start (minimise first) or the time step may be too long")
 }

@@ -4,7 +4,7 @@ use crate::integrate::{Follow, MotionCheck, TaskAtoms};
 use crate::noise::{BATCH, Normals};
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd, widened};
 use jostle_core::thermostat::noise_amplitude;
-use jostle_core::{Masses, NoiseKey, Real, Vec3};
+use jostle_core::{Masses, NoiseKey, Real, Vec3, Vector};
 
 impl<S: Scalar> TaskAtoms<'_, S> {
     #[inline(always)]
@@ -111,29 +111,29 @@ impl AtomBatch {
     }
 
     #[inline(always)]
-    fn vectors<D: Lanes<Scalar = f64>>(&self, all: &[Vec3]) -> [D; 3] {
+    fn vectors<D: Lanes<Scalar = f64>>(&self, all: &[Vec3]) -> Vector<D> {
         if self.n == D::WIDTH {
             return D::load_vectors(&all[self.first..]);
         }
-        let mut some = [[0.0; 3]; MOST_LANES];
+        let mut some = [Vec3::ZERO; MOST_LANES];
         some[..self.n].copy_from_slice(&all[self.first..self.first + self.n]);
         D::load_vectors(&some)
     }
 
     #[inline(always)]
-    fn put<D: Lanes<Scalar = f64>>(&self, components: [D; 3], all: &mut [Vec3]) {
+    fn put<D: Lanes<Scalar = f64>>(&self, components: Vector<D>, all: &mut [Vec3]) {
         if self.n == D::WIDTH {
             return D::store_vectors(components, &mut all[self.first..]);
         }
-        let mut some = [[0.0; 3]; MOST_LANES];
+        let mut some = [Vec3::ZERO; MOST_LANES];
         D::store_vectors(components, &mut some);
         all[self.first..self.first + self.n].copy_from_slice(&some[..self.n]);
     }
 
     /// Vectors from an array by cluster: all x, all y, all z of each.
     #[inline(always)]
-    fn by_cluster<S: Scalar, D: Lanes<Scalar = f64>>(&self, width: usize, all: &[S]) -> [D; 3] {
-        let mut components = [D::lit(0.0); 3];
+    fn by_cluster<S: Scalar, D: Lanes<Scalar = f64>>(&self, width: usize, all: &[S]) -> Vector<D> {
+        let mut components = Vector([D::lit(0.0); 3]);
         for (k, component) in components.iter_mut().enumerate() {
             let from = &all[self.place + k * width..];
             *component = if self.n == D::WIDTH {
@@ -180,8 +180,8 @@ impl<S: Scalar> MotionInputs<'_, S> {
 
 /// The velocities of a batch, the displacements, and a number that is zero unless a force is not finite.
 struct Changed<D> {
-    velocity: [D; 3],
-    step: [D; 3],
+    velocity: Vector<D>,
+    step: Vector<D>,
     zero: D,
 }
 
@@ -191,7 +191,7 @@ trait Change {
         &self,
         inputs: MotionInputs<S>,
         batch: AtomBatch,
-        v: [D; 3],
+        v: Vector<D>,
     ) -> Changed<D>;
 }
 
@@ -208,16 +208,15 @@ impl Change for Kick<'_> {
         &self,
         inputs: MotionInputs<S>,
         batch: AtomBatch,
-        v: [D; 3],
+        v: Vector<D>,
     ) -> Changed<D> {
         let f = batch.by_cluster::<S, D>(inputs.width, inputs.force);
         let scale = D::lit(self.dt) * inputs.numbers::<D>(batch, self.inverse_mass);
-        let (mut velocity, mut zero) = (v, D::lit(0.0));
+        let mut zero = D::lit(0.0);
         for k in 0..3 {
-            velocity[k] = v[k] + scale * f[k];
             zero = zero + D::lit(0.0) * f[k];
         }
-        Changed { velocity, step: [D::lit(0.0); 3], zero }
+        Changed { velocity: v + f * scale, step: Vector([D::lit(0.0); 3]), zero }
     }
 }
 
@@ -233,11 +232,9 @@ impl Change for Drift {
         &self,
         _inputs: MotionInputs<S>,
         _batch: AtomBatch,
-        velocity: [D; 3],
+        velocity: Vector<D>,
     ) -> Changed<D> {
-        let dt = D::lit(self.dt);
-        let step = [dt * velocity[0], dt * velocity[1], dt * velocity[2]];
-        Changed { velocity, step, zero: D::lit(0.0) }
+        Changed { velocity, step: velocity * D::lit(self.dt), zero: D::lit(0.0) }
     }
 }
 
@@ -251,15 +248,11 @@ impl<A: Change, B: Change> Change for Both<A, B> {
         &self,
         inputs: MotionInputs<S>,
         batch: AtomBatch,
-        v: [D; 3],
+        v: Vector<D>,
     ) -> Changed<D> {
         let first = self.0.make(inputs, batch, v);
         let then = self.1.make(inputs, batch, first.velocity);
-        let mut step = first.step;
-        for k in 0..3 {
-            step[k] = step[k] + then.step[k];
-        }
-        Changed { velocity: then.velocity, step, zero: first.zero + then.zero }
+        Changed { velocity: then.velocity, step: first.step + then.step, zero: first.zero + then.zero }
     }
 }
 
@@ -276,7 +269,7 @@ impl Change for Correct<'_> {
         &self,
         inputs: MotionInputs<S>,
         batch: AtomBatch,
-        v: [D; 3],
+        v: Vector<D>,
     ) -> Changed<D> {
         let slots = &inputs.slot[batch.first..batch.first + batch.n];
         let step = if batch.n == D::WIDTH {
@@ -287,11 +280,7 @@ impl Change for Correct<'_> {
             D::gather_vectors(self.corrections, &some)
         };
         let per_time = D::lit(1.0 / self.dt);
-        let mut velocity = v;
-        for k in 0..3 {
-            velocity[k] = v[k] + step[k] * per_time;
-        }
-        Changed { velocity, step, zero: D::lit(0.0) }
+        Changed { velocity: v + step * per_time, step, zero: D::lit(0.0) }
     }
 }
 
@@ -343,10 +332,7 @@ impl<S: Scalar, C: Change, const MOVES: bool> Changing<'_, '_, S, C, MOVES> {
                 if !MOVES {
                     continue;
                 }
-                let mut r = batch.vectors::<D>(position);
-                for k in 0..3 {
-                    r[k] = r[k] + changed.step[k];
-                }
+                let r = batch.vectors::<D>(position) + changed.step;
                 batch.put(r, position);
                 if !FOLLOWS {
                     continue;

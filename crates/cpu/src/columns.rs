@@ -1,7 +1,7 @@
 //! Columns of the spatial sort, boxes around atoms, and the order of atoms by columns.
 
 use crate::threads::Team;
-use jostle_core::{SimBox, Vec3};
+use jostle_core::{SimBox, Vec3, Vector};
 use std::ops::Range;
 
 /// An axis-aligned box around the atoms of a cluster.
@@ -15,7 +15,8 @@ pub struct Bounds {
 
 impl Bounds {
     /// Box that contains nothing.
-    pub const EMPTY: Bounds = Bounds { low: [f64::INFINITY; 3], high: [f64::NEG_INFINITY; 3] };
+    pub const EMPTY: Bounds =
+        Bounds { low: Vector([f64::INFINITY; 3]), high: Vector([f64::NEG_INFINITY; 3]) };
 
     /// Grows to contain a point.
     pub fn include(&mut self, point: Vec3) {
@@ -33,7 +34,7 @@ impl Bounds {
 
     /// The box moved by `shift`.
     pub fn moved(&self, shift: Vec3) -> Bounds {
-        let by = |corner: Vec3| [0, 1, 2].map(|k| corner[k] + shift[k]);
+        let by = |corner: Vec3| corner + shift;
         Bounds { low: by(self.low), high: by(self.high) }
     }
 }
@@ -75,7 +76,7 @@ impl Columns {
 /// Chooses columns so that a full cluster is about as long as its column is wide.
 pub(crate) fn lay_columns(simbox: &SimBox, around: &Bounds, n_atoms: usize, width: usize) -> Columns {
     let periodic = simbox.periodic();
-    let mut columns = Columns { low: [0.0; 3], length: [1.0; 3], n: [1; 3], ..Columns::default() };
+    let mut columns = Columns { low: Vec3::ZERO, length: Vector([1.0; 3]), n: [1; 3], ..Columns::default() };
     for k in 0..3 {
         if !periodic[k] {
             columns.low[k] = around.low[k];

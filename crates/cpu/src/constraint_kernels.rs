@@ -7,13 +7,13 @@ use jostle_core::constraints::{
     ImpulseCoupling, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
 use jostle_core::virtual_sites::follow;
-use jostle_core::{State, SymTensor};
+use jostle_core::{State, SymTensor, Vector};
 
 /// The atoms of a batch, a group a lane: positions and velocities relative to the first atom of the group,
 /// and inverse masses.
 struct BatchAtoms<L> {
-    r: [[L; 3]; MOST_ATOMS],
-    v: [[L; 3]; MOST_ATOMS],
+    r: [Vector<L>; MOST_ATOMS],
+    v: [Vector<L>; MOST_ATOMS],
     inverse_mass: [L; MOST_ATOMS],
 }
 
@@ -24,12 +24,12 @@ impl BatchPart<'_> {
         let n = batch.atoms;
         let zero = L::lit(0.0);
         let mut atoms = BatchAtoms {
-            r: [[zero; 3]; MOST_ATOMS],
-            v: [[zero; 3]; MOST_ATOMS],
+            r: [Vector([zero; 3]); MOST_ATOMS],
+            v: [Vector([zero; 3]); MOST_ATOMS],
             inverse_mass: [zero; MOST_ATOMS],
         };
         let State { position, velocity, force, .. } = self.state;
-        let (mut first_r, mut first_v) = ([zero; 3], [zero; 3]);
+        let (mut first_r, mut first_v) = (Vector([zero; 3]), Vector([zero; 3]));
         for k in 0..n {
             let slots = batch.first_slot + k * L::WIDTH..batch.first_slot + (k + 1) * L::WIDTH;
             let places = &self.places[slots.clone()];
@@ -37,21 +37,14 @@ impl BatchPart<'_> {
             let (mut r, mut v) = (L::gather_vectors(position, places), L::gather_vectors(velocity, places));
             if unkicked != 0.0 {
                 let (force, scale) = (L::gather_vectors(force, places), L::lit(-unkicked) * inverse_mass);
-                for axis in 0..3 {
-                    v[axis] = scale.mul_add(force[axis], v[axis]);
-                }
+                v = v.along(scale, force);
             }
-            for axis in 0..3 {
-                r[axis] = L::lit(drift).mul_add(v[axis], r[axis]);
-            }
+            r = r.along(L::lit(drift), v);
             if k == 0 {
                 (first_r, first_v) = (r, v);
             }
-            for axis in 0..3 {
-                r[axis] = r[axis] - first_r[axis];
-                atoms.v[k][axis] = v[axis] - first_v[axis];
-            }
-            atoms.r[k] = self.nearest(r);
+            atoms.v[k] = v - first_v;
+            atoms.r[k] = self.nearest(r - first_r);
             atoms.inverse_mass[k] = inverse_mass;
         }
         atoms
@@ -62,15 +55,14 @@ impl BatchPart<'_> {
     fn store<L: Lanes<Scalar = f64>>(
         &mut self,
         batch: &GroupBatch,
-        has: &[[L; 3]; MOST_ATOMS],
-        had: &[[L; 3]; MOST_ATOMS],
+        has: &[Vector<L>; MOST_ATOMS],
+        had: &[Vector<L>; MOST_ATOMS],
     ) -> bool {
         let n = batch.atoms;
         let mut zero = L::lit(0.0);
         for k in 0..n {
-            let mut change = [L::lit(0.0); 3];
+            let change = has[k] - had[k];
             for axis in 0..3 {
-                change[axis] = has[k][axis] - had[k][axis];
                 zero = zero + L::lit(0.0) * change[axis];
             }
             self.store_atom(batch, k, change);
@@ -120,9 +112,7 @@ fn correct_positions<L: Lanes<Scalar = f64>>(
     let BatchAtoms { r, v, inverse_mass } = part.load::<L>(batch, still_to_drift, 0.0);
     let (mut before, mut now) = (r, r);
     for k in 0..shape.atoms {
-        for axis in 0..3 {
-            before[k][axis] = r[k][axis] - L::lit(dt) * v[k][axis];
-        }
+        before[k] = r[k] - v[k] * L::lit(dt);
     }
     let held = match shape.solver {
         Solver::Settle => {
@@ -132,7 +122,7 @@ fn correct_positions<L: Lanes<Scalar = f64>>(
                 half_base: part.number::<L>(batch, 2),
                 weight: part.number::<L>(batch, 3),
             };
-            let first = |of: &[[L; 3]; MOST_ATOMS]| [of[0], of[1], of[2]];
+            let first = |of: &[Vector<L>; MOST_ATOMS]| [of[0], of[1], of[2]];
             let settled = settle(&water, first(&before), first(&now));
             now[..3].copy_from_slice(&settled);
             true

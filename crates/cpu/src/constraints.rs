@@ -7,9 +7,8 @@ use crate::group_batch::{BatchOutcome, BatchPart, GroupBatch, GroupKind};
 use crate::simd::{Level, Scalar};
 use crate::threads::Team;
 use jostle_core::constraints::{Group, Groups, MOST_ATOMS, Shape};
-use jostle_core::vector::minus;
 use jostle_core::virtual_sites::spread;
-use jostle_core::{Error, IdIndex, Result, RigidBody, SimBox, State, SymTensor, System, Vec3};
+use jostle_core::{Error, IdIndex, Result, RigidBody, SimBox, State, SymTensor, System, Vec3, Vector};
 use std::ops::Range;
 
 /// The constraints of a system.
@@ -257,7 +256,7 @@ impl Constraints {
         self.numbers.resize(n_numbers, 0.0);
         // The last one is of atoms without constraints.
         self.corrections.clear();
-        self.corrections.resize(n_slots + 1, [0.0; 3]);
+        self.corrections.resize(n_slots + 1, Vec3::ZERO);
     }
 
     /// Spreads the forces on virtual sites over their atoms; `forces` has the forces of each task, in clusters
@@ -279,14 +278,14 @@ impl Constraints {
             let places_matter = sites.iter().any(|site| !site.rule.is_average());
             for first in (0..batch.groups).map(|group| batch.first_slot + group) {
                 let slot = |k: usize| first + k * self.width;
-                let (mut r, mut force) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
+                let (mut r, mut force) = ([Vec3::ZERO; MOST_ATOMS], [Vec3::ZERO; MOST_ATOMS]);
                 let origin = state.position[self.places[first] as usize];
                 for k in 0..*n {
                     let [task, at] = self.force_at[slot(k)].map(|x| x as usize);
-                    force[k] = [0, 1, 2].map(|axis| forces[task][at + axis * width].to_f64());
+                    force[k] = Vector::from_fn(|axis| forces[task][at + axis * width].to_f64());
                     if places_matter {
                         let place = self.places[slot(k)] as usize;
-                        r[k] = simbox.nearest_image(minus(state.position[place], origin));
+                        r[k] = simbox.nearest_image(state.position[place] - origin);
                     }
                 }
                 let more = spread(sites, &r[..*n], &mut force[..*n]);

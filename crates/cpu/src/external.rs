@@ -4,7 +4,7 @@ use crate::blocks::Sums;
 use crate::cells::Clusters;
 use crate::division::Division;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
-use jostle_core::{IdIndex, Result, System};
+use jostle_core::{Components, IdIndex, Result, System, Vector};
 use jostle_potentials::external::FormulaField;
 use jostle_potentials::restraint::{AtomRestraints, RestraintForce, RestraintState};
 use jostle_potentials::{Forces, external};
@@ -107,7 +107,7 @@ pub fn add_forces<S: Scalar>(
                 let restraint =
                     restraints.by_atom.on(state.id[atom], at, &forces.restraints, &restraints.now);
                 add(&mut sums[last], &restraint);
-                (0..3).for_each(|k| force[k] += restraint.force[k]);
+                force += restraint.force;
             }
             for (k, f) in force.iter().enumerate() {
                 let to = &mut to[(3 * c + k) * width + lane];
@@ -161,7 +161,7 @@ impl<S: Scalar> Kernel for FormulaForces<'_, S> {
             }
             inputs.clear();
             inputs.extend(numbers.iter().map(|number| I::F64::load(number)));
-            let (energy, force): (I::F64, [I::F64; 3]) = field.evaluate(&inputs, &mut results);
+            let (energy, force): (I::F64, Vector<I::F64>) = field.evaluate(&inputs, &mut results);
             let mut one = [0.0; MOST_LANES];
             energy.store(&mut one);
             sum += one[..lanes].iter().sum::<f64>();

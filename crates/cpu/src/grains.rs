@@ -8,7 +8,7 @@ use crate::cells::Clusters;
 use crate::near::{NearPair, act, each_pair};
 use crate::neighbors::PairList;
 use crate::simd::Scalar;
-use jostle_core::{Masses, State, System};
+use jostle_core::{Masses, State, System, Vec3};
 use jostle_potentials::Grains;
 use jostle_potentials::external::{Surface, Wall};
 use jostle_potentials::grains::{Contact, friction};
@@ -103,7 +103,7 @@ impl TaskContacts {
                     if height >= radius[species] || inverse_of(atom) == 0.0 {
                         continue;
                     }
-                    let mut normal = [0.0; 3];
+                    let mut normal = Vec3::ZERO;
                     normal[wall.axis] = wall.side.sign();
                     let slot = (c * 3 * clusters.width + lane) as u32;
                     let (overlap, mass) = (radius[species] - height, 1.0 / inverse_of(atom));
@@ -126,7 +126,7 @@ impl TaskContacts {
         let (v, w) = (&state.velocity, &state.angular_velocity);
         for Touching { atoms, slots, contact } in &self.grains {
             let [a, b] = atoms.map(|atom| atom as usize);
-            let velocity = [0, 1, 2].map(|k| v[a][k] - v[b][k]);
+            let velocity = v[a] - v[b];
             let (force, twist) = friction(contacts.law, contact, velocity, [w[a], w[b]]);
             for (k, sign) in [1.0, -1.0].into_iter().enumerate() {
                 act(forces, width, slots[k], force.map(|f| sign * f));
@@ -135,7 +135,7 @@ impl TaskContacts {
         }
         for Touching { atoms, slots, contact } in &self.walls {
             let grain = atoms[0] as usize;
-            let (force, twist) = friction(contacts.law, contact, v[grain], [w[grain], [0.0; 3]]);
+            let (force, twist) = friction(contacts.law, contact, v[grain], [w[grain], Vec3::ZERO]);
             act(forces, width, slots[0], force);
             act(torques, width, slots[0], twist.map(|t| -contact.arms[0] * t));
         }

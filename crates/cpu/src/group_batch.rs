@@ -2,7 +2,7 @@
 
 use crate::simd::{Lanes, MOST_LANES};
 use jostle_core::constraints::Shape;
-use jostle_core::{BodyForm, SimBox, State, SymTensor, Vec3};
+use jostle_core::{BodyForm, SimBox, State, SymTensor, Vec3, Vector};
 
 /// Groups of one kind, a register full.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ pub(crate) struct BatchPart<'a> {
 impl BatchPart<'_> {
     /// The shortest of the vectors between atoms and the images of others, by themselves where they are short enough.
     #[inline(always)]
-    pub(crate) fn nearest<L: Lanes<Scalar = f64>>(&self, d: [L; 3]) -> [L; 3] {
+    pub(crate) fn nearest<L: Lanes<Scalar = f64>>(&self, d: Vector<L>) -> Vector<L> {
         let half = self.simbox.lengths().map(|length| L::lit(0.5 * length));
         let mut inside = !0;
         for axis in 0..3 {
@@ -58,8 +58,8 @@ impl BatchPart<'_> {
 
     /// The shortest of the vectors between atoms and the images of others.
     #[inline(always)]
-    fn nearest_images<L: Lanes<Scalar = f64>>(&self, d: [L; 3]) -> [L; 3] {
-        let mut lanes = [[0.0; 3]; MOST_LANES];
+    fn nearest_images<L: Lanes<Scalar = f64>>(&self, d: Vector<L>) -> Vector<L> {
+        let mut lanes = [Vec3::ZERO; MOST_LANES];
         L::store_vectors(d, &mut lanes);
         for d in &mut lanes[..L::WIDTH] {
             *d = self.simbox.nearest_image(*d);
@@ -79,7 +79,7 @@ impl BatchPart<'_> {
         &mut self,
         batch: &GroupBatch,
         k: usize,
-        change: [L; 3],
+        change: Vector<L>,
     ) {
         let first = batch.first_slot - self.batches[0].first_slot;
         L::store_vectors(change, &mut self.corrections[first + k * L::WIDTH..]);

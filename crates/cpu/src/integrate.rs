@@ -3,7 +3,7 @@
 
 use crate::simd::Scalar;
 use jostle_core::backend::Descent;
-use jostle_core::{Kinetic, Masses, Vec3};
+use jostle_core::{Kinetic, Masses, Vec3, Vector};
 
 /// The atoms of a task, cluster by cluster.
 pub struct TaskAtoms<'a, S> {
@@ -65,7 +65,7 @@ impl<S: Scalar> TaskAtoms<'_, S> {
     #[inline(always)]
     fn force(force: &[S], width: usize, cluster: usize, lane: usize) -> Vec3 {
         let place = cluster * 3 * width + lane;
-        [0, 1, 2].map(|k| force[place + k * width].to_f64())
+        Vector::from_fn(|k| force[place + k * width].to_f64())
     }
 
     /// Scaling and shift of velocities, v = factor v + delta, of all atoms that forces can move.
@@ -74,9 +74,7 @@ impl<S: Scalar> TaskAtoms<'_, S> {
             if inverse_mass.of(*species, *id) == 0.0 {
                 continue;
             }
-            for k in 0..3 {
-                v[k] = factor * v[k] + delta[k];
-            }
+            *v = factor * *v + delta;
         }
     }
 
@@ -88,9 +86,7 @@ impl<S: Scalar> TaskAtoms<'_, S> {
                     continue;
                 }
                 let f = Self::force(self.force, self.width, c, lane);
-                for k in 0..3 {
-                    self.velocity[a][k] = keep * self.velocity[a][k] + along * f[k];
-                }
+                self.velocity[a] = keep * self.velocity[a] + along * f;
             }
         }
     }
@@ -104,9 +100,7 @@ impl<S: Scalar> TaskAtoms<'_, S> {
             for (t, (a, b)) in sums.tensor.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
                 *t += 0.5 * m * v[a] * v[b];
             }
-            for k in 0..3 {
-                sums.momentum[k] += m * v[k];
-            }
+            sums.momentum += m * *v;
         }
         sums
     }

@@ -29,6 +29,7 @@ pub mod near;
 pub mod neighbors;
 pub mod noise;
 pub mod pair;
+mod pair_search;
 mod ranks;
 pub mod reference;
 mod rigid_kernels;

@@ -4,7 +4,7 @@ use crate::blocks::TaskForces;
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::simd::Scalar;
-use jostle_core::Vec3;
+use jostle_core::{Vec3, Vector};
 use std::ops::Range;
 
 /// Two atoms that are near.
@@ -43,13 +43,13 @@ pub fn each_pair<S: Scalar>(
             (row_start, some_start) = (row_end, some_end);
             let at = |cluster: usize, lane: usize| {
                 let place = cluster * 3 * width + lane;
-                [0, 1, 2].map(|k| clusters.position[place + k * width].to_f64())
+                Vec3::from_fn(|k| clusters.position[place + k * width].to_f64())
             };
             let here = at(cluster, row);
             let mut interact = |other: usize, lanes: Range<usize>, target: u32, offset: Vec3| {
                 for lane in lanes {
                     let there = at(other, lane);
-                    let d: Vec3 = std::array::from_fn(|k| here[k] - (there[k] + offset[k]));
+                    let d = here - (there + offset);
                     let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
                     if r2 >= cutoff * cutoff || r2 == 0.0 {
                         continue;
@@ -66,13 +66,13 @@ pub fn each_pair<S: Scalar>(
                 }
             };
             if block.own {
-                interact(cluster, row + 1..own.len(), mine, [0.0; 3]);
+                interact(cluster, row + 1..own.len(), mine, Vec3::ZERO);
             }
             for k in partners {
                 let entry = &entries[k as usize];
                 let other = entry.cluster as usize;
                 let lanes = 0..clusters.atoms(other).len();
-                interact(other, lanes, entry.target, entry.offset.map(Scalar::to_f64));
+                interact(other, lanes, entry.target, Vector(entry.offset.map(Scalar::to_f64)));
             }
         }
     }

@@ -4,9 +4,13 @@
 //! other clusters within reach of it (entries), and for each of its atoms (rows) which of these
 //! have an atom within reach of that atom. Every pair of clusters is listed once, with one of the
 //! two; a pair force acts on both (reaction forces).
+//!
+//! Frozen rows and their clusters all of whose atoms are frozen are in blocks of their own, after all others: the forces
+//! of these pairs stay as they are as long as the list does.
 
 use crate::cells::Clusters;
-use crate::search::{Candidate, Listed, Search};
+use crate::pair_search::{Motion, PairSearch};
+use crate::search::Candidate;
 use crate::simd::{Kernel, Lanes, MOST_LANES, Scalar, Simd};
 use jostle_core::IdIndex;
 use jostle_core::SimBox;
@@ -102,8 +106,10 @@ impl<'a> Exclusions<'a> {
 pub struct PairList<S> {
     /// The clusters whose atoms are rows.
     pub clusters: Range<usize>,
-    /// The blocks, by cluster.
+    /// The blocks, by cluster: first those in which an atom may move, then those of frozen atoms alone.
     pub blocks: Vec<Block>,
+    /// Number of blocks in which an atom may move.
+    pub n_moving: usize,
     /// The entries of all blocks.
     pub entries: Vec<ListEntry<S>>,
     /// End of the part of `rows` of every row of every block.
@@ -123,6 +129,7 @@ impl<S: Scalar> PairList<S> {
     /// Clears the list except for the range of its clusters.
     pub fn clear(&mut self) {
         self.blocks.clear();
+        self.n_moving = 0;
         self.entries.clear();
         self.row_ends.clear();
         self.rows.clear();
@@ -160,6 +167,8 @@ pub struct ListBuild<'a, S: Scalar> {
     pub reach: f64,
     /// Pairs without a force.
     pub exclusions: Option<&'a Exclusions<'a>>,
+    /// Set of the frozen atoms of each cluster, bit k for atom k; empty where none is frozen.
+    pub frozen: &'a [u32],
     /// The list; its `clusters` say which rows to build.
     pub list: &'a mut PairList<S>,
 }
@@ -169,34 +178,62 @@ impl<S: Scalar> Kernel for ListBuild<'_, S> {
 
     #[inline(always)]
     fn run<I: Simd>(self) {
-        let ListBuild { clusters, simbox, reach, exclusions, list } = self;
-        list.clear();
-        let own = list.clusters.clone();
-        let mut targets = Targets::new(list, clusters.count());
-        let mut search = Search::new(clusters, simbox, reach, Listed::Once);
-        let mut places = Places::new(if exclusions.is_some() { clusters.count() } else { 0 });
+        let n_clusters = self.clusters.count();
+        self.list.clear();
+        let targets = Targets::new(self.list, n_clusters);
+        let places = Places::new(if self.exclusions.is_some() { n_clusters } else { 0 });
+        let own = self.frozen.get(self.list.clusters.clone()).unwrap_or_default();
+        let has_frozen = own.iter().any(|atoms| *atoms != 0);
+        let mut blocks = BlockBuild { build: self, targets, places };
+        blocks.add::<S::Lanes<I>>(Motion::Moving);
+        blocks.build.list.n_moving = blocks.build.list.blocks.len();
+        if has_frozen {
+            blocks.add::<S::Lanes<I>>(Motion::Frozen);
+        }
+    }
+}
+
+/// Build of the blocks of a list.
+struct BlockBuild<'a, S: Scalar> {
+    build: ListBuild<'a, S>,
+    targets: Targets,
+    places: Places,
+}
+
+impl<S: Scalar> BlockBuild<'_, S> {
+    /// Adds the blocks of pairs that move in this way.
+    #[inline(always)]
+    fn add<L: Lanes<Scalar = S>>(&mut self, motion: Motion) {
+        let BlockBuild { build, targets, places } = self;
+        let ListBuild { clusters, simbox, reach, exclusions, frozen, list } = build;
+        let mut search = PairSearch::new(clusters, simbox, *reach, frozen);
         let (mut candidates, mut masks) = (Vec::new(), Vec::new());
         let mut row_masks = RowMasks::default();
-        for cluster in own {
-            search.around(cluster, &mut candidates);
-            row_masks.find::<S::Lanes<I>>(clusters, cluster, &candidates, reach);
-            list.open_block(cluster, true);
+        for cluster in list.clusters.clone() {
+            // Pairs inside a cluster move unless all of it is frozen.
+            let own = search.is_frozen(cluster) == (motion == Motion::Frozen);
+            if !search.around(cluster, motion, &mut candidates) {
+                continue;
+            }
+            row_masks.find::<L>(clusters, cluster, &candidates, *reach);
+            list.open_block(cluster, own);
             masks.clear();
             let found = candidates.iter().zip(&row_masks.offsets).zip(&row_masks.masks);
             for ((Candidate { cluster: other, .. }, offset), mask) in found {
-                if *mask == 0 {
+                let mask = mask & search.rows(cluster, *other, motion);
+                if mask == 0 {
                     continue;
                 }
                 if masks.len() == MOST_ENTRIES {
-                    list.close_block(&mut masks, clusters.atoms(cluster), exclusions, &mut places);
+                    list.close_block(&mut masks, clusters.atoms(cluster), *exclusions, places);
                     list.open_block(cluster, false);
                     masks.clear();
                 }
                 let target = targets.of(*other, &mut list.foreign);
                 list.entries.push(ListEntry { cluster: *other as u32, target, offset: *offset });
-                masks.push(*mask);
+                masks.push(mask);
             }
-            list.close_block(&mut masks, clusters.atoms(cluster), exclusions, &mut places);
+            list.close_block(&mut masks, clusters.atoms(cluster), *exclusions, places);
         }
     }
 }

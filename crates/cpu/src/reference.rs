@@ -31,7 +31,7 @@ pub fn evaluate_weighted(
     terms: &Forces,
     long_range_weight: f64,
 ) -> Result<(Vec<Vec3>, Energies)> {
-    let mut forces = vec![[0.0; 3]; system.state.len()];
+    let mut forces = vec![Vec3::ZERO; system.state.len()];
     let mut energies = Energies::default();
     let exclusions = system.topology.exclusions(system.state.len(), terms.exclude);
     for term in &terms.pairs {
@@ -103,11 +103,11 @@ fn add_external(
         let more = on_atom((&terms.fields, &terms.walls), &system.simbox, who, place, |term, energy| {
             external[term] += energy;
         });
-        (0..3).for_each(|axis| force[axis] += more[axis]);
+        *force += more;
         for (field, sum) in terms.formula_fields.iter().zip(&mut external[terms.first_formula_field()..]) {
             let (energy, more) = field.on(&system.simbox, who.1, place);
             *sum += energy;
-            (0..3).for_each(|axis| force[axis] += more[axis]);
+            *force += more;
         }
     }
     if let (false, Some(sum)) = (terms.restraints.is_empty(), external.last_mut()) {
@@ -120,7 +120,7 @@ fn add_external(
         };
         for (k, force) in forces.iter_mut().enumerate() {
             let restraint = by_atom.on(state.id[k], (simbox, state.position[k]), &terms.restraints, &now);
-            (0..3).for_each(|axis| force[axis] += restraint.force[axis]);
+            *force += restraint.force;
             add(restraint);
         }
         now.distance_forces.into_iter().for_each(add);
@@ -134,7 +134,7 @@ fn each_pair(system: &System, cutoff: f64, mut visit: impl FnMut(usize, usize, V
     for i in 0..position.len() {
         for j in i + 1..position.len() {
             let (a, b) = (position[i], position[j]);
-            let d = system.simbox.nearest_image([a[0] - b[0], a[1] - b[1], a[2] - b[2]]);
+            let d = system.simbox.nearest_image(a - b);
             let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
             if r2 < cutoff * cutoff {
                 visit(i, j, d, r2);
@@ -166,6 +166,8 @@ fn sum_images(
         let excluded = is_excluded(i, j);
         if excluded || r2 < cutoff.powi(2) {
             let one = if excluded { 0.0 } else { 1.0 };
+            // Zero times the force of a point charge at no distance is no number.
+            let r2 = if excluded { r2.max(f64::MIN_POSITIVE.sqrt()) } else { r2 };
             let (u, force_over_r) = sum.direct(r2, one);
             energy += charges[i] * charges[j] * u;
             add_force(forces, virial, (i, j), d, charges[i] * charges[j] * force_over_r);
@@ -179,7 +181,7 @@ fn sum_images(
     let amplitudes = ewald.amplitudes(simbox, position, &charges);
     let on_atoms = ewald.forces(simbox, position, &charges, &amplitudes);
     for (force, more) in forces.iter_mut().zip(on_atoms) {
-        (0..3).for_each(|k| force[k] += weight * more[k]);
+        *force += weight * more;
     }
     let sums = ewald.sums(&amplitudes);
     virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);
@@ -290,7 +292,7 @@ impl BondedSums<'_> {
     /// Vector from one atom to another.
     fn between(&self, from: usize, to: usize) -> Vec3 {
         let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
-        self.system.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]))
+        self.system.simbox.nearest_image(b - a)
     }
 
     /// Adds a force on an atom at the end of `arm`, and the opposite force on the atom where it starts.

@@ -7,13 +7,12 @@ use jostle_core::constraints::{
     ATOM_NUMBERS, Axes, BodyAtom, INERTIA_NUMBERS, Inertia, MOST_ROUNDS, TOLERANCE, angular_velocity, axes,
     begin_turn, improve_turn, in_space, turn_of_atom, turned,
 };
-use jostle_core::vector::{along, cross, minus, plus};
-use jostle_core::{BodyForm, State, SymTensor};
+use jostle_core::{BodyForm, State, SymTensor, Vector};
 
 /// An atom of each body of a batch: its position from the first one, and its velocity.
 struct Atom<L> {
-    r: [L; 3],
-    v: [L; 3],
+    r: Vector<L>,
+    v: Vector<L>,
 }
 
 /// Reader of the bodies of a batch, after a drift for some time, with velocities before a kick by `unkicked`.
@@ -23,7 +22,7 @@ struct Bodies<'p, 'a, L> {
     form: BodyForm,
     drift: f64,
     unkicked: f64,
-    first: [L; 3],
+    first: Vector<L>,
 }
 
 impl<'p, 'a, L: Lanes<Scalar = f64>> Bodies<'p, 'a, L> {
@@ -35,7 +34,7 @@ impl<'p, 'a, L: Lanes<Scalar = f64>> Bodies<'p, 'a, L> {
         drift: f64,
         unkicked: f64,
     ) -> Self {
-        let first = [L::lit(0.0); 3];
+        let first = Vector([L::lit(0.0); 3]);
         let mut bodies = Bodies { part, batch, form, drift, unkicked, first };
         bodies.first = bodies.at(0).r;
         bodies
@@ -50,9 +49,9 @@ impl<'p, 'a, L: Lanes<Scalar = f64>> Bodies<'p, 'a, L> {
         let (mut r, mut v) = (L::gather_vectors(position, places), L::gather_vectors(velocity, places));
         if self.unkicked != 0.0 {
             let inverse_mass = L::load(&self.part.inverse_mass[first..first + L::WIDTH]);
-            v = along(v, L::lit(-self.unkicked) * inverse_mass, L::gather_vectors(force, places));
+            v = v.along(L::lit(-self.unkicked) * inverse_mass, L::gather_vectors(force, places));
         }
-        r = along(r, L::lit(self.drift), v);
+        r = r.along(L::lit(self.drift), v);
         Atom { r, v }
     }
 
@@ -60,13 +59,13 @@ impl<'p, 'a, L: Lanes<Scalar = f64>> Bodies<'p, 'a, L> {
     #[inline(always)]
     fn atom(&self, k: usize) -> Atom<L> {
         let Atom { r, v } = self.at(k);
-        Atom { r: self.part.nearest(minus(r, self.first)), v }
+        Atom { r: self.part.nearest(r - self.first), v }
     }
 
     /// Position from the first atom `dt` ago.
     #[inline(always)]
-    fn before(&self, atom: &Atom<L>, first: [L; 3], dt: f64) -> [L; 3] {
-        along(atom.r, L::lit(-dt), minus(atom.v, first))
+    fn before(&self, atom: &Atom<L>, first: Vector<L>, dt: f64) -> Vector<L> {
+        atom.r.along(L::lit(-dt), atom.v - first)
     }
 
     /// Axes `dt` ago.
@@ -93,17 +92,17 @@ impl<'p, 'a, L: Lanes<Scalar = f64>> Bodies<'p, 'a, L> {
     #[inline(always)]
     fn constants(&self, k: usize) -> BodyAtom<L> {
         let number = |n: usize| self.part.number(self.batch, INERTIA_NUMBERS + k * ATOM_NUMBERS + n);
-        BodyAtom { mass: number(0), place: [number(1), number(2), number(3)] }
+        BodyAtom { mass: number(0), place: Vector([number(1), number(2), number(3)]) }
     }
 
     /// Velocity of the centre of mass, and angular momentum about it with these axes.
     #[inline(always)]
-    fn momenta(&self, inertia: &Inertia<L>, axes: &Axes<L>) -> [[L; 3]; 2] {
-        let (mut velocity, mut momentum) = ([L::lit(0.0); 3], [L::lit(0.0); 3]);
+    fn momenta(&self, inertia: &Inertia<L>, axes: &Axes<L>) -> [Vector<L>; 2] {
+        let (mut velocity, mut momentum) = (Vector([L::lit(0.0); 3]), Vector([L::lit(0.0); 3]));
         for k in 0..self.batch.atoms {
             let (v, BodyAtom { mass, place }) = (self.at(k).v, self.constants(k));
-            velocity = along(velocity, mass * inertia.inverse_mass, v);
-            momentum = along(momentum, mass, cross(in_space(axes, place), v));
+            velocity = velocity.along(mass * inertia.inverse_mass, v);
+            momentum = momentum.along(mass, in_space(axes, place).cross(v));
         }
         [velocity, momentum]
     }
@@ -138,7 +137,7 @@ pub(crate) fn correct_positions<L: Lanes<Scalar = f64>>(
         let atom = bodies.atom(k);
         let apart = bodies.before(&atom, first_v, dt);
         let turn = turn_of_atom([&before, &after], first_place, bodies.constants(k).place, apart);
-        let change = along(turn, L::lit(dt), minus(velocity, atom.v));
+        let change = turn.along(L::lit(dt), velocity - atom.v);
         part.store_atom(batch, k, change);
     }
     held
@@ -161,7 +160,7 @@ pub(crate) fn correct_velocities<L: Lanes<Scalar = f64>>(
         let bodies = Bodies::<'_, '_, L> { part, batch, form, drift: 0.0, unkicked, first };
         let (v, BodyAtom { mass, place }) = (bodies.at(k).v, bodies.constants(k));
         let arm = in_space(&axes, place);
-        let change = minus(plus(velocity, cross(spin, arm)), v);
+        let change = velocity + spin.cross(arm) - v;
         for (sum, (p, q)) in impulse.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
             *sum = *sum + mass * arm[p] * change[q];
         }

@@ -54,7 +54,7 @@ pub struct Search<'a, S: Scalar> {
     clusters: &'a Clusters<S>,
     simbox: &'a SimBox,
     reach: f64,
-    widths: Vec3,
+    widths: [f64; 3],
     listed: Listed,
     /// One past the last cluster of the column that `strips` are for.
     column_end: usize,

@@ -43,7 +43,7 @@ impl SparsePairs {
         let there: Vec<u64> = (0..clusters.count()).map(set).collect();
         let mut sums = Sums::default();
         let mut found = Vec::new();
-        for b in 0..pass.list.blocks.len() {
+        for b in pass.blocks() {
             let view = pass.view(b);
             let all =
                 species(clusters, view.cluster).iter().fold(0, |set, s| set | self.partners[*s as usize]);

@@ -17,7 +17,7 @@ use crate::neighbors::{ListEntry, PairList, Targets};
 use crate::search::{Candidate, Listed, Search};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
-use jostle_core::{Evaluate, SimBox};
+use jostle_core::{Evaluate, SimBox, Vector};
 use jostle_potentials::ThreeBody;
 use jostle_potentials::three_body::{CenterCoefficients, Neighbor, ThreeBodyFunction, ThreeBodyVisitor};
 use std::marker::PhantomData;
@@ -255,7 +255,7 @@ impl<S: Scalar> Centers<'_, S> {
             neighbors.clear();
             for slot in 0..most {
                 let at = &self.centers.packed.vectors[3 * slot * L::WIDTH..];
-                let vector = [L::load(at), L::load(&at[L::WIDTH..]), L::load(&at[2 * L::WIDTH..])];
+                let vector = Vector([L::load(at), L::load(&at[L::WIDTH..]), L::load(&at[2 * L::WIDTH..])]);
                 neighbors.push(Neighbor::at(vector));
             }
             let coefficients = LaneCoefficients::<S, F, UNIFORM> {

@@ -7,7 +7,7 @@ use crate::blocks::Sums;
 use crate::bonded::TENSOR;
 use crate::cells::Clusters;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
-use jostle_core::{Evaluate, IdIndex, SymTensor, System, Vec3};
+use jostle_core::{Evaluate, IdIndex, SymTensor, System, Vec3, Vector};
 use jostle_potentials::Vacuum;
 use std::ops::Range;
 
@@ -172,6 +172,6 @@ impl OfAtom<'_> {
             }
             from = end;
         }
-        (energies.map(L::sum), force.map(L::sum), virial.map(L::sum))
+        (energies.map(L::sum), Vector(force.map(L::sum)), virial.map(L::sum))
     }
 }

@@ -4,7 +4,7 @@ use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::sums::Summation;
-use jostle_core::{Precision, Result, Vec3};
+use jostle_core::{Components, Precision, Result, Vec3};
 
 /// Kernel that adds forces, and their array in device memory.
 pub struct AddedKernel {

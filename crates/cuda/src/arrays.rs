@@ -7,7 +7,8 @@ use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
 use crate::snapshot::Snapshots;
 use jostle_core::backend::{DeviceArrays, NumberType};
-use jostle_core::{AtomVector, Precision, Result, SimBox, Snapshot, State, System, Vec3};
+use jostle_core::vector::vectors_of;
+use jostle_core::{AtomVector, Components, Precision, Result, SimBox, Snapshot, State, System, Vec3, Vector};
 use jostle_potentials::Forces;
 
 /// Arrays over atoms and bins, and the control block.
@@ -277,9 +278,11 @@ impl Arrays {
     /// # Errors
     /// If the device was lost.
     pub fn forces_by_id(&self, control: &Control) -> Result<Vec<Vec3>> {
-        let mut by_id = vec![[0.0; 3]; self.n];
+        let mut by_id = vec![Vec3::ZERO; self.n];
         let ids = self.id[control.sorted as usize].to_vec()?;
-        ids.iter().zip(vectors(self.force.to_vec()?)).for_each(|(id, force)| by_id[*id as usize] = force);
+        ids.iter()
+            .zip(vectors_of(&self.force.to_vec()?))
+            .for_each(|(id, force)| by_id[*id as usize] = *force);
         Ok(by_id)
     }
 
@@ -313,10 +316,10 @@ impl Arrays {
     pub fn download(&self, control: &Control, state: &mut State) -> Result<()> {
         let set = control.sorted as usize;
         state.id = self.id[set].to_vec()?;
-        state.position = vectors(self.x[set].to_vec()?);
-        state.velocity = vectors(self.v[set].to_vec()?);
-        state.image = vectors(self.image[set].to_vec()?);
-        state.force = vectors(self.force.to_vec()?);
+        state.position = vectors_of(&self.x[set].to_vec()?).to_vec();
+        state.velocity = vectors_of(&self.v[set].to_vec()?).to_vec();
+        state.image = self.image[set].to_vec()?.as_chunks().0.to_vec();
+        state.force = vectors_of(&self.force.to_vec()?).to_vec();
         let positions = self.position[control.slot[0].parity as usize].to_vec()?;
         state.species = match self.precision {
             Precision::Mixed => positions.iter().map(|p| p.species as u16).collect(),
@@ -360,18 +363,18 @@ impl Arrays {
                     // Middle of the interval that rounds down to the stored number.
                     let s = [p.x, p.y, p.z].map(|n| (f64::from(n) + 0.5) / 4_294_967_296.0);
                     let (l, t) = (geometry.edge, geometry.tilt);
-                    [
+                    Vector([
                         geometry.origin[0] + s[0] * l[0] + s[1] * t[0] + s[2] * t[1],
                         geometry.origin[1] + s[1] * l[1] + s[2] * t[2],
                         geometry.origin[2] + s[2] * l[2],
-                    ]
+                    ])
                 })
                 .collect(),
             Precision::Double => units
                 .chunks_exact(2)
                 .map(|p| {
                     let (low, high) = (p[0], p[1]);
-                    [word(low.x, low.y), word(low.z, low.species as u32), word(high.x, high.y)]
+                    Vector([word(low.x, low.y), word(low.z, low.species as u32), word(high.x, high.y)])
                 })
                 .collect(),
         })
@@ -387,8 +390,4 @@ impl Arrays {
         let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 20;
         charges + self.n * per_atom + 4 * (self.count.len() + self.start.len() + self.displaced.len())
     }
-}
-
-fn vectors<T: Copy>(values: Vec<T>) -> Vec<[T; 3]> {
-    values.as_chunks().0.to_vec()
 }

@@ -55,6 +55,7 @@ impl RowWriter for ByThreads<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vector;
 
     #[test]
     fn rows_are_by_id_for_any_number_of_threads() {
@@ -62,15 +63,15 @@ mod tests {
         let ids: Vec<u32> =
             (0..n).map(|index| ((u64::from(index) * 7919 + 13) % u64::from(n)) as u32).collect();
         for threads in [1, 2, 3, 64] {
-            let mut rows = vec![[-1.0; 3]; n as usize];
+            let mut rows = vec![Vector([-1.0; 3]); n as usize];
             let writer = ByThreads { ids: &ids, threads };
-            writer.write(&mut rows, |index| [f64::from(ids[index]), index as f64, 0.0]);
+            writer.write(&mut rows, |index| Vector([f64::from(ids[index]), index as f64, 0.0]));
             assert!(
                 rows.iter()
                     .enumerate()
                     .all(|(id, row)| row[0] == id as f64 && ids[row[1] as usize] == id as u32)
             );
         }
-        ByThreads { ids: &[], threads: 4 }.write(&mut [], |_| [0.0; 3]);
+        ByThreads { ids: &[], threads: 4 }.write(&mut [], |_| Vec3::ZERO);
     }
 }

@@ -9,7 +9,7 @@ mod source_text;
 pub use pairs::{PairSource, pair_source};
 pub use recorder::Recorder;
 
-use jostle_core::{Precision, Real};
+use jostle_core::{Precision, Real, Vector};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, BondedKind, BondedTerm, Conditioning, DihedralFunction, DihedralVisitor,
     angle_forces, cmap, dihedral_forces,
@@ -143,14 +143,14 @@ pub fn mesh_source(spectrum: Spectrum, order: usize, precision: Precision) -> St
     });
     let wave = function("wave", 10, precision, |x| {
         let none = Recorder::lit(0.0);
-        let reciprocal = [[x[4], x[5], x[6]], [none, x[7], x[8]], [none, none, x[9]]];
+        let reciprocal = [Vector([x[4], x[5], x[6]]), Vector([none, x[7], x[8]]), Vector([none, none, x[9]])];
         let k = wave_vector([x[0], x[1], x[2]], reciprocal);
         let k2 = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
         let [weight, along] = spectrum.weight(k2, x[3]);
         vec![weight, along, k[0], k[1], k[2]]
     });
     let virial = function("wave_virial", 5, precision, |x| {
-        reciprocal_space::virial(x[0], x[1], [x[2], x[3], x[4]]).to_vec()
+        reciprocal_space::virial(x[0], x[1], Vector([x[2], x[3], x[4]])).to_vec()
     });
     let order = format!("#define MESH_ORDER {order}\n");
     [order, spline, wave, virial].concat()
@@ -179,15 +179,15 @@ pub fn bonded_source(forces: &Forces, most: [usize; 3], precision: Precision) ->
             let corner = |k: usize| std::array::from_fn(|n| x[14 + 4 * k + n]);
             let corners = std::array::from_fn(corner);
             let (energy, forces) = cmap::forces_within(vectors(x), [x[12], x[13]], corners, x[30]);
-            [&[energy], forces.as_flattened()].concat()
+            [energy].into_iter().chain(forces.into_iter().flatten()).collect()
         });
     }
     text.0
 }
 
 /// First `N` vectors of a list of numbers.
-fn vectors<const N: usize>(x: &[Recorder]) -> [[Recorder; 3]; N] {
-    std::array::from_fn(|n| std::array::from_fn(|k| x[3 * n + k]))
+fn vectors<const N: usize>(x: &[Recorder]) -> [Vector<Recorder>; N] {
+    std::array::from_fn(|n| Vector([x[3 * n], x[3 * n + 1], x[3 * n + 2]]))
 }
 
 /// Bond at a squared length, with coefficients after it: energy and force over length.
@@ -210,7 +210,8 @@ impl AngleVisitor for AngleAt<'_> {
 
     fn visit<F: AngleFunction>(self) -> Vec<Recorder> {
         let x = self.0;
-        let (energy, a, b) = angle_forces::<F, Recorder>([x[0], x[1], x[2]], [x[3], x[4], x[5]], &x[6..]);
+        let (energy, a, b) =
+            angle_forces::<F, Recorder>(Vector([x[0], x[1], x[2]]), Vector([x[3], x[4], x[5]]), &x[6..]);
         [&[energy], &a[..], &b[..]].concat()
     }
 }
@@ -223,7 +224,7 @@ impl DihedralVisitor for DihedralAt<'_> {
 
     fn visit<F: DihedralFunction>(self) -> Vec<Recorder> {
         let (energy, forces) = dihedral_forces::<F, Recorder>(vectors(self.0), &self.0[9..]);
-        [&[energy], forces.as_flattened()].concat()
+        [energy].into_iter().chain(forces.into_iter().flatten()).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use jostle_core::constraints::{
     Body, Group, Groups, ImpulseCoupling, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
 use jostle_core::virtual_sites::{follow, spread};
-use jostle_core::{Evaluate, Precision, Real, Result, System};
+use jostle_core::{Evaluate, Precision, Real, Result, System, Vector};
 use std::collections::HashMap;
 
 /// Number of threads of a block, and number of atoms of a block that assigns groups to threads: as in
@@ -166,13 +166,13 @@ impl GroupTables {
     }
 }
 
-fn vectors(x: &[Recorder]) -> Vec<[Recorder; 3]> {
-    x.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect()
+fn vectors(x: &[Recorder]) -> Vec<Vector<Recorder>> {
+    x.chunks_exact(3).map(|v| Vector([v[0], v[1], v[2]])).collect()
 }
 
 /// Vectors of all atoms from those of all but the first, which are relative to it.
-fn from_first(x: &[Recorder]) -> Vec<[Recorder; 3]> {
-    [vec![[Recorder::lit(0.0); 3]], vectors(x)].concat()
+fn from_first(x: &[Recorder]) -> Vec<Vector<Recorder>> {
+    [vec![Vector([Recorder::lit(0.0); 3])], vectors(x)].concat()
 }
 
 /// Definitions that `constraints.cu` needs in front of it.
@@ -192,8 +192,8 @@ fn source(shapes: &[Shape]) -> String {
                 Solver::Shake => {
                     let ImpulseCoupling { arms, factors } =
                         ImpulseCoupling::new(pairs, &from_first(before), inverse_mass);
-                    let arms = arms[..pairs.len()].as_flattened();
-                    [arms, &factors[..coupling - arms.len()]].concat()
+                    let arms = arms.into_iter().take(pairs.len()).flatten();
+                    arms.chain(factors).take(coupling).collect()
                 }
                 Solver::Settle => before.to_vec(),
             }

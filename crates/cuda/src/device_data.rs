@@ -66,13 +66,13 @@ shared_structure! {
         /// Lower corner.
         pub origin: Vec3,
         /// Lengths: lx, ly, lz.
-        pub edge: Vec3,
+        pub edge: [f64; 3],
         /// Tilts: xy, xz, yz.
-        pub tilt: Vec3,
+        pub tilt: [f64; 3],
         /// Reciprocal lengths: 1 / edge.
-        pub inverse: Vec3,
+        pub inverse: [f64; 3],
         /// Distances between opposite faces.
-        pub width: Vec3,
+        pub width: [f64; 3],
         /// 1 along periodic axes, 0 along open ones.
         pub periodic: [i32; 3],
         /// 1 where a tilt is not 0.

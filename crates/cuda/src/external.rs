@@ -10,7 +10,7 @@ use crate::restraint::RestraintKernels;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::{Summation, VIRIAL};
 use jostle_core::backend::StageTime;
-use jostle_core::{Evaluate, Precision, Result, SimBox, System};
+use jostle_core::{Components, Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
 use jostle_potentials::external::{Field, FormulaField, Positions, Wall};
 

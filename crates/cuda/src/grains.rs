@@ -7,7 +7,8 @@ use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::mid_step::MidStepForces;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
-use jostle_core::{Precision, Result, State, System, Vec3};
+use jostle_core::vector::vectors_of;
+use jostle_core::{Components, Precision, Result, State, System, Vec3, Vector};
 use jostle_potentials::Grains;
 use jostle_potentials::external::{Surface, Wall};
 use jostle_potentials::grains::{Contact, friction};
@@ -60,11 +61,11 @@ pub struct Contacts {
 /// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula = codegen::scalar_function("friction", 20, |x| {
-        let three = |first: usize| [x[first], x[first + 1], x[first + 2]];
+        let three = |first: usize| Vector([x[first], x[first + 1], x[first + 2]]);
         let contact = Contact { overlap: x[4], mass: x[5], arms: [x[6], x[7]], normal: three(8) };
         let law = [x[0], x[1], x[2], x[3]];
         let (force, twist) = friction(law, &contact, three(11), [three(14), three(17)]);
-        [force, twist].concat()
+        force.into_iter().chain(twist).collect()
     });
     let physics = [formula, Face::source(), ContactData::source()].concat();
     kernels::mid_step_source(&physics, include_str!("../kernels/grains.cu"), precision, sums)
@@ -129,7 +130,7 @@ impl Contacts {
     /// # Errors
     /// If the device does not answer.
     pub fn upload(&self, state: &State) -> Result<()> {
-        let mut angular = vec![[0.0; 3]; state.len()];
+        let mut angular = vec![Vec3::ZERO; state.len()];
         for (id, w) in state.id.iter().zip(&state.angular_velocity) {
             angular[*id as usize] = *w;
         }
@@ -159,7 +160,7 @@ impl Contacts {
     }
 
     fn by_id(&self) -> Result<Vec<Vec3>> {
-        Ok(self.angular.to_vec()?.as_chunks().0.to_vec())
+        Ok(vectors_of(&self.angular.to_vec()?).to_vec())
     }
 
     /// Launches of damping and friction over a given time.

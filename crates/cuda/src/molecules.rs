@@ -6,7 +6,7 @@ use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build, blocks_of};
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
-use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3};
+use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3, Vector};
 
 /// Number of sums of a molecular virial.
 pub const MOLECULAR_SUMS: usize = 2;
@@ -157,10 +157,10 @@ fn shifts(molecules: &Molecules, simbox: &SimBox, state: &State) -> Result<Vec<[
     let mut shifts = vec![[0; 3]; state.len()];
     for ((id, index), molecule) in index_by_id.iter().enumerate().zip(molecules.of_atoms()) {
         let (r, image) = (state.position[index], state.image[index]);
-        let center: Vec3 = std::array::from_fn(|k| r[k] - arms[index][k]);
+        let center = Vec3::from_fn(|k| r[k] - arms[index][k]);
         let (first, base) = *seen[*molecule as usize].get_or_insert((center, image));
         // Centres of a molecule from different atoms are images of each other.
-        let apart = simbox.to_fractional(std::array::from_fn(|k| simbox.origin()[k] + first[k] - center[k]));
+        let apart = simbox.to_fractional(Vector::from_fn(|k| simbox.origin()[k] + first[k] - center[k]));
         shifts[id] = std::array::from_fn(|k| base[k] - image[k] + apart[k].round() as i32);
     }
     Ok(shifts)

@@ -7,7 +7,7 @@ use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::{Summation, VIRIAL};
-use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
+use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3, Vector};
 use jostle_potentials::Forces;
 use jostle_potentials::restraint::{
     self as potentials, AtomRestraints, GroupMember, Spring, anchor_virial, spring,
@@ -93,7 +93,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         vec![energy, force_over_r]
     });
     let virial = codegen::scalar_function("anchor_virial", 6, |x| {
-        anchor_virial([x[0], x[1], x[2]], [x[3], x[4], x[5]]).to_vec()
+        anchor_virial(Vector([x[0], x[1], x[2]]), Vector([x[3], x[4], x[5]])).to_vec()
     });
     let formula = [formula, virial, SpringData::source(), RestraintData::source()].concat();
     kernels::module_source(&formula, include_str!("../kernels/restraint.cu"), precision, sums)

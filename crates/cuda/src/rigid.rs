@@ -9,7 +9,7 @@ use jostle_core::constraints::{
     ATOM_NUMBERS, Axes, Body, INERTIA_NUMBERS, Inertia, angular_velocity, axes, begin_turn, improve_turn,
     in_space, turn_of_atom, turned,
 };
-use jostle_core::{BodyForm, Result};
+use jostle_core::{BodyForm, Result, Vector};
 
 /// Number of threads that move a body; of the larger kind where a body has more atoms than [`LARGE`].
 const THREADS: [u32; 2] = [32, 256];
@@ -49,8 +49,8 @@ fn threads(bodies: &[Body]) -> u32 {
     THREADS[usize::from(most > LARGE)]
 }
 
-fn vector(x: &[Recorder]) -> [Recorder; 3] {
-    [x[0], x[1], x[2]]
+fn vector(x: &[Recorder]) -> Vector<Recorder> {
+    Vector([x[0], x[1], x[2]])
 }
 
 fn nine(x: &[Recorder]) -> Axes<Recorder> {
@@ -68,7 +68,9 @@ pub fn source(bodies: &[Body]) -> String {
     );
     text += &RigidData::source();
     for (name, form) in [("rigid_axes_linear", BodyForm::Linear), ("rigid_axes_spatial", BodyForm::Spatial)] {
-        text += &scalar_function(name, 6, |x| axes(form, vector(x), vector(&x[3..])).concat());
+        text += &scalar_function(name, 6, |x| {
+            axes(form, vector(x), vector(&x[3..])).into_iter().flatten().collect()
+        });
     }
     let after_inertia = 9 + INERTIA_NUMBERS;
     text += &scalar_function("rigid_spin", after_inertia + 3, |x| {
@@ -77,14 +79,16 @@ pub fn source(bodies: &[Body]) -> String {
     text += &scalar_function("rigid_begin", after_inertia + 4, |x| {
         let momentum = vector(&x[after_inertia..]);
         let (half, u) = begin_turn(&nine(x), &Inertia::from_numbers(&x[9..]), momentum, x[after_inertia + 3]);
-        [half, u].concat()
+        half.into_iter().chain(u).collect()
     });
     text += &scalar_function("rigid_improve", INERTIA_NUMBERS + 6, |x| {
         let (half, u) = (vector(&x[INERTIA_NUMBERS..]), vector(&x[INERTIA_NUMBERS + 3..]));
         let (u, change) = improve_turn(&Inertia::from_numbers(x), half, u);
         u.into_iter().chain([change]).collect()
     });
-    text += &scalar_function("rigid_turned", 12, |x| turned(&nine(x), vector(&x[9..])).concat());
+    text += &scalar_function("rigid_turned", 12, |x| {
+        turned(&nine(x), vector(&x[9..])).into_iter().flatten().collect()
+    });
     text += &scalar_function("rigid_arm", 12, |x| in_space(&nine(x), vector(&x[9..])).to_vec());
     text + &scalar_function("rigid_turn", 27, |x| {
         let axes = [&nine(x), &nine(&x[9..])];

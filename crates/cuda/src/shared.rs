@@ -4,6 +4,7 @@
 //! same order and sizes, with nothing between them, lie at the same offsets.
 
 use crate::driver::DeviceCopy;
+use jostle_core::Vector;
 use std::fmt::Write;
 
 /// Type that has the same bytes in CUDA.
@@ -33,6 +34,14 @@ impl<T: SharedType, const N: usize> SharedType for [T; N] {
 
     fn lengths() -> String {
         format!("[{N}]{}", T::lengths())
+    }
+}
+
+impl<T: SharedType> SharedType for Vector<T> {
+    const NAME: &'static str = T::NAME;
+
+    fn lengths() -> String {
+        <[T; 3]>::lengths()
     }
 }
 

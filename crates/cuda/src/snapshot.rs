@@ -2,7 +2,7 @@
 
 use crate::by_id::ByThreads;
 use crate::driver::{Buffer, Device, StagingBuffer};
-use jostle_core::{AtomRows, AtomVector, Precision, Result, SimBox, Snapshot, VectorArrays};
+use jostle_core::{AtomRows, AtomVector, Precision, Result, SimBox, Snapshot, Vector, VectorArrays};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most snapshots on their way or not yet read: a frame that is written, two that wait for it, and one for a client.
@@ -69,7 +69,7 @@ fn rows(
 ) -> Result<AtomRows> {
     let ids = buffer.part::<u32>(0);
     let force = match precision {
-        Precision::Mixed => buffer.part(4).iter().map(|force: &[f32; 3]| force.map(f64::from)).collect(),
+        Precision::Mixed => buffer.part(4).iter().map(|force: &Vector<f32>| force.map(f64::from)).collect(),
         Precision::Double => buffer.part(4).to_vec(),
     };
     let arrays = VectorArrays {

@@ -5,7 +5,7 @@ use crate::codegen;
 use crate::device_data::{DeviceData, ThreeBodyArrays};
 use crate::driver::{Buffer, Device};
 use crate::many_body::ManyBodyArrays;
-use jostle_core::{Error, Precision, Result, System};
+use jostle_core::{Error, Precision, Result, System, Vector};
 use jostle_potentials::three_body::{
     StillingerWeber, ThreeBodyFunction, ThreeBodyVisitor, angle_gradients, tersoff,
 };
@@ -39,8 +39,8 @@ pub fn source(forces: &Forces, precision: Precision) -> String {
     define("TERSOFF", i32::from(term.kind == ThreeBodyKind::Tersoff).to_string());
     define("TRIPLET_CUTOFFS", i32::from(term.has_triplet_cutoffs()).to_string());
     text += &codegen::function("angle_gradients", 12, precision, |x| {
-        let directions = [[x[0], x[1], x[2]], [x[3], x[4], x[5]]];
-        angle_gradients(directions, [x[6], x[7]], x[8], [x[9], x[10], x[11]]).concat()
+        let directions = [Vector([x[0], x[1], x[2]]), Vector([x[3], x[4], x[5]])];
+        angle_gradients(directions, [x[6], x[7]], x[8], [x[9], x[10], x[11]]).into_iter().flatten().collect()
     });
     text + &match term.kind {
         ThreeBodyKind::StillingerWeber => stillinger_weber_source(precision),
@@ -92,10 +92,9 @@ pub fn crowded(system: &System, term: &ThreeBody, index: usize) -> Option<Error>
         let kind = usize::from(state.species[around]);
         let others = (0..state.len()).filter(move |other| *other != around);
         others.filter(move |other| {
-            let (a, b) = (state.position[around], state.position[*other]);
-            let d = system.simbox.nearest_image([a[0] - b[0], a[1] - b[1], a[2] - b[2]]);
+            let d = system.simbox.nearest_image(state.position[around] - state.position[*other]);
             let cutoff = term.cutoff_of(kind, usize::from(state.species[*other]));
-            d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < cutoff * cutoff
+            d.norm_squared() < cutoff * cutoff
         })
     };
     let full = near(index).chain([index]).find(|atom| near(*atom).count() > MOST_NEAR)?;

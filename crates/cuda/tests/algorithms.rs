@@ -5,7 +5,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Rescale, Target};
 use jostle_core::{
     Algorithm, Backend, DeviceReport, Energies, Evaluate, ForceEvaluation, Precision, RespaSchedule,
-    Settings, SimBox, Species, StepBatch, System, Thermostat, Vec3,
+    Settings, SimBox, Species, StepBatch, System, Thermostat, Vec3, Vector,
 };
 use jostle_cpu::reference;
 use jostle_cuda::driver::Device;
@@ -32,9 +32,9 @@ fn scattered(simbox: SimBox, names: &[&str], n: usize, apart: f64) -> System {
     let mut stream = Stream::new(11, Purpose::Placement, 0, 0);
     while system.state.len() < n {
         let s = [stream.uniform(), stream.uniform(), stream.uniform()];
-        let r = system.simbox.to_cartesian(s);
+        let r = system.simbox.to_cartesian(Vector(s));
         let far = |q: &Vec3| {
-            let d = system.simbox.nearest_image([r[0] - q[0], r[1] - q[1], r[2] - q[2]]);
+            let d = system.simbox.nearest_image(r - *q);
             d.iter().map(|x| x * x).sum::<f64>() > apart * apart
         };
         if system.state.position.iter().all(far) {
@@ -106,7 +106,7 @@ fn cases() -> Vec<Case> {
             system: {
                 let mut system = scattered(boxed([20.0, 20.0, 20.0], straight, all), &["A"], 2, 0.9);
                 // Atoms on two sides of a face.
-                system.state.position = vec![[-0.5, 5.0, 5.0], [18.7, 5.3, 5.0]];
+                system.state.position = vec![Vector([-0.5, 5.0, 5.0]), Vector([18.7, 5.3, 5.0])];
                 system
             },
             terms: lennard_jones(10.0),
@@ -153,11 +153,8 @@ fn deviations(backend: &mut dyn Backend, terms: &[PairTerm], reference: Referenc
     let size = |f: &Vec3| f.iter().map(|x| x * x).sum::<f64>();
     let typical = (forces.iter().map(size).sum::<f64>() / forces.len() as f64).sqrt();
     let compare = |found: &[Vec3]| {
-        let mut errors: Vec<f64> = found
-            .iter()
-            .zip(&forces)
-            .map(|(a, b)| size(&[a[0] - b[0], a[1] - b[1], a[2] - b[2]]).sqrt() / typical)
-            .collect();
+        let mut errors: Vec<f64> =
+            found.iter().zip(&forces).map(|(a, b)| size(&(*a - *b)).sqrt() / typical).collect();
         errors.sort_by(f64::total_cmp);
         [errors[errors.len() / 2], errors[errors.len() - 1]]
     };

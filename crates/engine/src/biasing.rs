@@ -257,7 +257,7 @@ impl CustomForce for BiasForce {
             *force = own.map(|f| computed.potential * f);
         }
         for (id, force) in biases.variables().atoms().iter().zip(&computed.forces) {
-            (0..3).for_each(|k| forces[*id as usize][k] += force[k]);
+            forces[*id as usize] += *force;
         }
         let mut virial = computed.virial;
         virial.iter_mut().zip(potential.virial).for_each(|(w, own)| *w += computed.potential * own);

@@ -2,8 +2,7 @@
 
 use crate::thermo::{AtomMotion, BodyEnergies, Quantity};
 use jostle_core::quantity::unit_name;
-use jostle_core::vector::{along, dot};
-use jostle_core::{Dimension, IdIndex, State, System, UnitSystem};
+use jostle_core::{Dimension, IdIndex, State, System, UnitSystem, Vec3};
 
 /// Columns of `thermo.csv` for these energies.
 pub(crate) fn quantities(units: UnitSystem) -> [Quantity; 2] {
@@ -33,14 +32,14 @@ impl BodyMasses {
             return sums;
         }
         for body in &self.0 {
-            let (mut total, mut momentum, mut kinetic) = (0.0, [0.0; 3], 0.0);
+            let (mut total, mut momentum, mut kinetic) = (0.0, Vec3::ZERO, 0.0);
             for (id, mass) in body {
                 let v = state.velocity[index_by_id.of(*id)];
                 total += mass;
-                momentum = along(momentum, *mass, v);
-                kinetic += 0.5 * mass * dot(v, v);
+                momentum = momentum.along(*mass, v);
+                kinetic += 0.5 * mass * v.norm_squared();
             }
-            let translational = 0.5 * dot(momentum, momentum) / total;
+            let translational = 0.5 * momentum.norm_squared() / total;
             sums.translational += translational;
             sums.rotational += kinetic - translational;
         }

@@ -9,7 +9,8 @@ use crate::measure::SavedMeasure;
 use crate::report::StageReport;
 use crate::stage::StageRun;
 use jostle_core::{
-    Driven, Error, Group, Names, Result, Settings, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+    Components, Driven, Error, Group, Names, Result, Settings, SimBox, Species, State, System, Topology,
+    UnitSystem, Vec3, Vector,
 };
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, RunInput, Strictness};
@@ -55,8 +56,8 @@ pub(crate) struct Header {
     pub program: String,
     pub units: String,
     pub origin: Vec3,
-    pub lengths: Vec3,
-    pub tilts: Vec3,
+    pub lengths: [f64; 3],
+    pub tilts: [f64; 3],
     pub periodic: [bool; 3],
     /// Volume of the box at the beginning of the run: parameters of forces that depend on densities keep
     /// their values from then.
@@ -156,6 +157,15 @@ impl Checkpoint {
         units.ok_or_else(|| damaged(&format!("there is no unit system '{}'", self.header.units)))
     }
 
+    /// The input that the run began with, whose paths are those of that file, not of the copy in the folder of the run;
+    /// `None` if a program put the run together.
+    ///
+    /// # Errors
+    /// Those of [`Input::parse`].
+    pub fn input(&self) -> Result<Option<Input>> {
+        self.header.input.as_ref().map(|source| Input::parse(&source.path, &source.text)).transpose()
+    }
+
     /// Steps made so far, over all stages.
     pub fn step(&self) -> u64 {
         self.header.clock.step
@@ -214,7 +224,7 @@ impl Checkpoint {
         for vectors in [position, velocity, &self.list_positions] {
             put(&bytes_of(vectors.as_flattened(), |x| x.to_le_bytes()))?;
         }
-        let edges = |b: &SimBox| [b.origin(), b.lengths(), b.tilts()];
+        let edges = |b: &SimBox| (b.origin(), b.lengths(), b.tilts());
         let chosen = (&self.groups, &self.reference_positions, self.reference_box.as_ref().map(edges));
         let rest = (&self.topology, &self.charges, &self.names, angular_velocity, chosen);
         put(&postcard::to_stdvec(&rest).map_err(|e| failed(&e))?)?;
@@ -261,14 +271,14 @@ impl Checkpoint {
         let id = bytes.array(n, u32::from_le_bytes)?;
         let species = bytes.array(n, u16::from_le_bytes)?;
         let image = bytes.vectors(n, i32::from_le_bytes)?;
-        let position = bytes.vectors(n, f64::from_le_bytes)?;
-        let velocity = bytes.vectors(n, f64::from_le_bytes)?;
-        let list_positions = bytes.vectors(n, f64::from_le_bytes)?;
-        type Chosen = (Vec<Group>, Vec<Vec3>, Option<[Vec3; 3]>);
+        let position = bytes.vectors(n, f64::from_le_bytes)?.into_iter().map(Vector).collect();
+        let velocity = bytes.vectors(n, f64::from_le_bytes)?.into_iter().map(Vector).collect();
+        let list_positions = bytes.vectors(n, f64::from_le_bytes)?.into_iter().map(Vector).collect();
+        type Chosen = (Vec<Group>, Vec<Vec3>, Option<(Vec3, [f64; 3], [f64; 3])>);
         type Rest = (Topology, Vec<f64>, Names, Vec<Vec3>, Chosen);
         let (topology, charges, names, angular_velocity, (groups, reference_positions, edges)): Rest =
             postcard::from_bytes(bytes.0).map_err(|e| damaged(&e.to_string()))?;
-        let reference_box = edges.map(|[origin, lengths, tilts]| {
+        let reference_box = edges.map(|(origin, lengths, tilts)| {
             SimBox::new(origin, lengths, tilts, header.periodic).map_err(|e| damaged(&e.to_string()))
         });
         let reference_box = reference_box.transpose()?;
@@ -294,7 +304,7 @@ impl Checkpoint {
         if species.iter().any(|s| usize::from(*s) >= header.species.len()) {
             return Err(damaged("an atom has an unknown species"));
         }
-        let force = vec![[0.0; 3]; n];
+        let force = vec![Vec3::ZERO; n];
         let state = State { id, species, position, image, velocity, force, angular_velocity };
         Ok(Checkpoint {
             header,
@@ -360,17 +370,17 @@ mod tests {
         let mut state = State::default();
         for k in 0..5 {
             state.push(k % 2, [0.1 * f64::from(k), 2.0, 3.0]);
-            state.velocity[k as usize] = [f64::from(k), -1.0, 1e-300];
+            state.velocity[k as usize] = Vector([f64::from(k), -1.0, 1e-300]);
             state.image[k as usize] = [i32::from(k), -7, 0];
         }
-        state.angular_velocity = (0..5).map(|k| [0.0, f64::from(k), 1e-9]).collect();
+        state.angular_velocity = (0..5).map(|k| Vector([0.0, f64::from(k), 1e-9])).collect();
         state.permute(&[3, 1, 4, 0, 2]);
         let header = Header {
             program: "0".into(),
             units: "metal".into(),
-            origin: [0.0; 3],
-            lengths: [4.0; 3],
-            tilts: [0.0; 3],
+            origin: Vec3::ZERO,
+            lengths: *Vector([4.0; 3]),
+            tilts: *Vec3::ZERO,
             periodic: [true; 3],
             first_volume: 60.0,
             species: vec![("A".into(), 1.5, 0.0), ("B".into(), 2.5, -1.0)],
@@ -405,7 +415,7 @@ mod tests {
         };
         let names = Names { atoms: vec![AtomName::default(); 5], residues: Vec::new() };
         let groups = vec![Group { name: "g".into(), selection: "index 1 4".into(), atoms: vec![1, 4] }];
-        let (charges, reference_positions) = (vec![0.5; 5], vec![[0.25; 3]; 5]);
+        let (charges, reference_positions) = (vec![0.5; 5], vec![Vector([0.25; 3]); 5]);
         let reference_box = Some(SimBox::new([1.0; 3], [4.0, 5.0, 6.0], [0.5, 0.0, 0.0], [true; 3]).unwrap());
         Checkpoint {
             header,
@@ -465,7 +475,7 @@ mod tests {
         assert!(refused(|c| c.topology.excluded[0][1] = 5));
         assert!(refused(|c| c.groups[0].atoms[1] = 5));
         assert!(refused(|c| c.charges.push(1.0)));
-        assert!(refused(|c| c.reference_positions.push([1.0; 3])));
+        assert!(refused(|c| c.reference_positions.push(Vector([1.0; 3]))));
         assert!(refused(|c| c.header.atoms = 6));
         assert!(refused(|c| c.header.atoms = u64::MAX));
     }

@@ -6,7 +6,7 @@ pub use crate::force_context::{
     StageSpan,
 };
 use crate::thermo::Quantity;
-use jostle_core::{DeviceForce, Error, Result, Vec3};
+use jostle_core::{Components, DeviceForce, Error, Result, Vec3};
 use jostle_io::input::model::Action;
 use jostle_sampling::Biases;
 
@@ -32,7 +32,7 @@ use jostle_sampling::Biases;
 ///     }
 ///     fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
 ///         let [a, b] = [now.positions[0], now.positions[1]];
-///         let d = now.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
+///         let d = now.simbox.nearest_image(b - a);
 ///         let force = d.map(|d| -self.1 * d);
 ///         forces[0] = force.map(|f| -f);
 ///         forces[1] = force;

@@ -1,7 +1,7 @@
 //! Boxes that change their shape while atoms move.
 
-use jostle_core::{Result, SimBox, SymTensor};
-use jostle_io::input::model::{Axis, Deformation, Plane, Strain};
+use jostle_core::{Result, SimBox, SymTensor, Vector};
+use jostle_io::input::model::{Deformation, Plane, Strain};
 
 /// The strain of the box during a step of a stage: the strain at the end of the interval, between two
 /// changes, to which the step belongs; 0 before the first step.
@@ -15,12 +15,12 @@ pub(crate) fn strain(deformation: &Deformation, timestep: f64, stage_step: u64) 
 /// # Errors
 /// If an edge is not positive any more, or a tilt couples an open and a periodic axis.
 pub(crate) fn deformed(start: &SimBox, mode: Strain, strain: f64) -> Result<SimBox> {
-    let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    let mut columns = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]), Vector([0.0, 0.0, 1.0])];
     match mode {
         Strain::Tension(axis) => {
             let long = 1.0 + strain;
             for k in 0..3 {
-                columns[k][k] = if k == axis_index(axis) { long } else { 1.0 / long.sqrt() };
+                columns[k][k] = if k == axis.index() { long } else { 1.0 / long.sqrt() };
             }
         }
         Strain::Shear(plane) => {
@@ -36,20 +36,12 @@ pub(crate) fn deformed(start: &SimBox, mode: Strain, strain: f64) -> Result<SimB
 pub(crate) fn stress(mode: Strain, pressure: &SymTensor) -> f64 {
     match mode {
         Strain::Tension(axis) => {
-            let along = pressure[axis_index(axis)];
+            let along = pressure[axis.index()];
             0.5 * (pressure[0] + pressure[1] + pressure[2] - along) - along
         }
         Strain::Shear(Plane::Xy) => -pressure[3],
         Strain::Shear(Plane::Xz) => -pressure[4],
         Strain::Shear(Plane::Yz) => -pressure[5],
-    }
-}
-
-fn axis_index(axis: Axis) -> usize {
-    match axis {
-        Axis::X => 0,
-        Axis::Y => 1,
-        Axis::Z => 2,
     }
 }
 
@@ -64,6 +56,7 @@ fn axes(plane: Plane) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_io::input::model::Axis;
 
     const MODES: [Strain; 6] = [
         Strain::Tension(Axis::X),

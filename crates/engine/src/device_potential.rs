@@ -2,7 +2,7 @@
 
 use crate::device_with_forces::DeviceWithForces;
 use crate::force_context::PotentialUse;
-use jostle_core::{AtomVector, Result};
+use jostle_core::{AtomVector, Result, Vec3};
 
 impl DeviceWithForces {
     /// Use that forces of the host make of energies and forces of the device.
@@ -21,9 +21,9 @@ impl DeviceWithForces {
         potential.virial = found.virial;
         potential.forces.clear();
         if potential_use == PotentialUse::Forces {
-            potential.forces.resize(device.n_atoms(), [0.0; 3]);
+            potential.forces.resize(device.n_atoms(), Vec3::ZERO);
             device.write_by_id(AtomVector::Force, &mut potential.forces)?;
-            sites.iter().for_each(|id| potential.forces[*id as usize] = [0.0; 3]);
+            sites.iter().for_each(|id| potential.forces[*id as usize] = Vec3::ZERO);
         }
         Ok(())
     }

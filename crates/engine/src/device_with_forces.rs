@@ -210,7 +210,7 @@ impl DeviceWithForces {
         if matches!(choices[..], [] | [AtomChoice::All]) {
             return Ok(Gathered::Nothing);
         }
-        self.positions.resize(self.device.n_atoms(), [0.0; 3]);
+        self.positions.resize(self.device.n_atoms(), Vec3::ZERO);
         self.device.write_by_id(AtomVector::UnwrappedPosition, &mut self.positions)?;
         Ok(Gathered::All)
     }
@@ -250,7 +250,7 @@ fn give_positions(
     let rows = match force.position_rows(n)? {
         Some(rows) => rows,
         None => {
-            positions.resize(n, [0.0; 3]);
+            positions.resize(n, Vec3::ZERO);
             positions
         }
     };

@@ -56,18 +56,18 @@ impl Dipoles {
     pub fn moment(&self, simbox: &SimBox, state: &State) -> Result<Vec3> {
         let arms = self.molecules.arms(simbox, state)?;
         let charges = state.id.iter().map(|id| self.charges[*id as usize]);
-        let mut moment = [0.0; 3];
+        let mut moment = Vec3::ZERO;
         for (arm, charge) in arms.iter().zip(charges) {
-            (0..3).for_each(|k| moment[k] += charge * arm[k]);
+            moment += charge * *arm;
         }
         Ok(moment)
     }
 
     /// Electric current of all charges, the change of the dipole moment with time, in charge times velocity.
     pub fn current(&self, state: &State) -> Vec3 {
-        let mut current = [0.0; 3];
+        let mut current = Vec3::ZERO;
         for (id, velocity) in state.id.iter().zip(&state.velocity) {
-            (0..3).for_each(|k| current[k] += self.charges[*id as usize] * velocity[k]);
+            current += self.charges[*id as usize] * *velocity;
         }
         current
     }
@@ -95,8 +95,8 @@ pub fn check_conductor(input: &Input) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::Bond;
     use jostle_core::random::{Purpose, Stream};
+    use jostle_core::{Bond, Vector};
 
     const MOLECULES: usize = 100;
     const CHARGE: f64 = 0.5;
@@ -117,9 +117,9 @@ mod tests {
         let mut stream = Stream::new(frame, Purpose::Placement, 0, 0);
         let (mut whole, mut wrapped) = (State::default(), State::default());
         for _ in 0..MOLECULES {
-            let first = simbox.to_cartesian([0; 3].map(|_| stream.uniform()));
+            let first = simbox.to_cartesian(Vector([0; 3].map(|_| stream.uniform())));
             let way = stream.direction();
-            for (species, r) in [(0, first), (1, std::array::from_fn(|k| first[k] + LENGTH * way[k]))] {
+            for (species, r) in [(0, first), (1, first + LENGTH * way)] {
                 whole.push(species, r);
                 let (mut r, mut image) = (r, [0; 3]);
                 simbox.wrap(&mut r, &mut image);
@@ -148,7 +148,7 @@ mod tests {
             };
             let (a, b) = (moment(&whole), moment(&wrapped));
             assert!((0..3).all(|k| (a[k] - b[k]).abs() < 1e-12), "{a:?} {b:?}");
-            let direct: Vec3 = std::array::from_fn(|k| {
+            let direct = Vec3::from_fn(|k| {
                 whole
                     .position
                     .iter()

@@ -71,7 +71,7 @@ impl AtomForces {
     pub(crate) fn reset(&mut self, n: usize) {
         if self.written == Written::Some || self.rows.len() != n {
             self.rows.clear();
-            self.rows.resize(n, [0.0; 3]);
+            self.rows.resize(n, Vec3::ZERO);
             self.written = Written::Nothing;
         }
     }

@@ -140,7 +140,7 @@ fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::{AtomRows, Names, UnitSystem};
+    use jostle_core::{AtomRows, Names, UnitSystem, Vector};
     use jostle_io::input::model::TrajectoryFormat;
     use jostle_io::trajectory::TrajectoryHeader;
     use std::path::Path;
@@ -164,7 +164,7 @@ mod tests {
 
     fn frame(step: u64) -> OwnedFrame {
         let simbox = SimBox::orthorhombic([4.0; 3]).unwrap();
-        let rows = AtomRows::new(vec![(AtomVector::Position, vec![[1.0; 3]])]);
+        let rows = AtomRows::new(vec![(AtomVector::Position, vec![Vector([1.0; 3])])]);
         OwnedFrame { step, time: 0.1 * step as f64, simbox, atoms: Snapshot::new(|| Ok(rows)) }
     }
 

@@ -44,13 +44,14 @@ pub fn interactions_from_input(input: &Input, system: &System) -> Result<Vec<Int
     let groups = input.chosen_interactions(&system)?;
     crate::alchemy::apply(input, &mut system, &mut forces)?;
     let one = |(name, [a, b]): (String, [Vec<u32>; 2])| {
-        Interaction::new(&name, &system, &forces, [&a, &b], input.run.settings.threads)
+        Interaction::new(&name, &system, &forces, [&a, &b], input.run.settings)
     };
     groups.into_iter().map(one).collect()
 }
 
 impl Interaction {
-    /// The interaction of two groups, by ids, of a system under these forces, on so many threads.
+    /// The interaction of two groups, by ids, of a system under these forces, with the threads of these settings, and with
+    /// the same bits on any number of them where these ask for it.
     ///
     /// # Errors
     /// If the groups have an atom in common, or an engine refuses them.
@@ -59,7 +60,7 @@ impl Interaction {
         system: &System,
         forces: &Forces,
         groups: [&[u32]; 2],
-        threads: Option<usize>,
+        settings: Settings,
     ) -> Result<Self> {
         let here = |error: Error| error.context(format!("interaction '{name}'"));
         let mut together = groups.concat();
@@ -75,7 +76,8 @@ impl Interaction {
         drop_unused(&mut forces, &joining);
         let terms = term_names(&forces);
         let settings = Settings {
-            threads,
+            threads: settings.threads,
+            reproducible: settings.reproducible,
             precision: Precision::Double,
             algorithm: Algorithm::Auto,
             ..Settings::default()
@@ -126,11 +128,11 @@ impl Interaction {
         let (first_alone, second_alone) = (evaluate(first)?, evaluate(second)?);
         let alone = first_alone.0.iter().zip(&second_alone.0);
         let energies = both.0.iter().zip(alone).map(|(both, (a, b))| both - a - b).collect();
-        let mut force = [0.0; 3];
+        let mut force = Vec3::ZERO;
         for (id, own) in first.ids.iter().zip(&first_alone.1) {
             // Both lists are in ascending order.
             let place = together.ids.partition_point(|other| other < id);
-            (0..3).for_each(|k| force[k] += both.1[place][k] - own[k]);
+            force += both.1[place] - *own;
         }
         Ok(InteractionSums { energies, force })
     }
@@ -156,7 +158,7 @@ impl Part {
             }
         }
         // Nothing moves here, so that points without mass are atoms like others.
-        part.driven = Driven::BySpecies(vec![Some([0.0; 3]); system.species.len()]);
+        part.driven = Driven::BySpecies(vec![Some(Vec3::ZERO); system.species.len()]);
         let renumbered = |atoms: &mut [u32]| {
             atoms.iter_mut().for_each(|id| *id = number(*id).unwrap_or_default());
         };

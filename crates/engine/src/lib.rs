@@ -1,7 +1,7 @@
 //! Jostle as a library: systems, forces, simulations and their results.
 //!
 //! ```
-//! use jostle_core::{Result, Species, UnitSystem};
+//! use jostle_core::{Result, Species, UnitSystem, Vec3};
 //! use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
 //! use jostle_engine::{Context, Mixture, Observer, Simulation, assign_velocities};
 //! use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -16,7 +16,7 @@
 //! assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
 //!
 //! // An observer that sends the position of the first atom.
-//! struct FirstAtom(Sender<[f64; 3]>);
+//! struct FirstAtom(Sender<Vec3>);
 //! impl Observer for FirstAtom {
 //!     fn every(&self) -> u64 {
 //!         50
@@ -74,6 +74,7 @@ pub mod dipole;
 pub mod field_work;
 mod force_context;
 mod frames;
+mod heat_flux;
 pub mod interaction;
 mod measure;
 pub mod minimize;

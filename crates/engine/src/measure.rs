@@ -1,6 +1,7 @@
 //! Analysis during a run: the measures of the stage under way.
 
 use crate::dipole::{Dipoles, check_conductor};
+use crate::heat_flux::DrivenHeat;
 use crate::run_files::stage_file;
 use jostle_analysis::{
     FrameSubset, Kind, Measure, Observable, Record, SystemInfo, View, Whole, restore, save,
@@ -20,6 +21,8 @@ pub(crate) struct Measures {
     dipoles: Option<Dipoles>,
     /// Pool of as many threads as the run has; `None` where nothing is measured.
     threads: Option<ThreadPool>,
+    /// The heat flux, where the stage drives one.
+    pub heat: Option<DrivenHeat>,
 }
 
 /// A measure.
@@ -72,7 +75,7 @@ impl Measures {
         let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
         let threads = threads.map_err(|e| Error::device(format!("no threads to measure with: {e}")))?;
         let asked = measures.iter().any(|m| m.kind.observable.charges());
-        Ok(Measures { measures, dipoles: asked.then_some(dipoles), threads: Some(threads) })
+        Ok(Measures { measures, dipoles: asked.then_some(dipoles), threads: Some(threads), heat: None })
     }
 
     /// Interval in steps of each measure, and the observable it takes.
@@ -170,7 +173,13 @@ impl Measures {
     pub(crate) fn save(&mut self) -> Result<Vec<SavedMeasure>> {
         let one =
             |m: &mut ActiveMeasure| Ok(SavedMeasure { frames: m.frames, memory: save(&mut *m.measure)? });
-        self.measures.iter_mut().map(one).collect()
+        let mut saved = self.measures.iter_mut().map(one).collect::<Result<Vec<_>>>()?;
+        if let Some(heat) = &mut self.heat {
+            let mut memory = Vec::new();
+            heat.flux.saved_state().write(&mut memory)?;
+            saved.push(SavedMeasure { frames: 0, memory });
+        }
+        Ok(saved)
     }
 
     /// Restores the state of all measures from a checkpoint.
@@ -178,12 +187,15 @@ impl Measures {
     /// # Errors
     /// If the checkpoint is one of other measures.
     pub(crate) fn restore(&mut self, kept: &[SavedMeasure]) -> Result<()> {
-        if kept.len() != self.measures.len() {
+        if kept.len() != self.measures.len() + usize::from(self.heat.is_some()) {
             return Err(Error::input("the checkpoint was written with other measures"));
         }
         for (m, kept) in self.measures.iter_mut().zip(kept) {
             restore(&mut *m.measure, &kept.memory).map_err(|e| e.context(m.kind.name))?;
             m.frames = kept.frames;
+        }
+        if let Some((heat, kept)) = self.heat.as_mut().zip(kept.last()) {
+            heat.flux.saved_state().read(&mut kept.memory.as_slice())?;
         }
         Ok(())
     }
@@ -200,7 +212,8 @@ impl Measures {
             });
             (m.base.clone(), record.map_err(|e| e.context(m.kind.name)))
         };
-        self.measures.iter().map(record).collect()
+        let heat = self.heat.iter().map(|heat| (heat.base.clone(), heat.record()));
+        self.measures.iter().map(record).chain(heat).collect()
     }
 }
 
@@ -226,7 +239,8 @@ fn atoms_of<'a>(input: &MeasureInput, groups: &'a [Group]) -> Option<&'a [u32]> 
     input.atoms.as_ref().and_then(|atoms| chosen(groups, atoms.value.text()))
 }
 
-/// Refuses measures whose settings do not fit the system, at their lines of the input.
+/// Refuses measures whose settings do not fit the system, or that fail for its first configuration, at their lines of the
+/// input.
 pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
     let measures = input.stages.iter().flat_map(|s| s.value.measures.iter().map(|m| (&s.value, m)));
     if measures.clone().next().is_none() {
@@ -239,11 +253,43 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
             let e = e.context(format!("stage '{}', measure {}", stage.name, measure.value.kind.name));
             e.at_span(&input.source.path, &input.source.text, measure.span.clone())
         };
-        let system_info = whole.part(atoms_of(&measure.value, &system.groups));
-        measure.value.kind.measure(&system_info, &measure.value.settings).map_err(here)?;
+        let atoms = atoms_of(&measure.value, &system.groups);
+        let MeasureInput { kind, settings, .. } = &measure.value;
+        let mut tried = kind.measure(&whole.part(atoms), settings).map_err(here)?;
+        // A box that changes may fit later.
+        if kind.observable == Observable::Positions && !changes_box(input, stage) {
+            try_first(&mut *tried, system, atoms).map_err(here)?;
+        }
         if measure.value.kind.observable == Observable::Dipole {
             check_conductor(input).map_err(here)?;
         }
     }
     Ok(())
+}
+
+/// Returns true where the box changes in a stage, or in one before it.
+fn changes_box(input: &Input, stage: &StageInput) -> bool {
+    let stages = input.stages.iter().map(|other| &other.value);
+    let mut so_far = stages.take_while(|other| !std::ptr::eq(*other, stage)).chain([stage]);
+    so_far.any(|stage| stage.barostat.is_some() || stage.deformation.is_some())
+}
+
+/// Measures the first configuration of a system.
+fn try_first(measure: &mut dyn Measure, system: &System, atoms: Option<&[u32]>) -> Result<()> {
+    let System { state, simbox, .. } = system;
+    let index_by_id = state.index_by_id();
+    let by_id = |of: &dyn Fn(usize) -> Vec3| -> Vec<Vec3> { index_by_id.iter().map(of).collect() };
+    let unwrapped = by_id(&|index| state.unwrapped_position(simbox, index));
+    let wrapped = by_id(&|index| state.wrapped_with_image(simbox, index).0);
+    let view = View {
+        time: Some(0.0),
+        simbox,
+        positions: &wrapped,
+        unwrapped: &unwrapped,
+        images: None,
+        velocities: None,
+        whole: None,
+    };
+    let part = atoms.map(|atoms| FrameSubset::of(&view, atoms));
+    measure.add(&part.as_ref().map_or(view, |part| part.view(&view)))
 }

@@ -8,7 +8,6 @@ mod lines;
 pub use lines::{ConjugateGradient, Lbfgs};
 
 use jostle_core::constraints::{Body, Groups, MOST_ATOMS, angular_velocity, axes, in_space, rattle};
-use jostle_core::vector::{along, cross, minus, plus};
 use jostle_core::{Backend, BodyForm, Evaluate, Masses, Result, RigidBody, SimBox, State, System, Vec3};
 use serde::{Deserialize, Serialize};
 
@@ -186,19 +185,18 @@ impl ConstraintProjection {
         let mut force = state.force.clone();
         for group in &self.groups.groups {
             let shape = &self.groups.shapes[group.shape];
-            let (mut r, mut acceleration) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
+            let (mut r, mut acceleration) = ([Vec3::ZERO; MOST_ATOMS], [Vec3::ZERO; MOST_ATOMS]);
             let mut weights = [0.0; MOST_ATOMS];
             let index = |k: usize| index_by_id.of(group.atoms[k]);
             let first = state.position[index(0)];
             for k in 0..shape.atoms {
-                let at = state.position[index(k)];
-                r[k] = simbox.nearest_image(std::array::from_fn(|axis| at[axis] - first[axis]));
+                r[k] = simbox.nearest_image(state.position[index(k)] - first);
                 weights[k] = inverse_mass(index(k));
-                acceleration[k] = state.force[index(k)].map(|f| f * weights[k]);
+                acceleration[k] = state.force[index(k)] * weights[k];
             }
             rattle(&shape.pairs, &r, &weights, &mut acceleration);
             for k in (0..shape.atoms).filter(|k| weights[*k] > 0.0) {
-                force[index(k)] = acceleration[k].map(|a| a / weights[k]);
+                force[index(k)] = acceleration[k] / weights[k];
             }
         }
         for body in &self.groups.bodies {
@@ -212,19 +210,19 @@ impl ConstraintProjection {
 
 /// Replaces the forces on the atoms of a rigid body, at these indices, by those with which they move as one.
 fn project_onto_body(body: &Body, simbox: &SimBox, indices: &[usize], position: &[Vec3], force: &mut [Vec3]) {
-    let from_first = |k: usize| simbox.nearest_image(minus(position[indices[k]], position[indices[0]]));
-    let third = if body.form == BodyForm::Spatial { from_first(2) } else { [0.0; 3] };
+    let from_first = |k: usize| simbox.nearest_image(position[indices[k]] - position[indices[0]]);
+    let third = if body.form == BodyForm::Spatial { from_first(2) } else { Vec3::ZERO };
     let axes = axes(body.form, from_first(1), third);
     let arms: Vec<Vec3> = body.atoms.iter().map(|atom| in_space(&axes, atom.place)).collect();
-    let (mut total, mut torque) = ([0.0; 3], [0.0; 3]);
+    let (mut total, mut torque) = (Vec3::ZERO, Vec3::ZERO);
     for (index, arm) in indices.iter().zip(&arms) {
-        total = plus(total, force[*index]);
-        torque = plus(torque, cross(*arm, force[*index]));
+        total += force[*index];
+        torque += arm.cross(force[*index]);
     }
     let turning = angular_velocity(&axes, &body.inertia, torque);
     for ((index, arm), atom) in indices.iter().zip(&arms).zip(&body.atoms) {
-        let acceleration = along(cross(turning, *arm), body.inertia.inverse_mass, total);
-        force[*index] = acceleration.map(|a| atom.mass * a);
+        let acceleration = turning.cross(*arm).along(body.inertia.inverse_mass, total);
+        force[*index] = atom.mass * acceleration;
     }
 }
 

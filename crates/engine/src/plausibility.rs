@@ -336,7 +336,7 @@ impl Scales {
             for &there in atoms.iter().filter(|there| of(**there) != of(here)) {
                 let Some(length) = length(state.species[here], state.species[there]) else { continue };
                 let (a, b) = (state.position[here], state.position[there]);
-                let d = simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]));
+                let d = simbox.nearest_image(b - a);
                 nearest = nearest.min(d.iter().map(|x| x * x).sum::<f64>() / (length * length));
             }
             nearest.sqrt()

@@ -42,7 +42,7 @@ pub(crate) struct StageRun {
     /// Wall time by kind of work.
     pub time: TimeSpent,
     /// Lengths and tilts of the box at the beginning of the stage.
-    shape: [Vec3; 2],
+    shape: [[f64; 3]; 2],
     motion: Motion,
     barostat: Option<BarostatState>,
     ramps: Ramps,
@@ -301,12 +301,13 @@ impl StageRun {
     }
 
     /// Meaning of the velocities, and the energy drawn so far from the thermostat, by changes of the volume
-    /// and from restraints; `measured` is the thermostat at the measurement, if not the present one.
-    pub(crate) fn atoms(&self, measured: Option<&Thermostat>) -> AtomMotion {
+    /// and from restraints; `measured` is the thermostat at the measurement, if not the present one. The work that
+    /// deforms a box is not known step by step, and no energy is conserved then.
+    pub(crate) fn atoms(&self, stage: &StageInput, measured: Option<&Thermostat>) -> AtomMotion {
         let from_volume = self.barostat.as_ref().map_or(0.0, |barostat| barostat.energy);
         match &self.motion {
             Motion::Dynamics(thermostat) => {
-                let heat = measured.unwrap_or(thermostat).heat();
+                let heat = measured.unwrap_or(thermostat).heat().filter(|_| stage.deformation.is_none());
                 AtomMotion::Moving { heat: heat.map(|heat| heat + from_volume + self.work) }
             }
             Motion::Minimization(..) => AtomMotion::AtRest,

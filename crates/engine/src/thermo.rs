@@ -42,7 +42,7 @@ pub struct Thermo {
     /// Kinetic, rotational and potential energy.
     pub total: f64,
     /// Conserved quantity: the total energy less the energy drawn from thermostat and barostat. `None` for
-    /// Langevin dynamics, minimisation and grains, which have no conserved quantity.
+    /// Langevin dynamics, minimisation, grains and boxes that are deformed, which have no conserved quantity.
     pub conserved: Option<f64>,
     /// Pressure (2 K + W) / 3 V; `None` in a box that is open along an axis and so has no volume, and with
     /// constraints before the first step.
@@ -241,13 +241,13 @@ impl Reported {
         index_by_id: &IdIndex,
         atoms: AtomMotion,
     ) -> GroupThermo {
-        let (mut kinetic, mut total, mut center) = (0.0, 0.0, [0.0; 3]);
+        let (mut kinetic, mut total, mut center) = (0.0, 0.0, Vec3::ZERO);
         for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
             let index = index_by_id.of(*id);
             let (v, r) = (state.velocity[index], state.unwrapped_position(simbox, index));
             kinetic += 0.5 * moving * v.iter().map(|v| v * v).sum::<f64>();
             total += mass;
-            center = std::array::from_fn(|k| center[k] + mass * r[k]);
+            center += *mass * r;
         }
         if let AtomMotion::AtRest = atoms {
             kinetic = 0.0;
@@ -256,7 +256,7 @@ impl Reported {
         GroupThermo {
             temperature: (thermal > 0.0).then(|| kinetic / thermal),
             kinetic,
-            center: center.map(|c| c / total),
+            center: center / total,
         }
     }
 }
@@ -359,6 +359,7 @@ impl Thermo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vector;
     use jostle_potentials::{PairKind, PairTerm, Truncation};
 
     #[test]
@@ -382,10 +383,14 @@ mod tests {
             density: Some(14.0),
             strain: Some(15.0),
             stress: Some(16.0),
-            momentum: [17.0, 18.0, 19.0],
-            groups: vec![GroupThermo { temperature: Some(22.0), kinetic: 23.0, center: [24.0, 25.0, 26.0] }],
+            momentum: Vector([17.0, 18.0, 19.0]),
+            groups: vec![GroupThermo {
+                temperature: Some(22.0),
+                kinetic: 23.0,
+                center: Vector([24.0, 25.0, 26.0]),
+            }],
             bodies: None,
-            interactions: vec![InteractionSums { energies: vec![27.0], force: [28.0, 29.0, 30.0] }],
+            interactions: vec![InteractionSums { energies: vec![27.0], force: Vector([28.0, 29.0, 30.0]) }],
             custom: Vec::new(),
         };
         let values: Vec<f64> = thermo.values().flatten().collect();

@@ -214,6 +214,7 @@ pub(crate) fn spaced(units: UnitSystem, dimension: Dimension) -> String {
 mod tests {
     use super::*;
     use jostle_analysis::averages::{BlockAverage, Slope};
+    use jostle_core::Vec3;
     use jostle_core::random::{Purpose, Stream};
 
     fn noise(seed: u64) -> impl FnMut() -> f64 {
@@ -293,7 +294,7 @@ mod tests {
             density: None,
             strain: None,
             stress: None,
-            momentum: [0.0; 3],
+            momentum: Vec3::ZERO,
             groups: Vec::new(),
             bodies: None,
             interactions: Vec::new(),

@@ -76,7 +76,7 @@ impl Workers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::{AtomVector, Error};
+    use jostle_core::{AtomVector, Error, Vector};
     use std::sync::Arc;
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
         let (encoder, made) = (Encoder::default(), Arc::new(Mutex::new(Vec::new())));
         for k in 0..20 {
             let made = made.clone();
-            let rows = AtomRows::new(vec![(AtomVector::Position, vec![[f64::from(k); 3]])]);
+            let rows = AtomRows::new(vec![(AtomVector::Position, vec![Vector([f64::from(k); 3])])]);
             encoder.queue(Snapshot::new(|| Ok(rows)), move |mut rows| {
                 made.lock().unwrap().push(rows.take(AtomVector::Position)[0][0]);
             });

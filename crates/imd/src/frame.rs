@@ -153,7 +153,7 @@ impl FrameTables {
     fn frame(&self, version: Version, thermo: &Thermo, timestep: f64, atoms: &Atoms) -> FrameData {
         let scale = Scale::new(self.units, version);
         let scaled = |vectors: &[Vec3], factor: f64| -> Vec<[f32; 3]> {
-            vectors.iter().map(|vector| vector.map(|x| (factor * x) as f32)).collect()
+            vectors.iter().map(|vector| vector.map(|x| (factor * x) as f32).0).collect()
         };
         let frame = FrameData {
             step: thermo.step,
@@ -166,7 +166,7 @@ impl FrameTables {
         match version {
             Version::Two => FrameData { positions: self.whole(frame.positions, &scale, atoms), ..frame },
             Version::Three => FrameData {
-                edges: atoms.simbox.edges().map(|edge| edge.map(|x| (scale.length * x) as f32)),
+                edges: atoms.simbox.edges().map(|edge| edge.map(|x| (scale.length * x) as f32).0),
                 velocities: scaled(&atoms.velocities, scale.length / scale.time),
                 forces: scaled(&atoms.forces, scale.force()),
                 ..frame

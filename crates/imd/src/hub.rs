@@ -123,8 +123,7 @@ impl Hub {
     pub fn pulls(&self) -> BTreeMap<u32, Vec3> {
         let mut sums: BTreeMap<u32, Vec3> = BTreeMap::new();
         for (atom, force) in self.clients().values().flat_map(|client| &client.pulls) {
-            let sum = sums.entry(*atom).or_default();
-            (0..3).for_each(|k| sum[k] += force[k]);
+            *sums.entry(*atom).or_default() += *force;
         }
         sums
     }
@@ -323,7 +322,7 @@ mod tests {
     use super::*;
     use crate::outbox::Next;
     use crate::page_table::LiveFrame;
-    use jostle_core::{SimBox, UnitSystem};
+    use jostle_core::{SimBox, UnitSystem, Vector};
 
     fn hub(period: u64) -> Hub {
         let facts = RunFacts {
@@ -383,18 +382,18 @@ mod tests {
     fn forces_add_up_and_end_with_their_client() {
         let hub = hub(1);
         let (first, second) = (join(&hub, Version::Two).0, join(&hub, Version::Three).0);
-        let pull = |atom, x| Request::Pull(vec![Pull { atom, force: [x, 0.0, 0.0] }]);
+        let pull = |atom, x| Request::Pull(vec![Pull { atom, force: Vector([x, 0.0, 0.0]) }]);
         let before = hub.pulls_changed();
         hub.carry_out(first, pull(1, 2.0));
         hub.carry_out(second, pull(1, 3.0));
-        assert_eq!(hub.pulls(), BTreeMap::from([(1, [5.0, 0.0, 0.0])]));
+        assert_eq!(hub.pulls(), BTreeMap::from([(1, Vector([5.0, 0.0, 0.0]))]));
         assert_ne!(hub.pulls_changed(), before);
         // A refused request leaves the forces as they were.
         hub.carry_out(second, pull(0, 1e6));
         hub.carry_out(second, pull(3, 1.0));
         hub.carry_out(second, pull(2, 1.0));
         hub.leave(first, "is gone");
-        assert_eq!(hub.pulls(), BTreeMap::from([(1, [3.0, 0.0, 0.0])]));
+        assert_eq!(hub.pulls(), BTreeMap::from([(1, Vector([3.0, 0.0, 0.0]))]));
         hub.carry_out(second, Request::Pull(Vec::new()));
         assert!(hub.pulls().is_empty());
     }
@@ -435,7 +434,7 @@ mod tests {
         (0..9).for_each(publish);
         assert_eq!(hub.interval(), 2 << 8, "frames came faster than they are shown");
         let (client, _) = join(&hub, Version::Three);
-        let pull = || Request::Pull(vec![Pull { atom: 1, force: [2.0, 0.0, 0.0] }]);
+        let pull = || Request::Pull(vec![Pull { atom: 1, force: Vector([2.0, 0.0, 0.0]) }]);
         hub.carry_out(client, pull());
         assert_eq!(hub.pages.interval(), 2);
         (9..12).for_each(publish);

@@ -3,7 +3,7 @@
 //! A packet is a header of two 32-bit integers in network byte order, type and length, and a body whose numbers have
 //! the byte order of the server. The handshake tells this order: its length, the version, is written in it.
 
-use jostle_core::Vec3;
+use jostle_core::{Vec3, Vector};
 use std::fmt;
 
 /// Length of a header in bytes.
@@ -192,7 +192,7 @@ fn decode_pulls(body: &[u8], count: usize, n_atoms: u32) -> Result<Vec<Pull>, Fa
     let forces = forces.as_chunks::<4>().0.as_chunks::<3>().0;
     let pull = |(atom, force): (i32, &[[u8; 4]; 3])| {
         let id = u32::try_from(atom).ok().filter(|id| *id < n_atoms).ok_or(Fault::Atom(atom))?;
-        let force = force.map(|four| f64::from(f32::from_ne_bytes(four)));
+        let force = Vector(force.map(|four| f64::from(f32::from_ne_bytes(four))));
         match force.iter().all(|f| f.is_finite()) {
             true => Ok(Pull { atom: id, force }),
             false => Err(Fault::NotFinite(id)),
@@ -328,7 +328,8 @@ mod tests {
     #[test]
     fn forces_are_read_whole_and_bounded() {
         let bytes = pulls(&[(3, [1.0, -2.0, 0.5]), (0, [0.0; 3])]);
-        let expected = [Pull { atom: 3, force: [1.0, -2.0, 0.5] }, Pull { atom: 0, force: [0.0; 3] }];
+        let expected =
+            [Pull { atom: 3, force: Vector([1.0, -2.0, 0.5]) }, Pull { atom: 0, force: Vec3::ZERO }];
         assert_eq!(decode(&bytes, 4), Ok(Some((Request::Pull(expected.to_vec()), bytes.len()))));
         assert_eq!(bytes.len(), HEADER + 2 * 16);
         for part in 0..bytes.len() {

@@ -68,8 +68,8 @@ struct Pulled {
 impl Pulled {
     /// Displacement in the step that is over.
     fn displacement(&self) -> Vec3 {
-        let (Some((r, _)), Some((before, _))) = (self.now, self.before) else { return [0.0; 3] };
-        std::array::from_fn(|k| r[k] - before[k])
+        let (Some((r, _)), Some((before, _))) = (self.now, self.before) else { return Vec3::ZERO };
+        r - before
     }
 }
 
@@ -105,8 +105,8 @@ impl Grip {
             places: Vec::new(),
             first: 0,
             since: None,
-            before: [0.0; 3],
-            now: [0.0; 3],
+            before: Vec3::ZERO,
+            now: Vec3::ZERO,
             limit: ForceLimit::Below,
             work: 0.0,
         }
@@ -134,7 +134,7 @@ impl Grip {
             GripState::Held if since < now.step => {
                 self.spring.force(now.simbox, now.positions[self.first], most)
             }
-            GripState::Held | GripState::Released => ([0.0; 3], ForceLimit::Below),
+            GripState::Held | GripState::Released => (Vec3::ZERO, ForceLimit::Below),
         };
         self.now
     }
@@ -195,7 +195,7 @@ impl PullForce {
         self.grips.extend(springs.into_iter().map(Grip::new));
         let old = std::mem::take(&mut self.ids).into_iter().zip(std::mem::take(&mut self.pulled));
         let mut all: BTreeMap<u32, Pulled> =
-            old.map(|(id, atom)| (id, Pulled { wanted: [0.0; 3], springs: 0, ..atom })).collect();
+            old.map(|(id, atom)| (id, Pulled { wanted: Vec3::ZERO, springs: 0, ..atom })).collect();
         for (id, force) in hub.pulls() {
             all.entry(id).or_default().wanted = force;
         }
@@ -266,7 +266,7 @@ impl CustomForce for PullForce {
         for grip in &mut self.grips {
             let all = grip.evaluate(now, most);
             for (place, part) in grip.parts() {
-                (0..3).for_each(|k| forces[place][k] += part * all[k]);
+                forces[place] += part * all;
             }
         }
         for ((atom, position), force) in self.pulled.iter_mut().zip(now.positions).zip(forces.iter()) {
@@ -282,10 +282,9 @@ impl CustomForce for PullForce {
             self.work += (0..3).map(|k| 0.5 * (f[k] + before[k]) * along[k]).sum::<f64>();
         }
         for grip in &mut self.grips {
-            let mut along = [0.0; 3];
+            let mut along = Vec3::ZERO;
             for (place, part) in grip.parts() {
-                let of_atom = self.pulled[place].displacement();
-                (0..3).for_each(|k| along[k] += part * of_atom[k]);
+                along += part * self.pulled[place].displacement();
             }
             grip.work += (0..3).map(|k| 0.5 * (grip.now[k] + grip.before[k]) * along[k]).sum::<f64>();
         }

@@ -76,7 +76,7 @@ impl Spring {
     /// Force on all atoms together with the first atom at a point: by the nearest image, and so large at most that it
     /// accelerates them no more than `most`.
     pub fn force(&self, simbox: &SimBox, from: Vec3, most: f64) -> (Vec3, ForceLimit) {
-        let along = simbox.nearest_image(std::array::from_fn(|k| self.end[k] - from[k]));
+        let along = simbox.nearest_image(self.end - from);
         let force = along.map(|d| self.stiffness * d);
         let (size, most) = (force.iter().map(|f| f * f).sum::<f64>().sqrt(), most * self.mass());
         match size > most {
@@ -89,14 +89,22 @@ impl Spring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vector;
 
     #[test]
     fn a_spring_pulls_by_the_nearest_image_up_to_its_limit() {
         let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
         let shares = [Share { atom: 0, mass: 1.0 }, Share { atom: 4, mass: 3.0 }].into();
-        let spring = Spring { page: 1, grip: 1, atom: 0, shares, stiffness: 2.0, end: [9.0, 1.0, 31.0] };
-        assert_eq!(spring.force(&simbox, [1.0, 1.0, 1.0], 100.0), ([-4.0, 0.0, 0.0], ForceLimit::Below));
+        let spring =
+            Spring { page: 1, grip: 1, atom: 0, shares, stiffness: 2.0, end: Vector([9.0, 1.0, 31.0]) };
+        assert_eq!(
+            spring.force(&simbox, Vector([1.0, 1.0, 1.0]), 100.0),
+            (Vector([-4.0, 0.0, 0.0]), ForceLimit::Below)
+        );
         // Four times the mass, half the acceleration.
-        assert_eq!(spring.force(&simbox, [1.0, 1.0, 1.0], 0.5), ([-2.0, 0.0, 0.0], ForceLimit::Reached));
+        assert_eq!(
+            spring.force(&simbox, Vector([1.0, 1.0, 1.0]), 0.5),
+            (Vector([-2.0, 0.0, 0.0]), ForceLimit::Reached)
+        );
     }
 }

@@ -2,7 +2,9 @@
 //! neither the run nor each other.
 
 use jostle_core::topology::Constraint;
-use jostle_core::{Backend, Precision, Result, Settings, Species, System, UnitSystem};
+use jostle_core::{
+    Backend, Components, Precision, Result, Settings, Species, System, UnitSystem, Vec3, Vector,
+};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
     DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
@@ -127,8 +129,7 @@ fn frames_are_the_atoms_of_the_run() {
     assert_eq!(last.step, 60);
     assert_eq!(last.times[0], TIMESTEP);
     assert!((last.times[1] - 60.0 * TIMESTEP).abs() < 1e-12);
-    let floats =
-        |vectors: Vec<[f64; 3]>| -> Vec<f32> { vectors.iter().flatten().map(|x| *x as f32).collect() };
+    let floats = |vectors: Vec<Vec3>| -> Vec<f32> { vectors.iter().flatten().map(|x| *x as f32).collect() };
     assert_eq!(last.positions, floats(simulation.positions().unwrap()));
     assert_eq!(last.velocities, floats(simulation.velocities().unwrap()));
     assert_eq!(last.forces, floats(simulation.forces().unwrap()));
@@ -224,9 +225,12 @@ fn the_work_of_a_pull_is_the_energy_gained() {
 #[test]
 fn frozen_and_driven_atoms_are_not_pulled() {
     let mut system = crystal(108);
-    system.driven =
-        system.driven.with(&system.state, &[7], [0.0; 3]).with(&system.state, &[9], [0.1, 0.0, 0.0]);
-    (system.state.velocity[7], system.state.velocity[9]) = ([0.0; 3], [0.1, 0.0, 0.0]);
+    system.driven = system.driven.with(&system.state, &[7], Vec3::ZERO).with(
+        &system.state,
+        &[9],
+        Vector([0.1, 0.0, 0.0]),
+    );
+    (*system.state.velocity[7], *system.state.velocity[9]) = ([0.0; 3], [0.1, 0.0, 0.0]);
     let place = system.state.position[7];
     let stage = StageInput::dynamics("pull", 1_000_000, TIMESTEP).thermo(5);
     let simulation = builder(system).stage(stage).build().unwrap();
@@ -283,7 +287,7 @@ fn drag_atoms(builder: SimulationBuilder) {
         let start = frame(&pages).0.positions[7];
         let [moderate, most] = pages.stiffness().unwrap();
         assert!(moderate < most);
-        let hold = |shift: f64| Hold { stiffness: 20.0, end: [start[0] + shift, start[1], start[2]] };
+        let hold = |shift: f64| Hold { stiffness: 20.0, end: Vector([start[0] + shift, start[1], start[2]]) };
         pages.grip(1, 7, &[9, 7, 8], hold(0.0)).unwrap();
         for shift in [0.5, 1.0, 1.5, 2.0, 1.0, 0.5, 1.5] {
             pages.drag(1, hold(shift)).unwrap();
@@ -340,7 +344,7 @@ fn pages_are_bounded_and_let_go() {
     let session = server.attach(&mut simulation).unwrap();
     let (pages, end) = (session.pages(), EndsRun(simulation.handle()));
     let person = spawn(move || {
-        let hold = |stiffness, x| Hold { stiffness, end: [x, 0.0, 0.0] };
+        let hold = |stiffness, x| Hold { stiffness, end: Vector([x, 0.0, 0.0]) };
         let early = pages.grip(1, 7, &[7], hold(10.0, 1.0)).unwrap_err();
         assert!(early.to_string().contains("no frame") || pages.drag(1, hold(10.0, 1.0)).is_ok(), "{early}");
         while pages.frame(1, None, Duration::from_secs(5)).unwrap().is_none() {}

@@ -1,7 +1,7 @@
 //! Writes trajectories of known numbers in every format, with the numbers in plain text beside
 //! them, for `tests/external/check_trajectories.py` to open with other programs.
 
-use jostle_core::{Names, SimBox, UnitSystem, Vec3};
+use jostle_core::{Names, SimBox, UnitSystem, Vec3, Vector};
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, TrajectoryHeader, TrajectoryWriter};
 use serde_json::json;
@@ -37,7 +37,7 @@ fn sample(
     folder: &Path,
     n: usize,
     edge: f64,
-    tilts: Vec3,
+    tilts: [f64; 3],
     units: UnitSystem,
     format: TrajectoryFormat,
 ) -> jostle_core::Result<serde_json::Value> {
@@ -80,7 +80,11 @@ fn place(id: usize, frame: u64, simbox: &SimBox) -> Vec3 {
         1.4 * x - 0.2
     };
     let molecule = id / 3;
-    let centre = simbox.to_cartesian([random(molecule), random(7 * molecule), random(13 * molecule)]);
+    let centre = simbox.to_cartesian(Vector([random(molecule), random(7 * molecule), random(13 * molecule)]));
     let small = 0.01 * simbox.lengths()[0];
-    [centre[0] + small * random(id), centre[1] - small * random(2 * id), centre[2] + small * random(5 * id)]
+    Vector([
+        centre[0] + small * random(id),
+        centre[1] - small * random(2 * id),
+        centre[2] + small * random(5 * id),
+    ])
 }

@@ -2,7 +2,7 @@
 //! a title, the number of atoms, atoms in columns, the box; nm and ps.
 
 use crate::structure::Lines;
-use jostle_core::{Error, Names, Result, SimBox, Vec3};
+use jostle_core::{Error, Names, Result, SimBox, Vec3, Vector};
 use std::fmt::Write as _;
 
 /// Column at which the numbers begin.
@@ -41,10 +41,10 @@ impl<'a> GroAtom<'a> {
             let from = FIRST + k * width;
             lines.number(Some(field(from, from + width)), what)
         };
-        let position = [number(0, "x")?, number(1, "y")?, number(2, "z")?];
+        let position = Vector([number(0, "x")?, number(1, "y")?, number(2, "z")?]);
         // Velocities have one digit more behind the point, and the width of positions.
         let velocity = match line.len() > FIRST + 3 * width {
-            true => Some([number(3, "vx")?, number(4, "vy")?, number(5, "vz")?]),
+            true => Some(Vector([number(3, "vx")?, number(4, "vy")?, number(5, "vz")?])),
             false => None,
         };
         Ok(GroAtom { residue: [field(0, 5), field(5, 10)], name: field(10, 15), position, velocity })
@@ -59,8 +59,10 @@ pub(crate) fn box_edges(lines: &Lines, line: &str) -> Result<[Vec3; 3]> {
     let numbers: Vec<f64> =
         line.split_whitespace().map(|word| lines.number(Some(word), "the box")).collect::<Result<_>>()?;
     match numbers[..] {
-        [a, b, c] => Ok([[a, 0.0, 0.0], [0.0, b, 0.0], [0.0, 0.0, c]]),
-        [xx, yy, zz, xy, xz, yx, yz, zx, zy] => Ok([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]]),
+        [a, b, c] => Ok([Vector([a, 0.0, 0.0]), Vector([0.0, b, 0.0]), Vector([0.0, 0.0, c])]),
+        [xx, yy, zz, xy, xz, yx, yz, zx, zy] => {
+            Ok([Vector([xx, xy, xz]), Vector([yx, yy, yz]), Vector([zx, zy, zz])])
+        }
         _ => Err(lines.error("the box has neither three nor nine numbers")),
     }
 }

@@ -145,6 +145,7 @@ fn grouped(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vec3;
 
     #[test]
     fn more_than_there_is_is_refused_with_the_numbers() {
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn lists_longer_than_memory_are_refused() {
-        let mut list: Vec<[f64; 3]> = Vec::new();
+        let mut list: Vec<Vec3> = Vec::new();
         reserve(&mut list, 1000, "a list").unwrap();
         assert!(list.capacity() >= 1000);
         for n in [1 << 50, usize::MAX] {

@@ -3,7 +3,7 @@
 
 use crate::select::keywords::is_standard;
 use crate::structure::Lines;
-use jostle_core::{AtomName, Names, Residue, Result, Vec3};
+use jostle_core::{AtomName, Names, Residue, Result, Vec3, Vector};
 use std::collections::BTreeMap;
 
 /// The kinds of lines of a PDB file (chapters 2 to 11 of the format), `USER` of programs, and those of
@@ -45,7 +45,7 @@ impl<'a> PdbLine<'a> {
                 .hint("the file is truncated, or is no PDB file"));
         }
         let number = |from, what| lines.number(Some(self.field(from, from + 8)), what);
-        Ok([number(30, "x")?, number(38, "y")?, number(46, "z")?])
+        Ok(Vector([number(30, "x")?, number(38, "y")?, number(46, "z")?]))
     }
 
     /// Name of the atom.
@@ -78,7 +78,7 @@ impl<'a> PdbLine<'a> {
     ///
     /// # Errors
     /// If there are no numbers.
-    pub fn cell(self, lines: &Lines) -> Result<Option<(Vec3, Vec3)>> {
+    pub fn cell(self, lines: &Lines) -> Result<Option<([f64; 3], [f64; 3])>> {
         let number = |from, to, what| lines.number(Some(self.field(from, to)), what);
         let lengths = [number(6, 15, "a")?, number(15, 24, "b")?, number(24, 33, "c")?];
         // Right angles are left out by some programs.

@@ -11,7 +11,7 @@ use crate::external::{FormulaField, behind};
 use crate::pair::{PairFunction, PairVisitor};
 use crate::restraint::AtomRestraints;
 use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, ThreeBody, Vacuum};
-use jostle_core::{Error, IdIndex, Precision, System, Vec3};
+use jostle_core::{Error, IdIndex, Precision, System, Vec3, Vector};
 
 /// The error for a force on the atom stored at `index` that is not finite in arithmetic of this precision:
 /// names the atom, the term and, where there are others, these and how far away the first of them is.
@@ -65,7 +65,7 @@ fn undefined_field(system: &System, forces: &Forces, index: usize) -> Option<Err
         let (energy, force) = field.on(&system.simbox, state.id[index], place);
         let defined = energy.is_finite() && force.iter().all(|f| f.is_finite());
         (!defined).then(|| {
-            let ([x, y, z], id, text) = (place.0, state.id[index] + 1, field.text());
+            let (Vector([x, y, z]), id, text) = (place.0, state.id[index] + 1, field.text());
             let message =
                 format!("the field \"{text}\" is not defined at atom {id}, at [{x:.6}, {y:.6}, {z:.6}]");
             Error::simulation(message).hint("give it another energy there: if(x < 1, ..., ...)")
@@ -136,7 +136,7 @@ impl<'a> Diagnosis<'a> {
     /// Vector from one atom to another, by their indices.
     fn between(&self, from: usize, to: usize) -> Vec3 {
         let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
-        self.system.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]))
+        self.system.simbox.nearest_image(b - a)
     }
 
     /// An atom and the points that follow it, which hand their forces on to it.
@@ -364,9 +364,9 @@ impl<'a> Diagnosis<'a> {
         let vectors = std::array::from_fn(|k| self.between(indices[k], indices[k + 1]));
         let forces = forces(vectors);
         let on_tip = |k: usize| forces.get(k).copied().unwrap_or_default();
-        let (into, out) = (role.checked_sub(1).map_or([0.0; 3], on_tip), on_tip(role));
+        let (into, out) = (role.checked_sub(1).map_or(Vec3::ZERO, on_tip), on_tip(role));
         let others: Vec<usize> = indices.into_iter().filter(|other| *other != index).collect();
-        let force = self.size(length(std::array::from_fn(|k| into[k] - out[k])));
+        let force = self.size(length(into - out));
         let distance = length(self.between(others[0], index));
         strongest.or_stronger(ForcePart { term, atom: index, others, distance, force });
     }

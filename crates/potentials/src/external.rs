@@ -33,7 +33,7 @@ impl Field {
     /// The force on an atom.
     pub fn on(&self, species: usize, id: u32) -> Vec3 {
         match self.members.get(id as usize) {
-            Some(0) => [0.0; 3],
+            Some(0) => Vec3::ZERO,
             _ => self.force[species],
         }
     }
@@ -150,11 +150,11 @@ pub fn on_atom(
     (position, image): (Vec3, [i32; 3]),
     mut energy: impl FnMut(usize, f64),
 ) -> Vec3 {
-    let mut force = [0.0; 3];
+    let mut force = Vec3::ZERO;
     for (k, field) in fields.iter().enumerate() {
         let (f, shift) = (field.on(species, id), simbox.shift(image));
         energy(k, -(0..3).map(|k| f[k] * (position[k] + shift[k])).sum::<f64>());
-        (0..3).for_each(|k| force[k] += f[k]);
+        force += f;
     }
     for (k, wall) in walls.iter().enumerate() {
         let (u, f) = wall.evaluate(species, position);

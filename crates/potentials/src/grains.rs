@@ -7,8 +7,7 @@
 //! functions of positions alone.
 
 use crate::{PairEntry, PairKind, PairTerm, Truncation};
-use jostle_core::vector::{cross, dot};
-use jostle_core::{Error, Masses, Real, Result, System};
+use jostle_core::{Error, Masses, Real, Result, System, Vector};
 use serde::{Deserialize, Serialize};
 
 /// The material of all grains, and their sizes.
@@ -108,7 +107,7 @@ pub struct Contact<R> {
     /// Distances of the two centres from the point of contact; 0 for a wall.
     pub arms: [R; 2],
     /// Unit vector from the other to the grain.
-    pub normal: [R; 3],
+    pub normal: Vector<R>,
 }
 
 /// Velocity-dependent forces at a contact, eqs. 1 and 2: the force on the first grain (the other has the
@@ -119,52 +118,52 @@ pub struct Contact<R> {
 pub fn friction<R: Real>(
     [stiffness, normal_damping, tangential_damping, most]: [R; 4],
     contact: &Contact<R>,
-    velocity: [R; 3],
-    angular: [[R; 3]; 2],
-) -> ([R; 3], [R; 3]) {
+    velocity: Vector<R>,
+    angular: [Vector<R>; 2],
+) -> (Vector<R>, Vector<R>) {
     let Contact { overlap, mass, arms, normal } = *contact;
-    let turning = [0, 1, 2].map(|k| arms[0] * angular[0][k] + arms[1] * angular[1][k]);
-    let turning = cross(turning, normal);
-    let along = dot(velocity, normal);
-    let slip = [0, 1, 2].map(|k| velocity[k] - turning[k] - along * normal[k]);
+    let turning = Vector::from_fn(|k| arms[0] * angular[0][k] + arms[1] * angular[1][k]).cross(normal);
+    let along = velocity.dot(normal);
+    let slip = Vector::from_fn(|k| velocity[k] - turning[k] - along * normal[k]);
     let damping = normal_damping * mass * along;
     let push = stiffness * overlap - damping;
     let most = most * R::select(push.lt(R::lit(0.0)), -push, push);
-    let speed2 = dot(slip, slip);
+    let speed2 = slip.norm_squared();
     let viscous = tangential_damping * mass;
     // Coulomb's limit, without a division where nothing slides.
     let slides = (most * most).lt(viscous * viscous * speed2);
     let speed2 = R::select(slides, speed2, R::lit(1.0));
     let drag = R::select(slides, most * speed2.rsqrt(), viscous);
-    let force = [0, 1, 2].map(|k| -(damping * normal[k] + drag * slip[k]));
-    (force, cross(normal, force))
+    let force = Vector::from_fn(|k| -(damping * normal[k] + drag * slip[k]));
+    (force, normal.cross(force))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vec3;
 
     const LAW: [f64; 4] = [1000.0, 3.0, 5.0, 0.4];
 
     #[test]
     fn damping_opposes_and_friction_has_a_limit() {
         let normal = [0.6, 0.8, 0.0];
-        let contact = Contact { overlap: 0.01, mass: 0.5, arms: [0.4, 0.6], normal };
-        let at_rest = |velocity| friction(LAW, &contact, velocity, [[0.0; 3]; 2]).0;
+        let contact = Contact { overlap: 0.01, mass: 0.5, arms: [0.4, 0.6], normal: Vector(normal) };
+        let at_rest = |velocity| friction(LAW, &contact, velocity, [Vec3::ZERO; 2]).0;
         // Along the normal alone: no friction.
-        let force = at_rest(normal.map(|n| -2.0 * n));
+        let force = at_rest(Vector(normal.map(|n| -2.0 * n)));
         assert!((0..3).all(|k| (force[k] - normal[k] * 3.0 * 0.5 * 2.0).abs() < 1e-12), "{force:?}");
         // Slow sliding is damped, fast sliding has Coulomb's friction, mu times the push.
         for (speed, drag) in [(0.1, 5.0 * 0.5 * 0.1), (100.0, 0.4 * 1000.0 * 0.01)] {
-            let force = at_rest([-0.8 * speed, 0.6 * speed, 0.0]);
+            let force = at_rest(Vector([-0.8 * speed, 0.6 * speed, 0.0]));
             let size = (force[0] * force[0] + force[1] * force[1]).sqrt();
             assert!((size / drag - 1.0).abs() < 1e-12, "{force:?}");
             assert!(force[0] > 0.0 && force[1] < 0.0);
         }
-        assert_eq!(at_rest([0.0; 3]), [0.0; 3]);
+        assert_eq!(at_rest(Vec3::ZERO), [0.0; 3]);
         // Turning moves surfaces as well: here each as fast as the other, so that only the sum slides.
         let [alone, both] = [[0.0, 0.0, 0.1], [0.0, 0.0, -0.1 * 0.4 / 0.6]]
-            .map(|other| friction(LAW, &contact, [0.0; 3], [[0.0, 0.0, 0.1], other]));
+            .map(|other| friction(LAW, &contact, Vec3::ZERO, [Vector([0.0, 0.0, 0.1]), Vector(other)]));
         assert!(both.0.iter().all(|f| f.abs() < 1e-15) && alone.0[0] < 0.0 && alone.0[1] > 0.0, "{alone:?}");
         assert!((alone.1[2] - 5.0 * 0.5 * 0.1).abs() < 1e-12, "{alone:?}");
     }

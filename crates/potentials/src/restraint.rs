@@ -1,7 +1,7 @@
 //! Restraints: atoms held near where they were when the run began, and the centres of two groups held at
 //! a distance. How strongly they are held may change from stage to stage and in the course of one.
 
-use jostle_core::{Error, IdIndex, Real, Result, SimBox, State, SymTensor, System, Vec3};
+use jostle_core::{Error, IdIndex, Real, Result, SimBox, State, SymTensor, System, Vec3, Vector};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -89,13 +89,11 @@ impl Center {
         let total: f64 = atoms.iter().map(|id| system.mass(index_by_id.of(*id))).sum();
         let Some(first) = atoms.first().map(|id| places[*id as usize]) else { return Center::default() };
         let member = |id: &u32| {
-            let at = places[*id as usize];
-            let d = [at[0] - first[0], at[1] - first[1], at[2] - first[2]];
-            let (near, origin) = (simbox.nearest_image(d), simbox.origin());
+            let d = places[*id as usize] - first;
             // Fractional coordinates of the shift.
-            let cells = simbox.to_fractional([0, 1, 2].map(|k| origin[k] + near[k] - d[k]));
+            let cells = simbox.to_fractional(simbox.origin() + simbox.nearest_image(d) - d);
             let share = system.mass(index_by_id.of(*id)) / total;
-            GroupMember { id: *id, share, image: cells.map(|s| s.round() as i32) }
+            GroupMember { id: *id, share, image: cells.map(|s| s.round() as i32).0 }
         };
         Center { members: atoms.iter().map(member).collect() }
     }
@@ -103,12 +101,12 @@ impl Center {
     /// Position of the centre, or the part of it that atoms with indices up to `n` have; `index_by_id` is that of the
     /// state.
     fn position(&self, simbox: &SimBox, (state, n): (&State, usize), index_by_id: &IdIndex) -> Vec3 {
-        let mut center = [0.0; 3];
+        let mut center = Vec3::ZERO;
         for GroupMember { id, share, image } in &self.members {
             let Some(index) = index_by_id.get(*id).filter(|index| *index < n) else { continue };
             let (r, crossed) = (state.position[index], state.image[index]);
             let shift = simbox.shift([0, 1, 2].map(|k| crossed[k] + image[k]));
-            (0..3).for_each(|k| center[k] += share * (r[k] + shift[k]));
+            center += *share * (r + shift);
         }
         center
     }
@@ -167,7 +165,7 @@ impl Restraints {
 
     /// Origins of the places of anchors in a box, by spring.
     pub fn centers(&self, simbox: &SimBox) -> Vec<Vec3> {
-        let center = |spring: &Spring| spring.center.map_or([0.0; 3], |s| simbox.to_cartesian(s));
+        let center = |spring: &Spring| spring.center.map_or(Vec3::ZERO, |s| simbox.to_cartesian(s));
         self.springs.iter().map(center).collect()
     }
 
@@ -198,14 +196,14 @@ impl Restraints {
 
     fn distance_forces(&self, simbox: &SimBox, group_centers: &[[Vec3; 2]]) -> Vec<RestraintForce> {
         let restraint = |(distance, [a, b]): (&Distance, &[Vec3; 2])| {
-            let d = simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
+            let d = simbox.nearest_image(*b - *a);
             let ([from, to], Spring { stiffness, .. }) =
                 (distance.range, self.springs[distance.spring as usize]);
             let (energy, force_over_r) =
                 spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [from, to, stiffness]);
             let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
             let virial = pairs.map(|(a, b)| force_over_r * d[a] * d[b]);
-            RestraintForce { energy, force: d.map(|d| force_over_r * d), virial }
+            RestraintForce { energy, force: force_over_r * d, virial }
         };
         self.distances.iter().zip(group_centers).map(restraint).collect()
     }
@@ -269,19 +267,18 @@ impl AtomRestraints {
             let number = self.numbers[k] as usize;
             let Some(Anchor { place, spring: own, .. }) = restraints.anchors.get(number) else {
                 let restraint = now.distance_forces[number - restraints.anchors.len()].force;
-                (0..3).for_each(|axis| all.force[axis] += self.shares[k] * restraint[axis]);
+                all.force += self.shares[k] * restraint;
                 continue;
             };
             let (from, Spring { stiffness, center }) =
                 (now.centers[*own as usize], restraints.springs[*own as usize]);
-            let d = simbox.nearest_image([0, 1, 2].map(|axis| position[axis] - from[axis] - place[axis]));
+            let d = simbox.nearest_image(position - from - *place);
             let (u, force_over_r) = spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [0.0, 0.0, stiffness]);
-            let force = d.map(|d| force_over_r * d);
+            let force = force_over_r * d;
             all.energy += u;
-            (0..3).for_each(|axis| all.force[axis] += force[axis]);
+            all.force += force;
             if center.is_some() {
-                let from_center = [0, 1, 2].map(|axis| d[axis] + place[axis]);
-                let more = anchor_virial(force, from_center);
+                let more = anchor_virial(force, d + *place);
                 all.virial.iter_mut().zip(more).for_each(|(w, part)| *w += part);
             }
         }
@@ -291,7 +288,7 @@ impl AtomRestraints {
 
 /// The virial of an anchor whose place is at rest relative to a centre that follows the box: minus the
 /// derivative of its energy with the strain, made symmetric (an external force has a torque, too).
-pub fn anchor_virial<R: Real>(force: [R; 3], from_center: [R; 3]) -> [R; 6] {
+pub fn anchor_virial<R: Real>(force: Vector<R>, from_center: Vector<R>) -> [R; 6] {
     let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
     pairs.map(|(a, b)| R::lit(0.5) * (force[a] * from_center[b] + force[b] * from_center[a]))
 }
@@ -326,10 +323,10 @@ mod tests {
 
     #[test]
     fn stiffness_is_given_to_every_spring() {
-        let springs = vec![Spring { center: Some([0.5; 3]), ..Spring::new(1.0) }, Spring::new(2.0)];
+        let springs = vec![Spring { center: Some(Vector([0.5; 3])), ..Spring::new(1.0) }, Spring::new(2.0)];
         let mut restraints = Restraints { springs, ..Restraints::default() };
         restraints.set_stiffness(&[3.0, 0.0]).unwrap();
-        assert_eq!(restraints.springs[0], Spring { stiffness: 3.0, center: Some([0.5; 3]) });
+        assert_eq!(restraints.springs[0], Spring { stiffness: 3.0, center: Some(Vector([0.5; 3])) });
         assert_eq!(restraints.springs[1].stiffness, 0.0);
         assert!(restraints.set_stiffness(&[3.0]).is_err());
     }
@@ -351,7 +348,7 @@ mod tests {
         let before = at(&system);
         let expected = [9.5 + 0.25 * 0.0, 0.5 - 0.25, 5.0];
         assert!((0..3).all(|k| (before[k] - expected[k]).abs() < 1e-12), "{before:?}");
-        system.state.position[1] = [-0.5, -0.5, 5.0];
+        system.state.position[1] = Vector([-0.5, -0.5, 5.0]);
         system.state.image[1] = [0, 1, 0];
         let after = at(&system);
         assert!((0..3).all(|k| (after[k] - before[k]).abs() < 1e-12), "{after:?}");

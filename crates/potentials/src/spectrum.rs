@@ -38,7 +38,7 @@ impl Spectrum {
 mod tests {
     use super::*;
     use crate::electrostatics::reciprocal_space::virial;
-    use jostle_core::Dual;
+    use jostle_core::{Dual, Vector};
 
     /// Amplitudes stay where atoms keep their fractional coordinates as the box is deformed: the virial is
     /// minus the derivative of the weight by the deformation.
@@ -58,7 +58,7 @@ mod tests {
                 strained[b] = if a == b { at(b) / stretch } else { at(b) - strain * at(a) };
                 let k2 = strained[0] * strained[0] + strained[1] * strained[1] + strained[2] * strained[2];
                 let [energy, along] = spectrum.weight(k2, Dual::constant(5.0) * stretch);
-                let found = virial(energy.value, along.value, k)[component];
+                let found = virial(energy.value, along.value, Vector(k))[component];
                 assert!((found + energy.slope).abs() < 1e-14, "{component}: {found} {}", energy.slope);
             }
         }

@@ -1,6 +1,6 @@
 //! A force that is not finite is put down to its term and to the atoms that it comes from.
 
-use jostle_core::{Angle, Bond, Precision, SimBox, Species, System, Topology, Vec3};
+use jostle_core::{Angle, Bond, Precision, SimBox, Species, System, Topology, Vec3, Vector};
 use jostle_potentials::diagnose;
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{
@@ -27,7 +27,13 @@ fn message(system: &System, forces: &Forces, precision: Precision, index: usize)
 /// excluded.
 #[test]
 fn the_partner_of_a_pair_is_named() {
-    let near = [[19.9999, 1.0, 1.0], [5.0; 3], [1.0, 1.0, 1.0], [0.0005, 1.0, 1.0], [19.9998, 1.0, 1.0]];
+    let near = [
+        Vector([19.9999, 1.0, 1.0]),
+        Vector([5.0; 3]),
+        Vector([1.0, 1.0, 1.0]),
+        Vector([0.0005, 1.0, 1.0]),
+        Vector([19.9998, 1.0, 1.0]),
+    ];
     let mut system = system(&near);
     system.topology = Topology { excluded: vec![[0, 4]], ..Topology::default() };
     let forces = Forces::from(lennard_jones());
@@ -43,7 +49,7 @@ fn the_partner_of_a_pair_is_named() {
 /// Forces of two pairs are in the range of f32, their sum is not.
 #[test]
 fn the_strongest_part_of_a_force_that_is_too_large_is_named() {
-    let system = system(&[[5.0; 3], [5.0, 5.0, 5.002], [5.0, 5.0, 5.8]]);
+    let system = system(&[Vector([5.0; 3]), Vector([5.0, 5.0, 5.002]), Vector([5.0, 5.0, 5.8])]);
     let forces = Forces::from(lennard_jones());
     let found = message(&system, &forces, Precision::Double, 0);
     assert!(
@@ -55,7 +61,7 @@ fn the_strongest_part_of_a_force_that_is_too_large_is_named() {
 
 #[test]
 fn every_kind_of_force_is_diagnosed() {
-    let mut charged = system(&[[5.0; 3], [9.0; 3], [9.0; 3]]);
+    let mut charged = system(&[Vector([5.0; 3]), Vector([9.0; 3]), Vector([9.0; 3])]);
     charged.charges = vec![1.0, -1.0, 1.0];
     let direct = Electrostatics::new(Method::Cutoff, 1.0, 3.0);
     let found = message(&charged, &Forces::from(direct), Precision::Double, 2);
@@ -66,7 +72,12 @@ fn every_kind_of_force_is_diagnosed() {
 
     let metal = SuttonChen::metal("Cu").unwrap();
     let copper = Forces::from(metal_of(&metal));
-    let found = message(&system(&[[5.0; 3], [5.0; 3], [9.0; 3]]), &copper, Precision::Double, 1);
+    let found = message(
+        &system(&[Vector([5.0; 3]), Vector([5.0; 3]), Vector([9.0; 3])]),
+        &copper,
+        Precision::Double,
+        1,
+    );
     assert!(found.contains("force on atom 2 is") && found.ends_with("atom 1 is 0.000e0 away"), "{found}");
 }
 
@@ -76,7 +87,7 @@ fn metal_of(metal: &SuttonChen) -> jostle_potentials::Embedded {
 
 #[test]
 fn bonded_terms_are_named_with_all_their_atoms() {
-    let mut bent = system(&[[5.0; 3], [6.0, 5.0, 5.0], [6.0, 5.0, 5.0]]);
+    let mut bent = system(&[Vector([5.0; 3]), Vector([6.0, 5.0, 5.0]), Vector([6.0, 5.0, 5.0])]);
     bent.topology.angle_types = vec!["a".into()];
     bent.topology.angles = vec![Angle { kind: 0, atoms: [0, 1, 2] }];
     let angles = vec![AngleTerm::uniform(AngleKind::HarmonicAngle, &[20.0, 109.5]).unwrap()];
@@ -84,7 +95,7 @@ fn bonded_terms_are_named_with_all_their_atoms() {
     let found = message(&bent, &forces, Precision::Double, 2);
     assert_eq!(found, "the 'angle-harmonic' force on atom 3 with atoms 1 and 2 is not finite");
 
-    let mut bound = system(&[[5.0; 3], [8.0, 5.0, 5.0]]);
+    let mut bound = system(&[Vector([5.0; 3]), Vector([8.0, 5.0, 5.0])]);
     bound.topology.bond_types = vec!["b".into()];
     bound.topology.bonds = vec![Bond { kind: 0, atoms: [0, 1] }];
     let bonds = vec![BondTerm::uniform(BondKind::Fene, &[30.0, 1.5]).unwrap()];
@@ -94,7 +105,7 @@ fn bonded_terms_are_named_with_all_their_atoms() {
 
 #[test]
 fn an_atom_without_a_position_is_reported() {
-    let lost = system(&[[5.0; 3], [f64::NAN, 1.0, 1.0]]);
+    let lost = system(&[Vector([5.0; 3]), Vector([f64::NAN, 1.0, 1.0])]);
     let found = message(&lost, &Forces::from(lennard_jones()), Precision::Double, 1);
     assert_eq!(found, "the position of atom 2 is not finite");
 }

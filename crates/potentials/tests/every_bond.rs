@@ -1,8 +1,8 @@
 //! Tests of every bond, angle and dihedral of the registry. A new one is tested here by the line that
 //! registers it.
 
-use jostle_core::Dual;
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::{Components, Dual, Vec3, Vector};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralAngle, DihedralFunction, DihedralVisitor, angle_forces,
     dihedral_forces,
@@ -44,24 +44,24 @@ fn forces_of_bonds_are_the_exact_derivatives_of_their_energies() {
 }
 
 /// Energy of an angle and all derivatives, along every coordinate of its ends, with the forces.
-struct AngleAt<'a>([[f64; 3]; 2], &'a [f64]);
+struct AngleAt<'a>([Vec3; 2], &'a [f64]);
 
 impl AngleVisitor for AngleAt<'_> {
-    type Output = (f64, [[f64; 3]; 2], [[f64; 3]; 2]);
+    type Output = (f64, [Vec3; 2], [Vec3; 2]);
 
     fn visit<F: AngleFunction>(self) -> Self::Output {
         let AngleAt(ends, c) = self;
         let c: Vec<_> = c.iter().map(|c| Dual::constant(*c)).collect();
         let at = |end: usize, axis: usize| {
             let dual = |e: usize| {
-                std::array::from_fn(|k| match (e, k) == (end, axis) {
+                Vector::from_fn(|k| match (e, k) == (end, axis) {
                     true => Dual::variable(ends[e][k]),
                     false => Dual::constant(ends[e][k]),
                 })
             };
             angle_forces::<F, Dual<f64>>(dual(0), dual(1), &c)
         };
-        let slopes = std::array::from_fn(|end| std::array::from_fn(|axis| at(end, axis).0.slope));
+        let slopes = std::array::from_fn(|end| Vector::from_fn(|axis| at(end, axis).0.slope));
         let (energy, a, b) = at(0, 0);
         (energy.value, slopes, [a.map(|x| x.value), b.map(|x| x.value)])
     }
@@ -73,7 +73,7 @@ fn forces_of_angles_are_the_exact_derivatives_of_their_energies() {
         let c = kind.coefficients(&examples(kind.parameters()));
         for trial in 0..200 {
             let mut random = Stream::new(5, Purpose::Placement, trial, 0);
-            let mut end = || random.direction().map(|x| 1.3 * x);
+            let mut end = || 1.3 * random.direction();
             let ends = [end(), end()];
             let (energy, slopes, forces) = kind.visit(AngleAt(ends, &c));
             let scale = energy.abs() + c[0].abs();
@@ -84,7 +84,7 @@ fn forces_of_angles_are_the_exact_derivatives_of_their_energies() {
     }
 }
 
-type Vectors = [[f64; 3]; 3];
+type Vectors = [Vec3; 3];
 
 /// Energy of a dihedral and all its derivatives, with the forces.
 struct DihedralAt<'a>(Vectors, &'a [f64]);
@@ -100,7 +100,7 @@ impl DihedralVisitor for DihedralAt<'_> {
             dual[vector][axis] = Dual::variable(vectors[vector][axis]);
             dihedral_forces::<F, Dual<f64>>(dual, &duals).0.slope
         };
-        let slopes = std::array::from_fn(|vector| std::array::from_fn(|axis| at(vector, axis)));
+        let slopes = std::array::from_fn(|vector| Vector::from_fn(|axis| at(vector, axis)));
         let (energy, forces) = dihedral_forces::<F, f64>(vectors, c);
         (energy, slopes, forces)
     }
@@ -112,13 +112,10 @@ fn turned(phi: f64, first: f64, last: f64, trial: u32) -> Vectors {
     let mut random = Stream::new(7, Purpose::Placement, trial, 0);
     let x = random.direction();
     let other = random.direction();
-    let cross = |u: [f64; 3], v: [f64; 3]| {
-        [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
-    };
-    let z = cross(x, other);
-    let z = z.map(|a| a / z.iter().map(|a| a * a).sum::<f64>().sqrt());
-    let y = cross(z, x);
-    let along = |a: f64, b: f64, c: f64| std::array::from_fn(|k| a * x[k] + b * y[k] + c * z[k]);
+    let z = x.cross(other);
+    let z = z / z.norm();
+    let y = z.cross(x);
+    let along = |a: f64, b: f64, c: f64| a * x + b * y + c * z;
     [
         along(1.1 * first.cos(), -1.1 * first.sin(), 0.0),
         along(0.9, 0.0, 0.0),
@@ -176,8 +173,8 @@ fn dihedrals_exert_no_torque_as_a_whole() {
 fn straight_dihedrals_have_finite_forces() {
     for kind in DihedralKind::ALL {
         let c = kind.coefficients(&examples(kind.parameters()));
-        let x = [1.0, 0.0, 0.0];
-        for vectors in [[x, x, x], [x, x, [0.0, 1.0, 0.0]], [[0.0, 1.0, 0.0], x, x.map(|a| -a)]] {
+        let x = Vector([1.0, 0.0, 0.0]);
+        for vectors in [[x, x, x], [x, x, Vector([0.0, 1.0, 0.0])], [Vector([0.0, 1.0, 0.0]), x, -x]] {
             struct Plain<'a>(Vectors, &'a [f64]);
             impl DihedralVisitor for Plain<'_> {
                 type Output = (f64, Vectors);
@@ -226,7 +223,8 @@ fn dihedrals_at_known_angles() {
 /// Coordinates by hand, and the sign of IUPAC for a right-handed screw.
 #[test]
 fn right_handed_screws_are_positive() {
-    let turn = DihedralAngle::new([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]);
+    let turn =
+        DihedralAngle::new([Vector([0.0, -1.0, 0.0]), Vector([1.0, 0.0, 0.0]), Vector([0.0, 0.0, 1.0])]);
     assert!((turn.angle() - std::f64::consts::FRAC_PI_2).abs() < 1e-15);
 }
 
@@ -237,7 +235,7 @@ fn values_at_known_places() {
     let r = 0.97_f64;
     let [energy, ..] = BondKind::Fene.visit(At(r, &fene));
     assert!((energy + 33.75 * (1.0 - r * r / 2.25).ln()).abs() < 1e-12);
-    let right = [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]];
+    let right = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 2.0, 0.0])];
     assert!((AngleKind::CosineAngle.visit(AngleAt(right, &[1.5])).0 - 1.5).abs() < 1e-15);
     let harmonic = AngleKind::HarmonicAngle.coefficients(&[20.0, 60.0]);
     let energy = AngleKind::HarmonicAngle.visit(AngleAt(right, &harmonic)).0;
@@ -249,16 +247,47 @@ fn values_at_known_places() {
 fn straight_angles_have_finite_forces() {
     for kind in AngleKind::ALL {
         let c = kind.coefficients(&examples(kind.parameters()));
-        for ends in [[[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], [[0.3, 0.4, 0.0], [0.6, 0.8, 0.0]]] {
-            struct Plain<'a>([[f64; 3]; 2], &'a [f64]);
+        for ends in [
+            [Vector([1.0, 0.0, 0.0]), Vector([-1.0, 0.0, 0.0])],
+            [Vector([0.3, 0.4, 0.0]), Vector([0.6, 0.8, 0.0])],
+        ] {
+            struct Plain<'a>([Vec3; 2], &'a [f64]);
             impl AngleVisitor for Plain<'_> {
-                type Output = [f64; 3];
-                fn visit<F: AngleFunction>(self) -> [f64; 3] {
+                type Output = Vec3;
+                fn visit<F: AngleFunction>(self) -> Vec3 {
                     angle_forces::<F, f64>(self.0[0], self.0[1], self.1).1
                 }
             }
             assert!(kind.visit(Plain(ends, &c)).iter().all(|f| f.is_finite()), "{kind:?}");
         }
+    }
+}
+
+/// A part of the energy of every kind is that of parameters with this part of their energy.
+#[test]
+fn weighted_parameters_have_a_part_of_the_energy() {
+    let mut random = Stream::new(11, Purpose::Placement, 0, 0);
+    let mut vector = || 1.2 * random.direction();
+    let (a, b, c) = (vector(), vector(), vector());
+    let check = |name: &str, energy: &dyn Fn(&[f64]) -> f64, [whole, part]: [Vec<f64>; 2]| {
+        let [whole, part] = [energy(&whole), energy(&part)];
+        assert!(whole != 0.0 && (part / whole - 0.2).abs() < 1e-14, "{name}: {part} of {whole}");
+    };
+    for kind in BondKind::ALL {
+        let term = BondTerm::uniform(*kind, &examples(kind.parameters())).unwrap();
+        let both = [term.parameters(0).unwrap().to_vec(), term.weighted(0, 0.2).unwrap()];
+        check(kind.name(), &|c| kind.visit(At(1.2, c))[0], both.map(|p| kind.coefficients(&p)));
+        assert!(term.weighted(1, 0.2).is_none());
+    }
+    for kind in AngleKind::ALL {
+        let term = AngleTerm::uniform(*kind, &examples(kind.parameters())).unwrap();
+        let both = [term.parameters(0).unwrap().to_vec(), term.weighted(0, 0.2).unwrap()];
+        check(kind.name(), &|c| kind.visit(AngleAt([a, b], c)).0, both.map(|p| kind.coefficients(&p)));
+    }
+    for kind in DihedralKind::ALL {
+        let term = DihedralTerm::uniform(*kind, &examples(kind.parameters())).unwrap();
+        let both = [term.parameters(0).unwrap().to_vec(), term.weighted(0, 0.2).unwrap()];
+        check(kind.name(), &|p| kind.visit(DihedralAt([a, b, c], p)).0, both.map(|p| kind.coefficients(&p)));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::dlpack;
 use jostle_core::Vec3;
+use jostle_core::vector::vectors_of;
 use jostle_engine::custom_force::AtomForces;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -83,7 +84,7 @@ pub fn vectors(values: &Bound<PyAny>, n: usize, what: &str) -> PyResult<Vec<Vec3
         let message = format!("{what} have the shape {shape:?}, but it must be [{n}, 3]");
         return Err(PyValueError::new_err(message));
     }
-    Ok(numbers_of(&array)?.as_chunks::<3>().0.to_vec())
+    Ok(vectors_of(&numbers_of(&array)?).to_vec())
 }
 
 /// Writes the vectors of an array to `forces`, unless all are zero; otherwise as for [`vectors`].

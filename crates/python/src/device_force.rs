@@ -63,7 +63,9 @@ impl PythonDeviceForce {
         let view = Bound::new(py, DeviceArray::new(positions.clone(), Access::Write, &lease))?;
         let returned = match self.arguments {
             Arguments::Positions => self.function.call1(py, (view,)),
-            Arguments::PositionsAndBox => self.function.call1(py, (view, rows(py, &simbox.edges())?)),
+            Arguments::PositionsAndBox => {
+                self.function.call1(py, (view, rows(py, &simbox.edges().map(<[f64; 3]>::from))?))
+            }
         };
         lease.end();
         let returned = returned?;

@@ -80,7 +80,9 @@ impl PythonForce {
     ) -> PyResult<ForceSums> {
         let returned = match self.arguments {
             Arguments::Positions => self.function.call1(py, (positions,))?,
-            Arguments::PositionsAndBox => self.function.call1(py, (positions, rows(py, &simbox.edges())?))?,
+            Arguments::PositionsAndBox => {
+                self.function.call1(py, (positions, rows(py, &simbox.edges().map(<[f64; 3]>::from))?))?
+            }
         };
         let returned = returned.bind(py).cast::<PyTuple>().map_err(|_| {
             PyTypeError::new_err("a force must return a tuple: energy, forces and, if it likes, the virial")

@@ -12,7 +12,7 @@ use crate::observer::{Due, PythonObserver};
 use crate::run::Run;
 use crate::text::{self, StageText};
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Evaluate, SimBox, SymTensor, Vec3};
+use jostle_core::{Dimension, Error, Evaluate, SimBox, SymTensor};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{DeviceInput, Strictness};
 use jostle_engine::{AtomVector, Existing, Extent, Outcome, Overrides, Simulation};
@@ -42,7 +42,7 @@ struct ForceOptions {
 }
 
 /// Origin, lengths, tilts and periodic axes of a box.
-type BoxShape = (Vec3, Vec3, Vec3, [bool; 3]);
+type BoxShape = ([f64; 3], [f64; 3], [f64; 3], [bool; 3]);
 
 /// Name, unit and value of a quantity.
 type NamedValue = (String, String, Option<f64>);
@@ -383,7 +383,7 @@ impl Core {
     fn simbox(&self, py: Python) -> PyResult<BoxShape> {
         let run = self.get(py)?;
         let simbox = run.simulation.simbox();
-        Ok((simbox.origin(), simbox.lengths(), simbox.tilts(), simbox.periodic()))
+        Ok((simbox.origin().into(), simbox.lengths(), simbox.tilts(), simbox.periodic()))
     }
 
     /// Names, masses and charges of the species, and the species of each atom.

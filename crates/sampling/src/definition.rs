@@ -1,7 +1,7 @@
 //! Definitions of variables and biases as an input has them: selections and named parameters.
 
 use crate::formula::VariableFormula;
-use jostle_core::Dimension;
+use jostle_core::{Dimension, Vec3};
 
 /// A parameter of a kind of variable.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +92,7 @@ pub struct Arguments {
     /// Parameters by name, defaults included.
     pub values: Vec<(&'static str, Value)>,
     /// Positions of a reference file, whole, in the order of the atoms of the first group.
-    pub reference: Option<Vec<[f64; 3]>>,
+    pub reference: Option<Vec<Vec3>>,
     /// The formula, of variables that come before.
     pub formula: Option<VariableFormula>,
 }

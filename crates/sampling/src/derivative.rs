@@ -1,6 +1,6 @@
 //! Exact derivatives of functions of a few vectors, by numbers that carry their derivative.
 
-use jostle_core::{Dual, Real};
+use jostle_core::{Dual, Real, Vector};
 
 /// A number with the angle of a point in the plane.
 pub trait Planar: Real {
@@ -25,15 +25,15 @@ impl<R: Planar> Planar for Dual<R> {
 /// A function of a few vectors, written once for every kind of number.
 pub trait VectorFunction<const N: usize> {
     /// Value of the function.
-    fn of<R: Planar>(&self, vectors: [[R; 3]; N]) -> R;
+    fn of<R: Planar>(&self, vectors: [Vector<R>; N]) -> R;
 }
 
 /// Value and derivative with each component of each vector.
 pub fn with_gradient<const N: usize, R: Planar>(
     function: &impl VectorFunction<N>,
-    vectors: [[R; 3]; N],
-) -> (R, [[R; 3]; N]) {
-    let mut gradient = [[R::lit(0.0); 3]; N];
+    vectors: [Vector<R>; N],
+) -> (R, [Vector<R>; N]) {
+    let mut gradient = [Vector([R::lit(0.0); 3]); N];
     for (n, k) in (0..N).flat_map(|n| [0, 1, 2].map(|k| (n, k))) {
         let mut all = vectors.map(|v| v.map(Dual::constant));
         all[n][k].slope = R::lit(1.0);

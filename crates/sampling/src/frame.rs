@@ -1,7 +1,6 @@
 //! Positions as variables see them, and derivatives with these positions.
 
 use crate::group::Group;
-use jostle_core::vector::minus;
 use jostle_core::{SimBox, SymTensor, Vec3};
 
 /// Positions of all groups, and the values of the variables so far.
@@ -52,7 +51,7 @@ impl<'a> Frame<'a> {
 
     /// Vector from one centre to the nearest image of another.
     pub(crate) fn between(&self, from: usize, to: usize) -> Vec3 {
-        self.simbox.nearest_image(minus(self.centers[to], self.centers[from]))
+        self.simbox.nearest_image(self.centers[to] - self.centers[from])
     }
 }
 
@@ -73,8 +72,8 @@ impl Gradient {
     /// Zero, for these groups.
     pub fn zero(groups: &[Group]) -> Self {
         Gradient {
-            centers: vec![[0.0; 3]; groups.len()],
-            atoms: groups.iter().map(|group| vec![[0.0; 3]; group.len()]).collect(),
+            centers: vec![Vec3::ZERO; groups.len()],
+            atoms: groups.iter().map(|group| vec![Vec3::ZERO; group.len()]).collect(),
             strain: [0.0; 6],
             potential: 0.0,
         }
@@ -91,7 +90,7 @@ impl Gradient {
 
     /// Adds the derivative with the position of an atom of a group.
     pub(crate) fn add_atom(&mut self, group: usize, atom: usize, slope: Vec3) {
-        (0..3).for_each(|k| self.atoms[group][atom][k] += slope[k]);
+        self.atoms[group][atom] += slope;
     }
 
     /// Adds the derivative with the strain of a vector that follows it, made symmetric.
@@ -104,11 +103,11 @@ impl Gradient {
 
     /// Derivative with the position of each of so many atoms of the list.
     pub fn of_atoms(&self, groups: &[Group], count: usize) -> Vec<Vec3> {
-        let mut all = vec![[0.0; 3]; count];
+        let mut all = vec![Vec3::ZERO; count];
         for (group, (center, atoms)) in groups.iter().zip(self.centers.iter().zip(&self.atoms)) {
             let members = group.places.iter().zip(&group.shares).zip(atoms);
             for ((place, share), own) in members {
-                (0..3).for_each(|k| all[*place][k] += share * center[k] + own[k]);
+                all[*place] += *share * *center + *own;
             }
         }
         all

@@ -1,6 +1,5 @@
 //! Groups of atoms as variables have them: whole across periodic boundaries, with a centre.
 
-use jostle_core::vector::{minus, plus};
 use jostle_core::{Error, IdIndex, Molecules, Result, SimBox, System, Vec3};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -76,7 +75,7 @@ impl<'a> Surroundings<'a> {
     pub fn new(system: &'a System) -> Self {
         let (simbox, state) = (&system.simbox, &system.state);
         let index_by_id = state.index_by_id();
-        let position = |index: usize| plus(state.position[index], simbox.shift(state.image[index]));
+        let position = |index: usize| state.position[index] + simbox.shift(state.image[index]);
         let unwrapped = index_by_id.iter().map(position).collect();
         Surroundings::with_paths(system, unwrapped)
     }
@@ -104,9 +103,9 @@ impl<'a> Surroundings<'a> {
         let place = |id: &u32| {
             let (r, path) = (self.unwrapped[*id as usize], self.paths[*id as usize]);
             let molecule = self.molecules.of_atoms()[*id as usize];
-            let near = || (plus(origin, simbox.nearest_image(minus(r, origin))), path);
+            let near = || (origin + simbox.nearest_image(r - origin), path);
             let (start, start_path) = *first_of.entry(molecule).or_insert_with(near);
-            plus(start, minus(path, start_path))
+            start + (path - start_path)
         };
         atoms.iter().map(place).collect()
     }
@@ -119,7 +118,7 @@ impl<'a> Surroundings<'a> {
         let (Some(first), Some(origin)) = (atoms.first(), whole.first()) else { return false };
         let periodic = simbox.periodic();
         atoms.iter().zip(&whole).any(|(id, r)| {
-            let apart = simbox.to_fractional(plus(simbox.origin(), minus(*r, *origin)));
+            let apart = simbox.to_fractional(simbox.origin() + (*r - *origin));
             molecules[*id as usize] != molecules[*first as usize]
                 && (0..3).any(|k| periodic[k] && apart[k].abs() > LOOSE)
         })
@@ -164,8 +163,8 @@ impl<'a> Surroundings<'a> {
     /// Number of boxes along each axis from an atom's unwrapped position to another of its images.
     fn image(&self, id: u32, place: Vec3) -> [i32; 3] {
         let (simbox, r) = (&self.system.simbox, self.unwrapped[id as usize]);
-        let cells = simbox.to_fractional(plus(simbox.origin(), minus(place, r)));
-        cells.map(|cells| cells.round() as i32)
+        let cells = simbox.to_fractional(simbox.origin() + (place - r));
+        cells.map(|cells| cells.round() as i32).0
     }
 }
 
@@ -173,14 +172,14 @@ impl Group {
     /// Positions of the atoms, whole, from the unwrapped positions of the list.
     pub(crate) fn positions(&self, simbox: &SimBox, unwrapped: &[Vec3]) -> Vec<Vec3> {
         let atoms = self.places.iter().zip(&self.start.images);
-        atoms.map(|(place, image)| plus(unwrapped[*place], simbox.shift(*image))).collect()
+        atoms.map(|(place, image)| unwrapped[*place] + simbox.shift(*image)).collect()
     }
 
     /// Centre of the atoms at such positions.
     pub(crate) fn center(&self, positions: &[Vec3]) -> Vec3 {
-        let mut center = [0.0; 3];
+        let mut center = Vec3::ZERO;
         for (r, share) in positions.iter().zip(&self.shares) {
-            (0..3).for_each(|k| center[k] += share * r[k]);
+            center += *share * *r;
         }
         center
     }

@@ -1,6 +1,6 @@
 //! The rotation that brings one structure nearest to another.
 
-use jostle_core::{Real, Vec3};
+use jostle_core::{Real, Vec3, Vector};
 
 /// The rotation, by rows, that turns `from` nearest to `to`, both about their centres, by weighted squares:
 /// the eigenvector of the largest eigenvalue of a 4 x 4 matrix is its quaternion (Horn 1987; Coutsias, Seok and
@@ -15,7 +15,7 @@ pub fn best_rotation(from: &[Vec3], to: &[Vec3], weights: &[f64]) -> [Vec3; 3] {
         }
     }
     let turn = turn_of(largest_eigenvector(quaternion_matrix(s)));
-    std::array::from_fn(|a| std::array::from_fn(|b| turn[3 * a + b]))
+    std::array::from_fn(|a| Vector::from_fn(|b| turn[3 * a + b]))
 }
 
 /// Matrix whose eigenvector of the largest eigenvalue is the quaternion of the best rotation, from the sums of

@@ -4,7 +4,7 @@ use crate::definition::{Arguments, Selections};
 use crate::frame::{Frame, Gradient, TermEnergies};
 use crate::group::{AtomList, Group, GroupStart, Surroundings, Weights};
 use crate::variable::{Origin, Variable, VariableKind};
-use jostle_core::{Error, Result, SimBox, SymTensor, UnitSystem, Vec3};
+use jostle_core::{Error, Result, SimBox, SymTensor, UnitSystem, Vec3, Vector};
 use serde::{Deserialize, Serialize};
 
 /// Definition of a variable: its kind with the atoms and the parameters that an input chose.
@@ -198,7 +198,7 @@ impl Variables {
         let simbox = &self.first_box;
         VariablesStart {
             groups: self.groups.iter().map(|group| group.start.clone()).collect(),
-            shape: [simbox.origin(), simbox.lengths(), simbox.tilts()],
+            shape: [simbox.origin(), Vector(simbox.lengths()), Vector(simbox.tilts())],
             periodic: simbox.periodic(),
         }
     }
@@ -216,7 +216,7 @@ impl Variables {
             return Err(Error::input("the checkpoint has variables of other atoms")
                 .hint("begin a new run with this input"));
         }
-        self.first_box = SimBox::new(origin, lengths, tilts, periodic)?;
+        self.first_box = SimBox::new(origin, *lengths, *tilts, periodic)?;
         self.groups.iter_mut().zip(groups).for_each(|(group, start)| group.start = start);
         let Variables { all, groups, first_box, .. } = self;
         all.iter_mut().try_for_each(|named| named.variable.begin(groups, first_box))

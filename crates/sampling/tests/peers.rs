@@ -1,7 +1,7 @@
 //! Values of variables against MDAnalysis 2.11.0, which has positions in single precision
 //! (`tests/external/mdanalysis_variables.py`).
 
-use jostle_core::{Bond, SimBox, Species, System, Vec3};
+use jostle_core::{Bond, SimBox, Species, System, Vec3, Vector};
 use jostle_sampling::definition::{Arguments, Value};
 use jostle_sampling::group::{Surroundings, Weights};
 use jostle_sampling::variable::find;
@@ -27,7 +27,7 @@ fn system() -> (System, Vec<Vec3>) {
     let species = [(1.0, 0.4), (3.0, -0.7)].map(|(mass, charge)| Species { name: "A".into(), mass, charge });
     let mut system = System::new(simbox, species.to_vec());
     for _ in 0..2 {
-        let mut r = edges.map(|edge| edge * generator.uniform());
+        let mut r = Vector(edges).map(|edge| edge * generator.uniform());
         for k in 0..CHAIN {
             r = r.map(|x| x + 1.6 * (generator.uniform() - 0.5));
             let (mut inside, mut image) = (r, [0; 3]);
@@ -35,7 +35,7 @@ fn system() -> (System, Vec<Vec3>) {
             system.state.push((k % 2) as u16, inside);
         }
     }
-    let reference = (0..CHAIN).map(|_| [0; 3].map(|_| 3.0 * generator.uniform())).collect();
+    let reference = (0..CHAIN).map(|_| Vector::from_fn(|_| 3.0 * generator.uniform())).collect();
     let bonds = (0..2 * CHAIN as u32 - 1).filter(|k| (k + 1) % CHAIN as u32 != 0);
     system.topology.bonds = bonds.map(|k| Bond { kind: 0, atoms: [k, k + 1] }).collect();
     (system, reference)

@@ -2,7 +2,7 @@
 //! integrator of a few lines moves the particle, so that nothing else takes part.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{SimBox, Species, System, UnitSystem, Vec3};
+use jostle_core::{SimBox, Species, System, UnitSystem, Vec3, Vector};
 use jostle_sampling::bias::{
     Abf, AbfSettings, Bias, FormulaBias, Harmonic, Linear, Metadynamics, MetadynamicsSettings, Opes,
     OpesSettings, Side, Wall,
@@ -75,8 +75,18 @@ impl Particle {
         let mut stream = Stream::new(seed, Purpose::Velocity, 0, 0);
         let v = [0; 3].map(|_| stream.normal());
         let (r, force) = ([1.0, 0.1, 0.0], [0.0; 3]);
-        let mut particle =
-            Particle { biases, r, v, force, energy: 0.0, step: 0, seed, friction, timestep, simbox };
+        let mut particle = Particle {
+            biases,
+            r: Vector(r),
+            v: Vector(v),
+            force: Vector(force),
+            energy: 0.0,
+            step: 0,
+            seed,
+            friction,
+            timestep,
+            simbox,
+        };
         particle.evaluate();
         particle
     }
@@ -106,7 +116,7 @@ impl Particle {
             self.r[k] += 0.5 * dt * self.v[k];
         }
         self.evaluate();
-        (0..3).for_each(|k| self.v[k] += 0.5 * dt * self.force[k]);
+        self.v += 0.5 * dt * self.force;
         self.biases
             .end_step(&self.simbox, (&[self.r], None), (self.step, self.step as f64 * self.timestep))
             .unwrap();

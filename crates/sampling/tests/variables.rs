@@ -1,8 +1,7 @@
 //! Every kind of variable: exact derivatives, borders, images, storage order, strain.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::vector::minus;
-use jostle_core::{Bond, SimBox, Species, State, System, Vec3};
+use jostle_core::{Bond, SimBox, Species, State, System, Vec3, Vector};
 use jostle_sampling::definition::{Absent, Arguments, Value, Values};
 use jostle_sampling::frame::TermEnergies;
 use jostle_sampling::group::{Surroundings, Weights};
@@ -20,10 +19,10 @@ fn chains(seed: u64) -> System {
     let mut system = System::new(simbox, species.to_vec());
     let mut stream = Stream::new(seed, Purpose::Placement, 0, 0);
     for _ in 0..3 {
-        let mut r = simbox.to_cartesian([0; 3].map(|_| stream.uniform()));
+        let mut r = simbox.to_cartesian(Vector([0; 3].map(|_| stream.uniform())));
         for k in 0..CHAIN {
             let step = stream.direction();
-            r = std::array::from_fn(|axis| r[axis] + 0.9 * step[axis]);
+            r += 0.9 * step;
             system.state.push((k % 2) as u16, r);
         }
     }
@@ -68,7 +67,7 @@ fn definitions() -> Vec<VariableDefinition> {
         arguments.values.extend(chosen.map(|(key, word)| (key, Value::Word(word.into()))));
         if kind.name == "rmsd" {
             let mut stream = Stream::new(5, Purpose::Placement, 1, 0);
-            arguments.reference = Some((0..8).map(|_| [0; 3].map(|_| 3.0 * stream.uniform())).collect());
+            arguments.reference = Some((0..8).map(|_| Vector::from_fn(|_| 3.0 * stream.uniform())).collect());
         }
         if kind.name == "formula" {
             let known = HashMap::from([("a".to_string(), 0.3)]);
@@ -100,8 +99,7 @@ fn unwrapped(system: &System, ids: &[u32]) -> Vec<Vec3> {
     let index_by_id = system.state.index_by_id();
     let place = |id: &u32| {
         let index = index_by_id.of(*id);
-        let shift = system.simbox.shift(system.state.image[index]);
-        std::array::from_fn(|k| system.state.position[index][k] + shift[k])
+        system.state.position[index] + system.simbox.shift(system.state.image[index])
     };
     ids.iter().map(place).collect()
 }
@@ -165,12 +163,11 @@ fn virials_are_exact_derivatives() {
         for (component, (a, b)) in pairs.iter().enumerate() {
             let at = |strain: f64| {
                 // Position along a grows with that along b, as the edges of a box may.
-                let mut columns: [Vec3; 3] =
-                    std::array::from_fn(|j| std::array::from_fn(|i| f64::from(i == j)));
+                let mut columns: [Vec3; 3] = std::array::from_fn(|j| Vector::from_fn(|i| f64::from(i == j)));
                 columns[*b][*a] += strain;
                 let map = |r: &Vec3| {
-                    let d = minus(*r, origin);
-                    std::array::from_fn(|i| origin[i] + (0..3).map(|j| columns[j][i] * d[j]).sum::<f64>())
+                    let d = *r - origin;
+                    Vector::from_fn(|i| origin[i] + (0..3).map(|j| columns[j][i] * d[j]).sum::<f64>())
                 };
                 let moved: Vec<Vec3> = positions.iter().map(map).collect();
                 values(&variables, &simbox.mapped(columns).unwrap(), &moved)[k]
@@ -247,7 +244,8 @@ fn the_start_is_kept() {
 fn the_rotation_is_the_best_one() {
     let mut stream = Stream::new(3, Purpose::Placement, 2, 0);
     for _ in 0..20 {
-        let mut structure = || -> Vec<Vec3> { (0..7).map(|_| [0; 3].map(|_| stream.normal())).collect() };
+        let mut structure =
+            || -> Vec<Vec3> { (0..7).map(|_| Vector::from_fn(|_| stream.normal())).collect() };
         let (a, b) = (structure(), structure());
         let weights = vec![1.0 / 7.0; 7];
         let turn = jostle_sampling::best_rotation(&a, &b, &weights);
@@ -271,7 +269,7 @@ fn the_rotation_is_the_best_one() {
             }
         }
         let again: Vec<Vec3> =
-            a.iter().map(|x| turn.map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum::<f64>())).collect();
+            a.iter().map(|x| Vector(turn.map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum()))).collect();
         let same = jostle_sampling::best_rotation(&a, &again, &weights);
         for (row, other) in turn.iter().flatten().zip(same.iter().flatten()) {
             assert!((row - other).abs() < 1e-12);
@@ -297,7 +295,7 @@ fn a_force_along_a_rotation_is_a_torque() {
         for (r, f) in positions.iter().zip(&forces) {
             torque += r[(k + 1) % 3] * f[(k + 2) % 3] - r[(k + 2) % 3] * f[(k + 1) % 3];
         }
-        let sum: Vec3 = std::array::from_fn(|axis| forces.iter().map(|f| f[axis]).sum());
+        let sum = Vec3::from_fn(|axis| forces.iter().map(|f| f[axis]).sum());
         assert!(sum.iter().all(|f| f.abs() < 1e-12), "{sum:?}");
         assert!((torque + 1.0).abs() < 1e-10, "{axis}: {torque}");
         assert_eq!((variables.period(0), kind.period()), (Some(2.0 * PI), Some(2.0 * PI)));
@@ -316,7 +314,7 @@ fn a_turn_is_its_angle() {
     for angle in [0.3f64, -2.9, 1.7] {
         let turn = |r: &Vec3| {
             let (z, x) = (r[2] - 4.0, r[0] + 1.0);
-            [angle.cos() * x + angle.sin() * z, r[1] + 3.0, angle.cos() * z - angle.sin() * x]
+            Vector([angle.cos() * x + angle.sin() * z, r[1] + 3.0, angle.cos() * z - angle.sin() * x])
         };
         let turned: Vec<Vec3> = positions.iter().map(turn).collect();
         let found = values(&variables, &system.simbox, &turned)[0];

@@ -1,7 +1,7 @@
 //! Atoms as a page shows them: their identity once, their positions frame by frame.
 
 use jostle_analysis::kinds::{averaged_q6, neighbor_distance};
-use jostle_core::{AtomName, Error, Result, SimBox, System, Vec3};
+use jostle_core::{AtomName, Components, Error, Result, SimBox, System, Vec3, Vector};
 use jostle_engine::Checkpoint;
 use jostle_io::chemical_bonds;
 use jostle_io::select::keywords::is_water;
@@ -152,7 +152,7 @@ impl ScenePositions<'_> {
     pub fn bytes(&self) -> Vec<u8> {
         let places: Vec<Vec3> = self.positions.iter().map(|r| self.simbox.to_fractional(*r)).collect();
         let periodic = self.simbox.periodic();
-        let (mut low, mut high) = ([0.0; 3], [1.0; 3]);
+        let (mut low, mut high) = (Vec3::ZERO, [1.0; 3]);
         for k in (0..3).filter(|k| !periodic[*k]) {
             let along = || places.iter().map(|s| s[k]);
             (low[k], high[k]) = (along().fold(0.0, f64::min), along().fold(1.0, f64::max));
@@ -163,7 +163,7 @@ impl ScenePositions<'_> {
         });
         let mut bytes = Vec::with_capacity(8 * HEADER + 7 * places.len());
         let edges = self.simbox.edges();
-        let edges = [0, 1, 2].map(|k| edges[k].map(|x| x * (high[k] - low[k])));
+        let edges = [0, 1, 2].map(|k| edges[k] * (high[k] - low[k]));
         let numbers = [places.len() as f64, self.time, self.step as f64, fastest];
         let shape = [self.simbox.to_cartesian(low), edges[0], edges[1], edges[2]];
         for x in numbers.iter().chain(shape.as_flattened()) {
@@ -204,7 +204,7 @@ pub(crate) fn order(frame: &[u8]) -> Result<Vec<u8>> {
     let parts = rest.as_chunks::<6>().0.get(..atoms).ok_or_else(damaged)?;
     let place = |part: &[u8; 6]| {
         let along = |k: usize| f64::from(u16::from_le_bytes([part[2 * k], part[2 * k + 1]])) / 65535.0;
-        simbox.to_cartesian([along(0), along(1), along(2)])
+        simbox.to_cartesian(Vector([along(0), along(1), along(2)]))
     };
     let positions: Vec<Vec3> = parts.iter().map(place).collect();
     let cutoff = neighbor_distance(atoms as f64 / simbox.volume());
@@ -257,8 +257,9 @@ mod tests {
     fn places_are_in_the_box_and_where_they_should_be() {
         let simbox =
             SimBox::new([1.0, 0.0, 0.0], [4.0, 5.0, 6.0], [1.0, 0.0, 0.0], [true, true, false]).unwrap();
-        let positions = [simbox.to_cartesian([0.25, -0.5, 0.5]), simbox.to_cartesian([0.0, 0.0, 2.0])];
-        let velocities = [[0.0; 3], [3.0, 0.0, 4.0]];
+        let positions =
+            [simbox.to_cartesian(Vector([0.25, -0.5, 0.5])), simbox.to_cartesian(Vector([0.0, 0.0, 2.0]))];
+        let velocities = [Vec3::ZERO, Vector([3.0, 0.0, 4.0])];
         let atoms = ScenePositions {
             step: 7,
             time: 0.5,
@@ -289,16 +290,14 @@ mod tests {
         let mut positions = Vec::new();
         for k in 0..cells * cells * cells {
             let cell = [k / (cells * cells), k / cells % cells, k % cells].map(f64::from);
-            positions.extend(
-                basis.map(|b| {
-                    simbox.to_cartesian([0, 1, 2].map(|d| (cell[d] + b[d] + 0.25) / f64::from(cells)))
-                }),
-            );
+            positions.extend(basis.map(|b| {
+                simbox.to_cartesian(Vector::from_fn(|d| (cell[d] + b[d] + 0.25) / f64::from(cells)))
+            }));
         }
         let random = |k: usize| (k as f64 * 0.618_033_988_749_895).fract() - 0.5;
         let half = positions.len() / 2;
         for (k, r) in positions[half..].iter_mut().enumerate() {
-            *r = [0, 1, 2].map(|d| r[d] + 1.2 * random(3 * k + d));
+            *r = Vector::from_fn(|d| r[d] + 1.2 * random(3 * k + d));
         }
         let atoms =
             ScenePositions { step: 0, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };

@@ -4,7 +4,7 @@
 //! every atom of the block then goes along that copy from end to end.
 
 use super::{CellLayout, CellLine, Cells};
-use jostle_core::{Result, SimBox, Vec3};
+use jostle_core::{Result, SimBox, Vec3, Vector};
 use multiversion::multiversion;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -149,7 +149,7 @@ impl<'a> CellBlocks<'a> {
         let [_, y, z] = self.count;
         let at = [block / (y * z), block / z % y, block % z];
         let first: [usize; 3] = std::array::from_fn(|k| at[k] * self.edge[k]);
-        let middle = self.cells.point(std::array::from_fn(|k| first[k] as f64 + 0.5 * self.edge[k] as f64));
+        let middle = self.cells.point(Vector::from_fn(|k| first[k] as f64 + 0.5 * self.edge[k] as f64));
         around.rows.clear();
         self.own.iter().for_each(|line| self.add_rows(first, middle, line, &mut around.rows));
         around.own = around.rows.iter().map(|row| row.atoms.len()).sum();
@@ -175,7 +175,7 @@ impl<'a> CellBlocks<'a> {
             let atoms = start[cell] as usize..start[cell + length] as usize;
             if !atoms.is_empty() {
                 let image = simbox.shift([a, b, c]);
-                rows.push(ShiftedRow { atoms, shift: std::array::from_fn(|k| image[k] - middle[k]) });
+                rows.push(ShiftedRow { atoms, shift: (image - middle) });
             }
             z += length as i32;
         }

@@ -8,14 +8,16 @@ fn flat_systems_are_searched_as_others() {
     let simbox = SimBox::new([0.0; 3], [20.0; 3], [0.0; 3], [false; 3]).unwrap();
     for flat in [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.0]] {
         let place =
-            |n: usize| [0, 1, 2].map(|k| flat[k] * (n as f64 * [0.618, 0.755, 0.570][k]).fract() * 9.0);
+            |n: usize| Vector::from_fn(|k| flat[k] * (n as f64 * [0.618, 0.755, 0.570][k]).fract() * 9.0);
         let positions: Vec<Vec3> = (0..100).map(place).collect();
         let near = |a: &Vec3, b: &Vec3| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>() < 4.0;
         let pairs = (0..100).flat_map(|i| (0..i).map(move |j| (i, j)));
         let expected = pairs.filter(|(i, j)| near(&positions[*i], &positions[*j])).count();
         let cells = Cells::new(&simbox, &positions, 2.0).unwrap();
         assert_eq!(cells.pairs().unwrap().len(), expected, "{flat:?}");
-        for point in [[-1.5, 4.0, 0.5], [1.0, 10.5, 1.0], [4.5, 4.5, -1.9], [30.0; 3]] {
+        for point in
+            [Vector([-1.5, 4.0, 0.5]), Vector([1.0, 10.5, 1.0]), Vector([4.5, 4.5, -1.9]), Vector([30.0; 3])]
+        {
             let (mut found, expected) = (0, positions.iter().filter(|r| near(r, &point)).count());
             cells.around(point, |_, _| found += 1);
             assert_eq!(found, expected, "{flat:?} {point:?}");
@@ -36,7 +38,7 @@ fn pairs_are_those_of_a_double_loop() {
     ] {
         let simbox = SimBox::new([-1.0, 2.0, 0.5], [7.0, 8.0, 6.0], tilts, periodic).unwrap();
         let place = |n: usize| {
-            simbox.to_cartesian([2.0 * random(3 * n) - 0.5, random(7 * n + 1), random(11 * n + 5)])
+            simbox.to_cartesian(Vector([2.0 * random(3 * n) - 0.5, random(7 * n + 1), random(11 * n + 5)]))
         };
         let positions: Vec<Vec3> = (0..60).map(place).collect();
         let cells = Cells::new(&simbox, &positions, reach).unwrap();

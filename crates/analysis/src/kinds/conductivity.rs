@@ -15,7 +15,7 @@ pub(super) const KIND: Kind = Kind {
     settings: &[END, TEMPERATURE],
     new: |system_info, settings| {
         check(system_info)?;
-        let transport = Transport::new(&COEFFICIENT, system_info.units, settings);
+        let transport = Transport::new(&COEFFICIENT, system_info.units, settings)?;
         let thermal = settings.thermal_energy(system_info.units)?;
         Ok(Box::new(Conductivity { units: system_info.units, thermal, transport }))
     },

@@ -5,7 +5,7 @@ use crate::blocks::Blocks;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::Setting;
-use crate::view::{SystemInfo, View};
+use crate::view::{SystemInfo, View, slab};
 use jostle_core::{Dimension, Error, Result};
 
 pub(super) const KIND: Kind = Kind {
@@ -45,8 +45,7 @@ impl Measure for Profile {
         let width = self.system_info.names.len() + 1;
         let mut counts = vec![0.0; self.bins * width];
         for (r, s) in frame.positions.iter().zip(&self.system_info.species) {
-            let s_axis = frame.simbox.to_fractional(*r)[self.axis];
-            let bin = (((s_axis - s_axis.floor()) * self.bins as f64) as usize).min(self.bins - 1);
+            let bin = slab(frame.simbox, *r, self.axis, self.bins);
             counts[bin * width] += 1.0;
             counts[bin * width + 1 + usize::from(*s)] += 1.0;
         }

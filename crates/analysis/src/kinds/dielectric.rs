@@ -9,7 +9,7 @@ use crate::settings::{MeasureSettings, TEMPERATURE};
 use crate::view::{Polarity, SystemInfo, View};
 use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result, UnitSystem};
+use jostle_core::{Dimension, Error, Result, UnitSystem, Vector};
 use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
@@ -66,7 +66,7 @@ impl Dielectric {
 impl Measure for Dielectric {
     fn add(&mut self, frame: &View) -> Result<()> {
         let whole = frame.whole()?;
-        let [x, y, z] = whole.dipole.ok_or_else(|| Error::input("the dipole moment is not known"))?;
+        let Vector([x, y, z]) = whole.dipole.ok_or_else(|| Error::input("the dipole moment is not known"))?;
         self.moment.iter_mut().zip([x, y, z]).for_each(|(average, value)| average.add(value));
         let square = x * x + y * y + z * z;
         let thermal = self.thermal.unwrap_or(whole.thermal_energy());

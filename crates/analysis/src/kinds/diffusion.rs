@@ -77,12 +77,19 @@ impl Diffusion {
     fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
         let past = MultiTau::new(LAGS);
         let counts: Vec<f64> = system_info.counts().iter().map(|n| *n as f64).collect();
+        let [from, to] = ["from", "to"].map(|name| settings.get(name));
+        if to.is_some_and(|to| to <= from.unwrap_or(0.0)) {
+            let (from, to) = (from.unwrap_or(0.0), to.unwrap_or_default());
+            return Err(Error::input(format!("a line from {from} to {to} has no length"))
+                .hint("choose a later end with to="));
+        }
         if settings.get("viscosity").is_some() {
             settings.positive("viscosity", 1.0)?;
             if settings.get("temperature").is_none() {
                 return Err(Error::input("the correction by the viscosity needs the temperature, too")
                     .hint("temperature=94.4"));
             }
+            settings.positive("temperature", 1.0)?;
             let [x, y, z] = system_info.simbox.lengths();
             let cubic = (x - y).abs() + (x - z).abs() < 1e-6 * x && system_info.simbox.is_orthorhombic();
             if !cubic || system_info.simbox.periodic() != [true; 3] {
@@ -137,7 +144,7 @@ impl Walk {
             let now = frame.positions.iter().zip(images);
             for (path, ((r, n), (s, m))) in self.path.iter_mut().zip(before.zip(now)) {
                 let crossed = frame.simbox.shift([m[0] - n[0], m[1] - n[1], m[2] - n[2]]);
-                (0..3).for_each(|k| path[k] += s[k] - r[k] + crossed[k]);
+                *path += *s - *r + crossed;
             }
         }
         (self.positions, self.images) = (frame.positions.to_vec(), images.to_vec());

@@ -62,12 +62,12 @@ impl Measure for Chains {
             // A chain is followed from atom to atom: no bond is as long as half the box.
             let mut path: Vec<Vec3> = vec![chain[0]];
             for pair in chain.windows(2) {
-                let d = frame.simbox.nearest_image(std::array::from_fn(|k| pair[1][k] - pair[0][k]));
+                let d = frame.simbox.nearest_image(pair[1] - pair[0]);
                 let last = path[path.len() - 1];
-                path.push(std::array::from_fn(|k| last[k] + d[k]));
+                path.push(last + d);
             }
             let square = |a: Vec3, b: Vec3| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>();
-            let centre: Vec3 = std::array::from_fn(|k| path.iter().map(|r| r[k]).sum::<f64>() / n as f64);
+            let centre = Vec3::from_fn(|k| path.iter().map(|r| r[k]).sum::<f64>() / n as f64);
             ends += square(path[0], path[n - 1]);
             self.blocks.add(0, square(path[0], path[n - 1]));
             self.blocks.add(1, path.iter().map(|r| square(*r, centre)).sum::<f64>() / n as f64);

@@ -9,7 +9,7 @@ use crate::saved_state::SavedState;
 use crate::settings::Setting;
 use crate::view::{SystemInfo, View};
 use crate::warning::Verdict;
-use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3, Vector};
 
 pub(super) const KIND: Kind = Kind {
     name: "lindemann",
@@ -43,7 +43,7 @@ struct Lindemann {
 }
 
 fn shape(simbox: &SimBox) -> [Vec3; 3] {
-    [simbox.origin(), simbox.lengths(), simbox.tilts()]
+    [simbox.origin(), Vector(simbox.lengths()), Vector(simbox.tilts())]
 }
 
 impl Measure for Lindemann {
@@ -70,12 +70,12 @@ impl Measure for Lindemann {
             )));
         }
         let means: Vec<f64> = self.blocks.means().into_iter().map(|m| m.0).collect();
-        let positions: Vec<_> = means.as_chunks::<4>().0.iter().map(|m| [m[0], m[1], m[2]]).collect();
+        let positions: Vec<_> = means.as_chunks::<4>().0.iter().map(|m| Vector([m[0], m[1], m[2]])).collect();
         let spacing = match self.spacing {
             Some(spacing) => spacing,
             None => {
                 let [origin, lengths, tilts] = self.shape;
-                let simbox = SimBox::new(origin, lengths, tilts, self.system_info.simbox.periodic())?;
+                let simbox = SimBox::new(origin, *lengths, *tilts, self.system_info.simbox.periodic())?;
                 nearest(&simbox, &positions, self.system_info.density())?
             }
         };
@@ -85,8 +85,8 @@ impl Measure for Lindemann {
             (atoms.iter().map(square).sum::<f64>() / atoms.len() as f64).sqrt()
         };
         let ratio = self.blocks.derive(|m| vec![displacement(m) / spacing, displacement(m)]);
-        let halves = self.blocks.halves(|m| vec![displacement(m)]);
-        let within = 0.5 * (halves[0][0] + halves[1][0]);
+        let [first, second] = self.blocks.halves(|m| vec![displacement(m)]).map(|half| half[0].0);
+        let within = 0.5 * (first + second);
         let length = unit(self.system_info.units, 1, 0);
         let mut results = Results::default();
         results.value("Lindemann ratio", "", ratio[0]);

@@ -9,7 +9,7 @@ use crate::report::{Results, unit};
 use crate::saved_state::SavedState;
 use crate::settings::Setting;
 use crate::view::{SystemInfo, View};
-use jostle_core::{Dimension, Error, Result};
+use jostle_core::{Dimension, Error, Result, Vector};
 use rayon::prelude::*;
 
 pub(super) const KIND: Kind = Kind {
@@ -79,7 +79,7 @@ impl Measure for Minkowski {
             .map(|k| {
                 let at = [k / (shape[1] * shape[2]), k / shape[2] % shape[1], k % shape[2]];
                 let mut inside = false;
-                cells.around(std::array::from_fn(|a| origin[a] + (at[a] as f64 + 0.5) * edge[a]), |_, _| {
+                cells.around(Vector::from_fn(|a| origin[a] + (at[a] as f64 + 0.5) * edge[a]), |_, _| {
                     inside = true
                 });
                 inside

@@ -45,7 +45,7 @@ impl Measure for Deviation {
             let mut last = frame.unwrapped[0];
             for r in frame.unwrapped {
                 let d = frame.simbox.nearest_image(minus(*r, last));
-                last = [last[0] + d[0], last[1] + d[1], last[2] + d[2]];
+                last += d;
                 self.shifts.push(minus(last, *r));
             }
         }
@@ -85,13 +85,13 @@ impl Measure for Deviation {
 }
 
 fn minus(a: Vec3, b: Vec3) -> Vec3 {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+    a - b
 }
 
 /// About their centre.
 fn centered(mut positions: Vec<Vec3>) -> Vec<Vec3> {
     let n = positions.len() as f64;
-    let center: Vec3 = std::array::from_fn(|k| positions.iter().map(|r| r[k]).sum::<f64>() / n);
+    let center = Vec3::from_fn(|k| positions.iter().map(|r| r[k]).sum::<f64>() / n);
     positions.iter_mut().for_each(|r| *r = minus(*r, center));
     positions
 }
@@ -151,16 +151,22 @@ fn largest_eigenvalue(mut m: [[f64; 4]; 4]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vector;
 
     /// A tetrahedron with sides of its own, so that no turn or mirror takes it to itself.
-    const SHAPE: [Vec3; 5] =
-        [[0.0, 0.0, 0.0], [1.0, 0.2, 0.0], [0.1, 2.0, 0.3], [0.4, 0.5, 3.0], [-1.0, 0.7, 0.2]];
+    const SHAPE: [Vec3; 5] = [
+        Vector([0.0, 0.0, 0.0]),
+        Vector([1.0, 0.2, 0.0]),
+        Vector([0.1, 2.0, 0.3]),
+        Vector([0.4, 0.5, 3.0]),
+        Vector([-1.0, 0.7, 0.2]),
+    ];
 
     #[test]
     fn a_turned_structure_is_the_same() {
         let (sin, cos) = 1.1f64.sin_cos();
-        let turn = |r: Vec3| [cos * r[0] - sin * r[1], sin * r[0] + cos * r[1], r[2]];
-        let turned: Vec<Vec3> = SHAPE.iter().map(|r| turn([r[1], r[2], r[0]])).collect();
+        let turn = |r: Vec3| Vector([cos * r[0] - sin * r[1], sin * r[0] + cos * r[1], r[2]]);
+        let turned: Vec<Vec3> = SHAPE.iter().map(|r| turn(Vector([r[1], r[2], r[0]]))).collect();
         let found = deviation(&centered(SHAPE.to_vec()), &centered(turned));
         assert!(found < 1e-6, "{found}");
     }
@@ -168,7 +174,7 @@ mod tests {
     /// Stretched along an axis through the centre no turn helps: half of each pair's change.
     #[test]
     fn a_stretch_is_found() {
-        let pair = |d: f64| centered(vec![[0.0, 0.0, 0.0], [d, 0.0, 0.0]]);
+        let pair = |d: f64| centered(vec![Vector([0.0, 0.0, 0.0]), Vector([d, 0.0, 0.0])]);
         assert!((deviation(&pair(1.0), &pair(1.5)) - 0.25).abs() < 1e-9);
     }
 
@@ -176,7 +182,7 @@ mod tests {
     #[test]
     fn no_turn_does_better() {
         let first = centered(SHAPE.to_vec());
-        let mirrored = centered(SHAPE.iter().map(|r| [-r[0], 0.9 * r[1], r[2]]).collect());
+        let mirrored = centered(SHAPE.iter().map(|r| Vector([-r[0], 0.9 * r[1], r[2]])).collect());
         let found = deviation(&first, &mirrored);
         let mut least = f64::INFINITY;
         let n = 60;
@@ -186,16 +192,16 @@ mod tests {
                     // Turns by Euler's angles.
                     let [a, b, c] = [i, j, k].map(|x| x as f64 / n as f64 * std::f64::consts::TAU);
                     let about_z = |r: Vec3, t: f64| {
-                        [t.cos() * r[0] - t.sin() * r[1], t.sin() * r[0] + t.cos() * r[1], r[2]]
+                        Vector([t.cos() * r[0] - t.sin() * r[1], t.sin() * r[0] + t.cos() * r[1], r[2]])
                     };
                     let about_x = |r: Vec3, t: f64| {
-                        [r[0], t.cos() * r[1] - t.sin() * r[2], t.sin() * r[1] + t.cos() * r[2]]
+                        Vector([r[0], t.cos() * r[1] - t.sin() * r[2], t.sin() * r[1] + t.cos() * r[2]])
                     };
                     let sum: f64 = first
                         .iter()
                         .zip(&mirrored)
                         .map(|(f, m)| {
-                            let d = minus(about_z(about_x(about_z(*m, c), 0.5 * b), a), *f);
+                            let d = about_z(about_x(about_z(*m, c), 0.5 * b), a) - *f;
                             d.iter().map(|x| x * x).sum::<f64>()
                         })
                         .sum();

@@ -8,7 +8,7 @@ use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
-use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3, Vector};
 use multiversion::multiversion;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
@@ -57,7 +57,7 @@ impl StructureFactor {
             settings.positive("largest", affordable.min(3.0 * TAU * system_info.density().cbrt()))?;
         let bins = settings.count("bins", 100, 1..=100_000)?;
         let edges = simbox.edges();
-        let most: Vec3 = edges.map(|edge| (largest * norm(edge) / TAU).floor());
+        let most: Vec3 = Vector(edges.map(|edge| (largest * norm(edge) / TAU).floor()));
         let candidates = most.iter().map(|n| 2.0 * n + 1.0).product::<f64>() / 2.0;
         limits::work(candidates * system_info.species.len() as f64, "wave vectors times atoms", SHORTER)?;
         limits::memory(candidates * BYTES, &format!("{candidates:.3e} wave vectors"), SHORTER)?;
@@ -93,7 +93,7 @@ fn wave_vector(simbox: &SimBox, n: [i32; 3]) -> Vec3 {
     let [a, b, c] = n.map(f64::from);
     let qx = a / lx;
     let qy = (b - qx * xy) / ly;
-    [TAU * qx, TAU * qy, TAU * (c - qx * xz - qy * yz) / lz]
+    Vector([TAU * qx, TAU * qy, TAU * (c - qx * xz - qy * yz) / lz])
 }
 
 impl Measure for StructureFactor {

@@ -10,7 +10,7 @@ use crate::saved_state::SavedState;
 use crate::settings::Setting;
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
-use jostle_core::{Dimension, Error, Result};
+use jostle_core::{Components, Dimension, Error, Result};
 use jostle_fourier::RealToComplex;
 use multiversion::multiversion;
 use rayon::prelude::*;

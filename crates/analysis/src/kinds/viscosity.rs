@@ -14,7 +14,7 @@ pub(super) const KIND: Kind = Kind {
     observable: Observable::Whole,
     settings: &[END],
     new: |system_info, settings| {
-        Ok(Box::new(Viscosity(Transport::new(&COEFFICIENT, system_info.units, settings))))
+        Ok(Box::new(Viscosity(Transport::new(&COEFFICIENT, system_info.units, settings)?)))
     },
 };
 

@@ -6,7 +6,7 @@ use crate::compiling;
 use crate::error_report::SUCCESS;
 use crate::interrupt;
 use crate::numbers::grouped;
-use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3, Vector};
 use jostle_engine::{Overrides, Simulation};
 use jostle_io::Input;
 use protocol::{Evaluation, PATIENCE, Positions, Request, State};
@@ -151,7 +151,7 @@ pub fn serve(input: &Input, address: &Address, overrides: &Overrides) -> Result<
 /// Energy, forces and virial at positions of a server.
 fn evaluate(simulation: &mut Simulation, units: &Units, given: &Positions) -> Result<Evaluation> {
     let simbox = *simulation.simbox();
-    let here = |r: &Vec3| r.map(|x| x / units.length);
+    let here = |r: &Vec3| *r / units.length;
     let positions: Vec<Vec3> = given.positions.iter().map(here).collect();
     let [a, b, c] = given.edges.each_ref().map(here);
     if a[1] != 0.0 || a[2] != 0.0 || b[2] != 0.0 {
@@ -169,12 +169,12 @@ fn evaluate(simulation: &mut Simulation, units: &Units, given: &Positions) -> Re
     }
     let evaluated = simulation.evaluate()?;
     let (energy, [xx, yy, zz, xy, xz, yz]) = (evaluated.thermo.potential, evaluated.virial);
-    let virial = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+    let virial = [Vector([xx, xy, xz]), Vector([xy, yy, yz]), Vector([xz, yz, zz])];
     let force = units.energy / units.length;
     Ok(Evaluation {
         energy: units.energy * energy,
-        forces: simulation.forces()?.iter().map(|f| f.map(|x| force * x)).collect(),
-        virial: virial.map(|row| row.map(|w| units.energy * w)),
+        forces: simulation.forces()?.iter().map(|f| force * *f).collect(),
+        virial: virial.map(|row| units.energy * row),
     })
 }
 

@@ -2,7 +2,8 @@
 //! protocol"): headers of twelve characters, then numbers in the order of this machine. Pure functions of a stream,
 //! whose reads end after a while, so that a silent peer holds nothing up.
 
-use jostle_core::{Error, Result, Vec3};
+use jostle_core::vector::vectors_of;
+use jostle_core::{Error, Result, Vec3, Vector};
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
@@ -124,8 +125,8 @@ fn positions(stream: &mut impl Read, n_atoms: usize) -> Result<Positions> {
         return Err(broken(format!("positions of {atoms} atoms, but the input has {n_atoms}"))
             .hint("the server and Jostle must have the same atoms in the same order"));
     }
-    let positions = numbers(stream, 3 * atoms)?.as_chunks::<3>().0.to_vec();
-    let edges = [0, 1, 2].map(|edge| [matrix[edge], matrix[3 + edge], matrix[6 + edge]]);
+    let positions = vectors_of(&numbers(stream, 3 * atoms)?).to_vec();
+    let edges = [0, 1, 2].map(|edge| Vector([matrix[edge], matrix[3 + edge], matrix[6 + edge]]));
     if edges.iter().chain(&positions).flatten().any(|x| !x.is_finite()) {
         return Err(broken("positions that are not finite".into()));
     }
@@ -261,7 +262,11 @@ mod tests {
 
     #[test]
     fn forces_are_written_with_their_number() {
-        let evaluation = Evaluation { energy: 1.5, forces: vec![[1.0, 2.0, 3.0]; 2], virial: [[4.0; 3]; 3] };
+        let evaluation = Evaluation {
+            energy: 1.5,
+            forces: vec![Vector([1.0, 2.0, 3.0]); 2],
+            virial: [Vector([4.0; 3]); 3],
+        };
         let mut bytes = Vec::new();
         send_forces(&mut bytes, &evaluation).unwrap();
         assert_eq!(bytes.len(), 12 + 8 + 4 + 48 + 72 + 4);

@@ -456,3 +456,16 @@ fn chosen_atoms_are_analyzed() {
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("have no residues"), "{}", wrong.stderr);
 }
+
+/// The input of a run names files beside it, which its copy in the folder of the run does not have.
+#[test]
+fn tables_of_an_input_are_found_with_its_files() {
+    let desk = crate::solvate::desk();
+    desk.succeed(&[&crate::solvate::SOLUTE[..], &["--box", "2.4", "--output", "wet"]].concat());
+    let tables = "[[interaction]]\nname = \"sw\"\nbetween = [\"resname CH4\", \"water\"]\n\n[[stage]]";
+    let input = desk.read("wet.toml").replacen("[[stage]]", tables, 1).replace("every = 1000", "every = 5");
+    desk.write("wet.toml", input);
+    desk.succeed(&["run", "wet.toml", "--steps", "10", "--threads", "1"]);
+    let table = desk.succeed(&["analyze", "interaction", "wet"]).stdout;
+    assert!(table.lines().count() > 2 && table.contains("sw_lennard_jones"), "{table}");
+}

@@ -113,6 +113,10 @@ fn a_sweep_is_a_table_and_goes_on_where_it_ended() {
     let finished = desk.jostle(&command);
     assert_eq!(finished.code, Some(1));
     assert!(finished.stderr.contains("another input"), "{}", finished.stderr);
+    // The table has no numbers of the input before.
+    let rows: Vec<&str> = finished.stdout.lines().skip(1).collect();
+    assert!(rows.len() == 4 && rows.iter().all(|row| row.contains("another input")), "{}", finished.stdout);
+    assert!(!finished.stdout.contains("finished"), "{}", finished.stdout);
 }
 
 #[test]

@@ -53,6 +53,26 @@ fn wrong_arguments() {
     }
 }
 
+/// A file that is not there is shown at the line of the input that names it.
+#[test]
+fn missing_files_are_shown_where_they_are_named() {
+    let lattice = "lattice = \"diamond\"\natoms = 512\nlattice_constant = 5.431\n[species.Si]\nmass = 28";
+    for (force, atoms, place, code) in [
+        ("[three_body]\nkind = \"stillinger-weber\"\nfile = \"missing.sw\"", lattice, "[three_body]", 2),
+        ("[metal]\nkind = \"embedded-atom\"\nfile = \"missing.eam\"", lattice, "[metal]", 2),
+        ("", "file = \"missing.data\"", "file =", 1),
+        ("", "topology = \"missing.prmtop\"\ncoordinates = \"missing.rst7\"", "topology =", 1),
+    ] {
+        let desk = Desk::new();
+        let stage = "[[stage]]\nname = \"a\"\nsteps = 1\ntimestep = 0.001";
+        let input = format!("units = \"metal\"\n[system]\ntemperature = 300\n{atoms}\n{force}\n{stage}\n");
+        desk.write("named.toml", &input);
+        let line = input.lines().position(|line| line.starts_with(place)).unwrap() + 1;
+        let words = ["cannot read", "missing.", &format!("named.toml:{line}:"), "check the path"];
+        refused(&desk, &["check", "named.toml"], code, &words);
+    }
+}
+
 /// Without a GPU it is refused with what is missing, and nothing is written.
 #[test]
 fn a_gpu_that_is_not_there() {

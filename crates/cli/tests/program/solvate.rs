@@ -40,14 +40,14 @@ CH4 1
 ",
 ];
 
-fn desk() -> Desk {
+pub fn desk() -> Desk {
     let desk = Desk::new();
     desk.write("methane.top", METHANE[0]);
     desk.write("methane.gro", METHANE[1]);
     desk
 }
 
-const SOLUTE: [&str; 4] = ["solvate", "methane.top", "--coordinates", "methane.gro"];
+pub const SOLUTE: [&str; 4] = ["solvate", "methane.top", "--coordinates", "methane.gro"];
 
 fn solvate(desk: &Desk, more: &[&str]) -> Finished {
     desk.jostle(&[&SOLUTE[..], more].concat())

@@ -40,9 +40,9 @@ impl AddedForces {
         if self.ids.len() == n_atoms && self.ids.iter().zip(0..).all(|(id, k)| *id == k) {
             return Cow::Borrowed(&self.forces);
         }
-        let mut sums = vec![[0.0; 3]; n_atoms];
+        let mut sums = vec![Vec3::ZERO; n_atoms];
         for (id, force) in self.ids.iter().zip(&self.forces) {
-            (0..3).for_each(|k| sums[*id as usize][k] += force[k]);
+            sums[*id as usize] += *force;
         }
         Cow::Owned(sums)
     }
@@ -51,12 +51,13 @@ impl AddedForces {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Vector;
 
     #[test]
     fn forces_on_one_atom_add_up() {
         let added = AddedForces {
             ids: vec![2, 0, 2],
-            forces: vec![[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 3.0]],
+            forces: vec![Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]), Vector([1.0, 0.0, 3.0])],
             ..AddedForces::default()
         };
         assert_eq!(*added.by_id(3), [[0.0, 1.0, 0.0], [0.0; 3], [2.0, 0.0, 3.0]]);

@@ -5,12 +5,12 @@ use crate::{AtomRows, Result};
 /// Vectors of all atoms at one moment, for a thread that waits for them while the device goes on.
 ///
 /// ```
-/// use jostle_core::{AtomRows, AtomVector, Snapshot};
+/// use jostle_core::{AtomRows, AtomVector, Snapshot, Vec3};
 ///
-/// let snapshot = Snapshot::new(|| Ok(AtomRows::new(vec![(AtomVector::Position, vec![[1.0, 2.0, 3.0]])])));
+/// let snapshot = Snapshot::new(|| Ok(AtomRows::new(vec![(AtomVector::Position, vec![Vec3::new(1.0, 2.0, 3.0)])])));
 /// let waits = std::thread::spawn(|| snapshot.wait());
 /// let mut rows = waits.join().unwrap()?;
-/// assert_eq!(rows.take(AtomVector::Position), [[1.0, 2.0, 3.0]]);
+/// assert_eq!(rows.take(AtomVector::Position), [Vec3::new(1.0, 2.0, 3.0)]);
 /// # Ok::<_, jostle_core::Error>(())
 /// ```
 pub struct Snapshot(Box<dyn FnOnce() -> Result<AtomRows> + Send>);

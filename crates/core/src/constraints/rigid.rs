@@ -13,11 +13,10 @@
 //! positions and velocities of atoms.
 
 use crate::rigid_body::BodyForm;
-use crate::vector::{along, cross, dot, minus, plus};
-use crate::{Real, RigidBody, Vec3};
+use crate::{Real, RigidBody, Vec3, Vector};
 
 /// Three axes of length one, as vectors in space.
-pub type Axes<R> = [[R; 3]; 3];
+pub type Axes<R> = [Vector<R>; 3];
 
 /// Symmetric tensor in the order of [`crate::SymTensor`].
 type Tensor<R> = [R; 6];
@@ -46,7 +45,7 @@ pub struct BodyAtom<R> {
     /// Mass.
     pub mass: R,
     /// Place.
-    pub place: [R; 3],
+    pub place: Vector<R>,
 }
 
 /// Constants of a body.
@@ -68,7 +67,7 @@ impl Body {
         let atom = |(place, mass): (&Vec3, &f64)| BodyAtom { mass: *mass, place: *place };
         let atoms: Vec<_> = body.places.iter().zip(masses).map(atom).collect();
         let mut moments = [0.0; 6];
-        for BodyAtom { mass, place: [x, y, z] } in &atoms {
+        for BodyAtom { mass, place: Vector([x, y, z]) } in &atoms {
             let parts = [y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z];
             moments.iter_mut().zip(parts).for_each(|(sum, part)| *sum += mass * part);
         }
@@ -108,55 +107,54 @@ impl<R: Real> Inertia<R> {
 
 /// Inverse of a symmetric tensor.
 fn inverse([xx, yy, zz, xy, xz, yz]: Tensor<f64>) -> Tensor<f64> {
-    let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
-    let rows = [cross(columns[1], columns[2]), cross(columns[2], columns[0]), cross(columns[0], columns[1])];
-    let scale = 1.0 / dot(columns[0], rows[0]);
+    let columns = [Vector([xx, xy, xz]), Vector([xy, yy, yz]), Vector([xz, yz, zz])];
+    let rows = [columns[1].cross(columns[2]), columns[2].cross(columns[0]), columns[0].cross(columns[1])];
+    let scale = 1.0 / columns[0].dot(rows[0]);
     [rows[0][0], rows[1][1], rows[2][2], rows[0][1], rows[0][2], rows[1][2]].map(|x| x * scale)
 }
 
 /// Product of a symmetric tensor and a vector.
 #[inline(always)]
-fn times<R: Real>([xx, yy, zz, xy, xz, yz]: Tensor<R>, v: [R; 3]) -> [R; 3] {
-    [dot([xx, xy, xz], v), dot([xy, yy, yz], v), dot([xz, yz, zz], v)]
+fn times<R: Real>([xx, yy, zz, xy, xz, yz]: Tensor<R>, v: Vector<R>) -> Vector<R> {
+    Vector([Vector([xx, xy, xz]).dot(v), Vector([xy, yy, yz]).dot(v), Vector([xz, yz, zz]).dot(v)])
 }
 
 /// Vector in space from its components along axes.
 #[inline(always)]
-pub fn in_space<R: Real>(axes: &Axes<R>, v: [R; 3]) -> [R; 3] {
-    let x = [axes[0][0] * v[0], axes[0][1] * v[0], axes[0][2] * v[0]];
-    along(along(x, v[1], axes[1]), v[2], axes[2])
+pub fn in_space<R: Real>(axes: &Axes<R>, v: Vector<R>) -> Vector<R> {
+    (axes[0] * v[0]).along(v[1], axes[1]).along(v[2], axes[2])
 }
 
 /// Components along axes of a vector in space.
 #[inline(always)]
-fn in_body<R: Real>(axes: &Axes<R>, v: [R; 3]) -> [R; 3] {
-    [dot(axes[0], v), dot(axes[1], v), dot(axes[2], v)]
+fn in_body<R: Real>(axes: &Axes<R>, v: Vector<R>) -> Vector<R> {
+    Vector([axes[0].dot(v), axes[1].dot(v), axes[2].dot(v)])
 }
 
 /// Axes of a body from the vectors that lead from its first atom to the second and to the third. A linear body has no
 /// third atom: its axes y and z are any that are normal to x.
 #[inline(always)]
-pub fn axes<R: Real>(form: BodyForm, second: [R; 3], third: [R; 3]) -> Axes<R> {
-    let inverse = dot(second, second).rsqrt();
-    let x = [second[0] * inverse, second[1] * inverse, second[2] * inverse];
+pub fn axes<R: Real>(form: BodyForm, second: Vector<R>, third: Vector<R>) -> Axes<R> {
+    let inverse = second.dot(second).rsqrt();
+    let x = second * inverse;
     let beside = match form {
         BodyForm::Spatial => third,
         BodyForm::Linear => {
             // An axis of space that is far from parallel.
             let (zero, one) = (R::lit(0.0), R::lit(1.0));
             let steep = (x[0] * x[0]).lt(R::lit(0.5));
-            [R::select(steep, one, zero), R::select(steep, zero, one), zero]
+            Vector([R::select(steep, one, zero), R::select(steep, zero, one), zero])
         }
     };
-    let z = cross(x, beside);
-    let inverse = dot(z, z).rsqrt();
-    let z = [z[0] * inverse, z[1] * inverse, z[2] * inverse];
-    [x, cross(z, x), z]
+    let z = x.cross(beside);
+    let inverse = z.dot(z).rsqrt();
+    let z = z * inverse;
+    [x, z.cross(x), z]
 }
 
 /// Angular velocity of a body by its angular momentum about the centre of mass, both in space.
 #[inline(always)]
-pub fn angular_velocity<R: Real>(axes: &Axes<R>, inertia: &Inertia<R>, momentum: [R; 3]) -> [R; 3] {
+pub fn angular_velocity<R: Real>(axes: &Axes<R>, inertia: &Inertia<R>, momentum: Vector<R>) -> Vector<R> {
     in_space(axes, times(inertia.inverse, in_body(axes, momentum)))
 }
 
@@ -165,49 +163,49 @@ pub fn angular_velocity<R: Real>(axes: &Axes<R>, inertia: &Inertia<R>, momentum:
 pub fn begin_turn<R: Real>(
     axes: &Axes<R>,
     inertia: &Inertia<R>,
-    momentum: [R; 3],
+    momentum: Vector<R>,
     dt: R,
-) -> ([R; 3], [R; 3]) {
+) -> (Vector<R>, Vector<R>) {
     let l = in_body(axes, momentum);
-    let half = R::lit(0.5) * dt;
-    let half = [l[0] * half, l[1] * half, l[2] * half];
+    let half = l * (R::lit(0.5) * dt);
     (half, times(inertia.inverse, half))
 }
 
 /// One round of Newton's iteration for the turn. Returns u and the square of its change; not a number where a body
 /// would turn by more than half a revolution.
 #[inline(always)]
-pub fn improve_turn<R: Real>(inertia: &Inertia<R>, half: [R; 3], u: [R; 3]) -> ([R; 3], R) {
+pub fn improve_turn<R: Real>(inertia: &Inertia<R>, half: Vector<R>, u: Vector<R>) -> (Vector<R>, R) {
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
-    let w = (one - dot(u, u)).sqrt();
+    let w = (one - u.dot(u)).sqrt();
     let per_w = w.recip();
     let iu = times(inertia.moments, u);
-    let excess = minus(plus([w * iu[0], w * iu[1], w * iu[2]], cross(u, iu)), half);
-    let column = |unit: [R; 3], u_of: R| {
+    let excess = Vector([w * iu[0], w * iu[1], w * iu[2]]) + u.cross(iu) - half;
+    let column = |unit: Vector<R>, u_of: R| {
         let i = times(inertia.moments, unit);
-        let turned = minus(cross(u, i), cross(iu, unit));
-        along(along(turned, w, i), -(u_of * per_w), iu)
+        let turned = u.cross(i) - iu.cross(unit);
+        turned.along(w, i).along(-(u_of * per_w), iu)
     };
-    let columns =
-        [column([one, zero, zero], u[0]), column([zero, one, zero], u[1]), column([zero, zero, one], u[2])];
-    let normals =
-        [cross(columns[1], columns[2]), cross(columns[2], columns[0]), cross(columns[0], columns[1])];
-    let scale = dot(columns[0], normals[0]).recip();
-    let change =
-        [dot(normals[0], excess) * scale, dot(normals[1], excess) * scale, dot(normals[2], excess) * scale];
-    (minus(u, change), dot(change, change))
+    let columns = [
+        column(Vector([one, zero, zero]), u[0]),
+        column(Vector([zero, one, zero]), u[1]),
+        column(Vector([zero, zero, one]), u[2]),
+    ];
+    let normals = [columns[1].cross(columns[2]), columns[2].cross(columns[0]), columns[0].cross(columns[1])];
+    let scale = columns[0].dot(normals[0]).recip();
+    let change = Vector::from_fn(|k| normals[k].dot(excess) * scale);
+    (u - change, change.norm_squared())
 }
 
 /// Axes after a turn by the quaternion with the vector u, in axes before.
 #[inline(always)]
-pub fn turned<R: Real>(axes: &Axes<R>, u: [R; 3]) -> Axes<R> {
+pub fn turned<R: Real>(axes: &Axes<R>, u: Vector<R>) -> Axes<R> {
     let (zero, one, two) = (R::lit(0.0), R::lit(1.0), R::lit(2.0));
-    let w = (one - dot(u, u)).sqrt();
-    let turn = |v: [R; 3]| {
-        let once = cross(u, v);
-        in_space(axes, along(along(v, two * w, once), two, cross(u, once)))
+    let w = (one - u.dot(u)).sqrt();
+    let turn = |v: Vector<R>| {
+        let once = u.cross(v);
+        in_space(axes, v.along(two * w, once).along(two, u.cross(once)))
     };
-    [turn([one, zero, zero]), turn([zero, one, zero]), turn([zero, zero, one])]
+    [turn(Vector([one, zero, zero])), turn(Vector([zero, one, zero])), turn(Vector([zero, zero, one]))]
 }
 
 /// Displacement of an atom relative to the centre of its body in a turn. `apart` is the vector from the first atom,
@@ -215,10 +213,10 @@ pub fn turned<R: Real>(axes: &Axes<R>, u: [R; 3]) -> Axes<R> {
 #[inline(always)]
 pub fn turn_of_atom<R: Real>(
     [before, after]: [&Axes<R>; 2],
-    first: [R; 3],
-    place: [R; 3],
-    apart: [R; 3],
-) -> [R; 3] {
-    let rounding = minus(in_space(before, minus(place, first)), apart);
-    plus(rounding, minus(in_space(after, place), in_space(before, place)))
+    first: Vector<R>,
+    place: Vector<R>,
+    apart: Vector<R>,
+) -> Vector<R> {
+    let rounding = in_space(before, place - first) - apart;
+    rounding + (in_space(after, place) - in_space(before, place))
 }

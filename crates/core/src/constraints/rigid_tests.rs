@@ -1,7 +1,6 @@
 use super::*;
 use crate::random::{Purpose, Stream};
-use crate::vector::{along, cross, dot, minus, plus};
-use crate::{BodyForm, SimBox, Species, Vec3};
+use crate::{BodyForm, SimBox, Species, Vec3, Vector};
 
 /// A system of one body of these atoms, with a mass each.
 fn system(positions: &[Vec3], masses: &[f64]) -> System {
@@ -31,21 +30,21 @@ impl FreeBody {
         let body = Groups::new(system).unwrap().bodies.remove(0);
         let masses = body.atoms.iter().map(|atom| atom.mass).collect();
         let r: Vec<Vec3> = body.ids.iter().map(|id| system.state.position[*id as usize]).collect();
-        FreeBody { body, masses, v: vec![[0.0; 3]; r.len()], r, rounds: 0 }
+        FreeBody { body, masses, v: vec![Vec3::ZERO; r.len()], r, rounds: 0 }
     }
 
     fn axes(&self, r: &[Vec3]) -> Axes<f64> {
-        axes(self.body.form, minus(r[1], r[0]), r.get(2).map_or([0.0; 3], |third| minus(*third, r[0])))
+        axes(self.body.form, r[1] - r[0], r.get(2).map_or(Vec3::ZERO, |third| *third - r[0]))
     }
 
     fn momentum(&self) -> Vec3 {
-        self.masses.iter().zip(&self.v).fold([0.0; 3], |p, (m, v)| along(p, *m, *v))
+        self.masses.iter().zip(&self.v).fold(Vec3::ZERO, |p, (m, v)| p.along(*m, *v))
     }
 
     /// Angular momentum about the centre of mass with these axes.
     fn angular_momentum(&self, axes: &Axes<f64>) -> Vec3 {
         let parts = self.body.atoms.iter().zip(&self.v);
-        parts.fold([0.0; 3], |l, (atom, v)| along(l, atom.mass, cross(in_space(axes, atom.place), *v)))
+        parts.fold(Vec3::ZERO, |l, (atom, v)| l.along(atom.mass, in_space(axes, atom.place).cross(*v)))
     }
 
     /// Positions and velocities after a drift, from atoms that may move against each other.
@@ -66,10 +65,10 @@ impl FreeBody {
         let after = turned(&before, u);
         let (atoms, first) = (&self.body.atoms, self.r[0]);
         for k in 0..atoms.len() {
-            let apart = minus(self.r[k], first);
+            let apart = self.r[k] - first;
             let turn = turn_of_atom([&before, &after], atoms[0].place, atoms[k].place, apart);
-            let step = along(turn, dt, velocity);
-            self.r[k] = plus(self.r[k], step);
+            let step = turn.along(dt, velocity);
+            self.r[k] += step;
             self.v[k] = step.map(|x| x / dt);
         }
     }
@@ -80,18 +79,24 @@ impl FreeBody {
         let velocity = self.momentum().map(|p| p * self.body.inertia.inverse_mass);
         let w = angular_velocity(&axes, &self.body.inertia, self.angular_momentum(&axes));
         for (v, atom) in self.v.iter_mut().zip(&self.body.atoms) {
-            *v = plus(velocity, cross(w, in_space(&axes, atom.place)));
+            *v = velocity + w.cross(in_space(&axes, atom.place));
         }
     }
 
     fn kinetic(&self) -> f64 {
-        self.masses.iter().zip(&self.v).map(|(m, v)| 0.5 * m * dot(*v, *v)).sum()
+        self.masses.iter().zip(&self.v).map(|(m, v)| 0.5 * m * v.dot(*v)).sum()
     }
 }
 
 /// An asymmetric top, which turns about an axis near its middle moment: the axis tumbles.
 fn top() -> FreeBody {
-    let r = [[1.0, 0.1, 0.0], [-0.8, 0.2, 0.3], [0.1, 0.9, -0.4], [0.0, -0.7, 0.8], [0.3, 0.1, 0.1]];
+    let r = [
+        Vector([1.0, 0.1, 0.0]),
+        Vector([-0.8, 0.2, 0.3]),
+        Vector([0.1, 0.9, -0.4]),
+        Vector([0.0, -0.7, 0.8]),
+        Vector([0.3, 0.1, 0.1]),
+    ];
     let mut top = FreeBody::new(&system(&r, &[1.0, 2.0, 1.5, 0.7, 3.0]));
     let mut random = Stream::new(5, Purpose::Placement, 0, 0);
     top.v = (0..5).map(|_| random.normal3()).collect();
@@ -103,8 +108,8 @@ fn top() -> FreeBody {
 fn euler(top: &FreeBody, t: f64, steps: usize) -> Axes<f64> {
     let mut e = top.axes(&top.r);
     let l = top.angular_momentum(&e);
-    let slope = |e: &Axes<f64>| e.map(|axis| cross(angular_velocity(e, &top.body.inertia, l), axis));
-    let moved = |e: &Axes<f64>, h: f64, d: &Axes<f64>| [0, 1, 2].map(|k| along(e[k], h, d[k]));
+    let slope = |e: &Axes<f64>| e.map(|axis| angular_velocity(e, &top.body.inertia, l).cross(axis));
+    let moved = |e: &Axes<f64>, h: f64, d: &Axes<f64>| [0, 1, 2].map(|k| e[k].along(h, d[k]));
     let h = t / steps as f64;
     for _ in 0..steps {
         let a = slope(&e);
@@ -134,7 +139,7 @@ fn a_free_top_turns_as_euler_says() {
         assert!((top.kinetic() / energy - 1.0).abs() < 20.0 / (steps * steps) as f64);
         assert!(top.rounds < 8, "{}", top.rounds);
         let now = top.axes(&top.r);
-        (0..3).map(|k| minus(now[k], exact[k])).map(|d| dot(d, d)).sum::<f64>().sqrt()
+        (0..3).map(|k| now[k] - exact[k]).map(|d| d.dot(d)).sum::<f64>().sqrt()
     };
     let errors = [100, 200, 400].map(error);
     assert!(errors[2] < 2e-3, "{errors:?}");
@@ -152,7 +157,7 @@ fn a_top_comes_back_and_keeps_its_shape() {
         top.drift(0.05);
         top.stiffen();
     }
-    let d = |a: &[Vec3]| dot(minus(a[1], a[2]), minus(a[1], a[2])).sqrt();
+    let d = |a: &[Vec3]| (a[1] - a[2]).dot(a[1] - a[2]).sqrt();
     assert!((d(&top.r) - d(&r)).abs() < 1e-12);
     top.v.iter_mut().for_each(|v| *v = v.map(|x| -x));
     for _ in 0..500 {
@@ -176,7 +181,7 @@ fn a_triangle_moves_as_water() {
         let system = system(&before, &masses);
         let order = system.topology.rigid_bodies[0].atoms.clone();
         let mut body = FreeBody::new(&system);
-        body.v = order.iter().map(|id| minus(now[*id as usize], before[*id as usize])).collect();
+        body.v = order.iter().map(|id| now[*id as usize] - before[*id as usize]).collect();
         body.drift(1.0);
         for (r, id) in body.r.iter().zip(&order) {
             assert!((0..3).all(|k| (r[k] - settled[*id as usize][k]).abs() < 1e-13), "{r:?} {settled:?}");
@@ -186,15 +191,15 @@ fn a_triangle_moves_as_water() {
 
 #[test]
 fn a_linear_body_has_no_spin_about_its_axis() {
-    let r = [[0.0; 3], [0.1, 0.2, -0.3], [-0.1, -0.2, 0.3]];
+    let r = [Vec3::ZERO, Vector([0.1, 0.2, -0.3]), Vector([-0.1, -0.2, 0.3])];
     let mut body = FreeBody::new(&system(&r, &[12.0, 16.0, 16.0]));
     assert_eq!(body.body.form, BodyForm::Linear);
     let mut random = Stream::new(6, Purpose::Placement, 0, 0);
     body.v = (0..3).map(|_| random.normal3()).collect();
     body.stiffen();
-    let axis = minus(body.r[1], body.r[0]);
+    let axis = body.r[1] - body.r[0];
     let l = body.angular_momentum(&body.axes(&body.r));
-    assert!(dot(l, axis).abs() < 1e-14 * dot(l, l).sqrt());
+    assert!(l.dot(axis).abs() < 1e-14 * l.dot(l).sqrt());
     let energy = body.kinetic();
     // A free linear body turns at a constant rate, whose discrete form keeps the energy.
     (0..1000).for_each(|_| {
@@ -221,21 +226,22 @@ fn a_body_that_turns_too_far_is_found() {
 
 #[test]
 fn bodies_are_whole_across_edges_and_not_too_large() {
-    let positions = [[99.5, 1.0, 1.0], [0.5, 1.0, 1.0], [1.5, 1.0, 99.0]];
+    let positions = [Vector([99.5, 1.0, 1.0]), Vector([0.5, 1.0, 1.0]), Vector([1.5, 1.0, 99.0])];
     let body = &system(&positions, &[1.0; 3]).topology.rigid_bodies[0];
     assert_eq!((body.atoms[0], body.form), (1, BodyForm::Spatial));
     assert!((body.extent() - 5.0f64.sqrt()).abs() < 1e-12, "{body:?}");
     assert_eq!(body.constrained_degrees(), 3);
     assert_eq!(RigidBody { excluded_within: 1.5, ..body.clone() }.excluded().count(), 1);
     let mut large = system(&positions, &[1.0; 3]);
-    large.state.position[2] = [46.0, 1.0, 1.0];
+    large.state.position[2] = Vector([46.0, 1.0, 1.0]);
     let error = RigidBody::new(&large, &large.state.index_by_id(), &[0, 1, 2], 0.0).unwrap_err();
     assert!(error.message().contains("reaches too far"), "{error}");
 }
 
 #[test]
 fn atoms_of_a_body_are_in_nothing_else() {
-    let mut system = system(&[[1.0; 3], [2.0; 3], [2.0, 1.0, 1.0], [5.0; 3]], &[1.0; 4]);
+    let mut system =
+        system(&[Vector([1.0; 3]), Vector([2.0; 3]), Vector([2.0, 1.0, 1.0]), Vector([5.0; 3])], &[1.0; 4]);
     system.topology.rigid_bodies =
         vec![RigidBody::new(&system, &system.state.index_by_id(), &[0, 1, 2], 0.0).unwrap()];
     assert_eq!(Groups::new(&system).unwrap().bodies.len(), 1);

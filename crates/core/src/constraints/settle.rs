@@ -1,7 +1,6 @@
 //! Rigid molecules of water in closed form: SETTLE.
 
-use crate::Real;
-use crate::vector::{along, cross, dot, minus, plus};
+use crate::{Real, Vector};
 
 /// A rigid triangle of three atoms, the last two of which have the same mass and the same distance
 /// from the first one.
@@ -36,9 +35,8 @@ impl Water<f64> {
 
 /// A vector of length one along v.
 #[inline(always)]
-fn unit<R: Real>(v: [R; 3]) -> [R; 3] {
-    let inverse = dot(v, v).rsqrt();
-    [v[0] * inverse, v[1] * inverse, v[2] * inverse]
+fn unit<R: Real>(v: Vector<R>) -> Vector<R> {
+    v * v.norm_squared().rsqrt()
 }
 
 /// The cosine that belongs to a sine, if positive.
@@ -49,28 +47,28 @@ fn cosine<R: Real>(sine: R) -> R {
 
 /// p a + q b
 #[inline(always)]
-fn mixed<R: Real>(p: R, a: [R; 3], q: R, b: [R; 3]) -> [R; 3] {
-    [p.mul_add(a[0], q * b[0]), p.mul_add(a[1], q * b[1]), p.mul_add(a[2], q * b[2])]
+fn mixed<R: Real>(p: R, a: Vector<R>, q: R, b: Vector<R>) -> Vector<R> {
+    Vector([p.mul_add(a[0], q * b[0]), p.mul_add(a[1], q * b[1]), p.mul_add(a[2], q * b[2])])
 }
 
 /// SETTLE: positions of the atoms of a molecule of water that drifted from `before` to `now`, by the equations of
 /// Miyamoto and Kollman (1992); not a number where the atoms have flown apart.
 #[inline(always)]
-pub fn settle<R: Real>(water: &Water<R>, before: [[R; 3]; 3], now: [[R; 3]; 3]) -> [[R; 3]; 3] {
+pub fn settle<R: Real>(water: &Water<R>, before: [Vector<R>; 3], now: [Vector<R>; 3]) -> [Vector<R>; 3] {
     let Water { to_apex, to_base, half_base, weight } = *water;
     // Vectors are counted from the first atom, so that no digits are lost.
-    let (b0, c0) = (minus(before[1], before[0]), minus(before[2], before[0]));
-    let ends = [minus(now[1], now[0]), minus(now[2], now[0])];
+    let (b0, c0) = (before[1] - before[0], before[2] - before[0]);
+    let ends = [now[1] - now[0], now[2] - now[0]];
     let center = mixed(weight, ends[0], weight, ends[1]);
-    let a1 = [-center[0], -center[1], -center[2]];
-    let (b1, c1) = (minus(ends[0], center), minus(ends[1], center));
+    let a1 = -center;
+    let (b1, c1) = (ends[0] - center, ends[1] - center);
     // Axes: z across the plane of the molecule before, x across the apex now.
-    let z = unit(cross(b0, c0));
-    let x = unit(cross(a1, z));
-    let y = cross(z, x);
-    let (b0, c0) = ([dot(x, b0), dot(y, b0)], [dot(x, c0), dot(y, c0)]);
-    let heights = [dot(z, a1), dot(z, b1), dot(z, c1)];
-    let (b1, c1) = ([dot(x, b1), dot(y, b1)], [dot(x, c1), dot(y, c1)]);
+    let z = unit(b0.cross(c0));
+    let x = unit(a1.cross(z));
+    let y = z.cross(x);
+    let (b0, c0) = ([x.dot(b0), y.dot(b0)], [x.dot(c0), y.dot(c0)]);
+    let heights = [z.dot(a1), z.dot(b1), z.dot(c1)];
+    let (b1, c1) = ([x.dot(b1), y.dot(b1)], [x.dot(c1), y.dot(c1)]);
     // Tilted so that heights are what they are (eqs. A8 to A10),
     let sin_phi = heights[0] / to_apex;
     let cos_phi = cosine(sin_phi);
@@ -90,8 +88,8 @@ pub fn settle<R: Real>(water: &Water<R>, before: [[R; 3]; 3], now: [[R; 3]; 3]) 
     let (u, v) = (mixed(cos_theta, x, sin_theta, y), mixed(cos_theta, y, -sin_theta, x));
     // Positions from the centre of mass.
     let apex = mixed(ya, v, heights[0], z);
-    let left = along(mixed(xb, u, yb, v), heights[1], z);
-    let right = along(mixed(-xb, u, yc, v), heights[2], z);
-    let center = plus(now[0], center);
-    [plus(center, apex), plus(center, left), plus(center, right)]
+    let left = mixed(xb, u, yb, v).along(heights[1], z);
+    let right = mixed(-xb, u, yc, v).along(heights[2], z);
+    let center = now[0] + center;
+    [center + apex, center + left, center + right]
 }

@@ -1,8 +1,7 @@
 //! Constraints of a group solved together: SHAKE for positions, RATTLE for velocities.
 
 use super::MOST;
-use crate::Real;
-use crate::vector::{along, dot, minus};
+use crate::{Real, Vector};
 
 /// Size of the lower triangle of a matrix, stored row by row.
 const TRIANGLE: usize = MOST * (MOST + 1) / 2;
@@ -12,7 +11,7 @@ const TRIANGLE: usize = MOST * (MOST + 1) / 2;
 #[derive(Debug, Clone, Copy)]
 pub struct ImpulseCoupling<R> {
     /// The distances, as vectors.
-    pub arms: [[R; 3]; MOST],
+    pub arms: [Vector<R>; MOST],
     /// L and, on the diagonal, the inverse of D, where the symmetric matrix is L D L^T.
     pub factors: [R; TRIANGLE],
 }
@@ -29,9 +28,9 @@ impl<R: Real> ImpulseCoupling<R> {
     }
 
     /// Coupling from its arms and its [`ImpulseCoupling::n_factors`] factors.
-    pub fn from_parts(arms: &[[R; 3]], factors: &[R]) -> Self {
+    pub fn from_parts(arms: &[Vector<R>], factors: &[R]) -> Self {
         let mut coupling =
-            ImpulseCoupling { arms: [[R::lit(0.0); 3]; MOST], factors: [R::lit(0.0); TRIANGLE] };
+            ImpulseCoupling { arms: [Vector([R::lit(0.0); 3]); MOST], factors: [R::lit(0.0); TRIANGLE] };
         coupling.arms[..arms.len()].copy_from_slice(arms);
         coupling.factors[..factors.len()].copy_from_slice(factors);
         coupling
@@ -40,15 +39,15 @@ impl<R: Real> ImpulseCoupling<R> {
     /// Coupling of a group with its atoms at `r`. The matrix is positive definite where constraints do not
     /// contradict each other.
     #[inline(always)]
-    pub fn new(pairs: &[[usize; 2]], r: &[[R; 3]], inverse_mass: &[R]) -> Self {
+    pub fn new(pairs: &[[usize; 2]], r: &[Vector<R>], inverse_mass: &[R]) -> Self {
         let mut coupling =
-            ImpulseCoupling { arms: [[R::lit(0.0); 3]; MOST], factors: [R::lit(0.0); TRIANGLE] };
+            ImpulseCoupling { arms: [Vector([R::lit(0.0); 3]); MOST], factors: [R::lit(0.0); TRIANGLE] };
         let ImpulseCoupling { arms, factors: m } = &mut coupling;
         for (k, [a, b]) in pairs.iter().enumerate() {
-            arms[k] = minus(r[*a], r[*b]);
+            arms[k] = r[*a] - r[*b];
         }
         for (i, [a, b]) in pairs.iter().enumerate() {
-            m[at(i, i)] = (inverse_mass[*a] + inverse_mass[*b]) * dot(arms[i], arms[i]);
+            m[at(i, i)] = (inverse_mass[*a] + inverse_mass[*b]) * arms[i].dot(arms[i]);
             for (j, [c, d]) in pairs[..i].iter().enumerate() {
                 // Different constraints share one atom at most.
                 let weight = match () {
@@ -56,7 +55,7 @@ impl<R: Real> ImpulseCoupling<R> {
                     () if b == c || b == d => inverse_mass[*b],
                     () => continue,
                 };
-                let product = weight * dot(arms[i], arms[j]);
+                let product = weight * arms[i].dot(arms[j]);
                 m[at(i, j)] = if a == c || b == d { product } else { -product };
             }
         }
@@ -94,10 +93,10 @@ impl<R: Real> ImpulseCoupling<R> {
 
     /// Subtracts impulses along the arms from positions or velocities.
     #[inline(always)]
-    fn take(&self, pairs: &[[usize; 2]], impulses: &[R], inverse_mass: &[R], from: &mut [[R; 3]]) {
+    fn take(&self, pairs: &[[usize; 2]], impulses: &[R], inverse_mass: &[R], from: &mut [Vector<R>]) {
         for (k, [a, b]) in pairs.iter().enumerate() {
-            from[*a] = along(from[*a], -(impulses[k] * inverse_mass[*a]), self.arms[k]);
-            from[*b] = along(from[*b], impulses[k] * inverse_mass[*b], self.arms[k]);
+            from[*a] = from[*a].along(-(impulses[k] * inverse_mass[*a]), self.arms[k]);
+            from[*b] = from[*b].along(impulses[k] * inverse_mass[*b], self.arms[k]);
         }
     }
 }
@@ -111,12 +110,12 @@ pub fn shake<R: Real>(
     before: &ImpulseCoupling<R>,
     lengths: &[R],
     inverse_mass: &[R],
-    now: &mut [[R; 3]],
+    now: &mut [Vector<R>],
 ) -> R {
     let (mut wrong, mut error) = ([R::lit(0.0); MOST], R::lit(0.0));
     for (k, [a, b]) in pairs.iter().enumerate() {
-        let (d, square) = (minus(now[*a], now[*b]), lengths[k] * lengths[k]);
-        let excess = dot(d, d) - square;
+        let (d, square) = (now[*a] - now[*b], lengths[k] * lengths[k]);
+        let excess = d.dot(d) - square;
         wrong[k] = R::lit(0.5) * excess;
         let relative = excess * square.recip();
         error = relative.mul_add(relative, error);
@@ -130,11 +129,16 @@ pub fn shake<R: Real>(
 /// RATTLE: removes from the velocities `v` of atoms at `r` the part that would change a distance. Returns the
 /// sum of arm times impulse over the constraints, in the order of a [`crate::SymTensor`].
 #[inline(always)]
-pub fn rattle<R: Real>(pairs: &[[usize; 2]], r: &[[R; 3]], inverse_mass: &[R], v: &mut [[R; 3]]) -> [R; 6] {
+pub fn rattle<R: Real>(
+    pairs: &[[usize; 2]],
+    r: &[Vector<R>],
+    inverse_mass: &[R],
+    v: &mut [Vector<R>],
+) -> [R; 6] {
     let coupling = ImpulseCoupling::new(pairs, r, inverse_mass);
     let mut impulses = [R::lit(0.0); MOST];
     for (k, [a, b]) in pairs.iter().enumerate() {
-        impulses[k] = dot(coupling.arms[k], minus(v[*a], v[*b]));
+        impulses[k] = coupling.arms[k].dot(v[*a] - v[*b]);
     }
     let impulses = &mut impulses[..pairs.len()];
     coupling.solve(impulses);

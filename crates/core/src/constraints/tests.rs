@@ -1,31 +1,28 @@
 use super::*;
+use crate::Vec3;
 use crate::random::{Purpose, Stream};
-use crate::vector::{along, cross, dot, minus};
 
 const TRIANGLE: [[usize; 2]; 3] = [[0, 1], [0, 2], [1, 2]];
 
 /// A molecule of water at a random place, its positions after a drift of this size, and its inverse
 /// masses.
-pub(super) fn drifted(seed: u32, step: f64) -> ([[f64; 3]; 3], [[f64; 3]; 3], [f64; 3]) {
+pub(super) fn drifted(seed: u32, step: f64) -> ([Vec3; 3], [Vec3; 3], [f64; 3]) {
     let mut random = Stream::new(9, Purpose::Placement, seed, 0);
     let (x, other) = (random.direction(), random.direction());
-    let inverse = 1.0 / dot(cross(x, other), cross(x, other)).sqrt();
-    let z = cross(x, other).map(|u| u * inverse);
-    let y = cross(z, x);
+    let inverse = 1.0 / x.cross(other).norm();
+    let z = x.cross(other) * inverse;
+    let y = z.cross(x);
     let place = random.normal3();
     let (height, half) = (0.1 * 0.577381f64, 0.1 * 0.816471f64);
-    let before = [[0.0, height], [-half, 0.0], [half, 0.0]].map(|[v, u]| {
-        let r: [f64; 3] = std::array::from_fn(|k| place[k] + u * y[k] + v * x[k]);
-        r
-    });
-    let now = before.map(|r| along(r, step, random.normal3()));
+    let before = [[0.0, height], [-half, 0.0], [half, 0.0]].map(|[v, u]| place + u * y + v * x);
+    let now = before.map(|r| r.along(step, random.normal3()));
     (before, now, [1.0 / 15.9994, 1.0 / 1.008, 1.0 / 1.008])
 }
 
-pub(super) fn water(before: [[f64; 3]; 3], inverse_mass: [f64; 3]) -> (Water<f64>, [f64; 3]) {
+pub(super) fn water(before: [Vec3; 3], inverse_mass: [f64; 3]) -> (Water<f64>, [f64; 3]) {
     let mut lengths = TRIANGLE.map(|[a, b]| {
-        let d = minus(before[a], before[b]);
-        dot(d, d).sqrt()
+        let d = before[a] - before[b];
+        d.dot(d).sqrt()
     });
     lengths[1] = lengths[0];
     (Water::new(&TRIANGLE, &lengths, &inverse_mass.map(f64::recip)).unwrap(), lengths)
@@ -44,17 +41,17 @@ fn settle_and_shake_agree() {
             .position(|_| shake(&TRIANGLE, &coupling, &lengths, &inverse_mass, &mut shaken) < 1e-26);
         assert!(rounds.is_some_and(|n| n < 30), "{rounds:?}");
         for (pair, length) in TRIANGLE.iter().zip(lengths) {
-            let d = minus(settled[pair[0]], settled[pair[1]]);
-            assert!((dot(d, d).sqrt() / length - 1.0).abs() < 1e-13);
+            let d = settled[pair[0]] - settled[pair[1]];
+            assert!((d.dot(d).sqrt() / length - 1.0).abs() < 1e-13);
         }
         for (a, b) in settled.iter().flatten().zip(shaken.iter().flatten()) {
             assert!((a - b).abs() < 1e-14, "{settled:?} {shaken:?}");
         }
         // Atoms move each other: their centre of mass and its angular momentum stay.
-        let moved: [[f64; 3]; 3] = std::array::from_fn(|k| minus(settled[k], now[k]));
+        let moved: [Vec3; 3] = std::array::from_fn(|k| settled[k] - now[k]);
         for k in 0..3 {
             let linear: f64 = moved.iter().zip(inverse_mass).map(|(d, m)| d[k] / m).sum();
-            let angular: f64 = (0..3).map(|a| cross(before[a], moved[a])[k] / inverse_mass[a]).sum();
+            let angular: f64 = (0..3).map(|a| before[a].cross(moved[a])[k] / inverse_mass[a]).sum();
             assert!(linear.abs() < 1e-14 && angular.abs() < 1e-14, "{linear:e} {angular:e}");
         }
     }
@@ -77,15 +74,15 @@ fn velocities_along_constraints_are_gone_and_momentum_stays() {
     // A centre with four neighbours, two of which are held at a distance, too.
     let pairs = [[0, 1], [0, 2], [0, 3], [0, 4], [2, 3]];
     let mut random = Stream::new(3, Purpose::Placement, 0, 0);
-    let r: Vec<[f64; 3]> = (0..5).map(|_| random.normal3()).collect();
-    let before: Vec<[f64; 3]> = (0..5).map(|_| random.normal3()).collect();
+    let r: Vec<Vec3> = (0..5).map(|_| random.normal3()).collect();
+    let before: Vec<Vec3> = (0..5).map(|_| random.normal3()).collect();
     let inverse_mass = [1.0 / 12.0, 1.0, 0.5, 1.0, 0.25];
     let mut v = before.clone();
     let impulse = rattle(&pairs, &r, &inverse_mass, &mut v);
     for [a, b] in pairs {
-        assert!(dot(minus(r[a], r[b]), minus(v[a], v[b])).abs() < 1e-13);
+        assert!((r[a] - r[b]).dot(v[a] - v[b]).abs() < 1e-13);
     }
-    let trace: f64 = (0..5).map(|k| dot(r[k], minus(v[k], before[k])) / inverse_mass[k]).sum();
+    let trace: f64 = (0..5).map(|k| r[k].dot(v[k] - before[k]) / inverse_mass[k]).sum();
     assert!((impulse[0] + impulse[1] + impulse[2] - trace).abs() < 1e-12, "{impulse:?} {trace}");
     for k in 0..3 {
         let change: f64 = (0..5).map(|a| (v[a][k] - before[a][k]) / inverse_mass[a]).sum();

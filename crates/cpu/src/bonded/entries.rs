@@ -92,7 +92,7 @@ impl Images {
     /// The image of `b` that is nearest to `a`, both inside the box along its periodic axes.
     #[inline(always)]
     pub(super) fn of(&self, simbox: &SimBox, a: Vec3, b: Vec3) -> u8 {
-        let d: Vec3 = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
+        let d: Vec3 = b - a;
         if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < self.near2 {
             return Images::NONE;
         }
@@ -103,7 +103,7 @@ impl Images {
     fn beyond(simbox: &SimBox, d: Vec3) -> u8 {
         let nearest = simbox.nearest_image(d);
         let origin = simbox.origin();
-        let shift = simbox.to_fractional(std::array::from_fn(|k| origin[k] + nearest[k] - d[k]));
+        let shift = simbox.to_fractional(origin + nearest - d);
         let number = shift.map(|s| (s.round() as i32).clamp(-Images::MOST, Images::MOST) + Images::MOST);
         ((number[0] * Images::ACROSS + number[1]) * Images::ACROSS + number[2]) as u8
     }
@@ -122,7 +122,7 @@ impl BondVectors<'_> {
     pub(super) fn towards<const N: usize>(&self, entry: &BondedEntry<N>, k: usize) -> Vec3 {
         let (a, b) = (self.position[entry.atom as usize], self.position[entry.others[k] as usize]);
         let shift = self.images.shifts[entry.images[k] as usize];
-        [a[0] - (b[0] + shift[0]), a[1] - (b[1] + shift[1]), a[2] - (b[2] + shift[2])]
+        a - (b + shift)
     }
 }
 
@@ -168,21 +168,18 @@ pub(super) fn chain<const N: usize>(role: u8, towards: [Vec3; N]) -> [Vec3; N] {
     let role = usize::from(role);
     // Position of the k-th atom relative to the one of this role.
     let at = |k: usize| match k.cmp(&role) {
-        std::cmp::Ordering::Less => towards[k].map(|x| -x),
-        std::cmp::Ordering::Equal => [0.0; 3],
-        std::cmp::Ordering::Greater => towards[k - 1].map(|x| -x),
+        std::cmp::Ordering::Less => -towards[k],
+        std::cmp::Ordering::Equal => Vec3::ZERO,
+        std::cmp::Ordering::Greater => -towards[k - 1],
     };
-    std::array::from_fn(|k| {
-        let (from, to) = (at(k), at(k + 1));
-        [to[0] - from[0], to[1] - from[1], to[2] - from[2]]
-    })
+    std::array::from_fn(|k| at(k + 1) - at(k))
 }
 
 /// Force on the atom of this role, from the forces on the tips of these vectors.
 #[inline(always)]
 pub(super) fn on_chain<const N: usize>(role: u8, forces: [Vec3; N]) -> Vec3 {
     let role = usize::from(role);
-    let before = if role == 0 { [0.0; 3] } else { forces[role - 1] };
-    let after = if role == N { [0.0; 3] } else { forces[role] };
-    [before[0] - after[0], before[1] - after[1], before[2] - after[2]]
+    let before = if role == 0 { Vec3::ZERO } else { forces[role - 1] };
+    let after = if role == N { Vec3::ZERO } else { forces[role] };
+    before - after
 }

@@ -5,7 +5,7 @@ use super::entries::{
 };
 use crate::blocks::Sums;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
-use jostle_core::{Evaluate, Vec3};
+use jostle_core::{Evaluate, Vec3, Vector};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
@@ -119,7 +119,7 @@ trait BondedFunction<const N: usize>: Send + Sync {
     /// Vectors of the function from the vectors that point from the others to the atom of this role.
     fn vectors(role: u8, towards: [Vec3; N]) -> [Vec3; N];
     /// Energy, and the force along each vector on its tip.
-    fn evaluate<L: Lanes<Scalar = f64>>(vectors: [[L; 3]; N], c: &[L]) -> (L, [[L; 3]; N]);
+    fn evaluate<L: Lanes<Scalar = f64>>(vectors: [Vector<L>; N], c: &[L]) -> (L, [Vector<L>; N]);
     /// Force on the atom of this role.
     fn on(role: u8, forces: [Vec3; N]) -> Vec3;
 }
@@ -128,7 +128,7 @@ struct OfBond<F>(PhantomData<F>);
 
 impl<F: PairFunction> BondedFunction<1> for OfBond<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
-    const PADDING: [Vec3; 1] = [[0.5, 0.0, 0.0]];
+    const PADDING: [Vec3; 1] = [Vector([0.5, 0.0, 0.0])];
 
     #[inline(always)]
     fn vectors(_role: u8, towards: [Vec3; 1]) -> [Vec3; 1] {
@@ -136,9 +136,9 @@ impl<F: PairFunction> BondedFunction<1> for OfBond<F> {
     }
 
     #[inline(always)]
-    fn evaluate<L: Lanes<Scalar = f64>>([[x, y, z]]: [[L; 3]; 1], c: &[L]) -> (L, [[L; 3]; 1]) {
-        let (energy, force_over_r) = F::evaluate(x.mul_add(x, y.mul_add(y, z * z)), c);
-        (energy, [[x * force_over_r, y * force_over_r, z * force_over_r]])
+    fn evaluate<L: Lanes<Scalar = f64>>([r]: [Vector<L>; 1], c: &[L]) -> (L, [Vector<L>; 1]) {
+        let (energy, force_over_r) = F::evaluate(r.norm_squared(), c);
+        (energy, [r * force_over_r])
     }
 
     #[inline(always)]
@@ -151,22 +151,21 @@ struct OfAngle<F>(PhantomData<F>);
 
 impl<F: AngleFunction> BondedFunction<2> for OfAngle<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
-    const PADDING: [Vec3; 2] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+    const PADDING: [Vec3; 2] = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0])];
 
     /// Vectors from the middle to the ends.
     #[inline(always)]
     fn vectors(role: u8, [first, second]: [Vec3; 2]) -> [Vec3; 2] {
-        let minus = |a: Vec3, b: Vec3| [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
         // The others are, in order: middle and end, both ends, end and middle.
         match role {
-            0 => [first, minus(first, second)],
-            1 => [first.map(|x| -x), second.map(|x| -x)],
-            _ => [minus(second, first), second],
+            0 => [first, first - second],
+            1 => [-first, -second],
+            _ => [second - first, second],
         }
     }
 
     #[inline(always)]
-    fn evaluate<L: Lanes<Scalar = f64>>([a, b]: [[L; 3]; 2], c: &[L]) -> (L, [[L; 3]; 2]) {
+    fn evaluate<L: Lanes<Scalar = f64>>([a, b]: [Vector<L>; 2], c: &[L]) -> (L, [Vector<L>; 2]) {
         let (energy, on_a, on_b) = angle_forces::<F, L>(a, b, c);
         (energy, [on_a, on_b])
     }
@@ -175,7 +174,7 @@ impl<F: AngleFunction> BondedFunction<2> for OfAngle<F> {
     fn on(role: u8, [a, b]: [Vec3; 2]) -> Vec3 {
         match role {
             0 => a,
-            1 => [-a[0] - b[0], -a[1] - b[1], -a[2] - b[2]],
+            1 => -a - b,
             _ => b,
         }
     }
@@ -185,7 +184,7 @@ struct OfDihedral<F>(PhantomData<F>);
 
 impl<F: DihedralFunction> BondedFunction<3> for OfDihedral<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
-    const PADDING: [Vec3; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    const PADDING: [Vec3; 3] = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]), Vector([0.0, 0.0, 1.0])];
 
     #[inline(always)]
     fn vectors(role: u8, towards: [Vec3; 3]) -> [Vec3; 3] {
@@ -193,7 +192,7 @@ impl<F: DihedralFunction> BondedFunction<3> for OfDihedral<F> {
     }
 
     #[inline(always)]
-    fn evaluate<L: Lanes<Scalar = f64>>(vectors: [[L; 3]; 3], c: &[L]) -> (L, [[L; 3]; 3]) {
+    fn evaluate<L: Lanes<Scalar = f64>>(vectors: [Vector<L>; 3], c: &[L]) -> (L, [Vector<L>; 3]) {
         dihedral_forces::<F, L>(vectors, c)
     }
 
@@ -220,7 +219,7 @@ impl<S: Scalar, B: BondedFunction<N>, const N: usize> BondedKernel<S, N> for Pre
         entries: &[BondedEntry<N>],
     ) -> (Sums, Option<Broken>) {
         let (mut sums, mut broken) = (Sums::default(), None);
-        let mut forces = [[0.0; 3]; N_AT_ONCE];
+        let mut forces = [Vec3::ZERO; N_AT_ONCE];
         for entries in entries.chunks(N_AT_ONCE) {
             let forces = &mut forces[..entries.len()];
             let BondedContext { vectors, evaluate, .. } = *context;
@@ -269,7 +268,7 @@ type ByLane = [[f64; MOST_LANES]; 3];
 
 #[inline(always)]
 fn lane(vectors: &ByLane, lane: usize) -> Vec3 {
-    [vectors[0][lane], vectors[1][lane], vectors[2][lane]]
+    Vector([vectors[0][lane], vectors[1][lane], vectors[2][lane]])
 }
 
 impl<B: BondedFunction<N>, const N: usize> BoundForces<'_, B, N> {
@@ -285,7 +284,7 @@ impl<B: BondedFunction<N>, const N: usize> BoundForces<'_, B, N> {
         for (batch, found) in entries.chunks(L::WIDTH).zip(found.chunks_mut(L::WIDTH)) {
             let (mut d, mut f) = (padding, padding);
             for (lane, entry) in batch.iter().enumerate() {
-                let mut towards = [[0.0; 3]; N];
+                let mut towards = [Vec3::ZERO; N];
                 for n in 0..N {
                     towards[n] = between.towards(entry, n);
                 }
@@ -296,7 +295,7 @@ impl<B: BondedFunction<N>, const N: usize> BoundForces<'_, B, N> {
                     }
                 }
             }
-            let mut vectors = [[L::lit(0.0); 3]; N];
+            let mut vectors = [Vector([L::lit(0.0); 3]); N];
             for n in 0..N {
                 for k in 0..3 {
                     vectors[n][k] = L::load(&d[n][k]);
@@ -313,12 +312,12 @@ impl<B: BondedFunction<N>, const N: usize> BoundForces<'_, B, N> {
             if ENERGIES {
                 energy.store(&mut energies);
             }
-            let [x, y, z] = vectors[0];
+            let Vector([x, y, z]) = vectors[0];
             let length2 = x * x + y * y + z * z;
             // The comparison is false for NaN, too.
             let whole = L::bits(length2.lt(types.longest2(batch)));
             for (at, entry) in batch.iter().enumerate() {
-                let mut forces = [[0.0; 3]; N];
+                let mut forces = [Vec3::ZERO; N];
                 for n in 0..N {
                     forces[n] = lane(&f[n], at);
                 }

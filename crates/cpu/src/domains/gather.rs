@@ -1,7 +1,7 @@
 //! Atoms of all ranks on rank 0, for files and observers.
 
 use super::Domains;
-use jostle_core::{Result, SimBox, State, Vec3};
+use jostle_core::{Result, SimBox, State, Vec3, Vector};
 use std::ops::Range;
 
 /// Numbers of an atom: id, species, images, position, velocity, force, angular velocity.
@@ -22,16 +22,16 @@ impl Domains {
             }
             let (shift, image, r) = (simbox.shift(away), state.image[index], state.position[index]);
             row.extend([0, 1, 2].map(|k| f64::from(image[k].saturating_add(away[k]))));
-            row.extend([0, 1, 2].map(|k| r[k] - shift[k]));
+            row.extend(r - shift);
             [&state.velocity, &state.force].into_iter().for_each(|all| row.extend(all[index]));
             row.extend(state.angular_velocity.get(index).copied().unwrap_or_default());
         })?;
         let mut all = State::default();
         for row in rows.chunks_exact(ROW) {
-            let vector = |at: usize| -> Vec3 { [row[at], row[at + 1], row[at + 2]] };
+            let vector = |at: usize| -> Vec3 { Vector([row[at], row[at + 1], row[at + 2]]) };
             all.id.push(row[0] as u32);
             all.species.push(row[1] as u16);
-            all.image.push(vector(2).map(|n| n as i32));
+            all.image.push(*vector(2).map(|n| n as i32));
             all.position.push(vector(5));
             all.velocity.push(vector(8));
             all.force.push(vector(11));
@@ -53,7 +53,7 @@ impl Domains {
             simbox.wrap(&mut place, &mut [0; 3]);
             row.extend(place);
         })?;
-        self.gathered_places = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
+        self.gathered_places = rows.chunks_exact(3).map(|row| Vector([row[0], row[1], row[2]])).collect();
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! Cuts are planes parallel to the faces of the box, at fractional coordinates that each axis has a list of, so that
 //! a change of the cuts is a change of numbers.
 
-use jostle_core::{SimBox, Vec3};
+use jostle_core::{SimBox, Vec3, Vector};
 use std::cmp::Ordering;
 
 /// The cut of the box.
@@ -120,7 +120,7 @@ impl Grid {
     /// Lower and upper borders of a domain.
     pub fn region(&self, rank: usize) -> [Vec3; 2] {
         let cell = self.cell(rank);
-        [0, 1].map(|side| [0, 1, 2].map(|k| self.borders[k][cell[k] + side]))
+        [0, 1].map(|side| Vector::from_fn(|k| self.borders[k][cell[k] + side]))
     }
 
     /// Domains whose atoms `rank` has as ghosts up to a distance of `reach`, by rank and image.
@@ -241,7 +241,7 @@ fn inside(simbox: &SimBox, mut position: Vec3) -> Vec3 {
 }
 
 /// Numbers of parts along the axes, with the smallest surface between domains.
-fn shape(n: usize, widths: Vec3) -> [usize; 3] {
+fn shape(n: usize, widths: [f64; 3]) -> [usize; 3] {
     let divisors = |n: usize| (1..=n).filter(move |k| n.is_multiple_of(*k));
     let all = divisors(n).flat_map(|x| divisors(n / x).map(move |y| [x, y, n / x / y]));
     let surface = |parts: &[usize; 3]| -> f64 {

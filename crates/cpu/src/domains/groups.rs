@@ -36,7 +36,7 @@ impl Domains {
             if away != [0; 3] {
                 let shift = simbox.shift(away);
                 for r in [&mut places[index], &mut state.position[index]] {
-                    (0..3).for_each(|k| r[k] += shift[k]);
+                    *r += shift;
                 }
                 (0..3).for_each(|k| state.image[index][k] -= away[k]);
             }

@@ -2,7 +2,7 @@
 //! below its own. They are in no cluster, and have positions alone.
 
 use super::Domains;
-use jostle_core::{Error, IdIndex, Result, State};
+use jostle_core::{Error, IdIndex, Result, State, Vector};
 
 /// Numbers of an atom: id, species, position.
 const ROW: usize = 5;
@@ -23,7 +23,7 @@ impl Domains {
             for (rank, ids) in ranks.iter().zip(asked) {
                 let found: Vec<usize> = ids.into_iter().filter_map(|id| owned.get(id)).collect();
                 let row = |index: &usize| -> [f64; ROW] {
-                    let [x, y, z] = state.position[*index];
+                    let Vector([x, y, z]) = state.position[*index];
                     [f64::from(state.id[*index]), f64::from(state.species[*index]), x, y, z]
                 };
                 answers.push(found.iter().flat_map(row).collect::<Vec<f64>>());
@@ -33,7 +33,7 @@ impl Domains {
             for (rank, rows) in ranks.iter().zip(self.swap_any(&ranks, answers)?) {
                 let begin = state.len();
                 for row in rows.chunks_exact(ROW) {
-                    self.push_ghost(state, [row[0] as u32, row[1] as u32], [row[2], row[3], row[4]]);
+                    self.push_ghost(state, [row[0] as u32, row[1] as u32], Vector([row[2], row[3], row[4]]));
                 }
                 self.halo.receive_more(*rank, begin..state.len());
             }

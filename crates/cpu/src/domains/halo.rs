@@ -8,7 +8,7 @@ use super::Domains;
 use super::grid::{Side, distance2_from};
 use crate::cells::Clusters;
 use crate::simd::Scalar;
-use jostle_core::{Result, SimBox, State, Vec3};
+use jostle_core::{Result, SimBox, State, Vec3, Vector};
 use std::iter;
 use std::ops::Range;
 
@@ -102,7 +102,7 @@ impl Halo {
         }
         let Sent { atoms: copied, images, .. } = &mut self.sent[place];
         copied.extend(atoms.iter().map(|atom| Copied::of(*atom)));
-        images.push(([0.0; 3], copied.len()));
+        images.push((Vec3::ZERO, copied.len()));
     }
 
     /// Adds ghosts, by index in storage, to what comes from a rank.
@@ -181,8 +181,7 @@ impl Domains {
                 sent.push(Sent { rank: link.rank, ..Sent::default() });
             }
             let Some(sent) = sent.last_mut() else { continue };
-            let region =
-                self.grid.region(link.rank).map(|s| [0, 1, 2].map(|k| s[k] - f64::from(link.image[k])));
+            let region = self.grid.region(link.rank).map(|s| s - Vector(link.image.map(f64::from)));
             choose(clusters, simbox, places, &region, near, &mut sent.atoms);
             sent.images.push((simbox.shift(link.image), sent.atoms.len()));
         }
@@ -207,7 +206,7 @@ impl Domains {
         let rows = self.halo.messages(ROW, |row, atom, shift| {
             let index = atom.atom as usize;
             row.extend([f64::from(state.id[index]), f64::from(state.species[index])]);
-            let moved = |r: &Vec3| [0, 1, 2].map(|k| r[k] + shift[k]);
+            let moved = |r: &Vec3| *r + *shift;
             row.extend(moved(&state.position[index]));
             row.extend(moved(&places[index]));
             row.extend(state.velocity[index]);
@@ -217,7 +216,7 @@ impl Domains {
         let order = GhostOrder::new(&parts);
         for number in &order.numbers {
             let row = &rows[*number as usize * ROW..][..ROW];
-            let vector = |at: usize| -> Vec3 { [row[at], row[at + 1], row[at + 2]] };
+            let vector = |at: usize| -> Vec3 { Vector([row[at], row[at + 1], row[at + 2]]) };
             self.push_ghost(state, [row[0] as u32, row[1] as u32], vector(2));
             places.push(vector(5));
             if let Some(velocity) = state.velocity.last_mut() {
@@ -236,10 +235,10 @@ impl Domains {
         state.species.push(species as u16);
         state.position.push(position);
         state.image.push([0; 3]);
-        state.velocity.push([0.0; 3]);
-        state.force.push([0.0; 3]);
+        state.velocity.push(Vec3::ZERO);
+        state.force.push(Vec3::ZERO);
         if self.turning {
-            state.angular_velocity.push([0.0; 3]);
+            state.angular_velocity.push(Vec3::ZERO);
         }
     }
 
@@ -281,7 +280,7 @@ impl Domains {
     ) -> Result<()> {
         let sent = self.halo.messages(3, |numbers, atom, shift| {
             let r = position[atom.atom as usize];
-            numbers.extend([0, 1, 2].map(|k| r[k] + shift[k]));
+            numbers.extend(r + *shift);
         });
         let received = self.swap(sent, &self.halo.expected(3))?;
         let width = clusters.width;

@@ -1,7 +1,7 @@
 //! Migration: atoms that have left a domain go to the rank that owns the place where they are expected.
 
 use super::Domains;
-use jostle_core::{Error, Result, SimBox, State, Vec3};
+use jostle_core::{Error, Result, SimBox, State, Vec3, Vector};
 
 /// Numbers of an atom without angular velocity: id, species, images, position, place in the lists, velocity, force.
 const ROW: usize = 17;
@@ -14,7 +14,7 @@ impl Domains {
         let owner = |index: u32| self.grid.owner(simbox, places[first[index as usize] as usize]);
         let own: Vec<u32> = (0..state.len() as u32).filter(|index| owner(*index) == self.rank()).collect();
         state.permute(&own);
-        state.force.resize(state.len(), [0.0; 3]);
+        state.force.resize(state.len(), Vec3::ZERO);
         self.n_owned = state.len();
         (self.halo, self.builds, self.load) = (super::Halo::default(), 0, 0.0);
     }
@@ -72,10 +72,10 @@ fn write_row(row: &mut Vec<f64>, state: &State, places: &[Vec3], index: usize) {
 }
 
 fn read_row(row: &[f64], state: &mut State, places: &mut Vec<Vec3>) {
-    let vector = |at: usize| -> Vec3 { [row[at], row[at + 1], row[at + 2]] };
+    let vector = |at: usize| -> Vec3 { Vector([row[at], row[at + 1], row[at + 2]]) };
     state.id.push(row[0] as u32);
     state.species.push(row[1] as u16);
-    state.image.push(vector(2).map(|n| n as i32));
+    state.image.push(*vector(2).map(|n| n as i32));
     state.position.push(vector(5));
     places.push(vector(8));
     state.velocity.push(vector(11));

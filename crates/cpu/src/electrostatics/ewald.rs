@@ -75,14 +75,12 @@ impl EwaldSum {
         amplitudes: &[[f64; 2]],
     ) -> Vec<Vec3> {
         let phases = self.phases(simbox, positions);
-        let mut forces = vec![[0.0; 3]; positions.len()];
+        let mut forces = vec![Vec3::ZERO; positions.len()];
         for (wave, [re, im]) in self.waves.iter().zip(amplitudes) {
             for (a, force) in forces.iter_mut().enumerate() {
                 let [cos, sin] = phase(&phases, &wave.numbers, charges.len(), a);
                 let magnitude = wave.weight * charges[a] * (sin * re - cos * im);
-                for k in 0..3 {
-                    force[k] += magnitude * wave.vector[k];
-                }
+                *force += magnitude * wave.vector;
             }
         }
         forces

@@ -19,7 +19,7 @@ use crate::simd::aligned::Aligned;
 use crate::simd::{Level, Scalar};
 use crate::threads::Team;
 use ewald::EwaldSum;
-use jostle_core::{Evaluate, IdIndex, Result, SimBox, System, Vec3};
+use jostle_core::{Evaluate, IdIndex, Result, SimBox, System, Vec3, Vector};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::lattice_sum::sums_of;
 use jostle_potentials::{Forces, LatticeSum};
@@ -50,7 +50,7 @@ pub struct LatticeSumKernel<S: Scalar> {
     /// Fractional coordinates between which the atoms of this rank are until the next list.
     within: [Vec3; 2],
     /// Reciprocal-space forces, working space.
-    forces: Vec<[S; 3]>,
+    forces: Vec<Vector<S>>,
     /// The weight of long-range forces.
     pub weight: f64,
 }
@@ -154,7 +154,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
                 Method::Ewald { .. } => Long::Ewald(None),
                 Method::Pme { .. } => Long::Mesh(None),
             },
-            within: [[0.0; 3]; 2],
+            within: [Vec3::ZERO; 2],
             forces: Vec::new(),
             weight: 1.0,
             sum,
@@ -197,8 +197,8 @@ impl<S: Scalar> LatticeSumKernel<S> {
                     let is_far = |arm: Vec3| arm.iter().map(|x| x * x).sum::<f64>() > least * least;
                     // If the two are near without a shift, no image has to be considered.
                     let [from, to] = places.map(|place| position[place]);
-                    let direct = [0, 1, 2].map(|k| to[k] - from[k]);
-                    if least <= 0.0 || is_far(direct) && is_far(arm(system, places)) {
+                    let direct = to - from;
+                    if least <= 0.0 || is_far(Vector(*direct)) && is_far(arm(system, places)) {
                         far.push(places);
                     }
                 }
@@ -216,7 +216,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
         positions.iter().for_each(|r| bounds.include(simbox.to_fractional(*r)));
         let widths = simbox.widths();
         let beyond = |corner: Vec3, sign: f64| [0, 1, 2].map(|k| corner[k] + sign * way / widths[k]);
-        self.within = [beyond(bounds.low, -1.0), beyond(bounds.high, 1.0)];
+        self.within = [Vector(beyond(bounds.low, -1.0)), Vector(beyond(bounds.high, 1.0))];
     }
 
     /// Takes over the charges or dispersion coefficients of a system.
@@ -268,7 +268,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
             return Ok(sums);
         }
         let n = tasks.last().map_or(0, |(range, _)| clusters.first[range.end] as usize);
-        self.forces.resize(n, [S::default(); 3]);
+        self.forces.resize(n, Vector([S::default(); 3]));
         let (mut forces, mut position, mut charge) =
             (&mut self.forces[..], &system.state.position[..], &self.by_atom[..]);
         let parts = tasks.iter().map(|(range, _)| {
@@ -343,14 +343,14 @@ impl<S: Scalar> LatticeSumKernel<S> {
             Long::Slabs(Some(mesh), _) => mesh.bytes(),
             Long::Nothing | Long::Ewald(_) | Long::Mesh(None) | Long::Slabs(None, _) => 0,
         };
-        mesh + self.charge.bytes() + self.by_atom.len() * (size_of::<f64>() + size_of::<[S; 3]>())
+        mesh + self.charge.bytes() + self.by_atom.len() * (size_of::<f64>() + size_of::<Vector<S>>())
     }
 }
 
 /// Vector from one atom to another.
 fn arm(system: &System, [a, b]: [usize; 2]) -> Vec3 {
     let (a, b) = (system.state.position[a], system.state.position[b]);
-    system.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
+    system.simbox.nearest_image(b - a)
 }
 
 /// Ewald's sum over a team and the ranks: amplitudes are added in the order of tasks, or of ranks with domains.

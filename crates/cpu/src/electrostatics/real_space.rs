@@ -18,6 +18,9 @@ use std::marker::PhantomData;
 /// The Lennard-Jones force of the pass; one that is not shifted is shifted by nothing.
 type Companion = Shifted<LennardJones>;
 
+/// Part of the square of the cut-off below which excluded atoms are taken to be so far apart.
+const SAME_PLACE: f64 = 1e-12;
+
 /// Real-space forces of charges, or what a sum of dispersion adds to pairs, made ready for the CPU.
 pub struct RealSpaceKernel<S> {
     cutoff: f64,
@@ -291,7 +294,11 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
         }
         let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
         let (energy, force) = match ONLY_SOME {
-            true => self.form.direct(r2, one),
+            // Excluded atoms may be at one place, where zero times a point charge's force would be no number.
+            true => {
+                let apart = r2.max(L::lit(SAME_PLACE) * self.cutoff2);
+                self.form.direct(L::select(lanes::<L>(included), r2, apart), one)
+            }
             false => self.form.apart(r2),
         };
         let looked_up = M::TABULATED && !ONLY_SOME;

@@ -3,7 +3,7 @@
 
 use super::mesh_grid::MeshGrid;
 use crate::simd::{Kernel, Lanes, MOST_LANES, Scalar, Simd};
-use jostle_core::Vec3;
+use jostle_core::{Vec3, Vector};
 use jostle_potentials::electrostatics::spline::{WIDTH, weights};
 
 /// Part of a mesh: points from `begin` on, `n` along each edge, beyond the end of the mesh those at its beginning. Rows
@@ -38,7 +38,7 @@ pub(crate) struct MeshAtoms<'a, S> {
     /// Charges times the root of Coulomb's constant.
     pub charge: &'a [f64],
     /// Forces, the result.
-    pub force: &'a mut [[S; 3]],
+    pub force: &'a mut [Vector<S>],
 }
 
 /// Largest number of atoms at once, the lanes of narrow registers.
@@ -85,9 +85,9 @@ impl<S: Scalar> Splines<S> {
                 D::load_vectors(&some)
             };
             let origin = grid.simbox.origin().map(D::lit);
-            let r = [r[0] - origin[0], r[1] - origin[1], r[2] - origin[2]];
+            let r = r - origin;
             for d in 0..3 {
-                let [x, y, z] = grid.reciprocal[d].map(D::lit);
+                let Vector([x, y, z]) = grid.reciprocal[d].map(D::lit);
                 let s = x * r[0] + y * r[1] + z * r[2];
                 let n = D::lit(grid.n[d] as f64);
                 let u = (s - floor(s)) * n;
@@ -246,11 +246,11 @@ impl<S: Scalar> Spread<'_, S> {
                 }
             }
         }
-        farthest.map(|lanes| {
+        Vector(farthest.map(|lanes| {
             let mut all = [0.0; MOST_LANES];
             lanes.store(&mut all);
             all.into_iter().fold(0.0, f64::max)
-        })
+        }))
     }
 }
 
@@ -261,7 +261,7 @@ pub(super) struct Gather<'a, S> {
     pub position: &'a [Vec3],
     pub charge: &'a [f64],
     pub mesh: &'a [S],
-    pub force: &'a mut [[S; 3]],
+    pub force: &'a mut [Vector<S>],
 }
 
 impl<S: Scalar> Kernel for Gather<'_, S> {
@@ -296,7 +296,7 @@ impl<S: Scalar> Gather<'_, S> {
             let mut q = [S::default(); MOST];
             q.iter_mut().zip(charge).for_each(|(to, q)| *to = S::from_f64(*q));
             let q = L::load(&q);
-            let mut total = [L::lit(0.0); 3];
+            let mut total = Vector([L::lit(0.0); 3]);
             for d in 0..3 {
                 let slope = q * L::sum_rows(&slopes[d]);
                 for a in 0..3 {
@@ -307,7 +307,7 @@ impl<S: Scalar> Gather<'_, S> {
             if force.len() == L::WIDTH {
                 L::store_vectors(total, force);
             } else {
-                let mut some = [[S::default(); 3]; MOST];
+                let mut some = [Vector::default(); MOST];
                 L::store_vectors(total, &mut some);
                 force.copy_from_slice(&some[..force.len()]);
             }

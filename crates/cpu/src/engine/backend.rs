@@ -315,7 +315,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
     }
 
     fn scale_velocities(&mut self, factor: f64) -> Result<()> {
-        self.scale_and_shift(factor, [0.0; 3])
+        self.scale_and_shift(factor, Vec3::ZERO)
     }
 
     fn shift_velocities(&mut self, delta: Vec3) -> Result<()> {

@@ -10,6 +10,7 @@ use crate::electrostatics::LatticeSumKernel;
 use crate::simd::Scalar;
 use jostle_core::{
     Error, Evaluate, Kinetic, PositionPrediction, Precision, Result, SimBox, State, SymTensor, System, Vec3,
+    Vector,
 };
 use jostle_core::{backend::Descent, prediction};
 use jostle_potentials::diagnose;
@@ -214,11 +215,10 @@ impl<S: Scalar> Cpu<S> {
         let Some(domains) = self.workers.division.domains() else { return Ok(own) };
         let mut numbers = [0.0; 10];
         numbers[..6].copy_from_slice(&own.tensor);
-        numbers[6..9].copy_from_slice(&own.momentum);
+        numbers[6..9].copy_from_slice(&own.momentum[..]);
         numbers[9] = own.rotation.unwrap_or_default();
         domains.communicator.sum(&mut numbers)?;
-        let (tensor, momentum) =
-            (std::array::from_fn(|k| numbers[k]), std::array::from_fn(|k| numbers[6 + k]));
+        let (tensor, momentum) = (std::array::from_fn(|k| numbers[k]), Vector::from_fn(|k| numbers[6 + k]));
         Ok(Kinetic { tensor, momentum, rotation: own.rotation.map(|_| numbers[9]) })
     }
 
@@ -295,7 +295,7 @@ impl<S: Scalar> Cpu<S> {
             if let Some(index) = index_by_id.get(*id) {
                 // It may have moved atoms to another image.
                 let shift = simbox.shift([0, 1, 2].map(|k| image[k] - now.image[index][k]));
-                *position = [0, 1, 2].map(|k| now.position[index][k] - shift[k]);
+                *position = now.position[index] - shift;
             }
         }
         Ok(())
@@ -304,7 +304,7 @@ impl<S: Scalar> Cpu<S> {
     /// Takes the atoms of all ranks and keeps those of this one, where there are domains.
     pub(super) fn set_all_atoms(&mut self, mut state: State) {
         if self.terms.contacts.is_some() {
-            state.angular_velocity.resize(state.len(), [0.0; 3]);
+            state.angular_velocity.resize(state.len(), Vec3::ZERO);
         }
         if let Some(domains) = self.workers.division.domains_mut() {
             let places = state.position.clone();

@@ -1,17 +1,71 @@
 //! Evaluation of forces over all tasks.
 
 use super::{Cpu, Incoming, Task};
-use crate::blocks::{ListPass, Sums, TaskForces};
+use crate::blocks::{ListPass, ListedPairs, Sums, TaskForces};
+use crate::cells::Clusters;
 use crate::division::Division;
 use crate::electrostatics::LatticeSumKernel;
 use crate::external;
+use crate::interaction::PairKernel;
 use crate::reference;
-use crate::simd::Scalar;
+use crate::simd::{Level, Scalar};
 use crate::threads::Team;
 use jostle_core::{Error, Evaluate, Precision, Result, State, System};
 use jostle_potentials::diagnose;
 use std::ops::Range;
 use std::time::Instant;
+
+/// Kernels whose force on a pair depends on nothing but the two atoms.
+struct ListKernels<'a, S: Scalar> {
+    pairs: &'a [(usize, Box<dyn PairKernel<S>>)],
+    lattice_sums: &'a [LatticeSumKernel<S>],
+}
+
+impl<S: Scalar> ListKernels<'_, S> {
+    /// Sets the forces of a task, and enters the sums of each term. Between evaluations of energies those of pairs of
+    /// frozen atoms are taken from the first one with the list.
+    fn set_forces(
+        &self,
+        task: &mut Task<S>,
+        (level, clusters): (Level, &Clusters<S>),
+        evaluate: Evaluate,
+        sums: &mut [Sums],
+    ) {
+        let Task { list, forces, of_frozen, .. } = task;
+        let (list, width) = (&*list, clusters.width);
+        let has_frozen = list.n_moving < list.blocks.len();
+        if evaluate == Evaluate::ForcesAndEnergies || !has_frozen {
+            forces.clear(list, width);
+            let pairs = ListedPairs::All;
+            return self
+                .add_forces(ListPass { level, clusters, list, accumulated: forces, evaluate, pairs }, sums);
+        }
+        let of_frozen = of_frozen.get_or_insert_with(|| {
+            let mut first = TaskForces::default();
+            first.clear(list, width);
+            let (accumulated, pairs) = (&mut first, ListedPairs::Frozen);
+            self.add_forces(ListPass { level, clusters, list, accumulated, evaluate, pairs }, sums);
+            first
+        });
+        forces.begin_with(of_frozen);
+        let pairs = ListedPairs::Moving;
+        self.add_forces(ListPass { level, clusters, list, accumulated: forces, evaluate, pairs }, sums);
+    }
+
+    /// Adds the forces of a pass, and enters the sums of each term.
+    fn add_forces(&self, mut pass: ListPass<S>, sums: &mut [Sums]) {
+        for (term, kernel) in self.pairs {
+            sums[*term] = kernel.add_forces(pass.reborrow());
+        }
+        for LatticeSumKernel { direct, term, companion, charge, .. } in self.lattice_sums {
+            let both = direct.add_forces(pass.reborrow(), charge);
+            if let Some(companion) = companion {
+                sums[*companion] = both[0];
+            }
+            sums[*term] = both[1];
+        }
+    }
+}
 
 impl<S: Scalar> Cpu<S> {
     /// Evaluates the forces over the lists, and bonded ones; returns sums by term.
@@ -35,26 +89,21 @@ impl<S: Scalar> Cpu<S> {
             (&self.terms.vacuum, &self.terms.bonded, &self.system, &self.forces);
         let (restraints, start) = (&self.terms.restraints, Instant::now());
         let by_task = self.workers.team.map(self.tasks[own_tasks].iter_mut().collect(), |_, task| {
-            task.forces.clear(&task.list, width);
-            let (list, forces) = (&task.list, &mut task.forces);
-            let mut pass = ListPass { level, clusters, list, accumulated: forces, evaluate };
             let mut sums = vec![Sums::default(); n_searched];
-            for (term, kernel) in kernels {
-                sums[*term] = kernel.add_forces(pass.reborrow());
-            }
+            ListKernels { pairs: kernels, lattice_sums }.set_forces(
+                task,
+                (level, clusters),
+                evaluate,
+                &mut sums,
+            );
+            let (list, accumulated, pairs) = (&task.list, &mut task.forces, ListedPairs::All);
+            let mut pass = ListPass { level, clusters, list, accumulated, evaluate, pairs };
             if let Some(kernel) = embedded {
                 sums[embedded_term] = kernel.add_forces(pass.reborrow(), &task.packed);
             }
             if let Some(kernel) = three_body {
                 let how = (level, evaluate);
                 sums[three_body_term] = kernel.add_forces(how, clusters, &mut task.centers, pass.accumulated);
-            }
-            for LatticeSumKernel { direct, term, companion, charge, .. } in lattice_sums {
-                let both = direct.add_forces(pass.reborrow(), charge);
-                if let Some(companion) = companion {
-                    sums[*companion] = both[0];
-                }
-                sums[*term] = both[1];
             }
             let own = &mut task.forces.own;
             let vacuum = vacuum.iter();
@@ -163,7 +212,9 @@ impl<S: Scalar> Cpu<S> {
         let pairs = self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
             let Task { list, densities, packed, .. } = task;
             densities.clear_numbers(list, width);
-            kernel.add_densities(ListPass { level, clusters, list, accumulated: densities, evaluate }, packed)
+            let pairs = ListedPairs::All;
+            let pass = ListPass { level, clusters, list, accumulated: densities, evaluate, pairs };
+            kernel.add_densities(pass, packed)
         });
         self.gather(width, |task| &mut task.densities)?;
         let mut derivative = std::mem::take(&mut kernel.derivative);

@@ -122,8 +122,10 @@ impl<S: Scalar> Cpu<S> {
         let exclusions =
             (!excluded.is_empty()).then(|| Exclusions::new(clusters, &state.id, index_by_id, excluded));
         let exclusions = exclusions.as_ref();
+        let frozen = self.frozen_atoms();
         self.workers.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = shares[t].clone();
+            task.of_frozen = None;
             if !own.contains(&t) {
                 task.list.clear();
                 task.forces.clear(&task.list, width);
@@ -135,6 +137,7 @@ impl<S: Scalar> Cpu<S> {
                     simbox: with_images,
                     reach,
                     exclusions,
+                    frozen: &frozen,
                     list: &mut task.list,
                 });
             }
@@ -149,6 +152,22 @@ impl<S: Scalar> Cpu<S> {
                 bonded.place(simbox, state, index_by_id, clusters, own, &mut task.bonds);
             }
         });
+    }
+
+    /// Set of the frozen atoms of each cluster, bit k for atom k; empty where no atom is frozen.
+    fn frozen_atoms(&self) -> Vec<u32> {
+        if !self.system.has_driven() {
+            return Vec::new();
+        }
+        let (System { state, driven, .. }, clusters) = (&self.system, &self.neighbors.clusters);
+        let is_frozen = |atom: usize| driven.of(state.species[atom], state.id[atom]) == Some(Vec3::ZERO);
+        let set = |cluster: usize| {
+            clusters
+                .atoms(cluster)
+                .enumerate()
+                .fold(0, |set, (lane, atom)| set | u32::from(is_frozen(atom)) << lane)
+        };
+        (0..clusters.count()).map(set).collect()
     }
 
     /// Finds the forces of other tasks on the clusters of each task, in a fixed order.

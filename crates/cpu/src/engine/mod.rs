@@ -32,7 +32,7 @@ use crate::three_body::{TaskCenters, ThreeBodyKernel};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Timings};
 use jostle_core::virtual_sites::follow_atoms;
-use jostle_core::{AtomStorage, Energies, Error, Evaluate, Precision, Result, Settings, State, System};
+use jostle_core::{AtomStorage, Energies, Error, Evaluate, Precision, Result, Settings, State, System, Vec3};
 use jostle_potentials::{Forces, check};
 use motion::Pending;
 use parts::{Evaluation, Motion, Neighbors, TermKernels, Workers};
@@ -58,6 +58,8 @@ pub struct Cpu<S: Scalar> {
 struct Task<S> {
     list: PairList<S>,
     forces: TaskForces<S>,
+    /// Forces of pairs of frozen atoms alone, once they have been evaluated with this list.
+    of_frozen: Option<TaskForces<S>>,
     /// Densities at embedded atoms.
     densities: TaskForces<S>,
     packed: PackedPairs<S>,
@@ -104,7 +106,7 @@ impl<S: Scalar> Cpu<S> {
         let lattice_sums = LatticeSumKernel::all(&system, &forces);
         let contacts = forces.grains.as_ref().map(|grains| Contacts::new(&system, grains, &forces.walls));
         if contacts.is_some() {
-            system.state.angular_velocity.resize(system.state.len(), [0.0; 3]);
+            system.state.angular_velocity.resize(system.state.len(), Vec3::ZERO);
         }
         // The pass over charges may include one of them.
         let companion = lattice_sums.iter().find_map(|sum| sum.companion);

@@ -5,7 +5,7 @@ use crate::cells::Clusters;
 use crate::integrate::{Follow, MotionCheck, TaskAtoms};
 use crate::simd::{PlainCode, Scalar};
 use jostle_core::Result;
-use jostle_core::{State, Vec3};
+use jostle_core::{State, Vec3, Vector};
 use std::time::Instant;
 
 /// Changes of all atoms that wait until the next change is known, so that both are made in one pass.
@@ -119,7 +119,7 @@ impl<S: Scalar> Cpu<S> {
             for (c, cluster) in range.enumerate() {
                 for (lane, force) in to.by_ref().take(clusters.atoms(cluster).len()).enumerate() {
                     let place = c * 3 * clusters.width + lane;
-                    *force = [0, 1, 2].map(|k| from[place + k * clusters.width].to_f64());
+                    *force = Vector::from_fn(|k| from[place + k * clusters.width].to_f64());
                 }
             }
         });

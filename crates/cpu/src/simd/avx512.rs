@@ -3,7 +3,7 @@
 //! One file holds one instruction set: methods of two kinds of registers, a few lines each.
 
 use super::{Floating, Kernel, Lanes, Simd, avx2, each_lane, exp, guess};
-use jostle_core::Real;
+use jostle_core::{Real, Vec3, Vector};
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -485,21 +485,21 @@ impl Lanes for F64x8 {
         F64x8(unsafe { _mm512_maskz_expand_pd(lanes as __mmask8, self.0) })
     }
     #[inline(always)]
-    fn load_vectors(from: &[[f64; 3]]) -> [Self; 3] {
+    fn load_vectors(from: &[Vec3]) -> Vector<Self> {
         assert!(from.len() >= 8);
         // SAFETY: as above; eight vectors are three registers.
         unsafe {
             let from = from.as_ptr().cast::<f64>();
             let all = [_mm512_loadu_pd(from), _mm512_loadu_pd(from.add(8)), _mm512_loadu_pd(from.add(16))];
-            [
+            Vector([
                 F64x8(chosen(all, [0, 3, 6, 9, 12, 15, 0, 0], [0, 1, 2, 3, 4, 5, 10, 13])),
                 F64x8(chosen(all, [1, 4, 7, 10, 13, 0, 0, 0], [0, 1, 2, 3, 4, 8, 11, 14])),
                 F64x8(chosen(all, [2, 5, 8, 11, 14, 0, 0, 0], [0, 1, 2, 3, 4, 9, 12, 15])),
-            ]
+            ])
         }
     }
     #[inline(always)]
-    fn gather_vectors(from: &[[f64; 3]], places: &[u32]) -> [Self; 3] {
+    fn gather_vectors(from: &[Vec3], places: &[u32]) -> Vector<Self> {
         let places = &places[..8];
         // SAFETY: as above; each vector is read by a load of its three numbers alone.
         unsafe {
@@ -515,15 +515,15 @@ impl Lanes for F64x8 {
             let (y01, y23) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
             let first = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
             let last = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-            [
+            Vector([
                 F64x8(_mm512_permutex2var_pd(xz01, first, xz23)),
                 F64x8(_mm512_permutex2var_pd(y01, first, y23)),
                 F64x8(_mm512_permutex2var_pd(xz01, last, xz23)),
-            ]
+            ])
         }
     }
     #[inline(always)]
-    fn store_vectors([x, y, z]: [Self; 3], to: &mut [[f64; 3]]) {
+    fn store_vectors(Vector([x, y, z]): Vector<Self>, to: &mut [Vec3]) {
         assert!(to.len() >= 8);
         let all = [x.0, y.0, z.0];
         // SAFETY: as above; eight vectors are three registers.

@@ -53,7 +53,7 @@ pub(crate) mod guess;
 mod portable;
 
 use bytemuck::Pod;
-use jostle_core::Real;
+use jostle_core::{Real, Vector};
 use jostle_fourier::Planned;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -186,20 +186,20 @@ pub trait Lanes: Floating {
 
     /// Reads the components of the first `WIDTH` vectors.
     #[inline(always)]
-    fn load_vectors(from: &[[Self::Scalar; 3]]) -> [Self; 3] {
+    fn load_vectors(from: &[Vector<Self::Scalar>]) -> Vector<Self> {
         let mut lanes = [[Self::Scalar::default(); MOST_LANES]; 3];
         for (lane, vector) in from[..Self::WIDTH].iter().enumerate() {
             for k in 0..3 {
                 lanes[k][lane] = vector[k];
             }
         }
-        [Self::load(&lanes[0]), Self::load(&lanes[1]), Self::load(&lanes[2])]
+        Vector([Self::load(&lanes[0]), Self::load(&lanes[1]), Self::load(&lanes[2])])
     }
 
     /// Reads the components of vectors at `WIDTH` places.
     #[inline(always)]
-    fn gather_vectors(from: &[[Self::Scalar; 3]], places: &[u32]) -> [Self; 3] {
-        let mut some = [[Self::Scalar::default(); 3]; MOST_LANES];
+    fn gather_vectors(from: &[Vector<Self::Scalar>], places: &[u32]) -> Vector<Self> {
+        let mut some = [Vector::default(); MOST_LANES];
         for (vector, place) in some.iter_mut().zip(&places[..Self::WIDTH]) {
             *vector = from[*place as usize];
         }
@@ -208,13 +208,13 @@ pub trait Lanes: Floating {
 
     /// Writes `WIDTH` vectors by their components.
     #[inline(always)]
-    fn store_vectors(components: [Self; 3], to: &mut [[Self::Scalar; 3]]) {
+    fn store_vectors(components: Vector<Self>, to: &mut [Vector<Self::Scalar>]) {
         let mut lanes = [[Self::Scalar::default(); MOST_LANES]; 3];
         for k in 0..3 {
             components[k].store(&mut lanes[k]);
         }
         for (lane, vector) in to[..Self::WIDTH].iter_mut().enumerate() {
-            *vector = [lanes[0][lane], lanes[1][lane], lanes[2][lane]];
+            *vector = Vector([lanes[0][lane], lanes[1][lane], lanes[2][lane]]);
         }
     }
 }

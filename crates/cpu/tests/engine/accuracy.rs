@@ -3,7 +3,7 @@
 
 use crate::engine::{by_id, open};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Precision, SimBox, System, Vec3};
+use jostle_core::{Precision, SimBox, System, Vec3, Vector};
 use jostle_fixtures::charges::{difference, ion, norm};
 use jostle_potentials::Electrostatics;
 use jostle_potentials::electrostatics::{Composition, Method};
@@ -26,13 +26,13 @@ fn simbox((lengths, tilts): ([f64; 3], [f64; 3]), n: usize) -> SimBox {
 
 /// A place in a box.
 fn place(simbox: &SimBox, random: &mut Stream) -> Vec3 {
-    simbox.to_cartesian([random.uniform(), random.uniform(), random.uniform()])
+    simbox.to_cartesian(Vector([random.uniform(), random.uniform(), random.uniform()]))
 }
 
 /// Returns true if a place is this far from all atoms.
 fn is_free(system: &System, r: Vec3, distance: f64) -> bool {
     system.state.position.iter().all(|other| {
-        let d = system.simbox.nearest_image([0, 1, 2].map(|k| r[k] - other[k]));
+        let d = system.simbox.nearest_image(r - *other);
         d.iter().map(|x| x * x).sum::<f64>() > distance * distance
     })
 }
@@ -71,12 +71,12 @@ fn molecules(n: usize, arm: f64) -> System {
         let along = unit(random.normal3());
         let other = random.normal3();
         let share: f64 = (0..3).map(|k| along[k] * other[k]).sum();
-        let across = unit([0, 1, 2].map(|k| other[k] - share * along[k]));
-        let second = [0, 1, 2].map(|k| across[k] * 8f64.sqrt() / 3.0 - along[k] / 3.0);
+        let across = unit(other - share * along);
+        let second = across * 8f64.sqrt() / 3.0 - along / 3.0;
         let first = system.state.len() as u32;
         system.state.push(0, r);
-        for direction in [along, second] {
-            system.state.push(1, [0, 1, 2].map(|k| r[k] + arm * direction[k]));
+        for direction in [along, Vector(*second)] {
+            system.state.push(1, r + arm * direction);
         }
         system.topology.excluded.extend([[first, first + 1], [first, first + 2], [first + 1, first + 2]]);
     }

@@ -1,7 +1,7 @@
 //! Forces that the host adds: on few atoms, on all of them, and several on one.
 
 use crate::engine::{by_id, open};
-use jostle_core::{AddedForces, Precision, Vec3};
+use jostle_core::{AddedForces, Precision, Vec3, Vector};
 use jostle_fixtures::charges::ions;
 use jostle_potentials::Forces;
 
@@ -10,7 +10,7 @@ fn added_forces_are_on_their_atoms() {
     let (system, term) = ions(96, false);
     let n = system.state.len() as u32;
     let forces = Forces { pairs: vec![term], ..Forces::default() };
-    let push = |id: u32| -> Vec3 { [f64::from(id), 0.5, -2.0 * f64::from(id)] };
+    let push = |id: u32| -> Vec3 { Vector([f64::from(id), 0.5, -2.0 * f64::from(id)]) };
     let all: Vec<u32> = (0..n).rev().chain([3, 3, 5]).collect();
     for threads in [1, 3] {
         for ids in [&all[..], &[7, 2, 2][..], &[][..]] {
@@ -18,7 +18,7 @@ fn added_forces_are_on_their_atoms() {
             let mut expected = by_id(&mut *cpu);
             for id in ids {
                 let sum = &mut expected[*id as usize];
-                *sum = [0, 1, 2].map(|k| sum[k] + push(*id)[k]);
+                *sum += push(*id);
             }
             let forces = ids.iter().map(|id| push(*id)).collect();
             let added =
@@ -34,6 +34,6 @@ fn added_forces_are_on_their_atoms() {
         }
     }
     let mut cpu = open(&system, &forces, Precision::Double, 1);
-    let far = AddedForces { ids: vec![n], forces: vec![[0.0; 3]], ..AddedForces::default() };
+    let far = AddedForces { ids: vec![n], forces: vec![Vec3::ZERO], ..AddedForces::default() };
     assert!(cpu.add_forces(&far).is_err());
 }

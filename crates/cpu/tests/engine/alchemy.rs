@@ -226,7 +226,7 @@ fn coulomb_energy(system: &System, coulomb: f64) -> f64 {
                 continue;
             }
             let (a, b) = (system.state.position[i], system.state.position[j]);
-            let d = system.simbox.nearest_image([0, 1, 2].map(|k| b[k] - a[k]));
+            let d = system.simbox.nearest_image(b - a);
             let r = d.iter().map(|x| x * x).sum::<f64>().sqrt();
             energy += coulomb * system.charge(i) * system.charge(j) / r;
         }

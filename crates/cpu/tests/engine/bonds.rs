@@ -3,6 +3,7 @@
 
 use jostle_core::{
     Algorithm, CrossTerm, Dihedral, Evaluate, Exclude, Precision, Settings, SimBox, System, Topology, Vec3,
+    Vector,
 };
 use jostle_cpu::{Level, open_at, reference};
 use jostle_fixtures::chains::{bead, chains, forces};
@@ -192,7 +193,7 @@ fn a_melt_of_chains_equals_that_of_lammps() {
     for line in read("forces.txt").lines().filter(|l| !l.starts_with('#')) {
         let x: Vec<f64> = line.split_whitespace().map(|w| w.parse().unwrap()).collect();
         system.state.push(0, [x[2], x[3], x[4]]);
-        exact.push([x[5], x[6], x[7]]);
+        exact.push(Vector([x[5], x[6], x[7]]));
     }
     system.topology = Topology::chains(20, 50, "1");
     (system.topology.angles, system.topology.angle_types) = Default::default();

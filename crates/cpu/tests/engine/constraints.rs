@@ -2,7 +2,8 @@
 
 use jostle_core::topology::Constraint;
 use jostle_core::{
-    Backend, ClosingKick, Evaluate, Precision, Settings, SimBox, Species, System, Topology, Vec3, WaterShape,
+    Backend, ClosingKick, Evaluate, Precision, Settings, SimBox, Species, System, Topology, Vec3, Vector,
+    WaterShape,
 };
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::electrostatics::Method;
@@ -43,7 +44,7 @@ fn errors(cpu: &mut dyn Backend, topology: &Topology) -> [f64; 2] {
     let mut worst = [0.0f64; 2];
     for Constraint { atoms: pair, length } in &topology.constraints {
         let [a, b] = pair.map(|id| atoms[id as usize]);
-        let arm = simbox.nearest_image([0, 1, 2].map(|k| a.0[k] - b.0[k]));
+        let arm = simbox.nearest_image(a.0 - b.0);
         let distance = arm.iter().map(|x| x * x).sum::<f64>().sqrt();
         let closing: f64 = (0..3).map(|k| arm[k] / distance * (a.1[k] - b.1[k])).sum();
         worst[0] = worst[0].max((distance / length - 1.0).abs());
@@ -62,21 +63,21 @@ pub fn water() -> (System, Forces) {
     for molecule in 0..cells * cells * cells {
         let mut random = Stream::new(4, Purpose::Placement, molecule as u32, 0);
         let numbers = [molecule / (cells * cells), molecule / cells % cells, molecule % cells];
-        let center = numbers.map(|n| 0.311 * (n as f64 + 0.5));
+        let center = Vector(numbers.map(|n| 0.311 * (n as f64 + 0.5)));
         // Molecules lie in the plane of two edges, so that hydrogens of neighbours stay apart.
         let turn = random.uniform() * std::f64::consts::TAU;
         let plane = molecule % 3;
         let arm = |angle: f64| -> Vec3 {
-            let mut arm = [0.0; 3];
+            let mut arm = Vec3::ZERO;
             (arm[plane], arm[(plane + 1) % 3]) = (bond * angle.cos(), bond * angle.sin());
             arm
         };
-        let arms = [[0.0; 3], arm(turn + half), arm(turn - half)];
+        let arms = [Vec3::ZERO, arm(turn + half), arm(turn - half)];
         for (k, arm) in arms.into_iter().enumerate() {
-            system.state.push(u16::from(k > 0), [0, 1, 2].map(|k| center[k] + arm[k]));
+            system.state.push(u16::from(k > 0), center + arm);
             let speed = (2.494 / if k > 0 { 1.008 } else { 15.9994f64 }).sqrt();
             if let Some(v) = system.state.velocity.last_mut() {
-                *v = random.normal3().map(|v| speed * v);
+                *v = speed * random.normal3();
             }
         }
     }
@@ -132,7 +133,7 @@ fn the_virial_of_constraints_balances_rotation() {
         [[0.0, 0.8, 0.5], [-0.6, -0.8, 0.0], [0.6, -0.8, 0.1], [0.5, 0.0, 0.3], [-0.5, 0.0, -0.3]];
     for (k, (r, v)) in positions.into_iter().zip(velocities).enumerate() {
         system.state.push(u16::from(k == 0), r);
-        system.state.velocity[k] = v;
+        system.state.velocity[k] = Vector(v);
     }
     let constraint = |a: u32, b: u32, length: f64| Constraint { atoms: [a, b], length };
     let topology = &mut system.topology;
@@ -150,7 +151,7 @@ fn the_virial_of_constraints_balances_rotation() {
         let part = |members: &[(usize, f64)]| {
             let mass: f64 = members.iter().map(|(_, m)| m).sum();
             let momentum: Vec3 =
-                [0, 1, 2].map(|k| members.iter().map(|(a, m)| m * atoms[*a].1[k]).sum::<f64>());
+                Vector::from_fn(|k| members.iter().map(|(a, m)| m * atoms[*a].1[k]).sum::<f64>());
             momentum.iter().map(|p| p * p).sum::<f64>() / (2.0 * mass)
         };
         cpu.kinetic().unwrap().energy() - part(&[(0, 2.0), (1, 1.0), (2, 1.0)]) - part(&[(3, 1.0), (4, 1.0)])

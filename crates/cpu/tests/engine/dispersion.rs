@@ -2,7 +2,7 @@
 //! own derivatives.
 
 use crate::engine::{by_id, open};
-use jostle_core::{Evaluate, Precision, Settings, SimBox, Species, System};
+use jostle_core::{Evaluate, Precision, Settings, SimBox, Species, System, Vector};
 use jostle_cpu::{Level, open_at, reference};
 use jostle_fixtures::charges::{difference, ions, norm};
 use jostle_potentials::electrostatics::Method;
@@ -183,7 +183,7 @@ fn forces_and_virials_are_derivatives() {
     }
     for (place, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
         let at = |strain: f64| {
-            let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+            let mut columns = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]), Vector([0.0, 0.0, 1.0])];
             columns[b][a] += strain;
             let mut deformed = system.clone();
             deformed.deform(system.simbox.mapped(columns).unwrap());

@@ -55,7 +55,7 @@ fn advance(cpu: &mut dyn Backend, dt: f64, n_steps: u64) -> Result<Outcome> {
     let state = cpu.state()?;
     let unwrapped = |index: usize| -> Vec3 {
         let (r, shift) = (state.position[index], simbox.shift(state.image[index]));
-        [0, 1, 2].map(|k| r[k] + shift[k])
+        r + shift
     };
     Ok(Outcome {
         positions: state.index_by_id().into_iter().map(unwrapped).collect(),
@@ -74,7 +74,7 @@ fn apart(a: &[Vec3], b: &[Vec3]) -> f64 {
 fn stretch(system: &System, positions: &[Vec3]) -> f64 {
     let error = |Constraint { atoms: [a, b], length }: &Constraint| {
         let [a, b] = [a, b].map(|id| positions[*id as usize]);
-        let arm = [0, 1, 2].map(|k| a[k] - b[k]);
+        let arm = a - b;
         (arm.iter().map(|x| x * x).sum::<f64>().sqrt() / length - 1.0).abs()
     };
     system.topology.constraints.iter().map(error).fold(0.0, f64::max)
@@ -165,7 +165,7 @@ fn rigid_bodies_are_those_of_one_rank() {
 /// Distance of a molecule from the first one.
 fn reach(system: &System, molecule: u32) -> f64 {
     let [a, b] = [0, 3 * molecule as usize].map(|index| system.state.position[index]);
-    let d = system.simbox.nearest_image([0, 1, 2].map(|k| b[k] - a[k]));
+    let d = system.simbox.nearest_image(b - a);
     let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
     if length < 0.4 * system.simbox.lengths()[0] { length } else { 0.0 }
 }
@@ -187,7 +187,7 @@ fn constraints_that_do_not_hold_are_an_error_of_all() {
 fn groups_of_all_shapes() -> System {
     let mut system = virtual_sites::system();
     let length = |simbox: &SimBox, a: Vec3, b: Vec3| {
-        let arm = simbox.nearest_image([0, 1, 2].map(|k| b[k] - a[k]));
+        let arm = simbox.nearest_image(b - a);
         arm.iter().map(|x| x * x).sum::<f64>().sqrt()
     };
     for first in (0..system.state.len() as u32).step_by(5) {

@@ -6,7 +6,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     Backend, Bond, Dihedral, Energies, Evaluate, Exclude, NoiseKey, Precision, Result, Settings, SimBox,
-    Species, State, System, Vec3,
+    Species, State, System, Vec3, Vector,
 };
 use jostle_cpu::open_on_ranks;
 use jostle_fixtures::chains;
@@ -75,7 +75,7 @@ pub fn compare_in(
         let (found, energies) = on_ranks(n_ranks, on, |_, cpu| evaluate(cpu)).unwrap();
         let what = format!("{what}, {n_ranks} ranks, {precision:?}");
         assert_eq!(found.len(), exact.len(), "{what}");
-        let errors = || found.iter().zip(&exact).map(|(a, b)| norm([0, 1, 2].map(|k| a[k] - b[k])));
+        let errors = || found.iter().zip(&exact).map(|(a, b)| norm(*a - *b));
         let sums = || energies.terms.iter().chain(&energies.virial);
         let apart = sums().zip(expected.terms.iter().chain(&expected.virial)).map(|(a, b)| (a - b).abs());
         let energy_error = apart.fold(0.0, f64::max) / scale;
@@ -182,8 +182,8 @@ fn coded(simbox: SimBox, n: u32) -> System {
     let mut random = Stream::new(11, Purpose::Placement, 0, 0);
     for id in 0..n {
         let site = [0; 3].map(|_| random.uniform());
-        system.state.push((id % 2) as u16, system.simbox.to_cartesian(site));
-        system.state.velocity[id as usize] = [0, 1, 2].map(|axis| code(id, axis));
+        system.state.push((id % 2) as u16, system.simbox.to_cartesian(Vector(site)));
+        system.state.velocity[id as usize] = Vector::from_fn(|axis| code(id, axis));
     }
     system
 }
@@ -260,7 +260,7 @@ fn crowded_and_empty_domains_work() {
         // One domain gets all atoms after the cut, which is made for atoms all over the box.
         let spread = system.state.position.clone();
         let crowd: Vec<Vec3> = spread.iter().map(|r| r.map(|x| 0.2 * x)).collect();
-        system.state.velocity.iter_mut().for_each(|v| *v = [0.0; 3]);
+        system.state.velocity.iter_mut().for_each(|v| *v = Vec3::ZERO);
         let forces_at = |n_ranks: usize| {
             on_ranks(n_ranks, (&system, &forces, settings(Precision::Double, 2)), |_, cpu| {
                 let mut results = vec![evaluate(cpu)?];
@@ -274,8 +274,7 @@ fn crowded_and_empty_domains_work() {
         };
         let (one, many) = (forces_at(1), forces_at(8));
         for ((a, energy_a), (b, energy_b)) in one.iter().zip(&many) {
-            let worst =
-                a.iter().zip(b).map(|(a, b)| norm([0, 1, 2].map(|k| a[k] - b[k]))).fold(0.0, f64::max);
+            let worst = a.iter().zip(b).map(|(a, b)| norm(*a - *b)).fold(0.0, f64::max);
             assert!(worst < 1e-11, "{n} atoms: forces differ by {worst:e}");
             let (a, b) = (energy_a.potential(), energy_b.potential());
             assert!((a - b).abs() <= 1e-12 * a.abs(), "{n} atoms: {a} and {b}");
@@ -287,7 +286,8 @@ fn crowded_and_empty_domains_work() {
 #[test]
 fn velocities_change_as_on_one_rank() {
     let mut system = every_potential::system(2);
-    system.state.velocity = (0..system.state.len() as u32).map(|id| [0, 1, 2].map(|k| code(id, k))).collect();
+    system.state.velocity =
+        (0..system.state.len() as u32).map(|id| Vector::from_fn(|k| code(id, k))).collect();
     let forces: Forces = vec![every_potential::term(PairKind::LennardJones, Truncation::Plain, 2)].into();
     let run = |n_ranks: usize| {
         on_ranks(n_ranks, (&system, &forces, settings(Precision::Double, 1)), |_, cpu| {
@@ -295,7 +295,7 @@ fn velocities_change_as_on_one_rank() {
             let descent = cpu.descent()?;
             cpu.ornstein_uhlenbeck(0.9, 1.3, NoiseKey { seed: 4, step: 9 })?;
             cpu.scale_velocities(1.1)?;
-            cpu.shift_velocities([0.1, 0.2, -0.3])?;
+            cpu.shift_velocities(Vector([0.1, 0.2, -0.3]))?;
             cpu.mix_velocities(0.9, 1e-4)?;
             let kinetic = cpu.kinetic()?;
             let state = cpu.state()?;
@@ -304,7 +304,7 @@ fn velocities_change_as_on_one_rank() {
         .unwrap()
     };
     let ((one, kinetic, descent), (many, kinetic_many, descent_many)) = (run(1), run(6));
-    let worst = one.iter().zip(&many).map(|(a, b)| norm([0, 1, 2].map(|k| a[k] - b[k]))).fold(0.0, f64::max);
+    let worst = one.iter().zip(&many).map(|(a, b)| norm(*a - *b)).fold(0.0, f64::max);
     assert!(worst < 1e-9, "velocities differ by {worst:e}");
     let close = |a: f64, b: f64| (a - b).abs() < 1e-9 * (1.0 + a.abs());
     assert!(close(kinetic.energy(), kinetic_many.energy()));
@@ -321,7 +321,8 @@ fn velocities_change_as_on_one_rank() {
 #[test]
 fn mid_step_forces_are_those_of_one_rank() {
     let mut system = every_potential::system(2);
-    system.state.velocity = (0..system.state.len() as u32).map(|id| [0, 1, 2].map(|k| code(id, k))).collect();
+    system.state.velocity =
+        (0..system.state.len() as u32).map(|id| Vector::from_fn(|k| code(id, k))).collect();
     let grains = Grains {
         stiffness: 100.0,
         normal_damping: 2.0,
@@ -354,12 +355,11 @@ fn mid_step_forces_are_those_of_one_rank() {
             .unwrap()
         };
         let (one, many) = (run(1), run(6));
-        let changes =
-            one[0].iter().zip(&system.state.velocity).map(|(a, b)| norm([0, 1, 2].map(|k| a[k] - b[k])));
+        let changes = one[0].iter().zip(&system.state.velocity).map(|(a, b)| norm(*a - *b));
         assert!(changes.fold(0.0, f64::max) > 1e-2, "{what} changes nothing");
         for (one, many) in one.iter().zip(&many) {
             assert_eq!(one.len(), many.len(), "{what}");
-            let apart = one.iter().zip(many).map(|(a, b)| norm([0, 1, 2].map(|k| a[k] - b[k])));
+            let apart = one.iter().zip(many).map(|(a, b)| norm(*a - *b));
             let worst = apart.fold(0.0, f64::max);
             assert!(worst < 1e-10, "{what}: velocities differ by {worst:e}");
         }
@@ -378,7 +378,7 @@ fn velocities_are_taken_in_the_order_of_ranks() {
         let ids = cpu.state()?.id.clone();
         if rank == 0 {
             *order.lock().unwrap() =
-                ids.iter().map(|id| [0, 1, 2].map(|k| code(*id, k))).collect::<Vec<Vec3>>();
+                ids.iter().map(|id| Vector::from_fn(|k| code(*id, k))).collect::<Vec<Vec3>>();
         }
         barrier.wait();
         let velocities = order.lock().unwrap().clone();
@@ -420,8 +420,11 @@ fn restrained_groups_are_those_of_one_domain() {
     };
     let distance = |centers, length| Distance { centers, range: [length; 2], spring: 0 };
     forces.restraints = Restraints {
-        springs: vec![Spring::new(30.0), Spring { center: Some([0.4; 3]), ..Spring::new(20.0) }],
-        anchors: (0..n).step_by(9).map(|atom| Anchor { atom, place: [0.5, -0.2, 0.1], spring: 1 }).collect(),
+        springs: vec![Spring::new(30.0), Spring { center: Some(Vector([0.4; 3])), ..Spring::new(20.0) }],
+        anchors: (0..n)
+            .step_by(9)
+            .map(|atom| Anchor { atom, place: Vector([0.5, -0.2, 0.1]), spring: 1 })
+            .collect(),
         distances: vec![
             distance([group(0, 50), group(1, 70)], 4.0),
             distance([group(2, 5), group(3, 9)], 1.0),

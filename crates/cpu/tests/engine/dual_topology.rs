@@ -100,7 +100,7 @@ fn own_energy(whole: &(System, Forces), part: usize) -> f64 {
         for j in i + 1..alone.state.len() {
             if !alone.topology.excluded.contains(&[i as u32, j as u32]) {
                 let [a, b] = [i, j].map(|k| alone.state.position[k]);
-                let d = alone.simbox.nearest_image([0, 1, 2].map(|k| b[k] - a[k]));
+                let d = alone.simbox.nearest_image(b - a);
                 let r = d.iter().map(|x| x * x).sum::<f64>().sqrt();
                 energy += 1.3 * alone.charge(i) * alone.charge(j) / r;
             }

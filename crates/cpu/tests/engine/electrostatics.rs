@@ -4,7 +4,7 @@
 use crate::domains::{evaluate, on_ranks};
 use crate::engine::{by_id, open};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Evaluate, Precision, Settings, SimBox, System, Vec3};
+use jostle_core::{Evaluate, Precision, Settings, SimBox, System, Vec3, Vector};
 use jostle_cpu::{Level, open_at, reference};
 use jostle_fixtures::charges::{difference, ion, ions, norm};
 use jostle_fixtures::water::water;
@@ -18,10 +18,10 @@ fn crystal(cells: usize, positive: &[Vec3], negative: &[Vec3]) -> System {
     for x in 0..cells {
         for y in 0..cells {
             for z in 0..cells {
-                let cell = [x, y, z].map(|n| n as f64);
+                let cell = Vector([x, y, z].map(|n| n as f64));
                 for (species, places) in [positive, negative].into_iter().enumerate() {
                     for place in places {
-                        system.state.push(species as u16, std::array::from_fn(|k| cell[k] + place[k]));
+                        system.state.push(species as u16, cell + *place);
                     }
                 }
             }
@@ -31,8 +31,9 @@ fn crystal(cells: usize, positive: &[Vec3], negative: &[Vec3]) -> System {
 }
 
 fn rock_salt(cells: usize) -> System {
-    let face = [[0.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]];
-    crystal(cells, &face, &face.map(|[x, y, z]| [x + 0.5, y, z]))
+    let face =
+        [Vector([0.0, 0.0, 0.0]), Vector([0.0, 0.5, 0.5]), Vector([0.5, 0.0, 0.5]), Vector([0.5, 0.5, 0.0])];
+    crystal(cells, &face, &face.map(|r| r + Vector([0.5, 0.0, 0.0])))
 }
 
 fn forces(method: Method, cutoff: f64) -> Forces {
@@ -43,7 +44,7 @@ fn forces(method: Method, cutoff: f64) -> Forces {
 /// J. Chem. Phys. 28 (1958) 164; the first also as in `shared/reference`).
 #[test]
 fn crystals_have_their_madelung_constants() {
-    let body = crystal(6, &[[0.0; 3]], &[[0.5; 3]]);
+    let body = crystal(6, &[Vec3::ZERO], &[Vector([0.5; 3])]);
     let cases = [(rock_salt(4), 0.5, 1.747_564_594_633_182), (body, 0.75f64.sqrt(), 1.762_674_773_070_988)];
     for (system, distance, constant) in cases {
         let pairs = 0.5 * system.state.len() as f64;
@@ -138,8 +139,8 @@ fn charges_that_all_but_touch_are_as_exact_as_others() {
     let place = |x: f64| (x * 1024.0).round() / 1024.0;
     system.state.position.iter_mut().for_each(|r| *r = r.map(place));
     for k in 0..20 {
-        let [x, y, z] = system.state.position[2 * k];
-        system.state.position[2 * k + 1] = [x + place((k + 1) as f64 / 64.0), y, z];
+        let Vector([x, y, z]) = system.state.position[2 * k];
+        system.state.position[2 * k + 1] = Vector([x + place((k + 1) as f64 / 64.0), y, z]);
     }
     let term = Electrostatics::new(Method::ewald(3.5, 1e-6), 1.0, 3.5);
     for pairs in [vec![], vec![core]] {
@@ -206,7 +207,7 @@ fn disordered_salt() -> System {
     let mut random = Stream::new(9, Purpose::Placement, 1, 0);
     for r in &mut salt.state.position {
         let d = random.normal3();
-        *r = [0, 1, 2].map(|k| r[k] + 0.06 * d[k]);
+        *r += 0.06 * d;
     }
     salt
 }
@@ -263,7 +264,7 @@ fn meshes_conserve_energy() {
         assert!(agreed >= 8, "order {order}: only {agreed} of 9 forces are derivatives");
         for (place, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
             let deformed = |by: f64| {
-                let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+                let mut columns = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]), Vector([0.0, 0.0, 1.0])];
                 columns[b][a] += by;
                 let mut system = system.clone();
                 system.deform(system.simbox.mapped(columns).unwrap());

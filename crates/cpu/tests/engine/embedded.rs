@@ -19,7 +19,7 @@ fn system(cells: usize, edge: f64, species: &[&str], amplitude: f64) -> System {
     for cell in 0..cells.pow(3) {
         let corner = [cell / cells / cells, cell / cells % cells, cell % cells];
         for (k, site) in basis.iter().enumerate() {
-            let place: Vec3 = std::array::from_fn(|a| edge * (corner[a] as f64 + site[a]) + 0.1 + shift());
+            let place = Vec3::from_fn(|a| edge * (corner[a] as f64 + site[a]) + 0.1 + shift());
             system.state.push(((cell + k) % system.species.len()) as u16, place);
         }
     }

@@ -3,7 +3,9 @@
 //! potential. A new potential is tested here by the line that registers it.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
+use jostle_core::{
+    Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Species, System, Vec3, Vector,
+};
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
@@ -35,7 +37,7 @@ pub fn shaken(cells: [u32; 3], n_species: usize) -> System {
                 let site = [(i, cells[0]), (j, cells[1]), (k, cells[2])].map(|(i, n)| {
                     (f64::from(i) + 0.5 + 2.0 * shake * (random.uniform() - 0.5)) / f64::from(n)
                 });
-                system.state.push(random.below(n_species) as u16, system.simbox.to_cartesian(site));
+                system.state.push(random.below(n_species) as u16, system.simbox.to_cartesian(Vector(site)));
             }
         }
     }
@@ -77,7 +79,7 @@ fn norm(v: Vec3) -> f64 {
 }
 
 fn difference(a: Vec3, b: Vec3) -> f64 {
-    norm(std::array::from_fn(|k| a[k] - b[k]))
+    norm(a - b)
 }
 
 /// Compares the kernels of a term with the reference of another term that should be equal.

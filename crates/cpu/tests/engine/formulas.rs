@@ -2,8 +2,8 @@
 //! random formulas under every truncation.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Evaluate, Masses, PositionPrediction, Settings, SimBox, Species, State, System};
-use jostle_cpu::blocks::{ListPass, Sums, TaskForces};
+use jostle_core::{Evaluate, Masses, PositionPrediction, Settings, SimBox, Species, State, System, Vector};
+use jostle_cpu::blocks::{ListPass, ListedPairs, Sums, TaskForces};
 use jostle_cpu::cells::Clusters;
 use jostle_cpu::formula::{compile, interpret};
 use jostle_cpu::interaction::PairKernel;
@@ -28,7 +28,7 @@ fn system(n_species: usize) -> System {
     let mut random = Stream::new(11, Purpose::Placement, 0, 0);
     for _ in 0..200 {
         let site = [0; 3].map(|_| random.uniform());
-        system.state.push(random.below(n_species) as u16, system.simbox.to_cartesian(site));
+        system.state.push(random.below(n_species) as u16, system.simbox.to_cartesian(Vector(site)));
     }
     system
 }
@@ -61,6 +61,7 @@ impl<S: Scalar> Listed<S> {
             simbox: &simbox,
             reach: CUTOFF,
             exclusions,
+            frozen: &[],
             list: &mut list,
         });
         Listed { clusters, list }
@@ -71,7 +72,14 @@ impl<S: Scalar> Listed<S> {
         let mut forces = TaskForces::default();
         forces.clear(&self.list, self.clusters.width);
         let Listed { clusters, list } = self;
-        let sums = kernel.add_forces(ListPass { level, clusters, list, accumulated: &mut forces, evaluate });
+        let sums = kernel.add_forces(ListPass {
+            level,
+            clusters,
+            list,
+            accumulated: &mut forces,
+            evaluate,
+            pairs: ListedPairs::All,
+        });
         (forces.own.iter().map(|x| bits(x.to_f64())).collect(), sums)
     }
 }

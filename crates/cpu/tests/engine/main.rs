@@ -18,6 +18,7 @@ mod engine;
 mod every_potential;
 mod force_table;
 mod formulas;
+mod frozen;
 mod mixed;
 mod noise;
 mod pair_search;

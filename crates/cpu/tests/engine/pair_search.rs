@@ -6,7 +6,9 @@
 
 use crate::domains::on_ranks;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Backend, Evaluate, Precision, Result, Settings, SimBox, Species, System, Vec3};
+use jostle_core::{
+    Algorithm, Backend, Evaluate, Precision, Result, Settings, SimBox, Species, System, Vec3, Vector,
+};
 use jostle_cpu::{Level, open_at};
 use jostle_fixtures::pairs::count_pairs;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
@@ -15,9 +17,9 @@ use proptest::prelude::*;
 /// Parameters of a random search.
 #[derive(Debug, Clone)]
 struct Case {
-    lengths: Vec3,
+    lengths: [f64; 3],
     /// Tilts as parts of the edges.
-    tilts: Vec3,
+    tilts: [f64; 3],
     periodic: [bool; 3],
     atoms: usize,
     /// Number of ten atoms that are in a small corner.
@@ -44,7 +46,18 @@ fn cases() -> impl Strategy<Value = Case> {
         let ((atoms, crowd, cutoffs, skin), (threads, precision, seed)) = (atoms, ways);
         let both = [(0, 1), (0, 2), (1, 2)].map(|(a, b): (usize, usize)| periodic[a] && periodic[b]);
         let tilts = std::array::from_fn(|k| if sheared && both[k] { tilts[k] } else { 0.0 });
-        Case { lengths, tilts, periodic, atoms, crowd, cutoffs, skin, threads, precision, seed }
+        Case {
+            lengths,
+            tilts,
+            periodic,
+            atoms,
+            crowd,
+            cutoffs: Vector(cutoffs),
+            skin,
+            threads,
+            precision,
+            seed,
+        }
     })
 }
 
@@ -64,7 +77,7 @@ impl Case {
             let crowded = random.below(10) < self.crowd;
             let place = |x: f64| if crowded { 0.15 * x } else { 1.4 * x - 0.2 };
             let site = [0; 3].map(|_| place(random.uniform()));
-            system.state.push(random.below(2) as u16, system.simbox.to_cartesian(site));
+            system.state.push(random.below(2) as u16, system.simbox.to_cartesian(Vector(site)));
         }
         for v in &mut system.state.velocity {
             *v = random.normal3();

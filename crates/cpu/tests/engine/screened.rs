@@ -1,7 +1,7 @@
 //! Screened charges over all images: against sums image by image, their limits, and derivatives.
 
 use crate::engine::{by_id, open};
-use jostle_core::{Exclude, Precision, Settings, System, Vec3};
+use jostle_core::{Exclude, Precision, Settings, System, Vec3, Vector};
 use jostle_cpu::{Level, open_at};
 use jostle_fixtures::charges::{difference, ions, norm};
 use jostle_potentials::electrostatics::{Method, NetCharge};
@@ -21,11 +21,11 @@ fn energy(system: &System, term: Electrostatics) -> f64 {
 fn image_by_image(system: &System, kappa: f64, reach: i32) -> (f64, [f64; 3], Vec<Vec3>) {
     let (state, edges) = (&system.state, system.simbox.edges());
     let excluded = system.topology.exclusions(state.len(), Exclude::None);
-    let (mut energy, mut virial, mut forces) = (0.0, [0.0; 3], vec![[0.0; 3]; state.len()]);
+    let (mut energy, mut virial, mut forces) = (0.0, [0.0; 3], vec![Vec3::ZERO; state.len()]);
     for a in 0..state.len() {
         for b in 0..state.len() {
             let (from, to) = (state.position[b], state.position[a]);
-            let nearest = system.simbox.nearest_image([0, 1, 2].map(|k| to[k] - from[k]));
+            let nearest = system.simbox.nearest_image(to - from);
             for x in -reach..=reach {
                 for y in -reach..=reach {
                     for z in -reach..=reach {
@@ -36,9 +36,8 @@ fn image_by_image(system: &System, kappa: f64, reach: i32) -> (f64, [f64; 3], Ve
                             continue;
                         }
                         let n = [x, y, z].map(f64::from);
-                        let d: Vec3 = std::array::from_fn(|k| {
-                            nearest[k] + (0..3).map(|e| n[e] * edges[e][k]).sum::<f64>()
-                        });
+                        let d: Vec3 =
+                            Vector::from_fn(|k| nearest[k] + (0..3).map(|e| n[e] * edges[e][k]).sum::<f64>());
                         let r2 = d.iter().map(|x| x * x).sum();
                         let charges = system.charge(a) * system.charge(b);
                         let (u, force_over_r) = Yukawa::evaluate(r2, &[charges, kappa]);
@@ -155,7 +154,7 @@ fn pressure_is_a_derivative() {
         let step = 1e-4;
         for (place, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
             let deformed = |by: f64| {
-                let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+                let mut columns = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]), Vector([0.0, 0.0, 1.0])];
                 columns[b][a] += by;
                 let mut system = system.clone();
                 system.deform(system.simbox.mapped(columns).unwrap());

@@ -53,10 +53,6 @@ fn the_virial_is_minus_the_derivative_by_the_size_of_the_box() {
         let (_, energies) = reference::evaluate(&system, &forces).unwrap();
         for axis in 0..3 {
             let scaled = |factor: f64| {
-                let along = |mut vector: [f64; 3]| {
-                    vector[axis] *= factor;
-                    vector
-                };
                 let simbox = system.simbox;
                 let [xy, xz, yz] = simbox.tilts();
                 let tilts = match axis {
@@ -64,11 +60,12 @@ fn the_virial_is_minus_the_derivative_by_the_size_of_the_box() {
                     1 => [xy, xz, yz * factor],
                     _ => [xy, xz, yz],
                 };
-                let lengths = along(simbox.lengths());
+                let mut lengths = simbox.lengths();
+                lengths[axis] *= factor;
                 let simbox = SimBox::new([0.0; 3], lengths, tilts, [true; 3]).unwrap();
                 let mut other = System::new(simbox, system.species.clone());
                 other.state = State { ..system.state.clone() };
-                other.state.position.iter_mut().for_each(|x| *x = along(*x));
+                other.state.position.iter_mut().for_each(|x| x[axis] *= factor);
                 energy(&other, &forces)
             };
             let slope = (scaled(1.0 + 1e-6) - scaled(1.0 - 1e-6)) / 2e-6;

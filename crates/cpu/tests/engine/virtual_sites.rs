@@ -5,14 +5,19 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{
     Arms, Backend, Energies, Evaluate, LocalFrame, Precision, Settings, SimBox, SiteRule, Species, System,
-    Vec3, VirtualSite,
+    Vec3, Vector, VirtualSite,
 };
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
 
 /// Three atoms and two virtual sites, some of them across faces of the box.
-const MOLECULE: [(u16, Vec3); 5] =
-    [(0, [0.0; 3]), (0, [0.8, 0.1, 0.0]), (0, [-0.1, 0.7, 0.3]), (1, [0.0; 3]), (1, [0.0; 3])];
+const MOLECULE: [(u16, Vec3); 5] = [
+    (0, Vec3::ZERO),
+    (0, Vector([0.8, 0.1, 0.0])),
+    (0, Vector([-0.1, 0.7, 0.3])),
+    (1, Vec3::ZERO),
+    (1, Vec3::ZERO),
+];
 const RULES: [SiteRule; 2] = [SiteRule::OutOfPlane([-0.4, -0.3, 0.8]), SiteRule::Average([0.6, 0.5, -0.1])];
 const FRAMES: [SiteRule; 2] = [
     SiteRule::Frame(LocalFrame {
@@ -40,11 +45,11 @@ pub fn system() -> System {
     let mut random = Stream::new(3, Purpose::Placement, 0, 0);
     for number in 0..EDGE.pow(3) {
         let cell = [number / EDGE / EDGE, number / EDGE % EDGE, number % EDGE];
-        let center = simbox.to_cartesian(cell.map(|c| c as f64 / EDGE as f64));
+        let center = simbox.to_cartesian(Vector(cell.map(|c| c as f64 / EDGE as f64)));
         let first = system.state.len() as u32;
         for (species, place) in MOLECULE {
             let shake = random.normal3();
-            system.state.push(species, [0, 1, 2].map(|k| center[k] + place[k] + 0.03 * shake[k]));
+            system.state.push(species, center + place + 0.03 * shake);
             if let Some(v) = system.state.velocity.last_mut().filter(|_| species == 0) {
                 *v = random.normal3();
             }
@@ -104,7 +109,7 @@ fn forces_on_atoms_are_derivatives() {
             assert!((forces[atom][k] + slope).abs() < 1e-6 * scale, "{atom} {k}: {forces:?} {slope}");
         }
     }
-    let sum: Vec3 = std::array::from_fn(|k| forces.iter().map(|f| f[k]).sum());
+    let sum = Vec3::from_fn(|k| forces.iter().map(|f| f[k]).sum());
     assert!(sum.iter().all(|f| f.abs() < 1e-9), "{sum:?}");
     assert!(forces.iter().skip(3).step_by(5).chain(forces.iter().skip(4).step_by(5)).all(|f| *f == [0.0; 3]));
 }
@@ -117,7 +122,7 @@ fn the_virial_is_a_derivative() {
         let scaled = |h: f64| {
             let mut system = system();
             let simbox = system.simbox;
-            let [mut origin, mut lengths] = [simbox.origin(), simbox.lengths()];
+            let [mut origin, mut lengths] = [simbox.origin(), Vector(simbox.lengths())];
             let mut tilts = simbox.tilts();
             origin[axis] *= 1.0 + h;
             lengths[axis] *= 1.0 + h;
@@ -127,7 +132,7 @@ fn the_virial_is_a_derivative() {
                 .zip(&mut tilts)
                 .filter(|(along, _)| *along == axis)
                 .for_each(|(_, tilt)| *tilt *= 1.0 + h);
-            system.simbox = SimBox::new(origin, lengths, tilts, [true; 3]).unwrap();
+            system.simbox = SimBox::new(origin, *lengths, tilts, [true; 3]).unwrap();
             system.state.position.iter_mut().for_each(|r| r[axis] *= 1.0 + h);
             energy(system)
         };

@@ -1,6 +1,7 @@
 //! Memory of a device, and types of its values.
 
 use super::Device;
+use jostle_core::Vector;
 use jostle_core::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ macro_rules! words {
 words!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 // SAFETY: arrays add no padding to their elements.
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
+// SAFETY: a vector is the array of its components.
+unsafe impl<T: DeviceCopy> DeviceCopy for Vector<T> {}
 
 /// Memory of a device, freed by its last owner.
 pub(super) struct Memory {

@@ -5,7 +5,7 @@ use crate::device_force::DeviceForceKernels;
 use crate::launches::Others;
 use crate::neighbor_engine::Trigger;
 use jostle_core::backend::{ArraysChanged, DeviceArrays, DeviceForce};
-use jostle_core::{Error, Evaluate, Result, Sample, StepBatch, Thermostat};
+use jostle_core::{Components, Error, Evaluate, Result, Sample, StepBatch, Thermostat};
 
 impl Cuda {
     pub(super) fn share_arrays(&mut self) -> Result<DeviceArrays> {

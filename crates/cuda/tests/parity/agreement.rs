@@ -10,7 +10,7 @@ use jostle_core::thermostat::{
 };
 use jostle_core::{
     Algorithm, Backend, Dimension, Energies, Evaluate, Precision, RespaSchedule, Sample, Settings, State,
-    StepBatch, SymTensor, System, Thermostat, Vec3,
+    StepBatch, SymTensor, System, Thermostat, Vec3, Vector,
 };
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
@@ -277,7 +277,7 @@ impl Case {
         let [a, b] = both.each_mut().map(|backend| {
             backend.mix_velocities(0.7, ALONG).unwrap();
             backend.scale_velocities(0.9).unwrap();
-            backend.shift_velocities([0.1, -0.2, 0.3]).unwrap();
+            backend.shift_velocities(Vector([0.1, -0.2, 0.3])).unwrap();
             let descent = backend.descent().unwrap();
             backend.drift(DRIFT).unwrap();
             let [p, ff, vv] = [descent.power, descent.force_square, descent.velocity_square];
@@ -365,7 +365,8 @@ fn every_algorithm_in_a_box_that_changes() {
         };
         for (sheared, longer) in [(0.0, 1.0), (0.01, 1.03), (0.02, 0.99)] {
             for (backend, thermostat) in both.iter_mut().zip(&mut thermostats) {
-                let columns = [[longer, 0.0, 0.0], [sheared, longer, 0.0], [0.0, 0.0, longer]];
+                let columns =
+                    [Vector([longer, 0.0, 0.0]), Vector([sheared, longer, 0.0]), Vector([0.0, 0.0, longer])];
                 let simbox = backend.simbox().mapped(columns).unwrap();
                 backend.deform(simbox).unwrap();
                 backend.update_neighbors().unwrap();

@@ -5,7 +5,7 @@ use super::gpus::on_gpu;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     Algorithm, Backend, Evaluate, Exclude, Precision, RespaSchedule, Settings, SimBox, StepBatch, System,
-    Thermostat, Topology,
+    Thermostat, Topology, Vector,
 };
 use jostle_fixtures::chains::{bead, chains, forces};
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
@@ -76,7 +76,7 @@ fn a_broken_bond_is_named() {
     for x in [0.2, 9.3, 7.85] {
         system.state.push(0, [x, 5.0, 5.0]);
     }
-    system.state.velocity[2] = [-2.0, 0.0, 0.0];
+    system.state.velocity[2] = Vector([-2.0, 0.0, 0.0]);
     system.topology = Topology::chains(1, 3, "chain");
     (system.topology.angles, system.topology.angle_types) = Default::default();
     let bond = BondTerm::uniform(BondKind::Fene, &[0.1, 1.5]).unwrap();

@@ -8,7 +8,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     Algorithm, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule, Settings, SimBox,
-    State, StepBatch, System, Thermostat,
+    State, StepBatch, System, Thermostat, Vector,
 };
 use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
@@ -44,7 +44,7 @@ pub(super) fn charged(excluded: bool) -> (System, PairTerm) {
     let (at, simbox) = (system.state.position.clone(), system.simbox);
     system.topology.excluded.retain(|[a, b]| {
         let (a, b) = (at[*a as usize], at[*b as usize]);
-        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
+        let d = simbox.nearest_image(a - b);
         d.iter().map(|x| x * x).sum::<f64>() < simbox.largest_cutoff().powi(2)
     });
     (system, core)
@@ -375,7 +375,7 @@ pub(super) fn assert_follows_the_box(system: &System, forces: &Forces) {
     let mut gpu = gpu(system, forces, Algorithm::Auto, Precision::Double);
     begin(&mut *gpu, Evaluate::Forces);
     for stretch in [1.02, 1.4] {
-        let columns = [[stretch, 0.0, 0.0], [0.05, 1.0, 0.0], [0.0, 0.0, 1.01]];
+        let columns = [Vector([stretch, 0.0, 0.0]), Vector([0.05, 1.0, 0.0]), Vector([0.0, 0.0, 1.01])];
         let mut deformed = system.clone();
         deformed.deform(system.simbox.mapped(columns).unwrap());
         gpu.deform(deformed.simbox).unwrap();
@@ -438,7 +438,7 @@ fn water_has_the_energies_of_other_engines() {
 fn rock_salt_has_its_madelung_constant() {
     let mut system = salt(3);
     for (k, r) in (0u32..).zip(&mut system.state.position) {
-        *r = [k % 6, k / 6 % 6, k / 36].map(|n| 0.5 * f64::from(n));
+        *r = Vector([k % 6, k / 6 % 6, k / 36].map(|n| 0.5 * f64::from(n)));
     }
     for (method, precision, tolerance) in [
         (Method::pme(1.4, 1e-6, 6), Precision::Mixed, 5e-6),

@@ -9,7 +9,8 @@ use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{
     Algorithm, Arms, Backend, Bond, Constraint, Evaluate, LocalFrame, Precision, RespaSchedule, Sample,
-    Settings, SimBox, SiteRule, Species, State, StepBatch, System, Thermostat, Topology, Vec3, VirtualSite,
+    Settings, SimBox, SiteRule, Species, State, StepBatch, System, Thermostat, Topology, Vec3, Vector,
+    VirtualSite,
 };
 use jostle_potentials::{BondKind, BondTerm, Forces, PairEntry, PairKind, PairTerm, Truncation};
 
@@ -46,42 +47,52 @@ type Molecule = (Vec<(u16, Vec3)>, Vec<[u32; 2]>, Sites);
 
 /// Molecules of every shape of constraints and every kind of virtual site.
 fn kinds_of_molecules() -> [Molecule; 8] {
-    let site = (3, [0.0; 3]);
+    let site = (3, Vec3::ZERO);
     [
         (
-            vec![(0, [0.0; 3]), (1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0]), site],
+            vec![(0, Vec3::ZERO), (1, Vector([0.25, 0.2, 0.0])), (1, Vector([-0.25, 0.2, 0.0])), site],
             vec![[0, 1], [0, 2], [1, 2]],
             IN_WATER,
         ),
         (
-            vec![(1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0]), (0, [0.0; 3])],
+            vec![(1, Vector([0.25, 0.2, 0.0])), (1, Vector([-0.25, 0.2, 0.0])), (0, Vec3::ZERO)],
             vec![[2, 1], [0, 2], [1, 0]],
             &[],
         ),
         (
-            vec![(2, [0.0; 3]), (1, [0.3, 0.0, 0.0]), (1, [-0.1, 0.3, 0.0]), (1, [-0.1, -0.1, 0.3]), site],
+            vec![
+                (2, Vec3::ZERO),
+                (1, Vector([0.3, 0.0, 0.0])),
+                (1, Vector([-0.1, 0.3, 0.0])),
+                (1, Vector([-0.1, -0.1, 0.3])),
+                site,
+            ],
             vec![[0, 1], [0, 2], [0, 3]],
             ON_CENTER,
         ),
-        (vec![(0, [0.0; 3]), (1, [0.3, 0.0, 0.1]), site], vec![[1, 0]], ON_PAIR),
+        (vec![(0, Vec3::ZERO), (1, Vector([0.3, 0.0, 0.1])), site], vec![[1, 0]], ON_PAIR),
         (
             vec![
-                (2, [0.2, 0.2, 0.0]),
-                (2, [-0.2, 0.2, 0.0]),
-                (2, [-0.2, -0.2, 0.1]),
-                (2, [0.2, -0.2, 0.0]),
-                (1, [0.4, 0.4, 0.0]),
+                (2, Vector([0.2, 0.2, 0.0])),
+                (2, Vector([-0.2, 0.2, 0.0])),
+                (2, Vector([-0.2, -0.2, 0.1])),
+                (2, Vector([0.2, -0.2, 0.0])),
+                (1, Vector([0.4, 0.4, 0.0])),
             ],
             vec![[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [0, 4]],
             &[],
         ),
-        (vec![(2, [0.0; 3])], vec![], &[]),
+        (vec![(2, Vec3::ZERO)], vec![], &[]),
         (
-            vec![(0, [0.0; 3]), (1, [0.3, 0.1, 0.0]), (2, [-0.2, 0.3, 0.1]), site],
+            vec![(0, Vec3::ZERO), (1, Vector([0.3, 0.1, 0.0])), (2, Vector([-0.2, 0.3, 0.1])), site],
             vec![[0, 1], [0, 2], [1, 2]],
             ON_TRIANGLE,
         ),
-        (vec![(2, [0.0; 3]), (2, [0.6, 0.1, 0.0]), (2, [-0.1, 0.6, 0.1]), site, site], vec![], ON_FREE),
+        (
+            vec![(2, Vec3::ZERO), (2, Vector([0.6, 0.1, 0.0])), (2, Vector([-0.1, 0.6, 0.1])), site, site],
+            vec![],
+            ON_FREE,
+        ),
     ]
 }
 
@@ -100,7 +111,7 @@ pub fn molecules() -> System {
     for number in 0..EDGE.pow(3) {
         let (atoms, held, sites) = &kinds[number % kinds.len()];
         let cell = [number / EDGE / EDGE, number / EDGE % EDGE, number % EDGE];
-        let center = simbox.to_cartesian(cell.map(|c| (c as f64 + 0.5) / EDGE as f64));
+        let center = simbox.to_cartesian(Vector(cell.map(|c| (c as f64 + 0.5) / EDGE as f64)));
         let first = system.state.len() as u32;
         // Molecules are turned by swapping axes.
         let turn = number / 3 % 3;
@@ -189,9 +200,8 @@ fn errors(backend: &mut dyn Backend) -> [f64; 2] {
     let mut worst = [0.0f64; 2];
     for Constraint { atoms, length } in molecules().topology.constraints {
         let [a, b] = atoms.map(|id| id as usize);
-        let minus = |x: Vec3, y: Vec3| -> Vec3 { std::array::from_fn(|k| x[k] - y[k]) };
-        let arm = simbox.nearest_image(minus(state.position[a], state.position[b]));
-        let closing = minus(state.velocity[a], state.velocity[b]);
+        let arm = simbox.nearest_image(state.position[a] - state.position[b]);
+        let closing = state.velocity[a] - state.velocity[b];
         let along: f64 = (0..3).map(|k| arm[k] * closing[k]).sum();
         worst[0] = worst[0].max((norm(arm) / length - 1.0).abs());
         worst[1] = worst[1].max((along / length).abs());
@@ -247,8 +257,8 @@ fn frozen_atoms_of_molecules_stay() {
     let mut system = molecules();
     // Frozen are two waters, a bond of a third molecule, a corner of the ring.
     let group: Vec<u32> = (0..7).chain([8, 15]).collect();
-    system.driven = system.driven.with(&system.state, &group, [0.0; 3]);
-    group.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
+    system.driven = system.driven.with(&system.state, &group, Vec3::ZERO);
+    group.iter().for_each(|id| system.state.velocity[*id as usize] = Vec3::ZERO);
     let exact = settings(Algorithm::Auto, Precision::Double);
     let mut cpu = jostle_cpu::open(system.clone(), forces(), exact).unwrap();
     let mut gpu = on_gpu(system.clone(), forces(), exact);
@@ -364,7 +374,7 @@ fn energy_and_momentum_are_conserved() {
 fn the_error_names_a_molecule_that_breaks() {
     let mut system = molecules();
     let atom = system.topology.constraints[0].atoms[1] as usize;
-    system.state.velocity[atom] = [3000.0, 2000.0, -2500.0];
+    system.state.velocity[atom] = Vector([3000.0, 2000.0, -2500.0]);
     let mut gpu = on_gpu(system, forces(), settings(Algorithm::List, Precision::Double));
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();

@@ -7,7 +7,7 @@ use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
     Algorithm, AtomVector, Backend, Evaluate, Precision, RespaSchedule, Settings, State, StepBatch, System,
-    Thermostat,
+    Thermostat, Vec3,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -207,7 +207,7 @@ fn snapshots_are_of_their_moments() {
         for k in 0..7 {
             batches(&mut *backend, &mut Thermostat::Isolated, 30 * k, &[30]);
             snapshots.push(backend.snapshot(&vectors).unwrap());
-            let mut rows = vec![[0.0; 3]; n];
+            let mut rows = vec![Vec3::ZERO; n];
             expected.push(vectors.map(|vector| {
                 backend.write_by_id(vector, &mut rows).unwrap();
                 rows.clone()

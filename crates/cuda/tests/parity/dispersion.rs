@@ -6,7 +6,7 @@ use super::charged::{
 };
 use super::fluid::{advance, by_id, run};
 use super::gpus::on_gpu;
-use jostle_core::{Algorithm, Evaluate, Precision, Settings, System, Thermostat};
+use jostle_core::{Algorithm, Evaluate, Precision, Settings, System, Thermostat, Vec3};
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Dispersion, Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
 
@@ -85,7 +85,7 @@ fn both_meshes_follow_the_box() {
 #[test]
 fn paths_under_dispersion_agree() {
     let (mut system, forces) = (system(false), forces(pme(5, 0.6), Truncation::Shifted, Some(pme(5, 0.6))));
-    system.state.velocity.iter_mut().for_each(|v| *v = [0.0; 3]);
+    system.state.velocity.iter_mut().for_each(|v| *v = Vec3::ZERO);
     let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, Precision::Double) };
     let mut exact = cpu(&system, &forces);
     let mut gpu = on_gpu(system, forces, skin);

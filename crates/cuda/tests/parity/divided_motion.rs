@@ -110,14 +110,14 @@ fn restrained(mut case: Case) -> Case {
 }
 
 fn batch(number: u64) -> StepBatch {
-    let steps = 20;
+    let steps = 12;
     StepBatch {
         first_step: 1 + number * steps,
         steps,
         timestep: TIMESTEP,
         seed: 4,
         // Samples in every other batch.
-        sample_every: 5 * (number % 2),
+        sample_every: 4 * (number % 2),
         evaluate: Evaluate::ForcesAndEnergies,
         long_range: RespaSchedule::ALWAYS,
     }
@@ -184,10 +184,12 @@ fn paths_and_samples_are_those_of_one_gpu() {
     }
 }
 
-/// Bonds need positions of other GPUs' atoms that are more exact than those by which pairs are found.
+/// Bonds need positions of other GPUs' atoms that are more exact than those by which pairs are found; embedded atoms
+/// send densities. Fluids and silicon have nothing that these have not.
 #[test]
 fn paths_in_mixed_precision_are_those_of_one_gpu() {
-    for case in cases() {
+    let names = ["chains", "molecules", "rigid bodies", "charged molecules", "copper"];
+    for case in cases().into_iter().filter(|case| names.contains(&case.name)) {
         compare(&case, Precision::Mixed, counts()[0], [1e-5, 1e-4]);
     }
 }

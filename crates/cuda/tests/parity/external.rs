@@ -6,7 +6,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, Target};
 use jostle_core::{
     Algorithm, Backend, Driven, Evaluate, NoiseKey, Precision, RespaSchedule, Settings, SimBox, Species,
-    StepBatch, System, Thermostat, Vec3,
+    StepBatch, System, Thermostat, Vec3, Vector,
 };
 use jostle_cpu::reference;
 use jostle_potentials::external::{Field, FormulaField, Positions, Side, Wall, on_atom};
@@ -25,7 +25,7 @@ fn system() -> System {
     let mut random = Stream::new(11, Purpose::Placement, 0, 0);
     for k in 0..cells[0] * cells[1] * cells[2] {
         let site = [k % cells[0], k / cells[0] % cells[1], k / cells[0] / cells[1]];
-        let site: Vec3 = std::array::from_fn(|a| {
+        let site = Vec3::from_fn(|a| {
             (f64::from(site[a]) + 0.5 + 0.2 * (random.uniform() - 0.5)) / f64::from(cells[a])
         });
         system.state.push(random.below(2) as u16, system.simbox.to_cartesian(site));
@@ -44,22 +44,26 @@ fn restraints() -> Restraints {
     let index_by_id = system.state.index_by_id();
     let places: Vec<Vec3> = index_by_id.iter().map(|index| system.state.position[index]).collect();
     let anchor = |atom: u32| {
-        let [x, y, z] = places[atom as usize];
-        Anchor { atom, place: [x + 0.1, y - 0.2 + 0.01 * f64::from(atom), z + 0.05], spring: 0 }
+        let Vector([x, y, z]) = places[atom as usize];
+        Anchor { atom, place: Vector([x + 0.1, y - 0.2 + 0.01 * f64::from(atom), z + 0.05]), spring: 0 }
     };
     let center = |atoms: &[u32]| Center::new(&system, atoms, &places);
     let near = [center(&(0..25).collect::<Vec<_>>()), center(&[300, 301, 9, 453])];
     let distance = |centers: [Center; 2], range| Distance { centers, range, spring: 1 };
     // Other anchors have a centre that follows the box.
     let fraction = [0.2, 0.7, 0.4];
-    let from = system.simbox.to_cartesian(fraction);
+    let from = system.simbox.to_cartesian(Vector(fraction));
     let scaled = |atom: u32| {
-        let [x, y, z] = places[atom as usize];
+        let Vector([x, y, z]) = places[atom as usize];
         let place = [x - from[0] - 0.1, y - from[1] + 0.15, z - from[2] - 0.01 * f64::from(atom % 7)];
-        Anchor { atom, place, spring: 2 }
+        Anchor { atom, place: Vector(place), spring: 2 }
     };
     Restraints {
-        springs: vec![Spring::new(3.0), Spring::new(12.0), Spring { stiffness: 5.0, center: Some(fraction) }],
+        springs: vec![
+            Spring::new(3.0),
+            Spring::new(12.0),
+            Spring { stiffness: 5.0, center: Some(Vector(fraction)) },
+        ],
         anchors: (100..140).map(anchor).chain((120..180).map(scaled)).collect(),
         distances: vec![
             distance(near.clone(), [1.5, 1.5]),
@@ -102,7 +106,7 @@ fn restraints_are_the_slopes_of_their_energy() {
     assert!((0..6).all(|k| (of_all[k] - energies.virial[k]).abs() < 1e-9 * of_all[0].abs()));
     for axis in 0..2 {
         let at = |x: f64| {
-            let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+            let mut columns = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]), Vector([0.0, 0.0, 1.0])];
             columns[axis][axis] += x;
             let mut stretched = system.clone();
             stretched.deform(system.simbox.mapped(columns).unwrap());
@@ -126,7 +130,7 @@ fn springs_and_their_centers_follow() {
         {
             expected.restraints.set_stiffness(&stiffness).unwrap();
             device.set_stiffness(&stiffness).unwrap();
-            let columns = [[long, 0.0, 0.0], [0.0, 1.0 / long, 0.0], [0.0, 0.0, 1.0]];
+            let columns = [Vector([long, 0.0, 0.0]), Vector([0.0, 1.0 / long, 0.0]), Vector([0.0, 0.0, 1.0])];
             let simbox = system.simbox.mapped(columns).unwrap();
             system.deform(simbox);
             device.deform(simbox).unwrap();
@@ -177,14 +181,14 @@ fn forces() -> Forces {
     other.set(1, 2, PairEntry { parameters: vec![0.9], cutoff: 2.5 });
     let (low, high) = (1.8, 2.0 + 9.0 * 1.15 + 0.4);
     // Field on some of the atoms only.
-    let mut partial = Field::new(vec![[0.0, 0.7, 0.0], [0.2, 0.0, 0.3]]);
+    let mut partial = Field::new(vec![Vector([0.0, 0.7, 0.0]), Vector([0.2, 0.0, 0.3])]);
     partial.only(&(40..90).collect::<Vec<_>>(), 18 * 17 * 9);
     let mut unwrapped = formula_field("0.05 x + 0.2 sin(0.3 y) exp(-0.1 z)");
     unwrapped.positions = Positions::Unwrapped;
     unwrapped.only(20..60, 18 * 17 * 9);
     Forces {
         formula_fields: vec![formula_field(PERIODIC), unwrapped],
-        fields: vec![Field::new(vec![[0.3, 0.0, -0.2], [0.0, -0.4, 0.1]]), partial],
+        fields: vec![Field::new(vec![Vector([0.3, 0.0, -0.2]), Vector([0.0, -0.4, 0.1])]), partial],
         walls: vec![Wall::new(2, low, Side::Above, soft), Wall::new(2, high, Side::Below, other)],
         restraints: restraints(),
         ..pairs.into()
@@ -203,11 +207,10 @@ fn the_force_is_minus_the_slope_of_the_energy() {
     for species in 0..2 {
         for z in [2.6, 2.9, 3.5, 6.0, 10.0, 11.0, 11.7] {
             let r = [1.0, 2.0, z];
-            let force = on_atom(acting, &simbox, (species, 50), (r, [1, -1, 0]), |_, _| {});
+            let force = on_atom(acting, &simbox, (species, 50), (Vector(r), [1, -1, 0]), |_, _| {});
             for k in 0..3 {
                 let h = 1e-5;
-                let at =
-                    |x: f64| energy(species, std::array::from_fn(|a| if a == k { r[a] + x } else { r[a] }));
+                let at = |x: f64| energy(species, Vector::from_fn(|a| if a == k { r[a] + x } else { r[a] }));
                 let slope = (at(h) - at(-h)) / (2.0 * h);
                 assert!((slope + force[k]).abs() < 1e-6 * (1.0 + force[k].abs()), "{r:?}: {slope} {force:?}");
             }
@@ -392,7 +395,7 @@ fn the_error_names_an_atom_behind_a_wall() {
     }
 }
 
-const DRIVEN: Vec3 = [0.25, -0.5, 0.125];
+const DRIVEN: Vec3 = Vector([0.25, -0.5, 0.125]);
 
 /// Driven atoms keep their velocity under all forces and thermostats.
 #[test]
@@ -429,7 +432,7 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
         backend.update_neighbors().unwrap();
         backend.compute_forces(Evaluate::Forces).unwrap();
         backend.scale_velocities(0.9).unwrap();
-        backend.shift_velocities([0.1, 0.2, 0.3]).unwrap();
+        backend.shift_velocities(Vector([0.1, 0.2, 0.3])).unwrap();
         backend.mix_velocities(0.8, 0.001).unwrap();
         backend.ornstein_uhlenbeck(0.5, 1.0, NoiseKey { seed: 3, step: 1 }).unwrap();
         // Other atoms serve as well.
@@ -474,7 +477,7 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
             assert_eq!(v, DRIVEN, "{what}");
             let [from, to] = [(&start, first), (state, place)].map(|(s, k)| {
                 let shift = simbox.shift(s.image[k]);
-                [0, 1, 2].map(|axis| s.position[k][axis] + shift[axis])
+                s.position[k] + shift
             });
             for k in 0..3 {
                 assert!((to[k] - from[k] - DRIVEN[k] * time).abs() < 1e-9, "{what}: {from:?} {to:?}");

@@ -3,7 +3,7 @@
 use super::device::{self, Size};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Sample, SimBox, Species, State, StepBatch, System, Thermostat, Vec3,
+    Algorithm, Backend, Evaluate, Sample, SimBox, Species, State, StepBatch, System, Thermostat, Vec3, Vector,
 };
 use jostle_engine::step::{StepContext, step};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
@@ -58,7 +58,7 @@ pub fn system(shape: Shape, algorithm: Algorithm, n_species: usize) -> System {
             for k in 0..cells[2] {
                 let site = [(i, cells[0]), (j, cells[1]), (k, cells[2])]
                     .map(|(i, n)| (f64::from(i) + 0.5 + 0.24 * (random.uniform() - 0.5)) / f64::from(n));
-                let position = system.simbox.to_cartesian(site);
+                let position = system.simbox.to_cartesian(Vector(site));
                 system.state.push(random.below(n_species) as u16, position);
             }
         }
@@ -66,13 +66,13 @@ pub fn system(shape: Shape, algorithm: Algorithm, n_species: usize) -> System {
     for v in &mut system.state.velocity {
         *v = random.normal3();
     }
-    let (mut mass, mut momentum) = (0.0, [0.0; 3]);
+    let (mut mass, mut momentum) = (0.0, Vec3::ZERO);
     for (index, v) in system.state.velocity.iter().enumerate() {
         mass += system.mass(index);
-        momentum = std::array::from_fn(|k| momentum[k] + system.mass(index) * v[k]);
+        momentum += system.mass(index) * *v;
     }
     for v in &mut system.state.velocity {
-        *v = std::array::from_fn(|k| v[k] - momentum[k] / mass);
+        *v -= momentum / mass;
     }
     system
 }
@@ -126,7 +126,7 @@ pub fn by_id(backend: &mut dyn Backend) -> State {
     let simbox = *backend.simbox();
     for (position, image) in state.position.iter_mut().zip(&state.image) {
         let shift = simbox.shift(*image);
-        *position = std::array::from_fn(|k| position[k] + shift[k]);
+        *position += shift;
     }
     state
 }
@@ -136,7 +136,7 @@ pub fn norm(v: Vec3) -> f64 {
 }
 
 pub fn distance(a: Vec3, b: Vec3) -> f64 {
-    norm(std::array::from_fn(|k| a[k] - b[k]))
+    norm(a - b)
 }
 
 pub fn largest(values: impl Iterator<Item = f64>) -> f64 {

@@ -7,7 +7,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, NoseHoover, Target};
 use jostle_core::{
     Algorithm, Backend, Driven, Evaluate, Precision, RespaSchedule, Sample, Settings, SimBox, Species, State,
-    StepBatch, System, Thermostat,
+    StepBatch, System, Thermostat, Vec3, Vector,
 };
 use jostle_potentials::external::{Field, Side, Surface, Wall};
 use jostle_potentials::{Forces, Grains};
@@ -23,7 +23,7 @@ fn packing() -> (System, Forces) {
     let species = [("large", 1.0), ("small", 0.6), ("stirrer", 1.0)];
     let species = species.map(|(name, mass)| Species { name: name.into(), mass, charge: 0.0 });
     let mut system = System::new(simbox, species.to_vec());
-    system.driven = Driven::BySpecies(vec![None, None, Some([0.5, 0.0, 0.0])]);
+    system.driven = Driven::BySpecies(vec![None, None, Some(Vector([0.5, 0.0, 0.0]))]);
     let mut random = Stream::new(17, Purpose::Placement, 0, 0);
     for k in 0..cells.iter().product() {
         let site = [k % cells[0], k / cells[0] % cells[1], k / cells[0] / cells[1]];
@@ -31,11 +31,11 @@ fn packing() -> (System, Forces) {
             (f64::from(site[a]) + 0.5 + 0.06 * (random.uniform() - 0.5)) / f64::from(cells[a])
         });
         let kind = if k % 11 == 0 { 2 } else { random.below(2) as u16 };
-        system.state.push(kind, system.simbox.to_cartesian(site));
+        system.state.push(kind, system.simbox.to_cartesian(Vector(site)));
         if let Some(v) = system.state.velocity.last_mut() {
-            *v = if kind == 2 { [0.5, 0.0, 0.0] } else { random.normal3() };
+            *v = if kind == 2 { Vector([0.5, 0.0, 0.0]) } else { random.normal3() };
         }
-        let turning = if kind == 2 { [0.0; 3] } else { random.normal3().map(|w| 3.0 * w) };
+        let turning = if kind == 2 { Vec3::ZERO } else { 3.0 * random.normal3() };
         system.state.angular_velocity.push(turning);
     }
     let grains = Grains {
@@ -51,7 +51,7 @@ fn packing() -> (System, Forces) {
         wall
     };
     let forces = Forces {
-        fields: vec![Field::new(vec![[0.0, 0.0, -1.0], [0.0, 0.0, -0.6], [0.0; 3]])],
+        fields: vec![Field::new(vec![Vector([0.0, 0.0, -1.0]), Vector([0.0, 0.0, -0.6]), Vec3::ZERO])],
         walls: vec![wall(0.05, Side::Above), wall(f64::from(HEIGHT) - 0.05, Side::Below)],
         grains: Some(grains.clone()),
         ..grains.springs().into()
@@ -112,7 +112,7 @@ fn grains_agree() {
         let mut system = system.clone();
         if number == 1 {
             // Driven atoms given one by one.
-            system.driven = system.driven.with(&system.state, &[], [0.0; 3]);
+            system.driven = system.driven.with(&system.state, &[], Vec3::ZERO);
         }
         let mut gpu = on_gpu(system, forces.clone(), settings(algorithm, precision));
         let (found, samples) = go(&mut *gpu, way, &Thermostat::Isolated);

@@ -6,7 +6,7 @@ use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
     Algorithm, Angle, Backend, Bond, CrossTerm, Dihedral, Evaluate, Precision, RespaSchedule, Settings,
-    SimBox, StepBatch, System, Thermostat,
+    SimBox, StepBatch, System, Thermostat, Vector,
 };
 use jostle_fixtures::chains::bead;
 use jostle_potentials::bonded::BondedTerm;
@@ -24,7 +24,7 @@ fn molecules() -> System {
     let mut system = System::new(simbox, vec![bead("A")]);
     for chain in 0..CHAINS {
         let mut random = Stream::new(3, Purpose::Placement, chain, 0);
-        let begin = simbox.to_cartesian([random.uniform(), random.uniform(), random.uniform()]);
+        let begin = simbox.to_cartesian(Vector([random.uniform(), random.uniform(), random.uniform()]));
         let turn = random.uniform();
         for k in 0..BEADS {
             let angle = 1.2 * f64::from(k) + turn;
@@ -38,7 +38,9 @@ fn molecules() -> System {
             }
         }
         for _ in 0..chain % 3 {
-            system.state.push(0, simbox.to_cartesian([random.uniform(), random.uniform(), random.uniform()]));
+            system
+                .state
+                .push(0, simbox.to_cartesian(Vector([random.uniform(), random.uniform(), random.uniform()])));
         }
     }
     // Numbers of kinds follow from the registries.
@@ -126,7 +128,7 @@ fn molecules_in_open_space_agree() {
         system.topology.excluded = (1..n).flat_map(|k| [[k - 1, k], [0, k / 2 * 2]]).collect();
         system.topology.excluded.retain(|[a, b]| a != b);
         let vacuum = Vacuum::new(1, 10.0, |_, _| [1.0, 0.2]);
-        let field = Field { force: vec![[0.3, -0.2, 0.1]], members: Vec::new() };
+        let field = Field { force: vec![Vector([0.3, -0.2, 0.1])], members: Vec::new() };
         let forces = Forces { pairs: Vec::new(), vacuum: Some(vacuum), fields: vec![field], ..forces() };
         agree(system, forces, settings(Algorithm::Auto, precision, false));
     }

@@ -6,7 +6,7 @@ use super::fluid::{by_id, distance, norm};
 use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Angle, Backend, Bond, Evaluate, Precision, Settings, SimBox, Species, System, Vec3,
+    Algorithm, Angle, Backend, Bond, Evaluate, Precision, Settings, SimBox, Species, System, Vec3, Vector,
 };
 use jostle_potentials::{AngleKind, AngleTerm, BondKind, BondTerm, Forces, Vacuum};
 
@@ -37,8 +37,8 @@ fn molecule() -> (System, Forces) {
         let [x, y, z] = walk(k).map(|n| n as f64);
         // Rows are zigzags, too far apart for atoms to touch.
         let zig = if walk(k)[0].is_multiple_of(2) { 0.5 } else { -0.5 };
-        let at = [0.126 * x, 0.45 * y + 0.087 * zig, 0.45 * z];
-        std::array::from_fn(|axis| at[axis] + 0.003 * noise[axis])
+        let at = Vector([0.126 * x, 0.45 * y + 0.087 * zig, 0.45 * z]);
+        at + 0.003 * noise
     };
     (0..ATOMS).for_each(|k| system.state.push(0, place(k)));
     system.charges = (0..ATOMS).map(|k| [0.4, -0.3, 0.2, -0.5, 0.2][k % 5]).collect();

@@ -7,7 +7,7 @@
 use super::PRECISIONS;
 use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
+use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, System, Vector};
 use jostle_fixtures::pairs::count_pairs;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use proptest::prelude::*;
@@ -18,9 +18,9 @@ const CUTOFFS: [(usize, usize, f64); 3] = [(0, 0, 1.0), (0, 1, 0.8), (1, 1, 0.45
 /// Box, atoms and algorithm of a case.
 #[derive(Debug, Clone)]
 struct Case {
-    lengths: Vec3,
+    lengths: [f64; 3],
     /// Tilts, as parts of the edges.
-    tilts: Vec3,
+    tilts: [f64; 3],
     periodic: [bool; 3],
     atoms: usize,
     /// Number of atoms out of ten that are in a small corner.
@@ -67,7 +67,7 @@ impl Case {
             let crowded = random.below(10) < self.crowd;
             let place = |x: f64| if crowded { 0.3 * x } else { 1.4 * x - 0.2 };
             let site = [0; 3].map(|_| place(random.uniform()));
-            system.state.push(random.below(2) as u16, system.simbox.to_cartesian(site));
+            system.state.push(random.below(2) as u16, system.simbox.to_cartesian(Vector(site)));
         }
         for v in &mut system.state.velocity {
             *v = random.normal3();

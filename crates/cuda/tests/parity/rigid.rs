@@ -7,7 +7,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, Target};
 use jostle_core::{
     Algorithm, Backend, Constraint, Evaluate, Precision, RespaSchedule, RigidBody, Sample, Settings, SimBox,
-    Species, State, StepBatch, System, Thermostat, Vec3,
+    Species, State, StepBatch, System, Thermostat, Vec3, Vector,
 };
 
 const TIMESTEP: f64 = 0.002;
@@ -18,12 +18,17 @@ const SPACING: f64 = 1.6;
 /// has lanes, with one in the middle.
 fn kinds() -> [Vec<(u16, Vec3)>; 5] {
     let block = (0..4).flat_map(|i| (0..3).flat_map(move |j| (0..3).map(move |k| [i, j, k])));
-    let block = block.map(|cell| (1, [0, 1, 2].map(|k| 0.25 * f64::from(cell[k]) - 0.3 + 0.01 * k as f64)));
+    let block = block.map(|cell| (1, Vector::from_fn(|k| 0.25 * f64::from(cell[k]) - 0.3 + 0.01 * k as f64)));
     [
-        vec![(0, [0.0; 3]), (1, [0.3, 0.1, 0.2])],
-        vec![(2, [0.0; 3]), (0, [0.3, 0.1, 0.0]), (0, [-0.3, -0.1, 0.0])],
-        vec![(0, [0.0; 3]), (1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0])],
-        vec![(2, [0.0; 3]), (1, [0.3, 0.0, 0.0]), (1, [-0.1, 0.3, 0.0]), (1, [-0.1, -0.1, 0.3])],
+        vec![(0, Vec3::ZERO), (1, Vector([0.3, 0.1, 0.2]))],
+        vec![(2, Vec3::ZERO), (0, Vector([0.3, 0.1, 0.0])), (0, Vector([-0.3, -0.1, 0.0]))],
+        vec![(0, Vec3::ZERO), (1, Vector([0.25, 0.2, 0.0])), (1, Vector([-0.25, 0.2, 0.0]))],
+        vec![
+            (2, Vec3::ZERO),
+            (1, Vector([0.3, 0.0, 0.0])),
+            (1, Vector([-0.1, 0.3, 0.0])),
+            (1, Vector([-0.1, -0.1, 0.3])),
+        ],
         block.collect(),
     ]
 }
@@ -47,13 +52,13 @@ pub fn bodies() -> System {
             _ => 6,
         };
         let atoms = match kind {
-            5 => vec![(2, [0.0; 3])],
+            5 => vec![(2, Vec3::ZERO)],
             6 => kinds[4].clone(),
             4 => kinds[2].clone(),
             kind => kinds[kind].clone(),
         };
         let cell = [number / EDGE / EDGE, number / EDGE % EDGE, number % EDGE];
-        let center = simbox.to_cartesian(cell.map(|c| (c as f64 + 0.5) / EDGE as f64));
+        let center = simbox.to_cartesian(Vector(cell.map(|c| (c as f64 + 0.5) / EDGE as f64)));
         let (first, turn) = (system.state.len() as u32, number / 3 % 3);
         for (species, place) in &atoms {
             system.state.push(*species, [0, 1, 2].map(|k| center[k] + place[(k + turn) % 3]));
@@ -114,15 +119,14 @@ fn thermostats() -> [Thermostat; 3] {
 /// Largest error of a distance in a body, and of a speed along one.
 fn errors(backend: &mut dyn Backend) -> [f64; 2] {
     let (simbox, state) = (*backend.simbox(), by_id(backend));
-    let minus = |a: Vec3, b: Vec3| [0, 1, 2].map(|k| a[k] - b[k]);
     let mut worst = [0.0f64; 2];
     for body in bodies().topology.rigid_bodies {
         for (k, a) in body.atoms.iter().enumerate() {
             for (other, b) in body.atoms[..k].iter().enumerate() {
                 let [a, b] = [*a, *b].map(|id| id as usize);
-                let arm = simbox.nearest_image(minus(state.position[a], state.position[b]));
+                let arm = simbox.nearest_image(state.position[a] - state.position[b]);
                 let length = distance(body.places[k], body.places[other]);
-                let closing = minus(state.velocity[a], state.velocity[b]);
+                let closing = state.velocity[a] - state.velocity[b];
                 let along: f64 = (0..3).map(|k| arm[k] * closing[k]).sum();
                 worst[0] = worst[0].max((norm(arm) - length).abs());
                 worst[1] = worst[1].max((along / length).abs());
@@ -203,7 +207,7 @@ fn a_large_body_agrees() {
         if let Some(v) = system.state.velocity.last_mut() {
             *v = random.normal3().map(|x| 0.3 * x);
         }
-        if distance(place, [4.0; 3]) < 4.01 {
+        if distance(Vector(place), Vector([4.0; 3])) < 4.01 {
             ball.push(id);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::fluid::{Shape, system, term};
 use super::gpus::on_gpu;
-use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings};
+use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings, Vector};
 use jostle_potentials::{PairKind, Truncation};
 
 #[test]
@@ -36,7 +36,12 @@ fn energies_and_virials_have_their_tails() {
                     assert!(error.abs() < 1e-11 * scale, "{truncation:?}: virial {error:e}");
                 }
             }
-            system.deform(system.simbox.mapped([[1.1, 0.0, 0.0], [0.0, 1.1, 0.0], [0.0, 0.0, 1.1]]).unwrap());
+            system.deform(
+                system
+                    .simbox
+                    .mapped([Vector([1.1, 0.0, 0.0]), Vector([0.0, 1.1, 0.0]), Vector([0.0, 0.0, 1.1])])
+                    .unwrap(),
+            );
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::constraints::{forces, molecules, settings};
 use super::fluid::{by_id, distance, largest};
 use super::gpus::on_gpu;
-use jostle_core::{Algorithm, Backend, Evaluate, Molecules, Precision, SimBox, State};
+use jostle_core::{Algorithm, Backend, Evaluate, Molecules, Precision, SimBox, State, Vec3, Vector};
 
 fn evaluate(backend: &mut dyn Backend) -> f64 {
     backend.update_neighbors().unwrap();
@@ -16,8 +16,8 @@ fn evaluate(backend: &mut dyn Backend) -> f64 {
 fn apart(simbox: &SimBox, a: &State, b: &State) -> f64 {
     let pairs = a.position.iter().zip(&b.position);
     largest(pairs.map(|(a, b)| {
-        let d = simbox.nearest_image(std::array::from_fn(|k| a[k] - b[k]));
-        distance(d, [0.0; 3])
+        let d = simbox.nearest_image(*a - *b);
+        distance(d, Vec3::ZERO)
     }))
 }
 
@@ -51,7 +51,9 @@ fn molecules_follow_the_box_undeformed() {
         evaluate(&mut *cpu);
         evaluate(&mut *gpu);
         let simbox = *cpu.simbox();
-        let after = simbox.mapped([[1.02, 0.0, 0.0], [0.0, 1.01, 0.0], [0.0, 0.0, 1.015]]).unwrap();
+        let after = simbox
+            .mapped([Vector([1.02, 0.0, 0.0]), Vector([0.0, 1.01, 0.0]), Vector([0.0, 0.0, 1.015])])
+            .unwrap();
         let before = by_id(&mut *gpu);
         let found = [&mut *cpu as &mut dyn Backend, &mut *gpu].map(|backend| {
             let molecular = backend.molecular_virial(&joined).unwrap();
@@ -80,7 +82,7 @@ fn molecules_follow_the_box_undeformed() {
         assert_eq!((gpu.simbox(), apart(&simbox, &before, &back)), (&simbox, 0.0), "{what}");
         assert_eq!(before.velocity, back.velocity, "{what}");
         let error = largest(before.force.iter().zip(&back.force).map(|(a, b)| distance(*a, *b)));
-        let most = largest(before.force.iter().map(|f| distance(*f, [0.0; 3])));
+        let most = largest(before.force.iter().map(|f| distance(*f, Vec3::ZERO)));
         assert!(error < tolerance * most, "{what}: forces {error:e} of {most}");
     }
 }

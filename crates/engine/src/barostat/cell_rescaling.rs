@@ -2,7 +2,7 @@
 
 use super::molecular::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
 use crate::degrees_of_freedom::Momentum;
-use jostle_core::{Backend, Result};
+use jostle_core::{Backend, Result, Vector};
 use serde::{Deserialize, Serialize};
 
 /// Stochastic cell rescaling (M. Bernetti and G. Bussi, J. Chem. Phys. 153 (2020) 114107), isotropic:
@@ -36,7 +36,7 @@ impl CellRescaling {
         let after = self.walk(volume, pressure, kt, interval, around.random.normal())?;
         let factor = (after / volume).cbrt();
         let kinetic = 0.5 * twice_kinetic * (1.0 / (factor * factor) - 1.0);
-        let (_, after) = resize(backend, molecular, [factor; 3], 1.0 / factor - 1.0)?;
+        let (_, after) = resize(backend, molecular, Vector([factor; 3]), 1.0 / factor - 1.0)?;
         Ok(after - energy + kinetic)
     }
 

@@ -3,7 +3,7 @@
 use super::molecular::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
 use crate::degrees_of_freedom::{Momentum, degrees_of_freedom};
 use jostle_core::thermostat::{NoseHoover, Target};
-use jostle_core::{Backend, Evaluate, Result};
+use jostle_core::{Backend, Evaluate, Result, Vector};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
@@ -61,7 +61,7 @@ impl MartynaTobiasKlein {
         small_enough(growth.powi(3))?;
         // Long-range forces have weight 1 until their virial is evaluated.
         backend.set_long_range_weight(1.0)?;
-        resize(backend, molecular, [growth; 3], slower - 1.0)?;
+        resize(backend, molecular, Vector([growth; 3]), slower - 1.0)?;
         let molecular = backend.molecular_virial(around.molecules)?;
         let pressure = MolecularPressure::new(backend, &molecular);
         if around.long_range_weight != 1.0 {

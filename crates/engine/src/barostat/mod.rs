@@ -206,7 +206,9 @@ mod tests {
     use super::molecular::{centers_virial, resize};
     use super::*;
     use jostle_core::thermostat::Langevin;
-    use jostle_core::{Evaluate, Precision, Settings, Species, System, Topology, UnitSystem, WaterShape};
+    use jostle_core::{
+        Evaluate, Precision, Settings, Species, System, Topology, UnitSystem, Vector, WaterShape,
+    };
     use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
     use jostle_potentials::electrostatics::Method;
     use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
@@ -215,16 +217,16 @@ mod tests {
     /// Springs from atoms of some molecules to nearby reference positions that follow the box around a
     /// centre, and a spring between two groups.
     fn restraints(system: &System) -> Restraints {
-        let (fraction, places) = ([0.25, 0.5, 0.75], &system.state.position);
+        let (fraction, places) = (Vector([0.25, 0.5, 0.75]), &system.state.position);
         let center = system.simbox.to_cartesian(fraction);
-        let off = |atom: u32| [0, 1, 2].map(|k| 0.02 * f64::from((atom + k) % 5) - 0.01);
+        let off = |atom: u32| Vector([0, 1, 2]).map(|k| 0.02 * f64::from((atom + k) % 5) - 0.01);
         let anchor = |atom: u32| {
             let (r, off) = (places[atom as usize], off(atom));
-            Anchor { atom, place: [0, 1, 2].map(|k| r[k] + off[k] - center[k]), spring: 0 }
+            Anchor { atom, place: r + off - center, spring: 0 }
         };
         let ends = [&[0, 1, 2][..], &[90, 91]].map(|atoms| Center::new(system, atoms, places));
         Restraints {
-            springs: vec![Spring { stiffness: 500.0, center: Some(fraction) }, Spring::new(100.0)],
+            springs: vec![Spring { stiffness: 500.0, center: Some(Vector(*fraction)) }, Spring::new(100.0)],
             anchors: (30..60).map(anchor).collect(),
             distances: vec![Distance { centers: ends, range: [0.1, 0.1], spring: 1 }],
         }
@@ -268,7 +270,7 @@ mod tests {
             assert_eq!((atomic - virial).abs() > 0.1 * virial.abs(), rigid, "{atomic} {virial}");
             let step: f64 = 1e-5;
             let mut at = |factor: f64| {
-                let (before, energy) = resize(backend, molecular.clone(), [factor; 3], 0.0).unwrap();
+                let (before, energy) = resize(backend, molecular.clone(), Vector([factor; 3]), 0.0).unwrap();
                 backend.undo_scale(before).unwrap();
                 energy
             };

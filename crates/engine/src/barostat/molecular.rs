@@ -2,7 +2,7 @@
 
 use jostle_core::random::Stream;
 use jostle_core::{
-    Backend, Error, Evaluate, MolecularVirial, Molecules, Result, SavedVolume, SymTensor, Vec3,
+    Backend, Error, Evaluate, MolecularVirial, Molecules, Result, SavedVolume, SymTensor, Vec3, Vector,
 };
 
 /// Largest relative change of the volume at once.
@@ -76,8 +76,9 @@ pub(super) fn resize(
     factors: Vec3,
     faster: f64,
 ) -> Result<(SavedVolume, f64)> {
-    let [a, b, c] = factors;
-    let after = backend.simbox().mapped([[a, 0.0, 0.0], [0.0, b, 0.0], [0.0, 0.0, c]])?;
+    let Vector([a, b, c]) = factors;
+    let after =
+        backend.simbox().mapped([Vector([a, 0.0, 0.0]), Vector([0.0, b, 0.0]), Vector([0.0, 0.0, c])])?;
     let before = backend.scale_volume(molecular, after, faster).map_err(|e| {
         e.context("the barostat").hint(
             "begin with a larger system or density, or shorten the cut-off: under constant pressure the box needs room to shrink",

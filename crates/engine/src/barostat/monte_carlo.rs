@@ -1,7 +1,7 @@
 //! The Monte Carlo barostat.
 
 use super::molecular::{Surroundings, resize};
-use jostle_core::{Backend, Evaluate, Result, Vec3};
+use jostle_core::{Backend, Evaluate, Result, Vec3, Vector};
 use jostle_io::input::model::Coupling;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ impl MonteCarlo {
         let molecular = backend.molecular_virial(around.molecules)?;
         let change = trial.largest * (2.0 * first - 1.0);
         let growth = (volume + change) / volume;
-        let mut factors: Vec3 = [1.0; 3];
+        let mut factors: Vec3 = Vector([1.0; 3]);
         trial.axes.iter().for_each(|axis| factors[*axis] = growth.powf(1.0 / trial.axes.len() as f64));
         let (before, after) = resize(backend, molecular, factors, 0.0)?;
         let gained = after - energy;

@@ -7,7 +7,7 @@
 
 use super::push_off::{SPRING, push_apart};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Result, SimBox, Species, System, Topology, Vec3};
+use jostle_core::{Result, SimBox, Species, System, Topology, Vec3, Vector};
 use jostle_potentials::{BondKind, BondTerm};
 
 /// Smallest distance of beads next but one, in bond lengths: 1.02 sigma where a bond is 0.97 sigma.
@@ -19,13 +19,7 @@ const NEXT_BUT_ONE: f64 = 1.02 / 0.97;
 /// If the bond is longer than half the box.
 pub fn positions(simbox: &SimBox, chains: usize, beads: usize, bond: f64, seed: u64) -> Result<Vec<Vec3>> {
     // The box in units of the bond length.
-    let scaled = |v: Vec3| v.map(|x| x / bond);
-    let unit = SimBox::new(
-        scaled(simbox.origin()),
-        scaled(simbox.lengths()),
-        scaled(simbox.tilts()),
-        simbox.periodic(),
-    )?;
+    let unit = simbox.converted(|x| x / bond)?;
     let mut system = System::new(unit, vec![Species { name: "bead".into(), mass: 1.0, charge: 0.0 }]);
     for chain in 0..chains {
         for r in walk(&unit, beads, chain, seed) {
@@ -35,22 +29,22 @@ pub fn positions(simbox: &SimBox, chains: usize, beads: usize, bond: f64, seed: 
     system.topology = Topology::chains(chains, beads, "chain");
     (system.topology.angles, system.topology.angle_types) = Default::default();
     let spring = BondTerm::uniform(BondKind::HarmonicBond, &[SPRING, 1.0])?;
-    push_apart(system, spring).map(|positions| positions.into_iter().map(|r| r.map(|x| x * bond)).collect())
+    push_apart(system, spring).map(|positions| positions.into_iter().map(|r| r * bond).collect())
 }
 
 /// A random walk of unit steps.
 fn walk(simbox: &SimBox, beads: usize, chain: usize, seed: u64) -> Vec<Vec3> {
     let mut stream = Stream::new(seed, Purpose::Placement, chain as u32, 0);
-    let mut here = simbox.to_cartesian([stream.uniform(), stream.uniform(), stream.uniform()]);
+    let mut here = simbox.to_cartesian(Vector([stream.uniform(), stream.uniform(), stream.uniform()]));
     let mut before: Option<Vec3> = None;
     let mut positions = vec![here];
     while positions.len() < beads {
         let step = stream.direction();
-        let two = before.map_or([2.0, 0.0, 0.0], |b| [b[0] + step[0], b[1] + step[1], b[2] + step[2]]);
+        let two = before.map_or(Vector([2.0, 0.0, 0.0]), |b| b + step);
         if two.iter().map(|x| x * x).sum::<f64>() < NEXT_BUT_ONE * NEXT_BUT_ONE {
             continue;
         }
-        here = [here[0] + step[0], here[1] + step[1], here[2] + step[2]];
+        here += step;
         before = Some(step);
         positions.push(here);
     }
@@ -68,7 +62,7 @@ mod tests {
         let r = positions(&simbox, chains, beads, bond, 3).unwrap();
         assert_eq!(r.len(), chains * beads);
         let distance = |i: usize, j: usize| {
-            let d = simbox.nearest_image(std::array::from_fn(|k| r[i][k] - r[j][k]));
+            let d = simbox.nearest_image(r[i] - r[j]);
             d.iter().map(|x| x * x).sum::<f64>().sqrt()
         };
         let mut least = f64::INFINITY;

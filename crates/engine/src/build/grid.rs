@@ -52,7 +52,7 @@ impl Grid {
                     let mut atom = self.head[self.index(x, y, z)];
                     while atom != NONE {
                         let other = self.positions[atom as usize];
-                        let d = self.simbox.nearest_image([0, 1, 2].map(|k| other[k] - position[k]));
+                        let d = self.simbox.nearest_image(other - position);
                         if accept(atom as usize, d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) {
                             return Some(atom as usize);
                         }

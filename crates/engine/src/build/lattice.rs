@@ -1,6 +1,6 @@
 //! Cubic lattices.
 
-use jostle_core::{Error, Result, Vec3};
+use jostle_core::{Error, Result, Vec3, Vector};
 use jostle_io::input::NamedChoice;
 use jostle_io::input::model::Lattice;
 
@@ -8,18 +8,23 @@ use jostle_io::input::model::Lattice;
 /// that no atom of a fresh lattice is exactly on a boundary.
 pub fn basis(lattice: Lattice) -> &'static [Vec3] {
     match lattice {
-        Lattice::Sc => &[[0.5, 0.5, 0.5]],
-        Lattice::Bcc => &[[0.25, 0.25, 0.25], [0.75, 0.75, 0.75]],
-        Lattice::Fcc => &[[0.25, 0.25, 0.25], [0.25, 0.75, 0.75], [0.75, 0.25, 0.75], [0.75, 0.75, 0.25]],
+        Lattice::Sc => &[Vector([0.5, 0.5, 0.5])],
+        Lattice::Bcc => &[Vector([0.25, 0.25, 0.25]), Vector([0.75, 0.75, 0.75])],
+        Lattice::Fcc => &[
+            Vector([0.25, 0.25, 0.25]),
+            Vector([0.25, 0.75, 0.75]),
+            Vector([0.75, 0.25, 0.75]),
+            Vector([0.75, 0.75, 0.25]),
+        ],
         Lattice::Diamond => &[
-            [0.125, 0.125, 0.125],
-            [0.125, 0.625, 0.625],
-            [0.625, 0.125, 0.625],
-            [0.625, 0.625, 0.125],
-            [0.375, 0.375, 0.375],
-            [0.375, 0.875, 0.875],
-            [0.875, 0.375, 0.875],
-            [0.875, 0.875, 0.375],
+            Vector([0.125, 0.125, 0.125]),
+            Vector([0.125, 0.625, 0.625]),
+            Vector([0.625, 0.125, 0.625]),
+            Vector([0.625, 0.625, 0.125]),
+            Vector([0.375, 0.375, 0.375]),
+            Vector([0.375, 0.875, 0.875]),
+            Vector([0.875, 0.375, 0.875]),
+            Vector([0.875, 0.875, 0.375]),
         ],
     }
 }
@@ -51,8 +56,8 @@ pub fn positions(lattice: Lattice, cells: [usize; 3], constant: f64) -> Vec<Vec3
         for y in 0..cells[1] {
             for x in 0..cells[0] {
                 for site in basis(lattice) {
-                    let corner = [x as f64, y as f64, z as f64];
-                    positions.push([0, 1, 2].map(|k| (corner[k] + site[k]) * constant));
+                    let corner = Vector([x as f64, y as f64, z as f64]);
+                    positions.push((corner + *site) * constant);
                 }
             }
         }
@@ -71,7 +76,7 @@ mod tests {
         let simbox = SimBox::orthorhombic([4.0; 3]).unwrap();
         let distances: Vec<f64> = r[1..]
             .iter()
-            .map(|b| simbox.nearest_image([0, 1, 2].map(|k| b[k] - r[0][k])))
+            .map(|b| simbox.nearest_image(*b - r[0]))
             .map(|d| d.iter().map(|x| x * x).sum::<f64>().sqrt())
             .collect();
         let least = distances.iter().copied().fold(f64::INFINITY, f64::min);

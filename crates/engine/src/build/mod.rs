@@ -2,6 +2,7 @@
 
 pub mod chains;
 pub mod composition;
+pub mod extraction;
 mod grid;
 mod input;
 pub mod lattice;
@@ -11,6 +12,7 @@ mod overlap;
 pub mod placement;
 mod push_off;
 pub mod solvation;
+pub mod system_files;
 mod velocities;
 pub mod water;
 

@@ -7,7 +7,7 @@ use super::grid::Grid;
 use super::push_off::{SPRING, push_apart};
 use super::water::grid;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Bond, Error, Result, SimBox, Species, System, Topology, Vec3};
+use jostle_core::{Bond, Error, Result, SimBox, Species, System, Topology, Vec3, Vector};
 use jostle_io::forcefield::MoleculeForm;
 use jostle_potentials::{BondKind, BondTerm};
 use jostle_sampling::rotation::best_rotation;
@@ -25,13 +25,7 @@ const ORDER: u32 = u32::MAX;
 /// # Errors
 /// If a molecule is longer than half the box, or molecules cannot keep `distance` between each other.
 pub fn positions(simbox: &SimBox, forms: &[MoleculeForm], distance: f64, seed: u64) -> Result<Vec<Vec3>> {
-    let scaled = |v: Vec3| v.map(|x| x / distance);
-    let unit = SimBox::new(
-        scaled(simbox.origin()),
-        scaled(simbox.lengths()),
-        scaled(simbox.tilts()),
-        simbox.periodic(),
-    )?;
+    let unit = simbox.converted(|x| x / distance)?;
     let shapes: Vec<Shape> = forms.iter().map(|form| Shape::new(&form.positions, distance)).collect();
     for shape in &shapes {
         if shape.extent() > unit.largest_cutoff() {
@@ -49,12 +43,12 @@ pub fn positions(simbox: &SimBox, forms: &[MoleculeForm], distance: f64, seed: u
         let (own, others) = rest.split_at(shape.positions.len());
         rest = others;
         let center = mean(own);
-        let from_center: Vec<Vec3> = own.iter().map(|r| [0, 1, 2].map(|k| r[k] - center[k])).collect();
+        let from_center: Vec<Vec3> = own.iter().map(|r| *r - center).collect();
         let rotation = best_rotation(&shape.positions, &from_center, &vec![1.0; own.len()]);
         positions.extend(shape.turned(&rotation, center));
     }
     check_distances(&unit, &molecules, &positions, distance)?;
-    Ok(positions.into_iter().map(|r| r.map(|x| x * distance)).collect())
+    Ok(positions.into_iter().map(|r| r * distance).collect())
 }
 
 /// Form of a molecule about its centre.
@@ -67,12 +61,11 @@ struct Shape {
 impl Shape {
     fn new(positions: &[Vec3], unit: f64) -> Self {
         let center = mean(positions);
-        let positions: Vec<Vec3> =
-            positions.iter().map(|r| [0, 1, 2].map(|k| (r[k] - center[k]) / unit)).collect();
+        let positions: Vec<Vec3> = positions.iter().map(|r| (*r - center) / unit).collect();
         let mut springs = Vec::new();
         for (a, r) in positions.iter().enumerate() {
             for (b, s) in positions.iter().enumerate().skip(a + 1) {
-                let length = norm([0, 1, 2].map(|k| r[k] - s[k]));
+                let length = norm(*r - *s);
                 if length < REACH && length > 0.0 {
                     springs.push(([a as u32, b as u32], length));
                 }
@@ -87,7 +80,8 @@ impl Shape {
     }
 
     fn turned(&self, rotation: &[Vec3; 3], center: Vec3) -> impl Iterator<Item = Vec3> {
-        let turn = move |r: &Vec3| [0, 1, 2].map(|k| center[k] + dot(rotation[k], *r));
+        let rotation = *rotation;
+        let turn = move |r: &Vec3| center + Vector(rotation.map(|row| dot(row, *r)));
         self.positions.iter().map(turn)
     }
 }
@@ -116,7 +110,7 @@ fn relaxed(simbox: &SimBox, shapes: &[Shape], molecules: &[&Shape], seed: u64) -
         // Empty cells are spread over the box.
         let cell = (place as u128 * n_cells / molecules.len() as u128) as usize;
         let along = [cell / (cells[1] * cells[2]), cell / cells[2] % cells[1], cell % cells[2]];
-        let center = simbox.to_cartesian(std::array::from_fn(|k| (along[k] as f64 + 0.5) / cells[k] as f64));
+        let center = simbox.to_cartesian(Vector::from_fn(|k| (along[k] as f64 + 0.5) / cells[k] as f64));
         let first = system.state.len() as u32;
         shape.turned(&random_rotation(&mut random), center).for_each(|r| system.state.push(0, r));
         let form = shapes.iter().position(|other| std::ptr::eq(other, *shape)).unwrap_or(0);
@@ -144,11 +138,10 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
 fn random_rotation(random: &mut Stream) -> [Vec3; 3] {
     let (u, v) = (random.direction(), random.direction());
     let along = dot(u, v);
-    let across: Vec3 = [0, 1, 2].map(|k| v[k] - along * u[k]);
+    let across = v - along * u;
     let length = norm(across).max(1e-12);
-    let v = across.map(|x| x / length);
-    let w = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
-    [u, v, w]
+    let v = across / length;
+    [u, v, u.cross(v)]
 }
 
 /// Refuses molecules whose atoms are too near to those of others.
@@ -171,7 +164,7 @@ fn check_distances(simbox: &SimBox, molecules: &[&Shape], positions: &[Vec3], di
 }
 
 fn mean(positions: &[Vec3]) -> Vec3 {
-    [0, 1, 2].map(|k| positions.iter().map(|r| r[k]).sum::<f64>() / positions.len().max(1) as f64)
+    Vector::from_fn(|k| positions.iter().map(|r| r[k]).sum::<f64>() / positions.len().max(1) as f64)
 }
 
 fn dot(u: Vec3, v: Vec3) -> f64 {
@@ -188,19 +181,24 @@ mod tests {
 
     /// Butane with all its hydrogens, roughly, in angstrom.
     fn butane() -> Vec<Vec3> {
-        let carbons: [Vec3; 4] = [[0.0, 0.0, 0.0], [1.26, 0.86, 0.0], [2.52, 0.0, 0.0], [3.78, 0.86, 0.0]];
+        let carbons: [Vec3; 4] = [
+            Vector([0.0, 0.0, 0.0]),
+            Vector([1.26, 0.86, 0.0]),
+            Vector([2.52, 0.0, 0.0]),
+            Vector([3.78, 0.86, 0.0]),
+        ];
         let mut atoms = carbons.to_vec();
-        for (k, [x, y, _]) in carbons.into_iter().enumerate() {
+        for (k, Vector([x, y, _])) in carbons.into_iter().enumerate() {
             let out = if k % 2 == 0 { -0.63 } else { 0.63 };
-            atoms.extend([[x, y + out, 0.89], [x, y + out, -0.89]]);
+            atoms.extend([Vector([x, y + out, 0.89]), Vector([x, y + out, -0.89])]);
         }
-        atoms.extend([[-0.89, 0.63, 0.0], [4.67, 0.23, 0.0]]);
+        atoms.extend([Vector([-0.89, 0.63, 0.0]), Vector([4.67, 0.23, 0.0])]);
         atoms
     }
 
     fn distances(positions: &[Vec3]) -> Vec<f64> {
         let pairs = (0..positions.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-        pairs.map(|(a, b)| norm([0, 1, 2].map(|k| positions[a][k] - positions[b][k]))).collect()
+        pairs.map(|(a, b)| norm(positions[a] - positions[b])).collect()
     }
 
     /// Butane and an ion at the density of liquid butane, 0.6 g/cm^3: molecules have their form, to rounding, and
@@ -209,7 +207,7 @@ mod tests {
     fn molecules_keep_their_form_and_keep_apart() {
         let forms = [
             MoleculeForm { positions: butane(), count: 60 },
-            MoleculeForm { positions: vec![[7.0, 8.0, 9.0]], count: 5 },
+            MoleculeForm { positions: vec![Vector([7.0, 8.0, 9.0])], count: 5 },
         ];
         let simbox = SimBox::orthorhombic([(60.0_f64 * 160.9).cbrt(); 3]).unwrap();
         let placed = positions(&simbox, &forms, 2.0, 4).unwrap();
@@ -223,7 +221,7 @@ mod tests {
         let molecule = |atom: usize| if atom < 840 { atom / 14 } else { atom };
         for a in 0..placed.len() {
             for b in (0..a).filter(|b| molecule(*b) != molecule(a)) {
-                let d = norm(simbox.nearest_image([0, 1, 2].map(|k| placed[a][k] - placed[b][k])));
+                let d = norm(simbox.nearest_image(placed[a] - placed[b]));
                 assert!(d > LEAST * 2.0, "{a} and {b} are {d} apart");
             }
         }
@@ -234,7 +232,7 @@ mod tests {
     /// Directions of many molecules point everywhere.
     #[test]
     fn molecules_are_turned_at_random() {
-        let rod = MoleculeForm { positions: vec![[0.0; 3], [0.0, 0.0, 1.0]], count: 3000 };
+        let rod = MoleculeForm { positions: vec![Vec3::ZERO, Vector([0.0, 0.0, 1.0])], count: 3000 };
         let simbox = SimBox::orthorhombic([200.0; 3]).unwrap();
         let placed = positions(&simbox, &[rod], 2.0, 1).unwrap();
         let mut sums = [0.0; 3];

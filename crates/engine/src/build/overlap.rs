@@ -1,6 +1,8 @@
 //! Checks of the atoms of a system before it is run.
 
-use jostle_core::{Error, Result, SimBox, State, System, Vec3};
+use jostle_core::{Error, Result, SimBox, State, System, Topology, Vec3};
+use std::cell::LazyCell;
+use std::collections::HashSet;
 
 /// Fraction of the box below which the distance of two atoms counts as zero.
 const SAME_PLACE: f64 = 1e-7;
@@ -9,7 +11,7 @@ const SAME_PLACE: f64 = 1e-7;
 const MOST_CELLS: f64 = 131_072.0;
 
 /// Refuses positions or velocities that are not finite, and two atoms at the same place, where
-/// every force is infinite or has no direction.
+/// every force is infinite or has no direction. Atoms without a force on each other may be at one place, as copies are.
 pub fn check_atoms(system: &System) -> Result<()> {
     let State { id, position, velocity, .. } = &system.state;
     for ((id, r), v) in id.iter().zip(position).zip(velocity) {
@@ -21,13 +23,38 @@ pub fn check_atoms(system: &System) -> Result<()> {
         }
     }
     let reach = SAME_PLACE * system.simbox.lengths().into_iter().fold(0.0, f64::max);
-    let Some(mut pair) = OccupiedCells::new(&system.simbox, position, reach).first_pair() else {
+    let unrelated = LazyCell::new(|| unrelated(&system.topology));
+    let has_force = |[a, b]: [usize; 2]| {
+        let mut ids = [id[a], id[b]];
+        ids.sort_unstable();
+        !unrelated.contains(&ids)
+    };
+    let Some(mut pair) = OccupiedCells::new(&system.simbox, position, reach).first_pair(&has_force) else {
         return Ok(());
     };
     pair.sort_unstable();
     let [a, b] = pair.map(|index| number(id[index]));
     Err(Error::input(format!("{a} and {b} are at the same place: {:?}", position[pair[1]]))
         .hint("remove one of them, or check the box: periodic images count, too"))
+}
+
+/// Excluded pairs without any other force, in ascending order.
+fn unrelated(topology: &Topology) -> HashSet<[u32; 2]> {
+    fn pairs(atoms: &[u32]) -> impl Iterator<Item = [u32; 2]> {
+        let further = move |(k, a): (usize, &u32)| {
+            atoms[k + 1..].iter().map(|b| [*a.min(b), *a.max(b)]).collect::<Vec<_>>()
+        };
+        atoms.iter().enumerate().flat_map(further)
+    }
+    let mut unrelated: HashSet<[u32; 2]> = topology.excluded.iter().flat_map(|atoms| pairs(atoms)).collect();
+    let held = topology.constraints.iter().flat_map(|c| pairs(&c.atoms));
+    let bonded = topology.bonds.iter().flat_map(|b| pairs(&b.atoms));
+    let bent = topology.angles.iter().flat_map(|a| pairs(&a.atoms));
+    let turned = topology.dihedrals.iter().flat_map(|d| pairs(&d.atoms));
+    held.chain(bonded).chain(bent).chain(turned).for_each(|atoms| {
+        unrelated.remove(&atoms);
+    });
+    unrelated
 }
 
 /// Atoms sorted by small cells; only cells with atoms are stored.
@@ -51,16 +78,16 @@ impl<'a> OccupiedCells<'a> {
     fn new(simbox: &'a SimBox, position: &'a [Vec3], reach: f64) -> Self {
         let fractions: Vec<Vec3> = position.iter().map(|r| simbox.to_fractional(*r)).collect();
         let (widths, periodic) = (simbox.widths(), simbox.periodic());
-        let (mut low, mut extent) = ([0.0; 3], [1.0; 3]);
+        let (mut low, mut extent) = (Vec3::ZERO, [1.0; 3]);
         for k in (0..3).filter(|k| !periodic[*k]) {
             let along = || fractions.iter().map(|s| s[k]);
             low[k] = along().fold(f64::INFINITY, f64::min);
             extent[k] = (along().fold(f64::NEG_INFINITY, f64::max) - low[k]).max(0.0);
         }
         let most = |k: usize| (widths[k] * extent[k] / reach).floor().clamp(1.0, MOST_CELLS);
-        let count: Vec3 = std::array::from_fn(most);
-        let scale = std::array::from_fn(|k| if extent[k] > 0.0 { count[k] / extent[k] } else { 0.0 });
-        let margin = std::array::from_fn(|k| reach * scale[k] / widths[k]);
+        let count = [0, 1, 2].map(most);
+        let scale = Vec3::from_fn(|k| if extent[k] > 0.0 { count[k] / extent[k] } else { 0.0 });
+        let margin = Vec3::from_fn(|k| reach * scale[k] / widths[k]);
         let count = count.map(|n| n as u64);
         let mut cells =
             OccupiedCells { simbox, position, reach, count, low, scale, margin, atoms: Vec::new() };
@@ -75,7 +102,7 @@ impl<'a> OccupiedCells<'a> {
     fn cell(&self, fraction: Vec3) -> ([u64; 3], Vec3) {
         let periodic = self.simbox.periodic();
         let mut cell = [0; 3];
-        let within = std::array::from_fn(|k| {
+        let within = Vec3::from_fn(|k| {
             let s = fraction[k] - self.low[k];
             let s = if periodic[k] { s - s.floor() } else { s };
             cell[k] = ((s * self.scale[k]) as u64).min(self.count[k] - 1);
@@ -88,29 +115,35 @@ impl<'a> OccupiedCells<'a> {
         (z * self.count[1] + y) * self.count[0] + x
     }
 
-    /// The first pair of atoms nearer than `reach`.
-    fn first_pair(&self) -> Option<[usize; 2]> {
+    /// The first pair of atoms nearer than `reach` that has a force.
+    fn first_pair(&self, has_force: &dyn Fn([usize; 2]) -> bool) -> Option<[usize; 2]> {
         (0..self.atoms.len()).find_map(|k| {
             let (own, atom) = self.atoms[k];
             let rest = self.atoms[k + 1..].iter().take_while(|(number, _)| *number == own);
-            self.near(atom, rest).or_else(|| {
+            self.near(atom, rest, has_force).or_else(|| {
                 self.cells_beside(atom).find_map(|number| {
                     let first = self.atoms.partition_point(|(other, _)| *other < number);
-                    self.near(atom, self.atoms[first..].iter().take_while(|(other, _)| *other == number))
+                    let others = self.atoms[first..].iter().take_while(|(other, _)| *other == number);
+                    self.near(atom, others, has_force)
                 })
             })
         })
     }
 
-    fn near<'b>(&self, atom: u32, mut others: impl Iterator<Item = &'b (u64, u32)>) -> Option<[usize; 2]> {
+    fn near<'b>(
+        &self,
+        atom: u32,
+        others: impl Iterator<Item = &'b (u64, u32)>,
+        has_force: &dyn Fn([usize; 2]) -> bool,
+    ) -> Option<[usize; 2]> {
         let here = self.position[atom as usize];
         let is_near = |other: u32| {
             let there = self.position[other as usize];
-            let d = self.simbox.nearest_image(std::array::from_fn(|k| there[k] - here[k]));
+            let d = self.simbox.nearest_image(there - here);
             d.iter().map(|x| x * x).sum::<f64>() < self.reach * self.reach
         };
-        let (_, other) = others.find(|(_, other)| is_near(*other))?;
-        Some([atom as usize, *other as usize])
+        let mut pairs = others.filter(|(_, other)| is_near(*other));
+        pairs.find_map(|(_, other)| Some([atom as usize, *other as usize]).filter(|pair| has_force(*pair)))
     }
 
     /// The adjacent cells within `reach` of an atom: none but for atoms near a face.
@@ -144,9 +177,9 @@ fn number(id: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::{SimBox, Species};
+    use jostle_core::{Angle, SimBox, Species, Vector};
 
-    fn system(positions: &[[f64; 3]]) -> System {
+    fn system(positions: &[Vec3]) -> System {
         let species = vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }];
         let mut system = System::new(SimBox::orthorhombic([10.0; 3]).unwrap(), species);
         positions.iter().for_each(|r| system.state.push(0, *r));
@@ -155,12 +188,24 @@ mod tests {
 
     #[test]
     fn both_atoms_are_named() {
-        assert!(check_atoms(&system(&[[1.0; 3], [2.0; 3], [1.1; 3]])).is_ok());
-        let error = check_atoms(&system(&[[1.0; 3], [2.0; 3], [1.0; 3]])).unwrap_err();
+        assert!(check_atoms(&system(&[Vector([1.0; 3]), Vector([2.0; 3]), Vector([1.1; 3])])).is_ok());
+        let error =
+            check_atoms(&system(&[Vector([1.0; 3]), Vector([2.0; 3]), Vector([1.0; 3])])).unwrap_err();
         assert!(error.message().starts_with("atom 1 and atom 3 are at the same place"), "{error}");
         // Positions that coincide across the boundary.
-        let error = check_atoms(&system(&[[0.0, 5.0, 5.0], [10.0, 5.0, 5.0]])).unwrap_err();
+        let error = check_atoms(&system(&[Vector([0.0, 5.0, 5.0]), Vector([10.0, 5.0, 5.0])])).unwrap_err();
         assert!(error.message().starts_with("atom 1 and atom 2"), "{error}");
+    }
+
+    /// Atoms without a force on each other may be at one place; those of an angle may not.
+    #[test]
+    fn excluded_atoms_without_a_force_may_be_at_one_place() {
+        let mut system = system(&[Vector([1.0; 3]), Vector([2.0; 3]), Vector([1.0; 3])]);
+        system.topology.excluded = vec![[2, 0], [0, 1]];
+        assert!(check_atoms(&system).is_ok());
+        system.topology.angles = vec![Angle { kind: 0, atoms: [0, 1, 2] }];
+        let error = check_atoms(&system).unwrap_err();
+        assert!(error.message().starts_with("atom 1 and atom 3"), "{error}");
     }
 
     /// Most of the atoms are in a small part of a large box, where a coarse grid would have them all in one
@@ -209,18 +254,18 @@ mod tests {
             for axis in 0..3 {
                 let (mut a, mut b) = ([at, at + 1.0, at + 2.0], [at, at + 1.0, at + 2.0]);
                 (a[axis], b[axis]) = (at, at + 0.9 * reach);
-                assert!(check_atoms(&system(&[a, b])).is_err(), "{at} along {axis}");
+                assert!(check_atoms(&system(&[Vector(a), Vector(b)])).is_err(), "{at} along {axis}");
                 b[axis] = at + 1.1 * reach;
-                assert!(check_atoms(&system(&[a, b])).is_ok(), "{at} along {axis}");
+                assert!(check_atoms(&system(&[Vector(a), Vector(b)])).is_ok(), "{at} along {axis}");
             }
         }
     }
 
     #[test]
     fn numbers_that_are_not_finite_are_refused() {
-        let error = check_atoms(&system(&[[1.0; 3], [f64::NAN, 0.0, 0.0]])).unwrap_err();
+        let error = check_atoms(&system(&[Vector([1.0; 3]), Vector([f64::NAN, 0.0, 0.0])])).unwrap_err();
         assert!(error.message().contains("position of atom 2"), "{error}");
-        let mut moving = system(&[[1.0; 3]]);
+        let mut moving = system(&[Vector([1.0; 3])]);
         moving.state.velocity[0][1] = f64::INFINITY;
         assert!(check_atoms(&moving).unwrap_err().message().contains("velocity of atom 1"));
     }

@@ -3,7 +3,7 @@
 
 use super::grid::Grid;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Error, Result, SimBox, Vec3};
+use jostle_core::{Error, Result, SimBox, Vec3, Vector};
 
 /// Most positions that are tried for one atom.
 const MOST_TRIES: usize = 200_000;
@@ -35,7 +35,7 @@ pub fn random_positions(simbox: &SimBox, atoms: usize, min_distance: f64, seed: 
     let mut positions = Vec::with_capacity(atoms);
     for atom in 0..atoms {
         let mut stream = Stream::new(seed, Purpose::Placement, atom as u32, 0);
-        let mut draw = || simbox.to_cartesian([stream.uniform(), stream.uniform(), stream.uniform()]);
+        let mut draw = || simbox.to_cartesian(Vector([stream.uniform(), stream.uniform(), stream.uniform()]));
         let free = (0..MOST_TRIES).map(|_| draw()).find(|r| grid.neighbor(*r).is_none());
         let position = free.ok_or_else(|| too_dense(simbox, atoms, min_distance))?;
         grid.insert(position);
@@ -75,7 +75,7 @@ mod tests {
         let mut least = f64::INFINITY;
         for i in 0..r.len() {
             for j in 0..i {
-                let d = simbox.nearest_image([0, 1, 2].map(|k| r[i][k] - r[j][k]));
+                let d = simbox.nearest_image(r[i] - r[j]);
                 least = least.min(d.iter().map(|x| x * x).sum::<f64>().sqrt());
             }
         }

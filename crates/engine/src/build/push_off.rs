@@ -36,7 +36,7 @@ pub(super) fn push_apart(system: System, springs: BondTerm) -> Result<Vec<Vec3>>
     let state = backend.state()?;
     let whole = |index: usize| {
         let (r, shift) = (state.position[index], simbox.shift(state.image[index]));
-        [0, 1, 2].map(|k| r[k] + shift[k])
+        r + shift
     };
     Ok(state.index_by_id().into_iter().map(whole).collect())
 }

@@ -14,7 +14,7 @@ pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution:
         let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[index], 0);
         let spread = (thermal_energy / system.mass(index)).sqrt();
         system.state.velocity[index] = match distribution {
-            _ if system.driven(index).is_some() || system.mass(index) == 0.0 => [0.0; 3],
+            _ if system.driven(index).is_some() || system.mass(index) == 0.0 => Vec3::ZERO,
             Distribution::Maxwell => stream.normal3().map(|x| spread * x),
             Distribution::Constant => stream.direction().map(|x| 3f64.sqrt() * spread * x),
         };
@@ -49,19 +49,15 @@ fn rest_center_of_mass(system: &mut System) {
     if system.state.len() < 2 {
         return;
     }
-    let (mut momentum, mut total_mass) = ([0.0; 3], 0.0);
+    let (mut momentum, mut total_mass) = (Vec3::ZERO, 0.0);
     for index in 0..system.state.len() {
         let m = system.mass(index);
         total_mass += m;
-        for (p, v) in momentum.iter_mut().zip(system.state.velocity[index]) {
-            *p += m * v;
-        }
+        momentum += m * system.state.velocity[index];
     }
-    let velocity: Vec3 = momentum.map(|p| p / total_mass);
+    let velocity = momentum / total_mass;
     for v in &mut system.state.velocity {
-        for k in 0..3 {
-            v[k] -= velocity[k];
-        }
+        *v -= velocity;
     }
 }
 

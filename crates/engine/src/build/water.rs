@@ -1,7 +1,7 @@
 //! Boxes of rigid water: molecules on a grid, turned at random.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{SimBox, Vec3, WaterShape};
+use jostle_core::{SimBox, Vec3, Vector, WaterShape};
 
 /// Positions of oxygen, the two hydrogens and, if there is one, the fourth site of every molecule, one
 /// after the other. Molecules are whole and may reach beyond the box.
@@ -15,20 +15,18 @@ pub fn positions(simbox: &SimBox, molecules: usize, shape: &WaterShape, seed: u6
         // Empty cells are spread over the box.
         let cell = (molecule as u128 * n_cells / molecules as u128) as usize;
         let numbers = [cell / (cells[1] * cells[2]), cell / cells[2] % cells[1], cell % cells[2]];
-        let center =
-            simbox.to_cartesian(std::array::from_fn(|k| (numbers[k] as f64 + 0.5) / cells[k] as f64));
+        let center = simbox.to_cartesian(Vector::from_fn(|k| (numbers[k] as f64 + 0.5) / cells[k] as f64));
         // Direction of the bisector, and a direction at right angles to it.
         let (u, v) = (random.direction(), random.direction());
         let along: f64 = (0..3).map(|k| u[k] * v[k]).sum();
-        let across: Vec3 = std::array::from_fn(|k| v[k] - along * u[k]);
+        let across: Vec3 = v - along * u;
         let length = across.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-12);
         positions.push(center);
         for side in [half.sin(), -half.sin()] {
             let arm = |k: usize| bond * (half.cos() * u[k] + side * across[k] / length);
-            positions.push(std::array::from_fn(|k| center[k] + arm(k)));
+            positions.push(Vector::from_fn(|k| center[k] + arm(k)));
         }
-        positions
-            .extend(shape.site_distance.map(|d| -> Vec3 { std::array::from_fn(|k| center[k] + d * u[k]) }));
+        positions.extend(shape.site_distance.map(|d| -> Vec3 { center + d * u }));
     }
     positions
 }
@@ -57,7 +55,7 @@ mod tests {
         let shape = WaterShape::new(1.0, 109.47);
         let positions = positions(&simbox, 500, &shape, 3);
         let distance = |a: usize, b: usize| {
-            let d: Vec3 = std::array::from_fn(|k| positions[a][k] - positions[b][k]);
+            let d: Vec3 = positions[a] - positions[b];
             simbox.nearest_image(d).iter().map(|x| x * x).sum::<f64>().sqrt()
         };
         for m in (0..1500).step_by(3) {

@@ -1,7 +1,7 @@
 //! Minimisers by successive line searches. A line search goes by the force along the line, which is exact
 //! where differences of large energies are not. The velocities of the atoms hold the direction of the line.
 
-use jostle_core::{Backend, Evaluate, Result, Vec3};
+use jostle_core::{Backend, Components, Evaluate, Result, Vec3};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -188,8 +188,7 @@ impl Lbfgs {
     /// Adds the last line, with the forces at its end, to the history.
     fn add_line(&mut self, forces: &[Vec3]) {
         let Some((before, moved)) = self.last.take() else { return };
-        let change: Vec<Vec3> =
-            before.iter().zip(forces).map(|(a, b)| [a[0] - b[0], a[1] - b[1], a[2] - b[2]]).collect();
+        let change: Vec<Vec3> = before.iter().zip(forces).map(|(a, b)| *a - *b).collect();
         let curvature = dot(&moved, &change);
         // A line of negative curvature has no minimum to step to.
         if curvature > 0.0 {

@@ -303,7 +303,7 @@ impl SimulationBuilder {
         let interactions = self
             .interactions
             .iter()
-            .map(|(name, [a, b])| Interaction::new(name, &system, &forces, [a, b], settings.threads));
+            .map(|(name, [a, b])| Interaction::new(name, &system, &forces, [a, b], settings));
         let interactions = interactions.collect::<Result<Vec<_>>>()?;
         let columns = Columns::new(units, (&system, &forces), &self.reported, interactions);
         let tables = AtomTables::new(&system);

@@ -4,7 +4,7 @@ use super::{Overrides, Simulation};
 use crate::checkpoint::{Checkpoint, Header};
 use crate::progress::Progress;
 use crate::stage::StageRun;
-use jostle_core::{AtomStorage, DeviceReport, Error, Result, Vec3};
+use jostle_core::{AtomStorage, Components, DeviceReport, Error, Result, Vec3};
 use std::path::PathBuf;
 use std::time::Instant;
 

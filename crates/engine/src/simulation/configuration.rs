@@ -65,7 +65,7 @@ impl Simulation {
     }
 
     fn by_id(&mut self, vector: AtomVector) -> Result<Vec<Vec3>> {
-        let mut rows = vec![[0.0; 3]; self.backend.n_atoms()];
+        let mut rows = vec![Vec3::ZERO; self.backend.n_atoms()];
         self.fill_by_id(vector, &mut rows)?;
         Ok(rows)
     }
@@ -132,7 +132,9 @@ impl Simulation {
             (None, Some(report)) => report.degrees_of_freedom,
             (None, None) => self.facts.degrees.count(self.facts.degrees.momentum),
         };
-        let atoms = self.run.as_ref().map_or(AtomMotion::Moving { heat: Some(0.0) }, |run| run.atoms(None));
+        let under_way = self.run.as_ref().zip(self.stages.get(self.clock.stage));
+        let atoms =
+            under_way.map_or(AtomMotion::Moving { heat: Some(0.0) }, |(run, stage)| run.atoms(stage, None));
         self.backend.show_biases(None)?;
         let atoms = atoms.with_work(self.backend.work());
         let (units, mass) = (self.units, self.facts.total_mass);

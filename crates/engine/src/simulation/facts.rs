@@ -4,6 +4,7 @@ use crate::barostat::check_barostat;
 use crate::body_energies::{self, BodyMasses};
 use crate::custom_force::EnergyColumn;
 use crate::degrees_of_freedom::DegreesOfFreedom;
+use crate::heat_flux;
 use crate::interaction::Interaction;
 use crate::minimize::ConstraintProjection;
 use crate::plausibility::Scales;
@@ -120,6 +121,7 @@ impl SystemFacts {
     ) -> Result<()> {
         self.springs.check(stage)?;
         check_stage(stage, simbox)?;
+        heat_flux::check(stage, simbox, topology)?;
         stage.check_long_range(self.reciprocal == ReciprocalSum::Present)?;
         check_constraints(stage, topology)?;
         let molecules = || Molecules::new(topology, species, state).count();

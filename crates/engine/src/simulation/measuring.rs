@@ -5,6 +5,7 @@ use super::schedule::{Schedule, is_due};
 use crate::clock::Clock;
 use crate::deformation::strain;
 use crate::dipole::Dipoles;
+use crate::heat_flux::DrivenHeat;
 use crate::measure::{Measures, system_info};
 use crate::observe::Context;
 use crate::progress::Progress;
@@ -32,7 +33,7 @@ impl Simulation {
             self.thermo = Some(self.read_thermo(stage, run, sample)?);
         }
         if schedule.is_row_due(stage_step) {
-            self.report_groups(run.atoms(None))?;
+            self.report_groups(run.atoms(stage, None))?;
             self.write_row(stage, run, progress)?;
         }
         if let Some(trajectory) = stage.trajectory.filter(|_| schedule.is_frame_due(stage_step)) {
@@ -50,7 +51,7 @@ impl Simulation {
         let Clock { step, time, .. } = self.clock;
         self.backend.show_biases(sample.and_then(|sample| sample.biases.as_ref()))?;
         let degrees_of_freedom = run.degrees_of_freedom;
-        let atoms = run.atoms(sample.map(|s| &s.thermostat)).with_work(self.backend.work());
+        let atoms = run.atoms(stage, sample.map(|s| &s.thermostat)).with_work(self.backend.work());
         let mass = self.facts.total_mass;
         let strain = stage.deformation.map(|d| (d.mode, strain(&d, stage_timestep(stage), run.stage_step)));
         let input = ThermoInput { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
@@ -149,6 +150,9 @@ impl Simulation {
         let threads = self.origin.threads;
         self.measures =
             Measures::begin(stage, self.clock.stage, &system_info, &tables.groups, dipoles, threads)?;
+        let timestep = stage_timestep(stage);
+        self.measures.heat =
+            DrivenHeat::begin(stage, self.clock.stage, timestep, self.units, &*self.backend)?;
         Ok(())
     }
 

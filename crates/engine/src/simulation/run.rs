@@ -293,6 +293,10 @@ impl Simulation {
         };
         run.change_surroundings(stage, &mut *self.backend, &self.molecules, &context)
             .map_err(|e| e.context(format!("step {step}")))?;
+        if let Some(heat) = &mut self.measures.heat {
+            heat.act(&mut *self.backend, run.stage_step, &self.tables.species, &self.tables.driven)
+                .map_err(|e| e.context(format!("step {step}")))?;
+        }
         let batch = self.next_batch(stage, run, schedule, most.min(self.batch_size.steps));
         if let Some(samples) = run.advance_batch(&mut *self.backend, &batch)? {
             let now = Instant::now();
@@ -352,6 +356,7 @@ impl Simulation {
             frames: stage.trajectory.map_or(0, |trajectory| trajectory.every),
             checkpoints: stage.checkpoint_every,
             deformation: stage.deformation.map_or(0, |deformation| deformation.every),
+            heat_flux: stage.heat_flux.map_or(0, |flux| flux.every),
             barostat: run.barostat_every(),
             ramps: run.ramps_every(),
             stiffness: run.stiffness_every(),

@@ -22,6 +22,8 @@ pub(super) struct Schedule {
     pub checkpoints: u64,
     /// Interval of changes of the box by deformation.
     pub deformation: u64,
+    /// Interval of exchanges of velocities that drive heat.
+    pub heat_flux: u64,
     /// Interval of changes of the volume by the barostat, which need energies.
     pub barostat: u64,
     /// Interval of changes of temperature or stiffness.
@@ -138,7 +140,7 @@ impl Schedule {
     fn batch_ends(&self) -> impl Iterator<Item = u64> {
         let rows = if self.row_data == RowData::Atoms { self.rows } else { 0 };
         let observers = self.observers.iter().map(|(every, _)| *every);
-        [rows, self.frames, self.checkpoints, self.deformation, self.barostat, self.ramps]
+        [rows, self.frames, self.checkpoints, self.deformation, self.heat_flux, self.barostat, self.ramps]
             .into_iter()
             .chain(observers)
             .chain(self.intervals(Observable::atoms))
@@ -222,6 +224,7 @@ mod tests {
             Schedule { frames: 7, ..stage(100) },
             Schedule { checkpoints: 7, ..stage(100) },
             Schedule { deformation: 7, ..stage(100) },
+            Schedule { heat_flux: 7, ..stage(100) },
             Schedule { barostat: 7, ..stage(100) },
             Schedule { ramps: 7, ..stage(100) },
             Schedule { measures, ..stage(100) },

@@ -9,11 +9,11 @@ use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, TrajectoryHeader, WrittenSoFar};
 
 impl Simulation {
-    /// Writes the atoms at the start of the run: a DCD, XTC or TRR file does not name the atoms, and some
-    /// viewers open it only beside a file that does.
+    /// Writes the atoms at the start of the run: some formats do not name the atoms, tell the units or the open axes of
+    /// the box, and some viewers open a file without names only beside one with them.
     pub(super) fn write_start(&mut self) -> Result<()> {
-        let nameless = |s: &&StageInput| s.trajectory.is_some_and(|t| !t.format.has_names());
-        let Some(stage) = self.stages.iter().find(nameless).cloned() else { return Ok(()) };
+        let lacking = |s: &&StageInput| s.trajectory.is_some_and(|t| !t.format.describes_atoms());
+        let Some(stage) = self.stages.iter().find(lacking).cloned() else { return Ok(()) };
         let (header, positions) = (self.trajectory_header(&stage, 1)?, self.positions()?);
         let Clock { step, time, .. } = self.clock;
         let frame = Frame {

@@ -14,7 +14,7 @@ const LONGEST_TURN: f64 = 0.2;
 
 /// Sets the velocities of all atoms to zero; returns them, by id.
 pub(super) fn set_aside_velocities(backend: &mut dyn Backend) -> Result<Vec<Vec3>> {
-    let mut velocities = vec![[0.0; 3]; backend.n_atoms()];
+    let mut velocities = vec![Vec3::ZERO; backend.n_atoms()];
     let state = backend.state()?;
     for (id, v) in state.id.iter().zip(&state.velocity) {
         velocities[*id as usize] = *v;

@@ -2,6 +2,7 @@
 //! water against OpenMM; errors.
 
 use crate::fixtures::{Open, emulated, run_in_parts};
+use jostle_core::Vec3;
 use jostle_engine::{Existing, Overrides, Simulation, WarningKind, single_point, system_from_input};
 use jostle_io::Input;
 use std::fs;
@@ -75,7 +76,7 @@ fn rows(folder: &Path) -> Vec<Vec<f64>> {
 }
 
 /// Potential energy of an input with these positions.
-fn energy_at(input: &Input, positions: &[[f64; 3]]) -> f64 {
+fn energy_at(input: &Input, positions: &[Vec3]) -> f64 {
     let mut simulation = Simulation::from_input(input, &Overrides::default()).unwrap();
     simulation.set_positions(positions).unwrap();
     simulation.evaluate().unwrap().thermo.potential

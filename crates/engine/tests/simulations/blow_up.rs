@@ -2,7 +2,7 @@
 //! system.
 
 use crate::fixtures::{Open, emulated};
-use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3};
+use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3, Vector};
 use jostle_engine::Simulation;
 use jostle_engine::model::{Minimizer, StageInput};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -17,7 +17,7 @@ fn crystal_and_pair(side: usize, apart: f64, velocity: f64) -> System {
     for k in 0..side * side * side {
         system.state.push(0, [k % side, k / side % side, k / side / side].map(|n| spacing * n as f64));
     }
-    let middle: Vec3 = [edge + 8.0, 0.5 * edge, 0.5 * edge];
+    let middle: Vec3 = Vector([edge + 8.0, 0.5 * edge, 0.5 * edge]);
     system.state.push(0, middle);
     system.state.push(0, [middle[0] + apart, middle[1], middle[2]]);
     if let Some(last) = system.state.velocity.last_mut() {

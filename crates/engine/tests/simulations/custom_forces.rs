@@ -1,7 +1,7 @@
 //! Forces that the host computes: they act as built-in ones do, on every device, and belong to checkpoints.
 
 use crate::fixtures::{Open, Rows, Steps, argon, column, emulated, thermo_csv};
-use jostle_core::{Error, Precision, Result, Settings, SymTensor, UnitSystem, Vec3};
+use jostle_core::{Error, Precision, Result, Settings, SymTensor, UnitSystem, Vec3, Vector};
 use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{StageInput, ThermostatInput};
@@ -31,7 +31,7 @@ impl GrowingSpring {
 
     fn distance(now: &Configuration) -> Vec3 {
         let [a, b] = [now.positions[0], now.positions[1]];
-        now.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
+        now.simbox.nearest_image(b - a)
     }
 
     fn energy(&self, r: f64, time: f64) -> f64 {
@@ -197,8 +197,8 @@ fn work_on_a_driven_atom_is_that_of_its_drive() {
     let driven = ATOMS[0];
     for open in [cpu(), emulated as Open] {
         let mut system = argon(256, 0.8, 1.2, 1);
-        system.driven = system.driven.with(&system.state, &[driven], velocity);
-        system.state.velocity[driven as usize] = velocity;
+        system.driven = system.driven.with(&system.state, &[driven], Vector(velocity));
+        system.state.velocity[driven as usize] = Vector(velocity);
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 2.0);
         let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };
         let mut simulation = Simulation::builder(UnitSystem::Lj, system)
@@ -287,14 +287,14 @@ impl CustomForce for EvenPull {
     }
 
     fn position_rows(&mut self, n: usize) -> Result<Option<&mut [Vec3]>> {
-        self.rows.resize(n, [f64::NAN; 3]);
+        self.rows.resize(n, Vector([f64::NAN; 3]));
         Ok(Some(&mut self.rows))
     }
 
     fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
         assert!(now.positions.is_empty() && forces.iter().all(|force| *force == [0.0; 3]));
         if now.step.is_multiple_of(2) {
-            forces.fill([1.0, 0.0, 0.0]);
+            forces.fill(Vector([1.0, 0.0, 0.0]));
         }
         let energy = -self.rows.iter().map(|r| r[0]).sum::<f64>();
         Ok(ForceSums { energy, virial: [0.0; 6] })

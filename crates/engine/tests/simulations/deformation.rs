@@ -3,7 +3,7 @@
 use crate::fixtures::{Rows, argon};
 use jostle_core::{Settings, SimBox, System, UnitSystem};
 use jostle_engine::model::{Axis, Deformation, Plane, StageInput, Strain};
-use jostle_engine::{Simulation, Thermo};
+use jostle_engine::{Simulation, Thermo, WarningKind};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 /// A cold crystal of argon.
@@ -24,6 +24,9 @@ fn deform(mode: Strain, every: u64) -> (Vec<Thermo>, SimBox) {
         .unwrap();
     let mut rows = Rows::default();
     simulation.run_with(&mut rows, &|| false).unwrap();
+    // The work on the box is no drift of the integration.
+    assert!(rows.0.iter().all(|row| row.conserved.is_none()));
+    assert!(simulation.reports()[0].warnings.iter().all(|warning| warning.kind != WarningKind::Drift));
     (rows.0, *simulation.simbox())
 }
 

@@ -4,8 +4,8 @@ use crate::fixtures::{Open, Steps, argon, emulated, stop_every, thermo_csv};
 use jostle_core::{ErrorKind, Group, Precision, Settings, Species, Topology, UnitSystem, Vec3, WaterShape};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
-    Action, DensityInput, DeviceInput, Distribution, Minimizer, RegionInput, StageInput, ThermostatInput,
-    TrajectoryFormat, TrajectoryInput,
+    Action, Axis, DensityInput, DeviceInput, Distribution, HeatFluxInput, Minimizer, RegionInput, StageInput,
+    ThermostatInput, TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::{
     CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Simulation, SimulationBuilder, assign_velocities,
@@ -56,8 +56,8 @@ fn groups_are_the_same_on_every_device() {
     let run = |open: Open, name: &str| {
         let mut system = argon(1372, 0.8, 1.5, 1);
         let frozen: Vec<u32> = (0..1372).filter(|id| id % 5 == 0).collect();
-        system.driven = system.driven.with(&system.state, &frozen, [0.0; 3]);
-        frozen.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
+        system.driven = system.driven.with(&system.state, &frozen, Vec3::ZERO);
+        frozen.iter().for_each(|id| system.state.velocity[*id as usize] = Vec3::ZERO);
         let group = |name: &str, atoms| Group { name: name.into(), selection: name.into(), atoms };
         system.groups = vec![group("some", (100..400).collect())];
         let places = system.state.position.clone();
@@ -180,6 +180,7 @@ fn every_stage_on_both_devices() {
         every("nose-hoover", Some(ThermostatInput::nose_hoover(1.0, 0.5, 3))),
         every("bussi", Some(ThermostatInput::bussi(1.0, 0.2))),
         every("free", None),
+        every("heat", None).heat_flux(HeatFluxInput { axis: Axis::Z, slabs: 8, every: 8, swaps: 2 }),
     ];
     let folder = tempfile::tempdir().unwrap();
     let run = |name: &str, open: Open| {
@@ -194,7 +195,9 @@ fn every_stage_on_both_devices() {
     run("cpu", jostle_cpu::open);
     run("gpu", emulated);
     let mut compared = 0;
-    for stage in ["thermo.csv", "rescale.xyz", "langevin.xyz", "nose-hoover.xyz", "bussi.xyz", "free.xyz"] {
+    for stage in
+        ["thermo.csv", "rescale.xyz", "langevin.xyz", "nose-hoover.xyz", "bussi.xyz", "free.xyz", "heat.xyz"]
+    {
         let words = |device: &str| {
             let text = std::fs::read_to_string(folder.path().join(device).join(stage)).unwrap();
             text.split([',', ' ', '\n', '"']).map(str::to_string).collect::<Vec<_>>()

@@ -2,6 +2,7 @@
 //! `jostle analyze free-energy` reads of them; errors.
 
 use crate::fixtures::{Open, emulated, run_in_parts};
+use jostle_core::Vec3;
 use jostle_engine::{Existing, Overrides, Simulation, system_from_input};
 use jostle_io::Input;
 use std::fs;
@@ -69,7 +70,7 @@ fn rows(folder: &Path) -> Vec<Vec<f64>> {
     rows.map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect()
 }
 
-fn energy_at(text: &str, positions: &[[f64; 3]]) -> f64 {
+fn energy_at(text: &str, positions: &[Vec3]) -> f64 {
     let mut simulation = Simulation::from_input(&input(text), &Overrides::default()).unwrap();
     simulation.set_positions(positions).unwrap();
     simulation.evaluate().unwrap().thermo.potential

@@ -1,6 +1,6 @@
 //! Fields and walls.
 
-use jostle_core::{Precision, Result, Settings, SimBox, Species, System, UnitSystem, Vec3};
+use jostle_core::{Precision, Result, Settings, SimBox, Species, System, UnitSystem, Vec3, Vector};
 use jostle_engine::model::{StageInput, ThermostatInput};
 use jostle_engine::{Context, Observer, Simulation};
 use jostle_potentials::external::{Field, FormulaField, Positions, Side, Wall};
@@ -44,7 +44,7 @@ fn gas() -> (System, Forces) {
     let cutoff = PairKind::SoftSphere.natural_cutoff(&parameters).unwrap();
     floor.set(0, 1, PairEntry { parameters, cutoff });
     let forces = Forces {
-        fields: vec![Field::new(vec![[0.0, 0.0, -GRAVITY]])],
+        fields: vec![Field::new(vec![Vector([0.0, 0.0, -GRAVITY])])],
         walls: vec![Wall::new(2, 0.0, Side::Above, floor)],
         ..Forces::default()
     };
@@ -56,7 +56,7 @@ fn gas() -> (System, Forces) {
 fn heights_have_the_boltzmann_distribution() {
     let (system, forces) = gas();
     let weight = |z: f64| {
-        let (wall, _) = forces.walls[0].evaluate(0, [0.0, 0.0, z]);
+        let (wall, _) = forces.walls[0].evaluate(0, Vector([0.0, 0.0, z]));
         (-(wall + GRAVITY * z) / TEMPERATURE).exp()
     };
     let integral = |f: &dyn Fn(f64) -> f64| (1..40_000).map(|k| f(0.001 * f64::from(k))).sum::<f64>();

@@ -1,6 +1,6 @@
 //! Grains: collisions and sliding against closed forms, conservation laws, and the cooling of a granular gas.
 
-use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3};
+use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3, Vector};
 use jostle_engine::model::{Distribution, StageInput};
 use jostle_engine::{Simulation, assign_velocities};
 use jostle_potentials::Grains;
@@ -42,8 +42,8 @@ fn collisions_have_the_coefficient_of_restitution() {
             let dt = duration / parts;
             let start = 0.5 * (1.0 + 1e-9);
             let pair = [
-                ([10.0 - start, 10.0, 10.0], [speed, 0.0, 0.0]),
-                ([10.0 + start, 10.0, 10.0], [-speed, 0.0, 0.0]),
+                (Vector([10.0 - start, 10.0, 10.0]), Vector([speed, 0.0, 0.0])),
+                (Vector([10.0 + start, 10.0, 10.0]), Vector([-speed, 0.0, 0.0])),
             ];
             let stage = StageInput::dynamics("collide", (1.5 * parts) as u64, dt);
             let builder =
@@ -67,7 +67,7 @@ fn a_ball_that_slides_ends_up_rolling() {
     let grains = grains(stiffness, 20.0, 200.0, friction);
     let arm = RADIUS - gravity / stiffness;
     let simbox = SimBox::new([0.0; 3], [20.0; 3], [0.0; 3], [true, true, false]).unwrap();
-    let ball = spheres(simbox, &[([10.0, 10.0, 1.0 + arm], [3.0, 4.0, 0.0])]);
+    let ball = spheres(simbox, &[(Vector([10.0, 10.0, 1.0 + arm]), Vector([3.0, 4.0, 0.0]))]);
     let mut floor = Wall::new(2, 1.0, Side::Above, grains.springs_of_wall());
     floor.surface = Surface::Grains;
     // The duration of sliding is 2/7 of the speed over the deceleration, 2.4 here.
@@ -78,7 +78,7 @@ fn a_ball_that_slides_ends_up_rolling() {
         let mut simulation = Simulation::builder(UnitSystem::Lj, ball.clone())
             .grains(grains.clone())
             .wall(floor.clone())
-            .field(Field::new(vec![[0.0, 0.0, -gravity]]))
+            .field(Field::new(vec![Vector([0.0, 0.0, -gravity])]))
             .stage(StageInput::dynamics("roll", steps, 1e-3))
             .settings(exactly())
             .build()
@@ -105,9 +105,8 @@ fn angular_momentum_passes_into_rotation() {
     let mut atoms = Vec::new();
     for k in 0..27 {
         let at = [k % 3, k / 3 % 3, k / 9].map(|n| 8.0 + 1.05 * f64::from(n) + 0.03 * f64::from((k * 7) % 5));
-        let to_center: Vec3 = at.map(|x| 9.2 - x);
-        atoms
-            .push((at, [to_center[0] - 0.8 * to_center[1], to_center[1] + to_center[0], to_center[2] + 0.3]));
+        let [x, y, z] = at.map(|x| 9.2 - x);
+        atoms.push((Vector(at), Vector([x - 0.8 * y, y + x, z + 0.3])));
     }
     let grains = grains(2000.0, 4.0, 8.0, 0.5);
     let momenta = |r: &[Vec3], v: &[Vec3], w: &[Vec3]| {

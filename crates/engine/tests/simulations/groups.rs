@@ -77,7 +77,7 @@ fn groups_are_frozen_and_driven() {
     let (after, time) = (simulation.unwrapped_positions().unwrap(), simulation.time());
     let (mut frozen, mut driven, mut free) = (0, 0, 0);
     for (a, b) in before.iter().zip(&after) {
-        let moved = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
+        let moved = *b - *a;
         if a[2] < 1.7 {
             assert_eq!(moved, [0.0; 3]);
             frozen += 1;
@@ -144,6 +144,15 @@ fn fields_by_formulas_are_resolved_with_the_atoms() {
     };
     let error = refused("energy = \"x^2\"");
     assert!(error.contains("Some(22)") && error.contains("jumps where an atom crosses"), "{error}");
+    // On the faces this energy is zero but for rounding.
+    let edge = Simulation::from_input(&input("", ""), &Overrides::default()).unwrap().simbox().lengths()[0];
+    let wave = field(&format!("energy = \"sin(2 pi x / {edge:?}) cos(time)\""));
+    Simulation::from_input(&input(&wave, ""), &Overrides::default()).unwrap();
+    // A pole inside does not hide a jump.
+    let error = refused("energy = \"0.001 x + (x - 1.3)^(-12)\"");
+    assert!(error.contains("jumps where an atom crosses"), "{error}");
+    let error = refused(&format!("energy = \"sin(2.01 pi x / {edge:?}) cos(time)\""));
+    assert!(error.contains("jumps where an atom crosses"), "{error}");
     let error = refused("energy = \"depth sin(time)\"");
     assert!(error.contains("Some(22)") && error.contains("\"depth\" stands for nothing"), "{error}");
 }
@@ -194,7 +203,7 @@ threads = 1
     let expected = 0.5 * 0.5 * 3000.0 + strained;
     assert!((found.mean - expected).abs() < 5.0 * found.error, "{found:?} is not {expected}");
     let positions = simulation.positions().unwrap();
-    let apart = simulation.simbox().nearest_image([0, 1, 2].map(|k| positions[500][k] - positions[0][k]));
+    let apart = simulation.simbox().nearest_image(positions[500] - positions[0]);
     let apart = apart.iter().map(|x| x * x).sum::<f64>().sqrt();
     assert!((apart - 3.5).abs() < 0.2, "{apart}");
 }
@@ -264,4 +273,29 @@ fn mistakes_are_pointed_at() {
     }
     let twice = group("a", "index < 9") + "frozen = true\n" + &group("b", "index < 3") + "frozen = true\n";
     assert!(refused(&twice).0.contains("is in two groups that are driven"));
+}
+
+/// Measures that the first configuration has a fault for, or whose settings make no sense, are refused before a step.
+#[test]
+fn measures_without_a_meaning_are_refused_at_the_start() {
+    for (periodic, measure, reason) in [
+        (
+            "[true, true, false]",
+            "{ kind = \"density-profile\", every = 2, axis = 3 }",
+            "open along that axis",
+        ),
+        ("true", "{ kind = \"viscosity\", every = 2, to = -4 }", "not greater than zero"),
+        ("true", "{ kind = \"msd\", every = 2, from = 5, to = 2 }", "no length"),
+        ("true", "{ kind = \"rdf\", every = 2, cutoff = 1e9 }", "cells are within"),
+    ] {
+        let text = format!(
+            "units = \"lj\"\n[system]\nlattice = \"fcc\"\natoms = 256\ndensity = 0.8\ntemperature = 1\nperiodic = {periodic}\n\
+             [species.A]\nmass = 1\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 2.2\npairs.\"A-A\" = {{ epsilon = 1, sigma = 1 }}\n\
+             [[stage]]\nname = \"late\"\nsteps = 10\ntimestep = 0.002\nmeasure = [{measure}]\n"
+        );
+        let input = Input::parse(Path::new("late.toml"), &text).unwrap();
+        let error = Simulation::from_input(&input, &Overrides::default()).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(reason) || error.message().contains(reason), "{measure}: {error}");
+        assert_eq!(error.place().and_then(|place| place.line), Some(18), "{measure}: {error}");
+    }
 }

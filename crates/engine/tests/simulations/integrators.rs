@@ -106,7 +106,7 @@ fn time_can_be_reversed() {
     let state = backend.state().unwrap();
     for (index, id) in state.id.iter().enumerate() {
         let (now, then) = (state.position[index], start.state.position[*id as usize]);
-        let d = start.simbox.nearest_image([0, 1, 2].map(|k| now[k] - then[k]));
+        let d = start.simbox.nearest_image(now - then);
         assert!(d.iter().all(|x| x.abs() < 1e-9), "atom {id} is {d:?} away");
     }
 }

@@ -1,7 +1,7 @@
 //! Energies of interaction of two groups, by term, and the force between them.
 
 use crate::fixtures::{column, run_in_parts};
-use jostle_core::{Settings, System, UnitSystem, Vec3};
+use jostle_core::{Settings, State, System, UnitSystem, Vec3};
 use jostle_cpu::reference;
 use jostle_engine::Simulation;
 use jostle_engine::interaction::Interaction;
@@ -36,27 +36,55 @@ fn of_charges(ids: &[u32]) -> (f64, Vec<Vec3>) {
 fn of_pairs(system: &System, forces: &Forces) -> (f64, Vec3) {
     let ([first, second], term) = (groups(), &forces.pairs[0]);
     let exclusions = system.topology.exclusions(system.state.len(), forces.exclude);
-    let (mut sum, mut total) = (0.0, [0.0; 3]);
+    let (mut sum, mut total) = (0.0, Vec3::ZERO);
     for (a, b) in first.iter().flat_map(|a| second.iter().map(move |b| (*a, *b))) {
         let [ra, rb] = [a, b].map(|id| system.state.position[id as usize]);
-        let d = system.simbox.nearest_image([0, 1, 2].map(|k| ra[k] - rb[k]));
+        let d = system.simbox.nearest_image(ra - rb);
         let r2: f64 = d.iter().map(|x| x * x).sum();
         let kinds = [a, b].map(|id| usize::from(system.state.species[id as usize]));
         let Some(entry) = term.get(kinds[0], kinds[1]) else { continue };
         if r2 < entry.cutoff * entry.cutoff && !exclusions[a as usize].contains(&b) {
             let (energy, force_over_r) = term.evaluate(r2, &term.coefficients(kinds[0], kinds[1]).unwrap());
             sum += energy;
-            (0..3).for_each(|k| total[k] += force_over_r * d[k]);
+            total += force_over_r * d;
         }
     }
     (sum, total)
+}
+
+/// Settings of a reproducible run on so many threads.
+fn on(threads: usize) -> Settings {
+    Settings { threads: Some(threads), reproducible: true, ..Settings::default() }
+}
+
+/// Reproducible interactions have the same bits on any number of threads, and whatever was evaluated before.
+#[test]
+fn bits_do_not_depend_on_threads_or_history() {
+    let (system, forces) = solute();
+    let [first, second] = groups();
+    let mut moved = system.state.clone();
+    moved
+        .position
+        .iter_mut()
+        .zip(0..)
+        .for_each(|(r, k)| *r += Vec3::from_fn(|axis| 0.05 * f64::from(k + axis as i32).sin()));
+    let bits = |threads: usize, history: &[&State]| -> Vec<u64> {
+        let mut one = Interaction::new("i", &system, &forces, [&first, &second], on(threads)).unwrap();
+        history.iter().for_each(|state| drop(one.evaluate(&system.simbox, state).unwrap()));
+        let sums = one.evaluate(&system.simbox, &system.state).unwrap();
+        sums.values().map(f64::to_bits).collect()
+    };
+    let expected = bits(1, &[]);
+    for threads in [1, 2, 3] {
+        assert_eq!(bits(threads, &[&moved, &system.state, &moved]), expected, "{threads} threads");
+    }
 }
 
 #[test]
 fn energies_and_force_are_those_of_pairs_between_the_groups() {
     let (system, forces) = solute();
     let [first, second] = groups();
-    let mut interaction = Interaction::new("i", &system, &forces, [&first, &second], Some(1)).unwrap();
+    let mut interaction = Interaction::new("i", &system, &forces, [&first, &second], on(1)).unwrap();
     assert_eq!(interaction.terms(), ["lennard_jones", "coulomb", "bond_harmonic"]);
     let sums = interaction.evaluate(&system.simbox, &system.state).unwrap();
     let (pairs, mut force) = of_pairs(&system, &forces);
@@ -67,7 +95,7 @@ fn energies_and_force_are_those_of_pairs_between_the_groups() {
     let charges = both.0 - a.0 - b.0;
     assert!((sums.energies[1] - charges).abs() < 1e-7 * charges.abs().max(1.0), "{sums:?} {charges}");
     let [ra, rb] = [2, 3].map(|k| system.state.position[k]);
-    let d = system.simbox.nearest_image([0, 1, 2].map(|k| ra[k] - rb[k]));
+    let d = system.simbox.nearest_image(ra - rb);
     let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
     let bond = 10.0 * (length - 0.8).powi(2);
     assert!((sums.energies[2] - bond).abs() < 1e-9, "{sums:?} {bond}");
@@ -80,7 +108,7 @@ fn energies_and_force_are_those_of_pairs_between_the_groups() {
     let mut moved = system.state.clone();
     let shift = system.simbox.shift([1, 0, -1]);
     for (position, image) in moved.position.iter_mut().zip(&mut moved.image).take(2) {
-        (0..3).for_each(|k| position[k] += shift[k]);
+        *position += shift;
         *image = [-1, 0, 1];
     }
     let again = interaction.evaluate(&system.simbox, &moved).unwrap();
@@ -92,7 +120,7 @@ fn energies_and_force_are_those_of_pairs_between_the_groups() {
 #[test]
 fn groups_with_a_common_atom_are_refused() {
     let (system, forces) = solute();
-    let error = Interaction::new("i", &system, &forces, [&[0, 1], &[1, 2]], Some(1)).err().unwrap();
+    let error = Interaction::new("i", &system, &forces, [&[0, 1], &[1, 2]], on(1)).err().unwrap();
     assert!(error.message().contains("interaction 'i': atom 2 is in both groups"), "{error}");
 }
 

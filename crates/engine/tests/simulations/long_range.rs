@@ -66,10 +66,7 @@ fn builder(system: &System, forces: &Forces) -> SimulationBuilder {
 /// Unwrapped positions and velocities, by id.
 fn by_id(system: &System, state: &State) -> [Vec<Vec3>; 2] {
     let index_by_id = state.index_by_id();
-    let at = |index: usize| {
-        let (position, shift) = (state.position[index], system.simbox.shift(state.image[index]));
-        [0, 1, 2].map(|k| position[k] + shift[k])
-    };
+    let at = |index: usize| state.position[index] + system.simbox.shift(state.image[index]);
     [index_by_id.iter().map(at).collect(), index_by_id.iter().map(|index| state.velocity[index]).collect()]
 }
 
@@ -204,11 +201,11 @@ fn energies_do_not_depend_on_the_weight() {
                 }
             }
             let long_range = |near: &[Vec3], all: &[Vec3], weight: f64| -> Vec<Vec3> {
-                let one = |(a, b): (&Vec3, &Vec3)| [0, 1, 2].map(|k| (b[k] - a[k]) / weight);
+                let one = |(a, b): (&Vec3, &Vec3)| (*b - *a) / weight;
                 near.iter().zip(all).map(one).collect()
             };
             let (once, thrice) = (long_range(&near, &plain, 1.0), long_range(&near, &threefold, 3.0));
-            let size = distance(&once, &vec![[0.0; 3]; once.len()]);
+            let size = distance(&once, &vec![Vec3::ZERO; once.len()]);
             assert!(
                 size > 1.0 && distance(&once, &thrice) < 1e-9 * size,
                 "{device}: long-range forces of {size}"

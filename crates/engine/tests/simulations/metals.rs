@@ -1,6 +1,6 @@
 //! Metals: embedded-atom files against another engine, and properties of crystalline copper.
 
-use jostle_core::{Algorithm, Precision, Settings, SimBox, Species, System, UnitSystem, Vec3};
+use jostle_core::{Algorithm, Precision, Settings, SimBox, Species, System, UnitSystem, Vec3, Vector};
 use jostle_engine::model::{DensityInput, DeviceInput, Lattice, LatticeExtent};
 use jostle_engine::{Mixture, SinglePoint, single_point};
 use jostle_io::dynamo::Dynamo;
@@ -46,7 +46,7 @@ fn a_funcfl_file_gives_the_numbers_of_lammps() {
     for line in read("forces.txt").lines().filter(|line| !line.starts_with('#')) {
         let n: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
         system.state.push(0, [n[2], n[3], n[4]]);
-        forces.push([n[5], n[6], n[7]]);
+        forces.push(Vector([n[5], n[6], n[7]]));
     }
     let copper: Forces =
         Dynamo::read(&[root.join("Cu_u3.eam")]).unwrap().embedded(&["Cu"], 1.0, 1.0).unwrap().into();

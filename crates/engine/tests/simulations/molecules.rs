@@ -2,7 +2,7 @@
 
 use crate::fixtures::{emulated, run_in_parts, thermo_csv};
 use crate::openmm::{Reference, write_positions};
-use jostle_core::{Algorithm, Precision, Settings, System, UnitSystem};
+use jostle_core::{Algorithm, Components, Precision, Settings, System, UnitSystem, Vec3};
 use jostle_engine::model::{DeviceInput, MoleculesInput, Rigid};
 use jostle_engine::report::Convergence;
 use jostle_engine::{
@@ -57,12 +57,12 @@ fn agrees(reference: &Reference, point: &SinglePoint, tolerance: f64) {
     // The potential energy is a sum of terms many times as large.
     let size: f64 = point.thermo.terms.iter().map(|e| e.abs()).sum();
     assert!((potential - reference.total()).abs() < tolerance * size, "{potential}");
-    let square = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
+    let square = |v: &Vec3| v.iter().map(|x| x * x).sum::<f64>();
     let n = reference.forces.len();
     let rms = (reference.forces.iter().map(square).sum::<f64>() / n as f64).sqrt();
     assert_eq!(point.forces.len(), n);
     for (k, (got, wanted)) in point.forces.iter().zip(&reference.forces).enumerate() {
-        let off = square(&[0, 1, 2].map(|a| got[a] - wanted[a])).sqrt() / rms;
+        let off = square(&(*got - *wanted)).sqrt() / rms;
         assert!(off < tolerance, "atom {}: {got:?} is not {wanted:?}, {off:e}", k + 1);
     }
     // The total force is zero, so that the virial is the sum of r f.
@@ -75,10 +75,9 @@ fn agrees(reference: &Reference, point: &SinglePoint, tolerance: f64) {
 
 /// The median relative error of forces.
 fn median_error(reference: &Reference, point: &SinglePoint) -> f64 {
-    let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let norm = |v: Vec3| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     let pairs = point.forces.iter().zip(&reference.forces);
-    let mut errors: Vec<f64> =
-        pairs.map(|(f, g)| norm(std::array::from_fn(|k| f[k] - g[k])) / norm(*g)).collect();
+    let mut errors: Vec<f64> = pairs.map(|(f, g)| norm(*f - *g) / norm(*g)).collect();
     errors.sort_by(f64::total_cmp);
     errors[errors.len() / 2]
 }
@@ -198,9 +197,9 @@ fn alanine_dipeptide_in_water() {
                 let off = (term_energy(&point, name) - wanted) / wanted.abs().max(1.0);
                 assert!(off.abs() < tolerance, "{file}, {electrostatics}: {name} is off by {off:e}");
             }
-            let square = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
+            let square = |v: &Vec3| v.iter().map(|x| x * x).sum::<f64>();
             let pairs = || point.forces.iter().zip(&reference.forces);
-            let off: f64 = pairs().map(|(a, b)| square(&[0, 1, 2].map(|k| a[k] - b[k]))).sum();
+            let off: f64 = pairs().map(|(a, b)| square(&(*a - *b))).sum();
             let all: f64 = pairs().map(|(_, b)| square(b)).sum();
             // OpenMM's real-space sum ends at alpha r = 3.62: its forces have errors of 2 exp(-3.62^2).
             assert!((off / all).sqrt() < 4e-6, "{file}, {electrostatics}: {}", (off / all).sqrt());
@@ -213,7 +212,7 @@ fn check_constraints(simulation: &mut Simulation, tolerance: f64) {
     let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
     for constraint in &simulation.topology().constraints {
         let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
-        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
+        let d = simbox.nearest_image(a - b);
         let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
         assert!((length / constraint.length - 1.0).abs() < tolerance, "{constraint:?}: {length}");
     }

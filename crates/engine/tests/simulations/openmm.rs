@@ -1,5 +1,6 @@
 //! Reference values of OpenMM: energies by term, and forces.
 
+use jostle_core::{Vec3, Vector};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,9 @@ pub struct Reference {
     pub folder: PathBuf,
     values: Value,
     /// Positions in nm.
-    pub positions: Vec<[f64; 3]>,
+    pub positions: Vec<Vec3>,
     /// Forces in kJ/mol/nm.
-    pub forces: Vec<[f64; 3]>,
+    pub forces: Vec<Vec3>,
 }
 
 impl Reference {
@@ -28,7 +29,7 @@ impl Reference {
         let rows = atoms.lines().filter(|l| !l.starts_with('#'));
         let rows: Vec<Vec<f64>> =
             rows.map(|l| l.split_whitespace().map(|w| w.parse().unwrap()).collect()).collect();
-        let three = |row: &Vec<f64>, from: usize| [row[from], row[from + 1], row[from + 2]];
+        let three = |row: &Vec<f64>, from: usize| Vector([row[from], row[from + 1], row[from + 2]]);
         Some(Reference {
             folder,
             values,
@@ -80,7 +81,7 @@ impl Reference {
 /// Writes positions in full precision, as extended XYZ in nm.
 pub fn write_positions(reference: &Reference, path: &Path) {
     let mut text = format!("{}\nProperties=species:S:1:pos:R:3\n", reference.positions.len());
-    for [x, y, z] in &reference.positions {
+    for Vector([x, y, z]) in &reference.positions {
         text += &format!("X {x:?} {y:?} {z:?}\n");
     }
     fs::write(path, text).unwrap();

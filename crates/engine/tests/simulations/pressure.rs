@@ -1,7 +1,9 @@
 //! Constant pressure: all barostats give the isothermal-isobaric distribution of volumes.
 
 use crate::fixtures::{Rows, argon};
-use jostle_core::{Driven, Precision, Settings, SimBox, Species, System, Topology, UnitSystem, WaterShape};
+use jostle_core::{
+    Driven, Precision, Settings, SimBox, Species, System, Topology, UnitSystem, Vec3, WaterShape,
+};
 use jostle_engine::averages::BlockAverage;
 use jostle_engine::model::{
     Barostat, Coupling, DensityInput, DeviceInput, Distribution, RegionInput, StageInput, ThermostatInput,
@@ -306,7 +308,7 @@ fn rigid_water(barostat: impl FnOnce(f64) -> Barostat) {
     let (r, simbox) = (simulation.unwrapped_positions().unwrap(), *simulation.simbox());
     for c in simulation.topology().constraints.clone() {
         let [a, b] = c.atoms.map(|id| r[id as usize]);
-        let d = simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
+        let d = simbox.nearest_image(b - a);
         let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
         assert!((length / c.length - 1.0).abs() < 1e-6, "{length} is not {}", c.length);
     }
@@ -436,7 +438,7 @@ fn impossible_barostats_are_refused() {
     let error = refused(liquid(), stage().thermostat(BUSSI).barostat(mtk(1e5, 2.5, 10)));
     assert!(error.contains("at once"), "{error}");
     let mut frozen = liquid();
-    frozen.driven = Driven::BySpecies(vec![Some([0.0; 3])]);
+    frozen.driven = Driven::BySpecies(vec![Some(Vec3::ZERO)]);
     let error = refused(frozen, stage().thermostat(BUSSI).barostat(barostat));
     assert!(error.contains("stay where they are"), "{error}");
 }

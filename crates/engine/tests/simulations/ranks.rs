@@ -145,6 +145,7 @@ barostat = { kind = "monte-carlo", pressure = 2, every = 5 }"#,
 barostat = { kind = "mtk", pressure = 2, every = 5 }"#,
         ),
         ("shear", r#"deform = { kind = "shear", plane = "xy", rate = 1e-2 }"#),
+        ("heat", r#"heat_flux = { axis = "x", slabs = 8, every = 10 }"#),
     ] {
         text += &format!(
             "[[stage]]\nname = \"{name}\"\nsteps = 30\ntimestep = 0.004\nthermo = {{ every = 5 }}\n{settings}\n"

@@ -110,6 +110,24 @@ fn deformations() {
     }
 }
 
+/// Heat is exchanged at the same steps, and the measurement of its flux is saved.
+#[test]
+fn heat_fluxes() {
+    let drive = "heat_flux = { axis = \"y\", slabs = 8, every = 7, swaps = 2 }";
+    let stages = stage("drive", drive).replace("steps = 60", "steps = 400") + &stage("after", "");
+    check(&stages, 2);
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str, interval| {
+        let run = folder.path().join(name);
+        run_in_parts(&input(&stages, 2), &run, interval);
+        fs::read_to_string(run.join("drive.thermal-conductivity.json")).unwrap()
+    };
+    let whole = read("whole", u64::MAX);
+    assert_eq!(whole, read("parts", INTERVAL));
+    let json: serde_json::Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(json["frames"], 58);
+}
+
 /// The state of barostats is saved, with and without thermostats that have a state.
 #[test]
 fn every_barostat() {

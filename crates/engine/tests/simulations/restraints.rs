@@ -2,7 +2,7 @@
 //! energy, momentum and pressure.
 
 use crate::fixtures::{Open, Steps, argon, column, emulated, thermo_csv};
-use jostle_core::{Precision, Result, Settings, UnitSystem, Vec3};
+use jostle_core::{Precision, Result, Settings, UnitSystem, Vec3, Vector};
 use jostle_engine::model::{Barostat, Coupling, StageInput, ThermostatInput};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, SimulationBuilder};
 use jostle_io::Input;
@@ -20,12 +20,12 @@ fn liquid(open: Open) -> SimulationBuilder {
     let anchor = move |spring: u32, from: Vec3| {
         move |atom: u32| {
             let place = at[atom as usize];
-            Anchor { atom, place: [0, 1, 2].map(|k| place[k] - from[k]), spring }
+            Anchor { atom, place: (place - from), spring }
         }
     };
-    let center = system.simbox.to_cartesian([0.5, 0.25, 0.75]);
-    let follows = Spring { center: Some([0.5, 0.25, 0.75]), ..Spring::new(30.0) };
-    let fixed = (20..60).map(anchor(0, [0.0; 3]));
+    let center = system.simbox.to_cartesian(Vector([0.5, 0.25, 0.75]));
+    let follows = Spring { center: Some(Vector([0.5, 0.25, 0.75])), ..Spring::new(30.0) };
+    let fixed = (20..60).map(anchor(0, Vec3::ZERO));
     let scaled = (100..140).map(anchor(1, center));
     let of = |atoms: &[u32]| Center::new(&system, atoms, &places);
     let distances = vec![Distance { centers: [of(&[1, 2, 3]), of(&[201])], range: [2.0, 2.5], spring: 2 }];

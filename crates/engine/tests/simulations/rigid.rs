@@ -2,7 +2,7 @@
 
 use crate::fixtures::{column, emulated, run_in_parts};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Precision, RigidBody, Settings, System, UnitSystem, WaterShape};
+use jostle_core::{Precision, RigidBody, Settings, System, UnitSystem, Vec3, Vector, WaterShape};
 use jostle_engine::model::{DensityInput, DeviceInput, Distribution, RegionInput, StageInput};
 use jostle_engine::{Existing, Mixture, Overrides, Simulation, assign_velocities};
 use jostle_io::Input;
@@ -13,17 +13,17 @@ use std::fs;
 use std::path::Path;
 
 /// Forms of molecules: a dumbbell, three atoms in a row, a bent one, and a pyramid.
-const FORMS: [&[[f64; 3]]; 4] = [
-    &[[0.0; 3], [0.6, 0.0, 0.0]],
-    &[[0.0; 3], [0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]],
-    &[[0.0; 3], [0.5, 0.3, 0.0], [-0.5, 0.3, 0.0]],
-    &[[0.0; 3], [0.5, 0.3, 0.1], [-0.5, 0.3, 0.0], [0.0, -0.4, 0.4]],
+const FORMS: [&[Vec3]; 4] = [
+    &[Vec3::ZERO, Vector([0.6, 0.0, 0.0])],
+    &[Vec3::ZERO, Vector([0.5, 0.0, 0.0]), Vector([-0.5, 0.0, 0.0])],
+    &[Vec3::ZERO, Vector([0.5, 0.3, 0.0]), Vector([-0.5, 0.3, 0.0])],
+    &[Vec3::ZERO, Vector([0.5, 0.3, 0.1]), Vector([-0.5, 0.3, 0.0]), Vector([0.0, -0.4, 0.4])],
 ];
 const EDGE: usize = 4;
 const MOLECULES: usize = EDGE * EDGE * EDGE;
 
 /// Atoms of a molecule by its number.
-fn form(number: usize) -> &'static [[f64; 3]] {
+fn form(number: usize) -> &'static [Vec3] {
     FORMS[number % FORMS.len()]
 }
 
@@ -36,7 +36,7 @@ fn data() -> String {
         let (x, first) = (random.direction(), n + 1);
         let other = random.direction();
         let dot: f64 = (0..3).map(|k| x[k] * other[k]).sum();
-        let y = [0, 1, 2].map(|k| other[k] - dot * x[k]);
+        let y = other - dot * x;
         let y = y.map(|u| u / y.iter().map(|u| u * u).sum::<f64>().sqrt());
         let z = [x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]];
         for (k, place) in form(number).iter().enumerate() {
@@ -126,8 +126,7 @@ fn change_of_shape(simulation: &mut Simulation) -> f64 {
     let (mut first, mut worst) = (0, 0.0f64);
     for number in 0..MOLECULES {
         let form = form(number);
-        let distance =
-            |a: &[f64; 3], b: &[f64; 3]| (0..3).map(|k| (a[k] - b[k]) * (a[k] - b[k])).sum::<f64>().sqrt();
+        let distance = |a: &Vec3, b: &Vec3| (0..3).map(|k| (a[k] - b[k]) * (a[k] - b[k])).sum::<f64>().sqrt();
         for a in 0..form.len() {
             for b in 0..a {
                 let now = distance(&positions[first + a], &positions[first + b]);
@@ -243,7 +242,7 @@ fn bodies_of_water_move_as_by_settle() {
         simulation.run().unwrap();
         (simulation.unwrapped_positions().unwrap(), ["pressure", "temperature"].map(|c| column(&path, c)))
     });
-    let apart = |a: &[f64; 3], b: &[f64; 3]| (0..3).map(|k| (a[k] - b[k]).abs()).fold(0.0, f64::max);
+    let apart = |a: &Vec3, b: &Vec3| (0..3).map(|k| (a[k] - b[k]).abs()).fold(0.0, f64::max);
     let worst = right.0.iter().zip(&found.0).map(|(a, b)| apart(a, b)).fold(0.0, f64::max);
     println!("{worst:e} apart after 400 steps");
     assert!(worst < 1e-9, "{worst:e}");
@@ -256,7 +255,7 @@ fn bodies_of_water_move_as_by_settle() {
 
 /// Positions of atoms 1, 10 and 80 after a time of 0.3 from LAMMPS' file, with the potential and kinetic energy and the
 /// pressure then, in steps of this length.
-fn beside_lammps(timestep: f64) -> ([[f64; 3]; 3], [f64; 3]) {
+fn beside_lammps(timestep: f64) -> ([Vec3; 3], [f64; 3]) {
     let text = format!(
         r#"
 units = "lj"

@@ -1,6 +1,6 @@
 //! Solutes in water: densities, ions, charges, and molecules that keep their form.
 
-use jostle_core::{SimBox, UnitSystem, Vec3};
+use jostle_core::{Components, SimBox, UnitSystem, Vec3, Vector};
 use jostle_engine::build::solvation::files::RunSettings;
 use jostle_engine::build::solvation::shape::BoxShape;
 use jostle_engine::build::solvation::{
@@ -40,7 +40,8 @@ rod
 ROD 1
 ";
 
-const PLACES: [Vec3; 4] = [[0.0, 0.0, 0.0], [0.1, 0.11, 0.0], [0.2, 0.22, 0.05], [0.3, 0.22, 0.1]];
+const PLACES: [Vec3; 4] =
+    [Vector([0.0, 0.0, 0.0]), Vector([0.1, 0.11, 0.0]), Vector([0.2, 0.22, 0.05]), Vector([0.3, 0.22, 0.1])];
 
 fn rod() -> Solute {
     solute(ROD)
@@ -74,7 +75,7 @@ fn shape(name: &str) -> &'static BoxShape {
 
 fn box_of_water(water: &str, form: &str, size: f64, seed: u64) -> Solvated {
     let (water, shape) = (model(water), shape(form));
-    let size = Size::Given([size; 3]);
+    let size = Size::Given(Vector([size; 3]));
     solvate(SolvationInput { solute: None, shape, size, water, ions: None, vacuum: 0.0, seed }).unwrap()
 }
 
@@ -96,7 +97,7 @@ fn in_salt(concentration: f64, seed: u64) -> Solvated {
 }
 
 fn distance(simbox: &SimBox, a: Vec3, b: Vec3) -> f64 {
-    let d = simbox.nearest_image([0, 1, 2].map(|k| b[k] - a[k]));
+    let d = simbox.nearest_image(b - a);
     d.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
@@ -182,7 +183,7 @@ fn ions_take_away_the_charge_and_keep_apart() {
     assert!(least_distance(&solvated) > 0.12);
     assert_eq!(molecules.names.describe(0), "atom 1 (C1 of ROD 41)");
     // The solute is where it was but for a shift.
-    let shift = [0, 1, 2].map(|k| positions[0][k] - PLACES[0][k]);
+    let shift = positions[0] - PLACES[0];
     for (r, place) in positions.iter().zip(PLACES) {
         assert!((0..3).all(|k| (r[k] - place[k] - shift[k]).abs() < 1e-12));
     }
@@ -203,12 +204,14 @@ fn boxes_that_cannot_be_are_refused() {
     };
     assert!(build(Some(rod()), "cubic", Size::Padding(0.3), None).contains("wide"));
     assert!(build(None, "cubic", Size::Padding(1.0), None).contains("without a solute"));
-    assert!(build(None, "cubic", Size::Given([3.0, 4.0, 5.0]), None).contains("one size"));
-    assert!(build(None, "orthorhombic", Size::Given([1e5, 1e5, 1e5]), None).contains("memory"));
-    assert!(build(None, "cubic", Size::Given([2.5; 3]), Some(500.0)).contains("ions are wanted"));
+    assert!(build(None, "cubic", Size::Given(Vector([3.0, 4.0, 5.0])), None).contains("one size"));
+    assert!(build(None, "orthorhombic", Size::Given(Vector([1e5, 1e5, 1e5])), None).contains("memory"));
+    assert!(build(None, "cubic", Size::Given(Vector([2.5; 3])), Some(500.0)).contains("ions are wanted"));
     let mut long = rod();
-    long.positions[3] = [2.4, 0.0, 0.0];
-    assert!(build(Some(long), "cubic", Size::Given([2.45; 3]), None).contains("smaller than the solute"));
+    long.positions[3] = Vector([2.4, 0.0, 0.0]);
+    assert!(
+        build(Some(long), "cubic", Size::Given(Vector([2.45; 3])), None).contains("smaller than the solute")
+    );
 }
 
 /// The files are read as they are; the energy is finite and low at once, and the input says what a run needs.
@@ -270,7 +273,7 @@ fn ions_of_charmm_have_their_own_pair() {
     let water = model("tip3p-charmm");
     let pair = ["Na+", "Cl-"].map(|name| water.ion(name).unwrap());
     let ions = Some(IonsInput { pair, counter_ions: CounterIons::LeftOut, concentration: 1.0 });
-    let (shape, size) = (shape("cubic"), Size::Given([2.7; 3]));
+    let (shape, size) = (shape("cubic"), Size::Given(Vector([2.7; 3])));
     let input = SolvationInput { solute: None, shape, size, water, ions, vacuum: 0.0, seed: 1 };
     let solvated = solvate(input).unwrap();
     let Solvated { molecules, ions, .. } = &solvated;
@@ -310,7 +313,7 @@ fn ions_of_charmm_have_their_own_pairs_with_its_solutes() {
     let solvated = |solute: Solute| {
         let pair = ["Na+", "Cl-"].map(|name| water.ion(name).unwrap());
         let ions = Some(IonsInput { pair, counter_ions: CounterIons::Added, concentration: 0.5 });
-        let (solute, shape, size) = (Some(solute), shape("cubic"), Size::Given([2.7; 3]));
+        let (solute, shape, size) = (Some(solute), shape("cubic"), Size::Given(Vector([2.7; 3])));
         solvate(SolvationInput { solute, shape, size, water, ions, vacuum: 0.0, seed: 1 }).unwrap()
     };
     let well = |solvated: &Solvated, a: &str, b: &str| {
@@ -347,7 +350,7 @@ fn ions_of_charmm_have_their_own_pairs_with_its_solutes() {
 fn slabs_have_two_surfaces() {
     let water = model("spce");
     let build = |vacuum: f64, form: &str| {
-        let size = Size::Given([2.5; 3]);
+        let size = Size::Given(Vector([2.5; 3]));
         solvate(SolvationInput { solute: None, shape: shape(form), size, water, ions: None, vacuum, seed: 1 })
     };
     let (slab, bulk) = (build(4.0, "orthorhombic").unwrap(), build(0.0, "orthorhombic").unwrap());

@@ -1,7 +1,7 @@
 //! Beginnings and ends of stages.
 
 use crate::fixtures::{Notes, argon};
-use jostle_core::{SimBox, Species, System, UnitSystem};
+use jostle_core::{SimBox, Species, System, UnitSystem, Vec3, Vector};
 use jostle_engine::model::{Distribution, RegionInput, StageInput, ThermostatInput};
 use jostle_engine::{Mixture, Simulation, assign_velocities};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -38,7 +38,7 @@ fn center_of_mass_after_langevin() {
 #[test]
 fn atoms_at_rest_cannot_be_scaled() {
     let (mut system, term) = fluid();
-    system.state.velocity.fill([0.0; 3]);
+    system.state.velocity.fill(Vec3::ZERO);
     let bussi = ThermostatInput::bussi(1.0, 0.1);
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term)
@@ -107,7 +107,7 @@ fn free_flight() {
         }
     }
     let simbox = *simulation.simbox();
-    let inside = |r: &[f64; 3]| simbox.to_fractional(*r).iter().all(|s| (-1e-12..1.0 + 1e-12).contains(s));
+    let inside = |r: &Vec3| simbox.to_fractional(*r).iter().all(|s| (-1e-12..1.0 + 1e-12).contains(s));
     assert!(simulation.positions().unwrap().iter().all(inside));
     // The pressure is that of an ideal gas, p V = 2/3 K, with the K of 3 N - 3 degrees of freedom.
     let thermo = simulation.thermo().unwrap();
@@ -123,7 +123,7 @@ fn one_atom_in_an_open_box() {
     system.simbox = SimBox::new([0.0; 3], [3.0; 3], [0.0; 3], [false; 3]).unwrap();
     system.state = Default::default();
     system.state.push(0, [1.0; 3]);
-    system.state.velocity[0] = [1.0, 2.0, -3.0];
+    system.state.velocity[0] = Vector([1.0, 2.0, -3.0]);
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term)
         .stage(StageInput::dynamics("fly", 100, 0.01).thermo(100))

@@ -8,7 +8,7 @@ use jostle_core::topology::Constraint;
 use jostle_core::{
     AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation,
     Kinetic, NoiseKey, Result, Sample, Settings, SimBox, State, StepBatch, SubSteps, System, Thermostat,
-    UnitSystem, Vec3, VolumeMove,
+    UnitSystem, Vec3, Vector, VolumeMove,
 };
 use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, EnergyColumn, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
@@ -457,7 +457,7 @@ impl CustomForce for VisitorForce {
         Ok(())
     }
     fn evaluate(&mut self, _now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
-        forces[0] = [3.0, 0.0, 0.0];
+        forces[0] = Vector([3.0, 0.0, 0.0]);
         Ok(ForceSums::default())
     }
 }

@@ -1,6 +1,6 @@
 //! Three-body potentials: files of LAMMPS against LAMMPS, and simulations of silicon.
 
-use jostle_core::{Algorithm, Precision, Settings, SimBox, Species, System, UnitSystem, Vec3};
+use jostle_core::{Algorithm, Precision, Settings, SimBox, Species, System, UnitSystem, Vec3, Vector};
 use jostle_engine::model::{DeviceInput, Distribution, Minimizer, StageInput, ThermostatInput};
 use jostle_engine::{Simulation, assign_velocities, device, single_point};
 use jostle_fixtures::covalent::{crystal, silicon, silicon_carbide};
@@ -36,7 +36,7 @@ fn case(case: &Value) -> (System, Forces, Vec<Vec3>) {
     let file = ThreeBodyFile::read(&Path::new(FOLDER).join(text(&case["file"])), kind).unwrap();
     let names: Vec<&str> = elements.iter().map(String::as_str).collect();
     let force = file.force(&names, 1.0, 1.0).unwrap();
-    let forces = case["forces"].as_array().unwrap().iter().map(numbers).collect();
+    let forces = case["forces"].as_array().unwrap().iter().map(|force| Vector(numbers(force))).collect();
     (system, force.into(), forces)
 }
 

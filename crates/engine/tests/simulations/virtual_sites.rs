@@ -1,6 +1,6 @@
 //! Molecules with virtual sites: against OpenMM, and in a run.
 
-use jostle_core::{Precision, Settings, UnitSystem};
+use jostle_core::{Precision, Settings, UnitSystem, Vector};
 use jostle_engine::model::DeviceInput;
 use jostle_engine::{Overrides, Simulation, single_point, system_from_input};
 use jostle_io::Input;
@@ -170,7 +170,7 @@ fn agrees(topology: &str, name: &str, terms: &[(&str, &str)], tolerance: f64) {
     let (mut system, forces) = system_from_input(&input).unwrap_or_else(|e| panic!("{e}: {:?}", e.help()));
     let sites: Vec<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
     // Positions of virtual sites follow from those of atoms, not from the file.
-    sites.iter().for_each(|site| system.state.position[*site as usize] = [0.1, -0.3, 0.2]);
+    sites.iter().for_each(|site| system.state.position[*site as usize] = Vector([0.1, -0.3, 0.2]));
     let settings = Settings { precision: Precision::Double, ..Settings::default() };
     let found = single_point(UnitSystem::Nano, system, forces, DeviceInput::Cpu, settings).unwrap();
     let values: Value =

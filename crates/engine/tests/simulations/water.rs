@@ -2,7 +2,7 @@
 
 use crate::fixtures::column;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Precision, Settings, Species, System, Topology, UnitSystem, WaterShape};
+use jostle_core::{Components, Precision, Settings, Species, System, Topology, UnitSystem, Vec3, WaterShape};
 use jostle_engine::model::{
     DensityInput, DeviceInput, Distribution, RegionInput, StageInput, ThermostatInput,
 };
@@ -187,7 +187,7 @@ fn a_minimum_of_rigid_molecules() {
         electrostatics: Some(charges),
         ..jostle_potentials::Forces::from(vec![core.clone()])
     };
-    let at = |r: Vec<[f64; 3]>| {
+    let at = |r: Vec<Vec3>| {
         let mut moved = system.clone();
         moved.state.position = r;
         single_point(UNITS, moved, forces(), DeviceInput::Cpu, settings).unwrap()
@@ -203,15 +203,10 @@ fn a_minimum_of_rigid_molecules() {
         let center = r[3 * molecule];
         for at in &mut r[3 * molecule..3 * molecule + 3] {
             // A displacement, and a rotation about the first atom to the second order.
-            let d: [f64; 3] = std::array::from_fn(|k| at[k] - center[k]);
-            let cross = |a: [f64; 3], b: [f64; 3]| {
-                [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-            };
             let angle = 10.0 * step;
-            let (once, twice) = (cross(axis, d), cross(axis, cross(axis, d)));
-            for k in 0..3 {
-                at[k] += step * push[k] + angle * once[k] + 0.5 * angle * angle * twice[k];
-            }
+            let once = axis.cross(*at - center);
+            let twice = axis.cross(once);
+            *at += step * push + angle * once + 0.5 * angle * angle * twice;
         }
         // The remaining forces may lower the energy by that much; curvature raises it.
         let most = 3.0 * tolerance * (step + 10.0 * step * 0.1);

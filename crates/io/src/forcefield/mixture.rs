@@ -73,10 +73,8 @@ impl Input {
             parts.push((part, placed.count));
         }
         let rule = self.forces.first().and_then(|force| force.value.mixing.as_ref()).map(|rule| rule.value);
-        let molecules = join::join(&parts, rule).map_err(|e| match e.place() {
-            Some(_) => e,
-            None => e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone()),
-        })?;
+        let at = |e: Error| e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone());
+        let molecules = join::join(&parts, rule).map_err(at)?;
         Ok(Some(Mixture { molecules, forms, min_distance: *min_distance, region: *region }))
     }
 

@@ -6,6 +6,7 @@ mod assembly;
 mod charmm;
 pub mod coordinates;
 pub(crate) mod elements;
+pub mod enhanced;
 mod gromacs;
 mod hydrogens;
 mod join;
@@ -16,6 +17,7 @@ mod nonbonded;
 mod openmm;
 mod rigid;
 pub mod solvent;
+mod subset;
 
 use crate::input::Input;
 use crate::input::model::{AtomsInput, MoleculesInput, WallForce};
@@ -281,12 +283,14 @@ impl Input {
     pub fn read_molecules(&self) -> Result<Option<(System, Forces)>> {
         let AtomsInput::Molecules(files) = &self.system.atoms.value else { return Ok(None) };
         let span = &self.system.atoms.span;
-        let (molecules, coordinates) = self.read_part(files, span)?;
-        let wells = LennardJonesParameters::of(&molecules, UnlikePairs::OfFiles);
+        let (mut molecules, mut coordinates) = self.read_part(files, span)?;
         let at = |e: Error| self.at_files(span, e);
+        self.enhance(&mut molecules, &mut coordinates).map_err(at)?;
+        let wells = LennardJonesParameters::of(&molecules, UnlikePairs::OfFiles);
         let (system, bound) = molecules.into_system(coordinates, self.system.periodic).map_err(at)?;
         let system = self.replicated(system)?;
         let forces = self.forces_of_molecules(&system, &wells, bound)?;
+        self.check_enhanced(&system, &forces)?;
         Ok(Some((system, forces)))
     }
 }
@@ -294,10 +298,7 @@ impl Input {
 impl Input {
     /// An error of files that are named at this place, unless it has a place of its own.
     fn at_files(&self, span: &Range<usize>, e: Error) -> Error {
-        match e.place() {
-            Some(_) => e,
-            None => e.at_span(&self.source.path, &self.source.text, span.clone()),
-        }
+        e.at_span(&self.source.path, &self.source.text, span.clone())
     }
 
     /// Molecules of files that are named at this place, with rigid bonds and heavy hydrogens as wanted, and where
@@ -308,15 +309,15 @@ impl Input {
         molecules.make_rigid(files.rigid).map_err(at)?;
         if let Some(mass) = files.hydrogen_mass {
             let divided = molecules.make_hydrogens_heavy(self.units.mass_from_user(mass)).map_err(at)?;
-            self.refuse_to_name(&divided)?;
+            self.refuse_to_name(&divided, "hydrogen_mass has divided by mass the species")?;
         }
         let coordinates = molecules.take_coordinates(files).map_err(at)?;
         Ok((molecules, coordinates))
     }
 
-    /// Refuses an input that names species which the masses of hydrogens have divided: only some of
-    /// the atoms that are meant would still have the name.
-    fn refuse_to_name(&self, divided: &[String]) -> Result<()> {
+    /// Refuses an input that names species of which something, in words, has made several: only some of the atoms that
+    /// are meant would still have the name.
+    pub(crate) fn refuse_to_name(&self, divided: &[String], what: &str) -> Result<()> {
         let species = self.species.iter().map(|s| (&s.value.name, &s.span));
         let pairs = self.forces.iter().flat_map(|f| &f.value.pairs);
         let pairs = pairs.flat_map(|p| p.value.species.iter().map(move |name| (name, &p.span)));
@@ -329,9 +330,8 @@ impl Input {
         let walls = walls.flat_map(|p| p.value.species.iter().map(move |name| (name, &p.span)));
         let mut named = species.chain(pairs).chain(fields).chain(walls);
         named.find(|(name, _)| divided.contains(name)).map_or(Ok(()), |(name, span)| {
-            let message = format!("hydrogen_mass has divided the species {name} by mass");
-            let hint = "leave out hydrogen_mass, or what is said about this species";
-            Err(self.source.error(span, message).hint(hint))
+            let hint = "leave out one of them: that, or what is said about this species";
+            Err(self.source.error(span, format!("{what} {name}")).hint(hint))
         })
     }
 }

@@ -8,7 +8,7 @@ mod virtual_sites;
 use super::assembly::Assembly;
 use super::{Boundary, Molecules, TypeNames, elements};
 use file::{ForceFieldFile, items};
-use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3, Vector};
 use pairs::{NO_CUTOFF, Pairs};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ impl OpenmmReader<'_, '_> {
         let mut types: HashMap<[u64; 2], usize> = HashMap::new();
         for (k, particle) in particles.iter().enumerate() {
             let mass = self.file.number(*particle, "mass")?;
-            let [charge, sigma, epsilon] = self.pairs.particles.get(k).copied().unwrap_or_default();
+            let Vector([charge, sigma, epsilon]) = self.pairs.particles.get(k).copied().unwrap_or_default();
             let of_type = match &self.pairs.table {
                 Some(table) => table.types.get(k).copied().unwrap_or(0),
                 None => {
@@ -186,7 +186,7 @@ impl OpenmmReader<'_, '_> {
 /// The box of the file.
 fn simbox(file: ForceFieldFile, root: Node, units: UnitSystem) -> Result<Option<SimBox>> {
     let length = super::assembly::factor(UnitSystem::Nano, units, jostle_core::Dimension::LENGTH);
-    let mut edges: [Vec3; 3] = [[0.0; 3]; 3];
+    let mut edges: [Vec3; 3] = [Vec3::ZERO; 3];
     for (edge, name) in edges.iter_mut().zip(["A", "B", "C"]) {
         let Some(node) = items(root, "PeriodicBoxVectors").find(|n| n.has_tag_name(name)) else {
             return Ok(None);

@@ -3,6 +3,7 @@
 use super::alchemy;
 use super::barostat::refuse_changing_screening;
 use super::choice::NamedChoice;
+use super::enhanced;
 use super::external;
 use super::fields::{Entry, Fields, Value, entry_span};
 use super::group;
@@ -38,18 +39,17 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let restraints = root.need::<Vec<Fields>>("restraint")?;
     let restraints = group::restraints(&source, &restraints)?;
     let groups = group::groups(&source, &root.need::<Vec<Fields>>("group")?)?;
+    let enhanced = enhanced::enhanced(&source, &root.need::<Vec<Fields>>("enhanced")?, &system.atoms.value)?;
     let rigid = rigid::rigid(&source, &root.need::<Vec<Fields>>("rigid")?)?;
     let interactions = group::interactions(&source, &root.need::<Vec<Fields>>("interaction")?)?;
     let fields = external::fields(&source, &root.need::<Vec<Fields>>("field")?)?;
     let walls: Vec<Fields> = root.need("wall")?;
     let walls = walls.iter().map(|w| builder.wall(w, &species, built)).collect::<Result<_>>()?;
     if grains.is_some() {
-        builder.refuse_thermostats(root)?;
+        builder.refuse_temperatures(root)?;
     }
-    let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
-    let has_reciprocal_sum = electrostatics.as_ref().is_some_and(|charges| summed(charges.value.kind))
-        || forces.iter().any(|force| force.value.dispersion.is_some());
-    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, &restraints, has_reciprocal_sum)?;
+    let summed = has_reciprocal_sum(electrostatics.as_ref(), &forces);
+    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, &restraints, summed)?;
     let variables = sampling::variables(&source, &root.need::<Vec<Fields>>("variable")?)?;
     let biases = root.need::<Vec<Fields>>("bias")?;
     let biases = sampling::biases(&source, units, &biases, &variables, &stages)?;
@@ -72,6 +72,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         dihedrals,
         exclude,
         groups,
+        enhanced,
         rigid,
         fields,
         walls,
@@ -92,6 +93,16 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         input.resolve_forces(&species, &input.built_topology(), 1.0)?;
     }
     Ok(input)
+}
+
+/// Returns true where charges or dispersion are summed over all images.
+fn has_reciprocal_sum(
+    electrostatics: Option<&Located<ElectrostaticsInput>>,
+    forces: &[Located<ForceInput>],
+) -> bool {
+    let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
+    electrostatics.is_some_and(|charges| summed(charges.value.kind))
+        || forces.iter().any(|force| force.value.dispersion.is_some())
 }
 
 /// Context in which values are read.
@@ -136,14 +147,20 @@ impl Builder<'_> {
         external::wall(self.source, fields, force.transpose()?)
     }
 
-    fn refuse_thermostats(&self, root: &Fields) -> Result<()> {
+    /// Refuses what needs a temperature, which grains have not.
+    fn refuse_temperatures(&self, root: &Fields) -> Result<()> {
+        let needing = [
+            (
+                "thermostat",
+                "a thermostat could keep",
+                "leave it out: they lose energy by damping and friction",
+            ),
+            ("heat_flux", "heat could follow", "leave it out"),
+        ];
         for stage in root.need::<Vec<Fields>>("stage")? {
-            if stage.has_key("thermostat") {
-                let message = "grains have no temperature that a thermostat could keep";
-                return Err(self
-                    .source
-                    .error(&entry_span(&stage, "thermostat"), message)
-                    .hint("leave it out: they lose energy by damping and friction"));
+            if let Some((key, use_of_it, hint)) = needing.into_iter().find(|(key, ..)| stage.has_key(key)) {
+                let message = format!("grains have no temperature that {use_of_it}");
+                return Err(self.source.error(&entry_span(&stage, key), message).hint(hint));
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Choices by name, as an input file spells them.
 
 use super::model::{
-    Axis, BodyDivision, Coupling, DeviceInput, Distribution, FieldWork, GpuSet, Gpus, Lattice, Minimizer,
-    Placement, Plane, Rigid, Scaling, SoftCoreKind, TrajectoryFormat, WallSide, WeightsInput,
+    Axis, BodyDivision, CopyMass, Coupling, DeviceInput, Distribution, FieldWork, GpuSet, Gpus, Lattice,
+    Minimizer, Placement, Plane, Rigid, Scaling, SoftCoreKind, TrajectoryFormat, WallSide, WeightsInput,
 };
 use jostle_core::{Algorithm, Error, Exclude, Precision, Result, UnitSystem};
 use jostle_potentials::alchemy::OwnEnergy;
@@ -74,6 +74,10 @@ choices! {
         None = "none": "what the files say, and no more",
         Water = "water": "water: bonds and angle",
         Hydrogens = "hydrogens": "water, and all bonds of hydrogen",
+    }
+    CopyMass {
+        Kept = "kept": "those of the atoms: copies move as freely as one of them at so many times the temperature",
+        Divided = "divided": "the atom's, divided by the number of copies: they vibrate as quickly as it does",
     }
     BodyDivision {
         Molecule = "molecule": "those of each molecule: atoms that bonds join",

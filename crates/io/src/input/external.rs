@@ -4,11 +4,11 @@ use super::fields::{Fields, entry_span};
 use super::formula;
 use super::group;
 use super::model::{
-    Axis, FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input, Located,
-    PairInput, Source, WallForce, WallInput,
+    FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input, Located, PairInput,
+    Source, WallForce, WallInput,
 };
 use jostle_core::quantity::nearest;
-use jostle_core::{Driven, Error, Result, Species, System, Vec3};
+use jostle_core::{Driven, Error, Result, Species, System, Vec3, Vector};
 use jostle_potentials::external::{Field, FormulaField, Surface, Wall};
 use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
 
@@ -29,7 +29,7 @@ fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInput>> {
     ];
     let given = strengths.iter().find_map(|(key, strength)| {
         let vector = fields.get::<[f64; 3]>(key)?;
-        Some(strength(vector.value))
+        Some(strength(Vector(vector.value)))
     });
     let energy = match fields.get::<String>("energy") {
         Some(text) => Some(field_energy(source, fields, text)?),
@@ -42,7 +42,7 @@ fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInput>> {
             source.error(&entry_span(fields, key), format!("\"{key}\" belongs to a field by a formula"));
         return Err(error.hint("leave it out, or give energy = \"...\""));
     }
-    let strength = given.or(energy).unwrap_or(FieldStrength::Force([0.0; 3]));
+    let strength = given.or(energy).unwrap_or(FieldStrength::Force(Vec3::ZERO));
     let value = FieldInput { strength, species: fields.get("species"), atoms: group::atoms(source, fields)? };
     Ok(Located { value, span: fields.span.clone() })
 }
@@ -228,12 +228,12 @@ impl Input {
         }
         let strength: &dyn Fn(&Species) -> Vec3 = match &field.strength {
             FieldStrength::Force(force) => &|_| *force,
-            FieldStrength::Acceleration(a) => &|s| a.map(|a| s.mass * a),
-            FieldStrength::Electric(e) => &|s| e.map(|e| s.charge * e),
+            FieldStrength::Acceleration(a) => &|s| s.mass * *a,
+            FieldStrength::Electric(e) => &|s| s.charge * *e,
             FieldStrength::Energy(_) => return Ok(None),
         };
         let force = |s: &Species| match &field.species {
-            Some(named) if !named.value.contains(&s.name) => [0.0; 3],
+            Some(named) if !named.value.contains(&s.name) => Vec3::ZERO,
             _ => strength(s),
         };
         Ok(Some(Field::new(species.iter().map(force).collect())))
@@ -255,11 +255,7 @@ impl Input {
         all.push(Species { name: WALL.into(), mass: 1.0, charge: 0.0 });
         let resolve = |wall: &Located<WallInput>| {
             let WallInput { axis, at, atoms, force } = &wall.value;
-            let axis = match axis {
-                Axis::X => 0,
-                Axis::Y => 1,
-                Axis::Z => 2,
-            };
+            let axis = axis.index();
             let mut force = match (force, grains) {
                 (WallForce::Pairs(force), _) => (**force).clone(),
                 (WallForce::Grains, Some(grains)) => {

@@ -8,7 +8,7 @@ use super::model::{
 use crate::Selection;
 use crate::select::Fault;
 use jostle_core::group::{Group, chosen};
-use jostle_core::{Driven, Error, Molecules, Result, System, Vec3};
+use jostle_core::{Driven, Error, Molecules, Result, System, UnitSystem, Vec3, Vector};
 use jostle_potentials::Forces;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use std::ops::Range;
@@ -31,6 +31,16 @@ fn point_at(source: &Source, span: &Range<usize>, selection: &str, fault: Fault)
         _ => span.clone(),
     };
     source.error(&here, fault.message).hint(fault.hint)
+}
+
+/// Ids of the atoms that a selection has, of which there must be one.
+pub(super) fn some_ids(
+    source: &Source,
+    Located { value, span }: &Located<Selection>,
+    system: &System,
+    units: UnitSystem,
+) -> Result<Vec<u32>> {
+    value.some_ids(system, units).map_err(|fault| point_at(source, span, value.text(), fault))
 }
 
 /// `atoms = "..."` or `group = "..."`
@@ -57,11 +67,11 @@ pub(super) fn groups(source: &Source, tables: &[Fields]) -> Result<Vec<Located<G
         }
         let atoms =
             fields.get("atoms").unwrap_or(Located { value: String::new(), span: fields.span.clone() });
-        let frozen = fields.get::<bool>("frozen").and_then(|f| f.value.then_some([0.0; 3]));
+        let frozen = fields.get::<bool>("frozen").and_then(|f| f.value.then_some(Vec3::ZERO));
         let value = GroupInput {
             name: name.value,
             atoms: selection(source, atoms)?,
-            driven: fields.get::<[f64; 3]>("velocity").map(|v| v.value).or(frozen),
+            driven: fields.get::<[f64; 3]>("velocity").map(|v| Vector(v.value)).or(frozen),
             reported: fields.need("report")?,
         };
         groups.push(Located { value, span: fields.span.clone() });
@@ -172,13 +182,13 @@ impl RestraintInput {
 /// The centre of mass of reference positions of some atoms; `None` where they have no mass.
 fn reference_center(system: &System, atoms: &[u32]) -> Option<Vec3> {
     let index_by_id = system.state.index_by_id();
-    let (mut center, mut total) = ([0.0; 3], 0.0);
+    let (mut center, mut total) = (Vec3::ZERO, 0.0);
     for id in atoms {
         let (mass, place) = (system.mass(index_by_id.of(*id)), system.reference_positions[*id as usize]);
         total += mass;
-        (0..3).for_each(|k| center[k] += mass * place[k]);
+        center += mass * place;
     }
-    (total > 0.0).then(|| center.map(|x| x / total))
+    (total > 0.0).then(|| center / total)
 }
 
 impl Input {
@@ -210,13 +220,12 @@ impl Input {
             .chain(of_bodies)
             .chain(of_interactions);
         let unnamed = unnamed.map(|atoms| ("", atoms));
-        for (name, Located { value, span }) in named.chain(unnamed) {
+        for (name, given) in named.chain(unnamed) {
+            let value = &given.value;
             if name.is_empty() && chosen(&system.groups, value.text()).is_some() {
                 continue;
             }
-            let atoms = value
-                .some_ids(system, self.units)
-                .map_err(|fault| point_at(&self.source, span, value.text(), fault))?;
+            let atoms = some_ids(&self.source, given, system, self.units)?;
             system.groups.push(Group { name: name.into(), selection: value.text().into(), atoms });
         }
         Ok(())
@@ -227,10 +236,7 @@ impl Input {
     fn reference_positions(&self, system: &System) -> Vec<Vec3> {
         let System { simbox, state, topology, species, .. } = system;
         let index_by_id = state.index_by_id();
-        let unbroken = |index: usize| {
-            let (r, shift) = (state.position[index], simbox.shift(state.image[index]));
-            [0, 1, 2].map(|k| r[k] + shift[k])
-        };
+        let unbroken = |index: usize| state.position[index] + simbox.shift(state.image[index]);
         let places: Vec<Vec3> = index_by_id.iter().map(unbroken).collect();
         let has_center = |restraint: &Located<RestraintInput>| {
             matches!(restraint.value.holds, Holds::Places { scaling: Scaling::Center, .. })
@@ -243,7 +249,7 @@ impl Input {
         let mut first = vec![None; molecules.count()];
         let whole = |(id, molecule): (usize, &u32)| {
             let start = first[*molecule as usize].get_or_insert(places[id]);
-            [0, 1, 2].map(|k| start[k] + paths[id][k])
+            *start + paths[id]
         };
         molecules.of_atoms().iter().enumerate().map(whole).collect()
     }
@@ -273,7 +279,7 @@ impl Input {
                     let from = center.unwrap_or_default();
                     anchors.extend(chosen.iter().map(|atom| {
                         let place = system.reference_positions[*atom as usize];
-                        Anchor { atom: *atom, place: [0, 1, 2].map(|k| place[k] - from[k]), spring }
+                        Anchor { atom: *atom, place: (place - from), spring }
                     }));
                 }
                 Holds::Distance { between: [a, b], range } => {

@@ -67,10 +67,7 @@ impl Input {
 
     /// An error of a force, in the input where it has no other place.
     fn at_force<T>(&self, given: &Located<T>, error: Error) -> Error {
-        match error.place() {
-            Some(_) => error,
-            None => error.at_span(&self.source.path, &self.source.text, given.span.clone()),
-        }
+        error.at_span(&self.source.path, &self.source.text, given.span.clone())
     }
 
     /// An electronvolt and an angstrom in the units of the input.

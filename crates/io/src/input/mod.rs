@@ -11,6 +11,7 @@ mod choice;
 mod complete;
 mod course;
 mod describe;
+mod enhanced;
 mod external;
 mod fields;
 mod force;

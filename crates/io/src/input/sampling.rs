@@ -8,7 +8,7 @@ use super::model::{
     WeightsInput,
 };
 use jostle_core::quantity::nearest;
-use jostle_core::{Error, Result, System, UnitSystem};
+use jostle_core::{Error, Result, System, UnitSystem, Vec3};
 use jostle_sampling::bias::{AbfSettings, MetadynamicsSettings, OpesSettings};
 use jostle_sampling::definition::{Arguments, Selections, Value, Values};
 use jostle_sampling::group::Weights;
@@ -333,7 +333,7 @@ impl Input {
     pub fn variable_definitions(
         &self,
         system: &System,
-        read_reference: impl Fn(&std::path::Path, &[u32]) -> Result<Vec<[f64; 3]>>,
+        read_reference: impl Fn(&std::path::Path, &[u32]) -> Result<Vec<Vec3>>,
     ) -> Result<Vec<VariableDefinition>> {
         let one = |variable: &Located<VariableInput>| {
             let given = &variable.value;

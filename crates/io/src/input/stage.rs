@@ -7,6 +7,7 @@ use super::long_range::check_long_range;
 use super::model::*;
 use super::read::words::join;
 use super::until::{check_until, until};
+use jostle_analysis::HeatFlux;
 use jostle_core::Result;
 use jostle_core::quantity::nearest;
 use jostle_core::thermostat::{MOST_PARAMETERS, Quantity};
@@ -95,6 +96,7 @@ fn stage(
         final_temperature,
         long_range_every: fields.get::<u64>("long_range_every").map_or(1, |every| every.value),
         deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,
+        heat_flux: heat_flux(source, fields)?,
         trajectory: fields.get("trajectory").map(trajectory).transpose()?,
         measures: measures.iter().map(measure).collect::<Result<_>>()?,
         checkpoint_every: fields.need::<Fields>("checkpoint")?.need("every")?,
@@ -190,4 +192,19 @@ fn deformation(fields: &Fields) -> Result<Deformation> {
         _ => Strain::Shear(fields.need_choice("plane")?),
     };
     Ok(Deformation { mode, rate: fields.need("rate")?, every: fields.need("every")? })
+}
+
+fn heat_flux(source: &Source, stage: &Fields) -> Result<Option<HeatFluxInput>> {
+    let Some(Located { value: fields, .. }) = stage.get::<Fields>("heat_flux") else { return Ok(None) };
+    if let Some(other) = ["thermostat", "barostat", "deform"].into_iter().find(|key| stage.has_key(key)) {
+        let message = format!("a heat flux is driven at constant energy and volume, without {other}");
+        return Err(source.error(&entry_span(stage, "heat_flux"), message).hint(format!(
+            "leave out {other} here, and bring the system to its temperature and density in a stage before"
+        )));
+    }
+    let count = |name: &str| fields.need::<u64>(name).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let slabs = count("slabs")?;
+    HeatFlux::new(slabs).map_err(|e| e.at_span(&source.path, &source.text, entry_span(&fields, "slabs")))?;
+    let (axis, every) = (fields.need_choice("axis")?, fields.need("every")?);
+    Ok(Some(HeatFluxInput { axis, slabs, every, swaps: count("swaps")? }))
 }

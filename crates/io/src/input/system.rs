@@ -5,7 +5,7 @@ use super::fields::{Entry, Fields, Value, entry_span};
 use super::formula;
 use super::model::*;
 use crate::memory;
-use jostle_core::{Dimension, Result, WaterShape};
+use jostle_core::{Dimension, Result, Vec3, Vector, WaterShape};
 use std::ops::Range;
 
 /// Random positions keep this fraction of the mean distance by default: a packing of 18%, well
@@ -37,8 +37,8 @@ impl Builder<'_> {
         let fraction = fields.get::<f64>("fraction").map(|f| Amount::Fraction(f.value));
         let mass = fields.get::<f64>("mass").map(|m| m.value);
         let charge = fields.get::<f64>("charge").map(|c| c.value);
-        let frozen = fields.get::<bool>("frozen").and_then(|f| f.value.then_some([0.0; 3]));
-        let driven = fields.get::<[f64; 3]>("velocity").map(|v| v.value).or(frozen);
+        let frozen = fields.get::<bool>("frozen").and_then(|f| f.value.then_some(Vec3::ZERO));
+        let driven = fields.get::<[f64; 3]>("velocity").map(|v| Vector(v.value)).or(frozen);
         let radius = fields.get::<f64>("radius").map(|r| r.value);
         let constants = formula::numbers(fields, "constants");
         let amount = count.or(fraction);

@@ -1,6 +1,6 @@
 //! Lines of a text file with their numbers.
 
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Result, Vec3, Vector};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -75,8 +75,12 @@ impl<'a> Lines<'a> {
     }
 
     /// Three words as finite numbers.
-    pub fn vector<'w>(&self, words: &mut impl Iterator<Item = &'w str>, what: [&str; 3]) -> Result<[f64; 3]> {
+    pub fn vector<'w>(&self, words: &mut impl Iterator<Item = &'w str>, what: [&str; 3]) -> Result<Vec3> {
         let [x, y, z] = what;
-        Ok([self.number(words.next(), x)?, self.number(words.next(), y)?, self.number(words.next(), z)?])
+        Ok(Vector([
+            self.number(words.next(), x)?,
+            self.number(words.next(), y)?,
+            self.number(words.next(), z)?,
+        ]))
     }
 }

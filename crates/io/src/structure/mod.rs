@@ -201,7 +201,8 @@ impl Input {
     pub fn read_structure(&self) -> Result<Option<Structure>> {
         let AtomsInput::File { path, types } = &self.system.atoms.value else { return Ok(None) };
         let reading = Reading { units: self.units, types, periodic: self.system.periodic };
-        Structure::read(path, reading).map(Some)
+        let at = |e: Error| e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone());
+        Structure::read(path, reading).map(Some).map_err(at)
     }
 }
 

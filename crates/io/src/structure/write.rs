@@ -1,7 +1,7 @@
 //! Systems to files.
 
 use crate::trajectory::{Frame, TrajectoryHeader, write_xyz_frame};
-use jostle_core::{System, UnitSystem, Vec3};
+use jostle_core::{System, UnitSystem, Vec3, Vector};
 use std::io::Write;
 
 /// Writes a LAMMPS data file (atom style charge) with image flags and velocities, atoms by id.
@@ -31,12 +31,12 @@ pub fn write_lammps(system: &System, units: UnitSystem, out: &mut dyn Write) -> 
     for (id, index) in index_by_id.iter().enumerate() {
         let species = usize::from(state.species[index]);
         let charge = system.charge(index);
-        let ([x, y, z], [i, j, k]) = (state.position[index], state.image[index]);
+        let (Vector([x, y, z]), [i, j, k]) = (state.position[index], state.image[index]);
         writeln!(out, "{} {} {charge} {x} {y} {z} {i} {j} {k}", id + 1, species + 1)?;
     }
     writeln!(out, "\nVelocities\n")?;
     for (id, index) in index_by_id.iter().enumerate() {
-        let [x, y, z] = state.velocity[index];
+        let Vector([x, y, z]) = state.velocity[index];
         writeln!(out, "{} {x} {y} {z}", id + 1)?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, same_charge, wrap};
 use crate::forcefield::elements;
 use jostle_core::quantity::parse_quantity;
-use jostle_core::{Dimension, Error, Names, Result, SimBox, State, Topology, UnitSystem, Vec3};
+use jostle_core::{Dimension, Error, Names, Result, SimBox, State, Topology, UnitSystem, Vec3, Vector};
 use std::collections::HashMap;
 
 pub(super) fn read(mut lines: Lines, reading: Reading) -> Result<Structure> {
@@ -78,7 +78,7 @@ impl FrameHeader {
             lattice: key("Lattice").map(|text| lattice(lines, text, periodic)).transpose()?.flatten(),
             origin: match key("Origin") {
                 Some(text) => lines.vector(&mut text.split_whitespace(), ["the origin"; 3])?,
-                None => [0.0; 3],
+                None => Vec3::ZERO,
             },
             periodic,
             time: key("Time").and_then(|text| text.parse().ok()).filter(|t: &f64| t.is_finite()),
@@ -114,7 +114,7 @@ impl FrameHeader {
             let atoms = around(positions)?;
             (origin[k], lengths[k]) = (atoms.origin()[k], atoms.lengths()[k]);
         }
-        SimBox::new(origin, lengths, tilts, periodic)
+        SimBox::new(origin, *lengths, *tilts, periodic)
     }
 }
 
@@ -266,7 +266,7 @@ fn lattice(lines: &Lines, text: &str, periodic: Option<[bool; 3]>) -> Result<Opt
     if [ax, by, cz].iter().enumerate().any(|(k, x)| *x <= 0.0 && !missing(k)) {
         return Err(lines.error(format!("Lattice has edges that are not positive: {ax}, {by}, {cz}")));
     }
-    Ok(Some(([ax, by, cz], [bx, cx, cy])))
+    Ok(Some((Vector([ax, by, cz]), Vector([bx, cx, cy]))))
 }
 
 /// An open box around the atoms.

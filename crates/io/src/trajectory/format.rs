@@ -43,6 +43,10 @@ pub(super) enum Content {
     Images,
     /// Names of atoms or of their species.
     Names,
+    /// Axes along which the box is open.
+    Boundaries,
+    /// Unit system of the numbers, where it is none of the format's own.
+    Units,
     /// Times that no frame may lack.
     RequiredTimes,
 }

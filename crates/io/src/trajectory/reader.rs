@@ -4,14 +4,14 @@
 //! may be packed by gzip or Zstandard. Lengths and times come out in one unit system, see
 //! [`TrajectoryReader::units`].
 
-use super::format::{Access, FormatDefinition};
+use super::format::{Access, Content, FormatDefinition};
 use super::formats::TrajectoryFormat;
 use super::frame::{Snapshot, TrajectoryHeader};
 use super::source::{AtomLabels, ByteStream, FileStart, FileUnits, FrameSource};
 use super::units::{length_factor, picoseconds};
 use crate::chemical_bonds;
 use crate::structure::{Reading, Structure};
-use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Components, Dimension, Error, Result, SimBox, UnitSystem};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,10 +36,13 @@ pub struct TrajectoryReader {
     first: Option<Snapshot>,
     frames: u64,
     units: UnitSystem,
+    knows_units: bool,
     /// Unit of length and unit of time of the file, in those of the reader.
     scale: [f64; 2],
     labels: AtomLabels,
     timestep: Option<f64>,
+    /// Box of a run with open axes, which the file does not tell.
+    open_box: Option<SimBox>,
     read: Arc<AtomicU64>,
     bytes: u64,
 }
@@ -57,28 +60,31 @@ impl TrajectoryReader {
         }
         let read = Arc::new(AtomicU64::new(0));
         let bytes = std::fs::metadata(path).map_err(|e| Error::io("read", path, &e))?.len();
-        let mut source = open_source(ByteStream::open(path, read.clone())?, path)?;
+        let (mut source, format) = open_source(ByteStream::open(path, read.clone())?, path)?;
         let in_first = |e: Error| e.context("frame 0").blame_file(path);
         let first = source.next().map_err(in_first)?.ok_or_else(|| {
             Error::file(path, "the trajectory has no frame").hint("was the run stopped before its first?")
         })?;
-        let beside = path.with_file_name("start.xyz");
+        let n = first.positions.len();
+        let start = path.with_file_name("start.xyz");
+        let is_told = format.has(Content::Boundaries)
+            && source.labels().is_some()
+            && source.units() != FileUnits::Unknown;
+        let is_beside = !is_told && start.is_file() && start != path;
+        let described = is_beside.then(|| described_by(&start, open.units).ok());
+        let start = described.flatten().filter(|start| start.labels.species.len() == n);
         let known = match &open.names {
             _ if source.labels().is_some() => None,
-            Some(names) => Some(labels_of(names, open.units)?),
-            None if beside.is_file() && beside != path => labels_of(&beside, open.units)
-                .ok()
-                .filter(|(labels, _)| labels.species.len() == first.positions.len()),
-            None => None,
+            Some(names) => Some(described_by(names, open.units)?),
+            None => start.clone(),
         };
-        let n = first.positions.len();
         if n == 0 {
             return Err(Error::file(path, "the first frame has no atoms")
                 .hint("was the right group of atoms chosen when it was written?"));
         }
         let (labels, of_names) = match (source.labels(), known) {
             (Some(labels), _) => (labels.clone(), None),
-            (None, Some((labels, units))) => (labels, units),
+            (None, Some(names)) => (names.labels, names.units),
             (None, None) => {
                 (AtomLabels { names: vec!["X".into()], species: vec![0; n], ..AtomLabels::default() }, None)
             }
@@ -88,7 +94,12 @@ impl TrajectoryReader {
             let hint = labels.alternatives.unwrap_or_else(|| "give the right file with --names".into());
             return Err(Error::file(path, message).hint(hint));
         }
-        let units = match (source.units(), open.units, of_names) {
+        // A format without units of its own has those of the run.
+        let of_start =
+            start.as_ref().and_then(|start| start.units).filter(|_| source.units() == FileUnits::Unknown);
+        let of_others = of_names.or(of_start);
+        let knows_units = source.units() != FileUnits::Unknown || open.units.or(of_others).is_some();
+        let units = match (source.units(), open.units, of_others) {
             (FileUnits::Of(units), Some(asked), _) if units != asked => {
                 return Err(Error::file(path, format!("the file is in units \"{units}\", not \"{asked}\"")));
             }
@@ -101,6 +112,8 @@ impl TrajectoryReader {
             FileUnits::Fixed(unit) => [1.0 / length_factor(units, unit), 1.0 / picoseconds(units)],
             _ => [1.0; 2],
         };
+        let open_box =
+            start.filter(|_| !format.has(Content::Boundaries)).and_then(|start| start.open_box(units));
         let (path, timestep) = (path.to_path_buf(), open.timestep);
         let mut reader = TrajectoryReader {
             path,
@@ -108,9 +121,11 @@ impl TrajectoryReader {
             first: None,
             frames: 0,
             units,
+            knows_units,
             scale,
             labels,
             timestep,
+            open_box,
             read,
             bytes,
         };
@@ -147,6 +162,11 @@ impl TrajectoryReader {
     /// numbers are those of the file then.
     pub fn units(&self) -> UnitSystem {
         self.units
+    }
+
+    /// Returns false where neither the file nor [`Open`] tells the units.
+    pub fn knows_units(&self) -> bool {
+        self.knows_units
     }
 
     /// Names of the species; `X` for all atoms of a file without names.
@@ -218,12 +238,11 @@ impl TrajectoryReader {
         frame.time = frame.time.map(|t| t * time).or(self.timestep.map(|dt| dt * frame.step as f64));
         if length != 1.0 {
             frame.positions.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
-            let scaled = |v: Vec3| v.map(|x| x * length);
-            let simbox = &frame.simbox;
-            let (origin, edges, tilts) = (simbox.origin(), simbox.lengths(), simbox.tilts());
             // A scaled box is as valid as it was.
-            frame.simbox = SimBox::new(scaled(origin), scaled(edges), scaled(tilts), simbox.periodic())
-                .unwrap_or(frame.simbox);
+            frame.simbox = frame.simbox.converted(|x| x * length).unwrap_or(frame.simbox);
+        }
+        if let Some(run) = &self.open_box {
+            frame.simbox = opened(&frame.simbox, run);
         }
         if let Some(velocities) = frame.velocities.as_mut().filter(|_| length != time) {
             velocities.as_flattened_mut().iter_mut().for_each(|v| *v *= length / time);
@@ -232,8 +251,30 @@ impl TrajectoryReader {
     }
 }
 
-/// The atoms of a file that has names, and its units.
-fn labels_of(path: &Path, units: Option<UnitSystem>) -> Result<(AtomLabels, Option<UnitSystem>)> {
+/// Facts about atoms from another file than the trajectory.
+#[derive(Clone)]
+struct Description {
+    labels: AtomLabels,
+    units: Option<UnitSystem>,
+    /// Box of the first frame.
+    simbox: Option<SimBox>,
+}
+
+impl Description {
+    /// The box in these units, if an axis of it is open.
+    fn open_box(&self, units: UnitSystem) -> Option<SimBox> {
+        let lengths = [Some(units), self.units].map(|units| units?.from_si(Dimension::LENGTH));
+        let factor = match lengths {
+            [Some(to), Some(from)] => to / from,
+            _ => 1.0,
+        };
+        let simbox = self.simbox.filter(|simbox| simbox.periodic() != [true; 3])?;
+        simbox.converted(|x| factor * x).ok()
+    }
+}
+
+/// The atoms of a file that has names, its units and its box.
+fn described_by(path: &Path, units: Option<UnitSystem>) -> Result<Description> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
     if ["data", "lmp", "lammps"].contains(&extension) {
         let reading = Reading { units: units.unwrap_or(UnitSystem::Lj), types: &[], periodic: None };
@@ -241,21 +282,33 @@ fn labels_of(path: &Path, units: Option<UnitSystem>) -> Result<(AtomLabels, Opti
         let names = structure.species.into_iter().map(|s| s.name).collect();
         let bonds = chemical_bonds(&structure.topology);
         let species = structure.state.species;
-        return Ok((AtomLabels { names, species, bonds, ..AtomLabels::default() }, None));
+        let labels = AtomLabels { names, species, bonds, ..AtomLabels::default() };
+        return Ok(Description { labels, units: None, simbox: None });
     }
-    let mut source = open_source(ByteStream::open(path, Arc::default())?, path)?;
-    source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
+    let (mut source, _) = open_source(ByteStream::open(path, Arc::default())?, path)?;
+    let frame = source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
     let units = match source.units() {
         FileUnits::Of(units) => Some(units),
         _ => None,
     };
     let labels = source.labels().cloned();
     let labels = labels.ok_or_else(|| Error::file(path, "the file has no names of atoms"))?;
-    Ok((labels, units))
+    Ok(Description { labels, units, simbox: frame.map(|frame| frame.simbox) })
+}
+
+/// Box of a frame with the open axes of a run. Where all axes are open, files have no box, and it is that of the run.
+fn opened(of_frame: &SimBox, run: &SimBox) -> SimBox {
+    if run.periodic() == [false; 3] && of_frame.periodic() == [false; 3] {
+        return *run;
+    }
+    SimBox::new(of_frame.origin(), of_frame.lengths(), of_frame.tilts(), run.periodic()).unwrap_or(*of_frame)
 }
 
 /// Opens a file with the format that [`recognize`] finds.
-fn open_source(mut stream: ByteStream, path: &Path) -> Result<Box<dyn FrameSource>> {
+fn open_source(
+    mut stream: ByteStream,
+    path: &Path,
+) -> Result<(Box<dyn FrameSource>, &'static FormatDefinition)> {
     let start = stream.fill_buf().map_err(|e| Error::io("read", path, &e))?;
     let (format, empty) = (recognize(&FileStart::new(start, path)), start.is_empty());
     let Some(format) = format else {
@@ -268,7 +321,8 @@ fn open_source(mut stream: ByteStream, path: &Path) -> Result<Box<dyn FrameSourc
         return Err(Error::file(path, format!("{unpacked} are not read while they are packed"))
             .hint("unpack it first, with gunzip or unzstd"));
     }
-    (format.open)(stream, path).map_err(|e| e.blame_file(path))
+    let source = (format.open)(stream, path).map_err(|e| e.blame_file(path))?;
+    Ok((source, format))
 }
 
 /// Format of a file by its contents: that with the strongest evidence, among equals the first of the registry.

@@ -2,13 +2,13 @@
 //! written as GROMACS does.
 
 use super::frame::{Frame, TrajectoryHeader};
-use super::units::picoseconds;
+use super::units::{are_written_as_they_are, picoseconds};
 use jostle_core::UnitSystem;
 
 /// Facts in the title of a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct FrameTitle {
-    /// Unit system of the numbers, if that is a reduced one, whose numbers are written as they are.
+    /// Unit system of the numbers, if numbers of it are written as they are.
     pub reduced: Option<UnitSystem>,
     /// Time in ps.
     pub time: Option<f64>,
@@ -23,7 +23,9 @@ impl FrameTitle {
             let rest = text.split_once(key)?.1.trim_start();
             Some(rest.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or(rest))
         };
-        let named = |name: &str| UnitSystem::ALL.into_iter().find(|u| u.name() == name && u.is_reduced());
+        let named = |name: &str| {
+            UnitSystem::ALL.into_iter().find(|u| u.name() == name && are_written_as_they_are(*u))
+        };
         FrameTitle {
             reduced: behind("units = ").and_then(named),
             time: behind("t= ").and_then(|t| t.parse().ok()).filter(|t: &f64| t.is_finite()),

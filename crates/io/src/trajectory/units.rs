@@ -13,9 +13,15 @@ pub(super) fn picoseconds(units: UnitSystem) -> f64 {
     factor(units, "ps", Dimension::TIME)
 }
 
+/// Returns true for unit systems in which formats with units of their own have the numbers as they are: reduced ones, and
+/// those of nuclei, whose lengths would vanish in the digits of a file.
+pub(super) fn are_written_as_they_are(units: UnitSystem) -> bool {
+    units.is_reduced() || units == UnitSystem::Nuclear
+}
+
 fn factor(units: UnitSystem, unit: &str, dimension: Dimension) -> f64 {
-    match units {
-        UnitSystem::Lj | UnitSystem::Nuclear | UnitSystem::Plasma => 1.0,
-        _ => parse_quantity(&format!("1 {unit}"), &[dimension], units).map_or(1.0, |(x, _)| 1.0 / x),
+    match are_written_as_they_are(units) {
+        true => 1.0,
+        false => parse_quantity(&format!("1 {unit}"), &[dimension], units).map_or(1.0, |(x, _)| 1.0 / x),
     }
 }

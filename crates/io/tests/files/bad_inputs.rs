@@ -64,6 +64,19 @@ const TABLE: &[Bad] = &[
         "a barostat needs the temperature of a thermostat",
         "add thermostat = { ... } to the stage",
     ),
+    // Heat fluxes.
+    bad(
+        ("temperature = 94.4, period = \"0.5 ps\" }", "temperature = 94.4 }\nheat_flux = { every = 50 }"),
+        23,
+        "a heat flux is driven at constant energy and volume, without thermostat",
+        "leave out thermostat here",
+    ),
+    bad(
+        ("thermo = { every = 100 }", "heat_flux = { slabs = 11 }"),
+        28,
+        "11 slabs cannot carry a flux both ways",
+        "choose an even number of slabs",
+    ),
     bad(
         (
             "temperature = 94.4, period = \"0.5 ps\" }",
@@ -430,7 +443,8 @@ const TABLE: &[Bad] = &[
     ),
 ];
 
-fn refuse(text: &str) -> jostle_core::Error {
+/// The error of an input that must be refused.
+pub fn refuse(text: &str) -> jostle_core::Error {
     match Input::parse(Path::new("bad.toml"), text) {
         Ok(_) => panic!("accepted:\n{text}"),
         Err(error) => error,
@@ -455,142 +469,4 @@ fn bad_inputs_are_refused_at_their_line_with_cause_and_hint() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-/// Names with dashes of their own.
-#[test]
-fn pairs_of_ions() {
-    let ions = |pair: &str| {
-        format!(
-            "units = \"nano\"\n[system]\nfile = \"a.data\"\n[species.\"Na+\"]\n[species.\"Cl-\"]\n[species.\"Cl--\"]\n\
-             [[force]]\nkind = \"lennard-jones\"\ncutoff = 1\npairs.\"{pair}\" = \"none\"\n"
-        )
-    };
-    let pair = |name: &str| {
-        Input::parse(Path::new("a.toml"), &ions(name))
-            .map(|i| i.forces[0].value.pairs[0].value.species.clone())
-    };
-    assert_eq!(pair("Na+-Cl-").unwrap(), ["Na+", "Cl-"]);
-    assert_eq!(pair("Cl--Na+").unwrap(), ["Cl-", "Na+"]);
-    assert_eq!(pair("Cl---Na+").unwrap(), ["Cl--", "Na+"]);
-    assert_eq!(pair("Cl---Cl--").unwrap(), ["Cl--", "Cl--"]);
-    assert!(refuse(&ions("X-Y-Z")).message().contains("not clear"));
-    let both =
-        ions("Na--Cl").replace("Na+", "Na-").replace("Cl--\"]", "-Cl\"]") + "[species.Na]\n[species.Cl]\n";
-    assert!(refuse(&both).message().contains("more than one pair"), "{both}");
-}
-
-/// Mistakes about the sections themselves.
-#[test]
-fn sections() {
-    for (text, line, cause, hint) in [
-        ("units = \"lj\"\n", 1, "needs \"system\"", "a section [system]"),
-        ("units = \"lj\"\nsystem = 3\n", 2, "\"system\" must be a table", "a section [system]"),
-        (
-            "units = \"lj\"\n[species]\nmass = 3\n[system]\nfile = \"a\"\n",
-            3,
-            "[species.mass] must be a table",
-            "[species.NAME]",
-        ),
-        ("units = \"lj\"\n[system]\nfile = \"\"\n", 3, "\"file\" is empty", ""),
-        (
-            "units = \"lj\"\n[system]\nfile = \"a\"\ntemperature = 94.4 K\n",
-            4,
-            "not valid TOML",
-            "quantities with a unit",
-        ),
-        (
-            "units = \"lj\"\n[system]\nfile = \"a\"\nperiodic = [true, 1, true]\n",
-            4,
-            "list of three",
-            "[true, true, false]",
-        ),
-        (
-            "units = \"lj\"\n[system]\nfile = \"a\"\ntypes = [\"A\", 2]\n",
-            4,
-            "a list of names in quotes",
-            "[\"A\", \"B\"]",
-        ),
-    ] {
-        let error = refuse(text);
-        assert_eq!(error.place().and_then(|p| p.line), Some(line), "{error}");
-        assert!(error.message().contains(cause), "{error}");
-        assert!(error.help().unwrap_or("").contains(hint), "{error}");
-    }
-}
-
-/// Files that are not even text.
-#[test]
-fn unreadable_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let read = |path: &Path| Input::read(path).map(drop).expect_err("must be refused").to_string();
-    let missing = read(&folder.path().join("missing.toml"));
-    assert!(missing.contains("cannot read") && missing.contains("check the path"), "{missing}");
-    let binary = folder.path().join("binary.toml");
-    std::fs::write(&binary, b"title = \"a\"\n\xff\xfe").unwrap();
-    let binary = read(&binary);
-    assert!(binary.contains("binary.toml:2") && binary.contains("not text"), "{binary}");
-    let empty = folder.path().join("empty.toml");
-    std::fs::write(&empty, "").unwrap();
-    assert!(read(&empty).contains("needs \"units\""), "{}", read(&empty));
-    assert!(read(folder.path()).contains("cannot read"));
-}
-
-const GRAINS: &str = r#"units = "lj"
-[system]
-lattice = "sc"
-atoms = 1000
-density = 0.5
-periodic = [true, true, false]
-[species.A]
-radius = 0.5
-[grains]
-stiffness = 1000
-friction = 0.5
-[[wall]]
-axis = "z"
-at = -1
-atoms = "above"
-material = "grains"
-[[stage]]
-name = "fall"
-steps = 1000
-timestep = 0.001
-"#;
-
-#[test]
-fn grains_that_make_no_sense() {
-    let parse = |text: &str| Input::parse(Path::new("grains.toml"), text);
-    let input = parse(GRAINS).unwrap();
-    let species = input.species_with_mass().unwrap();
-    let forces = input.resolve_forces(&species, &input.built_topology(), 0.0).unwrap();
-    assert_eq!((forces.pairs.len(), forces.grains.unwrap().radius), (1, vec![0.5]));
-    let table = [
-        ("radius = 0.5", "charge = 1", 9, "[species.A] has none", "add radius"),
-        ("stiffness = 1000\n", "", 9, "stiffness", "stiffness"),
-        ("stiffness = 1000", "stiffness = 0", 10, "greater than zero", ""),
-        ("friction = 0.5", "friction = -1", 11, "friction", ""),
-        ("[grains]\nstiffness = 1000\nfriction = 0.5\n", "", 7, "there is no [grains]", "add [grains]"),
-        ("material = \"grains\"", "", 12, "material", ""),
-        ("material = \"grains\"", "material = \"sand\"", 16, "sand", "grains"),
-        (
-            "timestep = 0.001",
-            "timestep = 0.001\nthermostat = { kind = \"bussi\", temperature = 1, period = 1 }",
-            21,
-            "grains have no temperature",
-            "leave it out",
-        ),
-    ];
-    for (from, to, line, cause, hint) in table {
-        let error = parse(&GRAINS.replace(from, to)).map(|_| ()).unwrap_err();
-        let said = format!("{} / {:?}", error, error.help());
-        assert!(error.message().contains(cause), "{to}: {said}");
-        assert!(error.help().is_some_and(|help| help.contains(hint)) || hint.is_empty(), "{to}: {said}");
-        assert_eq!(error.place().and_then(|p| p.line), Some(line), "{to}: {said}");
-    }
-    // A wall of grains without them.
-    let soft = "[[force]]\nkind = \"soft-repulsion\"\npairs.\"A-A\" = { strength = 1, size = 1 }\n";
-    let without = GRAINS.replace("[grains]\nstiffness = 1000\nfriction = 0.5\n", soft);
-    let error = parse(&without.replace("radius = 0.5\n", "")).map(|_| ()).unwrap_err();
-    assert!(error.message().contains("a wall of the material of grains"), "{error}");
 }

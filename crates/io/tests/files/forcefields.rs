@@ -1,6 +1,6 @@
 //! Force fields of other programs: what is read, and what is refused with its line.
 
-use jostle_core::{Error, SiteRule, UnitSystem};
+use jostle_core::{Error, SiteRule, UnitSystem, Vector};
 use jostle_io::Input;
 use jostle_io::forcefield::Molecules;
 use jostle_io::input::model::{MoleculesInput, Rigid};
@@ -413,7 +413,7 @@ SOL 2
     }
 
     // Sites at a distance: the second atom is along x, and the third one along y from that.
-    let arms = [[2.0, 0.0, 0.0], [2.0, 2.0, 0.0]];
+    let arms = [Vector([2.0, 0.0, 0.0]), Vector([2.0, 2.0, 0.0])];
     let slope = 0.5f64.atan();
     for (row, place) in [
         ("3 ]\n4 1 2 3 2 0.5 -0.105", [-0.105 * slope.cos(), -0.105 * slope.sin(), 0.0]),

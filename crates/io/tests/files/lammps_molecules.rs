@@ -1,7 +1,7 @@
 //! Molecules of LAMMPS: data files with coefficients, and lines of scripts.
 
 use super::amber;
-use jostle_core::{Error, UnitSystem};
+use jostle_core::{Error, UnitSystem, Vector};
 use jostle_io::Input;
 use jostle_io::forcefield::Molecules;
 use jostle_io::input::model::{MoleculesInput, Rigid};
@@ -254,7 +254,7 @@ fn coordinates_may_be_left_out_for_a_data_file_alone() {
         Input::parse(&folder.path().join("in.toml"), &text).unwrap().read_molecules()
     };
     let (system, _) = molecules("topology = \"a.data\"\nparameters = [\"in.a\"]").unwrap().unwrap();
-    assert_eq!((system.state.position[0], system.state.image[0]), ([1.0, 2.0, 3.0], [1, 0, 0]));
+    assert_eq!((system.state.position[0], system.state.image[0]), (Vector([1.0, 2.0, 3.0]), [1, 0, 0]));
     assert_eq!(system.simbox.periodic(), [true; 3]);
     let error = molecules("topology = \"a.prmtop\"").unwrap_err();
     assert!(error.message().contains("does not say where the atoms are"), "{error}");

@@ -2,8 +2,11 @@
 //! All tests are one program, which is linked once and keeps all cores busy to its end.
 
 mod amber;
+mod bad_grains;
 mod bad_inputs;
+mod bad_sections;
 mod bad_structures;
+mod beside;
 mod charmm;
 mod dynamo;
 mod forcefields;

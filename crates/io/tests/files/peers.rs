@@ -1,6 +1,6 @@
 //! Trajectories as other programs write them: what they mean is read, and what is not read is said.
 
-use jostle_core::{Error, Names, SimBox, UnitSystem, Vec3};
+use jostle_core::{Components, Error, Names, SimBox, UnitSystem, Vec3, Vector};
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::structure::{Reading, Structure};
 use jostle_io::{Frame, Input, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
@@ -76,7 +76,7 @@ impl Dcd {
 }
 
 fn lengths_and_volume(simbox: &SimBox) -> (Vec3, f64) {
-    (simbox.edges().map(|e| e.iter().map(|x| x * x).sum::<f64>().sqrt()), simbox.volume())
+    (Vector(simbox.edges().map(|e| e.iter().map(|x| x * x).sum::<f64>().sqrt())), simbox.volume())
 }
 
 /// CHARMM's truncated octahedron of edge 60: the symmetric matrix whose square has 3600 on its diagonal and
@@ -86,10 +86,10 @@ fn cells_of_charmm_are_symmetric_matrices() {
     let (p, q) = (57.735_026_918_962_58, -11.547_005_383_792_516);
     let cell = [p, q, p, q, q, p];
     // Fractions of the edges.
-    let fractions = [[0.0, 0.0, 0.0], [0.25, 0.5, 0.125], [0.5, 0.25, 0.75]];
+    let fractions = [Vector([0.0, 0.0, 0.0]), Vector([0.25, 0.5, 0.125]), Vector([0.5, 0.25, 0.75])];
     let place = |s: Vec3| -> Vec3 {
         let h = [[p, q, q], [q, p, q], [q, q, p]];
-        std::array::from_fn(|k| (0..3).map(|edge| s[edge] * h[edge][k]).sum())
+        Vector::from_fn(|k| (0..3).map(|edge| s[edge] * h[edge][k]).sum())
     };
     let frames = vec![fractions.map(place).to_vec()];
     for version in [25, 36, 24] {
@@ -97,7 +97,7 @@ fn cells_of_charmm_are_symmetric_matrices() {
         let dcd = Dcd { version, cell, marks: 4, free: vec![], frames: frames.clone() };
         let frame = read("a.dcd", &dcd.bytes()).unwrap().1.remove(0);
         let (lengths, volume) = lengths_and_volume(&frame.simbox);
-        close(&[lengths], &[[60.0; 3]], 1e-9);
+        close(&[lengths], &[Vector([60.0; 3])], 1e-9);
         // 4 sqrt(3)/9 of the cube of the edge.
         assert!((volume / (60f64.powi(3) * 4.0 * 3f64.sqrt() / 9.0) - 1.0).abs() < 1e-9, "{volume}");
         let got: Vec<Vec3> = frame.positions.iter().map(|r| frame.simbox.to_fractional(*r)).collect();
@@ -110,7 +110,7 @@ fn cells_of_charmm_are_symmetric_matrices() {
         (36, [200.0, 90.0, 200.0, 90.0, 90.0, 200.0], 8e6),
         (36, [20.0, 0.0, 30.0, 0.0, 0.0, 40.0], 24_000.0),
     ] {
-        let dcd = Dcd { version, cell, marks: 4, free: vec![], frames: vec![vec![[1.0, 2.0, 3.0]]] };
+        let dcd = Dcd { version, cell, marks: 4, free: vec![], frames: vec![vec![Vector([1.0, 2.0, 3.0])]] };
         let frame = read("a.dcd", &dcd.bytes()).unwrap().1.remove(0);
         assert!((frame.simbox.volume() / volume - 1.0).abs() < 1e-12, "{version} {cell:?}");
         assert_eq!(frame.positions, [[1.0, 2.0, 3.0]]);
@@ -119,8 +119,8 @@ fn cells_of_charmm_are_symmetric_matrices() {
 
 #[test]
 fn fixed_atoms_of_dcd_stay_and_records_may_have_long_marks() {
-    let first = vec![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]];
-    let moved = vec![[1.5, 2.5, 3.5], [7.5, 8.5, 9.5]];
+    let first = vec![Vector([1.0, 2.0, 3.0]), Vector([4.0, 5.0, 6.0]), Vector([7.0, 8.0, 9.0])];
+    let moved = vec![Vector([1.5, 2.5, 3.5]), Vector([7.5, 8.5, 9.5])];
     let whole = vec![moved[0], first[1], moved[1]];
     for marks in [4, 8] {
         let cell = [20.0, 0.0, 20.0, 0.0, 0.0, 20.0];
@@ -153,7 +153,7 @@ fn unwrapped_dumps_say_so() {
         let mut frame = read("a.dump", text.as_bytes()).unwrap().1.remove(0);
         assert_eq!(frame.images, before);
         frame.wrap_counted().unwrap();
-        close(&frame.positions, &[[3.0, 4.0, 5.0], [1.0, 2.0, 3.0]], 1e-12);
+        close(&frame.positions, &[Vector([3.0, 4.0, 5.0]), Vector([1.0, 2.0, 3.0])], 1e-12);
         assert_eq!(frame.images, counted);
     }
     let far = format!("ITEM: TIMESTEP\n0\n{HEAD} id type xu yu zu\n1 1 1e300 4 -5\n2 1 1 2 3\n");
@@ -213,7 +213,7 @@ fn write(
 #[test]
 fn images_come_back() {
     let folder = tempfile::tempdir().unwrap();
-    let positions = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]];
+    let positions = [Vector([1.0, 2.0, 3.0]), Vector([4.0, 5.0, 6.0]), Vector([7.0, 8.0, 9.0])];
     let images = [[1, -2, 3], [0, 0, 0], [-4, 5, 2_000_000]];
     for format in TrajectoryFormat::ALL.iter().filter(|format| format.has_images()) {
         let path = folder.path().join(format!("a.{}", format.extension()));
@@ -234,7 +234,7 @@ fn images_come_back() {
 #[test]
 fn atoms_that_are_not_there_are_refused_with_their_number() {
     let folder = tempfile::tempdir().unwrap();
-    let positions: Vec<Vec3> = (0..20).map(|k| [0.3 * k as f64, 1.0, 2.0]).collect();
+    let positions: Vec<Vec3> = (0..20).map(|k| Vector([0.3 * k as f64, 1.0, 2.0])).collect();
     const MANY: u32 = 1_000_000_000;
     let patched = |mut bytes: Vec<u8>, from: &[u8], to: &[u8]| {
         let mut found = 0;
@@ -300,7 +300,7 @@ fn frames_without_atoms_and_files_packed_twice_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let error = write(&folder.path().join("b.xtc"), TrajectoryFormat::Xtc, &[], None).unwrap_err();
     assert!(error.message().contains("no atoms"), "{error}");
-    write(&folder.path().join("c.gsd"), TrajectoryFormat::Gsd, &[[1.0; 3]], None).unwrap();
+    write(&folder.path().join("c.gsd"), TrajectoryFormat::Gsd, &[Vector([1.0; 3])], None).unwrap();
     let gsd = std::fs::read(folder.path().join("c.gsd")).unwrap();
     let error = read("c.gsd.zst", &zstd::encode_all(&gsd[..], 1).unwrap()).map(drop).unwrap_err();
     assert!(error.help().unwrap().contains("unpack it first"), "{error}");
@@ -421,7 +421,7 @@ ATOM      3  CB  ALA A   1       2.000   1.000   1.000  1.00  0.00
 ";
     std::fs::write(&names, text).unwrap();
     let path = folder.path().join("a.xtc");
-    write(&path, TrajectoryFormat::Xtc, &[[1.0; 3], [2.0; 3]], None).unwrap();
+    write(&path, TrajectoryFormat::Xtc, &[Vector([1.0; 3]), Vector([2.0; 3])], None).unwrap();
     let error = read_file(&path, Some(names)).map(drop).unwrap_err();
     let hint = error.help().unwrap();
     assert!(hint.contains("1 in place A, 1 in place B"), "{hint}");
@@ -437,7 +437,7 @@ fn numbers_of_frames_are_no_times() {
         let header = TrajectoryHeader { timestep: 0.0, every: 10, ..header(1, false) };
         let mut writer = TrajectoryWriter::create(&path, *format, header).unwrap();
         for step in [10, 20] {
-            let positions = &[[1.0; 3]][..];
+            let positions = &[Vector([1.0; 3])][..];
             let frame =
                 Frame { step, time: None, simbox: &simbox, positions, velocities: None, images: None };
             writer.write(&frame).unwrap();

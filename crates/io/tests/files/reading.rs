@@ -1,7 +1,7 @@
 //! Trajectories read back: what was written comes back, other programs' files are read, and what
 //! is damaged is an error that names file, frame and cause.
 
-use jostle_core::{AtomName, Error, Names, Residue, SimBox, UnitSystem, Vec3};
+use jostle_core::{AtomName, Components, Error, Names, Residue, SimBox, UnitSystem, Vec3, Vector};
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const ATOMS: usize = 60;
 
-fn header(units: UnitSystem) -> TrajectoryHeader {
+pub fn header(units: UnitSystem) -> TrajectoryHeader {
     let species = (0..ATOMS).map(|k| (k % 2) as u16).collect();
     let names = vec!["Ar".into(), "Kr".into()];
     let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
@@ -28,11 +28,11 @@ fn header(units: UnitSystem) -> TrajectoryHeader {
 }
 
 /// Frames of scattered atoms in a tilted box that grows.
-fn frames() -> Vec<Snapshot> {
+pub fn frames() -> Vec<Snapshot> {
     let frame = |k: u64| {
         let wave = |n: usize| 10.0 + 9.0 * (n as f64 * 1.7 + k as f64 * 0.1).sin();
         let positions: Vec<Vec3> =
-            (0..ATOMS).map(|id| [wave(id), wave(3 * id + 1), wave(7 * id + 2)]).collect();
+            (0..ATOMS).map(|id| Vector([wave(id), wave(3 * id + 1), wave(7 * id + 2)])).collect();
         let velocities = Some(positions.iter().map(|r| r.map(|x| 0.01 * (x - 10.0))).collect());
         let grown = 1.0 + 0.01 * k as f64;
         let lengths = [20.0 * grown, 22.0 * grown, 18.0 * grown];
@@ -49,7 +49,7 @@ fn frames() -> Vec<Snapshot> {
     (0..4).map(frame).collect()
 }
 
-fn write(folder: &Path, format: TrajectoryFormat, units: UnitSystem) -> PathBuf {
+pub fn write(folder: &Path, format: TrajectoryFormat, units: UnitSystem) -> PathBuf {
     let path = folder.join(format!("{units}.{}", format.extension()));
     let mut writer = TrajectoryWriter::create(&path, format, header(units)).unwrap();
     for s in frames() {
@@ -68,7 +68,7 @@ fn write(folder: &Path, format: TrajectoryFormat, units: UnitSystem) -> PathBuf 
     path
 }
 
-fn read(path: &Path, open: &Open) -> Result<(TrajectoryReader, Vec<Snapshot>), Error> {
+pub fn read(path: &Path, open: &Open) -> Result<(TrajectoryReader, Vec<Snapshot>), Error> {
     let mut reader = TrajectoryReader::open(path, open)?;
     let mut frames = Vec::new();
     while let Some(frame) = reader.next_frame()? {
@@ -103,11 +103,10 @@ fn what_is_written_comes_back() {
                 assert_eq!(got.step, want.step);
                 assert!((got.time.unwrap() / want.time.unwrap() - 1.0).abs() < 1e-6, "{}", format.name());
                 // GSD has the centre of the box at the origin.
-                let middle = got.simbox.to_cartesian([0.5; 3]);
-                let there = want.simbox.to_cartesian([0.5; 3]);
+                let middle = got.simbox.to_cartesian(Vector([0.5; 3]));
+                let there = want.simbox.to_cartesian(Vector([0.5; 3]));
                 let moved = *format == TrajectoryFormat::Gsd;
-                let back =
-                    |r: &Vec3| [0, 1, 2].map(|k| if moved { r[k] - middle[k] + there[k] } else { r[k] });
+                let back = |r: &Vec3| if moved { *r - middle + there } else { *r };
                 let positions: Vec<Vec3> = got.positions.iter().map(back).collect();
                 close(&positions, &want.positions, of_positions);
                 close(&got.simbox.edges(), &want.simbox.edges(), of_edges);
@@ -220,7 +219,7 @@ fn molecules_keep_their_names_in_mmcif() {
     let header =
         TrajectoryHeader { units, names: vec!["X".into()], species, atoms: atoms.clone(), ..header(units) };
     let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Cif, header).unwrap();
-    let positions: Vec<Vec3> = (0..6).map(|k| [f64::from(k), -99.5, 12345.125]).collect();
+    let positions: Vec<Vec3> = (0..6).map(|k| Vector([f64::from(k), -99.5, 12345.125])).collect();
     let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
     let frames = [(3, cube(30.0)), (5, cube(31.0))];
     for (step, simbox) in &frames {
@@ -282,7 +281,7 @@ fn molecules_keep_their_names_in_pdb() {
     let header =
         TrajectoryHeader { units, names: vec!["X".into()], species, atoms: names.clone(), ..header(units) };
     let simbox = SimBox::orthorhombic([30.0, 40.0, 50.0]).unwrap();
-    let positions: Vec<Vec3> = (0..5).map(|k| [f64::from(k), -99.5, 9999.999]).collect();
+    let positions: Vec<Vec3> = (0..5).map(|k| Vector([f64::from(k), -99.5, 9999.999])).collect();
     let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, header.clone()).unwrap();
     let frame = Frame {
         step: 3,
@@ -293,7 +292,7 @@ fn molecules_keep_their_names_in_pdb() {
         images: None,
     };
     writer.write(&frame).unwrap();
-    let far = [[0.0, -1000.0, 0.0]; 5];
+    let far = [Vector([0.0, -1000.0, 0.0]); 5];
     let refused = writer.write(&Frame { positions: &far, ..frame }).unwrap_err();
     assert!(refused.message().contains("too far away"), "{refused}");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -394,7 +393,7 @@ fn bonds_stand_in_pdb() {
         ..header(UnitSystem::Real)
     };
     let simbox = SimBox::orthorhombic([30.0; 3]).unwrap();
-    let positions: Vec<Vec3> = (0..10).map(|k| [f64::from(k), 0.0, 0.0]).collect();
+    let positions: Vec<Vec3> = (0..10).map(|k| Vector([f64::from(k), 0.0, 0.0])).collect();
     let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, header).unwrap();
     for step in 0..2 {
         let frame = Frame {
@@ -483,13 +482,17 @@ fn h5md_of_other_programs_is_read() {
     );
     let boxed = SimBox::new([0.0; 3], [100.0, 110.0, 120.0], [0.0; 3], [true, true, false]).unwrap();
     for frame in &got {
-        close(&frame.positions, &[[30.0, 2.5, 5.0], [50.0, 2.5, 5.0], [70.0, 2.5, 5.0]], 1e-12);
+        close(
+            &frame.positions,
+            &[Vector([30.0, 2.5, 5.0]), Vector([50.0, 2.5, 5.0]), Vector([70.0, 2.5, 5.0])],
+            1e-12,
+        );
         assert_eq!(frame.simbox, boxed);
     }
     assert!(got[0].velocities.is_none());
     close(
         got[1].velocities.as_ref().unwrap(),
-        &[[0.03, 2.5e-3, 5e-3], [0.05, 2.5e-3, 5e-3], [0.07, 2.5e-3, 5e-3]],
+        &[Vector([0.03, 2.5e-3, 5e-3]), Vector([0.05, 2.5e-3, 5e-3]), Vector([0.07, 2.5e-3, 5e-3])],
         1e-15,
     );
 

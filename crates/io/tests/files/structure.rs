@@ -1,6 +1,6 @@
 //! Structure files: what is read, what comes back, and what is refused.
 
-use jostle_core::{SimBox, Species, State, System, Topology, UnitSystem};
+use jostle_core::{SimBox, Species, State, System, Topology, UnitSystem, Vector};
 use jostle_io::Structure;
 use jostle_io::structure::{FileSpecies, Reading, write_lammps, write_xyz};
 use std::path::Path;
@@ -131,7 +131,7 @@ Na 11 2 30 0 0 0  0 0 1  1
 fn xyz_without_a_box_is_open() {
     let read = parse("a.xyz", "2\nplain old XYZ\nAr 1 2 3\nAr 4 0 3\n").unwrap();
     assert_eq!(read.simbox.periodic(), [false; 3]);
-    assert_eq!((read.simbox.origin(), read.simbox.lengths()), ([1.0, 0.0, 3.0], [3.0, 2.0, 1.0]));
+    assert_eq!((read.simbox.origin(), read.simbox.lengths()), (Vector([1.0, 0.0, 3.0]), [3.0, 2.0, 1.0]));
 }
 
 /// A system in scrambled storage order, with images.
@@ -145,8 +145,8 @@ fn system(units: UnitSystem) -> System {
     let mut state = State::default();
     for k in 0..20 {
         let s = |n: usize| (0.1 + 0.618 * (k * n) as f64).fract();
-        state.push((k % 2) as u16, simbox.to_cartesian([s(1), s(3), s(5)]));
-        state.velocity[k] = [s(2) - 0.5, s(7), -s(11)];
+        state.push((k % 2) as u16, simbox.to_cartesian(Vector([s(1), s(3), s(5)])));
+        state.velocity[k] = Vector([s(2) - 0.5, s(7), -s(11)]);
         state.image[k] = [k as i32 - 10, 0, 3];
     }
     state.permute(&[3, 1, 0, 2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4]);

@@ -1,6 +1,6 @@
 //! Files of three-body potentials: what they mean, and what is said of bad ones.
 
-use jostle_core::Result;
+use jostle_core::{Result, Vector};
 use jostle_io::Input;
 use jostle_io::three_body::ThreeBodyFile;
 use jostle_potentials::ThreeBodyKind::{StillingerWeber, Tersoff};
@@ -40,7 +40,7 @@ const TERSOFF: &str =
 
 /// Energy of an atom with two neighbours at distances of 2.3 and 2.5 and a right angle.
 fn energy(term: &ThreeBody) -> f64 {
-    term.center(0, &[(0, [2.3, 0.0, 0.0]), (0, [0.0, 2.5, 0.0])]).0
+    term.center(0, &[(0, Vector([2.3, 0.0, 0.0])), (0, Vector([0.0, 2.5, 0.0]))]).0
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn entries_go_on_in_further_lines_and_units_are_converted() {
     assert!((energy(&term) / expected - 1.0).abs() < 1e-12, "{} {expected}", energy(&term));
     assert!((term.cutoff() - 1.8 * 2.0951).abs() < 1e-12);
     let other = file.force(&["Si"], 96.485, 0.1).unwrap();
-    let scaled = other.center(0, &[(0, [0.23, 0.0, 0.0]), (0, [0.0, 0.25, 0.0])]).0;
+    let scaled = other.center(0, &[(0, Vector([0.23, 0.0, 0.0])), (0, Vector([0.0, 0.25, 0.0]))]).0;
     assert!((scaled / expected / 96.485 - 1.0).abs() < 1e-12, "{scaled}");
     let real = SILICON.replace("metal", "real").replace("2.1683", "50.0021");
     let real = ThreeBodyFile::read(&desk.write("real.sw", &real), StillingerWeber).unwrap();

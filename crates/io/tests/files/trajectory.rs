@@ -1,7 +1,7 @@
 //! Trajectories: what is written comes back, and a resumed file equals an uninterrupted one.
 //! `tests/external/check_trajectories.py` opens them with other programs.
 
-use jostle_core::{Names, Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Components, Names, Result, SimBox, UnitSystem, Vec3, Vector};
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Open, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn simbox() -> SimBox {
 /// Scattered positions that differ from frame to frame.
 fn positions(n: usize, step: u64) -> Vec<Vec3> {
     let wave = |k: usize| 10.0 + 9.0 * (k as f64 * 1.7 + step as f64 * 0.01).sin();
-    (0..n).map(|id| [wave(id), wave(3 * id + 1), wave(7 * id + 2)]).collect()
+    (0..n).map(|id| Vector([wave(id), wave(3 * id + 1), wave(7 * id + 2)])).collect()
 }
 
 fn write(writer: &mut TrajectoryWriter, n: usize, step: u64) -> Result<()> {
@@ -173,15 +173,15 @@ fn what_cannot_be_written_is_refused() {
             images: None,
         })
     };
-    says(frame([[0.0; 3], [0.0, f64::NAN, 0.0]]), &["a.xtc", "atom 1", "step 20"]);
-    says(frame([[0.0; 3], [1e40; 3]]), &["too far apart", "dcd"]);
+    says(frame([Vec3::ZERO, Vector([0.0, f64::NAN, 0.0])]), &["a.xtc", "atom 1", "step 20"]);
+    says(frame([Vec3::ZERO, Vector([1e40; 3])]), &["too far apart", "dcd"]);
     says(write(&mut writer, 3, 20), &["3 atoms instead of 2"]);
     assert_eq!(std::fs::metadata(&path).unwrap().len(), position.bytes, "nothing half-written");
 
     let many = folder.path().join("many.xtc");
     let mut many = TrajectoryWriter::create(&many, TrajectoryFormat::Xtc, header(12)).unwrap();
     let mut positions = positions(12, 1);
-    positions[7] = [0.0, 1e10, 0.0];
+    positions[7] = Vector([0.0, 1e10, 0.0]);
     let simbox = simbox();
     let frame = Frame {
         step: 5,
@@ -223,7 +223,7 @@ proptest! {
         let place = |id: usize| -> Vec3 {
             // Distances are small between some atoms and large between others, as of molecules.
             let near = 10f64.powi(-clump) * random(5 * id);
-            std::array::from_fn(|k| 10f64.powi(scales[k]) * (signs[k] + random(id / 3 + k) + near))
+            Vector::from_fn(|k| 10f64.powi(scales[k]) * (signs[k] + random(id / 3 + k) + near))
         };
         let positions: Vec<Vec3> = (0..n).map(place).collect();
         let folder = tempfile::tempdir().unwrap();

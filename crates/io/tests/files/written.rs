@@ -2,7 +2,7 @@
 //! came from.
 
 use crate::gromacs::read_at;
-use jostle_core::{Error, Names, SimBox, SiteRule, UnitSystem};
+use jostle_core::{Components, Error, Names, SimBox, SiteRule, UnitSystem, Vector};
 use jostle_io::forcefield::Molecules;
 use jostle_io::forcefield::coordinates::Coordinates;
 use jostle_io::forcefield::solvent::WaterModel;
@@ -128,7 +128,7 @@ fn same(a: &Molecules, b: &Molecules) {
     }
     assert_eq!(s.virtual_sites.len(), t.virtual_sites.len());
     for (x, y) in s.virtual_sites.iter().zip(&t.virtual_sites) {
-        let arms = [[0.11, 0.02, -0.03], [-0.04, 0.12, 0.05]];
+        let arms = [Vector([0.11, 0.02, -0.03]), Vector([-0.04, 0.12, 0.05])];
         let place = |rule: SiteRule| rule.place(arms);
         assert!(
             x.site == y.site && place(x.rule).iter().zip(place(y.rule)).all(|(p, q)| near(*p, q)),
@@ -340,7 +340,8 @@ fn what_gromacs_has_not_is_refused() {
 #[test]
 fn coordinates_are_read_back_to_a_millionth_of_a_nanometre() {
     let water = <&WaterModel>::from_name("tip3p").unwrap().molecules().unwrap();
-    let positions = vec![[0.1234567, -1.0, 2.5], [0.3, 0.4, 12.000001], [0.9, 0.8, 0.7]];
+    let positions =
+        vec![Vector([0.1234567, -1.0, 2.5]), Vector([0.3, 0.4, 12.000001]), Vector([0.9, 0.8, 0.7])];
     let simbox = SimBox::new([0.0; 3], [3.0, 2.9, 2.8], [0.5, -0.25, 1.25], [true; 3]).unwrap();
     let text = gro::structure("water", &water.names, &positions, &simbox).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -357,6 +358,6 @@ fn coordinates_are_read_back_to_a_millionth_of_a_nanometre() {
     let mut long = water.names.clone();
     long.atoms[1].name = "HYDROGEN".into();
     assert!(gro::structure("x", &long, &positions, &simbox).unwrap_err().message().contains("HYDROGEN"));
-    let far = [[1e5, 0.0, 0.0]; 3];
+    let far = [Vector([1e5, 0.0, 0.0]); 3];
     assert!(gro::structure("x", &Names::default(), &far, &simbox).is_err());
 }

@@ -146,7 +146,7 @@ impl CouplingTable {
                 if excluded.binary_search(other_id).is_ok() {
                     continue;
                 }
-                let d = simbox.nearest_image([0, 1, 2].map(|k| other[k] - r[k]));
+                let d = simbox.nearest_image(*other - r);
                 let r2 = d.iter().map(|x| x * x).sum();
                 pairs.iter().filter(|pair| r2 < pair.cutoff2).for_each(|pair| pair.add_to(&mut found, r2));
             }

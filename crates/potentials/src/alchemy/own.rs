@@ -5,7 +5,6 @@ use crate::Forces;
 use crate::bonded::{BondKind, BondTerm};
 use crate::pair::{Coulomb, PairFunction, PairKind};
 use crate::truncation::Truncation;
-use jostle_core::vector::{dot, minus};
 use jostle_core::{Bond, Dual, Result, SimBox, System, Vec3};
 use serde::{Deserialize, Serialize};
 
@@ -231,8 +230,8 @@ impl OwnTable {
     ) -> (f64, [f64; 2]) {
         let (mut slope, mut charges) = (0.0, [0.0; 2]);
         for pair in &self.0 {
-            let d = simbox.nearest_image(minus(position(pair.atoms[1]), position(pair.atoms[0])));
-            let r2 = dot(d, d);
+            let d = simbox.nearest_image(position(pair.atoms[1]) - position(pair.atoms[0]));
+            let r2 = d.dot(d);
             for (energy, c) in energies.iter_mut().zip(&pair.by_lambda) {
                 *energy += pair.kind.evaluate(Truncation::Plain, r2, c).0;
             }

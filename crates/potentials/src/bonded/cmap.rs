@@ -3,7 +3,7 @@
 //! the points are those of periodic cubic splines, as in OpenMM.
 
 use super::dihedral::DihedralAngle;
-use jostle_core::{Error, Real, Result};
+use jostle_core::{Error, Real, Result, Vec3, Vector};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{PI, TAU};
 
@@ -71,7 +71,7 @@ impl Cmap {
 
     /// The energy of five atoms in a row and the forces along the four vectors from each to the next,
     /// on their tips; see [`DihedralAngle::forces`].
-    pub fn forces(&self, vectors: [[f64; 3]; 4]) -> (f64, [[f64; 3]; 4]) {
+    pub fn forces(&self, vectors: [Vec3; 4]) -> (f64, [Vec3; 4]) {
         let place = places(vectors, self.per_radian());
         let cell = place.map(|x| x.floor().max(0.0));
         let within = [place[0] - cell[0], place[1] - cell[1]];
@@ -98,22 +98,21 @@ fn place<R: Real>(angle: R, per_radian: R) -> R {
 }
 
 /// Coordinates of both angles of five atoms in a row on a map, in points from the first one.
-pub fn places<R: Real>([a, b, c, d]: [[R; 3]; 4], per_radian: R) -> [R; 2] {
+pub fn places<R: Real>([a, b, c, d]: [Vector<R>; 4], per_radian: R) -> [R; 2] {
     [DihedralAngle::new([a, b, c]), DihedralAngle::new([b, c, d])].map(|turn| place(turn.angle(), per_radian))
 }
 
 /// Energy and forces as of [`Cmap::forces`], at coordinates `within` a cell with these corners.
 pub fn forces_within<R: Real>(
-    [a, b, c, d]: [[R; 3]; 4],
+    [a, b, c, d]: [Vector<R>; 4],
     within: [R; 2],
     corners: [[R; 4]; 4],
     per_radian: R,
-) -> (R, [[R; 3]; 4]) {
+) -> (R, [Vector<R>; 4]) {
     let (energy, slopes) = interpolate(within, corners);
     let [one, two] = [([a, b, c], slopes[0]), ([b, c, d], slopes[1])]
         .map(|(vectors, slope)| DihedralAngle::new(vectors).forces(slope * per_radian));
-    let sum = |u: [R; 3], v: [R; 3]| [u[0] + v[0], u[1] + v[1], u[2] + v[2]];
-    (energy, [one[0], sum(one[1], two[0]), sum(one[2], two[1]), two[2]])
+    (energy, [one[0], one[1] + two[0], one[2] + two[1], two[2]])
 }
 
 /// The slopes, per point, of the periodic cubic spline through values.
@@ -209,7 +208,12 @@ mod tests {
     #[test]
     fn forces_are_the_differences_of_energies() {
         let map = map(24);
-        let vectors = [[1.0, 0.2, -0.3], [0.4, 1.1, 0.2], [-0.5, 0.3, 1.2], [0.9, -0.8, 0.1]];
+        let vectors = [
+            Vector([1.0, 0.2, -0.3]),
+            Vector([0.4, 1.1, 0.2]),
+            Vector([-0.5, 0.3, 1.2]),
+            Vector([0.9, -0.8, 0.1]),
+        ];
         let (_, forces) = map.forces(vectors);
         for n in 0..4 {
             for k in 0..3 {

@@ -1,8 +1,7 @@
 //! The geometry of a dihedral angle, and the forces that follow from it: A. Blondel and M. Karplus,
 //! J. Comput. Chem. 17 (1996) 1132, which has no singularity where the four atoms are in a plane.
 
-use jostle_core::Real;
-use jostle_core::vector::{cross, dot};
+use jostle_core::{Real, Vector};
 
 /// A dihedral: energy and slope as a function of cosine and sine of its angle.
 pub trait DihedralFunction: Copy + Send + Sync + 'static {
@@ -25,7 +24,7 @@ pub struct DihedralAngle<R> {
     /// screw (IUPAC).
     pub sine: R,
     /// The normals of both planes over their squares.
-    normals: [[R; 3]; 2],
+    normals: [Vector<R>; 2],
     /// The length of the vector in the middle.
     length: R,
     /// The first vector and the last one, projected on the one in the middle.
@@ -35,27 +34,27 @@ pub struct DihedralAngle<R> {
 impl<R: Real> DihedralAngle<R> {
     /// Angle of the vectors from the first atom to the second, on to the third, and to the fourth.
     #[inline(always)]
-    pub fn new([first, middle, last]: [[R; 3]; 3]) -> Self {
-        let (a, b) = (cross(first, middle), cross(middle, last));
-        let middle2 = dot(middle, middle);
+    pub fn new([first, middle, last]: [Vector<R>; 3]) -> Self {
+        let (a, b) = (first.cross(middle), middle.cross(last));
+        let middle2 = middle.norm_squared();
         let inv_length = middle2.rsqrt();
         let length = middle2 * inv_length;
-        let square = |normal: [R; 3], arm: [R; 3]| {
-            let least = R::lit(SMALLEST_SINE * SMALLEST_SINE) * dot(arm, arm) * middle2;
-            let square = dot(normal, normal);
+        let square = |normal: Vector<R>, arm: Vector<R>| {
+            let least = R::lit(SMALLEST_SINE * SMALLEST_SINE) * arm.norm_squared() * middle2;
+            let square = normal.norm_squared();
             R::select(least.lt(square), square, least)
         };
         let (a2, b2) = (square(a, first), square(b, last));
         let (inv_a, inv_b) = (a2.rsqrt(), b2.rsqrt());
         let both = inv_a * inv_b;
-        let over = |normal: [R; 3], inv: R| normal.map(|x| x * inv * inv);
+        let over = |normal: Vector<R>, inv: R| normal.map(|x| x * inv * inv);
         DihedralAngle {
-            cosine: dot(a, b) * both,
+            cosine: a.dot(b) * both,
             // The shorter formula with first . b loses digits twice where both ends are nearly straight.
-            sine: dot(cross(a, b), middle) * inv_length * both,
+            sine: a.cross(b).dot(middle) * inv_length * both,
             normals: [over(a, inv_a), over(b, inv_b)],
             length,
-            along: [dot(first, middle) * inv_length, dot(last, middle) * inv_length],
+            along: [first.dot(middle) * inv_length, last.dot(middle) * inv_length],
         }
     }
 
@@ -68,15 +67,15 @@ impl<R: Real> DihedralAngle<R> {
     /// Forces along the three vectors, on their tips, where the energy has this slope du/d(phi). The force on
     /// an atom is that of the vector that ends at it less that of the vector that begins there.
     #[inline(always)]
-    pub fn forces(&self, slope: R) -> [[R; 3]; 3] {
+    pub fn forces(&self, slope: R) -> [Vector<R>; 3] {
         let [a, b] = self.normals;
         let end = -slope * self.length;
         let (by_a, by_b) = (slope * self.along[0], slope * self.along[1]);
-        let middle = [
+        let middle = Vector([
             by_a.mul_add(a[0], by_b * b[0]),
             by_a.mul_add(a[1], by_b * b[1]),
             by_a.mul_add(a[2], by_b * b[2]),
-        ];
+        ]);
         [a.map(|x| end * x), middle, b.map(|x| end * x)]
     }
 }
@@ -99,7 +98,10 @@ pub(super) fn angle<R: Real>(cosine: R, sine: R) -> R {
 
 /// The energy of a dihedral and the forces along its three vectors; see [`DihedralAngle::forces`].
 #[inline(always)]
-pub fn dihedral_forces<F: DihedralFunction, R: Real>(vectors: [[R; 3]; 3], c: &[R]) -> (R, [[R; 3]; 3]) {
+pub fn dihedral_forces<F: DihedralFunction, R: Real>(
+    vectors: [Vector<R>; 3],
+    c: &[R],
+) -> (R, [Vector<R>; 3]) {
     let turn = DihedralAngle::new(vectors);
     let (energy, slope) = F::evaluate(turn.cosine, turn.sine, c);
     (energy, turn.forces(slope))

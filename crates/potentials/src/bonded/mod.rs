@@ -35,7 +35,7 @@ pub use term::{AngleTerm, BondTerm, BondedTerm, DihedralTerm};
 pub use unsigned_harmonic_dihedral::UnsignedHarmonicDihedral;
 
 use crate::pair::{PairFunction, Parameter};
-use jostle_core::Real;
+use jostle_core::{Real, Vector};
 use std::fmt;
 
 /// The growth of relative errors from coordinates to a force: decides the arithmetic of the force on a device that
@@ -88,20 +88,23 @@ pub trait AngleFunction: Copy + Send + Sync + 'static {
 /// Energy of an angle and forces on the atoms at its ends; the force on the atom in the middle is the
 /// opposite of both. The vectors `a` and `b` lead from the middle to the ends.
 #[inline(always)]
-pub fn angle_forces<F: AngleFunction, R: Real>(a: [R; 3], b: [R; 3], c: &[R]) -> (R, [R; 3], [R; 3]) {
-    let dot = |u: [R; 3], v: [R; 3]| u[0].mul_add(v[0], u[1].mul_add(v[1], u[2] * v[2]));
-    let (inv_a, inv_b) = (dot(a, a).rsqrt(), dot(b, b).rsqrt());
+pub fn angle_forces<F: AngleFunction, R: Real>(
+    a: Vector<R>,
+    b: Vector<R>,
+    c: &[R],
+) -> (R, Vector<R>, Vector<R>) {
+    let (inv_a, inv_b) = (a.norm_squared().rsqrt(), b.norm_squared().rsqrt());
     let both = inv_a * inv_b;
     let one = R::lit(1.0);
     // Rounding must not take the cosine out of its range.
-    let cosine = dot(a, b) * both;
+    let cosine = a.dot(b) * both;
     let cosine = R::select(cosine.lt(one), cosine, one);
     let cosine = R::select((-one).lt(cosine), cosine, -one);
     let (energy, slope) = F::evaluate(cosine, c);
     let across = -slope * both;
     let along = [slope * cosine * inv_a * inv_a, slope * cosine * inv_b * inv_b];
-    let force = |u: [R; 3], v: [R; 3], along: R| {
-        [across * v[0] + along * u[0], across * v[1] + along * u[1], across * v[2] + along * u[2]]
+    let force = |u: Vector<R>, v: Vector<R>, along: R| {
+        Vector([across * v[0] + along * u[0], across * v[1] + along * u[1], across * v[2] + along * u[2]])
     };
     (energy, force(a, b, along[0]), force(b, a, along[1]))
 }

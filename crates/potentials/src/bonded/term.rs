@@ -89,6 +89,14 @@ impl<K: BondedKind> BondedTerm<K> {
         self.types.get(number)?.as_deref()
     }
 
+    /// The parameters of a type with this part of its energy, which is proportional to those of its parameters that have
+    /// energy in their dimension.
+    pub fn weighted(&self, number: usize, weight: f64) -> Option<Vec<f64>> {
+        let powers = self.kind.parameters().iter().map(|parameter| i32::from(parameter.dimension.energy));
+        let parameters = self.parameters(number)?.iter();
+        Some(parameters.zip(powers).map(|(value, power)| value * weight.powi(power)).collect())
+    }
+
     /// Number of types.
     pub fn n_types(&self) -> usize {
         self.types.len()

@@ -1,7 +1,7 @@
 //! Reciprocal space of a periodic box: the part of sums beyond the cut-off.
 
 use crate::spectrum::Spectrum;
-use jostle_core::{Real, SimBox, SymTensor, Vec3};
+use jostle_core::{Real, SimBox, SymTensor, Vec3, Vector};
 use std::f64::consts::PI;
 
 /// A wave of a box, and its opposite.
@@ -57,20 +57,20 @@ impl Wave {
 /// The gradients of the three fractional coordinates.
 pub fn reciprocal(simbox: &SimBox) -> [Vec3; 3] {
     let ([lx, ly, lz], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
-    let x = [1.0 / lx, -xy / (lx * ly), (xy * yz - xz * ly) / (lx * ly * lz)];
-    [x, [0.0, 1.0 / ly, -yz / (ly * lz)], [0.0, 0.0, 1.0 / lz]]
+    let x = Vector([1.0 / lx, -xy / (lx * ly), (xy * yz - xz * ly) / (lx * ly * lz)]);
+    [x, Vector([0.0, 1.0 / ly, -yz / (ly * lz)]), Vector([0.0, 0.0, 1.0 / lz])]
 }
 
 /// The wave vector of some wave numbers, from the gradients of the fractional coordinates.
 #[inline(always)]
-pub fn wave_vector<R: Real>(numbers: [R; 3], reciprocal: [[R; 3]; 3]) -> [R; 3] {
+pub fn wave_vector<R: Real>(numbers: [R; 3], reciprocal: [Vector<R>; 3]) -> Vector<R> {
     let [x, y, z] = numbers.map(|n| R::lit(2.0 * PI) * n);
-    std::array::from_fn(|a| x * reciprocal[0][a] + y * reciprocal[1][a] + z * reciprocal[2][a])
+    Vector::from_fn(|a| x * reciprocal[0][a] + y * reciprocal[1][a] + z * reciprocal[2][a])
 }
 
 /// The virial of a wave, (1 - `along` k k) times its energy: xx, yy, zz, xy, xz, yz.
 #[inline(always)]
-pub fn virial<R: Real>(energy: R, along: R, [x, y, z]: [R; 3]) -> [R; 6] {
+pub fn virial<R: Real>(energy: R, along: R, Vector([x, y, z]): Vector<R>) -> [R; 6] {
     let part = along * energy;
     let (x_part, y_part) = (part * x, part * y);
     let itself = [energy - x_part * x, energy - y_part * y, energy - part * z * z];

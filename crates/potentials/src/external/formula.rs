@@ -2,7 +2,7 @@
 
 use crate::formula::tape::RecordedProgram;
 use crate::formula::{Formula, Mistake};
-use jostle_core::{Dual, Error, Real, Result, SimBox, System, Vec3};
+use jostle_core::{Dual, Error, Real, Result, SimBox, System, Vec3, Vector};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -221,10 +221,7 @@ impl FormulaField {
     ) {
         match self.positions {
             Positions::Wrapped => simbox.wrap(&mut position, &mut image),
-            Positions::Unwrapped => {
-                let shift = simbox.shift(image);
-                (0..3).for_each(|k| position[k] += shift[k]);
-            }
+            Positions::Unwrapped => position += simbox.shift(image),
         }
         let first = id as usize * self.n_constants;
         let own = self.constants.get(first..first + self.n_constants).unwrap_or(&[]);
@@ -234,15 +231,15 @@ impl FormulaField {
 
     /// Energy and force, for inputs; `results` are overwritten with those of all steps.
     #[inline(always)]
-    pub fn evaluate<R: Real>(&self, inputs: &[R], results: &mut Vec<R>) -> (R, [R; 3]) {
+    pub fn evaluate<R: Real>(&self, inputs: &[R], results: &mut Vec<R>) -> (R, Vector<R>) {
         let [energy, x, y, z] = self.program.evaluate(inputs, results);
-        (energy, [-x, -y, -z])
+        (energy, Vector([-x, -y, -z]))
     }
 
     /// Energy of an atom and the force on it; zeros where the field does not act.
     pub fn on(&self, simbox: &SimBox, id: u32, place: (Vec3, [i32; 3])) -> (f64, Vec3) {
         if !self.acts_on(id) {
-            return (0.0, [0.0; 3]);
+            return (0.0, Vec3::ZERO);
         }
         let mut inputs = vec![f64::NAN; self.n_inputs()];
         self.inputs(simbox, id, place, |k, x| inputs[k] = x);
@@ -277,18 +274,27 @@ impl FormulaField {
         };
         for axis in (0..3).filter(|axis| simbox.periodic()[*axis]) {
             let mut faces: Vec<(Vec3, [f64; 2])> = Vec::new();
+            // Energies between the faces tell what a small difference is: on a face they may all be zero but for rounding.
+            // The middle one does, since the largest may be that near a pole.
+            let mut inside = Vec::new();
             for (constants, time) in self.samples() {
                 faces.extend((0..POINTS).map(|n| {
-                    let mut s = [0.618_034, 0.414_214, 0.732_051].map(|step| (f64::from(n) * step).fract());
-                    let ends = [0.0, 1.0].map(|end| {
-                        s[axis] = end;
+                    let mut s =
+                        Vector([0.618_034, 0.414_214, 0.732_051]).map(|step| (f64::from(n) * step).fract());
+                    let mut at = |place| {
+                        s[axis] = place;
                         energy(s, constants, time)
-                    });
+                    };
+                    inside.extend([0.11, 0.32, 0.53, 0.74, 0.95].map(|place| at(place).abs()));
+                    let ends = [0.0, 1.0].map(at);
                     (s, ends)
                 }));
             }
             faces.retain(|(_, ends)| ends.iter().all(|x| x.is_finite()));
-            let largest = faces.iter().flat_map(|face| face.1).fold(0.0, |most: f64, x| most.max(x.abs()));
+            inside.retain(|size| size.is_finite() && *size > 0.0);
+            inside.sort_unstable_by(f64::total_cmp);
+            let usual = inside.get(inside.len() / 2).copied().unwrap_or(0.0);
+            let largest = faces.iter().flat_map(|face| face.1).fold(usual, |most, x| most.max(x.abs()));
             let jump = |face: &&(Vec3, [f64; 2])| (face.1[0] - face.1[1]).abs() > 1e-6 * largest;
             if let Some((s, [low, high])) = faces.iter().find(jump) {
                 let (name, at) = (COORDINATES[axis], simbox.to_cartesian(*s));
@@ -365,7 +371,7 @@ mod tests {
         assert!(field.depends_on_time());
         field.time = 0.5;
         let simbox = system().simbox;
-        let (energy, force) = field.on(&simbox, 1, ([1.0, 2.0, 3.0], [0; 3]));
+        let (energy, force) = field.on(&simbox, 1, (Vector([1.0, 2.0, 3.0]), [0; 3]));
         assert!((energy - (12.0 - 1.5 + 0.3)).abs() < 1e-12, "{energy}");
         for (f, exact) in force.iter().zip([-12.0, -12.0, 0.5]) {
             assert!((f - exact).abs() < 1e-12, "{force:?}");
@@ -398,12 +404,12 @@ mod tests {
     #[test]
     fn positions_are_wrapped_or_unwrapped() {
         let mut field = field("x").unwrap();
-        let at = (([4.5, 1.0, 7.0]), [1, 0, 0]);
+        let at = (Vector([4.5, 1.0, 7.0]), [1, 0, 0]);
         let simbox = system().simbox;
         assert!((field.on(&simbox, 0, at).0 - 0.5).abs() < 1e-12);
         field.positions = Positions::Unwrapped;
         assert!((field.on(&simbox, 0, at).0 - 8.5).abs() < 1e-12);
         field.only([1].into_iter(), 4);
-        assert_eq!(field.on(&simbox, 0, at), (0.0, [0.0; 3]));
+        assert_eq!(field.on(&simbox, 0, at), (0.0, Vec3::ZERO));
     }
 }

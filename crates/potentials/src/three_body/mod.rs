@@ -12,8 +12,7 @@ pub mod tersoff;
 pub use stillinger_weber::{StillingerWeber, StillingerWeberEntry};
 pub use tersoff::{Tersoff, TersoffEntry};
 
-use jostle_core::vector::{along, dot, plus};
-use jostle_core::{Real, Vec3};
+use jostle_core::{Real, Vec3, Vector};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -165,9 +164,9 @@ pub struct Neighbor<R> {
     /// See [`Neighbor::distance`].
     pub inverse: R,
     /// Unit vector from the centre.
-    pub direction: [R; 3],
+    pub direction: Vector<R>,
     /// Derivative of the energy of the centre by the vector to the neighbour.
-    pub gradient: [R; 3],
+    pub gradient: Vector<R>,
     /// A function of the distance that all triplets of the neighbour share, and its derivative.
     shared: [R; 2],
     /// Working space: the terms of a triplet.
@@ -177,15 +176,15 @@ pub struct Neighbor<R> {
 impl<R: Real> Neighbor<R> {
     /// Neighbour at a vector from the centre.
     #[inline(always)]
-    pub fn at(vector: [R; 3]) -> Self {
+    pub fn at(vector: Vector<R>) -> Self {
         let zero = R::lit(0.0);
-        let square = dot(vector, vector);
+        let square = vector.norm_squared();
         let inverse = square.rsqrt();
         Neighbor {
             distance: square * inverse,
             inverse,
-            direction: [vector[0] * inverse, vector[1] * inverse, vector[2] * inverse],
-            gradient: [zero; 3],
+            direction: vector * inverse,
+            gradient: Vector([zero; 3]),
             shared: [zero; 2],
             terms: [zero; 4],
         }
@@ -193,9 +192,8 @@ impl<R: Real> Neighbor<R> {
 
     /// Vector from the centre.
     #[inline(always)]
-    pub fn vector(&self) -> [R; 3] {
-        let [x, y, z] = self.direction;
-        [x * self.distance, y * self.distance, z * self.distance]
+    pub fn vector(&self) -> Vector<R> {
+        self.direction * self.distance
     }
 }
 
@@ -203,18 +201,15 @@ impl<R: Real> Neighbor<R> {
 /// unit vectors, inverse distances and the derivatives by both distances and by the cosine.
 #[inline(always)]
 pub fn angle_gradients<R: Real>(
-    [u, v]: [[R; 3]; 2],
+    [u, v]: [Vector<R>; 2],
     inverse: [R; 2],
     cosine: R,
     [by_j, by_k, by_cosine]: [R; 3],
-) -> [[R; 3]; 2] {
+) -> [Vector<R>; 2] {
     // d cos / d d_j = (v - cos u) / r_j
     let (across_j, across_k) = (by_cosine * inverse[0], by_cosine * inverse[1]);
     let (along_j, along_k) = (by_j - cosine * across_j, by_k - cosine * across_k);
-    [
-        along([along_j * u[0], along_j * u[1], along_j * u[2]], across_j, v),
-        along([along_k * v[0], along_k * v[1], along_k * v[2]], across_k, u),
-    ]
+    [(u * along_j).along(across_j, v), (v * along_k).along(across_k, u)]
 }
 
 /// Adds the derivatives of a function of two distances and the cosine between them to the gradients of two neighbours.
@@ -223,8 +218,8 @@ fn add_angle<R: Real>(neighbors: &mut [Neighbor<R>], [j, k]: [usize; 2], cosine:
     let (one, other) = (&neighbors[j], &neighbors[k]);
     let inverse = [one.inverse, other.inverse];
     let [on_j, on_k] = angle_gradients([one.direction, other.direction], inverse, cosine, slopes);
-    neighbors[j].gradient = plus(neighbors[j].gradient, on_j);
-    neighbors[k].gradient = plus(neighbors[k].gradient, on_k);
+    neighbors[j].gradient += on_j;
+    neighbors[k].gradient += on_k;
 }
 
 /// See [`ThreeBody::center`].

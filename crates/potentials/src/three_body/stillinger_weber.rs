@@ -1,7 +1,6 @@
 //! F. H. Stillinger and T. A. Weber, Phys. Rev. B 31 (1985) 5262.
 
 use super::{CenterCoefficients, Neighbor, ThreeBody, ThreeBodyFunction, ThreeBodyKind, add_angle};
-use jostle_core::vector::dot;
 use jostle_core::{Error, Real, Result};
 
 /// E_i = 1/2 sum_j phi(r_ij) + sum_{j<k} lambda epsilon (cos theta_jik - cos theta_0)^2 s(r_ij) s(r_ik) with
@@ -169,15 +168,14 @@ impl ThreeBodyFunction for StillingerWeber {
             let c = coefficients.pair::<8>(j);
             let [energy, slope, range, by_distance] = Self::bond(neighbor.distance, neighbor.inverse, c);
             total = total + energy;
-            let [x, y, z] = neighbor.direction;
-            neighbor.gradient = [slope * x, slope * y, slope * z];
+            neighbor.gradient = neighbor.direction * slope;
             neighbor.shared = [range, by_distance];
         }
         for j in 0..neighbors.len() {
             for k in j + 1..neighbors.len() {
                 let [strength, preferred, ..] = coefficients.triplet::<4>(j, k);
                 let (one, other) = (&neighbors[j], &neighbors[k]);
-                let cosine = dot(one.direction, other.direction);
+                let cosine = one.direction.dot(other.direction);
                 let [energy, by_j, by_k, by_cosine] =
                     Self::angle(one.shared, other.shared, cosine, [strength, preferred]);
                 total = total + energy;

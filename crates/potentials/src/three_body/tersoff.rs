@@ -2,8 +2,7 @@
 //! of M. Müller, P. Erhart and K. Albe.
 
 use super::{CenterCoefficients, Neighbor, ThreeBody, ThreeBodyFunction, ThreeBodyKind, add_angle};
-use jostle_core::Real;
-use jostle_core::vector::{along, dot};
+use jostle_core::{Real, Vector};
 use std::f64::consts::FRAC_PI_2;
 
 /// E_i = 1/2 sum_j f(r_ij) [A exp(-lambda_1 r_ij) - b_ij B exp(-lambda_2 r_ij)] with
@@ -169,7 +168,7 @@ impl<const TRIPLET_CUTOFFS: bool> ThreeBodyFunction for Tersoff<TRIPLET_CUTOFFS>
         for (j, neighbor) in neighbors.iter_mut().enumerate() {
             let c = coefficients.pair::<12>(j);
             neighbor.shared = cutoff(neighbor.distance, [c[7], c[8], c[9]]);
-            neighbor.gradient = [zero; 3];
+            neighbor.gradient = Vector([zero; 3]);
         }
         let mut total = zero;
         for j in 0..neighbors.len() {
@@ -186,20 +185,20 @@ impl<const TRIPLET_CUTOFFS: bool> ThreeBodyFunction for Tersoff<TRIPLET_CUTOFFS>
                     let c = coefficients.triplet::<8>(j, k);
                     ([c[0], c[1], c[2], c[3], c[4], c[5]], other.shared)
                 };
-                let cosine = dot(one.direction, other.direction);
+                let cosine = one.direction.dot(other.direction);
                 other.terms = zeta(one.distance - other.distance, cutoff, cosine, c);
                 sum = sum + other.terms[0];
             }
             let [a, b, c, d, e, f, g, ..] = coefficients.pair::<12>(j);
             let [energy, slope, by_zeta] = bond(one.distance, one.shared, sum, [a, b, c, d, e, f, g]);
             total = total + energy;
-            neighbors[j].gradient = along(neighbors[j].gradient, slope, one.direction);
+            neighbors[j].gradient = neighbors[j].gradient.along(slope, one.direction);
             for k in 0..neighbors.len() {
                 if k == j {
                     continue;
                 }
                 let other = &neighbors[k];
-                let cosine = dot(one.direction, other.direction);
+                let cosine = one.direction.dot(other.direction);
                 let [_, by_j, by_k, by_cosine] = other.terms;
                 add_angle(neighbors, [j, k], cosine, [by_zeta * by_j, by_zeta * by_k, by_zeta * by_cosine]);
             }

@@ -5,8 +5,7 @@ use crate::definition::Selections;
 use crate::derivative::{Planar, VectorFunction, with_gradient};
 use crate::frame::{Frame, Gradient};
 use jostle_core::backend::CenterFunction;
-use jostle_core::vector::{cross, dot};
-use jostle_core::{Error, Real, Result, Vec3};
+use jostle_core::{Error, Real, Result, Vec3, Vector};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "angle",
@@ -25,16 +24,16 @@ pub(super) const SMALLEST_SINE: f64 = 1e-7;
 pub(super) struct BetweenVectors;
 
 impl VectorFunction<2> for BetweenVectors {
-    fn of<R: Planar>(&self, [a, b]: [[R; 3]; 2]) -> R {
-        let normal = cross(a, b);
-        R::angle(dot(a, b), dot(normal, normal).sqrt())
+    fn of<R: Planar>(&self, [a, b]: [Vector<R>; 2]) -> R {
+        let normal = a.cross(b);
+        R::angle(a.dot(b), normal.dot(normal).sqrt())
     }
 }
 
 /// Number that is positive unless two vectors are parallel or one of them vanishes.
-pub(super) fn margin<R: Real>(a: [R; 3], b: [R; 3]) -> R {
-    let normal = cross(a, b);
-    dot(normal, normal) - R::lit(SMALLEST_SINE * SMALLEST_SINE) * dot(a, a) * dot(b, b)
+pub(super) fn margin<R: Real>(a: Vector<R>, b: Vector<R>) -> R {
+    let normal = a.cross(b);
+    normal.dot(normal) - R::lit(SMALLEST_SINE * SMALLEST_SINE) * a.dot(a) * b.dot(b)
 }
 
 /// Returns true where two vectors are parallel or one of them vanishes.

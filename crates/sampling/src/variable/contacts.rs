@@ -6,7 +6,6 @@ use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
 use crate::group::Group;
 use jostle_core::backend::{CenterFunction, PairCount};
-use jostle_core::vector::{dot, minus};
 use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -56,7 +55,7 @@ struct Contacts {
 impl Contacts {
     fn vector(&self, frame: &Frame, [a, b]: [usize; 2]) -> Vec3 {
         let [first, second] = self.groups.map(|group| &frame.whole[group]);
-        frame.simbox.nearest_image(minus(second[b], first[a]))
+        frame.simbox.nearest_image(second[b] - first[a])
     }
 }
 
@@ -65,8 +64,8 @@ impl Variable for Contacts {
         let own = self.groups.map(|group| &groups[group]);
         let mut native = Vec::new();
         for_each_pair(own, |a, b| {
-            let d = simbox.nearest_image(minus(own[1].start.positions[b], own[0].start.positions[a]));
-            let r = dot(d, d).sqrt();
+            let d = simbox.nearest_image(own[1].start.positions[b] - own[0].start.positions[a]);
+            let r = d.dot(d).sqrt();
             if r < self.reach {
                 native.push(([a, b], self.tolerance * r));
             }
@@ -82,7 +81,7 @@ impl Variable for Contacts {
     fn value(&self, frame: &Frame) -> Result<f64> {
         let one = |(pair, end): &([usize; 2], f64)| {
             let d = self.vector(frame, *pair);
-            count_of_pair(&self.count, dot(d, d), *end)[0]
+            count_of_pair(&self.count, d.dot(d), *end)[0]
         };
         Ok(self.native.iter().map(one).sum())
     }
@@ -90,7 +89,7 @@ impl Variable for Contacts {
     fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient) {
         for (pair, end) in &self.native {
             let d = self.vector(frame, *pair);
-            let [_, steep] = count_of_pair(&self.count, dot(d, d), *end);
+            let [_, steep] = count_of_pair(&self.count, d.dot(d), *end);
             let along = d.map(|x| weight * steep * x);
             gradient.add_atom(self.groups[0], pair[0], along.map(|x| -x));
             gradient.add_atom(self.groups[1], pair[1], along);

@@ -6,7 +6,6 @@ use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
 use crate::group::Group;
 use jostle_core::backend::{CenterFunction, MemberPair, PairCount};
-use jostle_core::vector::{dot, minus};
 use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -52,7 +51,7 @@ impl Coordination {
     fn for_each(&self, frame: &Frame, mut f: impl FnMut(usize, usize, Vec3)) {
         let groups = self.groups.map(|group| &frame.groups[group]);
         let [first, second] = self.groups.map(|group| &frame.whole[group]);
-        for_each_pair(groups, |a, b| f(a, b, frame.simbox.nearest_image(minus(second[b], first[a]))));
+        for_each_pair(groups, |a, b| f(a, b, frame.simbox.nearest_image(second[b] - first[a])));
     }
 }
 
@@ -64,13 +63,13 @@ impl Variable for Coordination {
 
     fn value(&self, frame: &Frame) -> Result<f64> {
         let mut sum = 0.0;
-        self.for_each(frame, |_, _, d| sum += count_of_pair(&self.count, dot(d, d), 0.0)[0]);
+        self.for_each(frame, |_, _, d| sum += count_of_pair(&self.count, d.dot(d), 0.0)[0]);
         Ok(sum)
     }
 
     fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient) {
         self.for_each(frame, |a, b, d| {
-            let [_, falling] = count_of_pair(&self.count, dot(d, d), 0.0);
+            let [_, falling] = count_of_pair(&self.count, d.dot(d), 0.0);
             let along = d.map(|x| weight * falling * x);
             gradient.add_atom(self.groups[0], a, along.map(|x| -x));
             gradient.add_atom(self.groups[1], b, along);

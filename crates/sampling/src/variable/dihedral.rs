@@ -6,8 +6,7 @@ use crate::definition::Selections;
 use crate::derivative::{Planar, VectorFunction, with_gradient};
 use crate::frame::{Frame, Gradient};
 use jostle_core::backend::CenterFunction;
-use jostle_core::vector::{cross, dot};
-use jostle_core::{Error, Result, Vec3};
+use jostle_core::{Error, Result, Vec3, Vector};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "dihedral",
@@ -26,9 +25,9 @@ pub(super) const PERIOD: f64 = 2.0 * std::f64::consts::PI;
 pub(super) struct Turn;
 
 impl VectorFunction<3> for Turn {
-    fn of<R: Planar>(&self, [a, b, c]: [[R; 3]; 3]) -> R {
-        let (first, second) = (cross(a, b), cross(b, c));
-        R::angle(dot(first, second), dot(b, b).sqrt() * dot(a, second))
+    fn of<R: Planar>(&self, [a, b, c]: [Vector<R>; 3]) -> R {
+        let (first, second) = (a.cross(b), b.cross(c));
+        R::angle(first.dot(second), b.dot(b).sqrt() * a.dot(second))
     }
 }
 

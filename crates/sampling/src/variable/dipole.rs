@@ -4,8 +4,7 @@ use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
 use jostle_core::backend::CenterFunction;
-use jostle_core::vector::{dot, minus};
-use jostle_core::{Dimension, Error, Result, Vec3};
+use jostle_core::{Dimension, Error, Result, Vec3, Vector};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "dipole",
@@ -32,10 +31,10 @@ struct Dipole {
 impl Dipole {
     fn moment(&self, frame: &Frame) -> Vec3 {
         let (group, center) = (&frame.groups[self.group], frame.centers[self.group]);
-        let mut moment = [0.0; 3];
+        let mut moment = Vec3::ZERO;
         for (r, charge) in frame.whole[self.group].iter().zip(&group.charges) {
-            let arm = minus(*r, center);
-            (0..3).for_each(|k| moment[k] += charge * arm[k]);
+            let arm = *r - center;
+            moment += *charge * arm;
         }
         moment
     }
@@ -46,7 +45,7 @@ impl Variable for Dipole {
         let moment = self.moment(frame);
         match self.along {
             Some(axis) => Ok(moment[axis]),
-            None => match dot(moment, moment).sqrt() {
+            None => match moment.dot(moment).sqrt() {
                 magnitude if magnitude > 0.0 => Ok(magnitude),
                 _ => Err(Error::simulation("the dipole moment vanishes, where it has no direction")
                     .hint("take its part along an axis, or atoms with charges")),
@@ -58,8 +57,8 @@ impl Variable for Dipole {
         let (group, center, moment) =
             (&frame.groups[self.group], frame.centers[self.group], self.moment(frame));
         let direction: Vec3 = match self.along {
-            Some(axis) => std::array::from_fn(|k| if k == axis { weight } else { 0.0 }),
-            None => moment.map(|x| weight * x / dot(moment, moment).sqrt()),
+            Some(axis) => Vector::from_fn(|k| if k == axis { weight } else { 0.0 }),
+            None => moment.map(|x| weight * x / moment.dot(moment).sqrt()),
         };
         let total: f64 = group.charges.iter().sum();
         for (atom, (r, (charge, share))) in
@@ -67,7 +66,7 @@ impl Variable for Dipole {
         {
             let slope = direction.map(|x| (charge - total * share) * x);
             gradient.add_atom(self.group, atom, slope);
-            gradient.add_strain(minus(*r, center), slope);
+            gradient.add_strain(*r - center, slope);
         }
     }
 

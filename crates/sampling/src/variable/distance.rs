@@ -5,7 +5,7 @@ use crate::definition::{Absent, Arguments, Parameter, Selections, Values};
 use crate::derivative::{Planar, VectorFunction, with_gradient};
 use crate::frame::{Frame, Gradient};
 use jostle_core::backend::CenterFunction;
-use jostle_core::{Dimension, Error, Result};
+use jostle_core::{Dimension, Error, Result, Vector};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "distance",
@@ -65,7 +65,7 @@ fn build(arguments: &Arguments) -> Result<Box<dyn Variable>> {
 }
 
 impl VectorFunction<1> for Part {
-    fn of<R: Planar>(&self, [d]: [[R; 3]; 1]) -> R {
+    fn of<R: Planar>(&self, [d]: [Vector<R>; 1]) -> R {
         match *self {
             Part::Whole => (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt(),
             Part::Along(k) => d[k],

@@ -4,7 +4,6 @@ use super::{Origin, Unit, Variable, VariableKind};
 use crate::definition::Selections;
 use crate::frame::{Frame, Gradient};
 use jostle_core::backend::CenterFunction;
-use jostle_core::vector::{dot, minus};
 use jostle_core::{Dimension, Error, Result};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -22,8 +21,8 @@ struct Gyration(usize);
 impl Gyration {
     fn radius(&self, frame: &Frame) -> f64 {
         let (group, center) = (&frame.groups[self.0], frame.centers[self.0]);
-        let arms = frame.whole[self.0].iter().map(|r| minus(*r, center));
-        arms.zip(&group.shares).map(|(arm, share)| share * dot(arm, arm)).sum::<f64>().sqrt()
+        let arms = frame.whole[self.0].iter().map(|r| *r - center);
+        arms.zip(&group.shares).map(|(arm, share)| share * arm.dot(arm)).sum::<f64>().sqrt()
     }
 }
 
@@ -39,7 +38,7 @@ impl Variable for Gyration {
         let (group, center) = (&frame.groups[self.0], frame.centers[self.0]);
         let factor = weight / self.radius(frame);
         for (atom, (r, share)) in frame.whole[self.0].iter().zip(&group.shares).enumerate() {
-            let arm = minus(*r, center);
+            let arm = *r - center;
             // The derivative with the centre vanishes, because arms add up to nothing.
             let slope = arm.map(|x| factor * share * x);
             gradient.add_atom(self.0, atom, slope);

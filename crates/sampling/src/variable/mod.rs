@@ -27,7 +27,7 @@ use crate::frame::{Frame, Gradient};
 use crate::group::Group;
 use jostle_core::backend::CenterFunction;
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Result, SimBox, UnitSystem};
+use jostle_core::{Dimension, Result, SimBox, UnitSystem, Vector};
 use std::fmt;
 
 /// A variable of a system.
@@ -73,7 +73,7 @@ pub trait Variable: Send {
 /// where it is defined, and its derivative with each component. A tilt is the angle of its vector and the axis;
 /// `None` for functions of other things.
 pub fn of_vectors<R: Planar>(function: &CenterFunction, x: &[R]) -> Option<Vec<R>> {
-    let vector = |n: usize| [x[3 * n], x[3 * n + 1], x[3 * n + 2]];
+    let vector = |n: usize| Vector([x[3 * n], x[3 * n + 1], x[3 * n + 2]]);
     let part = match *function {
         CenterFunction::Distance => distance::Part::Whole,
         CenterFunction::DistanceAlong(axis) => distance::Part::Along(axis),
@@ -82,14 +82,14 @@ pub fn of_vectors<R: Planar>(function: &CenterFunction, x: &[R]) -> Option<Vec<R
             let vectors = [vector(0), vector(1)];
             let (value, gradient) = with_gradient(&angle::BetweenVectors, vectors);
             let margin = angle::margin(vectors[0], vectors[1]);
-            return Some([&[value, margin], gradient.as_flattened()].concat());
+            return Some([value, margin].into_iter().chain(gradient.into_iter().flatten()).collect());
         }
         CenterFunction::Dihedral => {
             let vectors = [vector(0), vector(1), vector(2)];
             let (value, gradient) = with_gradient(&dihedral::Turn, vectors);
             let margins = [0, 1].map(|k| angle::margin(vectors[k], vectors[k + 1]));
             let margin = R::select(margins[0].lt(margins[1]), margins[0], margins[1]);
-            return Some([&[value, margin], gradient.as_flattened()].concat());
+            return Some([value, margin].into_iter().chain(gradient.into_iter().flatten()).collect());
         }
         CenterFunction::Position(_)
         | CenterFunction::Edge(_)

@@ -4,7 +4,6 @@ use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
 use jostle_core::backend::CenterFunction;
-use jostle_core::vector::minus;
 use jostle_core::{Dimension, Result, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -37,10 +36,10 @@ impl Variable for Position {
 
     /// Atoms scale with the box from its corner, as fractional coordinates do.
     fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient) {
-        let mut slope: Vec3 = [0.0; 3];
+        let mut slope: Vec3 = Vec3::ZERO;
         slope[self.axis] = weight;
-        (0..3).for_each(|k| gradient.centers[self.group][k] += slope[k]);
-        gradient.add_strain(minus(frame.centers[self.group], frame.simbox.origin()), slope);
+        gradient.centers[self.group] += slope;
+        gradient.add_strain(frame.centers[self.group] - frame.simbox.origin(), slope);
     }
 
     fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {

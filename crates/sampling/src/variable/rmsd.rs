@@ -6,8 +6,7 @@ use crate::frame::{Frame, Gradient};
 use crate::group::Group;
 use crate::rotation::best_rotation;
 use jostle_core::backend::CenterFunction;
-use jostle_core::vector::{dot, minus};
-use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3, Vector};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "rmsd",
@@ -43,12 +42,11 @@ struct Fit {
 impl Rmsd {
     fn fit(&self, frame: &Frame) -> Fit {
         let (group, center) = (&frame.groups[self.group], frame.centers[self.group]);
-        let arms: Vec<Vec3> = frame.whole[self.group].iter().map(|r| minus(*r, center)).collect();
+        let arms: Vec<Vec3> = frame.whole[self.group].iter().map(|r| *r - center).collect();
         let turn = best_rotation(&self.reference, &arms, &group.shares);
-        let turned = |y: &Vec3| turn.map(|row| dot(row, *y));
-        let deviations: Vec<Vec3> =
-            arms.iter().zip(&self.reference).map(|(x, y)| minus(*x, turned(y))).collect();
-        let square = deviations.iter().zip(&group.shares).map(|(d, share)| share * dot(*d, *d));
+        let turned = |y: &Vec3| Vector(turn.map(|row| row.dot(*y)));
+        let deviations: Vec<Vec3> = arms.iter().zip(&self.reference).map(|(x, y)| *x - turned(y)).collect();
+        let square = deviations.iter().zip(&group.shares).map(|(d, share)| share * d.norm_squared());
         Fit { rmsd: square.sum::<f64>().sqrt(), deviations }
     }
 }
@@ -65,7 +63,7 @@ impl Variable for Rmsd {
             return Err(Error::input(message));
         }
         let center = group.center(positions);
-        self.reference = positions.iter().map(|r| minus(*r, center)).collect();
+        self.reference = positions.iter().map(|r| *r - center).collect();
         Ok(())
     }
 
@@ -83,7 +81,7 @@ impl Variable for Rmsd {
         for (atom, (deviation, share)) in fit.deviations.iter().zip(&group.shares).enumerate() {
             let slope = deviation.map(|d| weight * share * d / fit.rmsd);
             gradient.add_atom(self.group, atom, slope);
-            gradient.add_strain(minus(frame.whole[self.group][atom], center), slope);
+            gradient.add_strain(frame.whole[self.group][atom] - center, slope);
         }
     }
 

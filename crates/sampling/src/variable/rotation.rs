@@ -5,7 +5,6 @@ use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Parameter, Selections, Values};
 use crate::frame::{Frame, Gradient};
 use crate::group::Group;
-use jostle_core::vector::minus;
 use jostle_core::{Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
@@ -55,7 +54,7 @@ impl Rotation {
         let (group, center) = (&frame.groups[self.group], frame.centers[self.group]);
         let mut sums = Products { cosine: 0.0, sine: 0.0 };
         for ((r, share), [a, b]) in frame.whole[self.group].iter().zip(&group.shares).zip(&self.reference) {
-            let [x, y] = self.in_plane(minus(*r, center));
+            let [x, y] = self.in_plane(*r - center);
             sums.cosine += share * (a * x + b * y);
             sums.sine += share * (a * y - b * x);
         }
@@ -72,7 +71,7 @@ impl Variable for Rotation {
             return Err(Error::input(message));
         }
         let center = group.center(positions);
-        self.reference = positions.iter().map(|r| self.in_plane(minus(*r, center))).collect();
+        self.reference = positions.iter().map(|r| self.in_plane(*r - center)).collect();
         if self.reference.as_flattened().iter().all(|x| *x == 0.0) {
             return Err(Error::input("all atoms of its reference are on the axis")
                 .hint("choose atoms beside it, or another axis"));
@@ -98,10 +97,10 @@ impl Variable for Rotation {
         let atoms = frame.whole[self.group].iter().zip(&group.shares).zip(&self.reference);
         for (atom, ((r, share), [a, b])) in atoms.enumerate() {
             let in_plane = [-cosine * b - sine * a, cosine * a - sine * b].map(|x| factor * share * x);
-            let mut slope = [0.0; 3];
+            let mut slope = Vec3::ZERO;
             self.across.iter().zip(in_plane).for_each(|(k, x)| slope[*k] = x);
             gradient.add_atom(self.group, atom, slope);
-            gradient.add_strain(minus(*r, center), slope);
+            gradient.add_strain(*r - center, slope);
         }
     }
 

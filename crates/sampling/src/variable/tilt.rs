@@ -21,7 +21,7 @@ pub(super) const KIND: VariableKind = VariableKind {
     unit: Unit::Radian,
     frame: Origin::Relative,
     build: |arguments| {
-        let mut axis_vector = [0.0; 3];
+        let mut axis_vector = Vec3::ZERO;
         axis_vector[axis(arguments.word("axis").unwrap_or_default())] = 1.0;
         Ok(Box::new(Tilt { groups: [arguments.group(0), arguments.group(1)], axis: axis_vector }))
     },

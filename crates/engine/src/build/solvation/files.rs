@@ -1,6 +1,7 @@
 //! Files of a box of water: topology and coordinates for GROMACS, OpenMM and Jostle, and an input that minimises,
 //! heats, lets go and samples.
 
+use super::super::system_files::{SystemFiles, quoted};
 use super::{Slab, Solvated};
 use jostle_core::Result;
 use jostle_io::forcefield::solvent::Reach;
@@ -32,24 +33,13 @@ pub struct RunSettings<'a> {
     pub seed: u64,
 }
 
-/// Texts of the files.
-#[derive(Debug)]
-pub struct Files {
-    /// `NAME.top`
-    pub topology: String,
-    /// `NAME.gro`
-    pub coordinates: String,
-    /// `NAME.toml`
-    pub input: String,
-}
-
 impl Solvated {
     /// Texts of all files.
     ///
     /// # Errors
     /// If GROMACS has no such force, or a name does not fit its columns.
-    pub fn files(&self, settings: RunSettings) -> Result<Files> {
-        Ok(Files {
+    pub fn files(&self, settings: RunSettings) -> Result<SystemFiles> {
+        Ok(SystemFiles {
             topology: self.molecules.to_gromacs(settings.title)?,
             coordinates: gro::structure(
                 settings.title,
@@ -68,7 +58,6 @@ impl Solvated {
 
     fn input(&self, settings: RunSettings) -> String {
         let RunSettings { title, name, temperature, rigid, hydrogen_mass, seed } = settings;
-        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
         let (title, name, rigid) = (quoted(title), quoted(name), rigid.name());
         let (background, held) = (self.background(), self.restraint());
         let heavy = hydrogen_mass.map_or(String::new(), |mass| format!("hydrogen_mass = {mass:?}\n"));

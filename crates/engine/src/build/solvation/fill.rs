@@ -9,7 +9,7 @@ use super::super::grid::Grid;
 use super::super::push_off::push_apart;
 use super::solute::Solute;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Error, Result, SimBox, Species, System, Vec3, WaterShape};
+use jostle_core::{Error, Result, SimBox, Species, System, Vec3, Vector, WaterShape};
 use jostle_io::forcefield::solvent::{WATER_MASS, WaterModel};
 use jostle_potentials::{BondKind, BondTerm};
 
@@ -67,12 +67,12 @@ impl Water {
 
     /// A molecule of this form with its oxygen at a place, turned as the vectors to two hydrogens say.
     fn new(shape: &WaterShape, oxygen: Vec3, arms: [Vec3; 2]) -> Self {
-        let middle = unit([0, 1, 2].map(|k| arms[0][k] + arms[1][k]));
-        let between: Vec3 = [0, 1, 2].map(|k| arms[0][k] - arms[1][k]);
+        let middle = unit(arms[0] + arms[1]);
+        let between: Vec3 = arms[0] - arms[1];
         let along: f64 = (0..3).map(|k| between[k] * middle[k]).sum();
-        let across = unit([0, 1, 2].map(|k| between[k] - along * middle[k]));
+        let across = unit(between - along * middle);
         let (sin, cos) = (0.5 * shape.angle.to_radians()).sin_cos();
-        let place = |x: f64, y: f64| -> Vec3 { [0, 1, 2].map(|k| oxygen[k] + x * middle[k] + y * across[k]) };
+        let place = |x: f64, y: f64| oxygen + x * middle + y * across;
         let (x, y) = (shape.bond_length * cos, shape.bond_length * sin);
         Water {
             oxygen,
@@ -83,9 +83,9 @@ impl Water {
 
     /// The square of the least distance between a hydrogen of this molecule and an atom of another one.
     fn contact(&self, other: &Water, simbox: &SimBox) -> f64 {
-        let direct: Vec3 = [0, 1, 2].map(|k| other.oxygen[k] - self.oxygen[k]);
+        let direct = other.oxygen - self.oxygen;
         let nearest = simbox.nearest_image(direct);
-        let shift: Vec3 = [0, 1, 2].map(|k| nearest[k] - direct[k]);
+        let shift = nearest - direct;
         let far = |a: &Vec3, b: &Vec3| -> f64 { (0..3).map(|k| (b[k] + shift[k] - a[k]).powi(2)).sum() };
         let others = [other.oxygen, other.hydrogens[0], other.hydrogens[1]];
         let all = self.hydrogens.iter().flat_map(|a| others.iter().map(move |b| far(a, b)));
@@ -93,7 +93,7 @@ impl Water {
     }
 
     fn moved(&self, shift: Vec3) -> Water {
-        let moved = |r: Vec3| [0, 1, 2].map(|k| r[k] + shift[k]);
+        let moved = |r: Vec3| r + shift;
         Water { oxygen: moved(self.oxygen), hydrogens: self.hydrogens.map(moved), site: self.site.map(moved) }
     }
 }
@@ -121,7 +121,7 @@ impl Waters {
         let wanted = model.density * per_volume() * simbox.volume();
         let starts = (0..STARTS).map(|start| {
             let mut random = Stream::new(seed, Purpose::Placement, start, 0);
-            [0, 1, 2].map(|_| -edge * random.uniform())
+            Vec3::from_fn(|_| -edge * random.uniform())
         });
         let off = |start: &Vec3| {
             let count = cubes(simbox, edge, *start).flat_map(|shift| within(simbox, &cube, shift)).count();
@@ -201,8 +201,8 @@ fn cube(model: &WaterModel) -> (Vec<Water>, f64) {
     let (count, before) = (head[0], head[1]);
     let edge = (count / (model.density * per_volume())).cbrt();
     let water = |line: Vec<f64>| {
-        let three = |from: usize| [line[from], line[from + 1], line[from + 2]];
-        let oxygen = three(0).map(|x| x / before * edge);
+        let three = |from: usize| Vector([line[from], line[from + 1], line[from + 2]]);
+        let oxygen = three(0) / before * edge;
         Water::new(&model.shape, oxygen, [three(3), three(6)])
     };
     (lines.map(water).collect(), edge)
@@ -210,20 +210,20 @@ fn cube(model: &WaterModel) -> (Vec<Water>, f64) {
 
 /// Lowest and highest coordinates of a box.
 fn corners(simbox: &SimBox) -> (Vec3, Vec3) {
-    let all = (0..8).map(|n| simbox.to_cartesian([0, 1, 2].map(|k| f64::from(n >> k & 1))));
-    all.fold(([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]), |(low, high), r| {
-        ([0, 1, 2].map(|k| low[k].min(r[k])), [0, 1, 2].map(|k| high[k].max(r[k])))
+    let all = (0..8).map(|n| simbox.to_cartesian(Vector::from_fn(|k| f64::from(n >> k & 1))));
+    all.fold((Vector([f64::INFINITY; 3]), Vector([f64::NEG_INFINITY; 3])), |(low, high), r| {
+        (Vector::from_fn(|k| low[k].min(r[k])), Vector::from_fn(|k| high[k].max(r[k])))
     })
 }
 
 /// Shifts of all cubes that reach into the box, the first of them at `start` below its lowest corner.
 fn cubes(simbox: &SimBox, edge: f64, start: Vec3) -> impl Iterator<Item = Vec3> + use<> {
     let (low, high) = corners(simbox);
-    let first: Vec3 = [0, 1, 2].map(|k| low[k] + start[k]);
+    let first = low + start;
     let [nx, ny, nz] = [0, 1, 2].map(|k| ((high[k] - first[k]) / edge).ceil() as u32);
     (0..nx)
         .flat_map(move |i| (0..ny).flat_map(move |j| (0..nz).map(move |k| [i, j, k])))
-        .map(move |cell| [0, 1, 2].map(|k| first[k] + f64::from(cell[k]) * edge))
+        .map(move |cell| first + Vector(cell.map(f64::from)) * edge)
 }
 
 /// Molecules of a shifted cube whose oxygens are in the box.
@@ -234,13 +234,13 @@ fn within(simbox: &SimBox, cube: &[Water], shift: Vec3) -> impl Iterator<Item = 
 
 /// Moves molecules so that no two oxygens are too near.
 fn part_oxygens(simbox: &SimBox, waters: &mut [Water]) -> Result<()> {
-    let scaled = |v: Vec3| v.map(|x| x / OXYGENS);
+    let scaled = |lengths: [f64; 3]| lengths.map(|x| x / OXYGENS);
     let unit = SimBox::new([0.0; 3], scaled(simbox.lengths()), scaled(simbox.tilts()), simbox.periodic())?;
     let mut system = System::new(unit, vec![Species { name: "oxygen".into(), mass: 1.0, charge: 0.0 }]);
-    waters.iter().for_each(|water| system.state.push(0, scaled(water.oxygen)));
+    waters.iter().for_each(|water| system.state.push(0, water.oxygen / OXYGENS));
     let places = push_apart(system, BondTerm::new(BondKind::HarmonicBond, 0))?;
     for (water, place) in waters.iter_mut().zip(places) {
-        let shift = [0, 1, 2].map(|k| place[k] * OXYGENS - water.oxygen[k]);
+        let shift = place * OXYGENS - water.oxygen;
         *water = water.moved(shift);
     }
     Ok(())

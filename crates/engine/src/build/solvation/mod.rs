@@ -235,7 +235,7 @@ fn make_positive(simbox: &SimBox, positions: &mut [Vec3], sizes: impl Iterator<I
             let least = molecule.iter().map(|r| r[axis]).fold(f64::INFINITY, f64::min);
             let times = (-least / edge[axis]).ceil().max(0.0);
             if least < 0.0 {
-                molecule.iter_mut().for_each(|r| (0..3).for_each(|k| r[k] += times * edge[k]));
+                molecule.iter_mut().for_each(|r| *r += times * edge);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::grid::Grid;
 use super::shape::SizeOf;
-use jostle_core::{Error, Result, SimBox, Vec3};
+use jostle_core::{Error, Result, SimBox, Vec3, Vector};
 use jostle_io::forcefield::Molecules;
 use jostle_io::forcefield::coordinates::Coordinates;
 
@@ -37,9 +37,9 @@ impl Solute {
         let mut positions = Vec::with_capacity(state.len());
         for (atom, (molecule, path)) in bound.of_atoms().iter().zip(&paths).enumerate() {
             let shift = system.simbox.shift(state.image[atom]);
-            let start = *first[*molecule as usize]
-                .get_or_insert_with(|| [0, 1, 2].map(|k| state.position[atom][k] + shift[k] - path[k]));
-            positions.push([0, 1, 2].map(|k| start[k] + path[k]));
+            let start =
+                *first[*molecule as usize].get_or_insert_with(|| state.position[atom] + shift - *path);
+            positions.push(start + *path);
         }
         Ok(Solute { molecules: Molecules { names: system.names, ..molecules }, positions })
     }
@@ -61,15 +61,15 @@ impl Solute {
     pub(super) fn size(&self, of: SizeOf) -> Vec3 {
         let (low, high) = self.limits();
         match of {
-            SizeOf::Distance => [2.0 * self.sphere().1; 3],
-            SizeOf::Edges => [0, 1, 2].map(|k| high[k] - low[k]),
+            SizeOf::Distance => Vector([2.0 * self.sphere().1; 3]),
+            SizeOf::Edges => high - low,
         }
     }
 
     fn limits(&self) -> (Vec3, Vec3) {
-        let start = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        let start = (Vector([f64::INFINITY; 3]), Vector([f64::NEG_INFINITY; 3]));
         self.positions.iter().fold(start, |(low, high), r| {
-            ([0, 1, 2].map(|k| low[k].min(r[k])), [0, 1, 2].map(|k| high[k].max(r[k])))
+            (Vector::from_fn(|k| low[k].min(r[k])), Vector::from_fn(|k| high[k].max(r[k])))
         })
     }
 
@@ -77,7 +77,7 @@ impl Solute {
     /// moves towards the farthest atom by ever shorter ways.
     fn sphere(&self) -> (Vec3, f64) {
         let (low, high) = self.limits();
-        let mut center = [0, 1, 2].map(|k| 0.5 * (low[k] + high[k]));
+        let mut center = 0.5 * (low + high);
         let farthest = |center: Vec3| {
             let distance = |r: &Vec3| (0..3).map(|k| (r[k] - center[k]).powi(2)).sum::<f64>();
             let all = self.positions.iter().map(|r| (distance(r), *r));
@@ -89,7 +89,7 @@ impl Solute {
             if radius < best.1 {
                 best = (center, radius);
             }
-            center = [0, 1, 2].map(|k| center[k] + (atom[k] - center[k]) / (step as f64 + 1.0));
+            center += (atom - center) / (step as f64 + 1.0);
         }
         best
     }
@@ -98,10 +98,10 @@ impl Solute {
     pub(super) fn centered(mut self, simbox: &SimBox) -> Self {
         let (low, high) = self.limits();
         let sphere = self.sphere().0;
-        let middle = simbox.to_cartesian([0.5; 3]);
-        let own = if simbox.is_orthorhombic() { [0, 1, 2].map(|k| 0.5 * (low[k] + high[k])) } else { sphere };
+        let middle = simbox.to_cartesian(Vector([0.5; 3]));
+        let own = if simbox.is_orthorhombic() { 0.5 * (low + high) } else { sphere };
         for r in &mut self.positions {
-            *r = [0, 1, 2].map(|k| r[k] + middle[k] - own[k]);
+            *r = *r + middle - own;
         }
         self
     }
@@ -116,7 +116,7 @@ impl Solute {
                 r2 < OVERLAP * OVERLAP && direct > 4.0 * OVERLAP * OVERLAP
             };
             if grid.find(*r, image).is_some() {
-                let [a, b, c] = self.size(SizeOf::Edges);
+                let Vector([a, b, c]) = self.size(SizeOf::Edges);
                 let message =
                     format!("the box is smaller than the solute, which is {a:.3} x {b:.3} x {c:.3} nm");
                 return Err(Error::input(message).hint("give a larger box, or a padding: --padding 1"));

@@ -4,7 +4,7 @@
 
 use super::super::assembly::TOWARDS;
 use super::{PrmtopReader, from_one};
-use jostle_core::{Arms, Error, LocalFrame, Result, SiteRule};
+use jostle_core::{Arms, Error, LocalFrame, Result, SiteRule, Vec3, Vector};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The sections that say how points follow atoms.
@@ -194,14 +194,14 @@ impl PrmtopReader<'_> {
         }
         for ([site, a, b, c, _, kind], [x, y, z]) in frames.into_iter().zip(details.iter().copied()) {
             let [site, a, b, c] = [site, a, b, c].map(from_one);
-            let frame = |place: [f64; 3], x| SiteRule::Frame(LocalFrame { x, place, ..TOWARDS });
+            let frame = |place: Vec3, x| SiteRule::Frame(LocalFrame { x, place: *place, ..TOWARDS });
             let (atoms, rule) = match kind {
                 4 => ([a, b, b], SiteRule::Average([1.0 - x, x, 0.0])),
                 5 => ([a, b, c], SiteRule::Average([1.0 - x - y, x, y])),
-                6 => ([a, b, c], frame([x, 0.0, 0.0], [1.0 - y, y])),
-                7 => ([a, b, c], frame([x * y.cos(), x * y.sin(), 0.0], TOWARDS.x)),
+                6 => ([a, b, c], frame(Vector([x, 0.0, 0.0]), [1.0 - y, y])),
+                7 => ([a, b, c], frame(Vector([x * y.cos(), x * y.sin(), 0.0]), TOWARDS.x)),
                 8 => ([a, b, c], SiteRule::OutOfPlane([x, y, z])),
-                9 => ([a, b, b], frame([x, 0.0, 0.0], TOWARDS.x)),
+                9 => ([a, b, b], frame(Vector([x, 0.0, 0.0]), TOWARDS.x)),
                 _ => {
                     let name = self.assembly.names.describe(site);
                     let message = format!("{name} has a frame of the kind {kind}, which is not read");

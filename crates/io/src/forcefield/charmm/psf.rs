@@ -189,7 +189,7 @@ impl PsfFile<'_> {
                 }
             };
             let values = self.lines.vector(&mut words, ["the distance", "the angle", "the dihedral"])?;
-            rows.push((hosts, first, weight, values, self.lines.at()));
+            rows.push((hosts, first, weight, values.0, self.lines.at()));
         }
         let all: Vec<u32> = self.groups(places, "NUMLP")?.into_iter().map(|[atom]| atom).collect();
         let pair = |(hosts, first, weight, values, line): (usize, usize, Weight, _, usize)| {

@@ -5,6 +5,7 @@
 use super::{Coordinates, cell};
 use crate::forcefield::assembly::factor;
 use crate::structure::Lines;
+use jostle_core::vector::vectors_of;
 use jostle_core::{Dimension, Result, UnitSystem, Vec3};
 
 /// AMBER's unit of time in ps, as its manual has it.
@@ -49,7 +50,7 @@ pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
         }
     };
     let vectors = |numbers: &[f64], scale: f64| -> Vec<Vec3> {
-        numbers.as_chunks::<3>().0.iter().map(|v| v.map(|x| x * scale)).collect()
+        vectors_of(numbers).iter().map(|v| *v * scale).collect()
     };
     let edges = &numbers[numbers.len() - boxed..];
     let simbox = match edges {

@@ -3,17 +3,15 @@
 use super::Coordinates;
 use crate::forcefield::assembly::factor;
 use crate::trajectory::first_of_mmcif;
-use jostle_core::{Dimension, Result, SimBox, UnitSystem};
+use jostle_core::{Dimension, Result, SimBox, UnitSystem, Vec3};
 use std::path::Path;
 
 pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Coordinates> {
     let angstrom = factor(UnitSystem::Real, units, Dimension::LENGTH);
     let (frame, names, alternatives) = first_of_mmcif(path, text)?;
-    let scaled = |v: [f64; 3]| v.map(|x| x * angstrom);
+    let scaled = |v: Vec3| v * angstrom;
     let simbox = Some(frame.simbox).filter(|simbox| simbox.periodic() == [true; 3]);
-    let in_units = |simbox: SimBox| {
-        SimBox::new(scaled(simbox.origin()), scaled(simbox.lengths()), scaled(simbox.tilts()), [true; 3])
-    };
+    let in_units = |simbox: SimBox| simbox.converted(|x| x * angstrom);
     Ok(Coordinates {
         positions: frame.positions.into_iter().map(scaled).collect(),
         simbox: simbox.map(in_units).transpose()?,

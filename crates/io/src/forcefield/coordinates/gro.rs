@@ -5,7 +5,7 @@ use crate::forcefield::assembly::factor;
 use crate::forcefield::edges_to_box;
 use crate::gro::{GroAtom, box_edges};
 use crate::structure::Lines;
-use jostle_core::{AtomName, Dimension, Names, Residue, Result, UnitSystem};
+use jostle_core::{AtomName, Components, Dimension, Names, Residue, Result, UnitSystem};
 
 pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
     let _title = lines.next();

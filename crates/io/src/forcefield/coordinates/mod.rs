@@ -58,7 +58,7 @@ impl From<Structure> for Coordinates {
         let Structure { simbox, state, has_velocities, momenta, .. } = structure;
         let whole = |k: usize| -> Vec3 {
             let shift = simbox.shift(state.image[k]);
-            std::array::from_fn(|axis| state.position[k][axis] + shift[axis])
+            state.position[k] + shift
         };
         Coordinates {
             positions: (0..state.len()).map(whole).collect(),
@@ -72,7 +72,7 @@ impl From<Structure> for Coordinates {
 
 /// A box from the lengths of its edges and the angles between them in degrees: b and c, a and c, a
 /// and b.
-pub(crate) fn cell(lengths: Vec3, angles: Vec3) -> Result<SimBox> {
+pub(crate) fn cell(lengths: [f64; 3], angles: [f64; 3]) -> Result<SimBox> {
     let [a, b, c] = lengths;
     // Right angles must come out as such.
     let cosine = |degrees: f64| if degrees == 90.0 { 0.0 } else { degrees.to_radians().cos() };
@@ -87,6 +87,7 @@ pub(crate) fn cell(lengths: Vec3, angles: Vec3) -> Result<SimBox> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vector;
 
     #[test]
     fn cells_have_the_angles_that_they_are_given() {
@@ -99,6 +100,6 @@ mod tests {
         }
         assert!((dot(c, c).sqrt() - 5.0).abs() < 1e-12);
         assert_eq!(cell([3.0, 4.0, 5.0], [90.0; 3]).unwrap(), SimBox::orthorhombic([3.0, 4.0, 5.0]).unwrap());
-        assert!(cell([3.0, 4.0, 5.0], [10.0, 10.0, 170.0]).is_err());
+        assert!(cell(*Vector([3.0, 4.0, 5.0]), *Vector([10.0, 10.0, 170.0])).is_err());
     }
 }

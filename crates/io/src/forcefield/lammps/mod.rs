@@ -12,7 +12,7 @@ use crate::structure::lammps::{BondedList, LammpsData, bonded_styles as styles, 
 use crate::structure::{Lines, Reading, Structure};
 use crate::text;
 use coefficients::Coefficients;
-use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem};
+use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
 use jostle_potentials::{BondKind, BondedKind};
 use pairs::PairForces;
 use script::Script;
@@ -209,14 +209,10 @@ impl LammpsReader<'_> {
 fn converted(coordinates: Coordinates, from: UnitSystem, units: UnitSystem) -> Result<Coordinates> {
     let length = factor(from, units, Dimension::LENGTH);
     let velocity = length / factor(from, units, Dimension::TIME);
-    let scaled = |vectors: Vec<[f64; 3]>, factor: f64| -> Vec<[f64; 3]> {
-        vectors.into_iter().map(|vector| vector.map(|x| factor * x)).collect()
+    let scaled = |vectors: Vec<Vec3>, factor: f64| -> Vec<Vec3> {
+        vectors.into_iter().map(|vector| factor * vector).collect()
     };
-    let grown = |simbox: SimBox| {
-        let [origin, lengths, tilts] =
-            [simbox.origin(), simbox.lengths(), simbox.tilts()].map(|v| v.map(|x| length * x));
-        SimBox::new(origin, lengths, tilts, simbox.periodic())
-    };
+    let grown = |simbox: SimBox| simbox.converted(|x| length * x);
     Ok(Coordinates {
         positions: scaled(coordinates.positions, length),
         velocities: coordinates.velocities.map(|velocities| scaled(velocities, velocity)),

@@ -2,7 +2,7 @@
 
 use super::OpenmmReader;
 use super::file::items;
-use jostle_core::Result;
+use jostle_core::{Result, Vec3, Vector};
 use roxmltree::Node;
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ pub(super) const NO_CUTOFF: u32 = 0;
 #[derive(Default)]
 pub(super) struct Pairs {
     /// Charge, sigma and epsilon of each atom.
-    pub particles: Vec<[f64; 3]>,
+    pub particles: Vec<Vec3>,
     /// Epsilon and sigma by Lennard-Jones type, where there is no table.
     pub wells: Vec<[f64; 2]>,
     /// Pairs that the charges leave out.
@@ -50,7 +50,7 @@ impl OpenmmReader<'_, '_> {
                 let message = format!("a particle has epsilon = {epsilon} and sigma = {sigma}");
                 return Err(self.file.error(particle, message));
             }
-            self.pairs.particles.push([charge, sigma, epsilon]);
+            self.pairs.particles.push(Vector([charge, sigma, epsilon]));
         }
         self.method(force)
     }

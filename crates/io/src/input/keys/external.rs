@@ -1,9 +1,9 @@
-//! The keys of `[[rigid]]`, `[[field]]`, `[[wall]]` and `[[restraint]]`.
+//! The keys of `[[enhanced]]`, `[[rigid]]`, `[[field]]`, `[[wall]]` and `[[restraint]]`.
 
 use super::force::FORCES;
 use super::system::{ATOMS, GROUP};
 use crate::input::choice::choices;
-use crate::input::model::{Axis, BodyDivision, FieldWork, Scaling};
+use crate::input::model::{Axis, BodyDivision, CopyMass, FieldWork, Scaling};
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{NonNegative, Positive};
 use crate::input::schema::*;
@@ -51,6 +51,15 @@ pub(super) static FIELDS: Section = Section {
         Alternatives { keys: &["force", "acceleration", "electric", "energy"], needed: Needed::Always },
         Alternatives { keys: &["atoms", "group"], needed: Needed::Never },
     ],
+};
+
+pub(super) static ENHANCED: Section = Section {
+    keys: &[
+        Key { default: Required, ..ATOMS },
+        Key::new("copies", Kind::Count(2), Required, "number of copies, the atoms themselves included"),
+        Key::new("mass", Kind::Choice(choices::<CopyMass>), Value("\"kept\""), "masses of the copies"),
+    ],
+    alternatives: &[],
 };
 
 pub(super) static RIGID: Section = Section {

@@ -15,7 +15,7 @@ use super::schema::NumberRange::Positive;
 use super::schema::*;
 use alchemy::ALCHEMY;
 use electrostatics::ELECTROSTATICS;
-use external::{FIELDS, RESTRAINTS, RIGID, WALLS};
+use external::{ENHANCED, FIELDS, RESTRAINTS, RIGID, WALLS};
 pub use force::{ANGLE_TYPES, BOND_TYPES, DIHEDRAL_TYPES};
 use force::{ANGLES, BONDS, DIHEDRALS, FORCES, GRAINS, METALS, THREE_BODY};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
@@ -85,6 +85,12 @@ pub static INPUT: Section = Section {
             Kind::Tables(&GROUPS),
             Value("[]"),
             "atoms chosen by words, once, when a run begins",
+        ),
+        Key::new(
+            "enhanced",
+            Kind::Tables(&ENHANCED),
+            Value("[]"),
+            "locally enhanced sampling: several copies of chosen atoms of a topology, which do not see each other and have one part in so many of their energy",
         ),
         Key::new(
             "rigid",

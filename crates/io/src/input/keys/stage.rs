@@ -7,6 +7,7 @@ use crate::input::model::{Axis, Minimizer, Plane, ThermostatKind, TrajectoryForm
 use crate::input::schema::Fallback::{Absent, ByUnits, Required, Value};
 use crate::input::schema::NumberRange::{NonNegative, Positive};
 use crate::input::schema::*;
+use jostle_analysis::FEWEST_SLABS;
 use jostle_core::Dimension;
 use jostle_core::thermostat::{self, Parameter, Quantity};
 use std::sync::LazyLock;
@@ -51,6 +52,13 @@ pub(super) static STAGE: Section = Section {
             Kind::Variants(DEFORMATIONS),
             Absent("the box keeps its shape"),
             "change the shape of the box at constant volume; thermo.csv has strain and stress",
+        )
+        .with(&["steps"]),
+        Key::new(
+            "heat_flux",
+            Kind::Table(&HEAT_FLUX),
+            Absent("no heat is driven through the box"),
+            "carry heat from the first slab of the box to the middle one, by exchanges of velocities (Müller-Plathe 1997), and measure the thermal conductivity by the profile of the temperature: files NAME.thermal-conductivity.*",
         )
         .with(&["steps"]),
         Key::new("thermo", Kind::Table(&THERMO), Value("{ every = 100 }"), "rows of thermo.csv"),
@@ -140,6 +148,26 @@ const DEFORMATIONS: &[Variant] = &[
         },
     },
 ];
+
+static HEAT_FLUX: Section = Section {
+    keys: &[
+        Key::new("axis", Kind::Choice(choices::<Axis>), Value("\"z\""), "where heat flows along, both ways"),
+        Key::new(
+            "slabs",
+            Kind::Count(FEWEST_SLABS as u64),
+            Value("20"),
+            "how many slabs the box is cut into, an even number",
+        ),
+        Key::new("every", Kind::Count(1), Value("100"), "steps between exchanges: fewer carry more heat"),
+        Key::new(
+            "swaps",
+            Kind::Count(1),
+            Value("1"),
+            "pairs of atoms that exchange their velocities each time",
+        ),
+    ],
+    alternatives: &[],
+};
 
 static MINIMIZE: Section = Section {
     keys: &[

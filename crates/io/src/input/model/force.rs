@@ -51,6 +51,26 @@ pub struct RigidInput {
     pub by: BodyDivision,
 }
 
+/// `[[enhanced]]`: atoms of which there are several copies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EnhancedInput {
+    /// The atoms.
+    pub atoms: Located<Selection>,
+    /// Number of their copies, the atoms themselves included.
+    pub copies: u64,
+    /// Masses of copies.
+    pub mass: CopyMass,
+}
+
+/// Masses of copies of atoms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyMass {
+    /// Those of the atoms.
+    Kept,
+    /// Divided by the number of copies.
+    Divided,
+}
+
 /// Division of chosen atoms into rigid bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyDivision {

@@ -94,6 +94,8 @@ pub struct Input {
     pub exclude: Exclude,
     /// `[[group]]` in the order of the file.
     pub groups: Vec<Located<GroupInput>>,
+    /// `[[enhanced]]` in the order of the file.
+    pub enhanced: Vec<Located<EnhancedInput>>,
     /// `[[rigid]]` in the order of the file.
     pub rigid: Vec<Located<RigidInput>>,
     /// `[[field]]` in the order of the file.

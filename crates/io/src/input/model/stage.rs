@@ -30,6 +30,8 @@ pub struct StageInput {
     pub long_range_every: u64,
     /// `deform = { kind = "shear", plane = "xy", rate = 1e-4 }`: the box changes its shape.
     pub deformation: Option<Deformation>,
+    /// `heat_flux = { axis = "z", every = 100 }`: heat is driven through the box.
+    pub heat_flux: Option<HeatFluxInput>,
     /// `trajectory = { every = 500, format = "xtc" }`
     pub trajectory: Option<TrajectoryInput>,
     /// `measure = [{ kind = "rdf", every = 50 }]`: analyses while the stage runs.
@@ -112,6 +114,7 @@ impl StageInput {
             restraints: None,
             long_range_every: 1,
             deformation: None,
+            heat_flux: None,
             trajectory: None,
             measures: Vec::new(),
             checkpoint_every: 0,
@@ -172,6 +175,12 @@ impl StageInput {
     /// The stage with a box that changes its shape.
     pub fn deform(mut self, deformation: Deformation) -> Self {
         self.deformation = Some(deformation);
+        self
+    }
+
+    /// The stage with a heat flux.
+    pub fn heat_flux(mut self, chosen: HeatFluxInput) -> Self {
+        self.heat_flux = Some(chosen);
         self
     }
 
@@ -249,6 +258,19 @@ pub struct Deformation {
     pub every: u64,
 }
 
+/// Heat that is carried from the first slab of a box to the middle one, by exchanges of velocities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeatFluxInput {
+    /// Axis along which the box is cut into slabs.
+    pub axis: Axis,
+    /// Number of slabs, even.
+    pub slabs: usize,
+    /// Time steps between two exchanges.
+    pub every: u64,
+    /// Pairs of atoms that exchange their velocities each time.
+    pub swaps: usize,
+}
+
 /// Change of the shape of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strain {
@@ -268,6 +290,13 @@ pub enum Axis {
     Y,
     /// The third.
     Z,
+}
+
+impl Axis {
+    /// Index of its component in a vector.
+    pub fn index(self) -> usize {
+        self as usize
+    }
 }
 
 /// A plane that is sheared.

@@ -189,9 +189,9 @@ pub enum RegionInput {
     /// `box = { lengths = [..], tilts = [..] }`
     Box {
         /// Edges.
-        lengths: Vec3,
+        lengths: [f64; 3],
         /// xy, xz, yz.
-        tilts: Vec3,
+        tilts: [f64; 3],
     },
 }
 

@@ -2,7 +2,7 @@
 
 use super::bound::{BondedList, Count};
 use super::{DataFile, split_comment};
-use jostle_core::{Result, Vec3};
+use jostle_core::Result;
 
 /// Header: the lines before the first section.
 #[derive(Default)]
@@ -12,7 +12,7 @@ pub(super) struct DataHeader {
     /// Bonds, angles, dihedrals and impropers.
     pub bound: [Count; 4],
     pub bounds: [Option<[f64; 2]>; 3],
-    pub tilts: Vec3,
+    pub tilts: [f64; 3],
 }
 
 impl<'a> DataFile<'a> {
@@ -88,7 +88,7 @@ impl<'a> DataFile<'a> {
                 self.header.bounds[axis] = Some([low, high]);
             }
             "xy xz yz" => {
-                self.header.tilts = lines.vector(&mut numbers.iter().copied(), ["xy", "xz", "yz"])?;
+                self.header.tilts = lines.vector(&mut numbers.iter().copied(), ["xy", "xz", "yz"])?.into();
             }
             "avec" | "bvec" | "cvec" | "abc origin" => {
                 return Err(lines

@@ -8,7 +8,7 @@ use super::pdb::called;
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
 use crate::trajectory::frame::{Frame, TrajectoryHeader};
 use crate::trajectory::units::{length_factor, picoseconds};
-use jostle_core::Result;
+use jostle_core::{Result, Vector};
 use std::borrow::Cow;
 use std::io::Write;
 
@@ -87,7 +87,7 @@ fn write(header: &TrajectoryHeader, frame: &Frame, number: u64, out: &mut dyn Wr
         let (atom, residue) = called(header, id);
         let [element, name, kind, chain] =
             [&atom.element, &atom.name, &residue.name, &residue.chain].map(|text| word(text));
-        let [x, y, z] = r.map(|x| x * angstrom);
+        let Vector([x, y, z]) = r.map(|x| x * angstrom);
         writeln!(
             out,
             "ATOM {} {element} {name} . {kind} {chain} ? {place} {x:.5} {y:.5} {z:.5} {place} {model}",

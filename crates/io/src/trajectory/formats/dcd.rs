@@ -10,7 +10,7 @@ use crate::trajectory::format::{Access, FormatDefinition, FormatWriter, Precisio
 use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::Evidence;
 use crate::trajectory::units::{length_factor, picoseconds};
-use jostle_core::{Error, Result, SimBox};
+use jostle_core::{Error, Result, SimBox, Vec3};
 
 pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "dcd",
@@ -90,14 +90,14 @@ pub(super) fn unit_cell(simbox: &SimBox, angstrom: f64) -> [f64; 6] {
         return [0.0; 6];
     }
     let [a, b, c] = simbox.edges();
-    let dot = |u: [f64; 3], v: [f64; 3]| u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
-    let [la, lb, lc] = [a, b, c].map(|u| dot(u, u).sqrt());
+    let dot = |u: Vec3, v: [f64; 3]| u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
+    let [la, lb, lc] = [a, b, c].map(|u| dot(u, *u).sqrt());
     [
         la * angstrom,
-        dot(a, b) / (la * lb),
+        dot(a, *b) / (la * lb),
         lb * angstrom,
-        dot(a, c) / (la * lc),
-        dot(b, c) / (lb * lc),
+        dot(a, *c) / (la * lc),
+        dot(b, *c) / (lb * lc),
         lc * angstrom,
     ]
 }

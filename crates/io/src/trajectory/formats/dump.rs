@@ -5,7 +5,7 @@ use crate::structure::Lines;
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
 use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
 use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream};
-use jostle_core::{Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Result, SimBox, UnitSystem, Vec3, Vector};
 use std::io::Write;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "lammpstrj",
     title: "LAMMPS dumps",
     about: "LAMMPS dump: text, positions and velocities in full",
-    contents: &[Content::Velocities, Content::Images, Content::Names],
+    contents: &[Content::Velocities, Content::Images, Content::Names, Content::Boundaries],
     precision: Precision::EXACT,
     access: Access::Stream,
     writer: || Box::new(Writer),
@@ -49,12 +49,12 @@ fn write(header: &TrajectoryHeader, frame: &Frame, out: &mut dyn Write) -> std::
     let velocities = if frame.velocities.is_some() { " vx vy vz" } else { "" };
     let images = if frame.images.is_some() { " ix iy iz" } else { "" };
     writeln!(out, "ITEM: ATOMS id type element x y z{velocities}{images}")?;
-    for (id, [x, y, z]) in frame.positions.iter().enumerate() {
+    for (id, Vector([x, y, z])) in frame.positions.iter().enumerate() {
         let species = usize::from(header.species[id]);
         let name = header.names.get(species).map_or("X", String::as_str);
         write!(out, "{} {} {name} {x} {y} {z}", id + 1, species + 1)?;
         if let Some(velocities) = frame.velocities {
-            let [u, v, w] = velocities[id];
+            let Vector([u, v, w]) = velocities[id];
             write!(out, " {u} {v} {w}")?;
         }
         if let Some(images) = frame.images {
@@ -123,7 +123,7 @@ impl Source {
             [terms.iter().copied().fold(0.0, f64::min), terms.iter().copied().fold(0.0, f64::max)]
         };
         let slack = [ends([xy, xz, xy + xz, 0.0]), ends([yz, 0.0, 0.0, 0.0]), [0.0; 2]];
-        let origin: Vec3 = std::array::from_fn(|k| bounds[k][0] - slack[k][0]);
+        let origin = Vec3::from_fn(|k| bounds[k][0] - slack[k][0]);
         let lengths = std::array::from_fn(|k| bounds[k][1] - slack[k][1] - origin[k]);
         let marks = &flags[flags.len().saturating_sub(3)..];
         let periodic = std::array::from_fn(|k| marks.get(k).is_none_or(|m| m == "pp"));
@@ -146,14 +146,15 @@ impl Source {
                     .hint("the file is truncated or damaged"));
             }
             let number = |at: usize| here.number(words.get(at).copied(), &names[at]);
-            let vector =
-                |at: [usize; 3]| -> Result<Vec3> { Ok([number(at[0])?, number(at[1])?, number(at[2])?]) };
+            let vector = |at: [usize; 3]| -> Result<Vec3> {
+                Ok(Vector([number(at[0])?, number(at[1])?, number(at[2])?]))
+            };
             let mut position = vector(columns.position)?;
             if columns.scaled {
                 position = simbox.to_cartesian(position);
             }
-            let velocity = columns.velocity.map_or(Ok([0.0; 3]), vector)?;
-            let image = columns.image.map_or(Ok([0.0; 3]), vector)?.map(|n| n as i32);
+            let velocity = columns.velocity.map_or(Ok(Vec3::ZERO), vector)?;
+            let image = columns.image.map_or(Ok(Vec3::ZERO), vector)?.map(|n| n as i32).0;
             let name = columns.species.and_then(|at| words.get(at)).copied().unwrap_or("X");
             let species = self.labels.species_number(name)?;
             let id = match columns.id {

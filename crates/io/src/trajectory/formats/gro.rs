@@ -93,7 +93,7 @@ fn write(
         writeln!(out)?;
     }
     let [a, b, c] = match frame.simbox.periodic() {
-        [false, false, false] => [[0.0; 3]; 3],
+        [false, false, false] => [Vec3::ZERO; 3],
         _ => frame.simbox.edges(),
     };
     // Readers take numbers of any width here.
@@ -194,7 +194,7 @@ impl FrameSource for Source {
 mod tests {
     use super::*;
     use crate::trajectory::{Open, TrajectoryFormat, TrajectoryReader, TrajectoryWriter};
-    use jostle_core::{AtomName, Names, SimBox, UnitSystem};
+    use jostle_core::{AtomName, Names, SimBox, UnitSystem, Vector};
 
     /// Two frames as `gmx trjconv` writes them (manual, chapter on file formats).
     const WATER: &str = "Water, t=   0.00000 step= 0
@@ -294,7 +294,8 @@ Water, t=   0.50000 step= 250
             TrajectoryWriter::create(&path, TrajectoryFormat::Gro, header.clone())
         };
         let simbox = SimBox::new([0.0; 3], [30.0, 40.0, 50.0], [1.0, -2.0, 3.0], [true; 3]).unwrap();
-        let (positions, velocities) = ([[-9999.0, 0.0, 99_999.99], [1.0; 3]], [[-0.9, 0.0, 9.9], [0.0; 3]]);
+        let (positions, velocities) =
+            ([Vector([-9999.0, 0.0, 99_999.99]), Vector([1.0; 3])], [Vector([-0.9, 0.0, 9.9]), Vec3::ZERO]);
         let frame = Frame {
             step: 9,
             time: Some(18.0),
@@ -318,7 +319,8 @@ Water, t=   0.50000 step= 250
         for (position, speed, wanted) in
             [(1e5, 0.0, "too far away"), (0.0, 10.0, "too fast"), (0.0, f64::NAN, "too fast")]
         {
-            let (positions, velocities) = ([[0.0; 3], [0.0, position, 0.0]], [[0.0; 3], [speed; 3]]);
+            let (positions, velocities) =
+                ([Vec3::ZERO, Vector([0.0, position, 0.0])], [Vec3::ZERO, Vector([speed; 3])]);
             let frame = Frame { positions: &positions, velocities: Some(&velocities), ..frame };
             let error = writer.write(&frame).unwrap_err();
             assert!(error.message().contains(wanted) && error.message().contains("atom 1"), "{error}");

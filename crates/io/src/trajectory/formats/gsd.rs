@@ -13,14 +13,14 @@ mod read;
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision};
 use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::Evidence;
-use jostle_core::{Error, Result};
+use jostle_core::{Components, Error, Result, Vector};
 use std::fs::File;
 
 pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "gsd",
     title: "GSD",
     about: "GSD as of HOOMD: positions and velocities in single precision",
-    contents: &[Content::Velocities, Content::Images, Content::Names],
+    contents: &[Content::Velocities, Content::Images, Content::Names, Content::Units],
     precision: Precision::SINGLE,
     access: Access::Random,
     writer: || Box::new(Writer::new()),
@@ -222,7 +222,7 @@ impl FormatWriter for Writer {
         }
         let simbox = frame.simbox;
         let ([lx, ly, lz], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
-        let middle = simbox.to_cartesian([0.5; 3]);
+        let middle = simbox.to_cartesian(Vector([0.5; 3]));
         let chunks: Vec<Chunk> = self.chunks(header, number).collect();
         let single = |x: f64, out: &mut Vec<u8>| -> Result<()> {
             let x = x as f32;

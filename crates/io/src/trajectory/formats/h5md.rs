@@ -13,14 +13,14 @@ use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter,
 use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::{Evidence, FrameSource};
 use hdf5::{AttributeValue, DataPlace, FAN, NumberType, Objects};
-use jostle_core::{Error, Result, UnitSystem, Vec3};
+use jostle_core::{Components, Error, Result, UnitSystem, Vec3};
 use std::path::Path;
 
 pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "h5md",
     title: "H5MD",
     about: "H5MD, as HDF5: positions and velocities in single precision",
-    contents: &[Content::Velocities, Content::Images, Content::Names],
+    contents: &[Content::Velocities, Content::Images, Content::Names, Content::Boundaries, Content::Units],
     precision: Precision::SINGLE,
     access: Access::Random,
     writer: || Box::new(Writer::new()),

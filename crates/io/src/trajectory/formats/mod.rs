@@ -90,6 +90,17 @@ impl TrajectoryFormat {
         self.definition().has(Content::Names)
     }
 
+    /// Returns true where files of the format tell along which axes the box is open.
+    pub fn has_boundaries(self) -> bool {
+        self.definition().has(Content::Boundaries)
+    }
+
+    /// Returns true where a file alone tells all about the atoms of a run: names, units, and open axes. `start.xyz` stands
+    /// beside others.
+    pub fn describes_atoms(self) -> bool {
+        [Content::Names, Content::Boundaries, Content::Units].iter().all(|what| self.definition().has(*what))
+    }
+
     /// Returns true where all frames must have a time.
     pub fn needs_times(self) -> bool {
         self.definition().has(Content::RequiredTimes)

@@ -13,7 +13,7 @@ use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter,
 use crate::trajectory::frame::{Frame, TrajectoryHeader};
 use crate::trajectory::title::FrameTitle;
 use crate::trajectory::units::length_factor;
-use jostle_core::{AtomName, Error, Residue, Result};
+use jostle_core::{AtomName, Error, Residue, Result, Vec3, Vector};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -65,7 +65,7 @@ impl FormatWriter for Writer {
         let angstrom = length_factor(header.units, "A");
         // Range of a column of eight characters with three decimals.
         let fits = |x: f64| (-999.9995 < x) && (x < 9999.9995);
-        let far = |r: &[f64; 3]| r.iter().any(|x| !fits(x * angstrom));
+        let far = |r: &Vec3| r.iter().any(|x| !fits(x * angstrom));
         if let Some(id) = frame.positions.iter().position(far) {
             return Err(Error::simulation(format!(
                 "atom {id} is too far away for a PDB file: beyond -999.999 to 9999.999 angstrom"
@@ -104,7 +104,7 @@ fn write(
         };
         // Numbers that are too large for their columns begin anew; atoms are known by their order.
         let (serial, place) = ((id + 1) % 100_000, residue.number.rem_euclid(10_000));
-        let [x, y, z] = r.map(|x| x * angstrom);
+        let Vector([x, y, z]) = r.map(|x| x * angstrom);
         writeln!(
             out,
             "ATOM  {serial:5} {name} {:<4}{chain:1}{place:4}    {x:8.3}{y:8.3}{z:8.3}  1.00  0.00      {segment:<4.4}{element:>2}",

@@ -7,7 +7,7 @@ use crate::trajectory::source::{
     Binary, ByteOrder, Evidence, FileUnits, FrameSource, Width, damaged, simbox_of,
 };
 use crate::trajectory::units::{length_factor, picoseconds};
-use jostle_core::{Error, Result};
+use jostle_core::{Components, Error, Result, Vec3};
 
 pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "trr",
@@ -124,7 +124,7 @@ impl FrameSource for Source {
                 time = x
             }
         })?;
-        let mut edges = [[0.0; 3]; 3];
+        let mut edges = [Vec3::ZERO; 3];
         if of_box > 0 {
             b.floats(9, width, |k, x| edges.as_flattened_mut()[k] = x)?;
         }

@@ -6,7 +6,7 @@ use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter,
 use crate::trajectory::frame::{Frame, TrajectoryHeader};
 use crate::trajectory::source::{Binary, ByteOrder, Evidence};
 use crate::trajectory::units::{length_factor, picoseconds};
-use jostle_core::{Error, Result};
+use jostle_core::{Components, Error, Result};
 use molly::XTCWriter;
 
 pub(super) const FORMAT: FormatDefinition = FormatDefinition {
@@ -43,7 +43,7 @@ struct Writer;
 impl FormatWriter for Writer {
     fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
         let nm = length_factor(header.units, "nm");
-        let positions: Vec<[f32; 3]> = frame.positions.iter().map(|r| r.map(|x| (x * nm) as f32)).collect();
+        let positions: Vec<[f32; 3]> = frame.positions.iter().map(|r| r.map(|x| (x * nm) as f32).0).collect();
         let precision = precision(&positions).ok_or_else(|| {
             Error::simulation(format!("atoms are too far apart for an XTC file at step {}", frame.step))
                 .hint("write format = \"xyz\" or \"dcd\"; has an atom left an open box?")

@@ -7,7 +7,7 @@ use crate::structure::xyz::{FrameHeader, number_of_atoms};
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
 use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
 use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream};
-use jostle_core::{Result, UnitSystem};
+use jostle_core::{Components, Result, UnitSystem, Vector};
 use std::io::Write;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "xyz",
     title: "extended XYZ",
     about: "extended XYZ: text, positions and velocities in full",
-    contents: &[Content::Velocities, Content::Names],
+    contents: &[Content::Velocities, Content::Names, Content::Boundaries, Content::Units],
     precision: Precision::EXACT,
     access: Access::Stream,
     writer: || Box::new(Writer),
@@ -44,18 +44,18 @@ pub(crate) fn write_xyz_frame(
         out,
         "Lattice=\"{}\" Origin=\"{}\" Properties=species:S:1:pos:R:3{} pbc=\"{pbc}\"{} Step={} units={}",
         numbers(frame.simbox.edges().as_flattened()),
-        numbers(&frame.simbox.origin()),
+        numbers(&frame.simbox.origin()[..]),
         if frame.velocities.is_some() { ":velo:R:3" } else { "" },
         frame.time.map(|time| format!(" Time={time}")).unwrap_or_default(),
         frame.step,
         header.units,
     )?;
-    for (id, [x, y, z]) in frame.positions.iter().enumerate() {
+    for (id, Vector([x, y, z])) in frame.positions.iter().enumerate() {
         let species = usize::from(header.species[id]);
         let name = header.names.get(species).map_or("X", String::as_str);
         write!(out, "{name} {x} {y} {z}")?;
         if let Some(velocities) = frame.velocities {
-            let [u, v, w] = velocities[id];
+            let Vector([u, v, w]) = velocities[id];
             write!(out, " {u} {v} {w}")?;
         }
         writeln!(out)?;

@@ -121,7 +121,7 @@ impl Binary {
         let mut vectors: Vec<Vec3> = reserved(count)?;
         self.floats(3 * count, width, |k, x| {
             if k % 3 == 0 {
-                vectors.push([0.0; 3]);
+                vectors.push(Vec3::ZERO);
             }
             vectors[k / 3][k % 3] = x;
         })?;

@@ -12,7 +12,7 @@ pub(super) use text::TextStream;
 
 use super::frame::Snapshot;
 use crate::structure::{Lines, around};
-use jostle_core::{Error, Names, Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Components, Error, Names, Result, SimBox, UnitSystem, Vec3, Vector};
 
 /// Units of a file's numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -133,7 +133,7 @@ pub(super) fn unreadable(error: &std::io::Error) -> Error {
 /// Box with edges a, b, c, whose a must lie along x and whose b in the xy plane; an open one around the atoms
 /// where all are zero.
 pub(super) fn simbox_of(edges: [Vec3; 3], positions: &[Vec3]) -> Result<SimBox> {
-    let [[ax, ay, az], [bx, by, bz], [cx, cy, cz]] = edges;
+    let [Vector([ax, ay, az]), Vector([bx, by, bz]), Vector([cx, cy, cz])] = edges;
     let largest = edges.as_flattened().iter().fold(0.0f64, |max, x| max.max(x.abs()));
     if largest == 0.0 {
         return around(positions);

@@ -63,6 +63,7 @@ impl NamedChoice for &'static BoxShape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::Vector;
 
     /// Volumes of the shapes by their image distance (GROMACS' manual, table "box types"), and that distance.
     #[test]
@@ -70,7 +71,7 @@ mod tests {
         let volumes =
             [("cubic", 1.0), ("dodecahedron", 0.5 * 2f64.sqrt()), ("octahedron", 4.0 / 9.0 * 3f64.sqrt())];
         for (name, volume) in volumes {
-            let simbox = <&BoxShape>::from_name(name).unwrap().simbox([2.0; 3]).unwrap();
+            let simbox = <&BoxShape>::from_name(name).unwrap().simbox(Vector([2.0; 3])).unwrap();
             assert!((simbox.volume() / 8.0 - volume).abs() < 1e-12, "{name}");
             let images = (-1..=1).flat_map(|i| (-1..=1).flat_map(move |j| (-1..=1).map(move |k| [i, j, k])));
             let distances = images.filter(|image| *image != [0; 3]).map(|image| {
@@ -80,8 +81,8 @@ mod tests {
             let nearest = distances.fold(f64::INFINITY, f64::min);
             assert!((nearest - 2.0).abs() < 1e-12, "{name}: {nearest}");
         }
-        let simbox = <&BoxShape>::from_name("orthorhombic").unwrap().simbox([2.0, 3.0, 4.0]).unwrap();
+        let simbox = <&BoxShape>::from_name("orthorhombic").unwrap().simbox(Vector([2.0, 3.0, 4.0])).unwrap();
         assert_eq!(simbox.lengths(), [2.0, 3.0, 4.0]);
-        assert!(<&BoxShape>::from_name("cubic").unwrap().simbox([2.0, 3.0, 4.0]).is_err());
+        assert!(<&BoxShape>::from_name("cubic").unwrap().simbox(Vector([2.0, 3.0, 4.0])).is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! Right angles, three edges.
 
 use super::{BoxShape, SizeOf};
+use jostle_core::{Vec3, Vector};
 
 pub(super) const SHAPE: BoxShape = BoxShape {
     name: "orthorhombic",
     about: "right angles and three edges, for what does not turn",
     size: SizeOf::Edges,
-    unit: [[1.0; 3], [0.0; 3]],
+    unit: [Vector([1.0; 3]), Vec3::ZERO],
 };

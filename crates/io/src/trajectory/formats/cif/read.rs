@@ -7,7 +7,8 @@ use crate::pdb::Collector;
 use crate::structure::around;
 use crate::trajectory::frame::Snapshot;
 use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream, damaged};
-use jostle_core::{Error, Names, Residue, Result, SimBox, UnitSystem, Vec3};
+use crate::trajectory::units::are_written_as_they_are;
+use jostle_core::{Error, Names, Residue, Result, SimBox, UnitSystem, Vec3, Vector};
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -133,7 +134,9 @@ impl Said {
         };
         // A cube of one angstrom stands for no crystal.
         let lengths = all(self.lengths).filter(|lengths| *lengths != [1.0; 3]);
-        lengths.map(|lengths| cell(lengths, all(self.angles).unwrap_or([90.0; 3]))).transpose()
+        lengths
+            .map(|lengths| cell(*Vector(lengths), *Vector(all(self.angles).unwrap_or([90.0; 3]))))
+            .transpose()
     }
 }
 
@@ -226,7 +229,8 @@ impl Source {
             "_jostle.time" => self.said.time = Some(here.number(Some(&value), "the time")?),
             // Reduced numbers are written as they are.
             "_jostle.units" => {
-                let known = UnitSystem::ALL.into_iter().find(|u| u.name() == value && u.is_reduced());
+                let known =
+                    UnitSystem::ALL.into_iter().find(|u| u.name() == value && are_written_as_they_are(*u));
                 self.units = known.map_or(self.units, FileUnits::Of);
             }
             _ => {}

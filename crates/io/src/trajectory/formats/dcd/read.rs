@@ -11,7 +11,7 @@ use crate::trajectory::frame::Snapshot;
 use crate::trajectory::source::{
     Binary, ByteOrder, ByteStream, FileUnits, FrameSource, Width, damaged, reserved, simbox_of, unreadable,
 };
-use jostle_core::{Result, Vec3};
+use jostle_core::{Components, Result, Vec3, Vector};
 use std::io::BufRead;
 
 /// The first version of CHARMM whose cells are symmetric matrices.
@@ -173,7 +173,7 @@ impl Source {
             self.records.floats(count, Width::Single, |k, x| {
                 let id = free.map_or(k, |free| free[k]);
                 if id == positions.len() {
-                    positions.push([0.0; 3]);
+                    positions.push(Vec3::ZERO);
                 }
                 positions[id][axis] = x;
             })?;
@@ -241,7 +241,7 @@ fn symmetric(cell: [f64; 6], version: i32) -> Option<[Vec3; 3]> {
     let minor = xx * yy - xy * xy;
     let volume = zz * minor - yz * (xx * yz - xy * xz) - xz * (yy * xz - xy * yz);
     let positive = xx > 0.0 && minor > 0.0 && volume > 0.0 && volume.is_finite();
-    (possible && positive).then_some([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    (possible && positive).then_some([Vector([xx, xy, xz]), Vector([xy, yy, yz]), Vector([xz, yz, zz])])
 }
 
 /// The edges of a cell turned until the first lies along x and the second in the xy plane, and positions
@@ -251,22 +251,19 @@ fn turned([a, b, c]: [Vec3; 3], positions: &mut [Vec3]) -> [Vec3; 3] {
         return [a, b, c];
     }
     let dot = |u: Vec3, v: Vec3| u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
-    let cross =
-        |u: Vec3, v: Vec3| [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
-    let unit = |u: Vec3| u.map(|x| x / dot(u, u).sqrt());
-    let (x, z) = (unit(a), unit(cross(a, b)));
-    let y = cross(z, x);
-    let turn = |r: Vec3| [dot(r, x), dot(r, y), dot(r, z)];
+    let unit = |u: Vec3| u / dot(u, u).sqrt();
+    let (x, z) = (unit(a), unit(a.cross(b)));
+    let y = z.cross(x);
+    let turn = |r: Vec3| Vector([dot(r, x), dot(r, y), dot(r, z)]);
     positions.iter_mut().for_each(|r| *r = turn(*r));
-    let ([_, by, _], [cx, cy, cz]) = (turn(b), turn(c));
-    [[dot(a, a).sqrt(), 0.0, 0.0], [dot(b, x), by, 0.0], [cx, cy, cz]]
+    [Vector([dot(a, a).sqrt(), 0.0, 0.0]), Vector([dot(b, x), turn(b)[1], 0.0]), turn(c)]
 }
 
 /// Edges from A, gamma, B, beta, alpha, C; angles as cosines or, where one is not between -1 and 1,
 /// in degrees.
 fn edges([a, gamma, b, beta, alpha, c]: [f64; 6]) -> Result<[Vec3; 3]> {
     if [a, b, c] == [0.0; 3] {
-        return Ok([[0.0; 3]; 3]);
+        return Ok([Vec3::ZERO; 3]);
     }
     let degrees = [alpha, beta, gamma].iter().any(|x| x.abs() > 1.0);
     // Right angles must come out as such.
@@ -279,7 +276,7 @@ fn edges([a, gamma, b, beta, alpha, c]: [f64; 6]) -> Result<[Vec3; 3]> {
     let sine = (1.0 - gamma * gamma).sqrt();
     let (cx, cy) = (c * beta, c * (alpha - beta * gamma) / sine);
     let cz = (c * c - cx * cx - cy * cy).sqrt();
-    let edges = [[a, 0.0, 0.0], [b * gamma, b * sine, 0.0], [cx, cy, cz]];
+    let edges = [Vector([a, 0.0, 0.0]), Vector([b * gamma, b * sine, 0.0]), Vector([cx, cy, cz])];
     match edges.as_flattened().iter().all(|x| x.is_finite()) {
         true => Ok(edges),
         false => Err(damaged(format!("its unit cell makes no sense: edges {a} {b} {c}"))),

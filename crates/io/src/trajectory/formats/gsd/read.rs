@@ -5,7 +5,8 @@
 use super::TIME;
 use crate::trajectory::frame::Snapshot;
 use crate::trajectory::source::{AtomLabels, FileUnits, FrameSource, check_claim, damaged, unreadable};
-use jostle_core::{Result, SimBox, UnitSystem, Vec3};
+use jostle_core::vector::vectors_of;
+use jostle_core::{Result, SimBox, UnitSystem, Vec3, Vector};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -130,7 +131,7 @@ impl Source {
     }
 
     fn vectors(&mut self, chunk: Chunk) -> Result<Vec<Vec3>> {
-        Ok(self.numbers(chunk, self.atoms, 3)?.as_chunks::<3>().0.to_vec())
+        Ok(vectors_of(&self.numbers(chunk, self.atoms, 3)?).to_vec())
     }
 
     fn read_labels(&mut self, types: Option<Chunk>, ids: Option<Chunk>) -> Result<()> {
@@ -197,12 +198,12 @@ impl FrameSource for Source {
         let lengths = [lx, ly, if lz == 0.0 { 1.0 } else { lz }];
         let tilts = if flat { [xy * ly, 0.0, 0.0] } else { [xy * ly, xz * lz, yz * lz] };
         // HOOMD's boxes have their centre at the origin.
-        let centre: Vec3 = [lengths[0] + tilts[0] + tilts[1], lengths[1] + tilts[2], lengths[2]];
-        let simbox = SimBox::new(centre.map(|x| -0.5 * x), lengths, tilts, [true, true, !flat])?;
+        let centre: Vec3 = Vector([lengths[0] + tilts[0] + tilts[1], lengths[1] + tilts[2], lengths[2]]);
+        let simbox = SimBox::new(-0.5 * centre, lengths, tilts, [true, true, !flat])?;
         let positions = self.vectors(at)?;
         let velocities = chunk(self, "particles/velocity").map(|c| self.vectors(c)).transpose()?;
         let images = chunk(self, "particles/image").map(|c| self.vectors(c)).transpose()?;
-        let images = images.map(|all| all.into_iter().map(|n| n.map(|x| x as i32)).collect());
+        let images = images.map(|all| all.into_iter().map(|n| n.map(|x| x as i32).0).collect());
         // Logged values hold for their own frame alone.
         let time = chunks.get(TIME).copied().filter(|c| c.kind == 10).map(|c| self.numbers(c, 1, 1));
         let time = time.transpose()?.and_then(|t| t.first().copied()).filter(|t| t.is_finite());

@@ -8,7 +8,8 @@ use crate::trajectory::source::{
 };
 use hdf5_pure::{AttrValue, Dataset, Datatype, File, FormatError, Group};
 use jostle_core::quantity::parse_quantity;
-use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
+use jostle_core::vector::vectors_of;
+use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3, Vector};
 use std::path::{Path, PathBuf};
 
 /// Numbers that are read ahead at once, at most.
@@ -163,8 +164,8 @@ impl Element {
 
     fn vectors(&mut self, step: f64) -> Result<Option<Vec<Vec3>>> {
         let scale = self.scale[0].unwrap_or(1.0);
-        let numbers = self.at(step)?.map(|all| all.as_chunks::<3>().0.to_vec());
-        Ok(numbers.map(|all| all.into_iter().map(|v| v.map(|x| x * scale)).collect()))
+        let numbers = self.at(step)?;
+        Ok(numbers.map(|all| vectors_of(all).iter().map(|v| *v * scale).collect()))
     }
 }
 
@@ -266,8 +267,10 @@ impl Source {
         };
         let numbers: Vec<f64> = numbers.iter().map(|x| x * scale).collect();
         let edges = match numbers[..] {
-            [x, y, z] => [[x, 0.0, 0.0], [0.0, y, 0.0], [0.0, 0.0, z]],
-            [ax, ay, az, bx, by, bz, cx, cy, cz] => [[ax, ay, az], [bx, by, bz], [cx, cy, cz]],
+            [x, y, z] => [Vector([x, 0.0, 0.0]), Vector([0.0, y, 0.0]), Vector([0.0, 0.0, z])],
+            [ax, ay, az, bx, by, bz, cx, cy, cz] => {
+                [Vector([ax, ay, az]), Vector([bx, by, bz]), Vector([cx, cy, cz])]
+            }
             _ => return Err(damaged("its box is not one of three dimensions")),
         };
         let simbox = simbox_of(edges, positions)?;
@@ -317,7 +320,7 @@ impl FrameSource for Source {
         let (mut velocity, mut image) = (self.velocity.take(), self.image.take());
         let (velocities, images) = (vectors(&mut velocity)?, vectors(&mut image)?);
         (self.velocity, self.image) = (velocity, image);
-        let images = images.map(|all| self.sort(all).into_iter().map(|n| n.map(|x| x as i32)).collect());
+        let images = images.map(|all| self.sort(all).into_iter().map(|n| n.map(|x| x as i32).0).collect());
         let velocities = velocities.map(|all| self.sort(all));
         let simbox = self.simbox(step, &positions)?;
         self.frame += 1;

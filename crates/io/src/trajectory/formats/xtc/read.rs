@@ -4,7 +4,7 @@
 
 use crate::trajectory::frame::Snapshot;
 use crate::trajectory::source::{Binary, FileUnits, FrameSource, Width, damaged, reserved, simbox_of};
-use jostle_core::{Result, Vec3};
+use jostle_core::{Components, Result, Vec3, Vector};
 
 pub(super) const MAGIC: i32 = 1995;
 /// Files with more than 298,261,617 atoms, which count bytes in 64 bits.
@@ -47,7 +47,7 @@ impl FrameSource for Source {
         }
         let n = b.i32()?;
         let (step, time) = (b.i32()?, b.f32()?);
-        let mut edges = [[0.0; 3]; 3];
+        let mut edges = [Vec3::ZERO; 3];
         b.floats(9, Width::Single, |k, x| edges.as_flattened_mut()[k] = x)?;
         let again = b.i32()?;
         let count = usize::try_from(n).ok().filter(|_| n == again);
@@ -99,7 +99,7 @@ fn decompress(b: &mut Binary, count: usize, magic: i32) -> Result<Vec<Vec3>> {
     let mut bits = Bits::new(bytes);
     let mut positions = reserved(count)?;
     let scale = 1.0 / precision;
-    let place = |c: [i32; 3]| c.map(|x| f64::from(x as f32 * scale));
+    let place = |c: [i32; 3]| Vector(c.map(|x| f64::from(x as f32 * scale)));
     let mut run = 0;
     while positions.len() < count {
         let whole = match apart {
