@@ -83,12 +83,6 @@ enum MoveFrom {
     MOVE_FROM_STEP,           // the second half of the step before
 };
 
-// Scales the velocities of a group as a thermostat says.
-template <class S>
-DEVICE void scale_by_thermostat(const DeviceData& w, int which, Body<S>& body) {
-    for (int k = 0; k < S::ATOMS; k++) scale_by_thermostat(w, which, body.inverse_mass[k], body.v[k]);
-}
-
 // Reports a group that has come apart, by its first atom; where its forces are not finite that is reported already.
 template <class S>
 DEVICE void report_torn(const DeviceData& w, const Body<S>& body, i64 done) {
@@ -117,52 +111,80 @@ DEVICE void store_by_warp_group(double* a, u32 warp_group, u32 i, Double3 u, Dou
     }
 }
 
+// Noise of the atoms of a group, which constrained_noise has computed.
+template <bool EARLY>
+struct BodyNoise {
+    const double* noise;
+    const Prefetched* prefetched;
+    u32 i;
+    int k;
+
+    DEVICE_MEMBER Double3 operator()() const {
+        if (!EARLY) return load(noise, i);
+        wait_for_prefetched();
+        return prefetched->vectors[k][threadIdx.x];
+    }
+};
+
+// Group of atoms with constraints, whose sub-steps are made.
+template <class S>
+struct MovingBody {
+    enum { N = S::ATOMS, EARLY = N <= MOST_PREFETCHED, DRIFTS_AT_ONCE = 1 };
+    typedef BodyNoise<EARLY> Noise;
+    typedef MovingAtom<Noise> Atom;
+
+    const DeviceData& w;
+    const double* noise;
+    const Prefetched* prefetched;
+    double timestep;
+    Body<S> body;
+    real3 force[N];
+    bool held;
+
+    DEVICE_MEMBER MovingBody(const DeviceData& w, const ConstraintData& h, uint4 group, const Prefetched* prefetched)
+        : w(w), noise(h.noise), prefetched(prefetched), timestep(w.control->motion.timestep), body(body_of<S>(w, h, group)),
+          held(true) {}
+
+    DEVICE_MEMBER void load_forces(i64 done) {
+        for (int k = 0; k < N; k++) force[k] = load_force(w, body.index[k]);
+        for (int k = 0; k < N; k++) force[k] = check_force(w, force[k], body.v[k], w.control->sorted, body.index[k], done);
+    }
+
+    template <class SubSteps>
+    DEVICE_MEMBER void each(const SubSteps& make) {
+        for (int k = 0; k < N; k++) {
+            const Noise noise_of_atom = {noise, prefetched, body.index[k], k};
+            Atom atom = {w, timestep, body.inverse_mass[k], force[k], noise_of_atom, body.x[k], body.v[k]};
+            make(atom);
+        }
+    }
+    DEVICE_MEMBER void constrain_positions(double part) { held = hold(w.geometry, body, part * timestep) && held; }
+    DEVICE_MEMBER void constrain_velocities() {
+        double unused[IMPULSES];
+        brake(w.geometry, body, unused);
+    }
+    DEVICE_MEMBER void begin_closing_kick(double) {}
+};
+
 // Moves a group from the force of a step to the positions of the next one.
 template <class S>
 DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group, int slot, const Slot& now, int what, u32 warp_group,
                       Prefetched& prefetched) {
     enum { N = S::ATOMS, EARLY = N <= MOST_PREFETCHED };
     Control* control = w.control;
-    const Motion motion = control->motion;
     const int set = control->sorted, mine = threadIdx.x;
-    const bool noisy = motion.decay < 1.0;
-    Body<S> body = body_of<S>(w, h, group);
+    MovingBody<S> moving(w, h, group, &prefetched);
+    const Body<S>& body = moving.body;
     if (EARLY) {
         for (int k = 0; k < N; k++) {
             prefetch(&prefetched.built[k][mine], &w.atoms.built[body.index[k]]);
-            if (noisy) prefetch(&prefetched.vectors[k][mine], (const Double3*)h.noise + body.index[k]);
+            if (has_noise(w.step_kind)) prefetch(&prefetched.vectors[k][mine], (const Double3*)h.noise + body.index[k]);
         }
     }
-    real3 force[N];
-    for (int k = 0; k < N; k++) force[k] = load_force(w, body.index[k]);
-    for (int k = 0; k < N; k++) force[k] = check_force(w, force[k], body.v[k], set, body.index[k], now.done);
-    auto kick_all = [&] {
-        for (int k = 0; k < N; k++) kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], force[k]);
-    };
-    if (what == MOVE_FROM_STEP) {
-        double unused[IMPULSES];
-        scale_by_thermostat(w, THERMOSTAT_AFTER, body);
-        kick_all();
-        brake(w.geometry, body, unused);
-    }
-    kick_all();
-    scale_by_thermostat(w, THERMOSTAT_BEFORE, body);
-    // Noise in the middle of the drift divides it into two parts.
-    const int parts = noisy ? 2 : 1;
-    const double way = motion.drift / parts;
-    bool held = true;
-    for (int part = 0; part < parts; part++) {
-        if (part == 1) {
-            wait_for_prefetched();
-            for (int k = 0; k < N; k++) {
-                const Double3 noise = EARLY ? prefetched.vectors[k][mine] : load(h.noise, body.index[k]);
-                if (body.inverse_mass[k] != 0) ornstein_uhlenbeck(body.v[k], motion.decay, noise);
-            }
-        }
-        for (int k = 0; k < N; k++) drift(body.x[k], way, body.v[k]);
-        held = hold(w.geometry, body, way) && held;
-    }
-    if (!held) report_torn(w, body, now.done);
+    moving.load_forces(now.done);
+    if (what == MOVE_FROM_STEP) make_sub_steps_to_end(moving, w.step_kind);
+    make_sub_steps_to_positions(moving, w.step_kind);
+    if (!moving.held) report_torn(w, body, now.done);
     wait_for_prefetched();
     DisplacementCheck check(w);
     for (int k = 0; k < N; k++) {
@@ -192,7 +214,7 @@ extern "C" __global__ void constrained_noise(DeviceData w, ConstraintData h, int
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
+    if (i >= w.n || !moves(w.control, now, what) || !has_noise(w.step_kind)) return;
     if (divides_motion(w) && !has_bit(w.division.moved, i)) return;
     const u32 of_mass = mass_index(w, i, (int)w.atoms.position[now.parity][i].species);
     store(h.noise, i, noise_of(w, i, w.atoms.inverse_mass[of_mass], now.done));
@@ -244,25 +266,30 @@ DEVICE void add_turning(const BoxGeometry& geometry, Body<S> before, double turn
     for (int k = 0; k < IMPULSES; k++) impulse[k] += turning * unkicked[k];
 }
 
-// Second half of the kick of a step.
+// Group of atoms at the end of a step, with what its constraints add to the virial.
 template <class S>
-DEVICE void kick_body(const DeviceData& w, const ConstraintData& h, uint4 group, const Slot& now, double* impulse) {
-    const Motion motion = w.control->motion;
-    const int set = w.control->sorted;
-    Body<S> body = body_of<S>(w, h, group);
-    scale_by_thermostat(w, THERMOSTAT_AFTER, body);
-    // With noise in the middle of the drift, its last part is half a step.
-    if (motion.decay < 1.0) add_turning(w.geometry, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
-    for (int k = 0; k < S::ATOMS; k++) {
-        const u32 i = body.index[k];
-        const real3 f = check_force(w, load_force(w, i), body.v[k], set, i, now.done);
-        kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], f);
+struct EndingBody : MovingBody<S> {
+    double* impulse;
+
+    DEVICE_MEMBER EndingBody(const DeviceData& w, const ConstraintData& h, uint4 group, double* impulse)
+        : MovingBody<S>(w, h, group, nullptr), impulse(impulse) {}
+
+    DEVICE_MEMBER void constrain_velocities() { brake(this->w.geometry, this->body, impulse); }
+    DEVICE_MEMBER void begin_closing_kick(double part) {
+        if (part != 1.0) add_turning(this->w.geometry, this->body, 1.0 / part - 1.0, impulse);
     }
-    brake(w.geometry, body, impulse);
-    for (int k = 0; k < S::ATOMS; k++) store(w.atoms.v[set], body.index[k], body.v[k]);
+};
+
+// The end of a step.
+template <class S>
+DEVICE void end_body(const DeviceData& w, const ConstraintData& h, uint4 group, const Slot& now, double* impulse) {
+    EndingBody<S> ending(w, h, group, impulse);
+    ending.load_forces(now.done);
+    make_sub_steps_to_end(ending, w.step_kind);
+    for (int k = 0; k < S::ATOMS; k++) store(w.atoms.v[w.control->sorted], ending.body.index[k], ending.body.v[k]);
 }
 
-// Second half of the kick for all atoms. Blocks store their shares of bond vectors times impulses.
+// The end of a step for all atoms. Blocks store their shares of bond vectors times impulses.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(DeviceData w, ConstraintData h, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
@@ -279,8 +306,8 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Devi
     } else if (leader < FOLLOWER) {
         const uint4 group = h.group[leader];
         switch (group.x) {
-#define KICK(shape) case shape: kick_body<Shape<shape>>(w, h, group, now, impulse); break;
-            EACH_SHAPE(KICK)
+#define END(shape) case shape: end_body<Shape<shape>>(w, h, group, now, impulse); break;
+            EACH_SHAPE(END)
         }
     }
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);

@@ -1,5 +1,17 @@
 // How one atom moves: the same functions in the fused step and in the kernels of single verbs, so
 // that both give the same bits.
+//
+// Generated source in front of this file, made from the lists of sub-steps of jostle_core::thermostat (sub_steps.rs):
+//     make_sub_steps_to_positions(group, kind)   from one evaluation of forces to the positions of the next
+//     make_sub_steps_to_end(group, kind)         from there to the end of the step
+//     has_noise(kind)                            true where each atom gets noise in its drift
+// for the kind of step in w.step_kind.
+// A group is what moves together: an atom, a group of atoms with constraints, a rigid body. It makes sub-steps by
+//     group.each(f)                       f(atom) for each of its atoms, a MovingAtom (Group::Atom)
+//     group.constrain_positions(part), group.constrain_velocities()
+//                                         what its constraints demand, after a drift by that part of a step
+//     group.begin_closing_kick(part)      before the kick that ends a step, whose last drift had that part of it
+// and says by Group::DRIFTS_AT_ONCE how many drifts are unrolled.
 
 struct Double3 { double x, y, z; };
 
@@ -45,14 +57,8 @@ DEVICE void scale(Double3& v, double factor) {
     v.z *= factor;
 }
 
-// The factors by which a thermostat scales velocities, after a drift and before the next one: where they
-// are in w.thermostat.
+// Indices in w.thermostat of the factors by which it scales velocities, after a drift and before the next one.
 enum { THERMOSTAT_AFTER, THERMOSTAT_BEFORE };
-
-// Scales the velocity of an atom by one of these, where there is such a thermostat; not what is driven.
-DEVICE void scale_by_thermostat(const DeviceData& w, int which, double inverse_mass, Double3& v) {
-    if (w.thermostat && inverse_mass != 0) scale(v, w.thermostat[which]);
-}
 
 DEVICE bool is_finite(real3 f) {
     real zero = f.x * (real)0 + f.y * (real)0 + f.z * (real)0;
@@ -127,23 +133,43 @@ DEVICE void ornstein_uhlenbeck(Double3& v, double decay, Double3 noise) {
     v.z = fma(decay, v.z, noise.z);
 }
 
-// From one force evaluation to the next: half a kick, the drift, with friction and noise in its
-// middle if there is a thermostat. `noise` gives what is wanted then.
+// An atom whose sub-steps are made, with the force on it; `noise()` gives what friction leaves room for.
 template <class Noise>
-DEVICE void kick_and_drift(const DeviceData& w, Double3& x, Double3& v, real3 f, double inverse_mass,
-                           const Noise& noise) {
-    const Motion& motion = w.control->motion;
-    const double dt = motion.timestep, way = motion.drift;
-    kick(v, 0.5 * dt * inverse_mass, f);
-    scale_by_thermostat(w, THERMOSTAT_BEFORE, inverse_mass, v);
-    if (motion.decay < 1.0) {
-        drift(x, 0.5 * way, v);
-        if (inverse_mass != 0) ornstein_uhlenbeck(v, motion.decay, noise());
-        drift(x, 0.5 * way, v);
-    } else {
-        drift(x, way, v);
+struct MovingAtom {
+    const DeviceData& w;
+    double timestep;
+    double inverse_mass;  // 0 where nothing changes its velocity
+    real3 force;
+    const Noise& noise;
+    Double3 &x, &v;
+
+    DEVICE_MEMBER void kick() { ::kick(v, 0.5 * timestep * inverse_mass, force); }
+    DEVICE_MEMBER void drift(double part) { ::drift(x, part * timestep, v); }
+    DEVICE_MEMBER void scale_before_drift() {
+        if (inverse_mass != 0) scale(v, w.thermostat[THERMOSTAT_BEFORE]);
     }
-}
+    DEVICE_MEMBER void scale_after_drift() {
+        if (inverse_mass != 0) scale(v, w.thermostat[THERMOSTAT_AFTER]);
+    }
+    DEVICE_MEMBER void add_noise() {
+        if (inverse_mass != 0) ornstein_uhlenbeck(v, w.control->motion.decay, noise());
+    }
+};
+
+// Group of one atom, without constraints.
+template <class Noise>
+struct FreeAtom {
+    typedef MovingAtom<Noise> Atom;
+    enum { DRIFTS_AT_ONCE = 2 };
+
+    Atom atom;
+
+    template <class SubSteps>
+    DEVICE_MEMBER void each(const SubSteps& make) { make(atom); }
+    DEVICE_MEMBER void constrain_positions(double) {}
+    DEVICE_MEMBER void constrain_velocities() {}
+    DEVICE_MEMBER void begin_closing_kick(double) {}
+};
 
 // Slot of the next step, written by one thread of all; atoms note the rest as they arrive.
 DEVICE void next_slot(const DeviceData& w, int slot, bool moved) {
@@ -239,13 +265,20 @@ DEVICE Double3 noise_of(const DeviceData& w, int i, double inverse_mass, i64 don
     return thermal_noise(motion.decay, motion.thermal_energy, inverse_mass, xi);
 }
 
+// The atom i with positions and velocities in registers.
+template <class Noise>
+DEVICE FreeAtom<Noise> free_atom(const DeviceData& w, int i, Double3& x, Double3& v, real3 f, int species, const Noise& noise) {
+    return {{w, w.control->motion.timestep, w.atoms.inverse_mass[mass_index(w, i, species)], f, noise, x, v}};
+}
+
 // On from one force to where the next one is evaluated, by an atom with these positions and velocities.
 template <class Noise>
 DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species,
                          const Noise& noise) {
     Control* control = w.control;
     const int set = control->sorted;
-    kick_and_drift(w, x, v, f, w.atoms.inverse_mass[mass_index(w, i, species)], noise);
+    FreeAtom<Noise> atom = free_atom(w, i, x, v, f, species, noise);
+    make_sub_steps_to_positions(atom, w.step_kind);
     store(w.atoms.x[set], i, x);
     store(w.atoms.v[set], i, v);
     store_position(w, i, x, species, now.parity ^ 1, &control->slot[slot + 1]);
@@ -257,14 +290,18 @@ DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, 
     });
 }
 
-// The second half of the kick of a step.
+struct NoNoise {
+    DEVICE_MEMBER Double3 operator()() const { return {0, 0, 0}; }
+};
+
+// The end of a step.
 DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int species) {
-    const double inverse_mass = w.atoms.inverse_mass[mass_index(w, i, species)];
-    scale_by_thermostat(w, THERMOSTAT_AFTER, inverse_mass, v);
-    kick(v, 0.5 * w.control->motion.timestep * inverse_mass, f);
+    Double3 unmoved;
+    FreeAtom<NoNoise> atom = free_atom(w, i, unmoved, v, f, species, NoNoise{});
+    make_sub_steps_to_end(atom, w.step_kind);
 }
 
-// An atom whose force is there: the second half of the kick, and on to where it is next.
+// An atom whose force is there: the end of the step, and on to where it is next.
 DEVICE void finish_step(const DeviceData& w, int slot, const Slot& now, int i, real3 f) {
     Control* control = w.control;
     const int set = control->sorted, species = (int)w.atoms.position[now.parity][i].species;

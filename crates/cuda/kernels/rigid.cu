@@ -223,6 +223,61 @@ DEVICE void report_turn(const DeviceData& w, const RigidBody& body, i64 done) {
     report(w.control, TORN);
 }
 
+// Noise of an atom, which constrained_noise has computed.
+struct StoredNoise {
+    const double* noise;
+    u32 i;
+
+    DEVICE_MEMBER Double3 operator()() const { return load(noise, i); }
+};
+
+// Rigid body whose sub-steps are made, by all threads of a block.
+struct MovingRigidBody {
+    typedef MovingAtom<StoredNoise> Atom;
+    enum { DRIFTS_AT_ONCE = 1 };
+
+    const DeviceData& w;
+    const double* noise;
+    const RigidBody& body;
+    i64 done;
+    double timestep;
+    bool held;
+
+    DEVICE_MEMBER MovingRigidBody(const DeviceData& w, const ConstraintData& h, const RigidBody& body, i64 done)
+        : w(w), noise(h.noise), body(body), done(done), timestep(w.control->motion.timestep), held(true) {}
+
+    DEVICE_MEMBER Double3 velocity(int k) const { return load(w.atoms.v[w.control->sorted], body.index[k].x); }
+
+    // Velocities as those of a rigid body; adds the arms times the impulses, times a factor, to a sum, if there is one.
+    DEVICE_MEMBER void make_rigid(double* impulse) {
+        double axes[9];
+        axes_of(w, body, 0.0, axes);
+        const auto velocities = [&](int k) { return velocity(k); };
+        const RigidMotion rigid = rigid_motion_of(body, axes, velocities);
+        if (impulse) add_impulses(body, axes, rigid, 1.0, impulse, velocities);
+        brake_rigid(w, body, axes, rigid);
+    }
+
+    template <class SubSteps>
+    DEVICE_MEMBER void each(const SubSteps& make) {
+        const int set = w.control->sorted;
+        for (int k = threadIdx.x; k < body.atoms; k += RIGID_THREADS) {
+            const u32 i = body.index[k].x;
+            Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
+            const real3 f = check_force(w, load_force(w, i), v, set, i, done);
+            const StoredNoise noise_of_atom = {noise, i};
+            Atom atom = {w, timestep, inverse_mass_of(w, body.index[k]), f, noise_of_atom, x, v};
+            make(atom);
+            store(w.atoms.x[set], i, x);
+            store(w.atoms.v[set], i, v);
+        }
+        __syncthreads();
+    }
+    DEVICE_MEMBER void constrain_positions(double part) { held = hold_rigid(w, body, part * timestep) && held; }
+    DEVICE_MEMBER void constrain_velocities() { make_rigid(nullptr); }
+    DEVICE_MEMBER void begin_closing_kick(double) {}
+};
+
 // Moves a body from the force of a step to the positions of the next one.
 extern "C" __global__ void __launch_bounds__(RIGID_THREADS)
 rigid_move(DeviceData w, ConstraintData h, RigidData r, int slot, int what) {
@@ -232,47 +287,10 @@ rigid_move(DeviceData w, ConstraintData h, RigidData r, int slot, int what) {
     if (!moves(control, now, what)) return;
     const RigidBody body = rigid_body_of(h, r);
     if (divides_motion(w) && !has_bit(w.division.moved, body.first)) return;
-    const Motion motion = control->motion;
     const int set = control->sorted;
-    const bool noisy = motion.decay < 1.0;
-    if (what == MOVE_FROM_STEP) {
-        for (int k = threadIdx.x; k < body.atoms; k += RIGID_THREADS) {
-            const u32 i = body.index[k].x;
-            const double inverse_mass = inverse_mass_of(w, body.index[k]);
-            Double3 v = load(w.atoms.v[set], i);
-            const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
-            scale_by_thermostat(w, THERMOSTAT_AFTER, inverse_mass, v);
-            kick(v, 0.5 * motion.timestep * inverse_mass, f);
-            store(w.atoms.v[set], i, v);
-        }
-        __syncthreads();
-        double axes[9];
-        axes_of(w, body, 0.0, axes);
-        const RigidMotion rigid = rigid_motion_of(body, axes, [&](int k) { return load(w.atoms.v[set], body.index[k].x); });
-        brake_rigid(w, body, axes, rigid);
-    }
-    const int parts = noisy ? 2 : 1;
-    const double way = motion.drift / parts;
-    bool held = true;
-    for (int part = 0; part < parts; part++) {
-        for (int k = threadIdx.x; k < body.atoms; k += RIGID_THREADS) {
-            const u32 i = body.index[k].x;
-            const double inverse_mass = inverse_mass_of(w, body.index[k]);
-            Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
-            if (part == 0) {
-                const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
-                kick(v, 0.5 * motion.timestep * inverse_mass, f);
-                scale_by_thermostat(w, THERMOSTAT_BEFORE, inverse_mass, v);
-            } else {
-                ornstein_uhlenbeck(v, motion.decay, load(h.noise, i));
-            }
-            drift(x, way, v);
-            store(w.atoms.x[set], i, x);
-            store(w.atoms.v[set], i, v);
-        }
-        __syncthreads();
-        held = hold_rigid(w, body, way) && held;
-    }
+    MovingRigidBody moving(w, h, body, now.done);
+    if (what == MOVE_FROM_STEP) make_sub_steps_to_end(moving, w.step_kind);
+    make_sub_steps_to_positions(moving, w.step_kind);
     bool finite = true;
     DisplacementCheck check(w);
     for (int k = threadIdx.x; k < body.atoms; k += RIGID_THREADS) {
@@ -286,42 +304,37 @@ rigid_move(DeviceData w, ConstraintData h, RigidData r, int slot, int what) {
     check.note(&control->slot[slot + 1]);
     // Where forces are not finite that is reported already.
     const bool all_finite = __syncthreads_and(finite);
-    if (!held && all_finite) report_turn(w, body, now.done);
+    if (!moving.held && all_finite) report_turn(w, body, now.done);
 }
 
-// Second half of the kick of a step.
+// Rigid body at the end of a step, where the virial of its constraints is wanted.
+struct EndingRigidBody : MovingRigidBody {
+    double impulse[IMPULSES];
+
+    DEVICE_MEMBER EndingRigidBody(const DeviceData& w, const ConstraintData& h, const RigidBody& body, i64 done)
+        : MovingRigidBody(w, h, body, done), impulse{} {}
+
+    DEVICE_MEMBER void constrain_velocities() { make_rigid(impulse); }
+    DEVICE_MEMBER void begin_closing_kick(double part) {
+        if (part == 1.0) return;
+        double axes[9];
+        axes_of(w, body, 0.0, axes);
+        const auto velocities = [&](int k) { return velocity(k); };
+        const RigidMotion unkicked = rigid_motion_of(body, axes, velocities);
+        add_impulses(body, axes, unkicked, 1.0 / part - 1.0, impulse, velocities);
+    }
+};
+
+// The end of a step.
 extern "C" __global__ void __launch_bounds__(RIGID_THREADS)
 rigid_kick(DeviceData w, ConstraintData h, RigidData r, int slot, int trigger, int first_share) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const RigidBody body = rigid_body_of(h, r);
-    const Motion motion = w.control->motion;
-    const int set = w.control->sorted;
-    double axes[9], impulse[IMPULSES] = {};
-    axes_of(w, body, 0.0, axes);
-    const auto velocity = [&](int k) { return load(w.atoms.v[set], body.index[k].x); };
-    for (int k = threadIdx.x; k < body.atoms; k += RIGID_THREADS) {
-        Double3 v = velocity(k);
-        scale_by_thermostat(w, THERMOSTAT_AFTER, inverse_mass_of(w, body.index[k]), v);
-        store(w.atoms.v[set], body.index[k].x, v);
-    }
-    // With noise in the middle of the drift, its last part is half a step.
-    if (motion.decay < 1.0) {
-        const RigidMotion unkicked = rigid_motion_of(body, axes, velocity);
-        add_impulses(body, axes, unkicked, 2.0 * motion.timestep / motion.drift - 1.0, impulse, velocity);
-    }
-    for (int k = threadIdx.x; k < body.atoms; k += RIGID_THREADS) {
-        const u32 i = body.index[k].x;
-        Double3 v = velocity(k);
-        const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
-        kick(v, 0.5 * motion.timestep * inverse_mass_of(w, body.index[k]), f);
-        store(w.atoms.v[set], i, v);
-    }
-    const RigidMotion rigid = rigid_motion_of(body, axes, velocity);
-    add_impulses(body, axes, rigid, 1.0, impulse, velocity);
-    brake_rigid(w, body, axes, rigid);
-    store_impulses(w, body, first_share, impulse);
+    EndingRigidBody ending(w, h, body, now.done);
+    make_sub_steps_to_end(ending, w.step_kind);
+    store_impulses(w, body, first_share, ending.impulse);
 }
 
 // Velocities of bodies after a kick by `time`, as constrained_brake; or the impulses alone that such a kick would need, as

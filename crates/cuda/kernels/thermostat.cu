@@ -122,6 +122,7 @@ extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS) thermostat_scal
     if (!segment_end_due(w.control, now) || i >= w.n) return;
     const int species = (int)w.atoms.position[now.parity][i].species;
     Double3 v = load(w.atoms.v[set], i);
-    scale_by_thermostat(w, THERMOSTAT_AFTER, w.atoms.inverse_mass[mass_index(w, i, species)], v);
+    if (w.atoms.inverse_mass[mass_index(w, i, species)] == 0) return;
+    scale(v, w.thermostat[THERMOSTAT_AFTER]);
     store(w.atoms.v[set], i, v);
 }

@@ -20,7 +20,7 @@ use jostle_potentials::electrostatics::screened;
 use jostle_potentials::electrostatics::spline::weights_of_order;
 use jostle_potentials::{Forces, LatticeSum, PairFunction, PairVisitor, Spectrum};
 use recorder::{Notation, Tape};
-use source_text::SourceText;
+pub(crate) use source_text::SourceText;
 
 /// Writes a function of scalars, in f64: see [`function`].
 pub fn scalar_function(

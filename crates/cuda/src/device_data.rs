@@ -111,7 +111,7 @@ shared_structure! {
         pub timestep: f64,
         /// Time from one slot to the next: half a time step where pairs get noise in the middle of it.
         pub drift: f64,
-        /// Langevin thermostat: factor of a velocity in a step; 1 without a thermostat.
+        /// Langevin thermostat: factor of a velocity in a step.
         pub decay: f64,
         /// Langevin thermostat: k T.
         pub thermal_energy: f64,
@@ -376,6 +376,8 @@ shared_structure! {
         pub embedded: EmbeddedArrays,
         pub three_body: ThreeBodyArrays,
         pub reduction: ReductionArrays,
+        /// Kind of time step, one bit: see `sub_steps.rs`.
+        pub step_kind: u64,
         /// State of a thermostat: see thermostat.cu.
         pub thermostat: u64 = "double*",
         /// Random deviates of the thermostat: two for each step of the batch.

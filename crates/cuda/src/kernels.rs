@@ -3,6 +3,7 @@
 use crate::codegen;
 use crate::device_data;
 use crate::driver::{Device, Kernel};
+use crate::sub_steps;
 use crate::sums::Summation;
 use jostle_core::thermostat::noise_amplitude;
 use jostle_core::{Algorithm, Precision, Result};
@@ -46,8 +47,8 @@ pub fn prelude() -> String {
 /// Beginning of all sources of kernels, in the order in which the parts need each other.
 pub(crate) fn common_source() -> String {
     let noise = codegen::scalar_function("noise_amplitude", 3, |x| vec![noise_amplitude(x[0], x[1], x[2])]);
-    [&prelude(), &noise, include_str!("../kernels/motion.cuh"), include_str!("../kernels/sums.cuh")]
-        .join("\n")
+    let motion = include_str!("../kernels/motion.cuh");
+    [&prelude(), &noise, &sub_steps::source(), motion, include_str!("../kernels/sums.cuh")].join("\n")
 }
 
 /// Search for atoms in the order in which they are sorted.

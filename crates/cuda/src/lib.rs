@@ -39,6 +39,7 @@ mod shared;
 mod skin;
 mod snapshot;
 mod step_graph;
+mod sub_steps;
 mod sums;
 mod thermostat;
 mod three_body;

@@ -279,6 +279,7 @@ impl Cuda {
         if self.looks_around() {
             self.arrays.allow_displaced(&mut self.data);
         }
+        self.data.step_kind = self.terms.step_kind;
         if let Some(thermostat) = &self.terms.thermostat {
             thermostat.attach(&mut self.data);
         }

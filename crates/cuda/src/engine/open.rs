@@ -72,6 +72,7 @@ pub fn term_kernels(device: &Device, system: &System, forces: &Forces, plan: &Pl
         )?,
         external: ExternalForces::new(device, system, forces, precision, summation)?,
         biases: None,
+        step_kind: 0,
         thermostat: None,
         pair_thermostat: None,
         grains: contacts(device, system, forces, plan)?,

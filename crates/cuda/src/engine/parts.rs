@@ -40,6 +40,8 @@ pub struct TermKernels {
     pub external: Option<ExternalForces>,
     /// Biases, where the engine has given some to this GPU.
     pub biases: Option<BiasKernels>,
+    /// Kind of the time steps of the last batch, see [`crate::sub_steps`].
+    pub step_kind: u64,
     pub thermostat: Option<ScalingThermostat>,
     pub pair_thermostat: Option<PairThermostat>,
     pub grains: Option<Contacts>,

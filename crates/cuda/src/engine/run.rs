@@ -6,10 +6,11 @@ use crate::device_data::Motion;
 use crate::dissipative::PairThermostat;
 use crate::kernels::{PairAlgorithm, TileSize};
 use crate::step_graph::{Queue, SegmentsLeft, StepGraphs, slots_per_look, slots_serve};
+use crate::sub_steps;
 use crate::sums::{KINETIC, VIRIAL};
 use crate::thermostat::{self, Acts, ScalingThermostat};
 use jostle_core::backend::StageTime;
-use jostle_core::thermostat::{AtomNoise, Dissipative};
+use jostle_core::thermostat::{AtomNoise, Dissipative, with_contact_friction};
 use jostle_core::{
     ArraysChanged, AtomStorage, DeviceForce, Error, Evaluate, ForceEvaluation, Result, Sample, StepBatch,
     SubSteps, Thermostat,
@@ -66,8 +67,6 @@ impl Cuda {
         thermostat: &mut Thermostat,
         forces: &mut [&mut dyn DeviceForce],
     ) -> Result<Vec<Sample>> {
-        let without = AtomNoise { decay: 1.0, thermal_energy: 0.0 };
-        let AtomNoise { decay, thermal_energy } = thermostat.noise().unwrap_or(without);
         if batch.steps == 0 {
             return Ok(Vec::new());
         }
@@ -87,7 +86,7 @@ impl Cuda {
         self.prepare_biases(batch, segments.n_rows)?;
         self.read_control()?;
         self.divide_motion();
-        self.begin_batch(batch, &segments, [decay, thermal_energy])?;
+        self.begin_batch(batch, &segments, thermostat)?;
         let (builds, size) = (self.control.builds, self.plan.layout.shape.size);
         match together {
             true => self.make_segments_together(&segments)?,
@@ -142,13 +141,10 @@ impl Cuda {
     }
 
     /// Writes the control block for a batch.
-    fn begin_batch(
-        &mut self,
-        batch: &StepBatch,
-        segments: &Segments,
-        [decay, thermal_energy]: [f64; 2],
-    ) -> Result<()> {
+    fn begin_batch(&mut self, batch: &StepBatch, segments: &Segments, thermostat: &Thermostat) -> Result<()> {
         let StepBatch { first_step, timestep, seed, .. } = *batch;
+        let without = AtomNoise { decay: 1.0, thermal_energy: 0.0 };
+        let AtomNoise { decay, thermal_energy } = thermostat.noise().unwrap_or(without);
         let drift = timestep / segments.slots_per_step as f64;
         // The remainder suffices, and kernels count with 32 bits.
         let (long_range_every, long_range_done) =
@@ -287,8 +283,15 @@ impl Cuda {
         Ok(())
     }
 
-    /// Copies a thermostat that scales velocities to the device.
+    /// Takes the sub-steps of a thermostat, and copies one that scales velocities to the device.
     fn prepare_thermostat(&mut self, batch: &StepBatch, thermostat: &Thermostat, acts: Acts) -> Result<()> {
+        let kind = match self.has_contacts() {
+            true => sub_steps::kind_of(&with_contact_friction(thermostat.step())),
+            false => sub_steps::kind_of(thermostat.step()),
+        };
+        if std::mem::replace(&mut self.terms.step_kind, kind) != kind {
+            self.recorded.graphs = None;
+        }
         let before = self.terms.thermostat.as_ref().map(ScalingThermostat::identity);
         self.terms.thermostat = ScalingThermostat::prepare(
             self.terms.thermostat.take(),
