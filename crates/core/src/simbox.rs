@@ -192,8 +192,7 @@ impl SimBox {
         }
     }
 
-    /// The shortest of the vectors between a point and the images of another, for vectors shorter
-    /// than [`SimBox::largest_cutoff`].
+    /// The shortest of the vectors between a point and the images of another.
     pub fn nearest_image(&self, d: Vec3) -> Vec3 {
         let ([lx, ly, lz], [xy, xz, yz]) = (self.lengths, self.tilts);
         let mut d = d;
@@ -208,8 +207,53 @@ impl SimBox {
         if self.periodic[0] {
             d[0] -= (d[0] / lx).round() * lx;
         }
-        d
+        // No image is nearer than the smallest edge, as each is off another layer by as much.
+        let edges = self.lengths.iter().zip(self.periodic).filter(|(_, periodic)| *periodic);
+        let edge = edges.fold(f64::INFINITY, |least, (length, _)| least.min(*length));
+        if self.is_orthorhombic() || d.norm_squared() <= 0.25 * edge * edge {
+            d
+        } else {
+            self.nearest_of_all(d)
+        }
     }
+
+    /// The shortest of the images of a vector in a sheared box, among all that may be shorter: those in layers that are
+    /// near enough.
+    #[cold]
+    fn nearest_of_all(&self, d: Vec3) -> Vec3 {
+        let [a, b, c] = self.edges();
+        let mut nearest = d;
+        // Of images that are equally far, the first one is taken whatever rounding says.
+        let margin = 1.0 - 1e-12;
+        for n in layers(d[2], self.lengths[2], nearest.norm_squared(), self.periodic[2]) {
+            let in_layer = d - n * c;
+            let left = nearest.norm_squared() - in_layer[2] * in_layer[2];
+            for n in layers(in_layer[1], self.lengths[1], left, self.periodic[1]) {
+                let mut image = in_layer - n * b;
+                if self.periodic[0] {
+                    image -= (image[0] / self.lengths[0]).round() * a;
+                }
+                if image.norm_squared() < margin * nearest.norm_squared() {
+                    nearest = image;
+                }
+            }
+        }
+        nearest
+    }
+}
+
+/// Layers on either side that are looked at: none is further off but in boxes that are a thousand times as long as wide.
+const MOST_LAYERS: f64 = 1000.0;
+
+/// Numbers n of layers, `length` apart, in which x - n length is no further away than the square root of `most2`.
+fn layers(x: f64, length: f64, most2: f64, periodic: bool) -> impl Iterator<Item = f64> {
+    let most = most2.max(0.0).sqrt();
+    let number = |x: f64| (x / length).clamp(-MOST_LAYERS, MOST_LAYERS);
+    let (first, last) = match periodic {
+        true => (number(x - most).ceil() as i32, number(x + most).floor() as i32),
+        false => (0, 0),
+    };
+    (first..=last).map(f64::from)
 }
 
 fn norm(u: Vec3) -> f64 {
@@ -219,4 +263,46 @@ fn norm(u: Vec3) -> f64 {
 /// A third of the trace: a pressure from its tensor.
 pub fn mean_diagonal(t: &SymTensor) -> f64 {
     (t[0] + t[1] + t[2]) / 3.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    /// Nearest of all images that brute force finds, for vectors as long as several boxes, in boxes that are sheared by
+    /// more than half an edge, and flat ones.
+    #[test]
+    fn nearest_images_are_the_nearest() {
+        let boxes = [
+            ([10.0, 8.0, 10.0], [5.0, 0.0, 0.0], [true; 3]),
+            ([8.0, 7.0, 9.0], [2.5, -1.5, 1.2], [true; 3]),
+            ([10.0, 10.0, 3.0], [4.0, -5.0, 3.3], [true; 3]),
+            ([6.0, 9.0, 5.0], [-8.0, 0.0, 0.0], [true, true, false]),
+            ([4.0, 5.0, 6.0], [0.0; 3], [true, false, true]),
+        ];
+        for (lengths, tilts, periodic) in boxes {
+            let simbox = SimBox::new([0.0; 3], lengths, tilts, periodic).unwrap();
+            for trial in 0..400 {
+                let mut stream = Stream::new(17, Purpose::Velocity, trial, 0);
+                let d = Vec3::from_fn(|k| 2.0 * lengths[k] * (stream.uniform() - 0.5));
+                let range = |k: usize| if periodic[k] { -6..=6 } else { 0..=0 };
+                let all = range(0).flat_map(|a| range(1).flat_map(move |b| range(2).map(move |c| [a, b, c])));
+                let nearest = all.map(|image| (d - simbox.shift(image)).norm()).fold(f64::INFINITY, f64::min);
+                let found = simbox.nearest_image(d);
+                assert!((found.norm() - nearest).abs() < 1e-12, "{lengths:?} {tilts:?} {d:?}: {found:?}");
+                let cells = simbox.to_fractional(simbox.origin() + d - found);
+                assert!(cells.iter().all(|s| (s - s.round()).abs() < 1e-12), "{d:?} {found:?}");
+            }
+        }
+    }
+
+    /// Vectors without meaning come back, and at once.
+    #[test]
+    fn vectors_that_are_no_numbers_have_no_nearest_image() {
+        let simbox = SimBox::new([0.0; 3], [1.0, 2.0, 1e-9], [0.4, 0.3, 0.2], [true; 3]).unwrap();
+        for x in [f64::NAN, f64::INFINITY, 1e300] {
+            let _ = simbox.nearest_image(Vector([x, 1.0, x]));
+        }
+    }
 }

@@ -94,7 +94,7 @@ DEVICE void evaluate_variable(const DeviceData& w, const BiasData& b, i64 k) {
     for (int v = 0; v < variable.vectors; v++) {
         const double *from = b.centers + 3 * variable.from[v], *to = b.centers + 3 * variable.to[v];
         double x = to[0] - from[0], y = to[1] - from[1], z = to[2] - from[2];
-        nearest_image(w.geometry, x, y, z);
+        shortest_image(w.geometry, x, y, z);
         in[3 * v] = x;
         in[3 * v + 1] = y;
         in[3 * v + 2] = z;
@@ -242,7 +242,7 @@ DEVICE void evaluate_pairs(const DeviceData& w, const BiasData& b, i64 v, Struct
                 const BiasPartner& partner = b.partners[p];
                 const Double3 other = position_of(w, b, b.members[partner.member]);
                 double d[3] = {other.x - own.x, other.y - own.y, other.z - own.z};
-                nearest_image(w.geometry, d[0], d[1], d[2]);
+                shortest_image(w.geometry, d[0], d[1], d[2]);
                 const double in[2] = {d[0] * d[0] + d[1] * d[1] + d[2] * d[2], partner.end};
                 double out[2];
                 bias_pair(variable.formula, in, out);

@@ -264,7 +264,7 @@ DEVICE Fixed to_fixed(const BoxGeometry& geometry, double x, double y, double z)
             (u32)__double2ll_rd(s.z * 4294967296.0)};
 }
 
-// Nearest image of a difference.
+// Nearest image of a difference that is shorter than half of each edge.
 DEVICE void nearest_image(const BoxGeometry& geometry, double& x, double& y, double& z) {
     if (geometry.periodic[2]) {
         double n = rint(z * geometry.inverse[2]);
@@ -278,6 +278,38 @@ DEVICE void nearest_image(const BoxGeometry& geometry, double& x, double& y, dou
         x -= n * geometry.tilt[0];
     }
     if (geometry.periodic[0]) x -= rint(x * geometry.inverse[0]) * geometry.edge[0];
+}
+
+// Range of the layers, `length` apart, in which x - n length is no further away than the square root of most2.
+struct Layers { double first, last; };
+DEVICE Layers layers_within(double x, double length, double most2, int periodic) {
+    if (!periodic) return {0, 0};
+    const double most = sqrt(fmax(most2, 0.0)), limit = 1000.0;
+    return {ceil(fmax((x - most) / length, -limit)), floor(fmin((x + most) / length, limit))};
+}
+
+// Nearest image of any difference: jostle_core::SimBox::nearest_image.
+APART void shortest_image(const BoxGeometry& geometry, double& x, double& y, double& z) {
+    nearest_image(geometry, x, y, z);
+    double best = x * x + y * y + z * z;
+    if (!geometry.triclinic) return;
+    const double margin = 1.0 - 1e-12, before[3] = {x, y, z};
+    const Layers of_z = layers_within(z, geometry.edge[2], best, geometry.periodic[2]);
+    for (double nz = of_z.first; nz <= of_z.last; nz += 1.0) {
+        const double w = before[2] - nz * geometry.edge[2], v = before[1] - nz * geometry.tilt[2];
+        const Layers of_y = layers_within(v, geometry.edge[1], best - w * w, geometry.periodic[1]);
+        for (double ny = of_y.first; ny <= of_y.last; ny += 1.0) {
+            double u = before[0] - nz * geometry.tilt[1] - ny * geometry.tilt[0];
+            if (geometry.periodic[0]) u -= rint(u * geometry.inverse[0]) * geometry.edge[0];
+            const double t = v - ny * geometry.edge[1], now = u * u + t * t + w * w;
+            if (now < margin * best) {
+                best = now;
+                x = u;
+                y = t;
+                z = w;
+            }
+        }
+    }
 }
 
 // Image of a difference whose fractions of the box are at most a half. Within half the box it is the nearest one.

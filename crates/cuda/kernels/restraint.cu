@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_distan
     __syncthreads();
     if (threadIdx.x > 0) return;
     double x = d[0], y = d[1], z = d[2];
-    nearest_image(w.geometry, x, y, z);
+    shortest_image(w.geometry, x, y, z);
     const double* range = t.range + 2 * blockIdx.x;
     const double stiffness = t.springs[t.spring[t.n_anchors + blockIdx.x]].stiffness;
     const double in[4] = {x * x + y * y + z * z, range[0], range[1], stiffness};
@@ -70,7 +70,7 @@ DEVICE void restrain(const DeviceData& w, const RestraintData& t, int i, double*
             double dx = r.x - own.center[0] - place[0];
             double dy = r.y - own.center[1] - place[1];
             double dz = r.z - own.center[2] - place[2];
-            nearest_image(w.geometry, dx, dy, dz);
+            shortest_image(w.geometry, dx, dy, dz);
             const double in[4] = {dx * dx + dy * dy + dz * dz, 0.0, 0.0, own.stiffness};
             double out[2];
             spring(in, out);

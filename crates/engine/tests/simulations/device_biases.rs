@@ -281,6 +281,62 @@ fn biases_on_the_device_are_those_of_the_host() {
 }
 
 /// A run on the GPU that is interrupted and resumed has the same bits, hills included.
+/// Distances in a sheared box are those of the nearest images, which brute force finds, on both devices.
+#[test]
+fn distances_in_sheared_boxes_are_the_shortest() {
+    const PAIRS: usize = 20;
+    let mut text = String::from(
+        r#"
+units = "lj"
+[system]
+place = "random"
+box = { lengths = [5.5, 5, 6], tilts = [2.7, -1, 2.9] }
+temperature = 1
+seed = 3
+[species.A]
+mass = 1
+count = 40
+[[force]]
+kind = "soft-repulsion"
+pairs."A-A" = { strength = 3, size = 1 }
+[[stage]]
+name = "go"
+steps = 6
+timestep = 0.004
+thermo = { every = 6 }
+[run]
+threads = 1
+precision = "double"
+"#,
+    );
+    for k in 0..PAIRS {
+        let other = PAIRS + k;
+        text += &format!(
+            "[[variable]]\nname = \"d{k}\"\nkind = \"distance\"\nbetween = [\"index {k}\", \"index {other}\"]\n\
+             [[bias]]\nname = \"b{k}\"\nkind = \"harmonic\"\nvariable = \"d{k}\"\ncenter = 1\nstiffness = 0.1\n"
+        );
+    }
+    let input = Input::parse(Path::new("sheared.toml"), &text).unwrap();
+    let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
+    for (name, open) in [("cpu", cpu), ("gpu", emulated)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut simulation = builder_on(&input, open).build().unwrap();
+        simulation.write_to(&folder.path().join(name), Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+        let (simbox, positions) = (*simulation.simbox(), simulation.positions().unwrap());
+        let mut sheared = 0;
+        for k in 0..PAIRS {
+            let d = positions[PAIRS + k] - positions[k];
+            let images = (0..343).map(|n| simbox.shift([n % 7 - 3, n / 7 % 7 - 3, n / 49 - 3]));
+            let nearest = images.map(|shift| (d + shift).norm()).fold(f64::INFINITY, f64::min);
+            let found = *column(&folder.path().join(name), &format!("d{k}")).last().unwrap();
+            assert!((found - nearest).abs() < 1e-9, "{name}: pair {k} is {found} apart, not {nearest}");
+            sheared += usize::from(nearest > simbox.largest_cutoff());
+        }
+        assert!(sheared > 3, "hardly any pair is so far apart that a box that is not sheared would do");
+    }
+}
+
 #[test]
 fn resumed_runs_of_a_device_have_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
