@@ -167,7 +167,7 @@ pub enum Command {
         jostle bench melt-1m --devices 1,2        one GPU and two, side by side\n  \
         jostle bench my-input.toml                your own system\n  \
         jostle bench algorithms                   the ways to find pairs, side by side\n  \
-        jostle bench papers                       the papers' tables, then and now\n  \
+        jostle bench papers --output then-and-now  the papers' tables, then and now, and pictures\n  \
         jostle bench iumd                         screened ions, every pair: IUMD's table, and the limit")]
     Bench(BenchOptions),
 
@@ -391,7 +391,8 @@ pub struct NewOptions {
 /// Options of `jostle bench`.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
-    /// A built-in case, an input file, all, algorithms, papers or iumd [default: the usual cases]
+    /// A built-in case, an input file, all, algorithms, papers, or one paper: rapaport, wang, hoang, iumd, namd [default:
+    /// the usual cases]
     pub case: Option<String>,
     /// Seconds to measure each case for [default: 5; in a table 1]
     #[arg(long, value_name = "S")]
@@ -408,6 +409,9 @@ pub struct BenchOptions {
     /// Measure on so many GPUs, side by side: 1,2,4
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Option<Vec<std::num::NonZeroUsize>>,
+    /// Write the tables of papers as a page with pictures into this folder, too
+    #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
+    pub output: Option<PathBuf>,
     #[command(flatten)]
     pub compute: ComputeOptions,
     #[command(flatten)]

@@ -3,7 +3,6 @@
 mod algorithms;
 mod cases;
 mod devices;
-mod iumd;
 mod measure;
 mod papers;
 
@@ -15,6 +14,7 @@ use cases::{CASES, Choice};
 use jostle_core::{Error, Result};
 use jostle_io::Input;
 use measure::{Measured, Messages, RunSettings, measure};
+use papers::{PAPERS, Paper, PaperOutput};
 use serde_json::json;
 use std::path::Path;
 
@@ -39,7 +39,13 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
         algorithm: options.algorithm,
         thermo: options.thermo,
     };
-    let table = matches!(options.case.as_deref(), Some("algorithms" | "papers" | "iumd"));
+    let papers = papers_named(options.case.as_deref());
+    let table = papers.is_some() || options.case.as_deref() == Some("algorithms");
+    if options.output.is_some() && papers.is_none() {
+        return Err(
+            Error::input("--output is for the tables of papers").hint("jostle bench papers --output FOLDER")
+        );
+    }
     if table && options.algorithm.is_some() {
         return Err(Error::input("a table chooses the algorithms itself").hint("leave --algorithm out"));
     }
@@ -57,13 +63,27 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
         let counts: Vec<usize> = counts.iter().map(|count| count.get()).collect();
         return devices::devices(inputs, &counts, &run_settings, in_table, options.format.json);
     }
+    if let Some(papers) = papers {
+        let form = match &options.output {
+            Some(folder) => PaperOutput::Page(folder),
+            None if options.format.json => PaperOutput::Json,
+            None => PaperOutput::Text,
+        };
+        return papers::papers(&papers, &run_settings, in_table, form);
+    }
     match options.case.as_deref() {
         Some("algorithms") => algorithms::algorithms(&run_settings, in_table, options.format),
-        Some("iumd") => iumd::iumd(&run_settings, in_table, options.format),
-        Some("papers") => papers::papers(&run_settings, in_table, options.format),
         None => list(built_in(Choice::Usual)?, &run_settings, asked, options),
         Some("all") => list(built_in(Choice::Named)?, &run_settings, asked, options),
         Some(name) => list(vec![(name.to_string(), named(name)?)], &run_settings, asked, options),
+    }
+}
+
+/// Papers by the name of a case; `None` for other cases.
+fn papers_named(case: Option<&str>) -> Option<Vec<Paper>> {
+    match case? {
+        "papers" => Some(PAPERS.to_vec()),
+        name => PAPERS.iter().find(|paper| paper.name == name).map(|paper| vec![*paper]),
     }
 }
 
@@ -83,8 +103,9 @@ fn named(name: &str) -> Result<Input> {
         return input_file::read(path, &SetOptions::default());
     }
     Err(Error::input(format!("there is no case '{name}'")).hint(format!(
-        "one of {}; all; algorithms, papers or iumd, which are tables; or an input file",
-        cases::names()
+        "one of {}; all; algorithms, papers, {}, which are tables; or an input file",
+        cases::names(),
+        PAPERS.map(|paper| paper.name).join(", ")
     )))
 }
 

@@ -1,20 +1,42 @@
-//! `jostle bench papers`: the tables of the papers that Jostle follows, measured again: then and now.
+//! D. C. Rapaport's paper on simple fluids wholly on a GPU.
 
-use super::cases::resize;
-use super::iumd::{Ions, measure_ions};
-use super::measure::{Measured, RunSettings, TimedSystem, measure};
-use crate::arguments::OutputFormat;
+use super::session::Session;
+use super::table::{Finding, PaperRow, PaperTable, Verdict, linear, log_log};
+use super::{LeftOut, Paper, then_and_now};
+use crate::bench::cases::resize;
+use crate::bench::measure::Measured;
 use crate::example::{self, Example};
 use crate::numbers::{grouped, significant};
-use crate::output;
-use jostle_core::{Algorithm, Processor, Result};
-use jostle_engine::device;
+use jostle_core::{Algorithm, Precision, Processor, Result};
+use jostle_engine::model::{Action, StageInput};
+use jostle_engine::{Simulation, StageReport};
 use jostle_io::Input;
-use serde_json::{Value, json};
 
-const RAPAPORT: &str = "D. C. Rapaport, Comput. Phys. Commun. 182, 926 (2011); Quadro FX770M";
-const WANG: &str = "P. Wang, Short-Range Molecular Dynamics on GPU (2010); Tesla C2050";
-const BERRY: &str = "D. K. Berry, J. Schuchart, R. Henschel (2013); Tesla K20";
+/// The paper.
+pub const PAPER: Paper = Paper {
+    name: "rapaport",
+    citation: "D. C. Rapaport, Comput. Phys. Commun. 182 (2011) 926: simple fluids wholly on a GPU",
+    machine: "Quadro FX770M; Intel Xeon 3.6 GHz",
+    tables: &[sizes, processors, algorithms, energy, shells, reorderings, without_reordering],
+    left_out: &[
+        LeftOut {
+            what: "Table 6: threads of a block",
+            why: "what a block has to do is measured at the start and chosen with the shape of its tiles",
+        },
+        LeftOut {
+            what: "texture cache on and off, transposed matrices",
+            why: "every read of a GPU of today goes through a cache, and tiles are read from shared memory",
+        },
+        LeftOut {
+            what: "ladder of programs for a CPU (cells, pair list, list by atom, both halves, layers)",
+            why: "one algorithm for SIMD registers has taken its place, which has both halves and no list by atom",
+        },
+        LeftOut {
+            what: "single precision throughout",
+            why: "positions and sums are always of double precision",
+        },
+    ],
+};
 
 /// Edge of the lattice in Rapaport's Table 1, microseconds per atom and step then.
 const SOFT_SIZES: [(usize, f64); 9] = [
@@ -58,326 +80,366 @@ const WITHOUT_REORDERING: [(u64, f64); 9] = [
 ];
 /// A row of Table 8 that would take longer than so many seconds is left out.
 const PATIENCE: f64 = 60.0;
-/// Wang's run: 100 steps of 108,000 atoms; seconds.
-const MELT_STEPS: f64 = 100.0;
-const MELT_CORE: f64 = 10.85;
-const MELT_CELLS: f64 = 2.9;
-const MELT_LIST: f64 = 1.0;
-/// More ions than this take a CPU too long.
-const MOST_IONS_ON_A_CPU: usize = 4_000;
-/// Measures all tables.
-///
-/// # Errors
-/// If a system cannot run.
-pub fn papers(run_settings: &RunSettings, seconds: f64, format: OutputFormat) -> Result<()> {
-    let here = device::preferred(run_settings.overrides.device.unwrap_or_default());
-    let session = Session { run_settings: *run_settings, seconds, here };
-    let tables: [fn(&Session) -> Result<PaperTable>; 7] = [
-        Session::sizes,
-        Session::algorithms,
-        Session::shells,
-        Session::reorderings,
-        Session::without_reordering,
-        Session::melt,
-        Session::ions,
-    ];
-    let mut all = Vec::new();
-    for table in tables {
-        let table = table(&session)?;
-        match format.json {
-            true => all.push(table.to_json()),
-            false => output::print(&table.text())?,
-        }
-    }
-    if format.json {
-        output::print_json(&json!({ "tables": all }))?;
-    }
-    Ok(())
-}
+/// Atoms and microseconds per atom and step on the CPU and on the GPU in Table 2.
+const PROCESSORS: [(&str, Example, usize, f64, f64); 2] = [
+    ("soft spheres", example::SOFT_SPHERES, 64, 0.795, 0.068),
+    ("LJ, rc 3", example::LENNARD_JONES_RAPAPORT, 40, 4.480, 0.240),
+];
+/// Step, total and kinetic energy per atom in Table 4, means of the 1000 steps before.
+const ENERGIES: [(u64, f64, f64); 2] = [(2_000, 2.3260603, 1.5000234), (100_000, 2.3265371, 1.5005983)];
+/// Steps of a block of averages.
+const BLOCK: u64 = 1_000;
+/// Unit of nearly all of his tables.
+const PER_ATOM_STEP: &str = "ns per atom-step";
 
-/// A table, then and now.
-struct PaperTable {
-    title: String,
-    source: &'static str,
-    unit: &'static str,
-    /// Device that measured the numbers of today.
-    device: String,
-    columns: Vec<&'static str>,
-    rows: Vec<PaperRow>,
-    note: &'static str,
-}
-
-/// A row: its name and a number for each column.
-struct PaperRow {
-    name: String,
-    numbers: Vec<Option<f64>>,
-}
-
-impl PaperTable {
-    fn text(&self) -> String {
-        let line = |name: &str, cells: Vec<String>| {
-            let cells: String = cells.iter().map(|cell| format!("{cell:>15}")).collect();
-            format!("  {name:<36}{cells}\n")
-        };
-        let mut text = format!("{} ({})\n  then: {}\n", self.title, self.unit, self.source);
-        text.push_str(&format!("  now:  {}\n", self.device));
-        text.push_str(&line("", self.columns.iter().map(|c| c.to_string()).collect()));
-        for row in &self.rows {
-            let number = |n: &Option<f64>| n.map_or("-".to_string(), |n| significant(n, 3));
-            text.push_str(&line(&row.name, row.numbers.iter().map(number).collect()));
-        }
-        if !self.note.is_empty() {
-            text.push_str(&format!("  {}\n", self.note));
-        }
-        text.push('\n');
-        text
-    }
-
-    fn to_json(&self) -> Value {
-        let rows: Vec<_> = self
-            .rows
-            .iter()
-            .map(|row| {
-                let numbers: serde_json::Map<_, _> =
-                    self.columns.iter().zip(&row.numbers).map(|(c, n)| (c.to_string(), json!(n))).collect();
-                json!({ "name": row.name, "numbers": numbers })
-            })
-            .collect();
-        json!({
-            "title": self.title,
-            "source": self.source,
-            "device": self.device,
-            "unit": self.unit,
-            "rows": rows,
-            "note": self.note,
-        })
-    }
-}
-
-/// Settings with which all tables are measured.
-struct Session {
-    run_settings: RunSettings,
-    seconds: f64,
-    here: Processor,
-}
-
-impl Session {
-    fn measure(&self, name: &str, input: Input) -> Result<Measured> {
-        say!("{name}");
-        measure(name, input, &self.run_settings, self.seconds)
-    }
-
-    /// Table 1: the size of the system.
-    fn sizes(&self) -> Result<PaperTable> {
-        let soft = SOFT_SIZES.iter().map(|row| ("soft spheres", example::SOFT_SPHERES, row));
-        let lj = LENNARD_JONES_SIZES.iter().map(|row| ("LJ, rc 3", example::LENNARD_JONES_RAPAPORT, row));
-        let (mut rows, mut device) = (Vec::new(), String::new());
-        for (about, system, (edge, then)) in soft.chain(lj) {
-            let name = format!("{about}, {} atoms", grouped(edge.pow(3) as u64));
-            let now = self.measure(&name, rapaport(system, *edge)?)?;
-            rows.push(then_and_now(name, 1e3 * then, &now));
-            device = now.device;
-        }
-        Ok(PaperTable {
-            title: "Rapaport's Table 1: the number of atoms".into(),
-            source: RAPAPORT,
-            unit: "ns per atom-step",
-            device,
-            columns: vec!["then", "now", "times faster"],
-            rows,
-            note: "",
-        })
-    }
-
-    /// Table 3: two algorithms, and the cut-off.
-    fn algorithms(&self) -> Result<PaperTable> {
-        let (columns, mine) = match self.here {
-            Processor::Gpu => (
-                vec!["then, new", "then, old", "now, tiles", "now, list", "now, cells"],
-                vec![Algorithm::Tiles, Algorithm::List, Algorithm::Cells],
-            ),
-            Processor::Cpu => (vec!["then, new", "then, old", "now, clusters"], vec![Algorithm::Clusters]),
-        };
-        let (mut rows, mut device) = (Vec::new(), String::new());
-        for (edge, cutoff, new, old) in ALGORITHMS {
-            let name = match cutoff {
-                Some(cutoff) => format!("LJ, rc {cutoff}, {} atoms", grouped(edge.pow(3) as u64)),
-                None => format!("soft spheres, {} atoms", grouped(edge.pow(3) as u64)),
-            };
-            let mut numbers = vec![Some(1e3 * new), Some(1e3 * old)];
-            for algorithm in &mine {
-                let mut input = match cutoff {
-                    Some(_) => rapaport(example::LENNARD_JONES_RAPAPORT, edge)?,
-                    None => rapaport(example::SOFT_SPHERES, edge)?,
-                };
-                if let (Some(cutoff), Some(force)) = (cutoff, input.forces.first_mut()) {
-                    force.value.cutoff = Some(cutoff);
-                }
-                input.run.settings.algorithm = *algorithm;
-                let now = self.measure(&format!("{name}, {}", algorithm.name()), input)?;
-                numbers.push(Some(now.nanoseconds()));
-                device = now.machine().to_string();
-            }
-            rows.push(PaperRow { name, numbers });
-        }
-        Ok(PaperTable {
-            title: "Rapaport's Table 3: algorithms".into(),
-            source: RAPAPORT,
-            unit: "ns per atom-step",
-            device,
-            columns,
-            rows,
-            note: "",
-        })
-    }
-
-    /// Table 5: the thickness of the shell around the cut-off.
-    fn shells(&self) -> Result<PaperTable> {
-        let (mut rows, mut device) = (Vec::new(), String::new());
-        let shells = SHELLS.into_iter().map(|(skin, updates, then)| (Some(skin), Some((updates, then))));
-        for (skin, then) in shells.chain([(None, None)]) {
-            let mut input = rapaport(example::SOFT_SPHERES, 48)?;
-            input.run.settings.skin = skin;
-            let now = self.measure(&format!("soft spheres, skin {skin:?}"), input)?;
-            let name = match skin {
-                Some(skin) => format!("shell {skin}"),
-                None => format!("tuned while running: {}", significant(now.skin, 2)),
-            };
-            let numbers = vec![
-                then.map(|(updates, _)| updates),
-                now.steps_per_list,
-                then.map(|(_, microseconds)| 1e3 * microseconds),
-                Some(now.nanoseconds()),
-            ];
-            rows.push(PaperRow { name, numbers });
-            device = now.device;
-        }
-        Ok(PaperTable {
-            title: "Rapaport's Table 5: the shell, 110,592 soft spheres".into(),
-            source: RAPAPORT,
-            unit: "steps between updates; ns per atom-step",
-            device,
-            columns: vec!["updates then", "updates now", "then", "now"],
-            rows,
-            note: "",
-        })
-    }
-
-    /// Table 7: how often atoms are reordered.
-    fn reorderings(&self) -> Result<PaperTable> {
-        let now = self.measure("soft spheres, reordering", rapaport(example::SOFT_SPHERES, 48)?)?;
-        let then = REORDERINGS.map(|(steps, microseconds)| PaperRow {
-            name: format!("every {} steps", grouped(steps)),
-            numbers: vec![Some(1e3 * microseconds), None],
-        });
-        let every = now.steps_per_list.map(|steps| significant(steps, 3)).unwrap_or_default();
-        let today = PaperRow {
-            name: format!("with every list, {every} steps"),
-            numbers: vec![None, Some(now.nanoseconds())],
-        };
-        Ok(PaperTable {
-            title: "Rapaport's Table 7: reordering atoms, 110,592 soft spheres".into(),
-            source: RAPAPORT,
-            unit: "ns per atom-step",
-            device: now.device,
-            columns: vec!["then", "now"],
-            rows: then.into_iter().chain([today]).collect(),
-            note: "Jostle sorts the atoms whenever it builds a list; there is nothing to choose.",
-        })
-    }
-
-    /// Table 8: a long run.
-    fn without_reordering(&self) -> Result<PaperTable> {
-        say!("soft spheres, 100,000 steps");
-        let input = rapaport(example::SOFT_SPHERES, 48)?;
-        let mut bench = TimedSystem::set_up("soft spheres", input, &self.run_settings)?;
-        let (mut rows, mut done) = (Vec::new(), 0);
-        for (steps, then) in WITHOUT_REORDERING {
-            let now = match steps - done <= bench.steps_in(PATIENCE) {
-                true => Some(1e9 * bench.run(steps - done)?.0 / 48f64.powi(3)),
-                false => None,
-            };
-            done = if now.is_some() { steps } else { done };
-            let name = format!("up to step {}", grouped(steps));
-            rows.push(PaperRow { name, numbers: vec![Some(1e3 * then), now] });
-        }
-        Ok(PaperTable {
-            title: "Rapaport's Table 8: a run without reordering, 110,592 soft spheres".into(),
-            source: RAPAPORT,
-            unit: "ns per atom-step",
-            device: bench.describe(),
-            columns: vec!["then, without", "now, with"],
-            rows,
-            note: "Jostle sorts the atoms whenever it builds a list, so that a long run stays as fast as it was.",
-        })
-    }
-
-    /// Wang's 100 steps of a melt.
-    fn melt(&self) -> Result<PaperTable> {
-        let ways: &[(&str, Option<f64>, Algorithm)] = match self.here {
-            Processor::Gpu => &[
-                ("cells, no list", Some(MELT_CELLS), Algorithm::Cells),
-                ("neighbour list", Some(MELT_LIST), Algorithm::List),
-                ("tiles", None, Algorithm::Tiles),
-            ],
-            Processor::Cpu => &[("clusters", None, Algorithm::Clusters)],
-        };
-        let core =
-            PaperRow { name: "one Nehalem core, LAMMPS".into(), numbers: vec![Some(MELT_CORE), None, None] };
-        let (mut rows, mut device) = (vec![core], String::new());
-        for (name, then, algorithm) in ways {
-            let mut input = example::MELT.input()?;
-            input.run.settings.algorithm = *algorithm;
-            let now = self.measure(&format!("melt, {name}"), input)?;
-            let seconds = MELT_STEPS * now.seconds_per_step();
-            rows.push(PaperRow {
-                name: name.to_string(),
-                numbers: vec![*then, Some(seconds), Some(MELT_CORE / seconds)],
-            });
-            device = now.device;
-        }
-        Ok(PaperTable {
-            title: "Wang's run: 100 steps of 108,000 Lennard-Jones atoms".into(),
-            source: WANG,
-            unit: "s",
-            device,
-            columns: vec!["then", "now", "times one core"],
-            rows,
-            note: "Now: once the crystal has melted.",
-        })
-    }
-
-    /// Screened ions, every pair.
-    fn ions(&self) -> Result<PaperTable> {
-        let most = if self.here == Processor::Cpu { MOST_IONS_ON_A_CPU } else { usize::MAX };
-        let ions = measure_ions(&self.run_settings, self.seconds, self.here, most)?;
-        let device = ions.first().map(|row| row.now.device.clone()).unwrap_or_default();
-        let row = |row: &Ions| PaperRow {
-            name: format!("{} ions", grouped(row.count as u64)),
-            numbers: vec![Some(row.then), Some(row.milliseconds()), Some(row.then / row.milliseconds())],
-        };
-        let rows = ions.iter().map(row).collect();
-        Ok(PaperTable {
-            title: "Table II of Berry and others: screened ions, every pair".into(),
-            source: BERRY,
-            unit: "ms a step",
-            device,
-            columns: vec!["then", "now", "times faster"],
-            rows,
-            note: "Then, every pair of images; now, the nearest images within half the box.",
-        })
-    }
-}
-
-/// One of Rapaport's systems, on a lattice of so many atoms along an edge.
-fn rapaport(system: Example, edge: usize) -> Result<Input> {
-    let mut input = system.input()?;
+/// One of his systems, on a lattice of so many atoms along an edge.
+fn system(example: Example, edge: usize) -> Result<Input> {
+    let mut input = example.input()?;
     resize(&mut input, edge.pow(3));
     Ok(input)
 }
 
-/// Nanoseconds per atom and step.
-fn then_and_now(name: String, then: f64, now: &Measured) -> PaperRow {
-    let now = now.nanoseconds();
-    PaperRow { name, numbers: vec![Some(then), Some(now), Some(then / now)] }
+/// Atoms on a lattice of so many along an edge.
+fn atoms(edge: usize) -> String {
+    format!("{} atoms", grouped(edge.pow(3) as u64))
+}
+
+/// Table 1: the number of atoms.
+fn sizes(session: &Session) -> Result<PaperTable> {
+    let soft = SOFT_SIZES.iter().map(|row| ("soft spheres", example::SOFT_SPHERES, row));
+    let lj = LENNARD_JONES_SIZES.iter().map(|row| ("LJ, rc 3", example::LENNARD_JONES_RAPAPORT, row));
+    let (mut rows, mut all): (_, Vec<(f64, f64, Measured)>) = (Vec::new(), Vec::new());
+    for (about, example, (edge, then)) in soft.chain(lj) {
+        let name = format!("{about}, {}", atoms(*edge));
+        let now = session.measure(&name, system(example, *edge)?)?;
+        let [old, new, times] = then_and_now(1e3 * then, now.nanoseconds());
+        rows.push(PaperRow { name, numbers: vec![old, new, times, now.steps_per_list, Some(now.bytes)] });
+        all.push((edge.pow(3) as f64, 1e3 * then, now));
+    }
+    let device = all.last().map(|row| row.2.device.clone()).unwrap_or_default();
+    let (soft, lj) = all.split_at(SOFT_SIZES.len());
+    let now =
+        |part: &[(f64, f64, Measured)]| part.iter().map(|r| (r.0, r.2.nanoseconds())).collect::<Vec<_>>();
+    let then = |part: &[(f64, f64, Measured)]| part.iter().map(|r| (r.0, r.1)).collect::<Vec<_>>();
+    let spread = spread(&now(soft));
+    Ok(PaperTable {
+        title: "Table 1: the number of atoms".into(),
+        unit: PER_ATOM_STEP,
+        device,
+        columns: vec!["then", "now", "times faster", "steps a list", "bytes an atom"],
+        rows,
+        finding: Finding {
+            then: "the time of an atom hardly depends on their number (soft spheres: by a factor of 1.07)",
+            verdict: Verdict::of(spread < 1.25),
+            now: format!(
+                "soft spheres: by a factor of {}; where small systems are slower, they do not fill the device",
+                significant(spread, 3)
+            ),
+        },
+        figure: log_log(
+            "rapaport-sizes",
+            "Time of an atom and step",
+            ["atoms", "ns per atom-step"],
+            vec![
+                ("soft spheres, then", then(soft)),
+                ("soft spheres, now", now(soft)),
+                ("Lennard-Jones, then", then(lj)),
+                ("Lennard-Jones, now", now(lj)),
+            ],
+        ),
+    })
+}
+
+/// Largest over smallest of the numbers of a curve.
+fn spread(points: &[(f64, f64)]) -> f64 {
+    let (low, high) = points.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), p| (l.min(p.1), h.max(p.1)));
+    high / low
+}
+
+/// Table 2: CPU and GPU.
+fn processors(session: &Session) -> Result<PaperTable> {
+    let (mut rows, mut device, mut gains) = (Vec::new(), Vec::new(), Vec::new());
+    for (about, example, edge, cpu, gpu) in PROCESSORS {
+        let name = format!("{about}, {}", atoms(edge));
+        let mut now = [None; 2];
+        device.clear();
+        for (number, session) in now.iter_mut().zip(session.processors()) {
+            let measured = session.measure(&name, system(example, edge)?)?;
+            *number = Some(measured.nanoseconds());
+            device.push(measured.device);
+        }
+        let gain = now[0].zip(now[1]).map(|(cpu, gpu)| cpu / gpu);
+        gains.extend(gain);
+        let then = [1e3 * cpu, 1e3 * gpu, cpu / gpu].map(Some);
+        rows.push(PaperRow { name, numbers: [&then[..], &now[..], &[gain]].concat() });
+    }
+    let found: Vec<String> = gains.iter().map(|gain| significant(*gain, 3)).collect();
+    Ok(PaperTable {
+        title: "Table 2: CPU and GPU".into(),
+        unit: PER_ATOM_STEP,
+        device: device.join("; "),
+        columns: vec!["CPU then", "GPU then", "ratio then", "CPU now", "GPU now", "ratio now"],
+        rows,
+        finding: Finding {
+            then: "a GPU is 11.7 and 18.7 times as fast as one thread of a CPU",
+            verdict: Verdict::of(gains.len() == PROCESSORS.len() && gains.iter().all(|gain| *gain > 1.0)),
+            now: match gains.len() {
+                0 => "no GPU was asked for".into(),
+                _ => format!("{} times as fast as all threads of the CPU together", found.join(" and ")),
+            },
+        },
+        figure: None,
+    })
+}
+
+/// Table 3: two algorithms, and the cut-off.
+fn algorithms(session: &Session) -> Result<PaperTable> {
+    let (columns, mine) = match session.here {
+        Processor::Gpu => (
+            vec!["then, new", "then, old", "now, tiles", "now, list", "now, cells"],
+            vec![Algorithm::Tiles, Algorithm::List, Algorithm::Cells],
+        ),
+        Processor::Cpu => (vec!["then, new", "then, old", "now, clusters"], vec![Algorithm::Clusters]),
+    };
+    let (mut rows, mut device) = (Vec::new(), String::new());
+    for (edge, cutoff, new, old) in ALGORITHMS {
+        let (about, example) = match cutoff {
+            Some(cutoff) => (format!("LJ, rc {cutoff}"), example::LENNARD_JONES_RAPAPORT),
+            None => ("soft spheres".into(), example::SOFT_SPHERES),
+        };
+        let name = format!("{about}, {}", atoms(edge));
+        let mut numbers = vec![Some(1e3 * new), Some(1e3 * old)];
+        for algorithm in &mine {
+            let mut input = system(example, edge)?;
+            if let (Some(cutoff), Some(force)) = (cutoff, input.forces.first_mut()) {
+                force.value.cutoff = Some(cutoff);
+            }
+            input.run.settings.algorithm = *algorithm;
+            let now = session.measure(&format!("{name}, {}", algorithm.name()), input)?;
+            numbers.push(Some(now.nanoseconds()));
+            device = now.machine().to_string();
+        }
+        rows.push(PaperRow { name, numbers });
+    }
+    let best =
+        rows.iter().filter(|row| row.numbers[2..].iter().flatten().all(|n| row.numbers[2] <= Some(*n)));
+    let best = best.count();
+    Ok(PaperTable {
+        title: "Table 3: algorithms and cut-offs".into(),
+        unit: PER_ATOM_STEP,
+        device,
+        columns,
+        finding: Finding {
+            then: "the new list is 2.5 times as fast as that of Anderson, Lorenz and Travesset (2008) where forces are short",
+            verdict: Verdict::of(best == rows.len()),
+            now: match session.here {
+                Processor::Gpu => format!(
+                    "lists of tiles are the fastest in {best} of {} rows; his matrix of neighbours is `list`",
+                    rows.len()
+                ),
+                Processor::Cpu => "a CPU has one algorithm".into(),
+            },
+        },
+        rows,
+        figure: None,
+    })
+}
+
+/// Means of the total and kinetic energy per atom in a stage.
+fn energies(report: &StageReport, atoms: usize) -> [Option<f64>; 2] {
+    ["total", "kinetic"].map(|name| {
+        let average = report.averages.iter().find(|average| average.quantity == name)?;
+        Some(average.estimate?.mean / atoms as f64)
+    })
+}
+
+/// Stages of Table 4: equilibrium as he made it, and blocks whose means are taken.
+fn energy_stages(input: &mut Input) {
+    let Some(last) = input.stages.pop() else { return };
+    let mut before = 500;
+    for (end, ..) in ENERGIES {
+        for (name, from, to) in [("between", before, end - BLOCK), ("block", end - BLOCK, end)] {
+            let mut stage = last.clone();
+            stage.value = StageInput { name: format!("{name}-{end}"), ..stage.value };
+            stage.value.thermo_every = if name == "block" { 10 } else { 0 };
+            if let Action::Dynamics { steps, .. } = &mut stage.value.action {
+                *steps = to - from;
+            }
+            input.stages.push(stage);
+        }
+        before = end;
+    }
+}
+
+/// Table 4: conservation of energy.
+fn energy(session: &Session) -> Result<PaperTable> {
+    // A CPU makes as many steps of fewer atoms in the same time.
+    let edge = if session.here == Processor::Gpu { 48 } else { 16 };
+    let mut rows: Vec<PaperRow> = Vec::new();
+    for (end, total, kinetic) in ENERGIES {
+        let name = format!("to step {}", grouped(end));
+        rows.push(PaperRow { name, numbers: vec![Some(total), Some(kinetic), None, None, None, None] });
+    }
+    let (mut device, mut drifts) = (String::new(), Vec::new());
+    for (column, name, precision) in [(2, "mixed", Precision::Mixed), (4, "double", Precision::Double)] {
+        let mut input = system(example::SOFT_SPHERES, edge)?;
+        energy_stages(&mut input);
+        input.run.settings.precision = precision;
+        let mut simulation: Simulation = session.simulation(&format!("energy, {name} precision"), input)?;
+        simulation.run()?;
+        device = simulation.backend().describe();
+        let blocks = simulation.reports().iter().filter(|report| report.name.starts_with("block"));
+        let found: Vec<[Option<f64>; 2]> = blocks.map(|report| energies(report, edge.pow(3))).collect();
+        for (row, energies) in rows.iter_mut().zip(&found) {
+            row.numbers[column..column + 2].copy_from_slice(energies);
+        }
+        if let [[Some(first), _], .., [Some(last), _]] = found[..] {
+            drifts.push((last / first - 1.0).abs());
+        }
+    }
+    let shown: Vec<String> = drifts.iter().map(|drift| format!("{drift:.0e}")).collect();
+    Ok(PaperTable {
+        title: format!("Table 4: conservation of energy, {}", atoms(edge)),
+        unit: "energy per atom, means of 1000 steps",
+        device,
+        columns: vec![
+            "total then",
+            "kinetic then",
+            "total, mixed",
+            "kinetic",
+            "total, double",
+            "kinetic, double",
+        ],
+        rows,
+        finding: Finding {
+            then: "in 100,000 steps of single precision the energy drifts by 1 part in 5000",
+            verdict: Verdict::of(drifts.len() == 2 && drifts.iter().all(|drift| *drift < 2e-4)),
+            now: format!("by {} of it in mixed and in double precision", shown.join(" and ")),
+        },
+        figure: None,
+    })
+}
+
+/// Table 5: the thickness of the shell around the cut-off.
+fn shells(session: &Session) -> Result<PaperTable> {
+    let (mut rows, mut device, mut curves) = (Vec::new(), String::new(), [Vec::new(), Vec::new()]);
+    let mut tuned = None;
+    let shells = SHELLS.into_iter().map(|(skin, updates, then)| (Some(skin), Some((updates, then))));
+    for (skin, then) in shells.chain([(None, None)]) {
+        let mut input = system(example::SOFT_SPHERES, 48)?;
+        input.run.settings.skin = skin;
+        let about = skin.map_or("tuned".to_string(), |skin| skin.to_string());
+        let now = session.measure(&format!("soft spheres, shell {about}"), input)?;
+        let name = match skin {
+            Some(skin) => format!("shell {skin}"),
+            None => format!("tuned while running: {}", significant(now.skin, 2)),
+        };
+        let nanoseconds = then.map(|(_, microseconds)| 1e3 * microseconds);
+        let shares =
+            now.shares().map_or([None; 2], |[pair, lists, _]| [Some(100.0 * lists), Some(100.0 * pair)]);
+        let numbers =
+            [then.map(|(updates, _)| updates), now.steps_per_list, nanoseconds, Some(now.nanoseconds())];
+        rows.push(PaperRow { name, numbers: [&numbers[..], &shares[..]].concat() });
+        match skin {
+            Some(skin) => {
+                curves[0].extend(nanoseconds.map(|y| (skin, y)));
+                curves[1].push((skin, now.nanoseconds()));
+            }
+            None => tuned = Some(now.nanoseconds()),
+        }
+        device = now.device;
+    }
+    let [then, now] = curves;
+    let best = now.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    let tuned = tuned.unwrap_or(f64::NAN);
+    Ok(PaperTable {
+        title: "Table 5: the shell, 110,592 soft spheres".into(),
+        unit: "steps between updates; ns per atom-step; percent of the time",
+        device,
+        columns: vec!["updates then", "updates now", "then", "now", "% lists", "% forces"],
+        rows,
+        finding: Finding {
+            then: "the time depends little on the shell, and is least near 0.6",
+            verdict: Verdict::of(spread(&now) < 1.35 && tuned < 1.1 * best),
+            now: format!(
+                "between 0.4 and 0.8 by a factor of {}; the shell that is tuned takes {} of the least of these",
+                significant(spread(&now), 3),
+                significant(tuned / best, 3)
+            ),
+        },
+        figure: linear(
+            "rapaport-shells",
+            "Shell around the cut-off",
+            ["thickness", "ns per atom-step"],
+            vec![("then", then), ("now", now)],
+        ),
+    })
+}
+
+/// Table 7: how often atoms are reordered.
+fn reorderings(session: &Session) -> Result<PaperTable> {
+    let now = session.measure("soft spheres, reordering", system(example::SOFT_SPHERES, 48)?)?;
+    let then = REORDERINGS.map(|(steps, microseconds)| PaperRow {
+        name: format!("every {} steps", grouped(steps)),
+        numbers: vec![Some(1e3 * microseconds), None],
+    });
+    let every = now.steps_per_list.map(|steps| significant(steps, 3)).unwrap_or_default();
+    let today = PaperRow {
+        name: format!("with every list, {every} steps"),
+        numbers: vec![None, Some(now.nanoseconds())],
+    };
+    Ok(PaperTable {
+        title: "Table 7: reordering atoms, 110,592 soft spheres".into(),
+        unit: PER_ATOM_STEP,
+        device: now.device,
+        columns: vec!["then", "now"],
+        rows: then.into_iter().chain([today]).collect(),
+        finding: Finding {
+            then: "atoms are to be reordered often: every 50 or 100 steps",
+            verdict: Verdict::of(now.steps_per_list.is_some_and(|steps| steps <= 100.0)),
+            now: "atoms are sorted whenever a list is built; there is nothing to choose".into(),
+        },
+        figure: None,
+    })
+}
+
+/// Table 8: a long run.
+fn without_reordering(session: &Session) -> Result<PaperTable> {
+    let mut bench =
+        session.timed_system("soft spheres, 100,000 steps", system(example::SOFT_SPHERES, 48)?)?;
+    let (mut rows, mut done, mut points) = (Vec::new(), 0, Vec::new());
+    for (steps, then) in WITHOUT_REORDERING {
+        let now = match steps - done <= bench.steps_in(PATIENCE) {
+            true => Some(1e9 * bench.run(steps - done)?.0 / 48f64.powi(3)),
+            false => None,
+        };
+        done = if now.is_some() { steps } else { done };
+        points.extend(now.map(|now| (steps as f64, now)));
+        let name = format!("up to step {}", grouped(steps));
+        rows.push(PaperRow { name, numbers: vec![Some(1e3 * then), now] });
+    }
+    let then = WITHOUT_REORDERING.iter().map(|(steps, then)| (*steps as f64, 1e3 * then)).collect();
+    let spread = spread(&points);
+    Ok(PaperTable {
+        title: "Table 8: a run without reordering, 110,592 soft spheres".into(),
+        unit: PER_ATOM_STEP,
+        device: bench.describe(),
+        columns: vec!["then, without", "now, with"],
+        rows,
+        finding: Finding {
+            then: "without it a run is slower and slower, by a factor of 4 in the end",
+            verdict: Verdict::Differs,
+            now: format!(
+                "lists cannot be had without sorted atoms, so that a long run stays as fast as it was: within a \
+                 factor of {}",
+                significant(spread, 3)
+            ),
+        },
+        figure: log_log(
+            "rapaport-long-run",
+            "A long run",
+            ["step", "ns per atom-step"],
+            vec![("then, without reordering", then), ("now, with it", points)],
+        ),
+    })
 }

@@ -1,0 +1,172 @@
+//! D. K. Berry, J. Schuchart and R. Henschel's paper on IUMD: every pair of screened ions, and how near that is to
+//! what a machine can do.
+
+use super::session::Session;
+use super::table::{Finding, PaperRow, PaperTable, Verdict, log_log};
+use super::{LeftOut, Paper};
+use crate::bench::cases::{cut_at_half_the_box, resize};
+use crate::bench::measure::Measured;
+use crate::example;
+use crate::numbers::{grouped, significant};
+use jostle_core::{Algorithm, Processor, Result};
+use jostle_engine::{peak_flops, system_from_input};
+use jostle_io::Input;
+
+/// The paper.
+pub const PAPER: Paper = Paper {
+    name: "iumd",
+    citation: "D. K. Berry, J. Schuchart and R. Henschel (2013): IUMD, every pair of screened ions",
+    machine: "Tesla K20; 32 threads of two AMD 6380",
+    tables: &[ions, processors],
+    left_out: &[
+        LeftOut {
+            what: "Table I: which partial sums are made where",
+            why: "a thread keeps the force on its ion in registers; nothing is left to add up elsewhere",
+        },
+        LeftOut { what: "C, m and l by hand", why: "the shape of tiles is measured at the start of a run" },
+        LeftOut { what: "figure 7: share of time on the GPU", why: "whole steps are made there: all of it" },
+        LeftOut {
+            what: "efficiency on P x Q processes",
+            why: "processes divide atoms by domains: `jostle bench ions-28k --ranks N` measures that",
+        },
+    ],
+};
+
+/// Ions in Table II, milliseconds a step on a Tesla K20.
+const IONS: [(usize, f64); 7] = [
+    (1_152, 0.801),
+    (1_536, 1.091),
+    (1_728, 1.231),
+    (3_456, 3.152),
+    (6_912, 10.148),
+    (13_824, 41.389),
+    (27_648, 140.982),
+];
+
+/// So many ions, each pair within half the box.
+fn system(count: usize, here: Processor) -> Result<Input> {
+    let mut input = example::YUKAWA.input()?;
+    resize(&mut input, count);
+    cut_at_half_the_box(&mut input);
+    if here == Processor::Gpu {
+        input.run.settings.algorithm = Algorithm::AllPairs;
+    }
+    Ok(input)
+}
+
+/// Measurements of all numbers of ions.
+fn measure_all(session: &Session) -> Result<Vec<Measured>> {
+    let measure = |(count, _): (usize, f64)| {
+        session.measure(&format!("{} ions", grouped(count as u64)), system(count, session.here)?)
+    };
+    IONS.into_iter().map(measure).collect()
+}
+
+/// Pairs a second, all pairs of ions counted once.
+fn pairs_per_second(count: usize, now: &Measured) -> f64 {
+    let n = count as f64;
+    0.5 * n * (n - 1.0) / now.seconds_per_step()
+}
+
+/// Operations a pair.
+fn operations() -> Result<usize> {
+    let (_, forces) = system_from_input(&system(64, Processor::Cpu)?)?;
+    Ok(peak_flops::operations_per_pair(&forces))
+}
+
+/// Table II: milliseconds a step.
+fn ions(session: &Session) -> Result<PaperTable> {
+    let measured = measure_all(session)?;
+    let threads = measured.first().map_or(1, |now| now.threads);
+    let device = session.run_settings().overrides.device.unwrap_or_default();
+    let most = peak_flops::most_operations(device, session.here, threads)?;
+    let operations = operations()?;
+    let row = |((count, then), now): (&(usize, f64), &Measured)| {
+        let milliseconds = 1e3 * now.seconds_per_step();
+        let pairs = pairs_per_second(*count, now);
+        let share = 100.0 * pairs * operations as f64 / most;
+        let numbers = [*then, milliseconds, then / milliseconds, pairs, share].map(Some).to_vec();
+        PaperRow { name: format!("{} ions", grouped(*count as u64)), numbers }
+    };
+    let rows: Vec<PaperRow> = IONS.iter().zip(&measured).map(row).collect();
+    let share = |row: &PaperRow| row.numbers[4].unwrap_or(f64::NAN);
+    let (first, last) = (rows.first().map_or(f64::NAN, share), rows.last().map_or(f64::NAN, share));
+    let limit = match session.here {
+        Processor::Gpu => "one in every lane and cycle of the highest clock",
+        Processor::Cpu => "as multiply-adds in registers do, measured on one thread, times the threads",
+    };
+    let points = |time: fn((&(usize, f64), &Measured)) -> f64| {
+        IONS.iter().zip(&measured).map(|row| (row.0.0 as f64, time(row))).collect::<Vec<_>>()
+    };
+    Ok(PaperTable {
+        title: "Table II: milliseconds a step".into(),
+        unit: "ms; all N (N - 1) / 2 pairs, those beyond the cut-off at half the box too; percent of the limit",
+        device: measured.first().map(|now| now.device.clone()).unwrap_or_default(),
+        columns: vec!["then", "now", "times faster", "pairs/s", "of limit"],
+        finding: Finding {
+            then: "a GPU is used better by more ions, with every pair of images computed",
+            verdict: Verdict::of(last > first),
+            now: format!(
+                "{first:.0} percent of the limit with the fewest and {last:.0} with the most; the limit is {operations} \
+                 arithmetic operations a pair, {} a second, {limit}",
+                significant(most, 3)
+            ),
+        },
+        rows,
+        figure: log_log(
+            "iumd-ions",
+            "Screened ions, every pair",
+            ["ions", "ms a step"],
+            vec![
+                ("then, Tesla K20", points(|row| row.0.1)),
+                ("now", points(|row| 1e3 * row.1.seconds_per_step())),
+            ],
+        ),
+    })
+}
+
+/// Figures 6 and 8: time and gain over the CPU.
+fn processors(session: &Session) -> Result<PaperTable> {
+    let measured = session.processors().iter().map(measure_all).collect::<Result<Vec<_>>>()?;
+    let row = |(k, (count, _)): (usize, &(usize, f64))| {
+        let time = |device: usize| measured.get(device).map(|of| 1e3 * of[k].seconds_per_step());
+        let (cpu, gpu) = (time(0), time(1));
+        let numbers = vec![cpu, gpu, cpu.zip(gpu).map(|(cpu, gpu)| cpu / gpu)];
+        PaperRow { name: format!("{} ions", grouped(*count as u64)), numbers }
+    };
+    let rows: Vec<PaperRow> = IONS.iter().enumerate().map(row).collect();
+    let gains: Vec<f64> = rows.iter().filter_map(|row| row.numbers[2]).collect();
+    let curve = |device: usize| {
+        let of = measured.get(device).map_or(&[][..], Vec::as_slice);
+        let counts = IONS.iter().map(|(count, _)| *count as f64);
+        counts.zip(of.iter().map(|now| 1e3 * now.seconds_per_step())).collect::<Vec<_>>()
+    };
+    let devices: Vec<&str> = measured.iter().filter_map(|of| of.first()).map(Measured::machine).collect();
+    Ok(PaperTable {
+        title: "Figures 6 and 8: time and gain over a CPU".into(),
+        unit: "ms a step",
+        device: devices.join("; "),
+        columns: vec!["CPU", "GPU", "ratio"],
+        finding: Finding {
+            then: "the gain over 32 threads grows with the number of ions, to more than ten",
+            verdict: Verdict::of(
+                gains.first().zip(gains.last()).is_some_and(|(first, last)| last > first && *last > 10.0),
+            ),
+            now: match (gains.first(), gains.last()) {
+                (Some(first), Some(last)) => format!(
+                    "it grows from {} to {}, over all threads of a CPU with a list of the pairs within the cut-off",
+                    significant(*first, 3),
+                    significant(*last, 3)
+                ),
+                _ => "no GPU was asked for".into(),
+            },
+        },
+        rows,
+        figure: log_log(
+            "iumd-processors",
+            "Screened ions, every pair",
+            ["ions", "ms a step"],
+            vec![("CPU, all threads", curve(0)), ("GPU", curve(1))],
+        ),
+    })
+}
