@@ -1,7 +1,7 @@
 //! `jostle analyze free-energy`: free energies of states from tables in the layout of alchemlyb.
 
 use crate::arguments::AnalyzeOptions;
-use crate::reading::Tell;
+use crate::reading::{Tell, refuse_twice};
 use crate::states::{Contents, Samples, UNIT, by_energies, pairs};
 use crate::windows::{self, has_windows};
 use jostle_analysis::averages::BlockAverage;
@@ -23,6 +23,7 @@ pub fn free_energy(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     let paths: Vec<PathBuf> = std::iter::once(options.trajectory.clone())
         .chain(options.settings.iter().map(PathBuf::from))
         .collect();
+    refuse_twice(&paths)?;
     if has_windows(&options.trajectory) {
         let (results, count) = windows::free_energy(&paths, tell)?;
         return Ok(Record { kind: options.kind.clone(), units: UNIT.into(), frames: count as u64, results });

@@ -56,7 +56,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
 fn results(units: UnitSystem, columns: Vec<Quantity>, times: Vec<f64>, rows: &[Vec<f64>]) -> Results {
     let mut table = Table::new("interaction", "time", unit_name(units, Dimension::TIME), times);
     let mut results = Results::default();
-    for (k, Quantity { name, unit }) in columns.into_iter().enumerate() {
+    for (k, Quantity { name, unit, .. }) in columns.into_iter().enumerate() {
         let values: Vec<f64> = rows.iter().map(|row| row[k]).collect();
         let mut average = BlockAverage::default();
         values.iter().for_each(|x| average.add(*x));

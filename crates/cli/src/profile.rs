@@ -2,7 +2,7 @@
 
 use crate::arguments::AnalyzeOptions;
 use crate::grid_profile::{difference, hills_of_walkers, of_file, of_walkers, table};
-use crate::reading::Tell;
+use crate::reading::{Tell, refuse_twice};
 use jostle_analysis::{Record, Results};
 use jostle_core::quantity::{parse_quantity, unit_name};
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -38,6 +38,7 @@ struct Request {
 /// If there are no such runs or files, or they do not fit together.
 pub fn profile(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     let request = request(options)?;
+    refuse_twice(&request.paths)?;
     let first = &request.paths[0];
     let (units, frames, results) = if first.is_file() {
         of_file(first)?
@@ -60,7 +61,9 @@ fn request(options: &AnalyzeOptions) -> Result<Request> {
         temperature: None,
     };
     for word in &options.settings {
-        match word.split_once('=') {
+        // Folders of a sweep are named "center=0.5".
+        let setting = if Path::new(word).exists() { None } else { word.split_once('=') };
+        match setting {
             None => request.paths.push(PathBuf::from(word)),
             Some(("method", "mbar")) => request.method = Method::Mbar,
             Some(("method", "wham")) => request.method = Method::Wham,

@@ -10,6 +10,21 @@ use std::path::{Path, PathBuf};
 /// Listener to messages of an analysis.
 pub type Tell<'a> = &'a mut dyn FnMut(&str);
 
+/// Refuses a path that is there twice: its samples would count as independent ones.
+///
+/// # Errors
+/// If one is.
+pub fn refuse_twice(paths: &[PathBuf]) -> Result<()> {
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    for (k, path) in paths.iter().enumerate() {
+        if let Some(first) = paths[..k].iter().find(|first| real(first) == real(path)) {
+            return Err(Error::file(path, format!("this is {} once more", first.display()))
+                .hint("name each run once: its samples would be counted twice"));
+        }
+    }
+    Ok(())
+}
+
 /// The trajectory at a path: the file itself; of the folder of a run, that of a stage, else the last one.
 ///
 /// # Errors

@@ -144,6 +144,9 @@ pub fn resume(options: &ResumeOptions) -> Result<u8> {
     let mut simulation = Simulation::resume(&options.folder, &overrides)?;
     if simulation.is_finished() {
         say!("the run in {} is finished; there is nothing left to do", options.folder.display());
+        if let Some(most) = simulation.most_steps() {
+            say!("it was tried with --steps {most}: run its input anew for all of the steps");
+        }
         return Ok(SUCCESS);
     }
     let mut controls = Controls::open(&simulation, options.tui, &interrupt::listen()?)?;

@@ -7,10 +7,10 @@ use crate::exchange;
 use crate::grid::{self, Point};
 use crate::interrupt;
 use crate::run;
-use crate::sweep_runs;
+use crate::sweep_runs::{self, Before, before};
 use jostle_core::{Error, Result};
 use jostle_engine::side_by_side::on_all;
-use jostle_engine::{Existing, INPUT, Overrides, Simulation};
+use jostle_engine::{Existing, Overrides, Simulation};
 use jostle_io::Input;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,19 +94,27 @@ fn default_folder(file: &Path) -> PathBuf {
 
 /// The simulation of what is left of a point: all of it, or the rest of an interrupted run; `None` for nothing.
 fn open_point(input: &Input, folder: &Path, overrides: &Overrides) -> Result<Option<Simulation>> {
-    let before = std::fs::read_to_string(folder.join(INPUT)).ok();
-    if before.as_deref().is_some_and(|before| before != &*input.source.text) {
-        return Err(Error::file(folder, "this folder holds a run of another input")
-            .hint("remove it, or choose another folder with --output DIR"));
+    let another = || {
+        Err(Error::file(folder, "this folder holds a run of another input, or with another --steps")
+            .hint("remove it, or choose another folder with --output DIR"))
+    };
+    let before = before(folder, input, overrides.most_steps);
+    if before == Before::Another {
+        return another();
     }
-    if before.is_some() && sweep_runs::summary(folder)["status"] == "finished" {
+    if before == Before::This && sweep_runs::summary(folder)["status"] == "finished" {
         return Ok(None);
     }
-    if before.is_some() && folder.join(jostle_engine::CHECKPOINT).exists() {
-        return Simulation::resume(folder, overrides).map(Some);
+    if before == Before::This && folder.join(jostle_engine::CHECKPOINT).exists() {
+        let simulation = Simulation::resume(folder, overrides)?;
+        return if simulation.most_steps() == overrides.most_steps {
+            Ok(Some(simulation))
+        } else {
+            another()
+        };
     }
     let mut simulation = run::simulation(input, overrides)?;
-    let existing = if before.is_some() { Existing::Replace } else { Existing::Refuse };
+    let existing = if before == Before::This { Existing::Replace } else { Existing::Refuse };
     simulation.write_to(folder, existing)?;
     Ok(Some(simulation))
 }

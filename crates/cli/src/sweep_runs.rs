@@ -28,13 +28,34 @@ pub fn print_table<'a>(
     inputs: impl Iterator<Item = &'a Input>,
     folder: &Path,
 ) -> Result<()> {
-    let row = |(point, input): (&Point, &Input)| Row::read(point, &folder.join(&point.folder), input);
+    let most_steps = options.settings.overrides().most_steps;
+    let row =
+        |(point, input): (&Point, &Input)| Row::read(point, &folder.join(&point.folder), input, most_steps);
     let rows: Vec<Row> = points.iter().zip(inputs).map(row).collect();
     let labels: Vec<&str> = options.over.iter().map(|axis| axis.path.as_str()).collect();
     match options.format.json {
         true => output::print_json(&json(&labels, &rows)),
         false => output::print(&csv(&labels, &rows)),
     }
+}
+
+/// What a folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// No run.
+    Nothing,
+    /// A run of the input, with as many steps.
+    This,
+    /// A run of another input, or with another `--steps`.
+    Another,
+}
+
+/// What a folder holds, as far as its files tell: a run that was killed has no summary that knows of `--steps`.
+pub fn before(folder: &Path, input: &Input, most_steps: Option<u64>) -> Before {
+    let Ok(text) = std::fs::read_to_string(folder.join(INPUT)) else { return Before::Nothing };
+    let summary = summary(folder);
+    let steps = summary.is_null() || summary["most_steps"].as_u64() == most_steps;
+    if text == *input.source.text && steps { Before::This } else { Before::Another }
 }
 
 /// The summary of a run; null where there is none.
@@ -53,9 +74,8 @@ struct Row {
 }
 
 impl Row {
-    fn read(point: &Point, folder: &Path, input: &Input) -> Self {
-        let before = std::fs::read_to_string(folder.join(INPUT)).ok();
-        if before.is_some_and(|before| before != *input.source.text) {
+    fn read(point: &Point, folder: &Path, input: &Input, most_steps: Option<u64>) -> Self {
+        if before(folder, input, most_steps) == Before::Another {
             let (values, folder, status) =
                 (point.values.clone(), point.folder.clone(), "another input".into());
             return Row { values, folder, status, averages: Vec::new() };

@@ -4,7 +4,7 @@ use crate::custom_force::{
     AtomChoice, AtomForces, Configuration, CustomForce, ForceSums, PotentialUse, StageEntry, StageSpan,
 };
 use crate::degrees_of_freedom::Momentum;
-use crate::thermo::{Quantity, term_names};
+use crate::thermo::{Mean, Quantity, term_names};
 use crate::walkers::{Walker, WalkerState};
 use jostle_core::{Error, Result, System, Vec3};
 use jostle_io::Input;
@@ -282,7 +282,9 @@ impl CustomForce for BiasForce {
     }
 
     fn columns(&self) -> Vec<Quantity> {
-        self.biases.columns().into_iter().map(|(name, unit)| Quantity { name, unit }).collect()
+        let mean = |period: Option<f64>| if period.is_some() { Mean::OnCircle } else { Mean::Plain };
+        let columns = self.biases.columns().into_iter();
+        columns.map(|c| Quantity { name: c.name, unit: c.unit, mean: mean(c.period) }).collect()
     }
 
     fn values(&self) -> Vec<Option<f64>> {

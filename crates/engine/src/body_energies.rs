@@ -7,8 +7,7 @@ use jostle_core::{Dimension, IdIndex, State, System, UnitSystem, Vec3};
 /// Columns of `thermo.csv` for these energies.
 pub(crate) fn quantities(units: UnitSystem) -> [Quantity; 2] {
     let unit = unit_name(units, Dimension::ENERGY);
-    ["translational_bodies", "rotational_bodies"]
-        .map(|name| Quantity { name: name.into(), unit: unit.clone() })
+    ["translational_bodies", "rotational_bodies"].map(|name| Quantity::new(name, unit.clone()))
 }
 
 /// Ids and masses of the atoms of the rigid bodies.

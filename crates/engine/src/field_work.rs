@@ -106,7 +106,7 @@ impl CustomForce for RecordedWork {
     }
 
     fn columns(&self) -> Vec<Quantity> {
-        vec![Quantity { name: NAME.into(), unit: self.unit.clone() }]
+        vec![Quantity::new(NAME, self.unit.clone())]
     }
 
     fn values(&self) -> Vec<Option<f64>> {

@@ -106,7 +106,7 @@ impl Interaction {
         let Interaction { name, terms, .. } = self;
         let energies = terms.iter().map(|term| (format!("{name}_{term}"), Dimension::ENERGY));
         let force = ["x", "y", "z"].map(|axis| (format!("{name}_force_{axis}"), Dimension::FORCE));
-        let quantity = |(name, dimension)| Quantity { name, unit: unit_name(units, dimension) };
+        let quantity = |(name, dimension)| Quantity::new(name, unit_name(units, dimension));
         energies.chain(force).map(quantity).collect()
     }
 

@@ -121,7 +121,7 @@ pub use simulation::{
 };
 pub use single_point::{SinglePoint, single_point, single_point_by, single_point_with};
 pub use summary_units::SUMMARY_VERSION;
-pub use thermo::{BodyEnergies, Quantity, Thermo};
+pub use thermo::{BodyEnergies, Mean, Quantity, Thermo};
 
 /// The Rust code of the README, so that it is compiled with the tests.
 #[cfg(doctest)]

@@ -19,6 +19,24 @@ pub struct Quantity {
     pub name: String,
     /// Unit; empty in reduced units.
     pub unit: String,
+    /// Meaning of its mean.
+    pub mean: Mean,
+}
+
+/// Meaning of the mean of a quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mean {
+    /// That of numbers.
+    Plain,
+    /// None: the quantity is on a circle, as a dihedral is, and has no average in `summary.json`.
+    OnCircle,
+}
+
+impl Quantity {
+    /// A quantity that has a mean.
+    pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
+        Quantity { name: name.into(), unit: unit.into(), mean: Mean::Plain }
+    }
 }
 
 /// Thermodynamic quantities of the system at one step, in user units. Energies are those of all atoms
@@ -272,7 +290,7 @@ pub fn quantities<'a>(
     let volume = unit_name(units, Dimension { length: 3, ..Dimension::NUMBER });
     let momentum = unit_name(units, Dimension { length: 1, time: -1, mass: 1, ..Dimension::NUMBER });
     let mut list = Vec::new();
-    let mut add = |name: String, unit: &str| list.push(Quantity { name, unit: unit.to_string() });
+    let mut add = |name: String, unit: &str| list.push(Quantity::new(name, unit));
     add("temperature".into(), &unit_name(units, Dimension::TEMPERATURE));
     for name in ["kinetic", "potential", "total", "conserved"] {
         add(name.into(), &energy);

@@ -53,8 +53,16 @@ struct SavedBiases {
     states: Vec<Vec<u8>>,
 }
 
-/// Column of `thermo.csv`: name and unit.
-pub type ColumnName = (String, String);
+/// A column of `thermo.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BiasColumn {
+    /// Name.
+    pub name: String,
+    /// Unit; empty in reduced units.
+    pub unit: String,
+    /// Period of a quantity on a circle; `None` for others.
+    pub period: Option<f64>,
+}
 
 impl Biases {
     /// Biases on some variables; `stages` are names and steps of dynamics of all stages of the run.
@@ -198,22 +206,31 @@ impl Biases {
     }
 
     /// Columns of `thermo.csv`: the variables, the energy of each of several biases, and their own.
-    pub fn columns(&self) -> Vec<ColumnName> {
-        let variables = (0..self.variables.len())
-            .map(|k| (self.variables.name(k).to_string(), self.variables.unit(k, self.units)));
-        let energy = || unit_name(self.units, Dimension::ENERGY);
-        let of_bias = self.all.iter().flat_map(|named| {
-            let first = named.bias.variables().first().map(|v| self.variables.unit(v.number, self.units));
-            let own = named.bias.columns().into_iter().map(move |column| {
-                let unit = match column.quantity {
-                    ColumnQuantity::Energy => energy(),
-                    ColumnQuantity::Variable => first.clone().unwrap_or_default(),
-                };
-                (format!("{}_{}", named.name, column.name), unit)
-            });
-            std::iter::once((format!("bias_{}", named.name), energy())).chain(own)
-        });
-        variables.chain(of_bias).collect()
+    pub fn columns(&self) -> Vec<BiasColumn> {
+        let variable = |k: usize, name: String| BiasColumn {
+            name,
+            unit: self.variables.unit(k, self.units),
+            period: self.variables.period(k),
+        };
+        let energy =
+            |name: String| BiasColumn { name, unit: unit_name(self.units, Dimension::ENERGY), period: None };
+        let mut columns: Vec<BiasColumn> =
+            (0..self.variables.len()).map(|k| variable(k, self.variables.name(k).to_string())).collect();
+        for named in &self.all {
+            columns.push(energy(format!("bias_{}", named.name)));
+            let first = named.bias.variables().first().map(|v| v.number);
+            columns.extend(named.bias.columns().into_iter().map(|column| {
+                let name = format!("{}_{}", named.name, column.name);
+                match (column.quantity, first) {
+                    (ColumnQuantity::Variable, Some(first)) => variable(first, name),
+                    (ColumnQuantity::Variable, None) => {
+                        BiasColumn { name, unit: String::new(), period: None }
+                    }
+                    (ColumnQuantity::Energy, _) => energy(name),
+                }
+            }));
+        }
+        columns
     }
 
     /// Values of the columns at the last evaluation.

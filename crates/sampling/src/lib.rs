@@ -19,7 +19,7 @@ pub mod rotation;
 pub mod variable;
 mod variables;
 
-pub use biases::{Biases, ColumnName, NamedBias, StageCourse};
+pub use biases::{BiasColumn, Biases, NamedBias, StageCourse};
 pub use formula::{VariableFormula, with_slopes};
 pub use rotation::best_rotation;
 pub use variables::{AtomForces, Evaluated, VariableDefinition, Variables, VariablesStart};

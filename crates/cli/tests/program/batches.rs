@@ -108,6 +108,17 @@ fn a_sweep_is_a_table_and_goes_on_where_it_ended() {
     );
     assert_eq!(desk.read(kept), log);
 
+    // So are fewer steps than the input has: a trial is no finished sweep.
+    let tried = desk.jostle(&[&command[..], &["--steps", "20"]].concat());
+    assert!(tried.code == Some(1) && tried.stderr.contains("another --steps"), "{}", tried.stderr);
+    let trial = [&command[..], &["--output", "trial"]].concat();
+    desk.succeed(&[&trial[..], &["--steps", "20"]].concat());
+    let whole = desk.jostle(&trial);
+    assert!(whole.code == Some(1) && whole.stderr.contains("another --steps"), "{}", whole.stderr);
+    assert!(!whole.stdout.contains("finished"), "{}", whole.stdout);
+    let ended = desk.succeed(&["resume", "trial/temperature=1,density=0.7"]);
+    assert!(ended.stderr.contains("tried with --steps 20"), "{}", ended.stderr);
+
     // Another input in the same folders is refused, run by run.
     desk.write("liquid.toml", LIQUID.replace("steps = 80", "steps = 500"));
     let finished = desk.jostle(&command);

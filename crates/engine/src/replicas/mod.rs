@@ -281,13 +281,17 @@ fn resumed(
 ) -> Result<Vec<Simulation>> {
     let one = |(name, input): &(String, Input)| {
         let replica = folder.join(name);
+        let another = || {
+            Error::file(&replica, "this folder holds a run of another input, or with another --steps")
+                .hint("remove it, or choose another folder with --output DIR")
+        };
         let before = std::fs::read_to_string(replica.join(INPUT));
         if before.is_ok_and(|before| before != *input.source.text) {
-            return Err(Error::file(&replica, "this folder holds a run of another input")
-                .hint("remove it, or choose another folder with --output DIR"));
+            return Err(another());
         }
         record.restore(&replica)?;
-        Simulation::resume(&replica, overrides)
+        let simulation = Simulation::resume(&replica, overrides)?;
+        if simulation.most_steps() == overrides.most_steps { Ok(simulation) } else { Err(another()) }
     };
     open_all(inputs, one)
 }

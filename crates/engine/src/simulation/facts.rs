@@ -206,7 +206,7 @@ impl Columns {
         units: UnitSystem,
         columns: Vec<Quantity>,
     ) -> Result<()> {
-        let column = Quantity { name: name.to_string(), unit: unit_name(units, Dimension::ENERGY) };
+        let column = Quantity::new(name, unit_name(units, Dimension::ENERGY));
         let energy = (energy == EnergyColumn::Present).then_some(column);
         for Quantity { name, .. } in columns.iter().chain(&energy) {
             let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && c != ',' && c != '"';

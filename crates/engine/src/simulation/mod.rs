@@ -177,6 +177,12 @@ impl Simulation {
         self.clock.stage >= self.stages.len()
     }
 
+    /// Largest number of steps of a stage, where the run was asked for fewer than its input says
+    /// ([`Overrides::most_steps`]).
+    pub fn most_steps(&self) -> Option<u64> {
+        self.origin.source.as_ref().and_then(|source| source.most_steps)
+    }
+
     /// Steps made so far, over all stages.
     pub fn step(&self) -> u64 {
         self.clock.step

@@ -60,6 +60,7 @@ impl Simulation {
             "title": self.origin.title,
             "status": status,
             "input": self.origin.source.as_ref().map(|s| s.path.clone()),
+            "most_steps": self.most_steps(),
             "units": self.units.name(),
             "unit_of": summary_units(self.units),
             "device": self.backend.describe(),

@@ -1,6 +1,6 @@
 //! End of a stage before its last step, by a condition on rows of `thermo.csv`.
 
-use crate::thermo::{Quantity, Thermo};
+use crate::thermo::{Mean, Quantity, Thermo};
 use jostle_analysis::series::{Series, is_settled};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result};
@@ -59,6 +59,15 @@ impl Ending {
 
 /// Refuses conditions on quantities that are no columns.
 pub(crate) fn check_until(until: &Until, quantities: &[Quantity]) -> Result<()> {
+    let of = |c: &Condition| quantities.iter().find(|quantity| quantity.name == c.quantity);
+    let on_circle = |c: &&Condition| of(c).is_some_and(|quantity| quantity.mean == Mean::OnCircle);
+    if let Some(condition) = until.conditions.iter().filter(|c| c.test == Test::Settled).find(on_circle) {
+        return Err(Error::input(format!(
+            "the mean of '{}', which is on a circle, cannot settle",
+            condition.quantity
+        ))
+        .hint("a condition \"NAME < number\" or \"NAME > number\" can look at it"));
+    }
     let is_column = |c: &&Condition| quantities.iter().any(|quantity| quantity.name == c.quantity);
     let Some(unknown) = until.conditions.iter().find(|condition| !is_column(condition)) else {
         return Ok(());

@@ -4,7 +4,7 @@ use super::{Motion, StageRun};
 use crate::averages::BlockAverage;
 use crate::minimize::{ConstraintProjection, largest_force};
 use crate::report::{Average, Convergence, EnergyDrift, Minimum, Speed, StageReport};
-use crate::thermo::{Quantity, Thermo};
+use crate::thermo::{Mean, Quantity, Thermo};
 use crate::warnings::Role;
 use jostle_core::{Backend, Evaluate, Result, UnitSystem};
 use jostle_io::input::model::{Action, StageInput};
@@ -67,6 +67,7 @@ impl StageRun {
         let averages: Vec<Average> = quantities
             .iter()
             .zip(&self.averages)
+            .filter(|(q, _)| q.mean == Mean::Plain)
             .map(|(q, average)| Average {
                 quantity: q.name.clone(),
                 unit: q.unit.clone(),

@@ -394,13 +394,65 @@ fn mistakes_point_into_the_input() {
             bias(
                 "kind = \"abf\"\nvariables = [\"d\", \"d\"]\ntemperature = 1\nlower = 0\nupper = 9\nspacing = 1",
             ),
-            "takes one or two variables",
+            "variable \"d\" is there twice",
+        ),
+        (
+            bias(
+                "kind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 0.1\nheight = 1\nevery = 5\nlower = 0\nupper = 9\nspacing = 0.2",
+            ),
+            "hills only 0.1 wide",
+        ),
+        (
+            bias("kind = \"abf\"\nvariables = [\"d\"]\ntemperature = 1\nlower = 0\nupper = 9\nspacing = 5"),
+            "fewer than two bins",
+        ),
+        (variable("kind = \"volume\"").replace("\"v\"", "\"r\""), "it is that of the distance in formulas"),
+        (
+            bias(
+                "kind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 0.1\nheight = 1\nevery = 5\nlower = 0\nupper = 9\nwalkers = \"shared\"",
+            ),
+            "is not reproducible",
         ),
     ];
     for (more, expected) in cases {
         let found = failure(&more);
         assert!(found.contains(expected), "{more}: {found}");
     }
+}
+
+/// A bias has the temperature of the thermostats of the stages in which it acts.
+#[test]
+fn biases_of_another_temperature_are_refused() {
+    let opes = |temperature: f64, stages: &str| {
+        let more = format!(
+            "{DISTANCE}[[bias]]\nname = \"b\"\nkind = \"opes\"\nvariables = [\"d\"]\nwidth = 0.1\nbarrier = 3\nevery = 5\n\
+             temperature = {temperature}\n{stages}"
+        );
+        Input::parse(Path::new("biases.toml"), &input_text(&more, BUSSI))
+    };
+    assert!(opes(1.1, "").is_ok());
+    let error = opes(3.0, "").unwrap_err();
+    assert!(error.message().contains("temperature = 3") && error.message().contains("holds 1.1"), "{error}");
+    assert!(error.place().is_some_and(|place| place.line.is_some()));
+}
+
+/// Variables on a circle have no mean that `summary.json` could show, nor one that could settle.
+#[test]
+fn a_dihedral_has_no_plain_mean() {
+    let more = "[[variable]]\nname = \"phi\"\nkind = \"dihedral\"\n\
+                centers = [\"index 0\", \"index 1\", \"index 2\", \"index 3\"]\n[[bias]]\nname = \"h\"\n\
+                kind = \"harmonic\"\nvariable = \"phi\"\ncenter = 3\nstiffness = 1\n";
+    let mut simulation =
+        Simulation::from_input(&input(&format!("{more}{DISTANCE}"), ""), &Overrides::default()).unwrap();
+    simulation.run().unwrap();
+    let names: Vec<&str> =
+        simulation.reports()[0].averages.iter().map(|average| average.quantity.as_str()).collect();
+    assert!(!names.contains(&"phi") && names.contains(&"d") && names.contains(&"bias_h"), "{names:?}");
+
+    let settled = input(more, "until = \"phi settled\"");
+    let refused = Simulation::from_input(&settled, &Overrides::default()).and_then(|mut s| s.run());
+    let error = refused.unwrap_err();
+    assert!(error.message().contains("'phi', which is on a circle"), "{error}");
 }
 
 /// A variable that leaves the grid of metadynamics ends the run, with a remedy.

@@ -79,7 +79,7 @@ impl CustomForce for GrowingSpring {
     }
 
     fn columns(&self) -> Vec<Quantity> {
-        vec![Quantity { name: "spring_length".into(), unit: String::new() }]
+        vec![Quantity::new("spring_length", "")]
     }
 
     fn values(&self) -> Vec<Option<f64>> {

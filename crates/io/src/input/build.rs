@@ -56,6 +56,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let alchemy = root.get::<Fields>("alchemy");
     let alchemy = alchemy.map(|a| alchemy::alchemy(&source, &a.value, &stages)).transpose()?;
     let run = builder.run(&root.need("run")?)?;
+    sampling::refuse_reproducible_walkers(&source, &run, &biases)?;
     let title = root.need("title")?;
     let input = Input {
         title,

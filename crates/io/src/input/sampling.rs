@@ -4,8 +4,8 @@ use super::fields::{Fields, entry_span};
 use super::formula::{numbers, place};
 use super::group;
 use super::model::{
-    Action, BiasAction, BiasInput, Input, Located, Source, StageInput, VariableInput, WalkersInput, WallSide,
-    WeightsInput,
+    Action, BiasAction, BiasInput, Input, Located, RunInput, Source, StageInput, VariableInput, WalkersInput,
+    WallSide, WeightsInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, System, UnitSystem, Vec3};
@@ -25,7 +25,8 @@ pub(super) fn variables(source: &Source, tables: &[Fields]) -> Result<Vec<Locate
     for fields in tables {
         let name = group::name(source, fields, "variable")?;
         if name.value == "r" || variables.iter().any(|other| other.value.name.value == name.value) {
-            let message = format!("the name \"{}\" is taken", name.value);
+            let by = if name.value == "r" { "distance in formulas" } else { "variable before it" };
+            let message = format!("the name \"{}\" is taken: it is that of the {by}", name.value);
             return Err(source.error(&name.span, message).hint("choose another name"));
         }
         let value = variable(source, fields, name, &variables)?;
@@ -127,6 +128,7 @@ pub(super) fn biases(
         let (numbers, action) = action(source, units, fields, variables)?;
         let value = BiasInput { name: name.value, variables: numbers, stages: acting, action };
         refuse_early_ends(source, fields, &value, stages)?;
+        refuse_other_temperature(source, units, fields, &value, stages)?;
         biases.push(Located { value, span: fields.span.clone() });
     }
     Ok(biases)
@@ -157,6 +159,57 @@ pub(super) fn acting_stages(
     Ok(named.value)
 }
 
+/// Refuses runs that are to be reproducible and share hills with others, which depends on when those write.
+pub(super) fn refuse_reproducible_walkers(
+    source: &Source,
+    run: &RunInput,
+    biases: &[Located<BiasInput>],
+) -> Result<()> {
+    let shares =
+        |bias: &&Located<BiasInput>| matches!(bias.value.action, BiasAction::Metadynamics(_, Some(_)));
+    match biases.iter().find(shares) {
+        Some(bias) if run.settings.reproducible => {
+            let message = format!(
+                "bias \"{}\" shares hills with other runs, which is not reproducible: when they come depends on those",
+                bias.value.name
+            );
+            Err(source.error(&bias.span, message).hint("leave out reproducible = true, or walkers"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a bias of another temperature than that which the thermostat of a stage holds: its weights would be wrong.
+fn refuse_other_temperature(
+    source: &Source,
+    units: UnitSystem,
+    fields: &Fields,
+    bias: &BiasInput,
+    stages: &[Located<StageInput>],
+) -> Result<()> {
+    let thermal_energy = match &bias.action {
+        BiasAction::Metadynamics(settings, _) => settings.tempering.map(|[_, thermal_energy]| thermal_energy),
+        BiasAction::Opes(settings) => Some(settings.thermal_energy),
+        BiasAction::Abf(settings) => Some(settings.thermal_energy),
+        _ => None,
+    };
+    let Some(own) = thermal_energy.map(|energy| energy / units.boltzmann()) else { return Ok(()) };
+    for stage in stages.iter().map(|stage| &stage.value).filter(|stage| bias.acts_in(stage)) {
+        let Some([first, last]) = stage.temperatures() else { continue };
+        if first == last && (own - first).abs() > 1e-6 * first {
+            let message = format!(
+                "bias \"{}\" has temperature = {own}, and the thermostat of stage \"{}\" holds {first}",
+                bias.name, stage.name
+            );
+            let at = entry_span(fields, "temperature");
+            return Err(source
+                .error(&at, message)
+                .hint("give both the same, or let the bias act in other stages by stages = [...]"));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a spring that moves over several stages where one of them may end early: it would jump to where the
 /// next stage begins.
 fn refuse_early_ends(
@@ -169,11 +222,8 @@ fn refuse_early_ends(
     if center[0] == center[1] && stiffness[0] == stiffness[1] {
         return Ok(());
     }
-    let acts = |stage: &&StageInput| {
-        matches!(stage.action, Action::Dynamics { .. })
-            && (bias.stages.is_empty() || bias.stages.contains(&stage.name))
-    };
-    let acting: Vec<&StageInput> = stages.iter().map(|stage| &stage.value).filter(acts).collect();
+    let acting: Vec<&StageInput> =
+        stages.iter().map(|stage| &stage.value).filter(|stage| bias.acts_in(stage)).collect();
     let before_last = acting.split_last().map_or(&[][..], |(_, before)| before);
     match before_last.iter().find(|stage| stage.until.is_some()) {
         Some(stage) => {
@@ -277,7 +327,11 @@ fn missing(fields: &Fields, key: &str) -> Error {
 /// One or two variables by name.
 fn one_or_two(source: &Source, fields: &Fields, variables: &Variables) -> Result<Vec<usize>> {
     let names: Located<Vec<String>> = fields.get("variables").ok_or_else(|| missing(fields, "variables"))?;
-    if !(1..=2).contains(&names.value.len()) || names.value.first() == names.value.get(1) {
+    if names.value.len() == 2 && names.value[0] == names.value[1] {
+        let message = format!("variable \"{}\" is there twice", names.value[0]);
+        return Err(source.error(&names.span, message).hint("a bias of one variable names it once"));
+    }
+    if !(1..=2).contains(&names.value.len()) {
         let message = format!("this bias takes one or two variables, not {}", names.value.len());
         return Err(source.error(&names.span, message).hint("write variables = [\"phi\", \"psi\"]"));
     }

@@ -96,6 +96,16 @@ impl Metadynamics {
     /// If the settings make no sense.
     pub fn new(variables: Vec<BiasVariable>, settings: MetadynamicsSettings) -> Result<Self> {
         let axes = axes(&variables, &settings.range, &settings.spacing, "points")?;
+        for ((variable, width), spacing) in variables.iter().zip(&settings.width).zip(&settings.spacing) {
+            if spacing > width {
+                let message = format!(
+                    "points of the grid of metadynamics are {spacing} apart along '{}', and hills only {width} wide: they \
+                     would fall between the points",
+                    variable.name
+                );
+                return Err(Error::input(message).hint("leave spacing out: it is a fifth of the width then"));
+            }
+        }
         let state = State { hills: Vec::new(), grid: Grid::new(axes), switching: Switching::default() };
         Ok(Metadynamics { variables, settings, state })
     }

@@ -81,6 +81,13 @@ fn axes(variables: &[BiasVariable], range: &[[f64; 2]], spacing: &[f64], what: &
     let count = |((variable, [lower, upper]), spacing): ((&BiasVariable, &[f64; 2]), &f64)| {
         variable.period.unwrap_or(upper - lower) / spacing
     };
+    if let Some((number, _)) = parts.clone().map(count).enumerate().find(|(_, count)| *count < 2.0) {
+        let message = format!(
+            "spacing = {} leaves fewer than two {what} along '{}'",
+            spacing[number], variables[number].name
+        );
+        return Err(Error::input(message).hint("make spacing narrower"));
+    }
     let total: f64 = parts.clone().map(count).product();
     if total.is_nan() || total >= MOST_POINTS {
         return Err(Error::input(format!("a grid of {total:.0} {what}")).hint("make spacing wider"));

@@ -56,6 +56,14 @@ pub struct BiasInput {
     pub action: BiasAction,
 }
 
+impl BiasInput {
+    /// Returns true where the bias acts in a stage.
+    pub fn acts_in(&self, stage: &StageInput) -> bool {
+        matches!(stage.action, Action::Dynamics { .. })
+            && (self.stages.is_empty() || self.stages.contains(&stage.name))
+    }
+}
+
 /// `walkers = "folder"`: runs of the same metadynamics that share their hills.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WalkersInput {
