@@ -180,7 +180,8 @@ fn hills(path: &Path, text: &str) -> Result<Results> {
     Ok(table(hills.columns(), "", values, Some(errors)))
 }
 
-/// -k_B T ln of a density of kernels, where there are any.
+/// -k_B T ln of a density: that of the rows of `thermo.csv` beside the file, or else of its kernels, where there are
+/// any. Kernels that were merged leave waves in a profile that no error of theirs tells of.
 fn kernels(path: &Path, text: &str) -> Result<Results> {
     let kernels = Gaussians::read(path, text, [0, 0])?;
     let setting = |name: &str| -> Result<f64> {
@@ -201,14 +202,17 @@ fn kernels(path: &Path, text: &str) -> Result<Results> {
         density if density > 0.0 => -thermal_energy * density.ln(),
         _ => f64::NAN,
     };
-    let errors = errors_of_rows(path, &kernels, thermal_energy);
-    Ok(table(kernels.columns(), "", (0..kernels.points()).map(value).collect(), errors))
+    let (values, errors) = match of_rows(path, &kernels, thermal_energy) {
+        Some([values, errors]) => (values, Some(errors)),
+        None => ((0..kernels.points()).map(value).collect(), None),
+    };
+    Ok(table(kernels.columns(), "", values, errors))
 }
 
-/// Errors of a profile by the rows of `thermo.csv` beside a file of kernels, NAME.kernels: rows are weighted by
-/// exp(U / k_B T) with the energy U of the bias, and give densities of blocks as wide as the narrowest kernels. `None`
+/// A profile and its errors by the rows of `thermo.csv` beside a file of kernels, NAME.kernels: rows are weighted by
+/// exp(U / k_B T) with the energy U of the bias, and give densities, as smooth as the narrowest kernels are wide. `None`
 /// where the rows have no such columns.
-fn errors_of_rows(path: &Path, kernels: &Gaussians, thermal_energy: f64) -> Option<Vec<f64>> {
+fn of_rows(path: &Path, kernels: &Gaussians, thermal_energy: f64) -> Option<[Vec<f64>; 2]> {
     let thermo = RunFiles::read(path.parent()?).ok()?.thermo?;
     let name = path.file_stem()?.to_str()?;
     let energy = thermo.quantity(&format!("bias_{name}")).or_else(|| thermo.quantity("bias"))?;
@@ -243,14 +247,18 @@ fn errors_of_rows(path: &Path, kernels: &Gaussians, thermal_energy: f64) -> Opti
             sums
         })
         .collect();
-    let without = |block: usize| {
+    let without = |block: Option<usize>| {
         let sum = |sums: &[f64; BLOCKS]| -> f64 {
-            sums.iter().enumerate().filter(|(k, _)| *k != block).map(|(_, sum)| sum).sum()
+            sums.iter().enumerate().filter(|(k, _)| Some(*k) != block).map(|(_, sum)| sum).sum()
         };
-        let free_energy = |sums| -thermal_energy * sum(sums).ln();
+        let free_energy = |sums| match sum(sums) {
+            density if density > 0.0 => -thermal_energy * density.ln(),
+            _ => f64::NAN,
+        };
         densities.iter().map(free_energy).collect::<Vec<f64>>()
     };
-    Some(jackknife_errors(&(0..BLOCKS).map(without).collect::<Vec<_>>()))
+    let errors = jackknife_errors(&(0..BLOCKS).map(|block| without(Some(block))).collect::<Vec<_>>());
+    Some([without(None), errors])
 }
 
 /// A table of a profile, whose smallest value is zero.

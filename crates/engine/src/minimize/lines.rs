@@ -1,6 +1,7 @@
 //! Minimisers by successive line searches. A line search goes by the force along the line, which is exact
 //! where differences of large energies are not. The velocities of the atoms hold the direction of the line.
 
+use jostle_core::backend::Descent;
 use jostle_core::{Backend, Components, Evaluate, Result, Vec3};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -90,6 +91,9 @@ pub struct ConjugateGradient {
 
 /// Fraction of the force along a line that may be left at its end.
 const CONJUGATE_EXACT: f64 = 0.1;
+/// Least cosine of the angle between a line and the forces. One that is nearly across them leads nowhere, and the
+/// next ones, which keep most of it, do not either: the search begins anew along the forces.
+const STEEP: f64 = 0.1;
 
 impl ConjugateGradient {
     /// A minimiser that moves no atom further than `longest_move` in one iteration.
@@ -104,10 +108,12 @@ impl ConjugateGradient {
     /// As for [`jostle_core::ForceEvaluation::update_neighbors`] and
     /// [`jostle_core::ForceEvaluation::compute_forces`].
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
+        let Descent { power, force_square, velocity_square, .. } = backend.descent()?;
+        let steep = power > STEEP * (force_square * velocity_square).sqrt();
         let first = match self.last {
             // The expected gain is that of the line before.
-            Some(gain) => gain / backend.descent()?.power,
-            None => point_downhill(backend, self.longest_move)?,
+            Some(gain) if steep => gain / power,
+            _ => point_downhill(backend, self.longest_move)?,
         };
         let followed = follow(backend, first, CONJUGATE_EXACT, self.longest_move, evaluate)?;
         let Some(LineProgress { length, power: [begin, end] }) =

@@ -68,6 +68,51 @@ fn a_displaced_crystal_relaxes() {
     }
 }
 
+/// Every minimiser comes to rest in a mixture that begins at random: conjugate gradients, whose lines became nearly
+/// perpendicular to the forces, went nowhere from some point on.
+#[test]
+fn a_frustrated_mixture_comes_to_rest() {
+    let text = |minimizer: &str, seed: u32| {
+        format!(
+            r#"
+units = "lj"
+[system]
+place = "random"
+box = {{ lengths = [5.5, 5, 6], tilts = [1.5, -1, 0.8] }}
+seed = {seed}
+[species.A]
+mass = 1
+count = 70
+[species.B]
+mass = 2
+count = 30
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.2
+truncation = "force-shifted"
+pairs."A-A" = {{ epsilon = 1, sigma = 1 }}
+pairs."A-B" = {{ epsilon = 1.2, sigma = 0.9 }}
+pairs."B-B" = {{ epsilon = 0.8, sigma = 0.95 }}
+[[stage]]
+name = "relax"
+minimize = {{ minimizer = "{minimizer}", force_tolerance = 1e-6, steps = 6000 }}
+[run]
+threads = 1
+precision = "double"
+"#
+        )
+    };
+    for minimizer in ["fire", "lbfgs", "conjugate-gradient"] {
+        for seed in 1..=4 {
+            let input = Input::parse(Path::new("mixture.toml"), &text(minimizer, seed)).unwrap();
+            let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+            simulation.run().unwrap();
+            let minimum = simulation.reports()[0].minimum.unwrap();
+            assert_eq!(minimum.outcome, Convergence::Converged, "{minimizer}, seed {seed}: {minimum:?}");
+        }
+    }
+}
+
 /// Random positions with overlapping atoms have energies of many thousands, which vanish within a few hundred
 /// iterations.
 #[test]
