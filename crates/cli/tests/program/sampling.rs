@@ -149,6 +149,15 @@ fn umbrella_windows_become_a_profile() {
     assert!(small > 15, "errors: {rows:?}");
     let refused = desk.jostle(&["analyze", "pmf", "w0", "one.xyz"]);
     assert_ne!(refused.code, Some(0), "{}", refused.stderr);
+    // A window counts once.
+    let twice = desk.jostle(&["analyze", "pmf", "w0", "w1", "./w0"]);
+    assert!(twice.code != Some(0) && twice.stderr.contains("w0 once more"), "{}", twice.stderr);
+    // Folders of a sweep are windows, too.
+    std::fs::rename(desk.path("w2"), desk.path("center=-0.6")).unwrap();
+    names[2] = "center=-0.6".into();
+    let of_sweep: Vec<&str> =
+        ["analyze", "pmf"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    assert_eq!(table(&desk.succeed(&[&of_sweep[..], &["method=wham", "bins=30"]].concat()).stdout), rows);
 }
 
 #[test]
