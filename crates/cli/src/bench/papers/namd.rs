@@ -51,7 +51,7 @@ fn mesh(session: &Session) -> Result<PaperTable> {
         for (number, session) in now.iter_mut().zip(session.processors()) {
             let measured = session.measure(&format!("water, {about}"), water(electrostatics)?)?;
             *number = Some(1e3 * measured.seconds_per_step());
-            devices.push(measured.machine().to_string());
+            devices.push(measured.device);
         }
         let gain = now[0].zip(now[1]).map(|(cpu, gpu)| cpu / gpu);
         rows.push(PaperRow { name: about.into(), numbers: vec![Some(then), now[0], now[1], gain] });
@@ -65,14 +65,17 @@ fn mesh(session: &Session) -> Result<PaperTable> {
         rows,
         finding: Finding {
             then: "with PME, which was left on the CPU, the gain is 3.5 instead of 5",
-            verdict: Verdict::of(matches!(gains[..], [without, with] if with < 0.9 * without)),
+            verdict: Verdict::of_gains(
+                &gains,
+                |gains| matches!(gains, [without, with] if *with < 0.9 * without),
+            ),
             now: match gains[..] {
                 [without, with] => format!(
                     "it is {} without PME and {} with it, which the GPU makes, too",
                     significant(without, 3),
                     significant(with, 3)
                 ),
-                _ => "no GPU was asked for".into(),
+                _ => "there is no GPU, or none was asked for".into(),
             },
         },
         figure: None,

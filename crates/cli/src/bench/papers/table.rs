@@ -38,7 +38,7 @@ pub struct PaperRow {
 pub struct Finding {
     /// What the paper concluded.
     pub then: &'static str,
-    /// Whether it still holds.
+    /// Verdict on it.
     pub verdict: Verdict,
     /// What today's numbers say.
     pub now: String,
@@ -51,6 +51,8 @@ pub enum Verdict {
     Reproduced,
     /// It does not.
     Differs,
+    /// Not known: it is about a GPU, and there is none.
+    NeedsGpu,
 }
 
 impl Verdict {
@@ -59,10 +61,16 @@ impl Verdict {
         if holds { Verdict::Reproduced } else { Verdict::Differs }
     }
 
+    /// The verdict on one about gains of a GPU, none of which are known without one.
+    pub fn of_gains(gains: &[f64], holds: impl Fn(&[f64]) -> bool) -> Self {
+        if gains.is_empty() { Verdict::NeedsGpu } else { Verdict::of(holds(gains)) }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::Differs => "differs",
+            Verdict::NeedsGpu => "not measured",
         }
     }
 }

@@ -95,7 +95,7 @@ fn melt(session: &Session) -> Result<PaperTable> {
         finding: Finding {
             then: "a list makes a GPU 2.9 times as fast as cells without one, which look at nine atoms in vain for each \
                    within the cut-off",
-            verdict: Verdict::of(faster.is_some_and(|faster| faster > 1.5)),
+            verdict: Verdict::of_gains(&faster.into_iter().collect::<Vec<_>>(), |faster| faster[0] > 1.5),
             now: match faster {
                 Some(faster) => format!("{} times; lists of tiles are faster still", significant(faster, 3)),
                 None => "a CPU has one algorithm".into(),
@@ -145,7 +145,8 @@ fn on_all(session: &Session, systems: &[(String, Input)]) -> Result<Vec<Vec<Meas
 
 /// Names of the devices of these measurements.
 fn devices(measured: &[Vec<Measured>]) -> String {
-    let names: Vec<&str> = measured.iter().filter_map(|of| of.first()).map(Measured::machine).collect();
+    let names: Vec<&str> =
+        measured.iter().filter_map(|of| of.first()).map(|now| now.device.as_str()).collect();
     names.join("; ")
 }
 
@@ -178,13 +179,13 @@ fn sizes(session: &Session) -> Result<PaperTable> {
         columns: vec!["CPU", "GPU", "ratio"],
         finding: Finding {
             then: "one GPU is 11 times as fast as one core; what is left on the CPU limits it (Amdahl)",
-            verdict: Verdict::of(gain.is_some_and(|gain| gain > 1.0)),
+            verdict: Verdict::of_gains(&gain.into_iter().collect::<Vec<_>>(), |gain| gain[0] > 1.0),
             now: match gain {
                 Some(gain) => format!(
                     "for a million atoms {} times as fast as all threads of the CPU; nothing is left there",
                     significant(gain, 3)
                 ),
-                None => "no GPU was asked for".into(),
+                None => "there is no GPU, or none was asked for".into(),
             },
         },
         rows,
@@ -214,9 +215,9 @@ fn potentials(session: &Session) -> Result<PaperTable> {
         rows,
         finding: Finding {
             then: "the gain is least for Lennard-Jones, which has the fewest operations a pair",
-            verdict: Verdict::of(gains.get(1).is_some_and(|lj| *lj == least)),
+            verdict: Verdict::of_gains(&gains, |gains| gains.get(1) == Some(&least)),
             now: match gains.len() {
-                0 => "no GPU was asked for".into(),
+                0 => "there is no GPU, or none was asked for".into(),
                 _ => "the ratios are in the table".into(),
             },
         },
