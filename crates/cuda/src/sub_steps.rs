@@ -173,7 +173,7 @@ impl SubStepText {
 
     /// From one evaluation of forces to the positions of the next. Drift and constraints, which are long, are written
     /// once, in a loop that a group unrolls where they are short for it.
-    fn to_positions(&mut self) {
+    fn write_positions_part(&mut self) {
         let most = self.kinds.iter().map(|parts| parts.drifts.len()).max().unwrap_or(0);
         self.text.line(
             0,
@@ -204,7 +204,7 @@ impl SubStepText {
     }
 
     /// From an evaluation of forces to the end of the step.
-    fn to_end(&mut self) {
+    fn write_end_part(&mut self) {
         let kinds = self.kinds.clone();
         let merged = merge(&kinds.iter().map(|parts| &parts.to_end[..]).collect::<Vec<_>>());
         let kick = merged.iter().position(|merged| merged.sub_step == SubStep::Kick).unwrap_or(0);
@@ -223,8 +223,8 @@ pub fn source() -> String {
     let mut text = SubStepText::new();
     let noisy = text.kinds(|parts| parts.drifts.iter().any(|drift| drift.before.contains(&SubStep::Noise)));
     text.text.line(0, format!("DEVICE bool has_noise(u64 kind) {{ return kind & {noisy:#x}; }}\n"));
-    text.to_positions();
-    text.to_end();
+    text.write_positions_part();
+    text.write_end_part();
     text.text.0
 }
 

@@ -45,6 +45,7 @@ fn wrong_arguments() {
         (&["bench", "melt-32k", "--seconds", "-1"], &["-1"]),
         (&["bench", "papers", "--algorithm", "list"], &["--algorithm"]),
         (&["bench", "iumd", "--algorithm", "list"], &["--algorithm"]),
+        (&["bench", "melt-4k", "--output", "page"], &["--output", "papers"]),
         (&["bench", "melt-32k", "--algorithm", "tile"], &["tile", "tiles"]),
         (&["bench", "melt-4k", "--algorithm", "tiles", "--device", "cpu"], &["tiles", "GPU"]),
         (&["completions", "cmd"], &["cmd", "bash"]),

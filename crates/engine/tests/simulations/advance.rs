@@ -113,7 +113,11 @@ fn atoms_that_are_moved_are_where_they_are_put() {
     simulation.set_velocities(&v).unwrap();
     assert_eq!(simulation.positions().unwrap(), r);
     assert_eq!(simulation.velocities().unwrap(), v);
-    assert!((energy(&mut simulation) - energy(&mut fluid(None))).abs() < 1e-9 * later.abs());
+    // Atoms are stored in another order, so that pairs are at other places of registers and rounded differently: in mixed
+    // precision by some 1e-6 of each, at random, of 8,000 pairs together by 3e-8.
+    let (moved, fresh) = (energy(&mut simulation), energy(&mut fluid(None)));
+    assert!((moved - fresh).abs() < 1e-7 * later.abs(), "{moved} {fresh} {later}");
+    assert!((moved - later).abs() > 1e-3 * later.abs(), "{moved} {later}");
     assert_ne!(energy(&mut simulation), later);
     assert!(simulation.set_positions(&r[1..]).unwrap_err().message().contains("255 positions"));
     let mut wrong = r.clone();

@@ -56,7 +56,6 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let alchemy = root.get::<Fields>("alchemy");
     let alchemy = alchemy.map(|a| alchemy::alchemy(&source, &a.value, &stages)).transpose()?;
     let run = builder.run(&root.need("run")?)?;
-    sampling::refuse_reproducible_walkers(&source, &run, &biases)?;
     let title = root.need("title")?;
     let input = Input {
         title,
@@ -86,7 +85,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         run,
         source: source.clone(),
     };
-    refuse_changing_screening(&input)?;
+    refuse_contradictions(&input)?;
     if built {
         // All species are known, so everything about pairs can be checked now; any density of
         // charges does for that.
@@ -94,6 +93,12 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         input.resolve_forces(&species, &input.built_topology(), 1.0)?;
     }
     Ok(input)
+}
+
+/// Refuses sections that contradict each other.
+fn refuse_contradictions(input: &Input) -> Result<()> {
+    refuse_changing_screening(input)?;
+    sampling::refuse_reproducible_walkers(input)
 }
 
 /// Returns true where charges or dispersion are summed over all images.

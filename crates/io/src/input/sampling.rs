@@ -4,8 +4,8 @@ use super::fields::{Fields, entry_span};
 use super::formula::{numbers, place};
 use super::group;
 use super::model::{
-    Action, BiasAction, BiasInput, Input, Located, RunInput, Source, StageInput, VariableInput, WalkersInput,
-    WallSide, WeightsInput,
+    Action, BiasAction, BiasInput, Input, Located, Source, StageInput, VariableInput, WalkersInput, WallSide,
+    WeightsInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, System, UnitSystem, Vec3};
@@ -160,20 +160,17 @@ pub(super) fn acting_stages(
 }
 
 /// Refuses runs that are to be reproducible and share hills with others, which depends on when those write.
-pub(super) fn refuse_reproducible_walkers(
-    source: &Source,
-    run: &RunInput,
-    biases: &[Located<BiasInput>],
-) -> Result<()> {
+pub(super) fn refuse_reproducible_walkers(input: &Input) -> Result<()> {
     let shares =
         |bias: &&Located<BiasInput>| matches!(bias.value.action, BiasAction::Metadynamics(_, Some(_)));
-    match biases.iter().find(shares) {
-        Some(bias) if run.settings.reproducible => {
+    match input.biases.iter().find(shares) {
+        Some(bias) if input.run.settings.reproducible => {
             let message = format!(
                 "bias \"{}\" shares hills with other runs, which is not reproducible: when they come depends on those",
                 bias.value.name
             );
-            Err(source.error(&bias.span, message).hint("leave out reproducible = true, or walkers"))
+            let error = input.source.error(&bias.span, message);
+            Err(error.hint("leave out reproducible = true, or walkers"))
         }
         _ => Ok(()),
     }

@@ -169,6 +169,7 @@ fn distributions(session: &Session) -> Result<PaperTable> {
         device: devices.join("; "),
         columns: vec!["first peak at", "height"],
         rows: curves.iter().map(row).collect(),
+        digits: 3,
         finding: Finding {
             then: "both programs give the same function",
             verdict: Verdict::of(apart < 0.1),
@@ -211,6 +212,7 @@ fn sizes(session: &Session) -> Result<PaperTable> {
         unit: "ms a step",
         device: devices.join("; "),
         columns: vec!["CPU", "GPU", "ratio"],
+        digits: 3,
         finding: Finding {
             then: "the gain grows up to 4096 atoms and is at most 37, against a program for one core",
             verdict: Verdict::of_gains(&gains, |gains| gains.first() < gains.last()),
@@ -261,6 +263,7 @@ fn steps(session: &Session) -> Result<PaperTable> {
         device: devices.join("; "),
         columns: vec!["CPU", "GPU", "ratio"],
         rows,
+        digits: 3,
         finding: Finding {
             then: "the gain grows with the number of steps, up to 36",
             verdict: Verdict::of_gains(&gains, |_| most > 1.2 * least),

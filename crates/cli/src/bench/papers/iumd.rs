@@ -103,6 +103,7 @@ fn ions(session: &Session) -> Result<PaperTable> {
         unit: "ms; all N (N - 1) / 2 pairs, those beyond the cut-off at half the box too; percent of the limit",
         device: measured.first().map(|now| now.device.clone()).unwrap_or_default(),
         columns: vec!["then", "now", "times faster", "pairs/s", "of limit"],
+        digits: 3,
         finding: Finding {
             then: "a GPU is used better by more ions, with every pair of images computed",
             verdict: Verdict::of(last > first),
@@ -148,6 +149,7 @@ fn processors(session: &Session) -> Result<PaperTable> {
         unit: "ms a step",
         device: devices.join("; "),
         columns: vec!["CPU", "GPU", "ratio"],
+        digits: 3,
         finding: Finding {
             then: "the gain over 32 threads grows with the number of ions, to more than ten",
             verdict: Verdict::of_gains(&gains, |gains| {

@@ -11,7 +11,7 @@ mod wang;
 
 use super::measure::RunSettings;
 use crate::output;
-use jostle_core::Result;
+use jostle_core::{Error, Result};
 use serde_json::{Value, json};
 use session::Session;
 use std::fmt::Write as _;
@@ -58,8 +58,10 @@ pub enum PaperOutput<'a> {
 /// If a system cannot run, or the page cannot be written.
 pub fn papers(papers: &[Paper], run_settings: &RunSettings, seconds: f64, form: PaperOutput) -> Result<()> {
     let session = Session::new(run_settings, seconds);
-    let (mut page, mut all, mut json) =
-        (String::from("# The papers, then and now\n\n"), Vec::new(), Vec::new());
+    if let PaperOutput::Page(folder) = form {
+        std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
+    }
+    let (mut page, mut json) = (String::from("# The papers, then and now\n\n"), Vec::new());
     for paper in papers {
         let Paper { citation, machine, .. } = paper;
         let _ = write!(page, "## {citation}\n\nThen: {machine}.\n\n");
@@ -73,20 +75,24 @@ pub fn papers(papers: &[Paper], run_settings: &RunSettings, seconds: f64, form: 
                 output::print(&table.text())?;
             }
             page.push_str(&table.markdown());
+            // What is measured is there, whatever comes after it.
+            if let PaperOutput::Page(folder) = form {
+                table.draw(folder)?;
+                write_page(folder, &page)?;
+            }
             tables.push(table);
         }
         if !matches!(form, PaperOutput::Json) {
             output::print(&paper.left_out_text())?;
         }
         page.push_str(&paper.left_out_markdown());
-        json.push(paper.to_json(&tables));
-        all.extend(tables);
+        json.push(paper.json(&tables));
     }
     match form {
         PaperOutput::Text => Ok(()),
         PaperOutput::Json => output::print_json(&json!({ "papers": json })),
         PaperOutput::Page(folder) => {
-            write_page(folder, &page, &all)?;
+            write_page(folder, &page)?;
             say!("{}", folder.join("papers.md").display());
             Ok(())
         }
@@ -106,7 +112,7 @@ impl Paper {
         format!("### Not measured again\n\n| what | why |\n| --- | --- |\n{lines}\n")
     }
 
-    fn to_json(&self, tables: &[PaperTable]) -> Value {
+    fn json(&self, tables: &[PaperTable]) -> Value {
         let left_out = |left: &LeftOut| json!({ "what": left.what, "why": left.why });
         json!({
             "name": self.name,

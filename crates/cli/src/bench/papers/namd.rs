@@ -63,6 +63,7 @@ fn mesh(session: &Session) -> Result<PaperTable> {
         device: devices.join("; "),
         columns: vec!["ratio then", "CPU now", "GPU now", "ratio now"],
         rows,
+        digits: 3,
         finding: Finding {
             then: "with PME, which was left on the CPU, the gain is 3.5 instead of 5",
             verdict: Verdict::of_gains(
@@ -116,6 +117,7 @@ fn frozen(session: &Session) -> Result<PaperTable> {
         device,
         columns: vec!["now", "times faster"],
         rows,
+        digits: 3,
         finding: Finding {
             then: "fixed atoms reduce the work, which makes a part of a system interactive",
             verdict: Verdict::of(gain > 1.5),

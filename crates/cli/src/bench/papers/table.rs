@@ -2,7 +2,7 @@
 
 use crate::numbers::significant;
 use crate::output;
-use jostle_core::{Error, Result};
+use jostle_core::Result;
 use jostle_show::{AxisScale, Curve, Figure, PlotAxis, Point, png, svg};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -20,6 +20,8 @@ pub struct PaperTable {
     pub columns: Vec<&'static str>,
     /// Rows, with a number for each column.
     pub rows: Vec<PaperRow>,
+    /// Significant digits of the numbers.
+    pub digits: usize,
     /// Conclusion of the paper, and what has become of it.
     pub finding: Finding,
     /// The table as a picture.
@@ -75,11 +77,12 @@ impl Verdict {
     }
 }
 
-fn number(n: &Option<f64>) -> String {
-    n.map_or("-".to_string(), |n| significant(n, 3))
-}
-
 impl PaperTable {
+    fn numbers(&self, row: &PaperRow) -> Vec<String> {
+        let number = |n: &Option<f64>| n.map_or("-".to_string(), |n| significant(n, self.digits));
+        row.numbers.iter().map(number).collect()
+    }
+
     /// The table for a terminal.
     pub fn text(&self) -> String {
         let line = |name: &str, cells: Vec<String>| {
@@ -89,7 +92,7 @@ impl PaperTable {
         let mut text = format!("{} ({})\n  now:  {}\n", self.title, self.unit, self.device);
         text.push_str(&line("", self.columns.iter().map(|c| c.to_string()).collect()));
         for row in &self.rows {
-            text.push_str(&line(&row.name, row.numbers.iter().map(number).collect()));
+            text.push_str(&line(&row.name, self.numbers(row)));
         }
         let Finding { then, verdict, now } = &self.finding;
         let _ = writeln!(text, "  then it was found: {then}\n  {}: {now}\n", verdict.name());
@@ -124,9 +127,7 @@ impl PaperTable {
             ["---"].into_iter().chain(self.columns.iter().map(|_| "---:")).map(String::from).collect(),
         ));
         for row in &self.rows {
-            text.push_str(&line(
-                [row.name.clone()].into_iter().chain(row.numbers.iter().map(number)).collect(),
-            ));
+            text.push_str(&line([row.name.clone()].into_iter().chain(self.numbers(row)).collect()));
         }
         let Finding { then, verdict, now } = &self.finding;
         let _ = writeln!(text, "\nThen: {then}. **{}**: {now}.\n", capital(verdict.name()));
@@ -183,12 +184,55 @@ fn figure(
     (!curves.is_empty()).then(|| Figure { name: name.to_string(), title: title.to_string(), x, y, curves })
 }
 
-/// The page of all tables.
+/// Writes the page of tables so far.
 ///
 /// # Errors
 /// If the folder or a file cannot be written.
-pub fn write_page(folder: &Path, page: &str, tables: &[PaperTable]) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
-    tables.iter().try_for_each(|table| table.draw(folder))?;
+pub fn write_page(folder: &Path, page: &str) -> Result<()> {
     output::write_file(&folder.join("papers.md"), page.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text, page and JSON have the numbers, and what has become of a conclusion.
+    #[test]
+    fn a_table_says_what_was_found_then_and_now() {
+        let points = vec![("then", vec![(1.0, 2.0), (10.0, 3.0)]), ("now", vec![(1.0, 0.5)])];
+        let figure = log_log("sizes", "Sizes", ["atoms", "ms"], points);
+        assert_eq!(
+            figure.as_ref().map(|figure| figure.curves.len()),
+            Some(1),
+            "a curve has two points or more"
+        );
+        let table = PaperTable {
+            title: "Table 1: sizes".into(),
+            unit: "ms",
+            device: "CPU".into(),
+            columns: vec!["then", "now"],
+            rows: vec![PaperRow { name: "10 atoms".into(), numbers: vec![Some(12.345), None] }],
+            digits: 3,
+            finding: Finding { then: "it is slow", verdict: Verdict::of(false), now: "it is quick".into() },
+            figure,
+        };
+        let text = table.text();
+        assert!(
+            text.contains("10 atoms") && text.contains("12.3") && text.contains("differs: it is quick"),
+            "{text}"
+        );
+        let page = table.markdown();
+        assert!(page.contains("| 10 atoms | 12.3 | - |") && page.contains("![Sizes](sizes.svg)"), "{page}");
+        assert!(page.contains("Then: it is slow. **Differs**: it is quick."), "{page}");
+        assert_eq!(table.to_json()["rows"][0]["numbers"]["then"], 12.345);
+        let folder = tempfile::tempdir().unwrap();
+        table.draw(folder.path()).unwrap();
+        assert!(folder.path().join("sizes.svg").is_file() && folder.path().join("sizes.png").is_file());
+    }
+
+    #[test]
+    fn gains_of_no_gpu_are_not_judged() {
+        assert_eq!(Verdict::of_gains(&[], |_| true), Verdict::NeedsGpu);
+        assert_eq!(Verdict::of_gains(&[2.0], |gains| gains[0] > 1.0), Verdict::Reproduced);
+    }
 }

@@ -92,6 +92,7 @@ fn melt(session: &Session) -> Result<PaperTable> {
         device,
         columns: vec!["then", "first 100", "once molten", "times one core"],
         rows,
+        digits: 3,
         finding: Finding {
             then: "a list makes a GPU 2.9 times as fast as cells without one, which look at nine atoms in vain for each \
                    within the cut-off",
@@ -120,6 +121,7 @@ fn profile(session: &Session) -> Result<PaperTable> {
         title: "Where the time goes on one core".into(),
         unit: "percent",
         rows: rows.map(row).collect(),
+        digits: 3,
         finding: Finding {
             then: "forces and lists take 96 percent, which is why only these went to the GPU",
             verdict: Verdict::of(shares[0] + shares[1] > 90.0),
@@ -177,6 +179,7 @@ fn sizes(session: &Session) -> Result<PaperTable> {
         unit: "ns per atom-step",
         device: devices(&measured),
         columns: vec!["CPU", "GPU", "ratio"],
+        digits: 3,
         finding: Finding {
             then: "one GPU is 11 times as fast as one core; what is left on the CPU limits it (Amdahl)",
             verdict: Verdict::of_gains(&gain.into_iter().collect::<Vec<_>>(), |gain| gain[0] > 1.0),
@@ -213,12 +216,16 @@ fn potentials(session: &Session) -> Result<PaperTable> {
         device: devices(&measured),
         columns: vec!["CPU", "GPU", "ratio"],
         rows,
+        digits: 3,
         finding: Finding {
             then: "the gain is least for Lennard-Jones, which has the fewest operations a pair",
             verdict: Verdict::of_gains(&gains, |gains| gains.get(1) == Some(&least)),
             now: match gains.len() {
                 0 => "there is no GPU, or none was asked for".into(),
-                _ => "the ratios are in the table".into(),
+                _ if gains.get(1) == Some(&least) => "it is so".into(),
+                _ => {
+                    "it is least for many-body potentials, which take two passes over their neighbours".into()
+                }
             },
         },
         figure: None,
