@@ -11,8 +11,12 @@ use std::path::Path;
 /// Prints what was found, or writes it to a folder.
 pub fn print(options: &AnalyzeOptions, record: Record) -> Result<()> {
     let results = &record.results;
-    if results.values.iter().any(|v| v.error.is_none()) {
-        say!("errors need at least two frames: there are none here");
+    let without: Vec<&str> =
+        results.values.iter().filter(|v| v.error.is_none()).map(|v| v.name.as_str()).collect();
+    match record.frames {
+        _ if without.is_empty() => {}
+        0 | 1 => say!("errors need at least two frames: there are none here"),
+        _ => say!("no errors are known of: {}", without.join(", ")),
     }
     results.warnings.iter().for_each(|warning| say!("warning: {warning}"));
     if let Some(folder) = &options.output {

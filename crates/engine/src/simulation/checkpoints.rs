@@ -77,6 +77,13 @@ impl Simulation {
         Ok(checkpoint.zip(self.summarize_present(status)?))
     }
 
+    /// Writes the files of forces, such as hills and grids of biases, if there is a folder.
+    pub(super) fn write_results_of_forces(&mut self) -> Result<()> {
+        self.backend.fetch_biases()?;
+        let files: Vec<_> = self.backend.forces().flat_map(|force| force.files()).collect();
+        self.output.folder().map_or(Ok(()), |folder| folder.results(&files))
+    }
+
     /// Writes a checkpoint if there is a folder, and returns it; `run` is the stage under way, if there is one.
     ///
     /// # Errors
@@ -89,11 +96,9 @@ impl Simulation {
         let begun = Instant::now();
         // Measures with too few frames for results are reported at the end of the stage.
         self.write_measures()?;
-        self.backend.fetch_biases()?;
+        self.write_results_of_forces()?;
         let forces = self.save_forces()?;
-        let files: Vec<_> = self.backend.forces().flat_map(|force| force.files()).collect();
         let Some(folder) = self.output.folder() else { return Ok(None) };
-        folder.results(&files)?;
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?.clone();
         let finite = |v: &[Vec3]| v.as_flattened().iter().all(|x| x.is_finite());

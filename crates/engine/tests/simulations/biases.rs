@@ -455,14 +455,23 @@ fn a_dihedral_has_no_plain_mean() {
     assert!(error.message().contains("'phi', which is on a circle"), "{error}");
 }
 
-/// A variable that leaves the grid of metadynamics ends the run, with a remedy.
+/// A variable that leaves the grid of metadynamics ends the run, with a remedy and all of its hills.
 #[test]
 fn a_grid_that_is_left_ends_the_run() {
     let more = format!(
         "{DISTANCE}[[bias]]\nname = \"meta\"\nkind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 0.1\n\
-         height = 0.1\nevery = 5\nlower = 0\nupper = 0.5\n"
+         height = 0.1\nevery = 5\nlower = 0\nupper = 2.6\n"
     );
-    let error = Simulation::from_input(&input(&more, ""), &Overrides::default()).unwrap().run().unwrap_err();
-    assert!(error.message().contains("outside of the grid of metadynamics from 0 to 0.5"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let text = input_text(&more, "").replace("steps = 60", "steps = 6000");
+    let input = Input::parse(Path::new("biases.toml"), &text).unwrap();
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.write_to(&run, Existing::Refuse).unwrap();
+    let error = simulation.run().unwrap_err();
+    assert!(error.message().contains("outside of the grid of metadynamics from 0 to 2.6"), "{error}");
     assert!(error.help().is_some());
+    // Its hills are there.
+    let hills = std::fs::read_to_string(run.join("meta.hills")).unwrap();
+    assert!(hills.lines().count() > 10, "{hills}");
 }
