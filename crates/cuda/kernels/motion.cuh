@@ -290,6 +290,7 @@ DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, 
     });
 }
 
+// Noise of what gets none.
 struct NoNoise {
     DEVICE_MEMBER Double3 operator()() const { return {0, 0, 0}; }
 };
@@ -297,7 +298,8 @@ struct NoNoise {
 // The end of a step.
 DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int species) {
     Double3 unmoved;
-    FreeAtom<NoNoise> atom = free_atom(w, i, unmoved, v, f, species, NoNoise{});
+    const NoNoise none;
+    FreeAtom<NoNoise> atom = free_atom(w, i, unmoved, v, f, species, none);
     make_sub_steps_to_end(atom, w.step_kind);
 }
 

@@ -66,10 +66,10 @@ impl StepParts {
     }
 }
 
-/// The bit of `DeviceData::step_kind` for a time step.
-pub fn kind_of(step: &[SubStep]) -> u64 {
+/// The bit of `DeviceData::step_kind` for a time step; `None` for one that no thermostat makes.
+pub fn kind_of(step: &[SubStep]) -> Option<u64> {
     let parts = StepParts::of(step);
-    StepParts::all().iter().position(|other| *other == parts).map_or(0, |index| 1 << index)
+    StepParts::all().iter().position(|other| *other == parts).map(|index| 1 << index)
 }
 
 /// A sub-step of the merged list, and the bits of the kinds of steps that have it.
@@ -259,17 +259,18 @@ mod tests {
             assert!(before.chain(&kind.to_end).all(|sub_step| call(*sub_step).is_some()), "{kind:?}");
         }
         for kind in ThermostatKind::ALL {
-            let bit = kind_of(kind.step());
+            let bit = kind_of(kind.step()).unwrap();
             assert_eq!(kinds[bit.trailing_zeros() as usize], StepParts::of(kind.step()), "{kind:?}");
         }
-        assert_eq!(kind_of(VELOCITY_VERLET).count_ones(), 1);
+        assert_eq!(kind_of(VELOCITY_VERLET).map(u64::count_ones), Some(1));
+        assert_eq!(kind_of(&[SubStep::Drift(1.0)]), None);
     }
 
     /// The text has the noise between two drifts of half the step, and scales where a thermostat does.
     #[test]
     fn conditions_are_those_of_the_thermostats() {
         let text = source();
-        let noisy = kind_of(ThermostatKind::Langevin.step());
+        let noisy = kind_of(ThermostatKind::Langevin.step()).unwrap();
         let noise = format!(
             "if (kind & {noisy:#x}) group.each([&](typename Group::Atom& atom) {{ atom.add_noise(); }});"
         );

@@ -289,6 +289,7 @@ impl Cuda {
             true => sub_steps::kind_of(&with_contact_friction(thermostat.step())),
             false => sub_steps::kind_of(thermostat.step()),
         };
+        let kind = kind.ok_or_else(|| Error::device("the kernels lack the time step of this thermostat"))?;
         if std::mem::replace(&mut self.terms.step_kind, kind) != kind {
             self.recorded.graphs = None;
         }

@@ -403,6 +403,12 @@ fn mistakes_point_into_the_input() {
             "hills only 0.1 wide",
         ),
         (
+            bias(
+                "kind = \"opes\"\nvariables = [\"d\"]\nwidth = [0.1, 0.2]\nbarrier = 3\nevery = 5\ntemperature = 1",
+            ),
+            "width has two numbers, and the bias one variable",
+        ),
+        (
             bias("kind = \"abf\"\nvariables = [\"d\"]\ntemperature = 1\nlower = 0\nupper = 9\nspacing = 5"),
             "fewer than two bins",
         ),

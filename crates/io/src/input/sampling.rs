@@ -292,23 +292,24 @@ fn action(
         }
         "opes" => {
             let numbers = one_or_two(source, fields, variables)?;
-            let width: [f64; 2] = fields.need("width")?;
             let settings = OpesSettings {
                 barrier: fields.need("barrier")?,
                 thermal_energy: units.boltzmann() * fields.need::<f64>("temperature")?,
-                width: width[..numbers.len()].to_vec(),
+                width: needed_numbers(source, fields, "width", numbers.len())?,
                 every: fields.need("every")?,
             };
             Ok((numbers, BiasAction::Opes(settings)))
         }
         _ => {
             let numbers = one_or_two(source, fields, variables)?;
-            let spacing: [f64; 2] = fields.need("spacing")?;
+            let count = numbers.len();
+            let spacing = needed_numbers(source, fields, "spacing", count)?;
+            let coupling = numbers_of(source, fields, "coupling", count)?;
             let settings = AbfSettings {
                 thermal_energy: units.boltzmann() * fields.need::<f64>("temperature")?,
-                range: range(fields, numbers.len()),
-                spacing: spacing[..numbers.len()].to_vec(),
-                coupling: fields.get("coupling").map_or(spacing, |x| x.value)[..numbers.len()].to_vec(),
+                range: range(source, fields, count)?,
+                coupling: coupling.unwrap_or_else(|| spacing.clone()),
+                spacing,
                 relaxation: fields.need("relaxation")?,
                 full_samples: fields.need("full_samples")?,
             };
@@ -335,11 +336,26 @@ fn one_or_two(source: &Source, fields: &Fields, variables: &Variables) -> Result
     names.value.iter().map(|name| variable_number(source, name, &names.span, variables)).collect()
 }
 
+/// Numbers of one or two variables, each its own; `None` where they are not given.
+fn numbers_of(source: &Source, fields: &Fields, key: &str, count: usize) -> Result<Option<Vec<f64>>> {
+    let Some(numbers) = fields.get::<[f64; 2]>(key) else { return Ok(None) };
+    if count == 1 && numbers.value[0] != numbers.value[1] {
+        let message = format!("{key} has two numbers, and the bias one variable");
+        return Err(source.error(&numbers.span, message).hint("give one number"));
+    }
+    Ok(Some(numbers.value[..count].to_vec()))
+}
+
+fn needed_numbers(source: &Source, fields: &Fields, key: &str, count: usize) -> Result<Vec<f64>> {
+    numbers_of(source, fields, key, count)?.ok_or_else(|| missing(fields, key))
+}
+
 /// First and last values of one or two variables; NaN where they are not given.
-fn range(fields: &Fields, count: usize) -> Vec<[f64; 2]> {
-    let end = |key: &str| fields.get::<[f64; 2]>(key).map_or([f64::NAN; 2], |x| x.value);
-    let (lower, upper) = (end("lower"), end("upper"));
-    (0..count).map(|k| [lower[k], upper[k]]).collect()
+fn range(source: &Source, fields: &Fields, count: usize) -> Result<Vec<[f64; 2]>> {
+    let end =
+        |key: &str| Ok(numbers_of(source, fields, key, count)?.unwrap_or_else(|| vec![f64::NAN; count]));
+    let (lower, upper): (Vec<f64>, Vec<f64>) = (end("lower")?, end("upper")?);
+    Ok(lower.into_iter().zip(upper).map(|(lower, upper)| [lower, upper]).collect())
 }
 
 fn metadynamics(
@@ -348,8 +364,8 @@ fn metadynamics(
     fields: &Fields,
     count: usize,
 ) -> Result<MetadynamicsSettings> {
-    let width: [f64; 2] = fields.need("width")?;
-    let spacing = fields.get("spacing").map_or(width.map(|width| 0.2 * width), |x| x.value);
+    let width = needed_numbers(source, fields, "width", count)?;
+    let spacing = numbers_of(source, fields, "spacing", count)?;
     let tempering = match (fields.get::<f64>("bias_factor"), fields.get::<f64>("temperature")) {
         (None, _) => None,
         (Some(factor), _) if factor.value <= 1.0 => {
@@ -366,12 +382,12 @@ fn metadynamics(
         (Some(factor), Some(temperature)) => Some([factor.value, units.boltzmann() * temperature.value]),
     };
     Ok(MetadynamicsSettings {
-        width: width[..count].to_vec(),
+        spacing: spacing.unwrap_or_else(|| width.iter().map(|width| 0.2 * width).collect()),
+        width,
         height: fields.need("height")?,
         every: fields.need("every")?,
         tempering,
-        range: range(fields, count),
-        spacing: spacing[..count].to_vec(),
+        range: range(source, fields, count)?,
     })
 }
 
