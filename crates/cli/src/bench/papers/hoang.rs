@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::table::{Finding, PaperRow, PaperTable, Verdict, linear, log_log};
-use super::{LeftOut, Paper};
+use super::{LeftOut, NO_GPU, Paper, cpu_and_gpu};
 use crate::bench::cases::{cut_at_half_the_box, resize};
 use crate::numbers::{grouped, significant};
 use jostle_analysis::{Measure, MeasureSettings, Polarity, SystemInfo, View, kinds};
@@ -197,9 +197,8 @@ fn sizes(session: &Session) -> Result<PaperTable> {
     }
     devices.dedup();
     let row = |(k, atoms): (usize, &usize)| {
-        let (cpu, gpu) = (times[0].get(k).copied(), times.get(1).and_then(|of| of.get(k).copied()));
-        let name = format!("{} atoms", grouped(*atoms as u64));
-        PaperRow { name, numbers: vec![cpu, gpu, cpu.zip(gpu).map(|(cpu, gpu)| cpu / gpu)] }
+        let time = |device: usize| times.get(device).and_then(|of| of.get(k).copied());
+        cpu_and_gpu(format!("{} atoms", grouped(*atoms as u64)), time(0), time(1))
     };
     let rows: Vec<PaperRow> = SIZES.iter().enumerate().map(row).collect();
     let gains: Vec<f64> = rows.iter().filter_map(|row| row.numbers[2]).collect();
@@ -222,7 +221,7 @@ fn sizes(session: &Session) -> Result<PaperTable> {
                     significant(*first, 3),
                     significant(*last, 3)
                 ),
-                _ => "there is no GPU, or none was asked for".into(),
+                _ => NO_GPU.into(),
             },
         },
         rows,
@@ -249,9 +248,8 @@ fn steps(session: &Session) -> Result<PaperTable> {
         seconds.push(of);
     }
     let row = |(k, steps): (usize, &u64)| {
-        let (cpu, gpu) = (seconds[0][k], seconds.get(1).and_then(|of| of[k]));
-        let numbers = vec![cpu, gpu, cpu.zip(gpu).map(|(cpu, gpu)| cpu / gpu)];
-        PaperRow { name: format!("{} steps", grouped(*steps)), numbers }
+        let time = |device: usize| seconds.get(device).and_then(|of| of[k]);
+        cpu_and_gpu(format!("{} steps", grouped(*steps)), time(0), time(1))
     };
     let rows: Vec<PaperRow> = STEPS.iter().enumerate().map(row).collect();
     let gains: Vec<f64> = rows.iter().filter_map(|row| row.numbers[2]).collect();

@@ -3,7 +3,7 @@
 
 use super::session::Session;
 use super::table::{Finding, PaperRow, PaperTable, Verdict, log_log};
-use super::{LeftOut, Paper};
+use super::{LeftOut, NO_GPU, Paper, cpu_and_gpu};
 use crate::bench::cases::{cut_at_half_the_box, resize};
 use crate::bench::measure::Measured;
 use crate::example;
@@ -131,9 +131,7 @@ fn processors(session: &Session) -> Result<PaperTable> {
     let measured = session.processors().iter().map(measure_all).collect::<Result<Vec<_>>>()?;
     let row = |(k, (count, _)): (usize, &(usize, f64))| {
         let time = |device: usize| measured.get(device).map(|of| 1e3 * of[k].seconds_per_step());
-        let (cpu, gpu) = (time(0), time(1));
-        let numbers = vec![cpu, gpu, cpu.zip(gpu).map(|(cpu, gpu)| cpu / gpu)];
-        PaperRow { name: format!("{} ions", grouped(*count as u64)), numbers }
+        cpu_and_gpu(format!("{} ions", grouped(*count as u64)), time(0), time(1))
     };
     let rows: Vec<PaperRow> = IONS.iter().enumerate().map(row).collect();
     let gains: Vec<f64> = rows.iter().filter_map(|row| row.numbers[2]).collect();
@@ -161,7 +159,7 @@ fn processors(session: &Session) -> Result<PaperTable> {
                     significant(*first, 3),
                     significant(*last, 3)
                 ),
-                _ => "there is no GPU, or none was asked for".into(),
+                _ => NO_GPU.into(),
             },
         },
         rows,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use session::Session;
 use std::fmt::Write as _;
 use std::path::Path;
-use table::{PaperTable, write_page};
+use table::{PaperRow, PaperTable, write_page};
 
 /// All papers.
 pub const PAPERS: [Paper; 5] = [rapaport::PAPER, wang::PAPER, hoang::PAPER, iumd::PAPER, namd::PAPER];
@@ -127,4 +127,12 @@ impl Paper {
 /// A number then and now, and their ratio.
 fn then_and_now(then: f64, now: f64) -> [Option<f64>; 3] {
     [then, now, then / now].map(Some)
+}
+
+/// What is said of gains of a GPU where there are none.
+const NO_GPU: &str = "there is no GPU, or none was asked for";
+
+/// Row of a number on the CPU, on the GPU, and of their ratio.
+fn cpu_and_gpu(name: String, cpu: Option<f64>, gpu: Option<f64>) -> PaperRow {
+    PaperRow { name, numbers: vec![cpu, gpu, cpu.zip(gpu).map(|(cpu, gpu)| cpu / gpu)] }
 }

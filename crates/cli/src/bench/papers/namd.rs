@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::table::{Finding, PaperRow, PaperTable, Verdict};
-use super::{LeftOut, Paper};
+use super::{LeftOut, NO_GPU, Paper};
 use crate::bench::measure::Measured;
 use crate::example;
 use crate::numbers::significant;
@@ -76,7 +76,7 @@ fn mesh(session: &Session) -> Result<PaperTable> {
                     significant(without, 3),
                     significant(with, 3)
                 ),
-                _ => "there is no GPU, or none was asked for".into(),
+                _ => NO_GPU.into(),
             },
         },
         figure: None,

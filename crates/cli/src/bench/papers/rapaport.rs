@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::table::{Finding, PaperRow, PaperTable, Verdict, linear, log_log};
-use super::{LeftOut, Paper, then_and_now};
+use super::{LeftOut, NO_GPU, Paper, then_and_now};
 use crate::bench::cases::resize;
 use crate::bench::measure::Measured;
 use crate::example::{self, Example};
@@ -186,7 +186,7 @@ fn processors(session: &Session) -> Result<PaperTable> {
             then: "a GPU is 11.7 and 18.7 times as fast as one thread of a CPU",
             verdict: Verdict::of_gains(&gains, |gains| gains.iter().all(|gain| *gain > 1.0)),
             now: match gains.len() {
-                0 => "there is no GPU, or none was asked for".into(),
+                0 => NO_GPU.into(),
                 _ => format!("{} times as fast as all threads of the CPU together", found.join(" and ")),
             },
         },

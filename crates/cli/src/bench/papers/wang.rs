@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::table::{Finding, PaperRow, PaperTable, Verdict, log_log};
-use super::{LeftOut, Paper};
+use super::{LeftOut, NO_GPU, Paper, cpu_and_gpu};
 use crate::bench::cases::resize;
 use crate::bench::measure::Measured;
 use crate::example::{self, Example};
@@ -156,8 +156,7 @@ fn devices(measured: &[Vec<Measured>]) -> String {
 fn rows(names: impl Iterator<Item = String>, measured: &[Vec<Measured>]) -> Vec<PaperRow> {
     let row = |(k, name): (usize, String)| {
         let time = |device: usize| measured.get(device).map(|of| of[k].nanoseconds());
-        let (cpu, gpu) = (time(0), time(1));
-        PaperRow { name, numbers: vec![cpu, gpu, cpu.zip(gpu).map(|(cpu, gpu)| cpu / gpu)] }
+        cpu_and_gpu(name, time(0), time(1))
     };
     names.enumerate().map(row).collect()
 }
@@ -188,7 +187,7 @@ fn sizes(session: &Session) -> Result<PaperTable> {
                     "for a million atoms {} times as fast as all threads of the CPU; nothing is left there",
                     significant(gain, 3)
                 ),
-                None => "there is no GPU, or none was asked for".into(),
+                None => NO_GPU.into(),
             },
         },
         rows,
@@ -221,7 +220,7 @@ fn potentials(session: &Session) -> Result<PaperTable> {
             then: "the gain is least for Lennard-Jones, which has the fewest operations a pair",
             verdict: Verdict::of_gains(&gains, |gains| gains.get(1) == Some(&least)),
             now: match gains.len() {
-                0 => "there is no GPU, or none was asked for".into(),
+                0 => NO_GPU.into(),
                 _ if gains.get(1) == Some(&least) => "it is so".into(),
                 _ => {
                     "it is least for many-body potentials, which take two passes over their neighbours".into()
