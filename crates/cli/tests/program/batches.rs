@@ -32,6 +32,7 @@ fn errors_about_set_values_say_where_they_came_from() {
         let said = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.iter().all(|word| said.contains(word)), "{set}: {said}");
     };
+    refused("system.atoms=99999999999999999999", &["is too large"]);
     refused("system.atoms=many", &["--set system.atoms", "atoms = \"many\""]);
     refused("system.temprature=3", &["--set system.temprature", "temperature"]);
     refused("stage.smaple.steps=3", &["smaple", "did you mean 'sample'"]);

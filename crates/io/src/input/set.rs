@@ -48,7 +48,13 @@ impl Assignment {
             let read: std::result::Result<toml::Table, _> = toml::from_str(&format!("value = {text}"));
             read.is_ok_and(|table| table.len() == 1)
         };
-        let value = if is_toml(value) { value.to_string() } else { Value::String(value.into()).to_string() };
+        // Inputs have whole numbers of 64 bits, and no sign; TOML stops at 63.
+        let is_whole = !value.starts_with('0') && value.bytes().all(|byte| byte.is_ascii_digit());
+        let value = if is_whole || is_toml(value) {
+            value.to_string()
+        } else {
+            Value::String(value.into()).to_string()
+        };
         Ok(Assignment { path: names, value })
     }
 
@@ -230,6 +236,9 @@ mod tests {
         assert_eq!(value("stage.a.steps = 1_000", &["stage", "0", "steps"]), "1000");
         assert_eq!(value("stage.b.thermo.every=9", &["stage", "1", "thermo", "every"]), "9");
         assert_eq!(value("title=a \"new\" one", &["title"]), "'a \"new\" one'");
+        assert_eq!(value("title=007", &["title"]), "\"007\"");
+        // Larger than whole numbers of TOML, but not of inputs.
+        assert!(set("system.seed=18446744073709551615").unwrap().contains("seed = 18446744073709551615\n"));
         assert_eq!(value("title = \"quoted\"", &["title"]), "\"quoted\"");
     }
 
