@@ -39,7 +39,7 @@ pub fn print_table<'a>(
     }
 }
 
-/// What a folder holds.
+/// Content of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
     /// No run.
@@ -50,7 +50,7 @@ pub enum Before {
     Another,
 }
 
-/// What a folder holds, as far as its files tell: a run that was killed has no summary that knows of `--steps`.
+/// Content of a folder, as far as its files tell: a run that was killed has no summary that knows of `--steps`.
 pub fn before(folder: &Path, input: &Input, most_steps: Option<u64>) -> Before {
     let Ok(text) = std::fs::read_to_string(folder.join(INPUT)) else { return Before::Nothing };
     let summary = summary(folder);

@@ -1,4 +1,4 @@
-//! What atoms do between two evaluations of forces, as source of kernels: one text for all thermostats, made from their
+//! Motion between two evaluations of forces, as source of kernels: one text for all thermostats, made from their
 //! lists of sub-steps ([`SubStep`]), so that no time step is written a second time.
 //!
 //! The lists are merged into one in which each is contained, and what not all of them have is done where a bit of
@@ -232,7 +232,7 @@ pub fn source() -> String {
 mod tests {
     use super::*;
 
-    /// What is left of the merged list for a kind of step is that kind's own list.
+    /// The merged list without what others have is the own list of a kind of step.
     #[test]
     fn every_list_is_contained_in_the_merged_one() {
         let kinds = StepParts::all();

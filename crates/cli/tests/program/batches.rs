@@ -109,7 +109,7 @@ fn a_sweep_is_a_table_and_goes_on_where_it_ended() {
     );
     assert_eq!(desk.read(kept), log);
 
-    // So are fewer steps than the input has: a trial is no finished sweep.
+    // Fewer steps than the input has are another run, too: a trial is no finished sweep.
     let tried = desk.jostle(&[&command[..], &["--steps", "20"]].concat());
     assert!(tried.code == Some(1) && tried.stderr.contains("another --steps"), "{}", tried.stderr);
     let trial = [&command[..], &["--output", "trial"]].concat();

@@ -57,7 +57,7 @@ impl Simulation {
         if let (Err(_), Some(step)) = (&outcome, self.output.last_checkpoint()) {
             progress.note(&format!("the last checkpoint is that of step {step}"));
         }
-        // What biases have gathered until the run failed.
+        // Hills and grids that biases have gathered until the run failed.
         let kept = if outcome.is_err() { self.write_results_of_forces() } else { Ok(()) };
         let written = kept.and_then(|()| self.summarize_present(&status));
         // The error of the run takes precedence over an error of writing about it.

@@ -77,7 +77,7 @@ const PATIENCE: f64 = 60.0;
 /// Steps between configurations of which figure 1 is a mean.
 const EVERY: u64 = 20;
 
-/// So many atoms, each pair within half the box.
+/// System of so many atoms, each pair within half the box.
 fn system(atoms: usize, here: Processor) -> Result<Input> {
     let mut input = Input::parse(Path::new("hoang.toml"), SYSTEM)?;
     resize(&mut input, atoms);

@@ -43,7 +43,7 @@ const IONS: [(usize, f64); 7] = [
     (27_648, 140.982),
 ];
 
-/// So many ions, each pair within half the box.
+/// System of so many ions, each pair within half the box.
 fn system(count: usize, here: Processor) -> Result<Input> {
     let mut input = example::YUKAWA.input()?;
     resize(&mut input, count);

@@ -32,7 +32,7 @@ pub struct Paper {
     machine: &'static str,
     /// Measurements of tables.
     tables: &'static [fn(&Session) -> Result<PaperTable>],
-    /// What is not measured again.
+    /// Tables and figures that are not measured again.
     left_out: &'static [LeftOut],
 }
 
@@ -75,7 +75,7 @@ pub fn papers(papers: &[Paper], run_settings: &RunSettings, seconds: f64, form: 
                 output::print(&table.text())?;
             }
             page.push_str(&table.markdown());
-            // What is measured is there, whatever comes after it.
+            // Tables that are measured are there, whatever comes after them.
             if let PaperOutput::Page(folder) = form {
                 table.draw(folder)?;
                 write_page(folder, &page)?;
@@ -129,7 +129,7 @@ fn then_and_now(then: f64, now: f64) -> [Option<f64>; 3] {
     [then, now, then / now].map(Some)
 }
 
-/// What is said of gains of a GPU where there are none.
+/// Sentence on gains of a GPU where there are none.
 const NO_GPU: &str = "there is no GPU, or none was asked for";
 
 /// Row of a number on the CPU, on the GPU, and of their ratio.

@@ -23,7 +23,7 @@ impl Session {
         Session { run_settings: *run_settings, seconds, here }
     }
 
-    /// The same on a device.
+    /// Session with these settings on a device.
     fn on(&self, device: DeviceInput) -> Self {
         let mut run_settings = self.run_settings;
         run_settings.overrides.device = Some(device);

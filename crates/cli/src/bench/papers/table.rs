@@ -22,7 +22,7 @@ pub struct PaperTable {
     pub rows: Vec<PaperRow>,
     /// Significant digits of the numbers.
     pub digits: usize,
-    /// Conclusion of the paper, and what has become of it.
+    /// Conclusion of the paper, and its outcome today.
     pub finding: Finding,
     /// The table as a picture.
     pub figure: Option<Figure>,
@@ -36,24 +36,24 @@ pub struct PaperRow {
     pub numbers: Vec<Option<f64>>,
 }
 
-/// Conclusion of a paper, and what has become of it.
+/// Conclusion of a paper, and its outcome today.
 pub struct Finding {
-    /// What the paper concluded.
+    /// Conclusion of the paper.
     pub then: &'static str,
     /// Verdict on it.
     pub verdict: Verdict,
-    /// What today's numbers say.
+    /// Sentence on the numbers of today.
     pub now: String,
 }
 
-/// What has become of a conclusion.
+/// Outcome for a conclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds.
+    /// Conclusion that holds.
     Reproduced,
-    /// It does not.
+    /// Conclusion that does not.
     Differs,
-    /// Not known: it is about a GPU, and there is none.
+    /// Conclusion about a GPU where there is none.
     NeedsGpu,
 }
 
