@@ -264,7 +264,7 @@ DEVICE Fixed to_fixed(const BoxGeometry& geometry, double x, double y, double z)
             (u32)__double2ll_rd(s.z * 4294967296.0)};
 }
 
-// Nearest image of a difference that is shorter than half of each edge.
+// Nearest image of a difference; in a sheared box of one that is shorter than half of each edge, see shortest_image.
 DEVICE void nearest_image(const BoxGeometry& geometry, double& x, double& y, double& z) {
     if (geometry.periodic[2]) {
         double n = rint(z * geometry.inverse[2]);

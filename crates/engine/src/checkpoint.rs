@@ -161,7 +161,7 @@ impl Checkpoint {
     /// `None` if a program put the run together.
     ///
     /// # Errors
-    /// Those of [`Input::parse`].
+    /// Errors of [`Input::parse`].
     pub fn input(&self) -> Result<Option<Input>> {
         self.header.input.as_ref().map(|source| Input::parse(&source.path, &source.text)).transpose()
     }

@@ -17,7 +17,7 @@ impl Input {
     /// have no value of their own are named in comments.
     ///
     /// # Errors
-    /// Those of [`Input::parse`], if the text of the input is not what it was read from.
+    /// Errors of [`Input::parse`], if the text of the input is not what it was read from.
     pub fn completed(&self) -> Result<String> {
         let (units, root) = read(&self.source, &INPUT)?;
         let printer = Printer { source: &self.source, units };

@@ -217,7 +217,7 @@ fn sizes(session: &Session) -> Result<PaperTable> {
             verdict: Verdict::of_gains(&gains, |gains| gains.first() < gains.last()),
             now: match (gains.first(), gains.last()) {
                 (Some(first), Some(last)) => format!(
-                    "it grows from {} to {}, against all threads of a CPU with a list of neighbours",
+                    "it goes from {} to {}, against all threads of a CPU with a list of neighbours",
                     significant(*first, 3),
                     significant(*last, 3)
                 ),

@@ -155,7 +155,7 @@ fn processors(session: &Session) -> Result<PaperTable> {
             }),
             now: match (gains.first(), gains.last()) {
                 (Some(first), Some(last)) => format!(
-                    "it grows from {} to {}, over all threads of a CPU with a list of the pairs within the cut-off",
+                    "it goes from {} to {}, over all threads of a CPU with a list of the pairs within the cut-off",
                     significant(*first, 3),
                     significant(*last, 3)
                 ),

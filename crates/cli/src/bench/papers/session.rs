@@ -1,7 +1,7 @@
 //! Devices and settings with which the tables of papers are measured.
 
 use crate::bench::measure::{Measured, RunSettings, TimedSystem, measure};
-use jostle_core::{Processor, Result};
+use jostle_core::{Precision, Processor, Result};
 use jostle_engine::Simulation;
 use jostle_engine::device;
 use jostle_engine::model::DeviceInput;
@@ -42,6 +42,13 @@ impl Session {
     pub fn one_core(&self) -> Self {
         let mut session = self.on(DeviceInput::Cpu);
         session.run_settings.overrides.threads = Some(1);
+        session
+    }
+
+    /// Session with these settings in arithmetic of a precision.
+    pub fn in_precision(&self, precision: Precision) -> Self {
+        let mut session = *self;
+        session.run_settings.precision = Some(precision);
         session
     }
 

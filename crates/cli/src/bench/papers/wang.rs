@@ -98,7 +98,7 @@ fn melt(session: &Session) -> Result<PaperTable> {
                    within the cut-off",
             verdict: faster.map_or(Verdict::NeedsGpu, |faster| Verdict::of(faster > 1.5)),
             now: match faster {
-                Some(faster) => format!("{} times; lists of tiles are faster still", significant(faster, 3)),
+                Some(faster) => format!("{} times", significant(faster, 3)),
                 None => "a CPU has one algorithm".into(),
             },
         },
@@ -209,6 +209,8 @@ fn potentials(session: &Session) -> Result<PaperTable> {
     let rows = rows(systems.into_iter().map(|(name, _)| name), &measured);
     let gains: Vec<f64> = rows.iter().filter_map(|row| row.numbers[2]).collect();
     let least = gains.iter().copied().fold(f64::INFINITY, f64::min);
+    let of_least = POTENTIALS.iter().zip(&gains).find(|(_, gain)| **gain == least);
+    let smallest = of_least.map_or("none", |((name, ..), _)| *name);
     Ok(PaperTable {
         title: "Speed by potential".into(),
         unit: "ns per atom-step",
@@ -221,10 +223,7 @@ fn potentials(session: &Session) -> Result<PaperTable> {
             verdict: Verdict::of_gains(&gains, |gains| gains.get(1) == Some(&least)),
             now: match gains.len() {
                 0 => NO_GPU.into(),
-                _ if gains.get(1) == Some(&least) => "it is so".into(),
-                _ => {
-                    "it is least for many-body potentials, which take two passes over their neighbours".into()
-                }
+                _ => format!("it is least for {smallest}"),
             },
         },
         figure: None,

@@ -65,9 +65,9 @@ pub struct EnhancedInput {
 /// Masses of copies of atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyMass {
-    /// Those of the atoms.
+    /// Masses of the atoms.
     Kept,
-    /// Divided by the number of copies.
+    /// Masses of the atoms, divided by the number of copies.
     Divided,
 }
 
