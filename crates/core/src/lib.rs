@@ -45,7 +45,7 @@ pub use prediction::PositionPrediction;
 pub use real::Real;
 pub use rigid_body::{BodyForm, RigidBody};
 pub use simbox::SimBox;
-pub use state::{IdIndex, Species, State};
+pub use state::{IdIndex, RememberedContact, Species, State};
 pub use system::System;
 pub use thermostat::Thermostat;
 pub use topology::{

@@ -80,6 +80,30 @@ impl IntoIterator for IdIndex {
     }
 }
 
+/// A contact of two grains, or of a grain with a wall, that remembers how the surfaces have moved on each other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RememberedContact {
+    /// Ids of the two atoms, the lower one first; a wall has a number beyond all ids.
+    pub atoms: [u32; 2],
+    /// Spring of sliding, of the first on the second, length.
+    pub slide: Vec3,
+    /// Spring of rolling, length.
+    pub roll: Vec3,
+}
+
+impl RememberedContact {
+    /// A number by which contacts are sorted and found.
+    pub fn key(&self) -> u64 {
+        u64::from(self.atoms[0]) << 32 | u64::from(self.atoms[1])
+    }
+
+    /// Place of the contact of two atoms, in any order, among contacts that are sorted by their keys.
+    pub fn find(contacts: &[Self], [a, b]: [u32; 2]) -> Option<&Self> {
+        let key = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
+        contacts.binary_search_by_key(&key, Self::key).ok().map(|place| &contacts[place])
+    }
+}
+
 /// Atoms in storage order. Storage order changes as the run goes (atoms near in space are kept near in
 /// memory); `id` identifies an atom. Files and observers use ids.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -99,6 +123,8 @@ pub struct State {
     pub force: Vec<Vec3>,
     /// Angular velocities of spheres that turn, 1 / time; empty where none do.
     pub angular_velocity: Vec<Vec3>,
+    /// Contacts of grains that remember, by ascending keys; empty where none do.
+    pub contacts: Vec<RememberedContact>,
 }
 
 impl State {

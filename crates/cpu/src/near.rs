@@ -18,6 +18,8 @@ pub struct NearPair {
     pub along: Vec3,
     /// Distance of the two.
     pub distance: f64,
+    /// Number of the pair in the list, by which pairs are in order until lists are built anew.
+    pub number: u64,
 }
 
 /// Calls `visit` for every two atoms of a task's list that are nearer than a distance, excluded pairs
@@ -30,6 +32,7 @@ pub fn each_pair<S: Scalar>(
 ) {
     let width = clusters.width;
     let (mut row_start, mut some_start) = (0, 0);
+    let mut number = 0;
     for (b, block) in list.blocks.iter().enumerate() {
         let cluster = block.cluster as usize;
         let entries = list.block_entries(b);
@@ -48,6 +51,7 @@ pub fn each_pair<S: Scalar>(
             let here = at(cluster, row);
             let mut interact = |other: usize, lanes: Range<usize>, target: u32, offset: Vec3| {
                 for lane in lanes {
+                    number += 1;
                     let there = at(other, lane);
                     let d = here - (there + offset);
                     let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
@@ -62,6 +66,7 @@ pub fn each_pair<S: Scalar>(
                         slots: [a + row as u32, b + lane as u32],
                         along: d.map(|x| x / r),
                         distance: r,
+                        number,
                     });
                 }
             };

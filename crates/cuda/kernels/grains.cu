@@ -1,34 +1,100 @@
 // Damping and friction at the contacts of grains, with each other and with walls. Forces are gathered for each grain:
 // no atomics. Angular velocities are stored by id, and are never sorted.
 //
+// Contacts that remember have slots, stored by id as well: each grain has slots of its own, so that no thread waits for
+// another. Both grains look at their contact from the one with the lower id, and find the same numbers to the last bit.
+//
 // Generated source in front of this file:
-//     void friction(const double* in, double* out)
-// from {law (4), overlap, effective mass, arms (2), normal, relative velocity, angular velocities of both}
-// to the force, and to the vector of which the torques are minus the arms times.
+//     void contact_forces(const double* in, double* out)
+// from the 31 numbers of `Meeting` to the force, to the vector of which the torques are minus the arms times, to the
+// torque of rolling, and to the springs that friction leaves;
+//     void stretched_springs(const double* in, double* out)
+// from these and the time to the springs after it.
 
 // Force and torque on a grain.
 struct Wrench { Double3 force, torque; };
 
-DEVICE void add(Wrench& sum, const double* law, double overlap, double mass, double arm, double other_arm,
-                const double* normal, Double3 velocity, Double3 angular, Double3 other_angular) {
-    const Double3 &v = velocity, &a = angular, &b = other_angular;
-    const double in[20] = {law[0], law[1], law[2], law[3], overlap, mass, arm, other_arm, normal[0], normal[1],
-                           normal[2], v.x, v.y, v.z, a.x, a.y, a.z, b.x, b.y, b.z};
-    double out[6];
-    friction(in, out);
-    sum.force.x += out[0];
-    sum.force.y += out[1];
-    sum.force.z += out[2];
-    sum.torque.x = fma(-arm, out[3], sum.torque.x);
-    sum.torque.y = fma(-arm, out[4], sum.torque.y);
-    sum.torque.z = fma(-arm, out[5], sum.torque.z);
+// Numbers of a contact, in the order in which generated functions take them.
+struct Meeting {
+    double law[8], overlap, mass, radius, arms[2], normal[3], velocity[3], angular[3], other_angular[3], springs[6], time;
+};
+
+// Slot that a grain has for a contact: that of the step before, or a free one; -1 where all are taken.
+DEVICE int slot_of(const ContactData& p, u32 id, u32 partner) {
+    int unused = -1;
+    for (u32 k = p.first_slot[id]; k < p.first_slot[id + 1]; k++) {
+        if (p.partner[k] == partner) return (int)k;
+        if (p.partner[k] == NO_CONTACT && unused < 0) unused = (int)k;
+    }
+    return unused;
 }
 
-// Kick by contact forces: to = v + part dt F / m and likewise for angular velocities, with forces at the velocities
-// `from`; in the middle of the step of a slot, or at once where there is no slot.
+// Passes over the contacts of a step.
+enum Pass {
+    PASS_HALFWAY,  // to the velocities half-way; before it springs move with the surfaces for half a step
+    PASS_WHOLE,    // to those after it; friction limits the springs
+    PASS_AFTER,    // springs move with these velocities for the other half: grains at rest do not creep
+};
+
+// Springs of a contact in a pass over it; null where there is no slot for them.
+DEVICE double* recall_springs(const DeviceData& w, const ContactData& p, u32 id, u32 partner, int pass, Meeting& meeting) {
+    const int slot = slot_of(p, id, partner);
+    if (slot < 0) {
+        atomicMin(&w.control->first_bad, (u64)id);
+        report(w.control, CROWDED);
+        return nullptr;
+    }
+    double* springs = p.springs + 6 * (size_t)slot;
+    const bool begins = p.partner[slot] == NO_CONTACT;
+    for (int k = 0; k < 6; k++) meeting.springs[k] = begins ? 0.0 : springs[k];
+    if (pass != PASS_WHOLE) {
+        p.partner[slot] = partner;
+        p.touched[slot] = 1;
+        meeting.time = 0.5 * p.timestep;
+        stretched_springs(meeting.law, springs);
+        for (int k = 0; k < 6; k++) meeting.springs[k] = springs[k];
+    }
+    return springs;
+}
+
+// Adds the forces of a contact of a grain with a partner. The contact is seen by the one with the lower id.
+DEVICE void add(Wrench& sum, const DeviceData& w, const ContactData& p, u32 id, u32 partner, int pass, Meeting& meeting) {
+    double* springs = p.remember ? recall_springs(w, p, id, partner, pass, meeting) : nullptr;
+    if (pass == PASS_AFTER) return;
+    double out[15];
+    contact_forces(meeting.law, out);
+    if (springs && pass == PASS_WHOLE) {
+        for (int k = 0; k < 6; k++) springs[k] = out[9 + k];
+    }
+    const bool first = id < partner;
+    const double arm = meeting.arms[first ? 0 : 1], sign = first ? 1.0 : -1.0;
+    sum.force.x += sign * out[0];
+    sum.force.y += sign * out[1];
+    sum.force.z += sign * out[2];
+    sum.torque.x += fma(-arm, out[3], sign * out[6]);
+    sum.torque.y += fma(-arm, out[4], sign * out[7]);
+    sum.torque.z += fma(-arm, out[5], sign * out[8]);
+}
+
+// Slots of contacts that have ended become free.
+DEVICE void free_slots(const ContactData& p, u32 id) {
+    for (u32 k = p.first_slot[id]; k < p.first_slot[id + 1]; k++) {
+        if (!p.touched[k]) p.partner[k] = NO_CONTACT;
+        p.touched[k] = 0;
+    }
+}
+
+DEVICE void copy(double* to, Double3 u) {
+    to[0] = u.x;
+    to[1] = u.y;
+    to[2] = u.z;
+}
+
+// Pass over all contacts. Kick by contact forces: to = v + part dt F / m and likewise for angular velocities, with forces
+// at the velocities `from`; in the middle of the step of a slot, or at once where there is no slot.
 extern "C" __global__ void
 apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from,
-                       const double* angular_from, double* to, double* angular_to, double part) {
+                       const double* angular_from, double* to, double* angular_to, int pass) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const Control* control = w.control;
@@ -48,6 +114,8 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
     const Double3 v = load(velocity, i), turning = load(angular, id);
     const double radius = p.radius[species], inverse_mass = w.atoms.inverse_mass[mass_index(w, i, species)];
     Wrench sum = {};
+    Meeting meeting = {};
+    for (int k = 0; k < 8; k++) meeting.law[k] = p.law[k];
     auto visit = [&](u32 j) {
         if (j == (u32)i) return;
         const Position other = position[j];
@@ -56,12 +124,22 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
         const double inverse = inverse_mass + w.atoms.inverse_mass[mass_index(w, j, (int)other.species)];
         const double r2 = (double)dot(d, d);
         if (!(r2 < size * size) || r2 == 0.0 || !(inverse > 0.0)) return;
-        const double distance = sqrt(r2), normal[3] = {d.x / distance, d.y / distance, d.z / distance};
+        const double distance = sqrt(r2);
+        meeting.overlap = size - distance;
+        meeting.mass = 1.0 / inverse;
+        meeting.radius = radius * p.radius[(int)other.species] / size;
+        const u32 partner = w.atoms.id[set][j];
+        const bool first = id < partner;
+        const double sign = first ? 1.0 : -1.0;
         // The point of contact divides the distance in the ratio of the radii.
-        const double arm = radius * distance / size;
-        const Double3 u = load(velocity, j);
-        add(sum, p.law, size - distance, 1.0 / inverse, arm, distance - arm, normal,
-            {v.x - u.x, v.y - u.y, v.z - u.z}, turning, load(angular, w.atoms.id[set][j]));
+        meeting.arms[first ? 0 : 1] = radius * distance / size;
+        meeting.arms[first ? 1 : 0] = p.radius[(int)other.species] * distance / size;
+        copy(meeting.normal, {sign * d.x / distance, sign * d.y / distance, sign * d.z / distance});
+        const Double3 u = load(velocity, j), theirs = load(angular, partner);
+        copy(meeting.velocity, {sign * (v.x - u.x), sign * (v.y - u.y), sign * (v.z - u.z)});
+        copy(meeting.angular, first ? turning : theirs);
+        copy(meeting.other_angular, first ? theirs : turning);
+        add(sum, w, p, id, partner, pass, meeting);
     };
     each_in_reach(w, i, mine, p.longest, p.listed, visit);
     for (int k = 0; k < p.n_faces && inverse_mass > 0.0; k++) {
@@ -69,12 +147,21 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
         const int axis = (int)face.axis;
         const double height = face.side * (w.atoms.x[set][3 * (size_t)i + axis] - face.at);
         if (height >= radius) continue;
-        double normal[3] = {};
-        normal[axis] = face.side;
-        add(sum, p.law, radius - height, 1.0 / inverse_mass, height, 0.0, normal, v, turning, {});
+        meeting.overlap = radius - height;
+        meeting.mass = 1.0 / inverse_mass;
+        meeting.radius = radius;
+        meeting.arms[0] = height;
+        meeting.arms[1] = 0.0;
+        copy(meeting.normal, {});
+        meeting.normal[axis] = face.side;
+        copy(meeting.velocity, v);
+        copy(meeting.angular, turning);
+        copy(meeting.other_angular, {});
+        add(sum, w, p, id, NO_CONTACT - 1 - k, pass, meeting);
     }
-    const double scale = part * p.timestep * inverse_mass,
-                 twist = part * p.timestep * p.inverse_inertia[mass_index(w, i, species)];
+    if (pass == PASS_AFTER) return free_slots(p, id);
+    const double time = (pass == PASS_HALFWAY ? 0.5 : 1.0) * p.timestep, scale = time * inverse_mass,
+                 twist = time * p.inverse_inertia[mass_index(w, i, species)];
     const Double3 before = load(w.atoms.v[set], i), turned = load(p.angular, id);
     store(to ? to : w.atoms.v[set], i, {fma(scale, sum.force.x, before.x), fma(scale, sum.force.y, before.y),
                                        fma(scale, sum.force.z, before.z)});

@@ -405,6 +405,8 @@ shared_bits! {
         TORN = 32,
         /// Another GPU of the run has not answered: see exchange.cu.
         LATE = 64,
+        /// A grain touches more others than have room around it (first_bad).
+        CROWDED = 128,
     }
 }
 

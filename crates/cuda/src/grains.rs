@@ -1,6 +1,6 @@
 //! Launches of damping and friction over a given time.
 
-use crate::codegen;
+use crate::codegen::{self, Recorder};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
@@ -8,10 +8,10 @@ use crate::mid_step::MidStepForces;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
 use jostle_core::vector::vectors_of;
-use jostle_core::{Components, Precision, Result, State, System, Vec3, Vector};
+use jostle_core::{Components, Error, Precision, RememberedContact, Result, State, System, Vec3, Vector};
 use jostle_potentials::Grains;
 use jostle_potentials::external::{Surface, Wall};
-use jostle_potentials::grains::{Contact, friction};
+use jostle_potentials::grains::{Contact, LAW_NUMBERS, Law, Springs, contact_forces, stretched};
 
 shared_structure! {
     /// Wall with friction on grains.
@@ -24,7 +24,7 @@ shared_structure! {
 
     /// Grains, and their law of contact.
     struct ContactData {
-        law: [f64; 4],
+        law: [f64; 8],
         /// Time step where there is no slot.
         timestep: f64,
         /// Distance of the centres of the largest grains that touch.
@@ -39,6 +39,102 @@ shared_structure! {
         n_faces: i64,
         /// 1 where lists of atoms have all pairs.
         listed: i64,
+        /// 1 where contacts remember.
+        remember: i64,
+        /// First slot of each grain by id, and the end of the last one's.
+        first_slot: u64 = "const u32*",
+        /// Id of the other grain, or number of the wall, by slot.
+        partner: u64 = "u32*",
+        /// 1 where the contact of a slot is there in this step.
+        touched: u64 = "u32*",
+        /// Springs of sliding and of rolling by slot, as the one with the lower id sees them.
+        springs: u64 = "double*",
+    }
+}
+
+/// Partner of a slot that is free.
+const NO_CONTACT: u32 = u32::MAX;
+
+/// Slots of contacts that remember.
+struct Slots {
+    /// First slot of each grain by id, and the end of the last one's; empty where contacts do not remember.
+    first: Vec<u32>,
+    /// Copy of it for kernels, which is never empty.
+    _first: Buffer<u32>,
+    partner: Buffer<u32>,
+    touched: Buffer<u32>,
+    /// Springs as the atom with the lower id sees them, in the slots of both.
+    springs: Buffer<f64>,
+}
+
+impl Slots {
+    fn new(device: &Device, system: &System, grains: &Grains, n_walls: usize) -> Result<Self> {
+        let mut first = Vec::new();
+        if grains.remember() {
+            let most: Vec<usize> =
+                (0..grains.radius.len()).map(|species| grains.most_contacts(species, n_walls)).collect();
+            let mut end = 0;
+            first.push(0);
+            for index in system.state.index_by_id() {
+                end += most[usize::from(system.state.species[index])];
+                let too_many =
+                    || Error::input("grains of such different sizes have too many contacts to be remembered");
+                first.push(u32::try_from(end).map_err(|_| too_many())?);
+            }
+        }
+        let n = first.last().map_or(1, |end| *end as usize);
+        Ok(Slots {
+            _first: device.upload(if first.is_empty() { &[0] } else { &first })?,
+            first,
+            partner: device.alloc(n)?,
+            touched: device.alloc(n)?,
+            springs: device.alloc(6 * n)?,
+        })
+    }
+
+    /// Writes the contacts of a state.
+    fn upload(&self, contacts: &[RememberedContact]) -> Result<()> {
+        let Some(end) = self.first.last() else { return Ok(()) };
+        let n = *end as usize;
+        let (mut partner, mut springs) = (vec![NO_CONTACT; n], vec![0.0; 6 * n]);
+        for contact in contacts {
+            let [a, b] = contact.atoms;
+            for [one, other] in [[a, b], [b, a]] {
+                let Some([begin, end]) = self.first.get(one as usize..one as usize + 2) else { continue };
+                let slots = *begin as usize..*end as usize;
+                let Some(slot) = slots.into_iter().find(|slot| partner[*slot] == NO_CONTACT) else {
+                    let message = format!("grain {} touches more others than have room around it", one + 1);
+                    return Err(Error::simulation(message).hint("begin with fewer overlaps"));
+                };
+                partner[slot] = other;
+                springs[6 * slot..][..3].copy_from_slice(&contact.slide[..]);
+                springs[6 * slot + 3..][..3].copy_from_slice(&contact.roll[..]);
+            }
+        }
+        self.partner.write(0, &partner)?;
+        self.touched.write(0, &vec![0; n])?;
+        self.springs.write(0, &springs)
+    }
+
+    /// Contacts that kernels have left, by ascending keys.
+    fn contacts(&self) -> Result<Vec<RememberedContact>> {
+        if self.first.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (partner, springs) = (self.partner.to_vec()?, self.springs.to_vec()?);
+        let mut contacts = Vec::new();
+        for (id, slots) in self.first.windows(2).enumerate() {
+            for slot in slots[0] as usize..slots[1] as usize {
+                // Both grains have the contact.
+                let atoms = [id as u32, partner[slot]];
+                if partner[slot] != NO_CONTACT && atoms[0] < atoms[1] {
+                    let vector = |at: usize| Vector::from_fn(|k| springs[6 * slot + at + k]);
+                    contacts.push(RememberedContact { atoms, slide: vector(0), roll: vector(3) });
+                }
+            }
+        }
+        contacts.sort_unstable_by_key(RememberedContact::key);
+        Ok(contacts)
     }
 }
 
@@ -53,6 +149,7 @@ pub struct Contacts {
     halfway: [Buffer<f64>; 2],
     /// Inverse moments of inertia by id, 0 where a grain does not turn.
     inverse_inertia: Vec<f64>,
+    slots: Slots,
     /// Memory to which the addresses in `said` point.
     _numbers: [Buffer<f64>; 2],
     _faces: Buffer<Face>,
@@ -60,14 +157,31 @@ pub struct Contacts {
 
 /// Source of the kernels.
 pub fn build(precision: Precision, sums: Summation) -> Build {
-    let formula = codegen::scalar_function("friction", 20, |x| {
-        let three = |first: usize| Vector([x[first], x[first + 1], x[first + 2]]);
-        let contact = Contact { overlap: x[4], mass: x[5], arms: [x[6], x[7]], normal: three(8) };
-        let law = [x[0], x[1], x[2], x[3]];
-        let (force, twist) = friction(law, &contact, three(11), [three(14), three(17)]);
-        force.into_iter().chain(twist).collect()
+    type Numbers = [Recorder];
+    fn vector(x: &Numbers, first: usize) -> Vector<Recorder> {
+        Vector([x[first], x[first + 1], x[first + 2]])
+    }
+    fn contact(x: &Numbers) -> Contact<Recorder> {
+        let arms = [x[LAW_NUMBERS + 3], x[LAW_NUMBERS + 4]];
+        let [overlap, mass, radius] = [0, 1, 2].map(|k| x[LAW_NUMBERS + k]);
+        Contact { overlap, mass, radius, arms, normal: vector(x, LAW_NUMBERS + 5) }
+    }
+    const MOTION: usize = LAW_NUMBERS + 8;
+    let angular = |x: &Numbers| [vector(x, MOTION + 3), vector(x, MOTION + 6)];
+    let springs = |x: &Numbers| Springs { slide: vector(x, MOTION + 9), roll: vector(x, MOTION + 12) };
+    let forces = codegen::scalar_function("contact_forces", MOTION + 15, |x| {
+        let law = Law::from_numbers(std::array::from_fn(|k| x[k]));
+        let (forces, left) = contact_forces(&law, &contact(x), vector(x, MOTION), angular(x), springs(x));
+        let found = [forces.force, forces.twist, forces.torque, left.slide, left.roll];
+        found.into_iter().flatten().collect()
     });
-    let physics = [formula, Face::source(), ContactData::source()].concat();
+    let stretching = codegen::scalar_function("stretched_springs", MOTION + 16, |x| {
+        let time = x[MOTION + 15];
+        let after = stretched(springs(x), &contact(x), vector(x, MOTION), angular(x), time);
+        [after.slide, after.roll].into_iter().flatten().collect()
+    });
+    let numbers = format!("#define NO_CONTACT {NO_CONTACT}u\n");
+    let physics = [numbers, forces, stretching, Face::source(), ContactData::source()].concat();
     kernels::mid_step_source(&physics, include_str!("../kernels/grains.cu"), precision, sums)
 }
 
@@ -93,12 +207,13 @@ impl Contacts {
         let face = |wall: &Wall| Face { axis: wall.axis as f64, at: wall.at, side: wall.side.sign() };
         let mut faces: Vec<Face> = walls.map(face).collect();
         let n_faces = faces.len() as i64;
+        let slots = Slots::new(device, system, grains, faces.len())?;
         // Buffers are never empty.
         faces.resize(faces.len().max(1), Face { axis: 0.0, at: 0.0, side: 0.0 });
         let faces = device.upload(&faces)?;
         let angular = device.alloc(3 * n)?;
         let said = ContactData {
-            law: [grains.stiffness, grains.normal_damping, grains.tangential_damping, grains.friction],
+            law: grains.law(),
             timestep: 0.0,
             longest: 2.0 * grains.radius.iter().fold(0.0, |longest: f64, r| longest.max(*r)),
             radius: numbers[0].address(),
@@ -107,6 +222,11 @@ impl Contacts {
             faces: faces.address(),
             n_faces,
             listed: 0,
+            remember: i64::from(grains.remember()),
+            first_slot: slots._first.address(),
+            partner: slots.partner.address(),
+            touched: slots.touched.address(),
+            springs: slots.springs.address(),
         };
         Ok(Contacts {
             apply_contact_friction: module.kernel("apply_contact_friction")?,
@@ -115,6 +235,7 @@ impl Contacts {
             angular,
             halfway: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             inverse_inertia: inverse_inertia.by_id(&system.state),
+            slots,
             _numbers: numbers,
             _faces: faces,
         })
@@ -125,7 +246,7 @@ impl Contacts {
         self.said.listed = i64::from(listed);
     }
 
-    /// Uploads the angular velocities of a state.
+    /// Uploads the angular velocities and the contacts of a state.
     ///
     /// # Errors
     /// If the device does not answer.
@@ -134,16 +255,18 @@ impl Contacts {
         for (id, w) in state.id.iter().zip(&state.angular_velocity) {
             angular[*id as usize] = *w;
         }
+        self.slots.upload(&state.contacts)?;
         self.angular.write(0, angular.as_flattened())
     }
 
-    /// Downloads the angular velocities into a state.
+    /// Downloads the angular velocities and the contacts into a state.
     ///
     /// # Errors
     /// If the device does not answer.
     pub fn download(&self, state: &mut State) -> Result<()> {
         let turning = self.by_id()?;
         state.angular_velocity = state.id.iter().map(|id| turning[*id as usize]).collect();
+        state.contacts = self.slots.contacts()?;
         Ok(())
     }
 
@@ -164,26 +287,31 @@ impl Contacts {
     }
 
     /// Launches of damping and friction over a given time.
-    pub fn now(&self, data: &DeviceData, timestep: f64) -> [Launch; 2] {
-        self.impulses(data, timestep, -1)
+    pub fn now(&self, data: &DeviceData, timestep: f64) -> Vec<Launch> {
+        self.passes(data, timestep, -1)
     }
 
-    /// Launches to half the step first, then over the whole step with the friction of the velocities at half.
-    fn impulses(&self, data: &DeviceData, timestep: f64, slot: i32) -> [Launch; 2] {
+    /// Launches to half the step first, then over the whole step with the friction of the velocities at half; then
+    /// springs that contacts remember move on.
+    fn passes(&self, data: &DeviceData, timestep: f64, slot: i32) -> Vec<Launch> {
         let said = ContactData { timestep, ..self.said };
         let [halfway, turning] = self.halfway.each_ref().map(Buffer::address);
-        [([0, 0], [halfway, turning], 0.5), ([halfway, turning], [0, 0], 1.0)].map(|(from, to, part)| {
+        let here = [0, 0];
+        let passes = [(here, [halfway, turning]), ([halfway, turning], here), (here, here)];
+        let n_passes = if said.remember != 0 { 3 } else { 2 };
+        let launch_of = |(pass, (from, to)): (usize, ([u64; 2], [u64; 2]))| {
             let launch = Launch::new(&self.apply_contact_friction, kernels::blocks_of(data.n), ATOM_THREADS);
             let launch = launch.with_value(*data).with_value(said).with_value(slot);
             let launch = launch.with_value(from[0]).with_value(from[1]);
-            launch.with_value(to[0]).with_value(to[1]).with_value(part)
-        })
+            launch.with_value(to[0]).with_value(to[1]).with_value(pass as i32)
+        };
+        passes.into_iter().take(n_passes).enumerate().map(launch_of).collect()
     }
 }
 
 impl MidStepForces for Contacts {
     fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
-        let mut launches = self.impulses(data, 0.0, slot).to_vec();
+        let mut launches = self.passes(data, 0.0, slot);
         let cross = Launch::new(&self.cross, kernels::blocks_of(data.n), ATOM_THREADS);
         launches.push(cross.with_value(*data).with_value(slot));
         launches

@@ -9,8 +9,8 @@ use crate::measure::SavedMeasure;
 use crate::report::StageReport;
 use crate::stage::StageRun;
 use jostle_core::{
-    Components, Driven, Error, Group, Names, Result, Settings, SimBox, Species, State, System, Topology,
-    UnitSystem, Vec3, Vector,
+    Components, Driven, Error, Group, Names, RememberedContact, Result, Settings, SimBox, Species, State,
+    System, Topology, UnitSystem, Vec3, Vector,
 };
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, RunInput, Strictness};
@@ -21,7 +21,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 13;
+const VERSION: u32 = 14;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Level of zstd: positions hardly compress, so that slower levels gain next to nothing.
@@ -217,7 +217,8 @@ impl Checkpoint {
         let mut put = |bytes: &[u8]| body.write_all(bytes).map_err(|e| failed(&e));
         put(&(header.len() as u64).to_le_bytes())?;
         put(&header)?;
-        let State { id, species, position, image, velocity, angular_velocity, force: _ } = &self.state;
+        let State { id, species, position, image, velocity, angular_velocity, contacts, force: _ } =
+            &self.state;
         put(&bytes_of(id, |x| x.to_le_bytes()))?;
         put(&bytes_of(species, |x| x.to_le_bytes()))?;
         put(&bytes_of(image.as_flattened(), |x| x.to_le_bytes()))?;
@@ -226,7 +227,8 @@ impl Checkpoint {
         }
         let edges = |b: &SimBox| (b.origin(), b.lengths(), b.tilts());
         let chosen = (&self.groups, &self.reference_positions, self.reference_box.as_ref().map(edges));
-        let rest = (&self.topology, &self.charges, &self.names, angular_velocity, chosen);
+        let turning = (angular_velocity, contacts);
+        let rest = (&self.topology, &self.charges, &self.names, turning, chosen);
         put(&postcard::to_stdvec(&rest).map_err(|e| failed(&e))?)?;
         let body = body.finish().map_err(|e| failed(&e))?;
         let mut file = Vec::with_capacity(FRONT + body.len() + 4);
@@ -275,8 +277,8 @@ impl Checkpoint {
         let velocity = bytes.vectors(n, f64::from_le_bytes)?.into_iter().map(Vector).collect();
         let list_positions = bytes.vectors(n, f64::from_le_bytes)?.into_iter().map(Vector).collect();
         type Chosen = (Vec<Group>, Vec<Vec3>, Option<(Vec3, [f64; 3], [f64; 3])>);
-        type Rest = (Topology, Vec<f64>, Names, Vec<Vec3>, Chosen);
-        let (topology, charges, names, angular_velocity, (groups, reference_positions, edges)): Rest =
+        type Rest = (Topology, Vec<f64>, Names, (Vec<Vec3>, Vec<RememberedContact>), Chosen);
+        let (topology, charges, names, turning, (groups, reference_positions, edges)): Rest =
             postcard::from_bytes(bytes.0).map_err(|e| damaged(&e.to_string()))?;
         let reference_box = edges.map(|(origin, lengths, tilts)| {
             SimBox::new(origin, lengths, tilts, header.periodic).map_err(|e| damaged(&e.to_string()))
@@ -290,6 +292,12 @@ impl Checkpoint {
         }
         if !topology.fits(n) || (!charges.is_empty() && charges.len() != n) {
             return Err(damaged("a bond or a charge is one of unknown atoms"));
+        }
+        let (angular_velocity, contacts) = turning;
+        if !contacts.is_sorted_by_key(RememberedContact::key)
+            || contacts.iter().any(|c| c.atoms[0] as usize >= n)
+        {
+            return Err(damaged("a contact is one of unknown grains"));
         }
         if !angular_velocity.is_empty() && angular_velocity.len() != n {
             return Err(damaged("an angular velocity is one of unknown atoms"));
@@ -305,7 +313,7 @@ impl Checkpoint {
             return Err(damaged("an atom has an unknown species"));
         }
         let force = vec![Vec3::ZERO; n];
-        let state = State { id, species, position, image, velocity, force, angular_velocity };
+        let state = State { id, species, position, image, velocity, force, angular_velocity, contacts };
         Ok(Checkpoint {
             header,
             state,
@@ -375,6 +383,8 @@ mod tests {
         }
         state.angular_velocity = (0..5).map(|k| Vector([0.0, f64::from(k), 1e-9])).collect();
         state.permute(&[3, 1, 4, 0, 2]);
+        let (slide, roll) = (Vector([1e-3, 0.0, -2.0]), Vector([0.5, 1e-300, 0.0]));
+        state.contacts = vec![RememberedContact { atoms: [1, 3], slide, roll }];
         let header = Header {
             program: "0".into(),
             units: "metal".into(),

@@ -21,6 +21,8 @@ const LARGEST_TURN: f64 = 0.1;
 /// Largest displacement of a thermal atom in a step, over its diameter: with longer ones a Lennard-Jones
 /// fluid does not conserve its energy through collisions.
 const LARGEST_STRIDE: f64 = 0.02;
+/// Fewest time steps in a collision of grains.
+const STEPS_PER_CONTACT: f64 = 10.0;
 /// Distance of neighbours, over their diameter, below which the density is implausible at any temperature.
 const CROWDED: f64 = 0.5;
 /// Distance of neighbours, over their diameter, above which a system is a thin gas.
@@ -41,6 +43,8 @@ pub(crate) struct Scales {
     held: Option<ShortestConstraint>,
     turning: Option<FastestBody>,
     flight: Option<Flight>,
+    /// Time for which the lightest grains touch in a collision.
+    contact: Option<f64>,
     /// Diameter by pair of species: sigma, or 0 where there is none.
     sizes: Vec<Vec<f64>>,
     /// Distance beyond which no force acts; `None` with long-range forces.
@@ -166,6 +170,7 @@ impl Scales {
             held,
             turning,
             flight,
+            contact: forces.grains.as_ref().map(|grains| grains.shortest_contact(system)),
             sizes,
             reach: (!always && reach > 0.0).then_some(reach),
             molecules,
@@ -245,6 +250,16 @@ impl Scales {
                     LARGEST_STRIDE * size / speed
                 ));
             }
+        }
+        if let Some(contact) = self.contact
+            && contact < STEPS_PER_CONTACT * timestep
+        {
+            add(format!(
+                "grains touch each other for {contact:.3e}{time} in a collision, which are {:.1} time steps of \
+                 {timestep}{time}: choose {:.1e}{time} or less, better a fifth of that",
+                contact / timestep,
+                contact / STEPS_PER_CONTACT
+            ));
         }
         found
     }

@@ -7,6 +7,7 @@ use crate::by_id::ByTeam;
 use crate::division::Division;
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
+use crate::grains::SpringsLeft;
 use crate::integrate::{Follow, MotionCheck};
 use crate::simd::Scalar;
 use crate::three_body::ThreeBodyKernel;
@@ -48,6 +49,7 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
     fn state(&mut self) -> Result<&State> {
         self.finish(Follow::Not);
         self.collect_forces();
+        self.collect_contacts()?;
         self.state_of_ranks()
     }
 
@@ -108,6 +110,7 @@ impl<S: Scalar> AtomStorage for Cpu<S> {
         check_box(&self.system.topology.rigid_bodies, &simbox)?;
         self.finish(Follow::Not);
         self.collect_forces();
+        self.collect_contacts()?;
         let n_owned = self.n_owned();
         drop_ghosts(&mut self.system.state, n_owned);
         self.system.deform(simbox);
@@ -383,18 +386,17 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             task.contacts.find(clusters, &task.list, state, contacts);
         });
         let (velocity, angular_velocity) = (state.velocity.clone(), state.angular_velocity.clone());
+        let (law, remember) = (contacts.law, contacts.remember);
+        self.stretch_springs(0.5 * dt)?;
         // Half-way first, then all the way with the friction of the velocities half-way.
-        for part in [0.5, 1.0] {
+        for (part, left) in [(0.5, SpringsLeft::AsTheyAre), (1.0, SpringsLeft::Limited)] {
             self.forward_velocities()?;
-            let (width, state, contacts) =
-                (self.neighbors.clusters.width, &self.system.state, &self.terms.contacts);
+            let (width, state) = (self.neighbors.clusters.width, &self.system.state);
             self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
-                let Task { list, contacts: touching, forces, torques, .. } = task;
+                let Task { list, contacts, forces, torques, .. } = task;
                 forces.clear(list, width);
                 torques.clear(list, width);
-                if let Some(contacts) = contacts {
-                    touching.act(width, state, contacts, forces, torques);
-                }
+                contacts.act(width, state, &law, left, forces, torques);
             });
             self.gather_forces()?;
             self.gather_torques()?;
@@ -402,6 +404,10 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             self.system.state.angular_velocity.copy_from_slice(&angular_velocity);
             self.kick(part * dt)?;
             self.turn(part * dt);
+        }
+        self.stretch_springs(0.5 * dt)?;
+        if let Some(contacts) = &mut self.terms.contacts {
+            contacts.newer = remember;
         }
         Ok(())
     }

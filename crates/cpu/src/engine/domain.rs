@@ -243,6 +243,7 @@ impl<S: Scalar> Cpu<S> {
         let places = (!self.tasks.is_empty()).then_some(&self.neighbors.list_positions[..]);
         if let Some(domains) = self.workers.division.domains_mut() {
             domains.gather_atoms(&self.system.simbox, &self.system.state, places)?;
+            domains.gathered.contacts.clone_from(&self.system.state.contacts);
         }
         Ok(self.gathered_state())
     }
@@ -331,7 +332,8 @@ impl<S: Scalar> Cpu<S> {
 
 /// Drops the ghosts, which come last.
 pub(super) fn drop_ghosts(state: &mut State, n_owned: usize) {
-    let State { id, species, position, image, velocity, force, angular_velocity } = state;
+    // Contacts are those of all ranks.
+    let State { id, species, position, image, velocity, force, angular_velocity, contacts: _ } = state;
     id.truncate(n_owned);
     species.truncate(n_owned);
     image.truncate(n_owned);

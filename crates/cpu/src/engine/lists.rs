@@ -30,6 +30,8 @@ impl<S: Scalar> Cpu<S> {
     /// Sorts atoms, forms clusters, divides them into tasks and builds their lists, for the positions of
     /// atoms after `time`.
     pub(super) fn rebuild_ahead(&mut self, time: f64) -> Result<()> {
+        self.collect_contacts()?;
+        self.recall_contacts();
         match self.workers.division.domains() {
             Some(_) => self.sort_among_ranks(time)?,
             None => self.sort_atoms(time)?,

@@ -77,6 +77,19 @@ impl<S: Scalar> Cpu<S> {
         self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta)).map(drop)
     }
 
+    /// Moves the springs of contacts that remember with the surfaces for some time.
+    pub(super) fn stretch_springs(&mut self, time: f64) -> Result<()> {
+        if !self.terms.contacts.as_ref().is_some_and(|contacts| contacts.remember) {
+            return Ok(());
+        }
+        self.forward_velocities()?;
+        let (own, state) = (self.own_tasks(), &self.system.state);
+        self.workers
+            .team
+            .map(self.tasks[own].iter_mut().collect(), |_, task| task.contacts.stretch(state, time));
+        Ok(())
+    }
+
     /// Changes angular velocities by the torques, over `dt`.
     pub(super) fn turn(&mut self, dt: f64) {
         let Some(contacts) = &self.terms.contacts else { return };
@@ -142,6 +155,7 @@ impl<S: Scalar> Cpu<S> {
     /// Forgets lists and changes under way, after atoms were put somewhere else.
     pub(super) fn forget_lists(&mut self) {
         self.tasks.clear();
+        self.recall_contacts();
         (self.neighbors.stale, self.motion.pending, self.motion.unfollowed) = (true, Pending::Nothing, false);
     }
 

@@ -10,6 +10,7 @@ use jostle_core::{
 };
 use jostle_cpu::open_on_ranks;
 use jostle_fixtures::chains;
+use jostle_potentials::grains::Rolling;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{
     DihedralKind, DihedralTerm, Forces, Grains, PairEntry, PairKind, PairTerm, Truncation, Vacuum,
@@ -328,14 +329,18 @@ fn mid_step_forces_are_those_of_one_rank() {
         normal_damping: 2.0,
         tangential_damping: 1.0,
         friction: 0.4,
+        tangential_stiffness: 0.0,
+        rolling: Rolling::default(),
         radius: vec![0.6, 0.65],
     };
+    let rolling = Rolling { stiffness: 30.0, damping: 1.0, friction: 0.2 };
+    let remembering = Grains { tangential_stiffness: 50.0, rolling, ..grains.clone() };
     let soft: Forces = vec![every_potential::term(PairKind::SoftRepulsion, Truncation::Plain, 2)].into();
-    for (what, forces) in [("dpd", soft), ("grains", grains.into())] {
+    for (what, forces) in [("dpd", soft), ("grains", grains.into()), ("memory", remembering.into())] {
         let run = |n_ranks: usize| {
             on_ranks(n_ranks, (&system, &forces, settings(Precision::Double, 1)), |_, cpu| {
                 evaluate(cpu)?;
-                for step in 1..=3 {
+                for step in 1..=12 {
                     cpu.drift(0.01)?;
                     cpu.update_neighbors()?;
                     match cpu.has_contacts() {
@@ -347,16 +352,20 @@ fn mid_step_forces_are_those_of_one_rank() {
                     }
                 }
                 let state = cpu.state()?;
-                Ok([&state.velocity, &state.angular_velocity].map(|all| match all.is_empty() {
-                    true => Vec::new(),
-                    false => by_id(state, all),
-                }))
+                let springs = state.contacts.iter().flat_map(|contact| [contact.slide, contact.roll]);
+                let [velocity, angular] =
+                    [&state.velocity, &state.angular_velocity].map(|all| match all.is_empty() {
+                        true => Vec::new(),
+                        false => by_id(state, all),
+                    });
+                Ok([velocity, angular, springs.collect()])
             })
             .unwrap()
         };
         let (one, many) = (run(1), run(6));
         let changes = one[0].iter().zip(&system.state.velocity).map(|(a, b)| norm(*a - *b));
         assert!(changes.fold(0.0, f64::max) > 1e-2, "{what} changes nothing");
+        assert_eq!(what == "memory", one[2].iter().any(|spring| norm(*spring) > 1e-3), "{what}");
         for (one, many) in one.iter().zip(&many) {
             assert_eq!(one.len(), many.len(), "{what}");
             let apart = one.iter().zip(many).map(|(a, b)| norm(*a - *b));

@@ -35,6 +35,13 @@ impl Cuda {
             });
             return Err(self.at_step(error.hint("shorten the time step, or begin with a shorter one")));
         }
+        if what & faults::CROWDED != 0 {
+            let atom = self.control.first_bad as u32 + 1;
+            let message =
+                format!("grain {atom} touches more others than have room around it: they overlap too far");
+            let hint = "make grains stiffer or the time step shorter, or begin with fewer overlaps";
+            return Err(self.at_step(Error::simulation(message).hint(hint)));
+        }
         let extent = self.extent();
         self.plan.grow_lists(&self.control, extent)?;
         let escaped = what & faults::ESCAPED != 0;

@@ -10,13 +10,14 @@ use jostle_core::{
     StepBatch, System, Thermostat, Vec3, Vector,
 };
 use jostle_potentials::external::{Field, Side, Surface, Wall};
+use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Forces, Grains};
 
 const HEIGHT: u32 = 6;
 
 /// Two sizes of grains between a floor and a lid, most of them in contact, moving and turning; and some that
-/// are driven, and do not turn.
-fn packing() -> (System, Forces) {
+/// are driven, and do not turn. Contacts remember with this stiffness of their springs.
+fn packing(spring: f64) -> (System, Forces) {
     let across = if device::size() == Size::Large { 40 } else { 6 };
     let cells = [across, across, HEIGHT];
     let simbox = SimBox::new([0.0; 3], cells.map(f64::from), [0.4, 0.0, 0.0], [true, true, false]).unwrap();
@@ -43,6 +44,8 @@ fn packing() -> (System, Forces) {
         normal_damping: 20.0,
         tangential_damping: 15.0,
         friction: 0.4,
+        tangential_stiffness: spring,
+        rolling: Rolling { stiffness: 0.5 * spring, damping: 10.0, friction: 0.2 },
         radius: vec![0.53, 0.49, 0.5],
     };
     let wall = |at: f64, side| {
@@ -87,7 +90,15 @@ fn go(
 
 #[test]
 fn grains_agree() {
-    let (system, forces) = packing();
+    agree(packing(0.0));
+}
+
+#[test]
+fn grains_that_remember_agree() {
+    agree(packing(700.0));
+}
+
+fn agree((system, forces): (System, Forces)) {
     let exact = settings(Algorithm::Auto, Precision::Double);
     let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
     let (right, expected) = go(&mut *cpu, advance, &Thermostat::Isolated);
@@ -125,6 +136,11 @@ fn grains_agree() {
             let scale = largest(b.iter().map(|b| norm(*b)));
             assert!(error < tolerance * scale, "{what}: {name} {error:e}");
         }
+        assert_eq!(found.contacts.len(), right.contacts.len(), "{what}");
+        for (a, b) in found.contacts.iter().zip(&right.contacts) {
+            let apart = distance(a.slide, b.slide).max(distance(a.roll, b.roll));
+            assert!(a.atoms == b.atoms && apart < tolerance, "{what}: {a:?} {b:?}");
+        }
         assert_eq!(samples.len(), expected.len());
         for (a, b) in samples.iter().zip(&expected) {
             let pairs = [
@@ -142,7 +158,7 @@ fn grains_agree() {
 /// Steps of grains take two slots of a batch, in one of which a thermostat that scales velocities acts.
 #[test]
 fn grains_with_thermostats_agree() {
-    let (system, forces) = packing();
+    let (system, forces) = packing(0.0);
     let settings = settings(Algorithm::Auto, Precision::Double);
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * system.n_free() };
     for thermostat in [

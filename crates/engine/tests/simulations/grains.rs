@@ -5,12 +5,22 @@ use jostle_engine::model::{Distribution, StageInput};
 use jostle_engine::{Simulation, assign_velocities};
 use jostle_potentials::Grains;
 use jostle_potentials::external::{Field, Side, Surface, Wall};
+use jostle_potentials::grains::Rolling;
 use std::f64::consts::PI;
 
 const RADIUS: f64 = 0.5;
 
 fn grains(stiffness: f64, normal_damping: f64, tangential_damping: f64, friction: f64) -> Grains {
-    Grains { stiffness, normal_damping, tangential_damping, friction, radius: vec![RADIUS] }
+    let (tangential_stiffness, rolling) = (0.0, Rolling::default());
+    Grains {
+        stiffness,
+        normal_damping,
+        tangential_damping,
+        friction,
+        tangential_stiffness,
+        rolling,
+        radius: vec![RADIUS],
+    }
 }
 
 fn spheres(simbox: SimBox, atoms: &[(Vec3, Vec3)]) -> System {
@@ -56,6 +66,120 @@ fn collisions_have_the_coefficient_of_restitution() {
         // The end of the contact falls between two steps, which reduces the order of the error.
         let errors = [50.0, 500.0].map(|parts| (left(parts) / expected - 1.0).abs());
         assert!(errors[0] < 5e-3 && errors[1] < 5e-4, "{speed}: {errors:?}");
+    }
+}
+
+/// Two grains of LAMMPS' script `tests/external/make_grains_reference.py`, with a law of contact.
+fn colliding(sliding: [f64; 3], rolling: Rolling) -> Simulation {
+    let species = [("a", 1.0), ("b", 2.0)];
+    let species = species.map(|(name, mass)| Species { name: name.into(), mass, charge: 0.0 });
+    let simbox = SimBox::new([-5.0; 3], [10.0; 3], [0.0; 3], [false; 3]).unwrap();
+    let mut system = System::new(simbox, species.to_vec());
+    system.state.push(0, [-0.4, 0.3, 0.1]);
+    system.state.push(1, [0.72, 0.0, 0.0]);
+    system.state.velocity = vec![Vector([1.0, 0.4, -0.2]), Vector([-0.5, -0.2, 0.1])];
+    system.state.angular_velocity = vec![Vector([0.4, -0.7, 1.1]), Vector([-0.2, 0.9, 0.3])];
+    let [tangential_stiffness, tangential_damping, friction] = sliding;
+    let grains = Grains {
+        stiffness: 1e8,
+        normal_damping: 2e3,
+        tangential_damping,
+        friction,
+        tangential_stiffness,
+        rolling,
+        radius: vec![0.5, 0.65],
+    };
+    let builder = Simulation::builder(UnitSystem::Lj, system).grains(grains);
+    let stage = StageInput::dynamics("collide", 100_000, 2e-7);
+    builder.stage(stage).settings(exactly()).build().unwrap()
+}
+
+/// Grains that stick to each other while they collide, that slide, and that do not roll freely, are those of LAMMPS:
+/// gran/hooke/history, and granular with rolling sds.
+#[test]
+fn contacts_that_remember_are_those_of_lammps() {
+    let spring = 2e8 / 7.0;
+    let free = Rolling::default();
+    let held = Rolling { stiffness: 4e7, damping: 500.0, friction: 0.2 };
+    let table: [(_, _, [[f64; 3]; 4]); 3] = [
+        (
+            [spring, 1e3, 10.0],
+            free,
+            [
+                [-0.615544, 0.286645, 0.066468],
+                [0.307772, -0.143322, -0.033234],
+                [-0.002693, -1.299134, -1.596327],
+                [-0.354882, 0.669564, -0.737049],
+            ],
+        ),
+        (
+            [spring, 1e3, 0.15],
+            free,
+            [
+                [-0.537966, 0.591145, -0.012779],
+                [0.268983, -0.295573, 0.00639],
+                [0.231049, -0.951367, -0.031248],
+                [-0.264981, 0.803321, -0.135095],
+            ],
+        ),
+        (
+            [spring, 1e3, 0.3],
+            held,
+            [
+                [-0.586955, 0.386187, 0.077397],
+                [0.293477, -0.193093, -0.038698],
+                [0.204902, -0.647043, -1.292402],
+                [-0.397685, 0.432768, -0.475805],
+            ],
+        ),
+    ];
+    for (sliding, rolling, expected) in table {
+        let mut simulation = colliding(sliding, rolling);
+        simulation.run().unwrap();
+        let found = [simulation.velocities().unwrap(), simulation.angular_velocities().unwrap()].concat();
+        for (found, expected) in found.iter().zip(expected) {
+            for (a, b) in found.iter().zip(expected) {
+                assert!((a - b).abs() < 1e-3, "{sliding:?} {rolling:?}: {found:?} {expected:?}");
+            }
+        }
+    }
+}
+
+/// A ball on a slope stays where it is while friction of sliding and of rolling hold it, its springs as long as statics
+/// says; without enough of the second it rolls down with 5/7 of the force that is left.
+#[test]
+fn a_ball_rests_on_a_slope_until_it_rolls() {
+    let (gravity, slope) = (2.0, 0.2_f64);
+    let (along, across) = (gravity * slope.sin(), gravity * slope.cos());
+    let simbox = SimBox::new([0.0; 3], [20.0; 3], [0.0; 3], [true, true, false]).unwrap();
+    let stiffness = 1e5;
+    let ball = spheres(simbox, &[(Vector([10.0, 10.0, 1.0 + RADIUS - across / stiffness]), Vec3::ZERO)]);
+    for (hold, rests) in [(0.6, true), (0.12, false)] {
+        let mut grains = grains(stiffness, 50.0, 50.0, 0.5);
+        grains.tangential_stiffness = 3e4;
+        grains.rolling = Rolling { stiffness: 1e4, damping: 50.0, friction: hold };
+        let mut floor = Wall::new(2, 1.0, Side::Above, grains.springs_of_wall());
+        floor.surface = Surface::Grains;
+        let time = 4.0;
+        let mut simulation = Simulation::builder(UnitSystem::Lj, ball.clone())
+            .grains(grains)
+            .wall(floor)
+            .field(Field::new(vec![Vector([along, 0.0, -across])]))
+            .stage(StageInput::dynamics("rest", (time / 2e-4) as u64, 2e-4))
+            .settings(exactly())
+            .build()
+            .unwrap();
+        simulation.run().unwrap();
+        let (x, v) =
+            (simulation.unwrapped_positions().unwrap()[0][0] - 10.0, simulation.velocities().unwrap()[0][0]);
+        if rests {
+            // The point of contact gives way by F / k; rolling, by the torque of F about the centre.
+            let expected = along / 3e4 + along / 1e4;
+            assert!((x / expected - 1.0).abs() < 2e-3 && v.abs() < 1e-4, "{x} {expected} {v}");
+        } else {
+            let expected = 5.0 / 7.0 * (along - hold * across) * time;
+            assert!((v / expected - 1.0).abs() < 1e-2, "{v} {expected}");
+        }
     }
 }
 

@@ -169,7 +169,7 @@ fn charges_under_a_barostat() {
     check_input(&Input::parse(Path::new("ions.toml"), &text).unwrap());
 }
 
-/// Friction depends on velocities, and grains rotate.
+/// Friction depends on velocities, grains rotate, and contacts remember.
 #[test]
 fn grains() {
     let text = r#"
@@ -192,6 +192,8 @@ stiffness = 1000
 normal_damping = 5
 tangential_damping = 5
 friction = 0.5
+tangential_stiffness = 300
+rolling = { stiffness = 200, damping = 2, friction = 0.1 }
 [[field]]
 acceleration = [0.5, 0, -2]
 [[wall]]

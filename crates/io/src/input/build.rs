@@ -31,7 +31,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let three_body = root.get::<Fields>("three_body").map(|t| builder.three_body(t)).transpose()?;
     let electrostatics = root.get::<Fields>("electrostatics");
     let electrostatics = electrostatics.map(|e| builder.electrostatics(e)).transpose()?;
-    let grains = root.get::<Fields>("grains").map(external::grains).transpose()?;
+    let grains = root.get::<Fields>("grains").map(|g| external::grains(&source, g)).transpose()?;
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
     let dihedrals = builder.bonded(root.need("dihedral")?)?;

@@ -10,6 +10,7 @@ use super::model::{
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, System, Vec3, Vector};
 use jostle_potentials::external::{Field, FormulaField, Surface, Wall};
+use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
 
 /// Name of walls among species.
@@ -67,9 +68,23 @@ fn field_energy(source: &Source, fields: &Fields, text: Located<String>) -> Resu
 }
 
 /// `[grains]`
-pub(super) fn grains(fields: Located<Fields>) -> Result<Located<GrainsInput>> {
+pub(super) fn grains(source: &Source, fields: Located<Fields>) -> Result<Located<GrainsInput>> {
     let Located { value: fields, span } = fields;
+    let rolling = fields.get::<Fields>("rolling").map(|table| {
+        let rolling = Rolling {
+            stiffness: table.value.need("stiffness")?,
+            damping: table.value.need("damping")?,
+            friction: table.value.need("friction")?,
+        };
+        if rolling.stiffness == 0.0 && rolling.damping == 0.0 {
+            let message = "rolling has neither a stiffness nor a damping, so that nothing resists it";
+            return Err(source.error(&table.span, message).hint("give one of them, or leave rolling out"));
+        }
+        Ok(rolling)
+    });
     let value = GrainsInput {
+        tangential_stiffness: fields.need("tangential_stiffness")?,
+        rolling: rolling.transpose()?.unwrap_or_default(),
         stiffness: fields.need("stiffness")?,
         normal_damping: fields.need("normal_damping")?,
         tangential_damping: fields.need("tangential_damping")?,
@@ -148,6 +163,8 @@ impl Input {
             normal_damping: value.normal_damping,
             tangential_damping: value.tangential_damping,
             friction: value.friction,
+            tangential_stiffness: value.tangential_stiffness,
+            rolling: value.rolling,
             radius: species.iter().map(radius).collect::<Result<_>>()?,
         }))
     }

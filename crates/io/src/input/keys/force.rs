@@ -186,6 +186,42 @@ pub(super) static GRAINS: Section = Section {
             Value("0"),
             "Coulomb's coefficient: the most that the force of sliding is, by that along the normal",
         ),
+        Key::new(
+            "tangential_stiffness",
+            Kind::Quantity(STIFFNESS, NonNegative),
+            Value("0"),
+            "a spring between surfaces that stick to each other, often 2/7 of stiffness: contacts remember it, so that heaps rest",
+        ),
+        Key::new(
+            "rolling",
+            Kind::Table(&ROLLING),
+            Absent("grains roll freely"),
+            "resistance to rolling (Wang 2015)",
+        ),
+    ],
+    alternatives: &[],
+};
+
+static ROLLING: Section = Section {
+    keys: &[
+        Key::new(
+            "stiffness",
+            Kind::Quantity(STIFFNESS, NonNegative),
+            Value("0"),
+            "a spring between surfaces that roll on each other; contacts remember it",
+        ),
+        Key::new(
+            "damping",
+            Kind::Quantity(RATE, NonNegative),
+            Value("0"),
+            "damping of rolling: force by velocity and effective mass",
+        ),
+        Key::new(
+            "friction",
+            Kind::Number(Positive),
+            Required,
+            "the most that the force of rolling is, by that along the normal",
+        ),
     ],
     alternatives: &[],
 };

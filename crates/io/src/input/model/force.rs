@@ -3,6 +3,7 @@
 use super::*;
 use jostle_potentials::ThreeBodyKind;
 use jostle_potentials::external::Positions;
+use jostle_potentials::grains::Rolling;
 
 /// `[[force]]`
 #[derive(Debug, Clone)]
@@ -210,6 +211,10 @@ pub struct GrainsInput {
     pub tangential_damping: f64,
     /// Coulomb's coefficient of friction.
     pub friction: f64,
+    /// The spring of surfaces that stick.
+    pub tangential_stiffness: f64,
+    /// Resistance to rolling.
+    pub rolling: Rolling,
 }
 
 /// The screening length of a force.
