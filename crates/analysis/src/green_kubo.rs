@@ -5,9 +5,17 @@
 //! decay between two frames: the trapezoidal rule over every other frame tells by how much, for its
 //! error is at least four times that of the rule over all. Or the integral may end too early: what its
 //! last quarter adds, beside the one before, tells what would follow.
+//!
+//! Where nobody says where an integral ends, it ends where it has settled ([`GreenKubo::end`]): what it gains later cannot
+//! be told from the noise of that gain itself. The noise of the whole integral, most of which is that of short times,
+//! would hide a slow tail: a third of the viscosity of a Lennard-Jones liquid near its triple point.
 
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::warning::{Verdict, digits, judge};
+
+/// Multiples of the time at which an integral ends, up to which it must not gain more than noise: one or two alone might
+/// meet a gain that is small by chance.
+const LOOKED_AT: [f64; 6] = [1.25, 1.5, 1.75, 2.0, 3.0, 4.0];
 
 /// The integral of a correlation, which is among averages: its values at times from zero on are the
 /// first of them.
@@ -50,6 +58,44 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
         (0..times.len()).map(step).collect()
     }
 
+    /// Gain of the integral from each time on, up to some multiples of it.
+    fn gains(&self) -> Vec<Vec<BlockEstimate>> {
+        let gain = |multiple: &f64| {
+            self.blocks.derive(|m| {
+                let running = self.integrate(m);
+                (0..running.len()).map(|k| running[self.at(multiple * self.times[k])] - running[k]).collect()
+            })
+        };
+        LOOKED_AT.iter().map(gain).collect()
+    }
+
+    /// Number of the last time up to this one.
+    fn at(&self, time: f64) -> usize {
+        self.times.partition_point(|t| *t <= time * (1.0 + 1e-9)).saturating_sub(1)
+    }
+
+    /// Number of the time at which the integral has settled: up to four times as long it gains no more than the error of
+    /// this gain. The error of the integral there has what a tail within this noise might add. Where it nowhere settles,
+    /// it is the time at which this error is least. That a correlation passes through zero would not do: in molecules it
+    /// swings about a long tail.
+    pub fn end(&self) -> Option<(usize, f64)> {
+        let (gains, running, last) = (self.gains(), self.running(), self.times.last()?);
+        let longest = LOOKED_AT[LOOKED_AT.len() - 1];
+        let seen = 2..self.times.partition_point(|t| longest * t <= last * (1.0 + 1e-9));
+        let settled = |k: &usize| {
+            let noise = |(gain, error): BlockEstimate| gain.abs() <= error.unwrap_or(0.0);
+            gains.iter().all(|gain| noise(gain[*k]))
+        };
+        let error = |k: usize| {
+            let of = |(gain, error): BlockEstimate| gain.hypot(error.unwrap_or(0.0));
+            let tail = gains.iter().map(|gain| of(gain[k])).fold(0.0, f64::max);
+            tail.hypot(running[k].1.unwrap_or(f64::INFINITY))
+        };
+        let end = seen.clone().find(settled);
+        let end = end.or_else(|| seen.min_by(|a, b| error(*a).total_cmp(&error(*b))))?;
+        Some((end, error(end)))
+    }
+
     /// The integral up to a time over every other frame.
     fn integrate_coarsely(&self, m: &[f64], end: usize) -> f64 {
         let kept: Vec<usize> = (0..end).step_by(2).chain([end]).collect();
@@ -88,9 +134,8 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
     /// Doubt about the convergence of the integral at its end. Where there are times for as long again, these
     /// say what it lacks; else its last two quarters do, as of a tail that is geometric from there on.
     pub fn convergence(&self, end: usize) -> Option<Doubt> {
-        let at = |time: f64| self.times.partition_point(|t| *t <= time * (1.0 + 1e-9)).saturating_sub(1);
         let last = self.times[end];
-        let [half, three, twice] = [0.5, 0.75, 2.0].map(|part| at(part * last));
+        let [half, three, twice] = [0.5, 0.75, 2.0].map(|part| self.at(part * last));
         let seen = self.times[twice] > 1.5 * last;
         let found = self.blocks.derive(|m| {
             let running = self.integrate(m);

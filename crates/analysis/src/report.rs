@@ -160,13 +160,18 @@ impl Record {
         if table.name == self.kind { base.to_string() } else { format!("{base}-{}", table.name) }
     }
 
+    /// Name of the file of single numbers, which is there where any is known.
+    pub fn values_file(base: &str) -> String {
+        format!("{base}-values.csv")
+    }
+
     /// The files that hold it, name and text: every table and the single numbers as CSV, all of it
     /// as JSON.
     pub fn files(&self, base: &str) -> Vec<(String, String)> {
         let tables = self.results.tables.iter();
         let mut files: Vec<_> = tables.map(|t| (format!("{}.csv", self.stem(base, t)), t.csv())).collect();
         if !self.results.values.is_empty() {
-            files.push((format!("{base}-values.csv"), self.results.values_csv()));
+            files.push((Self::values_file(base), self.results.values_csv()));
         }
         let json = serde_json::to_value(self).unwrap_or_default();
         files.push((format!("{base}.json"), format!("{json:#}\n")));

@@ -18,7 +18,7 @@ pub(crate) const END: Setting = Setting {
     name: "to",
     dimension: Dimension::TIME,
     default: None,
-    about: "where the integral ends [default: where as long again adds no more than its error]",
+    about: "where the integral ends [default: where it has settled: later gains are within their noise]",
 };
 
 /// Up to this lag every frame is an origin of time.
@@ -102,7 +102,7 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
         let time = unit(units, 0, 1);
         let kubo = GreenKubo { blocks: &self.blocks, times: &times, unit: &time, scale };
         let running = kubo.running();
-        let end = self.end(&times, &running)?;
+        let (end, error) = self.end(&kubo, &running)?;
         let name = unit_name(units, what.dimension);
         let mut table = Table::new(what.name, "t", unit(units, 0, 1), times.clone());
         let mut results = Results::default();
@@ -110,7 +110,7 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
         let withheld = matches!(unresolved, Some((Verdict::Withheld, _)));
         if !withheld {
             table.with_errors(&format!("running {}", what.name), &name, &running);
-            results.value(what.name, &name, running[end]);
+            results.value(what.name, &name, (running[end].0, error));
             results.value("integral to", &unit(units, 0, 1), (times[end], Some(0.0)));
         }
         table.with_errors("correlation", &unit_name(units, what.of_correlation), &kubo.correlation());
@@ -126,24 +126,25 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
         Ok(results)
     }
 
-    /// Number of the time at which the integral ends.
-    fn end(&self, times: &[f64], running: &[BlockEstimate]) -> Result<usize> {
-        if self.settings.get(END.name).is_none() {
-            return Ok(plateau(times, running).unwrap_or(times.len() - 1));
+    /// Number of the time at which the integral ends, and its error there.
+    fn end<S: Fn(&[f64]) -> f64>(
+        &self,
+        kubo: &GreenKubo<S>,
+        running: &[BlockEstimate],
+    ) -> Result<(usize, Option<f64>)> {
+        let times = kubo.times;
+        if self.settings.get(END.name).is_none()
+            && let Some((end, error)) = kubo.end()
+        {
+            return Ok((end, error.is_finite().then_some(error)));
         }
-        let to = self.settings.positive(END.name, 1.0)?;
-        Ok(times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).unwrap_or(0).max(1))
+        let end = match self.settings.get(END.name) {
+            None => times.len() - 1,
+            Some(_) => {
+                let to = self.settings.positive(END.name, 1.0)?;
+                times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).unwrap_or(0).max(1)
+            }
+        };
+        Ok((end, running[end].1))
     }
-}
-
-/// From where on, and for as long again, a running integral gains no more than its error. That a correlation
-/// passes through zero would not do: in molecules it swings about a long tail.
-fn plateau(times: &[f64], running: &[BlockEstimate]) -> Option<usize> {
-    let stays = |k: &usize| {
-        let reached = times.partition_point(|t| *t <= 2.0 * times[*k] * (1.0 + 1e-9));
-        let gains = running[k + 1..reached].iter();
-        gains.into_iter().all(|(later, error)| (later - running[*k].0).abs() <= error.unwrap_or(0.0))
-    };
-    let last = times.last()?;
-    (2..times.partition_point(|t| 2.0 * t <= last * (1.0 + 1e-9))).find(stays)
 }

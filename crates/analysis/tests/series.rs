@@ -144,6 +144,45 @@ fn the_viscosity_of_stresses_that_swing() {
     assert!(error < 0.1 * exact && (value.value - exact).abs() < 3.0 * error, "{value:?}, exactly {exact}");
 }
 
+/// A slow tail that is a third of the integral, in runs so short that it is within the noise of the whole: errors have it.
+#[test]
+fn the_error_of_a_viscosity_has_what_a_tail_adds() {
+    let (runs, rows, fast, slow) = (40, 2000, 0.08f64, 0.6f64);
+    let [keep_fast, keep_slow] = [fast, slow].map(|tau| f64::exp(-0.01 / tau));
+    let parts = [(keep_fast, 0.3), (keep_slow, 0.08)];
+    let sampled = |keep: f64| 0.01 * (0.5 + keep / (1.0 - keep));
+    let exact: f64 =
+        600.0 / THERMAL * parts.iter().map(|(keep, sigma)| sigma * sigma * sampled(*keep)).sum::<f64>();
+    let (mut square, mut sum) = (0.0, 0.0);
+    for run in 0..runs {
+        let mut state = [[0.0; 2]; 5];
+        let frames = (0..rows).map(|row| {
+            let p: Vec<f64> = state
+                .iter_mut()
+                .enumerate()
+                .map(|(k, both)| {
+                    for (n, (x, (keep, sigma))) in both.iter_mut().zip(parts).enumerate() {
+                        let fresh = if row == 0 { 1.0 } else { (1.0 - keep * keep).sqrt() };
+                        *x = keep * *x + sigma * fresh * normal(run * rows + row, 2 * k as u32 + n as u32);
+                    }
+                    both.iter().sum()
+                })
+                .collect();
+            // Five independent elements, each as a shear stress.
+            let [a, b] = [p[0], p[1] / 3f64.sqrt()];
+            let pressure = Some([a + b, b - a, -2.0 * b, p[2], p[3], p[4]]);
+            Whole { pressure, ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
+        });
+        let results = analyze("viscosity", frames, &[]).unwrap();
+        let value = results.get("viscosity").unwrap();
+        square += ((value.value - exact) / value.error.unwrap()).powi(2) / f64::from(runs as u32);
+        sum += value.value / exact / f64::from(runs as u32);
+    }
+    // Ends by the error of the whole, without a tail in it, have a chi square of 15.
+    println!("chi square {square}, mean {sum} of the exact value");
+    assert!(square < 2.0 && (sum - 1.0).abs() < 0.15, "{square} {sum}");
+}
+
 /// A stress that oscillates slowly: lags that grow make the same integral,
 /// eta(t) = V/kT (2 A^2 / 10) sin(w t) / w of one off-diagonal element with amplitude A.
 #[test]

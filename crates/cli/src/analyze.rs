@@ -9,15 +9,18 @@ use crate::reading::{FrameSelection, trajectory_at};
 use crate::results::print;
 use crate::trajectory_context::{ChargeSums, TrajectoryContext};
 use crate::variables;
+use jostle_analysis::kinds::Frames;
 use jostle_analysis::{
     FrameSubset, Kind, MeasureSettings, Observable, Paths, Polarity, Record, SystemInfo, View, Whole, kinds,
 };
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
+use jostle_engine::replicas::RECORD;
 use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::{Selection, Snapshot, TrajectoryReader};
 use jostle_show::RunFiles;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Goes through a trajectory and prints what one kind of analysis finds.
 ///
@@ -43,6 +46,9 @@ pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
     if kind.observable.is_of_whole() && options.atoms.is_some() {
         return Err(of_all(kind));
+    }
+    if kind.frames == Frames::AlongPath {
+        refuse_exchanged(&options.trajectory, kind)?;
     }
     match kind.observable {
         Observable::Positions | Observable::Velocities | Observable::Dipole | Observable::Current => {
@@ -166,6 +172,17 @@ fn with_volume(simbox: &SimBox, volume: f64) -> Result<SimBox> {
     let scale = (volume / simbox.volume()).cbrt();
     let [lengths, tilts] = [simbox.lengths(), simbox.tilts()].map(|all| all.map(|x| x * scale));
     SimBox::new(simbox.origin(), lengths, tilts, simbox.periodic())
+}
+
+/// Refuses frames of a replica, which are not moments of one path.
+fn refuse_exchanged(trajectory: &Path, kind: &Kind) -> Result<()> {
+    let folder = if trajectory.is_dir() { Some(trajectory) } else { trajectory.parent() };
+    if folder.is_some_and(|folder| folder.join("..").join(RECORD).is_file()) {
+        let message =
+            format!("{} follows atoms from frame to frame, and replicas have exchanged theirs", kind.name);
+        return Err(Error::file(trajectory, message).hint("analyze runs without exchange"));
+    }
+    Ok(())
 }
 
 fn of_all(kind: &Kind) -> Error {

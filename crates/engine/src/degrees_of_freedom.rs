@@ -43,14 +43,9 @@ impl DegreesOfFreedom {
     pub fn without_restraints(system: &System, forces: &Forces) -> Self {
         let free_atoms = system.n_free();
         let alone = !forces.have_fields_or_walls() && !system.has_driven();
-        // Constraints between driven atoms remove no degree of freedom.
-        let index_by_id = system.state.index_by_id();
-        let moves = |id: &u32| system.driven(index_by_id.of(*id)).is_none();
-        let constraints = system.topology.constraints.iter().filter(|c| c.atoms.iter().any(moves)).count();
-        let bodies = system.topology.rigid_bodies.iter().map(RigidBody::constrained_degrees);
         DegreesOfFreedom {
             free_atoms,
-            constraints: constraints + bodies.sum::<usize>(),
+            constraints: constrained(system),
             momentum: if alone { Momentum::Conserved } else { Momentum::Thermal },
         }
     }
@@ -60,6 +55,15 @@ impl DegreesOfFreedom {
     pub fn count(&self, momentum: Momentum) -> usize {
         degrees_of_freedom(self.free_atoms, momentum).saturating_sub(self.constraints)
     }
+}
+
+/// Degrees of freedom that constraints and rigid bodies take. Constraints between driven atoms take none.
+pub(crate) fn constrained(system: &System) -> usize {
+    let index_by_id = system.state.index_by_id();
+    let moves = |id: &u32| system.driven(index_by_id.of(*id)).is_none();
+    let constraints = system.topology.constraints.iter().filter(|c| c.atoms.iter().any(moves)).count();
+    let bodies = system.topology.rigid_bodies.iter().map(RigidBody::constrained_degrees);
+    constraints + bodies.sum::<usize>()
 }
 
 /// Number of degrees of freedom of N atoms: 3 N - 3 where momentum is conserved, 3 N where it is thermal. A

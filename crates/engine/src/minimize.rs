@@ -180,9 +180,36 @@ impl ConstraintProjection {
 
     /// The largest force on an atom after the projection.
     pub fn largest_force(&self, simbox: &SimBox, state: &State) -> f64 {
-        let index_by_id = state.index_by_id();
-        let inverse_mass = |index: usize| self.inverse_mass.of(state.species[index], state.id[index]);
         let mut force = state.force.clone();
+        self.project(simbox, state, &mut force);
+        let moved = force.iter().enumerate().filter(|(index, _)| self.inverse_mass(state, *index) > 0.0);
+        moved.map(|(_, f)| f.iter().map(|x| x * x).sum::<f64>()).fold(0.0, f64::max).sqrt()
+    }
+
+    /// Takes from velocities what would change a distance that constraints keep.
+    pub fn project_velocities(&self, simbox: &SimBox, state: &mut State) {
+        let inverse_masses: Vec<f64> =
+            (0..state.len()).map(|index| self.inverse_mass(state, index)).collect();
+        let moved = |index: usize| inverse_masses[index] > 0.0;
+        let mut momentum: Vec<Vec3> = (0..state.len())
+            .map(
+                |index| if moved(index) { state.velocity[index] / inverse_masses[index] } else { Vec3::ZERO },
+            )
+            .collect();
+        self.project(simbox, state, &mut momentum);
+        for index in (0..state.len()).filter(|index| moved(*index)) {
+            state.velocity[index] = inverse_masses[index] * momentum[index];
+        }
+    }
+
+    fn inverse_mass(&self, state: &State, index: usize) -> f64 {
+        self.inverse_mass.of(state.species[index], state.id[index])
+    }
+
+    /// Projects forces, or momenta.
+    fn project(&self, simbox: &SimBox, state: &State, force: &mut [Vec3]) {
+        let index_by_id = state.index_by_id();
+        let inverse_mass = |index: usize| self.inverse_mass(state, index);
         for group in &self.groups.groups {
             let shape = &self.groups.shapes[group.shape];
             let (mut r, mut acceleration) = ([Vec3::ZERO; MOST_ATOMS], [Vec3::ZERO; MOST_ATOMS]);
@@ -192,7 +219,7 @@ impl ConstraintProjection {
             for k in 0..shape.atoms {
                 r[k] = simbox.nearest_image(state.position[index(k)] - first);
                 weights[k] = inverse_mass(index(k));
-                acceleration[k] = state.force[index(k)] * weights[k];
+                acceleration[k] = force[index(k)] * weights[k];
             }
             rattle(&shape.pairs, &r, &weights, &mut acceleration);
             for k in (0..shape.atoms).filter(|k| weights[*k] > 0.0) {
@@ -201,10 +228,8 @@ impl ConstraintProjection {
         }
         for body in &self.groups.bodies {
             let indices: Vec<usize> = body.ids.iter().map(|id| index_by_id.of(*id)).collect();
-            project_onto_body(body, simbox, &indices, &state.position, &mut force);
+            project_onto_body(body, simbox, &indices, &state.position, force);
         }
-        let moved = force.iter().enumerate().filter(|(index, _)| inverse_mass(*index) > 0.0);
-        moved.map(|(_, f)| f.iter().map(|x| x * x).sum::<f64>()).fold(0.0, f64::max).sqrt()
     }
 }
 

@@ -175,6 +175,16 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Removes results that are known no more: the numbers of an interrupted run may be doubtful after it went on.
+    pub(crate) fn remove_results(&mut self, name: &str) -> Result<()> {
+        let path = self.path.join(name);
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("remove", &path, &e)),
+            _ => self.others.retain(|other| other != name),
+        }
+        Ok(())
+    }
+
     /// Closes the trajectory of a stage.
     pub(crate) fn end_trajectory(&mut self) -> Result<()> {
         self.trajectory.take().map_or(Ok(()), |mut trajectory| trajectory.settle())

@@ -46,7 +46,7 @@ pub(crate) struct StageRun {
     motion: Motion,
     barostat: Option<BarostatState>,
     ramps: Ramps,
-    /// Work on the atoms by changes of the stiffness of restraints.
+    /// Work on the atoms by changes of the stiffness of restraints, and energy that came with atoms of another replica.
     work: f64,
     /// Changes of the temperature by commands.
     pub changes: Vec<TemperatureChange>,
@@ -312,6 +312,11 @@ impl StageRun {
             }
             Motion::Minimization(..) => AtomMotion::AtRest,
         }
+    }
+
+    /// Adds work on the atoms, which is taken off the conserved quantity.
+    pub fn add_work(&mut self, work: f64) {
+        self.work += work;
     }
 
     /// The temperature of the thermostat, if there is one.

@@ -2,7 +2,7 @@
 //! atoms that are in a crystal.
 
 use super::clusters::sizes;
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::{Cells, Neighbors};
 use crate::report::{Results, Table};
@@ -20,6 +20,7 @@ pub(super) const KIND: Kind = Kind {
     name: "bond-order",
     about: "q4, q6, W6 (local and averaged over neighbours), atoms in a crystal and the largest crystal",
     observable: Observable::Positions,
+    frames: Frames::EachAlone,
     settings: &[
         Setting {
             name: "cutoff",

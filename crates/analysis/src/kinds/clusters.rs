@@ -1,6 +1,6 @@
 //! Clusters: atoms that are connected by neighbours nearer than a cutoff.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::report::{Results, Table};
@@ -14,6 +14,7 @@ pub(super) const KIND: Kind = Kind {
     name: "clusters",
     about: "sizes of clusters: atoms connected by neighbours within a cutoff",
     observable: Observable::Positions,
+    frames: Frames::EachAlone,
     settings: &[Setting {
         name: "cutoff",
         dimension: Dimension::LENGTH,

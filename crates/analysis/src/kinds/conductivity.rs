@@ -1,6 +1,6 @@
 //! Electrical conductivity by Green and Kubo, from the autocorrelation of the electric current.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::report::Results;
 use crate::saved_state::SavedState;
 use crate::settings::TEMPERATURE;
@@ -12,6 +12,7 @@ pub(super) const KIND: Kind = Kind {
     name: "conductivity",
     about: "electrical conductivity by Green and Kubo, autocorrelation of the current of all charges",
     observable: Observable::Current,
+    frames: Frames::AlongPath,
     settings: &[END, TEMPERATURE],
     new: |system_info, settings| {
         check(system_info)?;

@@ -1,6 +1,6 @@
 //! Number densities along an edge of the box.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
@@ -12,6 +12,7 @@ pub(super) const KIND: Kind = Kind {
     name: "density-profile",
     about: "number density of each species along an edge of the box",
     observable: Observable::Positions,
+    frames: Frames::EachAlone,
     settings: &[
         Setting {
             name: "axis",

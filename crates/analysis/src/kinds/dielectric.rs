@@ -1,6 +1,6 @@
 //! The relative permittivity from the fluctuations of the dipole moment.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::report::Results;
@@ -16,6 +16,7 @@ pub(super) const KIND: Kind = Kind {
     name: "dielectric",
     about: "relative permittivity from fluctuations of the dipole moment of neutral molecules, with charges by ewald or pme",
     observable: Observable::Dipole,
+    frames: Frames::EachAlone,
     settings: &[TEMPERATURE],
     new: |system_info, settings| Ok(Box::new(Dielectric::new(system_info, settings)?)),
 };

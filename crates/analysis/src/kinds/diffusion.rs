@@ -1,6 +1,6 @@
 //! Mean-square displacements, the non-Gaussian parameter, self-diffusion.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::correlate::{FrameSpacing, MultiTau};
 use crate::leaps::{self, Leaps};
@@ -19,6 +19,7 @@ pub(super) const KIND: Kind = Kind {
     name: "msd",
     about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter",
     observable: Observable::Positions,
+    frames: Frames::AlongPath,
     settings: &[
         Setting {
             name: "from",

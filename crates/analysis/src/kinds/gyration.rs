@@ -1,6 +1,6 @@
 //! Sizes of chains whose atoms follow each other: end-to-end distance and radius of gyration.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::limits;
@@ -15,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     name: "gyration",
     about: "end-to-end distance, radius of gyration and internal distances of chains",
     observable: Observable::Positions,
+    frames: Frames::EachAlone,
     settings: &[Setting {
         name: "length",
         dimension: Dimension::NUMBER,

@@ -1,6 +1,6 @@
 //! Heat capacity from the fluctuations of energies.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::report::Results;
@@ -14,6 +14,7 @@ pub(super) const KIND: Kind = Kind {
     name: "heat-capacity",
     about: "heat capacity from fluctuations of the energy, of the kinetic energy at constant energy, or of the enthalpy at constant pressure",
     observable: Observable::Whole,
+    frames: Frames::EachAlone,
     settings: &[],
     new: |system_info, _| {
         let atoms = system_info.species.len() as f64;

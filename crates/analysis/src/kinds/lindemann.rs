@@ -1,7 +1,7 @@
 //! Lindemann's ratio: how far atoms of a crystal are from their mean positions, over the distance
 //! of nearest neighbours.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::report::{Results, unit};
@@ -15,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     name: "lindemann",
     about: "Lindemann's ratio: displacement from mean positions over the nearest-neighbour distance",
     observable: Observable::Positions,
+    frames: Frames::AlongPath,
     settings: &[Setting {
         name: "spacing",
         dimension: Dimension::LENGTH,

@@ -1,7 +1,7 @@
 //! Minkowski functionals of the space that atoms take: volume, surface, mean breadth and Euler
 //! characteristic, by which shapes of nuclear pasta are told apart.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::limits;
@@ -16,6 +16,7 @@ pub(super) const KIND: Kind = Kind {
     name: "minkowski",
     about: "volume, surface, mean breadth and Euler characteristic of spheres around the atoms",
     observable: Observable::Positions,
+    frames: Frames::EachAlone,
     settings: &[
         Setting {
             name: "radius",

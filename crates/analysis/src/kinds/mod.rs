@@ -66,6 +66,15 @@ impl Observable {
     }
 }
 
+/// What frames are to a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frames {
+    /// Samples, each for itself.
+    EachAlone,
+    /// Moments of one path of the atoms: they are compared with each other.
+    AlongPath,
+}
+
 /// A kind of analysis.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
@@ -75,6 +84,8 @@ pub struct Kind {
     pub about: &'static str,
     /// Quantity that it takes.
     pub observable: Observable,
+    /// What frames are to it.
+    pub frames: Frames,
     /// Settings by name.
     pub settings: &'static [Setting],
     /// Makes a measure.

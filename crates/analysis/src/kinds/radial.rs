@@ -3,7 +3,7 @@
 
 use super::histograms::Histograms;
 use super::shells::{LARGER, Narrowest, Shells};
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
@@ -17,6 +17,7 @@ pub(super) const KIND: Kind = Kind {
     name: "rdf",
     about: "radial distribution functions by species pair, coordination numbers, first peak, S(q) from g(r)",
     observable: Observable::Positions,
+    frames: Frames::EachAlone,
     settings: &[
         Setting {
             name: "cutoff",

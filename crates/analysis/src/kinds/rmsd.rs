@@ -1,7 +1,7 @@
 //! Deviation of a structure from the one it began with: root mean square over its atoms, after
 //! the shift and turn that make it least.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
@@ -12,6 +12,7 @@ pub(super) const KIND: Kind = Kind {
     name: "rmsd",
     about: "root mean square deviation from the first frame, shifted and turned to where it is least",
     observable: Observable::Positions,
+    frames: Frames::EachAlone,
     settings: &[],
     new: |system_info, _| {
         Ok(Box::new(Deviation {

@@ -1,7 +1,7 @@
 //! The static structure factor directly: S(q) = |sum exp(iq.r)|^2 / N at the wave vectors that fit
 //! the box.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::limits;
 use crate::report::{Results, Table, unit};
@@ -17,6 +17,7 @@ pub(super) const KIND: Kind = Kind {
     name: "structure-factor",
     about: "static structure factor S(q) over the wave vectors of the box",
     observable: Observable::Positions,
+    frames: Frames::EachAlone,
     settings: &[
         Setting {
             name: "largest",

@@ -2,7 +2,7 @@
 //! and where others are (distinct; L. van Hove, Phys. Rev. 95 (1954) 249).
 
 use super::shells::{LARGER, Narrowest, Shells};
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::correlate::FrameSpacing;
@@ -22,6 +22,7 @@ pub(super) const KIND: Kind = Kind {
     name: "van-hove",
     about: "van Hove functions, self and distinct, at lags of 1, 2, 4, ... frames",
     observable: Observable::Positions,
+    frames: Frames::AlongPath,
     settings: &[
         Setting { name: "lags", dimension: Dimension::NUMBER, default: Some(5.0), about: "number of lags" },
         Setting {

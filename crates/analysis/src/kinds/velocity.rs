@@ -1,6 +1,6 @@
 //! Velocity autocorrelation, its spectrum, and the diffusion coefficient by its integral.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::correlate::FrameSpacing;
 use crate::green_kubo::GreenKubo;
@@ -22,6 +22,7 @@ pub(super) const KIND: Kind = Kind {
     name: "vacf",
     about: "velocity autocorrelation function, its spectrum, diffusion coefficient by Green and Kubo",
     observable: Observable::Velocities,
+    frames: Frames::AlongPath,
     settings: &[
         Setting {
             name: "lags",

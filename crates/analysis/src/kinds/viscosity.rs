@@ -1,6 +1,6 @@
 //! Shear viscosity by Green and Kubo, from the autocorrelation of the pressure tensor.
 
-use super::{Kind, Measure, Observable};
+use super::{Frames, Kind, Measure, Observable};
 use crate::report::Results;
 use crate::saved_state::SavedState;
 use crate::transport::{Coefficient, END, Transport};
@@ -12,6 +12,7 @@ pub(super) const KIND: Kind = Kind {
     name: "viscosity",
     about: "shear viscosity by Green and Kubo, autocorrelation of the pressure tensor",
     observable: Observable::Whole,
+    frames: Frames::AlongPath,
     settings: &[END],
     new: |system_info, settings| {
         Ok(Box::new(Viscosity(Transport::new(&COEFFICIENT, system_info.units, settings)?)))

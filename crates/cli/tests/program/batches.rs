@@ -168,6 +168,8 @@ fn neighbours_of_a_sweep_exchange_their_atoms() {
     };
     let two = [&over("system.density=0.8,0.85")[..], &["--over", "system.temperature=1,2"]].concat();
     refused(&two, "takes one --over");
+    let paths = desk.jostle(&["analyze", "viscosity", "liquid-sweep/temperature=1.5"]);
+    assert!(paths.code == Some(1) && paths.stderr.contains("replicas have exchanged"), "{}", paths.stderr);
     let output = ["--output", "other"];
     refused(&[&over("system.density=0.8,0.85")[..], &output].concat(), "different boxes");
     refused(&[&over("stage.equilibrate.steps=30,40")[..], &output].concat(), "do not have the same stages");

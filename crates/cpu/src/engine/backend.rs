@@ -2,12 +2,11 @@
 
 use super::domain::drop_ghosts;
 use super::motion::Pending;
-use super::{Cpu, Incoming, Task};
+use super::{Cpu, Incoming};
 use crate::by_id::ByTeam;
 use crate::division::Division;
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
-use crate::grains::SpringsLeft;
 use crate::integrate::{Follow, MotionCheck};
 use crate::simd::Scalar;
 use crate::three_body::ThreeBodyKernel;
@@ -378,38 +377,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
                 Error::input("the plain reference has no friction of grains").hint("leave out algorithm")
             );
         }
-        self.forward_positions()?;
-        let (clusters, state) = (&self.neighbors.clusters, &self.system.state);
-        let Some(contacts) = &self.terms.contacts else { return Ok(()) };
-        let own = self.own_tasks();
-        self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
-            task.contacts.find(clusters, &task.list, state, contacts);
-        });
-        let (velocity, angular_velocity) = (state.velocity.clone(), state.angular_velocity.clone());
-        let (law, remember) = (contacts.law, contacts.remember);
-        self.stretch_springs(0.5 * dt)?;
-        // Half-way first, then all the way with the friction of the velocities half-way.
-        for (part, left) in [(0.5, SpringsLeft::AsTheyAre), (1.0, SpringsLeft::Limited)] {
-            self.forward_velocities()?;
-            let (width, state) = (self.neighbors.clusters.width, &self.system.state);
-            self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
-                let Task { list, contacts, forces, torques, .. } = task;
-                forces.clear(list, width);
-                torques.clear(list, width);
-                contacts.act(width, state, &law, left, forces, torques);
-            });
-            self.gather_forces()?;
-            self.gather_torques()?;
-            self.system.state.velocity.copy_from_slice(&velocity);
-            self.system.state.angular_velocity.copy_from_slice(&angular_velocity);
-            self.kick(part * dt)?;
-            self.turn(part * dt);
-        }
-        self.stretch_springs(0.5 * dt)?;
-        if let Some(contacts) = &mut self.terms.contacts {
-            contacts.newer = remember;
-        }
-        Ok(())
+        self.rub_contacts(dt)
     }
 
     fn descent(&mut self) -> Result<Descent> {

@@ -4,6 +4,7 @@
 mod added;
 mod backend;
 mod charges;
+mod contacts;
 mod domain;
 mod forces;
 mod lists;

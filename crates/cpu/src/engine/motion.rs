@@ -77,46 +77,6 @@ impl<S: Scalar> Cpu<S> {
         self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta)).map(drop)
     }
 
-    /// Moves the springs of contacts that remember with the surfaces for some time.
-    pub(super) fn stretch_springs(&mut self, time: f64) -> Result<()> {
-        if !self.terms.contacts.as_ref().is_some_and(|contacts| contacts.remember) {
-            return Ok(());
-        }
-        self.forward_velocities()?;
-        let (own, state) = (self.own_tasks(), &self.system.state);
-        self.workers
-            .team
-            .map(self.tasks[own].iter_mut().collect(), |_, task| task.contacts.stretch(state, time));
-        Ok(())
-    }
-
-    /// Changes angular velocities by the torques, over `dt`.
-    pub(super) fn turn(&mut self, dt: f64) {
-        let Some(contacts) = &self.terms.contacts else { return };
-        let (clusters, state) = (&self.neighbors.clusters, &mut self.system.state);
-        let State { id, species, angular_velocity, .. } = state;
-        let mut rest = &mut angular_velocity[..];
-        let n_moved = self.workers.division.domains().map_or(self.tasks.len(), |_| self.tasks.len() / 2);
-        let mut parts = Vec::with_capacity(n_moved);
-        for task in &self.tasks[..n_moved] {
-            let range = task.list.clusters.clone();
-            let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
-            parts.push((task, rest.split_off_mut(..n).unwrap_or_default()));
-        }
-        self.workers.team.map(parts, |_, (task, angular_velocity)| {
-            let mut turning = angular_velocity.iter_mut();
-            for (c, cluster) in task.list.clusters.clone().enumerate() {
-                for (lane, atom) in clusters.atoms(cluster).enumerate() {
-                    let Some(w) = turning.next() else { return };
-                    let scale = dt * contacts.inverse_inertia.of(species[atom], id[atom]);
-                    for (k, w) in w.iter_mut().enumerate() {
-                        *w += scale * task.torques.own[(3 * c + k) * clusters.width + lane].to_f64();
-                    }
-                }
-            }
-        });
-    }
-
     /// Copies forces from the tasks to the state.
     pub(super) fn collect_forces(&mut self) {
         let clusters = &self.neighbors.clusters;

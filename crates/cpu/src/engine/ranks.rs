@@ -12,8 +12,8 @@ use crate::ranks::{Piece, Ranks};
 use crate::simd::Scalar;
 use bytemuck::{cast_slice, cast_slice_mut};
 use jostle_core::backend::Timings;
-use jostle_core::{Error, Evaluate, RememberedContact, Result, Vec3, Vector};
-use jostle_transport::{Communicator, Incoming, Outgoing};
+use jostle_core::{Error, Evaluate, Result, Vec3};
+use jostle_transport::{Incoming, Outgoing};
 use std::ops::Range;
 
 impl<S: Scalar> Cpu<S> {
@@ -168,29 +168,6 @@ impl<S: Scalar> Cpu<S> {
         }
     }
 
-    /// Puts the contacts of the tasks of all ranks into the state, where they are newer than those there.
-    pub(super) fn collect_contacts(&mut self) -> Result<()> {
-        if !self.terms.contacts.as_ref().is_some_and(|contacts| contacts.newer) {
-            return Ok(());
-        }
-        let own = self.tasks[self.own_tasks()].iter().flat_map(|task| task.contacts.remembered());
-        let all = match &self.workers.division {
-            Division::None => own.collect(),
-            Division::Tasks(Ranks { communicator, .. }) => of_ranks(communicator, own)?,
-            Division::Domains(domains) => of_ranks(&domains.communicator, own)?,
-        };
-        self.system.state.contacts = all;
-        self.system.state.contacts.sort_unstable_by_key(RememberedContact::key);
-        Ok(())
-    }
-
-    /// Lets the next step take its contacts from the state.
-    pub(super) fn recall_contacts(&mut self) {
-        if let Some(contacts) = &mut self.terms.contacts {
-            contacts.newer = false;
-        }
-    }
-
     /// Sums by term of all tasks, and their broken bonds, from those of this rank's tasks. Where only forces are
     /// asked for and nothing can break, they stay as they are, because nothing reads them.
     pub(super) fn share_sums(
@@ -237,26 +214,6 @@ impl<S: Scalar> Cpu<S> {
         let [pair, neighbors, integrate] = numbers;
         Ok(Timings { pair, neighbors, integrate, ..self.timings })
     }
-}
-
-/// Contacts of all ranks, from those of this one. Every rank gets all of them, at every new list.
-fn of_ranks(
-    communicator: &Communicator,
-    own: impl Iterator<Item = RememberedContact>,
-) -> Result<Vec<RememberedContact>> {
-    let numbers: Vec<[f64; 8]> = own
-        .map(|RememberedContact { atoms: [a, b], slide, roll }| {
-            [f64::from(a), f64::from(b), slide[0], slide[1], slide[2], roll[0], roll[1], roll[2]]
-        })
-        .collect();
-    let all = communicator.gather(&numbers)?.into_iter().flatten();
-    Ok(all
-        .map(|[a, b, slide @ .., x, y, z]| RememberedContact {
-            atoms: [a as u32, b as u32],
-            slide: Vector(slide),
-            roll: Vector([x, y, z]),
-        })
-        .collect())
 }
 
 /// Clusters of tasks that follow each other.

@@ -171,9 +171,11 @@ pub(crate) fn check_barostat(
         // fluctuations.
         match time < FEWEST_CHANGES * between {
             true => Err(Error::input(format!(
-                "the barostat's time {time} is too short for changes every {between}"
+                "the barostat's time is {:.1} steps, too short for changes every {every} steps, of which it must have \
+                 {FEWEST_CHANGES}",
+                time / timestep
             ))
-            .hint("choose a time 50 times as long at least, or a smaller \"every\"")),
+            .hint("choose a longer time, or a smaller \"every\"; those not given have their defaults")),
             false => Ok(()),
         }
     };

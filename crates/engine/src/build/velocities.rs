@@ -1,13 +1,14 @@
 //! Velocities at the start.
 
-use crate::degrees_of_freedom::{Momentum, degrees_of_freedom};
+use crate::degrees_of_freedom::{Momentum, constrained, degrees_of_freedom};
+use crate::minimize::ConstraintProjection;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{State, System, Vec3};
 use jostle_io::input::model::Distribution;
 
 /// Draws the velocity of every atom at random; the centre of mass is at rest and the temperature is exact.
 ///
-/// `thermal_energy` is k_B T. Speeds of [`Distribution::Constant`] are equal but for the velocity of the
+/// Constraints and rigid bodies take their part first. `thermal_energy` is k_B T. Speeds of [`Distribution::Constant`] are equal but for the velocity of the
 /// centre of mass, which is subtracted. The velocity of an atom depends on the seed and on its id only.
 pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution: Distribution, seed: u64) {
     for index in 0..system.state.len() {
@@ -19,6 +20,10 @@ pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution:
             Distribution::Constant => stream.direction().map(|x| 3f64.sqrt() * spread * x),
         };
     }
+    // Constraints that no engine solves are refused where one is opened.
+    if let Ok(Some(constraints)) = ConstraintProjection::new(system) {
+        constraints.project_velocities(&system.simbox, &mut system.state);
+    }
     let free = system.n_free();
     let driven = system.has_driven();
     if !driven {
@@ -27,7 +32,7 @@ pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution:
     let kinetic = kinetic_energy(system);
     if kinetic > 0.0 {
         let momentum = if driven { Momentum::Thermal } else { Momentum::Conserved };
-        let wanted = 0.5 * degrees_of_freedom(free, momentum) as f64;
+        let wanted = 0.5 * degrees_of_freedom(free, momentum).saturating_sub(constrained(system)) as f64;
         let scale = (wanted * thermal_energy / kinetic).sqrt();
         system.state.velocity.iter_mut().flatten().for_each(|v| *v *= scale);
     }
@@ -69,7 +74,7 @@ fn kinetic_energy(system: &System) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::{SimBox, Species};
+    use jostle_core::{Constraint, SimBox, Species};
 
     fn system(atoms: usize) -> System {
         let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
@@ -90,6 +95,21 @@ mod tests {
                 let p: f64 = (0..500).map(|i| s.mass(i) * s.state.velocity[i][k]).sum();
                 assert!(p.abs() < 1e-10, "{p}");
             }
+        }
+    }
+
+    /// The part of velocities that constraints take is not counted.
+    #[test]
+    fn temperature_is_exact_with_constraints() {
+        let mut s = system(300);
+        let pair = |k: u32| Constraint { atoms: [3 * k, 3 * k + 1], length: 0.1 * 3f64.sqrt() };
+        s.topology.constraints = (0..100).map(pair).collect();
+        assign_velocities(&mut s, 1.7, Distribution::Maxwell, 5);
+        let temperature = 2.0 * kinetic_energy(&s) / (3.0 * 300.0 - 3.0 - 100.0);
+        assert!((temperature / 1.7 - 1.0).abs() < 1e-12, "{temperature}");
+        for k in (0..300).step_by(3) {
+            let along: f64 = (s.state.velocity[k + 1] - s.state.velocity[k]).iter().sum();
+            assert!(along.abs() < 1e-12, "{along}");
         }
     }
 

@@ -14,10 +14,11 @@ pub use record::RECORD;
 use crate::atomic_file::AppendFile;
 use crate::side_by_side::{AfterFailure, SideBySide, on_all};
 use crate::{CHECKPOINT, Existing, Extent, INPUT, Outcome, Overrides, Simulation};
+use jostle_analysis::kinds::Frames;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Error, Result};
 use jostle_io::Input;
-use jostle_io::input::model::{Action, StageInput};
+use jostle_io::input::model::{Action, Located, MeasureInput, StageInput};
 use record::Record;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -246,13 +247,17 @@ impl Replicas {
 fn exchange_pair(pair: &mut [Simulation], chance: f64) -> Result<bool> {
     let [a, b] = pair else { return Ok(false) };
     let before = a.reduced_energy()? + b.reduced_energy()?;
+    let conserved = [a.conserved()?, b.conserved()?];
     let (of_a, of_b) = (a.configuration()?, b.configuration()?);
     let factor = (a.thermal_energy()? / b.thermal_energy()?).sqrt();
     a.adopt(&of_b, factor)?;
     b.adopt(&of_a, 1.0 / factor)?;
     let after = a.reduced_energy()? + b.reduced_energy()?;
     let accepted = chance < (before - after).exp();
-    if !accepted {
+    if accepted {
+        a.keep_conserved(conserved[0])?;
+        b.keep_conserved(conserved[1])?;
+    } else {
         a.adopt(&of_a, 1.0)?;
         b.adopt(&of_b, 1.0)?;
     }
@@ -337,6 +342,13 @@ fn check(simulations: &mut [Simulation], names: &[String], every: u64) -> Result
     for stage in stages.iter().filter(|stage| exchanging_steps(stage).is_some()) {
         if stage.until.is_some() || stage.deformation.is_some() {
             return refused(format!("stage '{}' ends by a condition, or deforms the box", stage.name));
+        }
+        let along_path = |measure: &&Located<MeasureInput>| measure.value.kind.frames == Frames::AlongPath;
+        if let Some(measure) = stage.measures.iter().find(along_path) {
+            let (what, stage) = (measure.value.kind.name, &stage.name);
+            return refused(format!(
+                "stage '{stage}' measures {what} along the path of atoms, and replicas have atoms of each other by turns"
+            ));
         }
         if !every.is_multiple_of(stage.long_range_every.max(1)) {
             let period = stage.long_range_every;

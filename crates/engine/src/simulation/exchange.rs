@@ -40,6 +40,28 @@ impl Simulation {
         Ok((self.backend.energies().potential() + work) / thermal_energy)
     }
 
+    /// Conserved quantity of the present atoms, where there is one.
+    ///
+    /// # Errors
+    /// If a force or an energy is not finite, or the device failed.
+    pub(crate) fn conserved(&mut self) -> Result<Option<f64>> {
+        Ok(self.evaluate()?.thermo.conserved)
+    }
+
+    /// Takes what adopted atoms have added to the conserved quantity off it, like heat.
+    ///
+    /// # Errors
+    /// As for [`Simulation::conserved`].
+    pub(crate) fn keep_conserved(&mut self, before: Option<f64>) -> Result<()> {
+        if let (Some(before), Some(after)) = (before, self.conserved()?)
+            && let Some(run) = &mut self.run
+        {
+            run.add_work(after - before);
+            self.evaluated = None;
+        }
+        Ok(())
+    }
+
     /// Atoms and box at present.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::observe::Context;
 use crate::progress::Progress;
 use crate::stage::StageRun;
 use crate::thermo::{AtomMotion, Reported, Thermo, ThermoInput};
-use jostle_analysis::Observable;
+use jostle_analysis::{Observable, Record};
 use jostle_core::{AtomStorage, Result, Sample, SimBox};
 use jostle_io::input::model::StageInput;
 use std::time::Instant;
@@ -165,6 +165,9 @@ impl Simulation {
             match record {
                 Ok(record) => {
                     folder.results(&record.files(&base))?;
+                    if record.results.values.is_empty() {
+                        folder.remove_results(&Record::values_file(&base))?;
+                    }
                     notes.extend(record.results.warnings.iter().map(|w| format!("{}: {w}", record.kind)));
                 }
                 Err(error) => notes.push(format!("nothing is known yet: {error}")),

@@ -185,6 +185,29 @@ fn restarts_change_no_bit() {
     assert_eq!(again.run(nothing, &AtomicBool::new(false)).unwrap(), Outcome::Finished);
 }
 
+/// Atoms of another replica come with their energy, which the conserved quantity takes off.
+#[test]
+fn the_conserved_quantity_keeps_through_exchanges() {
+    let fluid = |temperature: f64, seed: u64| {
+        let stage = "steps = 2000\ntimestep = 0.002\nthermo = { every = 20 }";
+        let text = input(temperature, seed, FLUID, stage).source.text.replace("langevin", "bussi");
+        Input::parse(Path::new("replica.toml"), &text.replace("friction = 2", "period = 0.2")).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let finished = run(folder.path(), &named([fluid(1.0, 1), fluid(1.3, 2)]), 40);
+    assert!(finished.pairs().all(|pair| pair.acceptance() > 0.1));
+    for replica in ["replica-0", "replica-1"] {
+        let [conserved, total] =
+            ["conserved", "total"].map(|name| column(&folder.path().join(replica), name));
+        let spread = |all: &[f64]| {
+            let [least, most] = [f64::min, f64::max].map(|of| all.iter().copied().reduce(of).unwrap());
+            most - least
+        };
+        let [conserved, total] = [spread(&conserved), spread(&total)];
+        assert!(conserved < 0.02 * total, "{replica}: {conserved} of {total}");
+    }
+}
+
 #[test]
 fn what_cannot_be_exchanged_is_refused() {
     let home = tempfile::tempdir().unwrap();
@@ -207,6 +230,8 @@ fn what_cannot_be_exchanged_is_refused() {
     };
     refused(&[one(), set("density = 0.5", "density = 0.6")], 10, "different boxes");
     refused(&[one(), set("atoms = 27", "atoms = 64")], 10, "the same atoms");
+    let along = || input(1.0, 1, FLUID, &format!("{stage}\nmeasure = [{{ kind = \"vacf\", every = 5 }}]"));
+    refused(&[along(), along()], 10, "along the path of atoms");
     let text = one().source.text.replace("thermostat = {", "#");
     let alone = Input::parse(Path::new("replica.toml"), &text).unwrap();
     refused(&[alone.clone(), alone], 10, "no stage has a thermostat");

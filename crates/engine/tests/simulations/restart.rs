@@ -242,6 +242,25 @@ fn measures() {
     assert!(summary.contains("nve.rdf-coordination.csv"));
 }
 
+/// Numbers that an interruption found, and which are withheld in the end, are not left behind.
+#[test]
+fn numbers_that_are_known_no_more_are_removed() {
+    // Stresses so far apart have nothing to do with each other.
+    let kinds = "measure = [{ kind = \"viscosity\", every = 80 }, { kind = \"msd\", every = 4 }]";
+    let input = input(&stage("nve", kinds).replace("steps = 60", "steps = 2400"), 2);
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.write_to(&run, Existing::Refuse).unwrap();
+    let [stale, kept] = ["viscosity", "msd"].map(|kind| run.join(format!("nve.{kind}-values.csv")));
+    fs::write(&stale, "quantity,unit,value,error\n").unwrap();
+    simulation.run().unwrap();
+    let json = fs::read_to_string(run.join("nve.viscosity.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["values"].as_array().map(Vec::len), Some(0), "{json:#}");
+    assert!(!stale.exists() && kept.exists());
+}
+
 /// Dipole moments of water do not depend on interruptions; molecules with a net charge and cut-off
 /// electrostatics are refused.
 #[test]

@@ -290,12 +290,17 @@ impl FormulaField {
                     (s, ends)
                 }));
             }
-            faces.retain(|(_, ends)| ends.iter().all(|x| x.is_finite()));
+            // A pole at a face is none on both sides.
+            faces.retain(|(_, ends)| ends.iter().any(|x| x.is_finite()));
             inside.retain(|size| size.is_finite() && *size > 0.0);
             inside.sort_unstable_by(f64::total_cmp);
             let usual = inside.get(inside.len() / 2).copied().unwrap_or(0.0);
-            let largest = faces.iter().flat_map(|face| face.1).fold(usual, |most, x| most.max(x.abs()));
-            let jump = |face: &&(Vec3, [f64; 2])| (face.1[0] - face.1[1]).abs() > 1e-6 * largest;
+            let ends = faces.iter().flat_map(|face| face.1).filter(|x| x.is_finite());
+            let largest = ends.fold(usual, |most, x| most.max(x.abs()));
+            let jump = |face: &&(Vec3, [f64; 2])| {
+                let apart = (face.1[0] - face.1[1]).abs();
+                !apart.is_finite() || apart > 1e-6 * largest
+            };
             if let Some((s, [low, high])) = faces.iter().find(jump) {
                 let (name, at) = (COORDINATES[axis], simbox.to_cartesian(*s));
                 let message = format!(
@@ -394,6 +399,11 @@ mod tests {
         check("(x - 2)^2").unwrap();
         check("z^2 + cos(pi y / 2.5) sin(pi x / 2)").unwrap();
         check("if((x - 2)^2 + (y - 2)^2 < 1, 1 - (x - 2)^2 - (y - 2)^2, 0)").unwrap();
+        // One side of a face alone has a pole; or both have.
+        for pole in ["log(x)", "1/y^2"] {
+            assert!(check(pole).unwrap_err().message().contains("the energy jumps"), "{pole}");
+        }
+        check("1 / (x (4 - x))").unwrap();
         assert!(check("charge y sin(time)").unwrap_err().message().contains("along y"));
         let mut unwrapped = field("charge y sin(time)").unwrap();
         unwrapped.positions = Positions::Unwrapped;
