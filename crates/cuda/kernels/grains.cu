@@ -19,14 +19,18 @@ struct Meeting {
     double law[8], overlap, mass, radius, arms[2], normal[3], velocity[3], angular[3], other_angular[3], springs[6], time;
 };
 
-// Slot that a grain has for a contact: that of the step before, or a free one; -1 where all are taken.
-DEVICE int slot_of(const ContactData& p, u32 id, u32 partner) {
-    int unused = -1;
-    for (u32 k = p.first_slot[id]; k < p.first_slot[id + 1]; k++) {
+// Slot that a grain has for a contact: that of the step before, or the next one; -1 where all are taken.
+DEVICE int slot_of(const ContactData& p, u32 id, u32 partner, bool& begins) {
+    const u32 first = p.first_slot[id], end = first + p.used[id];
+    begins = false;
+    for (u32 k = first; k < end; k++) {
         if (p.partner[k] == partner) return (int)k;
-        if (p.partner[k] == NO_CONTACT && unused < 0) unused = (int)k;
     }
-    return unused;
+    if (end == p.first_slot[id + 1]) return -1;
+    begins = true;
+    p.partner[end] = partner;
+    p.used[id]++;
+    return (int)end;
 }
 
 // Passes over the contacts of a step.
@@ -38,17 +42,16 @@ enum Pass {
 
 // Springs of a contact in a pass over it; null where there is no slot for them.
 DEVICE double* recall_springs(const DeviceData& w, const ContactData& p, u32 id, u32 partner, int pass, Meeting& meeting) {
-    const int slot = slot_of(p, id, partner);
+    bool begins;
+    const int slot = slot_of(p, id, partner, begins);
     if (slot < 0) {
         atomicMin(&w.control->first_bad, (u64)id);
         report(w.control, CROWDED);
         return nullptr;
     }
     double* springs = p.springs + 6 * (size_t)slot;
-    const bool begins = p.partner[slot] == NO_CONTACT;
     for (int k = 0; k < 6; k++) meeting.springs[k] = begins ? 0.0 : springs[k];
     if (pass != PASS_WHOLE) {
-        p.partner[slot] = partner;
         p.touched[slot] = 1;
         meeting.time = 0.5 * p.timestep;
         stretched_springs(meeting.law, springs);
@@ -76,12 +79,20 @@ DEVICE void add(Wrench& sum, const DeviceData& w, const ContactData& p, u32 id, 
     sum.torque.z += fma(-arm, out[5], sign * out[8]);
 }
 
-// Slots of contacts that have ended become free.
-DEVICE void free_slots(const ContactData& p, u32 id) {
-    for (u32 k = p.first_slot[id]; k < p.first_slot[id + 1]; k++) {
-        if (!p.touched[k]) p.partner[k] = NO_CONTACT;
+// Drops contacts that have ended; the others move together.
+DEVICE void drop_ended(const ContactData& p, u32 id) {
+    const u32 first = p.first_slot[id], n = p.used[id];
+    u32 kept = first;
+    for (u32 k = first; k < first + n; k++) {
+        if (!p.touched[k]) continue;
         p.touched[k] = 0;
+        if (kept < k) {
+            p.partner[kept] = p.partner[k];
+            for (int axis = 0; axis < 6; axis++) p.springs[6 * (size_t)kept + axis] = p.springs[6 * (size_t)k + axis];
+        }
+        kept++;
     }
+    p.used[id] = kept - first;
 }
 
 DEVICE void copy(double* to, Double3 u) {
@@ -111,6 +122,7 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
     const double* velocity = from ? from : w.atoms.v[set];
     const double* angular = angular_from ? angular_from : p.angular;
     const u32 id = w.atoms.id[set][i];
+    if (pass == PASS_AFTER && p.used[id] == 0) return;
     const Double3 v = load(velocity, i), turning = load(angular, id);
     const double radius = p.radius[species], inverse_mass = w.atoms.inverse_mass[mass_index(w, i, species)];
     Wrench sum = {};
@@ -157,9 +169,9 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
         copy(meeting.velocity, v);
         copy(meeting.angular, turning);
         copy(meeting.other_angular, {});
-        add(sum, w, p, id, NO_CONTACT - 1 - k, pass, meeting);
+        add(sum, w, p, id, FIRST_WALL - k, pass, meeting);
     }
-    if (pass == PASS_AFTER) return free_slots(p, id);
+    if (pass == PASS_AFTER) return drop_ended(p, id);
     const double time = (pass == PASS_HALFWAY ? 0.5 : 1.0) * p.timestep, scale = time * inverse_mass,
                  twist = time * p.inverse_inertia[mass_index(w, i, species)];
     const Double3 before = load(w.atoms.v[set], i), turned = load(p.angular, id);

@@ -11,7 +11,7 @@ use jostle_core::vector::vectors_of;
 use jostle_core::{Components, Error, Precision, RememberedContact, Result, State, System, Vec3, Vector};
 use jostle_potentials::Grains;
 use jostle_potentials::external::{Surface, Wall};
-use jostle_potentials::grains::{Contact, LAW_NUMBERS, Law, Springs, contact_forces, stretched};
+use jostle_potentials::grains::{Contact, LAW_NUMBERS, Law, Springs, contact_forces, stretched, wall_number};
 
 shared_structure! {
     /// Wall with friction on grains.
@@ -43,6 +43,8 @@ shared_structure! {
         remember: i64,
         /// First slot of each grain by id, and the end of the last one's.
         first_slot: u64 = "const u32*",
+        /// Number of the slots in use by id; they are the first ones.
+        used: u64 = "u32*",
         /// Id of the other grain, or number of the wall, by slot.
         partner: u64 = "u32*",
         /// 1 where the contact of a slot is there in this step.
@@ -52,15 +54,13 @@ shared_structure! {
     }
 }
 
-/// Partner of a slot that is free.
-const NO_CONTACT: u32 = u32::MAX;
-
 /// Slots of contacts that remember.
 struct Slots {
     /// First slot of each grain by id, and the end of the last one's; empty where contacts do not remember.
     first: Vec<u32>,
     /// Copy of it for kernels, which is never empty.
     _first: Buffer<u32>,
+    used: Buffer<u32>,
     partner: Buffer<u32>,
     touched: Buffer<u32>,
     /// Springs as the atom with the lower id sees them, in the slots of both.
@@ -85,6 +85,7 @@ impl Slots {
         let n = first.last().map_or(1, |end| *end as usize);
         Ok(Slots {
             _first: device.upload(if first.is_empty() { &[0] } else { &first })?,
+            used: device.alloc(first.len().max(1))?,
             first,
             partner: device.alloc(n)?,
             touched: device.alloc(n)?,
@@ -96,21 +97,24 @@ impl Slots {
     fn upload(&self, contacts: &[RememberedContact]) -> Result<()> {
         let Some(end) = self.first.last() else { return Ok(()) };
         let n = *end as usize;
-        let (mut partner, mut springs) = (vec![NO_CONTACT; n], vec![0.0; 6 * n]);
+        let (mut partner, mut springs) = (vec![0; n], vec![0.0; 6 * n]);
+        let mut used = vec![0; self.first.len()];
         for contact in contacts {
             let [a, b] = contact.atoms;
             for [one, other] in [[a, b], [b, a]] {
                 let Some([begin, end]) = self.first.get(one as usize..one as usize + 2) else { continue };
-                let slots = *begin as usize..*end as usize;
-                let Some(slot) = slots.into_iter().find(|slot| partner[*slot] == NO_CONTACT) else {
+                let slot = (begin + used[one as usize]) as usize;
+                if slot == *end as usize {
                     let message = format!("grain {} touches more others than have room around it", one + 1);
                     return Err(Error::simulation(message).hint("begin with fewer overlaps"));
-                };
+                }
+                used[one as usize] += 1;
                 partner[slot] = other;
                 springs[6 * slot..][..3].copy_from_slice(&contact.slide[..]);
                 springs[6 * slot + 3..][..3].copy_from_slice(&contact.roll[..]);
             }
         }
+        self.used.write(0, &used)?;
         self.partner.write(0, &partner)?;
         self.touched.write(0, &vec![0; n])?;
         self.springs.write(0, &springs)
@@ -121,13 +125,13 @@ impl Slots {
         if self.first.is_empty() {
             return Ok(Vec::new());
         }
-        let (partner, springs) = (self.partner.to_vec()?, self.springs.to_vec()?);
+        let (used, partner, springs) = (self.used.to_vec()?, self.partner.to_vec()?, self.springs.to_vec()?);
         let mut contacts = Vec::new();
-        for (id, slots) in self.first.windows(2).enumerate() {
-            for slot in slots[0] as usize..slots[1] as usize {
+        for (id, (first, used)) in self.first.iter().zip(used).enumerate() {
+            for slot in *first as usize..(first + used) as usize {
                 // Both grains have the contact.
                 let atoms = [id as u32, partner[slot]];
-                if partner[slot] != NO_CONTACT && atoms[0] < atoms[1] {
+                if atoms[0] < atoms[1] {
                     let vector = |at: usize| Vector::from_fn(|k| springs[6 * slot + at + k]);
                     contacts.push(RememberedContact { atoms, slide: vector(0), roll: vector(3) });
                 }
@@ -180,7 +184,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         let after = stretched(springs(x), &contact(x), vector(x, MOTION), angular(x), time);
         [after.slide, after.roll].into_iter().flatten().collect()
     });
-    let numbers = format!("#define NO_CONTACT {NO_CONTACT}u\n");
+    let numbers = format!("#define FIRST_WALL {}u\n", wall_number(0));
     let physics = [numbers, forces, stretching, Face::source(), ContactData::source()].concat();
     kernels::mid_step_source(&physics, include_str!("../kernels/grains.cu"), precision, sums)
 }
@@ -224,6 +228,7 @@ impl Contacts {
             listed: 0,
             remember: i64::from(grains.remember()),
             first_slot: slots._first.address(),
+            used: slots.used.address(),
             partner: slots.partner.address(),
             touched: slots.touched.address(),
             springs: slots.springs.address(),
