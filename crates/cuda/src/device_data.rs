@@ -417,18 +417,29 @@ impl DeviceData {
     }
 }
 
+/// Range of coordinates along an open axis of a box, about its center: a power of two, twice the length that the box
+/// has there or more, and so long that these coordinates are inside (`is_inside` in `motion.cuh`). It hardly ever depends
+/// on where atoms are, so that positions are rounded in a resumed run as they are in one that goes through.
+fn open_edge(length: f64, center: f64, coordinates: impl Iterator<Item = f64>, reach: f64) -> f64 {
+    /// Longest range for the length of a box alone, over the reach: coordinates are resolved to 1e-7 of this.
+    const MOST: f64 = 512.0;
+    const INSIDE: f64 = 0.375;
+    let farthest = coordinates.map(|x| (x - center).abs()).fold(0.0, f64::max);
+    let usual = 2.0 * (length + 2.0 * reach);
+    let usual = if reach > 0.0 { usual.min(MOST * reach) } else { usual };
+    2f64.powi(usual.max(farthest / INSIDE).log2().floor() as i32 + 1)
+}
+
 impl BoxGeometry {
-    /// Geometry of a box. Along an open axis it is four times as long as what the atoms occupy and `reach` on
-    /// either side, so that nothing wraps. Columns and bins are set by the caller.
+    /// Geometry of a box. Along an open axis it is so long that nothing wraps, see `open_edge`. Columns and bins are set by
+    /// the caller.
     pub fn new(simbox: &SimBox, state: &State, reach: f64) -> Self {
         let (mut origin, mut edge, mut width) = (simbox.origin(), simbox.lengths(), simbox.widths());
         for k in 0..3 {
             if !simbox.periodic()[k] {
-                let along = || state.position.iter().map(|x| x[k]);
-                let low = along().fold(f64::INFINITY, f64::min);
-                let high = along().fold(f64::NEG_INFINITY, f64::max);
-                edge[k] = 4.0 * (high - low + 2.0 * reach);
-                origin[k] = 0.5 * (low + high - edge[k]);
+                let center = origin[k] + 0.5 * edge[k];
+                edge[k] = open_edge(edge[k], center, state.position.iter().map(|x| x[k]), reach);
+                origin[k] = center - 0.5 * edge[k];
                 width[k] = edge[k];
             }
         }

@@ -182,3 +182,35 @@ fn grains_with_thermostats_agree() {
         }
     }
 }
+
+/// A state that is restored goes on to the last bit, contacts that remember and the open axis included.
+#[test]
+fn contacts_are_restored() {
+    let evaluate = Evaluate::ForcesAndEnergies;
+    let (system, forces) = packing(700.0);
+    let settings = Settings { reproducible: true, ..settings(Algorithm::Auto, Precision::Mixed) };
+    let mut gpu = on_gpu(system, forces, settings);
+    go(&mut *gpu, run, &Thermostat::Isolated);
+    let (state, positions) = (gpu.state().unwrap().clone(), gpu.list_positions().unwrap().to_vec());
+    assert!(state.contacts.iter().filter(|contact| norm(contact.slide) > 1e-4).count() > 20);
+    let further = |gpu: &mut dyn Backend| {
+        let batch = StepBatch {
+            first_step: 21,
+            steps: 20,
+            timestep: 2e-3,
+            seed: 1,
+            sample_every: 0,
+            evaluate,
+            long_range: RespaSchedule::ALWAYS,
+        };
+        run(gpu, &batch, &mut Thermostat::Isolated);
+        by_id(gpu)
+    };
+    let whole = further(&mut *gpu);
+    gpu.restore(state, positions, 0.1).unwrap();
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(evaluate).unwrap();
+    let again = further(&mut *gpu);
+    assert!(whole.position == again.position && whole.velocity == again.velocity);
+    assert!(whole.angular_velocity == again.angular_velocity && whole.contacts == again.contacts);
+}
