@@ -2,7 +2,7 @@
 //! `device_data.cuh` is included.
 
 use crate::shared::{SharedStructure, shared_bits, shared_structure};
-use jostle_core::{SimBox, State, Vec3};
+use jostle_core::Vec3;
 
 /// Most GPUs of a run.
 pub const MOST_GPUS: usize = 8;
@@ -414,52 +414,6 @@ impl DeviceData {
     /// Data for a kernel that computes forces on all atoms.
     pub fn with_all_atoms(self) -> Self {
         DeviceData { owned: OwnedAtoms { first: 0, end: self.n }, ..self }
-    }
-}
-
-/// Range of coordinates along an open axis of a box, about its center: a power of two, twice the length that the box
-/// has there or more, and so long that these coordinates are inside (`is_inside` in `motion.cuh`). It hardly ever depends
-/// on where atoms are, so that positions are rounded in a resumed run as they are in one that goes through.
-fn open_edge(length: f64, center: f64, coordinates: impl Iterator<Item = f64>, reach: f64) -> f64 {
-    /// Longest range for the length of a box alone, over the reach: coordinates are resolved to 1e-7 of this.
-    const MOST: f64 = 512.0;
-    const INSIDE: f64 = 0.375;
-    let farthest = coordinates.map(|x| (x - center).abs()).fold(0.0, f64::max);
-    let usual = 2.0 * (length + 2.0 * reach);
-    let usual = if reach > 0.0 { usual.min(MOST * reach) } else { usual };
-    2f64.powi(usual.max(farthest / INSIDE).log2().floor() as i32 + 1)
-}
-
-impl BoxGeometry {
-    /// Geometry of a box. Along an open axis it is so long that nothing wraps, see `open_edge`. Columns and bins are set by
-    /// the caller.
-    pub fn new(simbox: &SimBox, state: &State, reach: f64) -> Self {
-        let (mut origin, mut edge, mut width) = (simbox.origin(), simbox.lengths(), simbox.widths());
-        for k in 0..3 {
-            if !simbox.periodic()[k] {
-                let center = origin[k] + 0.5 * edge[k];
-                edge[k] = open_edge(edge[k], center, state.position.iter().map(|x| x[k]), reach);
-                origin[k] = center - 0.5 * edge[k];
-                width[k] = edge[k];
-            }
-        }
-        let tilt = simbox.tilts();
-        let steps = [edge[0], edge[1], edge[2], tilt[0], tilt[1], tilt[2]].map(|l| l / 4_294_967_296.0);
-        let high = steps.map(|l| l as f32);
-        BoxGeometry {
-            origin,
-            edge,
-            tilt,
-            inverse: edge.map(|l| 1.0 / l),
-            width,
-            periodic: simbox.periodic().map(i32::from),
-            triclinic: i32::from(!simbox.is_orthorhombic()),
-            columns: [1; 2],
-            bins: 1,
-            unused: 0,
-            high,
-            low: std::array::from_fn(|k| (steps[k] - f64::from(high[k])) as f32),
-        }
     }
 }
 

@@ -7,6 +7,7 @@ mod arrays;
 mod balance;
 mod biases;
 mod bonded;
+mod box_geometry;
 pub mod builds;
 mod by_id;
 mod cache;

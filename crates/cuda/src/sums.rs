@@ -1,5 +1,6 @@
 //! Sums of forces and energies: fast, or exact.
 
+use crate::box_geometry::OpenRange;
 use jostle_potentials::Forces;
 
 /// Numbers of the virial in a sample, which follow the energies by term.
@@ -17,6 +18,14 @@ pub enum Summation {
 }
 
 impl Summation {
+    /// Range of coordinates along open axes: exact sums need roundings that are the same in a run that is resumed.
+    pub fn open_range(self) -> OpenRange {
+        match self {
+            Summation::Fast => OpenRange::OfAtoms,
+            Summation::Exact(_) => OpenRange::OfBox,
+        }
+    }
+
     /// Exact sums for these forces. The unit is a power of two near their largest in the outer half of their
     /// range: sums extend from 2^-60 to 2^42 of it, so that it only needs to suit the system of units.
     pub fn exact(forces: &Forces) -> Self {

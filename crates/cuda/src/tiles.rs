@@ -116,13 +116,16 @@ fn build_bytes(shape: TileShape, capacity: ListCapacity) -> usize {
     sketch + shape.threads() as usize / 32 * stage
 }
 
+/// Shared memory that kernels of tiles have besides, at most.
+const FIXED_SHARED: usize = 4096;
+
 /// Checks that a device can have such tiles.
 ///
 /// # Errors
 /// If tiles need more shared memory than a block can have.
 pub fn check(device: &Device, atom_bytes: usize, shape: TileShape, capacity: ListCapacity) -> Result<()> {
     let wanted = build_bytes(shape, capacity).max(capacity.tile * atom_bytes);
-    let most = device.shared_memory();
+    let most = device.shared_memory().saturating_sub(FIXED_SHARED);
     if wanted > most {
         return Err(Error::device(format!(
             "tiles of {} atoms need {wanted} bytes of shared memory, a block has {most}",

@@ -69,8 +69,7 @@ impl AtomStorage for Cuda {
         }
         self.system.state = state;
         if self.system.simbox.periodic() != [true; 3] {
-            self.geometry =
-                BoxGeometry::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
+            self.geometry = self.geometry_of_box(self.cutoff + self.skin.now());
             self.lay_out()?;
         }
         self.upload()
@@ -337,7 +336,7 @@ impl VolumeMove for Cuda {
             return Err(Error::device("the molecular virial was not taken"));
         };
         let before = self.system.simbox;
-        let after = BoxGeometry::new(&simbox, &self.system.state, 0.0);
+        let after = BoxGeometry::new(&simbox, &self.system.state, 0.0, self.plan.summation.open_range());
         self.device.run(&bodies.scale_volume(&self.data, after, faster))?;
         self.read_control()?;
         self.enter(simbox)?;

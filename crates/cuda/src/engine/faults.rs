@@ -1,9 +1,9 @@
 //! Faults that the device cannot repair alone: full lists, atoms that leave the range of an open axis, forces
 //! that are not finite.
 
-use super::plan::Extent;
+use super::extent::Extent;
 use super::{Cuda, Placing};
-use crate::device_data::{BoxGeometry, faults};
+use crate::device_data::faults;
 use crate::device_force::DeviceForceKernels;
 use crate::list_capacity::ListCapacity;
 use crate::three_body;
@@ -47,7 +47,7 @@ impl Cuda {
         let escaped = what & faults::ESCAPED != 0;
         if escaped {
             self.download()?;
-            self.geometry = BoxGeometry::new(&self.system.simbox, &self.system.state, self.control.reach);
+            self.geometry = self.geometry_of_box(self.control.reach);
             // Forces of molecules in open space have no cut-off: the skin is a measure of how far their atoms
             // are apart.
             let finest = 1e-6 * self.control.reach * f64::from(u32::MAX);

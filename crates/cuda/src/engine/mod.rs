@@ -5,6 +5,7 @@ mod backend;
 mod biases;
 mod charges;
 mod cost;
+mod extent;
 mod faults;
 mod layout;
 mod measure;
@@ -22,10 +23,11 @@ pub use layout::Layout;
 pub use several::SeveralGpus;
 pub use trials::{Trials, try_gpus};
 
+use extent::{Extent, narrowest};
 use layout::LONG_LIST;
 use open::{first_plan, term_kernels, with_lookups};
 use parts::{AtomOrder, Evaluation, PairKernels, Recorded, TermKernels};
-use plan::{Extent, Plan, narrowest};
+use plan::Plan;
 use tuning::Tuning;
 
 use crate::all_pairs::PairShape;
@@ -146,8 +148,9 @@ impl Cuda {
         let n = system.state.len();
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
         let skin = Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible);
-        let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now());
-        let extent = Extent::new(&geometry, &system, cutoff, cutoff + skin.now());
+        let range = summation.open_range();
+        let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now(), range);
+        let extent = Extent::new(&geometry, &system, [cutoff, cutoff + skin.now()], summation);
         let (mut plan, algorithm_settled) =
             first_plan(&device, &system, &forces, settings, summation, layout, extent)?;
         if let Some(peers) = peers {
@@ -266,7 +269,14 @@ impl Cuda {
     }
 
     fn extent(&self) -> Extent {
-        Extent::new(&self.geometry, &self.system, self.cutoff, self.cutoff + self.skin.now())
+        let reach = [self.cutoff, self.cutoff + self.skin.now()];
+        Extent::new(&self.geometry, &self.system, reach, self.plan.summation)
+    }
+
+    /// Geometry of the box of the system, with lists that reach so far.
+    fn geometry_of_box(&self, reach: f64) -> BoxGeometry {
+        let System { simbox, state, .. } = &self.system;
+        BoxGeometry::new(simbox, state, reach, self.plan.summation.open_range())
     }
 
     fn attach(&mut self) {
@@ -317,7 +327,7 @@ impl Cuda {
     /// Adopts another box, and everything that depends on its shape.
     fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
         self.system.simbox = simbox;
-        self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
+        self.geometry = self.geometry_of_box(self.cutoff + self.skin.now());
         self.await_peers()?;
         let mut change = BoxChange::AsItWas;
         for charges in &mut self.terms.charges {

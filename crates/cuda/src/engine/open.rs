@@ -1,8 +1,9 @@
 //! Parts of opening a device: options of its kernels, the first plan, contacts of grains.
 
+use super::extent::Extent;
 use super::layout::Layout;
 use super::parts::TermKernels;
-use super::plan::{Extent, Plan};
+use super::plan::Plan;
 use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::driver::Device;

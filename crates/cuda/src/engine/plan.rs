@@ -2,12 +2,13 @@
 //! not fit.
 
 use super::cost::{self, Size};
+use super::extent::Extent;
 use super::layout::Layout;
 use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::balance::Balance;
 use crate::builds;
 use crate::cells::Cells;
-use crate::device_data::{AtomDivision, BoxGeometry, Control, MOST_GPUS, faults};
+use crate::device_data::{AtomDivision, Control, MOST_GPUS, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedTables;
 use crate::exchange::{Division, Exchange, MeshDivision, Moving, Needs};
@@ -21,65 +22,9 @@ use crate::peers::Peers;
 use crate::sums::Summation;
 use crate::three_body::CenterRows;
 use crate::tiles::{self, Tiles};
-use jostle_core::{Algorithm, Error, Precision, Result, Settings, System};
+use jostle_core::{Algorithm, Error, Precision, Result, Settings};
 use jostle_potentials::Forces;
 use std::ops::Range;
-
-/// Density of a system and reach of its lists.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Extent {
-    /// Atoms per volume, in what they occupy.
-    pub density: f64,
-    /// Longest cut-off and skin.
-    pub reach: f64,
-    /// Shortest distance between opposite faces of the box.
-    pub width: f64,
-}
-
-impl Extent {
-    /// Extent of a system whose lists reach so far.
-    pub fn new(geometry: &BoxGeometry, system: &System, cutoff: f64, reach: f64) -> Self {
-        Extent { density: density(geometry, system, cutoff), reach, width: narrowest(geometry) }
-    }
-
-    /// Number of other atoms within reach of an atom.
-    fn neighbors(&self) -> f64 {
-        self.density * 4.0 / 3.0 * std::f64::consts::PI * self.reach.powi(3)
-    }
-
-    /// True where half the box holds as many atoms as a block has, near each other, and their surroundings.
-    fn has_room_for(&self, atoms: u32) -> bool {
-        self.edge(atoms) + 2.0 * self.reach < self.width
-    }
-
-    /// True where this holds for blocks, too, that turn from one column into the next.
-    fn has_room_for_turns(&self, atoms: u32) -> bool {
-        2.0 * self.edge(atoms) + 2.0 * self.reach < self.width
-    }
-
-    /// Edge of a cube of so many atoms.
-    fn edge(&self, atoms: u32) -> f64 {
-        (f64::from(atoms) / self.density).cbrt()
-    }
-}
-
-/// Atoms per volume, in what they occupy.
-fn density(geometry: &BoxGeometry, system: &System, cutoff: f64) -> f64 {
-    let mut volume = 1.0;
-    for k in 0..3 {
-        volume *= if geometry.periodic[k] == 1 {
-            geometry.edge[k]
-        } else {
-            (0.25 * geometry.edge[k] - 2.0 * cutoff).max(cutoff)
-        };
-    }
-    system.state.len().max(1) as f64 / volume
-}
-
-/// Shortest distance between opposite faces of the box.
-pub fn narrowest(geometry: &BoxGeometry) -> f64 {
-    geometry.width.into_iter().fold(f64::INFINITY, f64::min)
-}
 
 /// Most blocks among which the atoms of one may be divided.
 const MOST_PARTS: u32 = 16;

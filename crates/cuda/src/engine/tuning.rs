@@ -1,7 +1,8 @@
 //! State of the tuning, and the pair algorithms that earlier runs found fastest, which are remembered beside the
 //! compiled kernels.
 
-use super::plan::{Extent, Plan};
+use super::extent::Extent;
+use super::plan::Plan;
 use crate::cache;
 use crate::codegen;
 use crate::driver::Device;

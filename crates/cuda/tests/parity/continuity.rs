@@ -81,12 +81,16 @@ fn assert_same(a: &State, b: &State, what: &str) {
     assert!(a.velocity == b.velocity, "{what}: velocities differ");
 }
 
-/// In open boxes, too, where atoms decide how long the range of coordinates is.
+/// In open boxes where it is to be reproducible: else atoms decide how long the range of coordinates is.
 #[test]
 fn a_resumed_run_is_the_same_to_the_last_bit() {
     for (algorithm, precision) in algorithms_and_precisions() {
-        let settings = settings(algorithm, precision);
         for (shape, n_thermostats) in [(Shape::Triclinic, 4), (Shape::Slab, 1), (Shape::Droplet, 1)] {
+            let reproducible = shape != Shape::Triclinic;
+            if reproducible && !matches!(algorithm, Algorithm::List | Algorithm::Cells) {
+                continue;
+            }
+            let settings = Settings { reproducible, ..settings(algorithm, precision) };
             let fluid = system(shape, algorithm, 2);
             let open = || on_gpu(fluid.clone(), terms(), settings);
             for thermostat in thermostats(fluid.state.len()).into_iter().take(n_thermostats) {

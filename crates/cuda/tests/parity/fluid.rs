@@ -9,7 +9,7 @@ use jostle_engine::step::{StepContext, step};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
 /// Box of a fluid, and its open axes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Orthorhombic,
     Triclinic,
