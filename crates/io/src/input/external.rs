@@ -82,13 +82,20 @@ pub(super) fn grains(source: &Source, fields: Located<Fields>) -> Result<Located
         }
         Ok(rolling)
     });
+    let (tangential_stiffness, friction) = (fields.need("tangential_stiffness")?, fields.need("friction")?);
+    if tangential_stiffness > 0.0 && friction == 0.0 {
+        let message = "tangential_stiffness holds surfaces no stronger than friction allows, which is 0";
+        return Err(source
+            .error(&entry_span(&fields, "tangential_stiffness"), message)
+            .hint("give friction"));
+    }
     let value = GrainsInput {
-        tangential_stiffness: fields.need("tangential_stiffness")?,
+        tangential_stiffness,
         rolling: rolling.transpose()?.unwrap_or_default(),
         stiffness: fields.need("stiffness")?,
         normal_damping: fields.need("normal_damping")?,
         tangential_damping: fields.need("tangential_damping")?,
-        friction: fields.need("friction")?,
+        friction,
     };
     Ok(Located { value, span })
 }
