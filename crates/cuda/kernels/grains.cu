@@ -11,8 +11,11 @@
 //     void stretched_springs(const double* in, double* out)
 // from these and the time to the springs after it.
 
-// Force and torque on a grain.
-struct Wrench { Double3 force, torque; };
+// Force and torque on a grain; and whether it has more contacts than slots.
+struct Wrench {
+    Double3 force, torque;
+    bool crowded;
+};
 
 // Numbers of a contact, in the order in which generated functions take them.
 struct Meeting {
@@ -41,14 +44,10 @@ enum Pass {
 };
 
 // Springs of a contact in a pass over it; null where there is no slot for them.
-DEVICE double* recall_springs(const DeviceData& w, const ContactData& p, u32 id, u32 partner, int pass, Meeting& meeting) {
+DEVICE double* recall_springs(const ContactData& p, u32 id, u32 partner, int pass, Meeting& meeting) {
     bool begins;
     const int slot = slot_of(p, id, partner, begins);
-    if (slot < 0) {
-        atomicMin(&w.control->first_bad, (u64)id);
-        report(w.control, CROWDED);
-        return nullptr;
-    }
+    if (slot < 0) return nullptr;
     double* springs = p.springs + 6 * (size_t)slot;
     for (int k = 0; k < 6; k++) meeting.springs[k] = begins ? 0.0 : springs[k];
     if (pass != PASS_WHOLE) {
@@ -61,8 +60,9 @@ DEVICE double* recall_springs(const DeviceData& w, const ContactData& p, u32 id,
 }
 
 // Adds the forces of a contact of a grain with a partner. The contact is seen by the one with the lower id.
-DEVICE void add(Wrench& sum, const DeviceData& w, const ContactData& p, u32 id, u32 partner, int pass, Meeting& meeting) {
-    double* springs = p.remember ? recall_springs(w, p, id, partner, pass, meeting) : nullptr;
+DEVICE void add(Wrench& sum, const ContactData& p, u32 id, u32 partner, int pass, Meeting& meeting) {
+    double* springs = p.remember ? recall_springs(p, id, partner, pass, meeting) : nullptr;
+    sum.crowded = sum.crowded || (p.remember && !springs);
     if (pass == PASS_AFTER) return;
     double out[15];
     contact_forces(meeting.law, out);
@@ -151,7 +151,7 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
         copy(meeting.velocity, {sign * (v.x - u.x), sign * (v.y - u.y), sign * (v.z - u.z)});
         copy(meeting.angular, first ? turning : theirs);
         copy(meeting.other_angular, first ? theirs : turning);
-        add(sum, w, p, id, partner, pass, meeting);
+        add(sum, p, id, partner, pass, meeting);
     };
     each_in_reach(w, i, mine, p.longest, p.listed, visit);
     for (int k = 0; k < p.n_faces && inverse_mass > 0.0; k++) {
@@ -169,7 +169,11 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
         copy(meeting.velocity, v);
         copy(meeting.angular, turning);
         copy(meeting.other_angular, {});
-        add(sum, w, p, id, FIRST_WALL - k, pass, meeting);
+        add(sum, p, id, FIRST_WALL - k, pass, meeting);
+    }
+    if (sum.crowded) {
+        atomicMin(&w.control->first_bad, (u64)now.done << 32 | id);
+        report(w.control, CROWDED);
     }
     if (pass == PASS_AFTER) return drop_ended(p, id);
     const double time = (pass == PASS_HALFWAY ? 0.5 : 1.0) * p.timestep, scale = time * inverse_mass,

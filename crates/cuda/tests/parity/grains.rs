@@ -183,6 +183,33 @@ fn grains_with_thermostats_agree() {
     }
 }
 
+/// Grains that overlap so far that each touches more of them than fit around it end a run, and one of them is named.
+#[test]
+fn crowds_are_an_error() {
+    let (packed, forces) = packing(700.0);
+    let mut system = System::new(packed.simbox, packed.species);
+    let mut random = Stream::new(5, Purpose::Placement, 0, 0);
+    for _ in 0..60 {
+        let place = Vec3::from_fn(|_| 3.0 + 0.3 * random.uniform());
+        system.state.push(0, place);
+        system.state.angular_velocity.push(Vec3::ZERO);
+    }
+    let mut gpu = on_gpu(system, forces, settings(Algorithm::Auto, Precision::Double));
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(Evaluate::Forces).unwrap();
+    let batch = StepBatch {
+        first_step: 1,
+        steps: 3,
+        timestep: 1e-5,
+        seed: 1,
+        sample_every: 0,
+        evaluate: Evaluate::Forces,
+        long_range: RespaSchedule::ALWAYS,
+    };
+    let error = gpu.run_steps(&batch, &mut Thermostat::Isolated).map(drop).unwrap_err().to_string();
+    assert!(error.contains("touches more others than have room around it"), "{error}");
+}
+
 /// A state that is restored goes on to the last bit, contacts that remember and the open axis included.
 #[test]
 fn contacts_are_restored() {
