@@ -34,7 +34,21 @@ fn thinned(rows: &[Vec<f64>], number: impl Fn(&Vec<f64>) -> f64) -> Vec<Vec<f64>
     chosen.into_iter().map(|k| rows[k].clone()).collect()
 }
 
-/// MBAR, BAR and overlaps.
+/// Samples of all states for MBAR: the energies in each state, and how many samples are from it.
+fn reweighted(rows: &[Vec<Vec<f64>>]) -> Result<Mbar> {
+    let energies = (0..rows.len()).map(|k| rows.iter().flatten().map(|row| row[k]).collect()).collect();
+    Mbar::new(energies, rows.iter().map(Vec::len).collect())
+}
+
+/// BAR between a state and the one before it.
+fn step_to(rows: &[Vec<Vec<f64>>], k: usize) -> Result<Estimate> {
+    let difference =
+        |from: usize, to: usize| -> Vec<f64> { rows[from].iter().map(|row| row[to] - row[from]).collect() };
+    bennett(&difference(k - 1, k), &difference(k, k - 1))
+}
+
+/// MBAR, BAR and overlaps. Values are those of all samples, errors those of independent ones: samples that are left out
+/// would add noise, and correlated ones say less than their number.
 ///
 /// # Errors
 /// If states have no samples in common.
@@ -43,30 +57,27 @@ pub(crate) fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
     let other = |k: usize| if k + 1 < n { k + 1 } else { k.saturating_sub(1) };
     let chosen: Vec<Vec<Vec<f64>>> =
         (0..n).map(|k| thinned(&samples.rows[k], |row| row[other(k)] - row[k])).collect();
-    let counts: Vec<usize> = chosen.iter().map(Vec::len).collect();
     tell(&format!(
         "{} independent of {} samples",
-        counts.iter().sum::<usize>(),
+        chosen.iter().map(Vec::len).sum::<usize>(),
         samples.rows.iter().map(Vec::len).sum::<usize>()
     ));
-    let energies = (0..n).map(|k| chosen.iter().flatten().map(|row| row[k]).collect()).collect();
-    let mbar = Mbar::new(energies, counts)?;
-    let estimates: Vec<Estimate> = (0..n).map(|k| mbar.difference(0, k)).collect();
+    let (of_all, mbar) = (reweighted(&samples.rows)?, reweighted(&chosen)?);
+    let estimate = |k: usize| Estimate { error: mbar.difference(0, k).error, ..of_all.difference(0, k) };
+    let estimates: Vec<Estimate> = (0..n).map(estimate).collect();
     let mut table = Table::new("free-energy", "state", String::new(), samples.states.clone());
     table.with_errors("free energy by MBAR", UNIT, &pairs(&estimates));
     let mut steps = vec![Estimate { value: 0.0, error: 0.0 }];
     for k in 1..n {
-        let difference = |rows: &[Vec<f64>], from: usize, to: usize| -> Vec<f64> {
-            rows.iter().map(|row| row[to] - row[from]).collect()
-        };
-        let step = bennett(&difference(&chosen[k - 1], k - 1, k), &difference(&chosen[k], k, k - 1));
         let last = steps[k - 1];
         // A state without samples has no neighbours to be compared with.
         let unknown = Estimate { value: f64::NAN, error: f64::NAN };
-        steps.push(step.map_or(unknown, |step| Estimate {
-            value: last.value + step.value,
-            error: last.error.hypot(step.error),
-        }));
+        steps.push(match (step_to(&samples.rows, k), step_to(&chosen, k)) {
+            (Ok(of_all), Ok(independent)) => {
+                Estimate { value: last.value + of_all.value, error: last.error.hypot(independent.error) }
+            }
+            _ => unknown,
+        });
     }
     table.with_errors("free energy by BAR", UNIT, &pairs(&steps));
     let mut results = Results::default();
@@ -97,4 +108,36 @@ const LEAST_OVERLAP: f64 = 0.03;
 /// Values with their errors.
 pub(crate) fn pairs(estimates: &[Estimate]) -> Vec<(f64, Option<f64>)> {
     estimates.iter().map(|e| (e.value, Some(e.error))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::random::{Purpose, Stream};
+
+    /// Samples that are each there several times have the free energy of the different ones, and their error.
+    #[test]
+    fn correlated_samples_count_in_the_value_and_not_in_the_error() {
+        let (n, copies) = (400, 5);
+        let mut stream = Stream::new(11, Purpose::Thermostat, 0, 0);
+        // Springs of stiffness 1 and 2: ln(2) / 2 apart.
+        let mut rows = |stiffness: f64| -> Vec<Vec<f64>> {
+            let sample = |x: f64| vec![0.5 * x * x, x * x];
+            (0..n).map(|_| sample(stream.normal() / stiffness.sqrt())).collect()
+        };
+        let different = vec![rows(1.0), rows(2.0)];
+        let repeat = |rows: &Vec<Vec<f64>>| -> Vec<Vec<f64>> {
+            rows.iter().flat_map(|row| vec![row.clone(); copies]).collect()
+        };
+        let repeated = different.iter().map(repeat).collect();
+        let [one, many] = [different, repeated].map(|rows| {
+            let samples = Samples { states: vec![0.0, 1.0], rows, contents: Contents::Energies };
+            let results = by_energies(&samples, &mut |_| {}).unwrap();
+            let value = results.get("free energy by MBAR").unwrap();
+            (value.value, value.error.unwrap())
+        });
+        assert!((one.0 - many.0).abs() < 1e-6, "{one:?} {many:?}");
+        assert!((0.7..1.5).contains(&(many.1 / one.1)), "{one:?} {many:?}");
+        assert!((one.0 - 0.5 * 2f64.ln()).abs() < 4.0 * one.1, "{one:?}");
+    }
 }
