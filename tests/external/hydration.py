@@ -12,7 +12,7 @@ tenth of that. The files' boxes are a third too large; the first fifth of each r
 H. H. Loeffler et al., J. Chem. Theory Comput. 14 (2018) 5567, by AMBER, CHARMM, GROMACS and SOMD, kcal/mol. With --check
 alchemlyb (pip install alchemlyb) reads the same files and must give the same free energy.
 
-Measured on H100s, a window at a time of 244 ps (toluene: 600 ps), beside the mean of the published four: methane 2.52 +-
+Measured on H100s with 244 ps a window (toluene: 600 ps), beside the mean of the published four: methane 2.52 +-
 0.07 (2.48), ethane 2.60 +- 0.09 (2.51), methanol -3.53 +- 0.10 (-3.67), all with Beutler's soft core; toluene -0.63 +- 0.11
 with Beutler's and -0.53 +- 0.11 with Gapsys' (-0.66); pymbar finds -0.63 and -0.53 from the same samples.
 """

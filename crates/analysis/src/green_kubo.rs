@@ -6,15 +6,15 @@
 //! error is at least four times that of the rule over all. Or the integral may end too early: what its
 //! last quarter adds, beside the one before, tells what would follow.
 //!
-//! Where nobody says where an integral ends, it ends where it has settled ([`GreenKubo::end`]): what it gains later cannot
-//! be told from the noise of that gain itself. The noise of the whole integral, most of which is that of short times,
+//! Integrals without a given end end where they have settled ([`GreenKubo::end`]): later gains cannot
+//! be told from their own noise. The noise of the whole integral, most of which is that of short times,
 //! would hide a slow tail: a third of the viscosity of a Lennard-Jones liquid near its triple point.
 
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::warning::{Verdict, digits, judge};
 
-/// Multiples of the time at which an integral ends, up to which it must not gain more than noise: one or two alone might
-/// meet a gain that is small by chance.
+/// Multiples of the time at which an integral ends, up to which its gains must be within their noise: one or two of
+/// them may be small by chance.
 const LOOKED_AT: [f64; 6] = [1.25, 1.5, 1.75, 2.0, 3.0, 4.0];
 
 /// The integral of a correlation, which is among averages: its values at times from zero on are the
@@ -58,15 +58,15 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
         (0..times.len()).map(step).collect()
     }
 
-    /// Gain of the integral from each time on, up to some multiples of it.
-    fn gains(&self) -> Vec<Vec<BlockEstimate>> {
-        let gain = |multiple: &f64| {
-            self.blocks.derive(|m| {
-                let running = self.integrate(m);
-                (0..running.len()).map(|k| running[self.at(multiple * self.times[k])] - running[k]).collect()
-            })
-        };
-        LOOKED_AT.iter().map(gain).collect()
+    /// Gains of the integral from each time on, up to the multiples of it that are looked at: as many for each time.
+    fn gains(&self) -> Vec<BlockEstimate> {
+        let number = LOOKED_AT.len();
+        let times = self.times.iter().flat_map(|time| LOOKED_AT.map(|multiple| self.at(multiple * time)));
+        let later: Vec<usize> = times.collect();
+        self.blocks.derive(|m| {
+            let running = self.integrate(m);
+            later.iter().enumerate().map(|(k, later)| running[*later] - running[k / number]).collect()
+        })
     }
 
     /// Number of the last time up to this one.
@@ -74,22 +74,19 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
         self.times.partition_point(|t| *t <= time * (1.0 + 1e-9)).saturating_sub(1)
     }
 
-    /// Number of the time at which the integral has settled: up to four times as long it gains no more than the error of
-    /// this gain. The error of the integral there has what a tail within this noise might add. Where it nowhere settles,
-    /// it is the time at which this error is least. That a correlation passes through zero would not do: in molecules it
-    /// swings about a long tail.
-    pub fn end(&self) -> Option<(usize, f64)> {
-        let (gains, running, last) = (self.gains(), self.running(), self.times.last()?);
+    /// Number of the time at which the integral, given at all times, has settled: up to four times as long it gains no
+    /// more than the error of this gain. The error of the integral there has what a tail within this noise might add.
+    /// Where it nowhere settles, it is the time at which this error is least. That a correlation passes through zero
+    /// would not do: in molecules it swings about a long tail.
+    pub fn end(&self, running: &[BlockEstimate]) -> Option<(usize, f64)> {
+        let (gains, last) = (self.gains(), self.times.last()?);
+        let gains_of = |k: usize| &gains[k * LOOKED_AT.len()..][..LOOKED_AT.len()];
         let longest = LOOKED_AT[LOOKED_AT.len() - 1];
         let seen = 2..self.times.partition_point(|t| longest * t <= last * (1.0 + 1e-9));
-        let settled = |k: &usize| {
-            let noise = |(gain, error): BlockEstimate| gain.abs() <= error.unwrap_or(0.0);
-            gains.iter().all(|gain| noise(gain[*k]))
-        };
+        let settled = |k: &usize| gains_of(*k).iter().all(|(gain, error)| gain.abs() <= error.unwrap_or(0.0));
         let error = |k: usize| {
-            let of = |(gain, error): BlockEstimate| gain.hypot(error.unwrap_or(0.0));
-            let tail = gains.iter().map(|gain| of(gain[k])).fold(0.0, f64::max);
-            tail.hypot(running[k].1.unwrap_or(f64::INFINITY))
+            let sizes = gains_of(k).iter().map(|(gain, error)| gain.hypot(error.unwrap_or(0.0)));
+            sizes.fold(0.0, f64::max).hypot(running[k].1.unwrap_or(f64::INFINITY))
         };
         let end = seen.clone().find(settled);
         let end = end.or_else(|| seen.min_by(|a, b| error(*a).total_cmp(&error(*b))))?;

@@ -133,17 +133,13 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
         running: &[BlockEstimate],
     ) -> Result<(usize, Option<f64>)> {
         let times = kubo.times;
-        if self.settings.get(END.name).is_none()
-            && let Some((end, error)) = kubo.end()
-        {
+        let end = if self.settings.get(END.name).is_some() {
+            let to = self.settings.positive(END.name, 1.0)?;
+            times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).unwrap_or(0).max(1)
+        } else if let Some((end, error)) = kubo.end(running) {
             return Ok((end, error.is_finite().then_some(error)));
-        }
-        let end = match self.settings.get(END.name) {
-            None => times.len() - 1,
-            Some(_) => {
-                let to = self.settings.positive(END.name, 1.0)?;
-                times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).unwrap_or(0).max(1)
-            }
+        } else {
+            times.len() - 1
         };
         Ok((end, running[end].1))
     }

@@ -92,15 +92,15 @@ pub struct RememberedContact {
 }
 
 impl RememberedContact {
-    /// A number by which contacts are sorted and found.
-    pub fn key(&self) -> u64 {
-        u64::from(self.atoms[0]) << 32 | u64::from(self.atoms[1])
+    /// Atoms by which contacts are sorted and found.
+    pub fn key(&self) -> [u32; 2] {
+        self.atoms
     }
 
-    /// Place of the contact of two atoms, in any order, among contacts that are sorted by their keys.
+    /// Contact of two atoms, in any order, among contacts that are sorted by their keys.
     pub fn find(contacts: &[Self], [a, b]: [u32; 2]) -> Option<&Self> {
-        let key = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
-        contacts.binary_search_by_key(&key, Self::key).ok().map(|place| &contacts[place])
+        let place = contacts.binary_search_by_key(&[a.min(b), a.max(b)], Self::key).ok()?;
+        contacts.get(place)
     }
 }
 

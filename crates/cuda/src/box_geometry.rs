@@ -3,7 +3,7 @@
 use crate::device_data::BoxGeometry;
 use jostle_core::{SimBox, State};
 
-/// What decides the range of coordinates along open axes.
+/// Basis of the range of coordinates along open axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenRange {
     /// The atoms: four times as long as what they occupy and the reach on either side.

@@ -24,7 +24,7 @@ shared_structure! {
 
     /// Grains, and their law of contact.
     struct ContactData {
-        law: [f64; 8],
+        law: [f64; LAW_NUMBERS],
         /// Time step where there is no slot.
         timestep: f64,
         /// Distance of the centres of the largest grains that touch.
@@ -59,7 +59,7 @@ struct Slots {
     /// First slot of each grain by id, and the end of the last one's; empty where contacts do not remember.
     first: Vec<u32>,
     /// Copy of it for kernels, which is never empty.
-    _first: Buffer<u32>,
+    first_on_device: Buffer<u32>,
     used: Buffer<u32>,
     partner: Buffer<u32>,
     touched: Buffer<u32>,
@@ -84,7 +84,7 @@ impl Slots {
         }
         let n = first.last().map_or(1, |end| *end as usize);
         Ok(Slots {
-            _first: device.upload(if first.is_empty() { &[0] } else { &first })?,
+            first_on_device: device.upload(if first.is_empty() { &[0] } else { &first })?,
             used: device.alloc(first.len().max(1))?,
             first,
             partner: device.alloc(n)?,
@@ -227,7 +227,7 @@ impl Contacts {
             n_faces,
             listed: 0,
             remember: i64::from(grains.remember()),
-            first_slot: slots._first.address(),
+            first_slot: slots.first_on_device.address(),
             used: slots.used.address(),
             partner: slots.partner.address(),
             touched: slots.touched.address(),

@@ -226,3 +226,20 @@ impl NeighborEngine for Tiles {
             + 8 * (self.owned.len() + self.list.len() + self.origin.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tiles leave shared memory for what their kernels have besides.
+    #[test]
+    fn tiles_leave_room_for_fixed_memory() {
+        let device = Device::emulated().unwrap();
+        let shape = TileShape { atoms: 32, team: 1, parts: 1, size: TileSize::Large, resident: 0 };
+        let fits = |free: usize| {
+            let tile = (device.shared_memory() - free) / 16;
+            check(&device, 16, shape, ListCapacity { tile, rows: 1 }).is_ok()
+        };
+        assert_eq!([0, FIXED_SHARED / 2, FIXED_SHARED].map(fits), [false, false, true]);
+    }
+}

@@ -210,7 +210,7 @@ impl Springs<f64> {
     /// Springs of a contact that begins.
     pub const NEW: Self = Springs { slide: Vector([0.0; 3]), roll: Vector([0.0; 3]) };
 
-    /// Those that the first of two atoms, as they are named here, remembers.
+    /// Springs of a contact as the first of its two atoms, in the order given, sees them.
     pub fn seen_by_first(contact: &RememberedContact, atoms: [u32; 2]) -> Self {
         let sign = if contact.atoms == atoms { 1.0 } else { -1.0 };
         Springs { slide: sign * contact.slide, roll: contact.roll }

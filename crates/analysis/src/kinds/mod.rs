@@ -66,7 +66,7 @@ impl Observable {
     }
 }
 
-/// What frames are to a measure.
+/// Relation of the frames of a measure to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frames {
     /// Samples, each for itself.
@@ -84,7 +84,7 @@ pub struct Kind {
     pub about: &'static str,
     /// Quantity that it takes.
     pub observable: Observable,
-    /// What frames are to it.
+    /// Relation of its frames to each other.
     pub frames: Frames,
     /// Settings by name.
     pub settings: &'static [Setting],

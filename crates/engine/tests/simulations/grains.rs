@@ -175,7 +175,7 @@ fn a_ball_rests_on_a_slope_until_it_rolls() {
         if rests {
             // The point of contact gives way by F / k; rolling, by the torque of F about the centre.
             let expected = along / 3e4 + along / 1e4;
-            assert!((x / expected - 1.0).abs() < 2e-3 && v.abs() < 1e-4, "{x} {expected} {v}");
+            assert!((x / expected - 1.0).abs() < 2e-3 && v.abs() < 1e-10, "{x} {expected} {v}");
         } else {
             let expected = 5.0 / 7.0 * (along - hold * across) * time;
             assert!((v / expected - 1.0).abs() < 1e-2, "{v} {expected}");

@@ -166,6 +166,36 @@ threads = 1
     assert!(last.step() < 100, "the checkpoint is an earlier one: {}", last.step());
 }
 
+/// Springs of sliding, 3.5 times as stiff for what slides, have the shortest period: pi sqrt(m / 2 / 3.5e4), 0.0119.
+#[test]
+fn steps_too_long_for_grains_give_a_warning() {
+    let grains = |timestep: f64| {
+        format!(
+            "units = \"lj\"\n[system]\nlattice = \"sc\"\natoms = 216\ndensity = 0.5\n[species.A]\nradius = 0.5\n\
+             [grains]\nstiffness = 1e4\ntangential_stiffness = 1e4\nfriction = 0.5\n\
+             [[stage]]\nname = \"fall\"\nsteps = 10\ntimestep = {timestep}\n"
+        )
+    };
+    for (timestep, doubtful) in [(0.001, false), (0.0012, true)] {
+        let (warnings, _) = run(&grains(timestep), Strictness::Lenient);
+        let found = warnings.0.iter().find(|w| w.kind == WarningKind::Timestep);
+        assert_eq!(found.is_some(), doubtful, "{timestep}: {:?}", warnings.0);
+        assert!(found.is_none_or(|w| w.message.contains("1.187e-2 in a collision")), "{found:?}");
+    }
+}
+
+/// Times that an input leaves to their defaults are named in steps.
+#[test]
+fn barostats_with_too_few_changes_are_refused() {
+    let barostat = "barostat = { kind = \"mtk\", pressure = 1, time = \"1 ps\" }\nthermostat = { kind = \"bussi\", \
+        temperature = 94.4, period = \"1 ps\" }\ntimestep";
+    let text = argon("1.374 g/cm3", 5.0).replacen("timestep", barostat, 1);
+    let input = Input::parse(Path::new("doubtful.toml"), &text).unwrap();
+    let overrides = Overrides { device: Some(DeviceInput::Cpu), ..Overrides::default() };
+    let error = Simulation::from_input(&input, &overrides).map(drop).unwrap_err();
+    assert!(error.message().contains("200.0 steps, too short for changes every 50 steps"), "{error}");
+}
+
 #[test]
 fn steps_too_long_for_collisions_give_a_warning() {
     assert_eq!(kinds(&argon("1.374 g/cm3", 5.0)), [WarningKind::FewSamples; 0]);
