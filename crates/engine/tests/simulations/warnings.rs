@@ -193,7 +193,7 @@ fn barostats_with_too_few_changes_are_refused() {
     let input = Input::parse(Path::new("doubtful.toml"), &text).unwrap();
     let overrides = Overrides { device: Some(DeviceInput::Cpu), ..Overrides::default() };
     let error = Simulation::from_input(&input, &overrides).map(drop).unwrap_err();
-    assert!(error.message().contains("200.0 steps, too short for changes every 50 steps"), "{error}");
+    assert!(error.message().contains("200.0 steps, too short for changes every 10 steps"), "{error}");
 }
 
 #[test]
