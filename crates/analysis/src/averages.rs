@@ -161,7 +161,7 @@ mod tests {
 
     /// x_{n+1} = a x_n + noise: variance 1, inefficiency (1 + a) / (1 - a).
     fn autoregressive(a: f64, n: usize, seed: u64) -> BlockAverage {
-        let mut stream = Stream::new(seed, Purpose::Thermostat, 0, 0);
+        let mut stream = Stream::new(seed, Purpose::Test, 0, 0);
         let mut average = BlockAverage::default();
         let mut x = stream.normal();
         for _ in 0..n {
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn trends_are_found_with_their_error() {
-        let mut stream = Stream::new(2, Purpose::Thermostat, 0, 0);
+        let mut stream = Stream::new(2, Purpose::Test, 0, 0);
         let mut trend = Trend::default();
         let n = 10_000;
         for k in 0..n {

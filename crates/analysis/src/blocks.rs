@@ -181,7 +181,7 @@ mod tests {
         let (series, frames) = (300, 1000);
         let (mut means, mut ratios) = (0.0, 0.0);
         for seed in 0..series {
-            let mut stream = Stream::new(seed, Purpose::Thermostat, 0, 0);
+            let mut stream = Stream::new(seed, Purpose::Test, 0, 0);
             let mut blocks = Blocks::new(2);
             for _ in 0..frames {
                 let x = stream.normal();
@@ -205,7 +205,7 @@ mod tests {
         let (series, frames, keep) = (300, 256, 0.8f64);
         let mut square = 0.0;
         for seed in 0..series {
-            let mut stream = Stream::new(seed, Purpose::Thermostat, 1, 0);
+            let mut stream = Stream::new(seed, Purpose::Test, 1, 0);
             let mut blocks = Blocks::new(1);
             let mut x = stream.normal();
             for _ in 0..frames {

@@ -111,7 +111,7 @@ mod tests {
     fn halves_differ_by_their_errors() {
         let (runs, mut square) = (300, 0.0);
         for seed in 0..runs {
-            let (mut stream, mut series) = (Stream::new(seed, Purpose::Thermostat, 0, 0), Series::default());
+            let (mut stream, mut series) = (Stream::new(seed, Purpose::Test, 0, 0), Series::default());
             (0..1500).for_each(|_| series.add(7.0 + stream.normal()));
             let [(a, ea), (b, eb)] = halves(series.means()).unwrap();
             square += (a - b).powi(2) / (ea * ea + eb * eb) / runs as f64;
@@ -143,7 +143,7 @@ mod tests {
         for relaxation in [50.0_f64, 300.0] {
             let mut late = 0;
             for seed in 0..RUNS {
-                let mut stream = Stream::new(seed, Purpose::Thermostat, 0, 0);
+                let mut stream = Stream::new(seed, Purpose::Test, 0, 0);
                 // From ten standard deviations away, with noise that is correlated over some ten values.
                 let mut noise = 0.0;
                 let values = (0..20_000).map(|k| {

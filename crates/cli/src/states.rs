@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn correlated_samples_count_in_the_value_and_not_in_the_error() {
         let (n, copies) = (400, 5);
-        let mut stream = Stream::new(11, Purpose::Thermostat, 0, 0);
+        let mut stream = Stream::new(11, Purpose::Test, 0, 0);
         // Springs of stiffness 1 and 2: ln(2) / 2 apart.
         let mut rows = |stiffness: f64| -> Vec<Vec<f64>> {
             let sample = |x: f64| vec![0.5 * x * x, x * x];

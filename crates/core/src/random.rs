@@ -49,8 +49,8 @@ pub enum Purpose {
     Velocity = 2,
     /// Noise of a Langevin thermostat.
     Langevin = 3,
-    /// Noise of a thermostat that acts on all atoms at once.
-    Thermostat = 4,
+    /// Numbers of tests, which no run shares.
+    Test = 4,
     /// Species of an atom.
     Composition = 5,
     /// Noise between two atoms.
@@ -61,6 +61,9 @@ pub enum Purpose {
     Bias = 8,
     /// Decision of replicas about an exchange.
     Exchange = 9,
+    /// Noise of a thermostat that acts on all atoms at once. Of the number 4 it had once, seed 1, the default, has 300,000
+    /// deviates with a mean of -4.1 standard errors.
+    Thermostat = 10,
 }
 
 /// A stream of random numbers: all those for one subject (an atom, a step) and purpose.

@@ -371,7 +371,7 @@ fn check_update<U: Update>(device: &Device) {
     let kernel =
         device.compile(U::NAME, &source, &["-DDOUBLE=0".to_string()]).unwrap().kernel("update").unwrap();
     for trial in 0..20 {
-        let mut random = Stream::new(1, Purpose::Thermostat, trial, 0);
+        let mut random = Stream::new(1, Purpose::Test, trial, 0);
         let x: Vec<f64> = (0..U::INPUTS).map(|_| 0.01 + 0.98 * random.uniform()).collect();
         let exact = U::of(&x);
         let mut room = x.clone();

@@ -19,6 +19,11 @@ const DRIFT_ERRORS: f64 = 3.0;
 const DRIFT_ROWS: u64 = 10;
 /// Drift above which a warning is given in any case.
 const LARGE_DRIFT: f64 = 0.1;
+/// Remedy of a drift.
+const SHORTER: &str = "a shorter time step helps";
+/// Remedy of a drift under a thermostat, whose heat is not counted exactly, see
+/// [`jostle_core::thermostat::heat_of_scaling`].
+const GENTLER: &str = "a shorter time step helps, and so does a thermostat that acts more gently";
 /// Difference of the halves of a stage, in standard errors, above which a warning is given: one in 10,000
 /// stages in equilibrium exceeds it.
 const APART: f64 = 4.0;
@@ -123,7 +128,8 @@ impl Evidence {
         let conserved = report.averages.iter().find(|a| a.quantity == "conserved").and_then(|a| a.estimate);
         let rows = conserved.map_or(0, |e| e.samples);
         let mut found: Vec<Warning> = Vec::new();
-        found.extend(report.drift.and_then(|d| drift(stage, &d, rows)));
+        let remedy = if self.targets.is_some() { GENTLER } else { SHORTER };
+        found.extend(report.drift.and_then(|d| drift(stage, &d, rows, remedy)));
         found.extend(far_from_thermostat(stage, self.ratio.means(), role));
         if role == Role::Production && self.aging == Aging::Settles {
             found.extend(few_samples(stage, &report.averages));
@@ -137,14 +143,13 @@ impl Evidence {
 }
 
 /// Warning about a drift of the conserved quantity, from so many rows.
-pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64) -> Option<Warning> {
+pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64, remedy: &str) -> Option<Warning> {
     let (part, slope) = (drift.of_kinetic.abs(), drift.per_time);
     let certain = rows >= DRIFT_ROWS && slope.slope.abs() > DRIFT_ERRORS * slope.error;
     (part > LARGE_DRIFT || part > DRIFT && certain).then(|| {
         let percent = 100.0 * drift.of_kinetic;
-        let message = format!(
-            "the conserved quantity drifted by {percent:.1} % of the kinetic energy; a shorter time step helps"
-        );
+        let message =
+            format!("the conserved quantity drifted by {percent:.1} % of the kinetic energy; {remedy}");
         Warning::new(WarningKind::Drift, stage, message)
     })
 }
@@ -218,7 +223,7 @@ mod tests {
     use jostle_core::random::{Purpose, Stream};
 
     fn noise(seed: u64) -> impl FnMut() -> f64 {
-        let mut stream = Stream::new(seed, Purpose::Thermostat, 0, 0);
+        let mut stream = Stream::new(seed, Purpose::Test, 0, 0);
         move || stream.normal()
     }
 
@@ -241,7 +246,8 @@ mod tests {
     fn a_drift_counts_where_it_is_certain_or_large() {
         let found = |of_kinetic, slope, error, rows| {
             let per_time = Slope { slope, error };
-            drift("s", &EnergyDrift { per_time, of_kinetic, kt_per_ns_per_dof: None }, rows).is_some()
+            drift("s", &EnergyDrift { per_time, of_kinetic, kt_per_ns_per_dof: None }, rows, SHORTER)
+                .is_some()
         };
         assert!(found(6e-3, 1.0, 0.1, 100) && found(-6e-3, -1.0, 0.1, 100));
         assert!(!found(6e-3, 1.0, 0.4, 100), "it may be noise");

@@ -111,7 +111,9 @@ fn time_can_be_reversed() {
     }
 }
 
-/// The heat of thermostats is the energy that the atoms gain.
+/// The heat of thermostats is the energy that the atoms gain: to second order in the time step, or, with factors that
+/// follow from the kinetic energy gently, to what [`jostle_core::thermostat::heat_of_scaling`] leaves out. With twelve
+/// seeds of "bussi" the drift has a standard deviation of 7e-5.
 #[test]
 fn conserved_quantities_of_thermostats_stay() {
     for kind in ThermostatKind::ALL.iter().filter(|kind| kind.scales_velocities()) {
@@ -135,6 +137,10 @@ fn conserved_quantities_of_thermostats_stay() {
         assert!(conserved.error < 1e-4 * kinetic, "{thermostat:?}: {conserved:?}");
         assert!(total.error > 20.0 * conserved.error, "{thermostat:?}: {total:?} {conserved:?}");
         let drift = report.drift.unwrap();
-        assert!(drift.of_kinetic.abs() < 1e-4, "{thermostat:?}: {drift:?}");
+        let most = match kind {
+            ThermostatKind::Bussi | ThermostatKind::Berendsen => 3e-4,
+            _ => 5e-6,
+        };
+        assert!(drift.of_kinetic.abs() < most, "{thermostat:?}: {drift:?}");
     }
 }
