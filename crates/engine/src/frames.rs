@@ -37,6 +37,8 @@ impl OwnedFrame {
 /// A message to the thread.
 enum WriterMessage {
     Write(OwnedFrame),
+    /// Request for a reply once all frames before it are in the file.
+    Flush(Sender<()>),
     /// Request to sync the file to the disk; the reply is the length of the file.
     Settle(Sender<Result<WrittenSoFar>>),
 }
@@ -75,6 +77,20 @@ impl FrameWriter {
         match self.failures.try_recv() {
             Ok(error) => Err(error),
             Err(_) => self.order(WriterMessage::Write(frame)),
+        }
+    }
+
+    /// Waits until all frames are in the file, whoever reads it then.
+    ///
+    /// # Errors
+    /// If one could not be written.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        let (reply, answer) = channel();
+        self.order(WriterMessage::Flush(reply))?;
+        let answered = answer.recv();
+        match self.failures.try_recv() {
+            Ok(error) => Err(error),
+            Err(_) => answered.map_err(|_| self.ended()),
         }
     }
 
@@ -130,6 +146,8 @@ fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failu
                     let _ = failures.send(error);
                 }
             }
+            // Whoever asked may have ended.
+            WriterMessage::Flush(reply) => drop(reply.send(())),
             WriterMessage::Settle(reply) => {
                 let _ = reply.send(writer.sync().map(|()| writer.written_so_far()));
             }
@@ -176,6 +194,8 @@ mod tests {
         for step in 0..20 {
             frames.write(frame(step)).unwrap();
         }
+        frames.flush().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3 * 20);
         frames.settle().unwrap();
         assert_eq!(frames.written_so_far().frames, 20);
         assert_eq!(frames.written_so_far().bytes, path.metadata().unwrap().len());

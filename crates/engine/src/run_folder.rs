@@ -201,6 +201,11 @@ impl RunFolder {
         own.chain(self.others.iter().map(String::as_str)).collect()
     }
 
+    /// Waits until all frames are in their file.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.trajectory.as_mut().map_or(Ok(()), FrameWriter::flush)
+    }
+
     /// Syncs all files to the disk; returns the length of `thermo.csv`.
     pub(crate) fn settle(&mut self) -> Result<u64> {
         self.thermo.sync()?;

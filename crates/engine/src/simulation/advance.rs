@@ -22,7 +22,7 @@ pub enum Extent {
 
 impl Simulation {
     /// Makes so many more steps of dynamics, see [`Extent::Steps`]. Any number of calls gives the same path as one
-    /// call with the sum of the steps; nothing is written but what stages write.
+    /// call with the sum of the steps; nothing is written but what stages write, and that is in the files then.
     ///
     /// # Errors
     /// As for [`Simulation::run`], and if all stages are finished.
@@ -49,7 +49,9 @@ impl Simulation {
         let outcome = self.run_extent(extent, progress, stop);
         self.take_notes(progress)?;
         let status = match (&outcome, &extent) {
-            (Ok(Outcome::Paused), _) | (Ok(Outcome::Finished), Extent::Steps(_)) => return outcome,
+            (Ok(Outcome::Paused), _) | (Ok(Outcome::Finished), Extent::Steps(_)) => {
+                return self.output.flush().and(outcome);
+            }
             (Ok(Outcome::Finished), _) if self.is_finished() => "finished".to_string(),
             (Ok(_), _) => "interrupted".to_string(),
             (Err(error), _) => format!("failed: {error}"),

@@ -99,6 +99,11 @@ impl Output {
         self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(frame))
     }
 
+    /// Waits until all frames are in their file.
+    pub fn flush(&mut self) -> Result<()> {
+        self.folder.as_mut().map_or(Ok(()), RunFolder::flush)
+    }
+
     /// Closes the trajectory of the stage.
     pub fn end_trajectory(&mut self) -> Result<()> {
         self.folder.as_mut().map_or(Ok(()), RunFolder::end_trajectory)
