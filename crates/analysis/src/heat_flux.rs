@@ -17,7 +17,7 @@ use std::f64::consts::SQRT_2;
 /// Name of the analysis in files and records.
 pub const THERMAL_CONDUCTIVITY: &str = "thermal-conductivity";
 
-const CONDUCTIVITY: Dimension =
+pub(crate) const CONDUCTIVITY: Dimension =
     Dimension { energy: 1, length: -1, time: -1, temperature: -1, ..Dimension::NUMBER };
 const FLUX: Dimension = Dimension { energy: 1, length: -2, time: -1, ..Dimension::NUMBER };
 const GRADIENT: Dimension = Dimension { temperature: 1, length: -1, ..Dimension::NUMBER };
@@ -44,6 +44,14 @@ pub struct HeatExchange<'a> {
     pub height: f64,
     /// Temperature of each slab before the exchange; NaN where no atom was.
     pub temperatures: &'a [f64],
+}
+
+/// Adds a thermal conductivity in W/(m K), where units have a scale.
+pub(crate) fn in_watts(results: &mut Results, units: UnitSystem, (value, error): BlockEstimate) {
+    if let Some(watt) = units.from_si(CONDUCTIVITY) {
+        let estimate = (value / watt, error.map(|error| error / watt));
+        results.value("thermal conductivity in SI units", "W/(m K)", estimate);
+    }
 }
 
 /// Averages over the exchanges of heat of a stage.
@@ -121,10 +129,7 @@ impl HeatFlux {
         let mut results = Results { tables: vec![table], ..Results::default() };
         if slope.0 > 2.0 * slope.1.unwrap_or(f64::INFINITY) {
             results.value("thermal conductivity", &unit_name(units, CONDUCTIVITY), conductivity);
-            if let Some(watt) = units.from_si(CONDUCTIVITY) {
-                let estimate = (conductivity.0 / watt, conductivity.1.map(|error| error / watt));
-                results.value("thermal conductivity in SI units", "W/(m K)", estimate);
-            }
+            in_watts(&mut results, units, conductivity);
             self.warn(&mut results, &means, difference);
         } else {
             let reason = "the gradient of the temperature is not larger than twice its error".to_string();
@@ -244,7 +249,7 @@ mod tests {
         let (series, frames, keep) = (200, 750, (-1.0f64 / 40.0).exp());
         let (mut alarms, mut changes) = (0, 0);
         for seed in 0..series {
-            let mut stream = Stream::new(seed, Purpose::Thermostat, 0, 0);
+            let mut stream = Stream::new(seed, Purpose::Test, 0, 0);
             let mut flux = HeatFlux::new(16).unwrap();
             let mut wave = stream.normal();
             for _ in 0..frames {

@@ -1,4 +1,5 @@
-//! Transport coefficients by Green and Kubo from fluxes of the system as a whole: stress, electric current.
+//! Transport coefficients by Green and Kubo from fluxes of the system as a whole: stress, electric current,
+//! heat current.
 
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::correlate::{FrameSpacing, MultiTau};
@@ -35,8 +36,8 @@ pub(crate) struct Coefficient<T> {
     pub of_correlation: Dimension,
     /// Product of two fluxes, averaged over independent components.
     pub product: fn(&T, &T) -> f64,
-    /// Factor of the integral, given the volume and the thermal energy.
-    pub scale: fn(f64, f64) -> f64,
+    /// Factor of the integral, given the units, the volume and the thermal energy.
+    pub scale: fn(UnitSystem, f64, f64) -> f64,
     /// Hint where fluxes are too few or too far apart.
     pub more: &'static str,
 }
@@ -98,13 +99,13 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
         let lags = (0..width).map(|k| self.past.lag(k)).take_while(|lag| *lag <= (frames - 1) / 2);
         let dt = self.clock.interval();
         let times: Vec<f64> = lags.map(|lag| lag as f64 * dt).collect();
-        let scale = |m: &[f64]| (what.scale)(m[width], m[width + 1]);
+        let scale = |m: &[f64]| (what.scale)(units, m[width], m[width + 1]);
         let time = unit(units, 0, 1);
         let kubo = GreenKubo { blocks: &self.blocks, times: &times, unit: &time, scale };
         let running = kubo.running();
         let (end, error) = self.end(&kubo, &running)?;
         let name = unit_name(units, what.dimension);
-        let mut table = Table::new(what.name, "t", unit(units, 0, 1), times.clone());
+        let mut table = Table::new(&what.name.replace(' ', "-"), "t", unit(units, 0, 1), times.clone());
         let mut results = Results::default();
         let unresolved = kubo.resolution(end);
         let withheld = matches!(unresolved, Some((Verdict::Withheld, _)));

@@ -146,6 +146,8 @@ pub struct Whole {
     /// The electric current of all charges, as charge times velocity; `None` where it was not asked for, or velocities are
     /// not known.
     pub current: Option<Vec3>,
+    /// The heat current, as energy times velocity; `None` where it was not asked for, or velocities are not known.
+    pub heat_current: Option<Vec3>,
 }
 
 impl Whole {

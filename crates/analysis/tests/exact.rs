@@ -55,7 +55,7 @@ fn off(results: &Results, name: &str, expected: f64) -> f64 {
 
 fn gas(n: usize, simbox: SimBox, frames: u64) -> impl Iterator<Item = Frame> {
     (0..frames).map(move |k| {
-        let mut stream = Stream::new(k, Purpose::Thermostat, 0, 0);
+        let mut stream = Stream::new(k, Purpose::Test, 0, 0);
         let mut uniform = || (stream.normal() * 1e3).rem_euclid(1.0);
         at_rest((0..n).map(|_| simbox.to_cartesian(Vector([uniform(), uniform(), uniform()]))).collect())
     })
@@ -180,7 +180,7 @@ fn perfect_crystals_have_their_order() {
 fn a_random_walk_diffuses() {
     let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
     let n = 200;
-    let mut streams: Vec<Stream> = (0..n).map(|k| Stream::new(k, Purpose::Thermostat, 1, 1)).collect();
+    let mut streams: Vec<Stream> = (0..n).map(|k| Stream::new(k, Purpose::Test, 1, 1)).collect();
     let mut at = vec![Vector([2.5; 3]); n as usize];
     let frames = (0..2000).map(|_| {
         for (r, stream) in at.iter_mut().zip(&mut streams) {
@@ -222,7 +222,7 @@ fn a_box_that_breathes_adds_no_displacement() {
         let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
         let mut measure = kind.measure(&system_info, &settings).unwrap();
         let (mut at, mut images) = (vec![Vector([2.5; 3]); n], vec![[0; 3]; n]);
-        let mut stream = Stream::new(5, Purpose::Thermostat, 0, 0);
+        let mut stream = Stream::new(5, Purpose::Test, 0, 0);
         for frame in 0..400 {
             let simbox = cube(edge(frame));
             for (r, image) in at.iter_mut().zip(&mut images) {
@@ -291,7 +291,7 @@ fn a_crystal_that_moves_has_its_van_hove_functions() {
 #[test]
 fn diffusion_is_corrected_for_the_size_of_the_box() {
     let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
-    let mut stream = Stream::new(1, Purpose::Thermostat, 5, 1);
+    let mut stream = Stream::new(1, Purpose::Test, 5, 1);
     let mut at = vec![Vector([2.5; 3]); 50];
     let frames = (0..400).map(|_| {
         at.iter_mut().for_each(|r| *r = r.map(|x| x + 0.1 * stream.normal()));
@@ -311,7 +311,7 @@ fn velocities_forget_exponentially() {
     let n = 400;
     let gamma: f64 = 1.0;
     let keep = (-gamma * 0.1).exp();
-    let mut streams: Vec<Stream> = (0..n).map(|k| Stream::new(k, Purpose::Thermostat, 2, 1)).collect();
+    let mut streams: Vec<Stream> = (0..n).map(|k| Stream::new(k, Purpose::Test, 2, 1)).collect();
     let mut v: Vec<Vec3> = streams.iter_mut().map(|s| Vector([s.normal(), s.normal(), s.normal()])).collect();
     let frames = (0..1500).map(|_| {
         for (v, stream) in v.iter_mut().zip(&mut streams) {
@@ -363,7 +363,7 @@ fn clusters_are_counted_across_the_boundary() {
 fn ideal_chains_have_their_size() {
     let simbox = SimBox::orthorhombic([6.0; 3]).unwrap();
     let frames = (0..64).map(|k| {
-        let mut stream = Stream::new(k, Purpose::Thermostat, 3, 1);
+        let mut stream = Stream::new(k, Purpose::Test, 3, 1);
         let mut atoms = Vec::new();
         for _ in 0..50 {
             let mut r = [3.0; 3];
@@ -390,7 +390,7 @@ fn ideal_chains_have_their_size() {
 fn an_einstein_crystal_has_its_lindemann_ratio() {
     let simbox = SimBox::orthorhombic([4.0; 3]).unwrap();
     let frames = (0..200).map(|k| {
-        let mut stream = Stream::new(k, Purpose::Thermostat, 4, 1);
+        let mut stream = Stream::new(k, Purpose::Test, 4, 1);
         let places = crystal(&[Vec3::ZERO], 4).into_iter();
         at_rest(places.map(|r| r.map(|x| (x + 0.05 * stream.normal()).rem_euclid(4.0))).collect())
     });
@@ -436,7 +436,7 @@ fn what_cannot_be_set_is_refused() {
 fn what_is_remembered_is_all_there_is_to_remember() {
     let simbox = SimBox::orthorhombic([6.0; 3]).unwrap();
     let n = 64;
-    let mut stream = Stream::new(3, Purpose::Thermostat, 0, 0);
+    let mut stream = Stream::new(3, Purpose::Test, 0, 0);
     let mut vectors =
         |size: f64| -> Vec<Vec3> { (0..n).map(|_| Vector::from_fn(|_| size * stream.normal())).collect() };
     let (start, velocities) = (vectors(3.0), vectors(1.0));
@@ -470,6 +470,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
                     pressure: Some([1, 2, 3, 4, 5, 6].map(|k| f64::from(k) * time.cos())),
                     dipole: Some(Vector([time.cos(), time.sin(), 1.0])),
                     current: Some(Vector([-time.sin(), time.cos(), 0.0])),
+                    heat_current: Some(Vector([time.cos(), -time.sin(), 0.0])),
                 }),
             };
             whole.add(&view).unwrap();

@@ -32,6 +32,7 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
                 pressure: Some([1.0; 6]),
                 dipole: Some(Vector([1.0; 3])),
                 current: Some(Vector([1.0; 3])),
+                heat_current: Some(Vector([1.0; 3])),
             }),
         };
         measure.add(&view)?;

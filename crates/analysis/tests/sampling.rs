@@ -25,7 +25,7 @@ fn normals(streams: &mut [Stream]) -> Vec<Vec3> {
 }
 
 fn streams(n: usize) -> Vec<Stream> {
-    (0..n as u64).map(|k| Stream::new(k, Purpose::Thermostat, 7, 0)).collect()
+    (0..n as u64).map(|k| Stream::new(k, Purpose::Test, 7, 0)).collect()
 }
 
 /// Values that forget exponentially, at intervals of which so many make their relaxation time.
@@ -191,7 +191,15 @@ fn of_whole(kind: &str, frames: usize, mut whole: impl FnMut() -> Whole) -> Resu
 }
 
 fn whole(kinetic: f64, total: f64) -> Whole {
-    Whole { kinetic, total, degrees_of_freedom: 1500, pressure: None, dipole: None, current: None }
+    Whole {
+        kinetic,
+        total,
+        degrees_of_freedom: 1500,
+        pressure: None,
+        dipole: None,
+        current: None,
+        heat_current: None,
+    }
 }
 
 /// Four hundred relaxation times are enough, sixty are few, and less than one says nothing.

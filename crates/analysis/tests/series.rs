@@ -9,11 +9,19 @@ const FREEDOM: usize = 1500;
 const THERMAL: f64 = 1.5;
 
 fn normal(row: usize, quantity: u32) -> f64 {
-    Stream::new(17, Purpose::Thermostat, quantity, row as u64).normal()
+    Stream::new(17, Purpose::Test, quantity, row as u64).normal()
 }
 
 fn whole(kinetic: f64, total: f64) -> Whole {
-    Whole { kinetic, total, degrees_of_freedom: FREEDOM, pressure: None, dipole: None, current: None }
+    Whole {
+        kinetic,
+        total,
+        degrees_of_freedom: FREEDOM,
+        pressure: None,
+        dipole: None,
+        current: None,
+        heat_current: None,
+    }
 }
 
 /// Frames 0.01 apart of atoms in a volume of 600.

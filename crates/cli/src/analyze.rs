@@ -7,7 +7,7 @@ use crate::numbers::grouped;
 use crate::profile;
 use crate::reading::{FrameSelection, trajectory_at};
 use crate::results::print;
-use crate::trajectory_context::{ChargeSums, TrajectoryContext};
+use crate::trajectory_context::{FrameSums, TrajectoryContext};
 use crate::variables;
 use jostle_analysis::kinds::Frames;
 use jostle_analysis::{
@@ -51,7 +51,11 @@ pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<
         refuse_exchanged(&options.trajectory, kind)?;
     }
     match kind.observable {
-        Observable::Positions | Observable::Velocities | Observable::Dipole | Observable::Current => {
+        Observable::Positions
+        | Observable::Velocities
+        | Observable::Dipole
+        | Observable::Current
+        | Observable::HeatCurrent => {
             let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
             if trajectory != options.trajectory {
                 tell(&trajectory.display().to_string());
@@ -87,7 +91,7 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
     let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
     let mut measure = None;
     let mut chosen: Option<Vec<u32>> = None;
-    let mut charge_sums: Option<ChargeSums> = None;
+    let mut sums: Option<FrameSums> = None;
     let mut paths = Paths::default();
     let mut count = 0u64;
     let here = |e: Error| e.in_file(&options.trajectory);
@@ -99,16 +103,16 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
             Some(measure) => measure,
             none => {
                 let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
-                let wanted = kind.observable.charges() || options.atoms.is_some();
+                let wanted = kind.observable.is_of_whole() || options.atoms.is_some();
                 let known = if wanted { context.system(reader)? } else { None };
                 if let Some(text) = &options.atoms {
                     chosen = Some(choose(text, known.as_ref(), reader, &frame)?);
                 }
-                if kind.observable.charges() {
-                    let sums = known.map(|system| context.charge_sums(options, kind, &settings, system));
-                    charge_sums = sums.transpose()?;
+                if kind.observable.is_of_whole() {
+                    let known = known.map(|system| context.frame_sums(options, kind, &settings, system));
+                    sums = known.transpose()?;
                 }
-                let polarity = charge_sums.as_ref().map_or(Polarity::Unknown, ChargeSums::polarity);
+                let polarity = sums.as_ref().map_or(Polarity::Unknown, FrameSums::polarity);
                 let system_info = SystemInfo { units, names, species, simbox: frame.simbox, polarity };
                 none.insert(kind.measure(&system_info.part(chosen.as_deref()), &settings)?)
             }
@@ -120,7 +124,7 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
             unwrapped: paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()),
             images: frame.images.as_deref(),
             velocities: frame.velocities.as_deref(),
-            whole: charge_sums.as_mut().map(|sums| sums.whole(&frame)).transpose().map_err(here)?,
+            whole: sums.as_mut().map(|sums| sums.whole(&frame)).transpose().map_err(here)?,
         };
         let part = chosen.as_deref().map(|atoms| FrameSubset::of(&view, atoms));
         measure.add(&part.as_ref().map_or(view, |part| part.view(&view))).map_err(here)?;
@@ -237,6 +241,7 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
             pressure: pressure.iter().all(|p| p.is_finite()).then_some(pressure),
             dipole: None,
             current: None,
+            heat_current: None,
         };
         let simbox = with_volume(&system.simbox, value("volume")?)?;
         measure.add(&View::of_whole(*time, &simbox, whole)).map_err(here)?;

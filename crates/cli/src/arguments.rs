@@ -470,6 +470,9 @@ fn kind_name() -> PossibleValuesParser {
         let about = match kind.observable {
             Observable::Positions | Observable::Velocities => kind.about.to_string(),
             Observable::Whole => format!("{}; from the rows of thermo.csv", kind.about),
+            Observable::HeatCurrent => {
+                format!("{}; forces are those of the run beside the trajectory, or of --input", kind.about)
+            }
             Observable::Dipole | Observable::Current => {
                 format!("{}; charges are those of the run beside the trajectory, or of --input", kind.about)
             }

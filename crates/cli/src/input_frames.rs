@@ -2,9 +2,8 @@
 
 use crate::arguments::{AnalyzeOptions, ReadingOptions};
 use crate::reading::{FrameSelection, Tell, trajectory_at};
-use crate::trajectory_context::TrajectoryContext;
+use crate::trajectory_context::{TrajectoryContext, input_of};
 use jostle_core::{Error, Result, System};
-use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::Input;
 use std::path::PathBuf;
 
@@ -61,30 +60,4 @@ fn refuse_settings(options: &AnalyzeOptions, what: &str) -> Result<()> {
         Some(_) => Err(Error::input(format!("{what} have atoms of their own")).hint("leave out --atoms")),
         None => Ok(()),
     }
-}
-
-/// The input that was named, else that of the run whose trajectory it is; it defines `what` is wanted.
-///
-/// # Errors
-/// If there is none, or it cannot be read.
-fn input_of(options: &AnalyzeOptions, what: &str) -> Result<Input> {
-    if let Some(path) = &options.input {
-        return Input::read(path);
-    }
-    // Files that the input names are beside the original, not beside its copy in the folder of the run.
-    let checkpoint = options.trajectory.with_file_name(CHECKPOINT);
-    if checkpoint.is_file()
-        && let Some(input) = Checkpoint::read(&checkpoint)?.input()?
-    {
-        return Ok(input);
-    }
-    let of_run = options.trajectory.with_file_name("input.toml");
-    if of_run.is_file() {
-        return Input::read(&of_run);
-    }
-    Err(Error::file(
-        &options.trajectory,
-        format!("the {what} are not known: no input is beside this trajectory"),
-    )
-    .hint("name one: --input FILE"))
 }

@@ -5,7 +5,7 @@ use crate::arguments::AnalyzeOptions;
 use jostle_analysis::{Kind, MeasureSettings, Observable, Polarity, Whole};
 use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_engine::dipole::check_conductor;
-use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, system_from_input};
+use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, HeatCurrent, system_from_input};
 use jostle_io::{Input, Snapshot, TrajectoryReader};
 use jostle_show::RunFiles;
 use std::path::{Path, PathBuf};
@@ -64,29 +64,37 @@ impl TrajectoryContext {
         Ok(Some(checkpoint.into_system()?).filter(|system| same && system.state.len() == n))
     }
 
-    /// Sums over its charges, for a kind of analysis.
+    /// Sums over its charges or energies, for a kind of analysis.
     ///
     /// # Errors
     /// If they mean something else with the forces of this system, or the temperature is not given.
-    pub fn charge_sums(
+    pub fn frame_sums(
         &self,
         options: &AnalyzeOptions,
         kind: &Kind,
         settings: &MeasureSettings,
         system: System,
-    ) -> Result<ChargeSums> {
+    ) -> Result<FrameSums> {
         let of_run = self.run.as_ref().map(|run| run.join("input.toml")).filter(|path| path.is_file());
         let of_run = of_run.filter(|_| self.input.is_none()).map(|path| Input::read(&path)).transpose()?;
         let input = self.input.as_ref().or(of_run.as_ref());
         if let Some(input) = input.filter(|_| kind.observable == Observable::Dipole) {
             check_conductor(input).map_err(|e| e.in_file(&input.source.path))?;
         }
+        let heat_current = match kind.observable {
+            Observable::HeatCurrent => {
+                let input = input_of(options, "forces between atoms")?;
+                Some(HeatCurrent::from_input(&input, &system).map_err(|e| e.in_file(&input.source.path))?)
+            }
+            _ => None,
+        };
         let (kinetic, degrees_of_freedom) = match settings.get("temperature") {
             Some(_) => (f64::NAN, 0),
             None => self.kinetic(options)?,
         };
-        Ok(ChargeSums {
+        Ok(FrameSums {
             dipoles: Dipoles::of(&system),
+            heat_current,
             observable: kind.observable,
             system,
             kinetic,
@@ -112,9 +120,10 @@ impl TrajectoryContext {
     }
 }
 
-/// Sums over the charges of a system, frame by frame.
-pub struct ChargeSums {
+/// Sums over the charges of a system, or its heat current, frame by frame.
+pub struct FrameSums {
     dipoles: Dipoles,
+    heat_current: Option<HeatCurrent>,
     observable: Observable,
     /// In the order of ids.
     system: System,
@@ -122,16 +131,16 @@ pub struct ChargeSums {
     degrees_of_freedom: usize,
 }
 
-impl ChargeSums {
+impl FrameSums {
     /// Kind of dipole moment that the system has.
     pub fn polarity(&self) -> Polarity {
         self.dipoles.polarity()
     }
 
-    /// The dipole moment of a frame, or its current.
+    /// The dipole moment of a frame, or its current of charges or heat.
     ///
     /// # Errors
-    /// If a molecule is bound to its own image.
+    /// If a molecule is bound to its own image, or a position is not finite.
     pub fn whole(&mut self, frame: &Snapshot) -> Result<Whole> {
         let state = &mut self.system.state;
         state.position.copy_from_slice(&frame.positions);
@@ -140,6 +149,8 @@ impl ChargeSums {
         }
         let is = |observable| self.observable == observable;
         let dipole = is(Observable::Dipole).then(|| self.dipoles.moment(&frame.simbox, state)).transpose()?;
+        let heat_current = self.heat_current.as_mut().filter(|_| frame.velocities.is_some());
+        let heat_current = heat_current.map(|current| current.evaluate(&frame.simbox, state)).transpose()?;
         let with_velocities = is(Observable::Current) && frame.velocities.is_some();
         Ok(Whole {
             kinetic: self.kinetic,
@@ -148,6 +159,33 @@ impl ChargeSums {
             pressure: None,
             dipole,
             current: with_velocities.then(|| self.dipoles.current(state)),
+            heat_current,
         })
     }
+}
+
+/// The input that was named, else that of the run whose trajectory it is; it defines `what` is wanted.
+///
+/// # Errors
+/// If there is none, or it cannot be read.
+pub fn input_of(options: &AnalyzeOptions, what: &str) -> Result<Input> {
+    if let Some(path) = &options.input {
+        return Input::read(path);
+    }
+    // Files that the input names are beside the original, not beside its copy in the folder of the run.
+    let checkpoint = options.trajectory.with_file_name(CHECKPOINT);
+    if checkpoint.is_file()
+        && let Some(input) = Checkpoint::read(&checkpoint)?.input()?
+    {
+        return Ok(input);
+    }
+    let of_run = options.trajectory.with_file_name("input.toml");
+    if of_run.is_file() {
+        return Input::read(&of_run);
+    }
+    Err(Error::file(
+        &options.trajectory,
+        format!("the {what} are not known: no input is beside this trajectory"),
+    )
+    .hint("name one: --input FILE"))
 }

@@ -42,7 +42,7 @@ pub mod threads;
 pub mod three_body;
 pub mod vacuum;
 
-pub use engine::Cpu;
+pub use engine::{Cpu, HeatCurrent};
 pub use ranks::Ranks;
 pub use simd::Level;
 

@@ -1,6 +1,7 @@
 //! Analysis during a run: the measures of the stage under way.
 
 use crate::dipole::{Dipoles, check_conductor};
+use crate::heat_current::{self, HeatCurrent};
 use crate::heat_flux::DrivenHeat;
 use crate::run_files::stage_file;
 use jostle_analysis::{
@@ -10,6 +11,7 @@ use jostle_core::group::chosen;
 use jostle_core::{Backend, Error, Group, IdIndex, Result, SimBox, Species, State, System, UnitSystem, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::{MeasureInput, StageInput};
+use jostle_potentials::Forces;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::{Deserialize, Serialize};
 
@@ -17,12 +19,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Default)]
 pub(crate) struct Measures {
     measures: Vec<ActiveMeasure>,
-    /// The dipoles, where a measure takes a sum over charges.
-    dipoles: Option<Dipoles>,
+    /// Sums over atoms that a measure takes.
+    sums: Option<AtomSums>,
     /// Pool of as many threads as the run has; `None` where nothing is measured.
     threads: Option<ThreadPool>,
     /// The heat flux, where the stage drives one.
     pub heat: Option<DrivenHeat>,
+}
+
+/// Sums over all atoms that no device has.
+pub(crate) struct AtomSums {
+    pub dipoles: Dipoles,
+    /// The heat current, where a measure of the stage takes it.
+    pub heat_current: Option<HeatCurrent>,
 }
 
 /// A measure.
@@ -54,7 +63,7 @@ impl Measures {
         index: usize,
         system_info: &SystemInfo,
         groups: &[Group],
-        dipoles: Dipoles,
+        sums: AtomSums,
         threads: Option<usize>,
     ) -> Result<Self> {
         if stage.measures.is_empty() {
@@ -74,8 +83,8 @@ impl Measures {
         }
         let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
         let threads = threads.map_err(|e| Error::device(format!("no threads to measure with: {e}")))?;
-        let asked = measures.iter().any(|m| m.kind.observable.charges());
-        Ok(Measures { measures, dipoles: asked.then_some(dipoles), threads: Some(threads), heat: None })
+        let asked = measures.iter().any(|m| m.kind.observable.atoms() && m.kind.observable.energies());
+        Ok(Measures { measures, sums: asked.then_some(sums), threads: Some(threads), heat: None })
     }
 
     /// Interval in steps of each measure, and the observable it takes.
@@ -123,7 +132,7 @@ impl Measures {
         self.add_view(Observable::Velocities, stage_step, &view)
     }
 
-    /// Adds energies, pressure and sums over charges to the measures of the whole system that are due.
+    /// Adds energies, pressure and sums over atoms to the measures of the whole system that are due.
     ///
     /// # Errors
     /// If the device failed, or `whole` lacks what is measured.
@@ -136,16 +145,20 @@ impl Measures {
     ) -> Result<()> {
         let simbox = *backend.simbox();
         self.add_view(Observable::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
-        let Some(dipoles) = &self.dipoles else { return Ok(()) };
-        if self.is_due(Observable::Dipole, stage_step) {
-            whole.dipole = Some(dipoles.moment(&simbox, backend.state()?)?);
+        let taken = [Observable::Dipole, Observable::Current, Observable::HeatCurrent];
+        let [dipole, current, heat] = taken.map(|observable| self.is_due(observable, stage_step));
+        let Some(sums) = &mut self.sums else { return Ok(()) };
+        if dipole {
+            whole.dipole = Some(sums.dipoles.moment(&simbox, backend.state()?)?);
         }
-        if self.is_due(Observable::Current, stage_step) {
-            whole.current = Some(dipoles.current(backend.state()?));
+        if current {
+            whole.current = Some(sums.dipoles.current(backend.state()?));
+        }
+        if let Some(heat_current) = sums.heat_current.as_mut().filter(|_| heat) {
+            whole.heat_current = Some(heat_current.evaluate(&simbox, backend.state()?)?);
         }
         let view = View::of_whole(time, &simbox, whole);
-        self.add_view(Observable::Dipole, stage_step, &view)?;
-        self.add_view(Observable::Current, stage_step, &view)
+        taken.into_iter().try_for_each(|observable| self.add_view(observable, stage_step, &view))
     }
 
     fn add_view(&mut self, observable: Observable, stage_step: u64, view: &View) -> Result<()> {
@@ -159,7 +172,9 @@ impl Measures {
             // A few sums take less time than waking another thread.
             let added = match observable {
                 Observable::Positions | Observable::Velocities => threads.install(|| m.measure.add(&view)),
-                Observable::Whole | Observable::Dipole | Observable::Current => m.measure.add(&view),
+                Observable::Whole | Observable::Dipole | Observable::Current | Observable::HeatCurrent => {
+                    m.measure.add(&view)
+                }
             };
             added.map_err(|e| e.context(m.kind.name))?;
         }
@@ -241,7 +256,7 @@ fn atoms_of<'a>(input: &MeasureInput, groups: &'a [Group]) -> Option<&'a [u32]> 
 
 /// Refuses measures whose settings do not fit the system, or that fail for its first configuration, at their lines of the
 /// input.
-pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
+pub(crate) fn check(input: &Input, system: &System, forces: &Forces) -> Result<()> {
     let measures = input.stages.iter().flat_map(|s| s.value.measures.iter().map(|m| (&s.value, m)));
     if measures.clone().next().is_none() {
         return Ok(());
@@ -260,11 +275,25 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
         if kind.observable == Observable::Positions && !changes_box(input, stage) {
             try_first(&mut *tried, system, atoms).map_err(here)?;
         }
-        if measure.value.kind.observable == Observable::Dipole {
-            check_conductor(input).map_err(here)?;
+        match kind.observable {
+            Observable::Dipole => check_conductor(input).map_err(here)?,
+            Observable::HeatCurrent => {
+                heat_current::check(stage, heat_current::obstacle(system, forces)).map_err(here)?;
+                check_unbiased(input).map_err(here)?;
+            }
+            _ => {}
         }
     }
     Ok(())
+}
+
+/// Refuses biases beside a heat current, which does not have their forces.
+fn check_unbiased(input: &Input) -> Result<()> {
+    match input.biases.first() {
+        None => Ok(()),
+        Some(_) => Err(Error::input("the heat current of atoms under a bias is not known")
+            .hint("measure in a run without [[bias]]")),
+    }
 }
 
 /// Returns true where the box changes in a stage, or in one before it.

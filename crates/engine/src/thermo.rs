@@ -350,7 +350,15 @@ impl Thermo {
     pub(crate) fn whole(&self, units: UnitSystem, degrees_of_freedom: usize) -> Whole {
         let pressure = self.pressure_tensor.map(|tensor| tensor.map(|p| p / units.pressure_to_user(1.0)));
         let (kinetic, total) = (self.kinetic, self.total);
-        Whole { kinetic, total, degrees_of_freedom, pressure, dipole: None, current: None }
+        Whole {
+            kinetic,
+            total,
+            degrees_of_freedom,
+            pressure,
+            dipole: None,
+            current: None,
+            heat_current: None,
+        }
     }
 
     /// The values of [`quantities`]; `None` where a quantity has no meaning.

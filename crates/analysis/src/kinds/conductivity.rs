@@ -31,7 +31,7 @@ static COEFFICIENT: Coefficient<Vec3> = Coefficient {
     dimension: CONDUCTIVITY,
     of_correlation: Dimension { charge: 2, length: 2, time: -2, ..Dimension::NUMBER },
     product: |a, b| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / 3.0,
-    scale: |volume, thermal_energy| 1.0 / (volume * thermal_energy),
+    scale: |_, volume, thermal_energy| 1.0 / (volume * thermal_energy),
     more: "look more often: measure = [{ kind = \"conductivity\", every = 5 }]",
 };
 

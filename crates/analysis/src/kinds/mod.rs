@@ -16,6 +16,7 @@ mod radial;
 mod rmsd;
 mod shells;
 mod structure_factor;
+mod thermal_conductivity;
 mod van_hove;
 mod velocity;
 mod viscosity;
@@ -42,10 +43,12 @@ pub enum Observable {
     Dipole,
     /// Energies with the electric current of all charges: a run, or frames with velocities of which charges are known.
     Current,
+    /// Energies with the heat current: a run, or frames with velocities of which forces are known.
+    HeatCurrent,
 }
 
 impl Observable {
-    /// Returns true where it needs the atoms, for itself or for a sum over charges.
+    /// Returns true where it needs the atoms, for itself or for a sum over charges or energies.
     pub fn atoms(self) -> bool {
         self != Observable::Whole
     }
@@ -57,7 +60,7 @@ impl Observable {
 
     /// Returns true where it is one of the system as a whole, which cannot be restricted to a part of the atoms.
     pub fn is_of_whole(self) -> bool {
-        self == Observable::Whole || self.charges()
+        matches!(self, Observable::Whole | Observable::HeatCurrent) || self.charges()
     }
 
     /// Returns true where it needs energies.
@@ -120,6 +123,7 @@ pub static ALL: &[Kind] = &[
     minkowski::KIND,
     viscosity::KIND,
     conductivity::KIND,
+    thermal_conductivity::KIND,
     heat_capacity::KIND,
     dielectric::KIND,
 ];

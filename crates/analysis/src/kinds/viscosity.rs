@@ -25,7 +25,7 @@ static COEFFICIENT: Coefficient<SymTensor> = Coefficient {
     dimension: Dimension { energy: 1, length: -3, time: 1, ..Dimension::NUMBER },
     of_correlation: Dimension { energy: 2, length: -6, ..Dimension::NUMBER },
     product,
-    scale: |volume, thermal_energy| volume / thermal_energy,
+    scale: |_, volume, thermal_energy| volume / thermal_energy,
     more: "look more often: measure = [{ kind = \"viscosity\", every = 5 }], or thermo = { every = 5 } for rows of thermo.csv",
 };
 

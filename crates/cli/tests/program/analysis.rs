@@ -317,6 +317,51 @@ fn currents_are_the_same(desk: &Desk) {
     assert!(refused.code != Some(0) && refused.stderr.contains("no velocities"), "{}", refused.stderr);
 }
 
+/// Correlations of the heat current that a run measures come from its trajectory, too, with forces from the run or from
+/// an input.
+#[test]
+fn a_trajectory_has_heat_currents() {
+    let desk = Desk::new();
+    let forces =
+        "[[force]]\nkind = \"lennard-jones\"\ncutoff = 2\npairs.\"A-A\" = { epsilon = 1, sigma = 1 }\n";
+    let system =
+        "units = \"lj\"\n[system]\nlattice = \"fcc\"\ncells = [3, 3, 3]\ndensity = 0.8\ntemperature = 1\n";
+    let stage = "[species.A]\nmass = 1\n[[stage]]\nname = \"nve\"\nsteps = 300\ntimestep = 0.004\n";
+    let output = "thermo = { every = 5 }\ntrajectory = { every = 5, format = \"xyz\" }\n";
+    let measure = "measure = [{ kind = \"thermal-conductivity\", every = 5 }]\n";
+    desk.write("a.toml", format!("{system}{forces}{stage}{output}{measure}"));
+    desk.succeed(&["run", "a.toml"]);
+    let correlation = |results: &serde_json::Value| -> Vec<f64> {
+        let columns = results["tables"][0]["columns"].as_array().unwrap();
+        let column = columns.iter().find(|column| column["name"] == "correlation").unwrap();
+        column["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+    };
+    let run = correlation(&serde_json::from_str(&desk.read("a/nve.thermal-conductivity.json")).unwrap());
+    assert!(
+        run.len() > 20 && run[0] > 0.0 && desk.path("a/nve.thermal-conductivity.csv").is_file(),
+        "{run:?}"
+    );
+    let analyze = ["analyze", "thermal-conductivity", "a/nve.xyz", "--json", "--first", "1"];
+    let same = |arguments: &[&str]| {
+        let file = correlation(&desk.succeed(&[&analyze, arguments].concat()).json()["results"]);
+        let off = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5 * run[0];
+        assert!(run.len() == file.len() && run.iter().zip(&file).all(off), "{run:?} {file:?}");
+    };
+    same(&[]);
+    same(&["--input", "a.toml", "temperature=1"]);
+    std::fs::rename(desk.path("a/nve.xyz"), desk.path("alone.xyz")).unwrap();
+    desk.succeed(&["convert", "alone.xyz", "still.dcd"]);
+    desk.write("field.toml", format!("{system}{forces}{stage}[[field]]\nforce = [0, 0, 1]\n"));
+    for (arguments, why) in [
+        (&["alone.xyz"][..], "forces between its atoms"),
+        (&["alone.xyz", "--input", "field.toml", "temperature=1"], "fields, walls or restraints"),
+        (&["still.dcd", "--input", "a.toml", "temperature=1"], "no velocities"),
+    ] {
+        let refused = desk.jostle(&[&["analyze", "thermal-conductivity"], arguments].concat());
+        assert!(refused.code != Some(0) && refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}
+
 #[test]
 fn a_run_and_its_analyses_are_drawn() {
     let desk = Desk::new();

@@ -1,6 +1,7 @@
 //! Ewald's sum in reciprocal space, vector by vector and in f64: slow, exact, the reference of the mesh.
 
 use crate::blocks::Sums;
+use crate::threads::Team;
 use jostle_core::{SimBox, Vec3};
 use jostle_potentials::Spectrum;
 use jostle_potentials::electrostatics::reciprocal_space::{Wave, virial};
@@ -84,6 +85,37 @@ impl EwaldSum {
             }
         }
         forces
+    }
+
+    /// Current of the energies of charges in reciprocal space, which move with these velocities: for each vector, half
+    /// the energy of a charge in the potential of all goes with it, and so does the virial.
+    pub fn heat_current(
+        &self,
+        team: &Team,
+        simbox: &SimBox,
+        positions: &[Vec3],
+        charges: &[f64],
+        velocities: &[Vec3],
+    ) -> Vec3 {
+        let phases = self.phases(simbox, positions);
+        let of_wave = |wave: &Wave| {
+            let (mut charge, mut moving) = ([0.0; 2], [Vec3::ZERO; 2]);
+            for (a, (q, v)) in charges.iter().zip(velocities).enumerate() {
+                let phase = phase(&phases, &wave.numbers, charges.len(), a);
+                for k in 0..2 {
+                    charge[k] += q * phase[k];
+                    moving[k] += q * phase[k] * *v;
+                }
+            }
+            let energy = 0.5 * wave.weight * (charge[0] * moving[0] + charge[1] * moving[1]);
+            let [xx, yy, zz, xy, xz, yz] = wave.virial(1.0);
+            let rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+            energy + Vec3::from_fn(|k| energy.dot(rows[k].into()))
+        };
+        let chunk = self.waves.len().div_ceil(4 * team.size()).max(1);
+        let currents =
+            team.map(self.waves.chunks(chunk).collect(), |_, waves| waves.iter().map(of_wave).sum::<Vec3>());
+        currents.into_iter().sum()
     }
 }
 

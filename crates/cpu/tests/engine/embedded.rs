@@ -6,7 +6,7 @@ use jostle_cpu::{Level, open_at, reference};
 use jostle_potentials::embedded::Spline;
 use jostle_potentials::{Embedded, EmbeddedKind, Forces, SuttonChen};
 
-fn system(cells: usize, edge: f64, species: &[&str], amplitude: f64) -> System {
+pub fn system(cells: usize, edge: f64, species: &[&str], amplitude: f64) -> System {
     let box_edge = cells as f64 * edge;
     let species = species.iter().map(|name| Species { name: (*name).into(), mass: 1.0, charge: 0.0 });
     let mut system = System::new(SimBox::orthorhombic([box_edge; 3]).unwrap(), species.collect());
@@ -26,12 +26,12 @@ fn system(cells: usize, edge: f64, species: &[&str], amplitude: f64) -> System {
     system
 }
 
-fn copper() -> Forces {
+pub fn copper() -> Forces {
     SuttonChen::embedded(&[SuttonChen::metal("Cu").unwrap()], 6.4, 1.0, 1.0).unwrap().into()
 }
 
 /// Densities that depend on both species (Finnis-Sinclair), so that a mistaken order of the species shows.
-fn alloy() -> Forces {
+pub fn alloy() -> Forces {
     let table = |f: &dyn Fn(f64) -> f64| Spline::tabulate(0.8, 6.0, 400, f).unwrap();
     let smooth = |r: f64| (1.0 - (r / 6.0).powi(2)).max(0.0).powi(3);
     let density = [1.0, 0.7, 1.4, 0.9].map(|c| table(&move |r| c * smooth(r) / r));

@@ -19,6 +19,7 @@ mod every_potential;
 mod force_table;
 mod formulas;
 mod frozen;
+mod heat_current;
 mod mixed;
 mod noise;
 mod pair_search;

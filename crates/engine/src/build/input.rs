@@ -57,10 +57,10 @@ pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<
     split_charges(input, &system, system.simbox.volume(), &mut forces);
     check_cutoffs(input, &system.simbox, &forces)?;
     let alchemy = alchemy::apply(input, &mut system, &mut forces)?;
-    measure::check(input, &system)?;
     system.driven = input.driven(&system)?;
     drive(&mut system);
     input.join_rigid_bodies(&mut system, &forces)?;
+    measure::check(input, &system, &forces)?;
     if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
         // A box of absurd size is reported before errors that follow from it.
         let fits = check_reciprocal_memory(&system, &forces);

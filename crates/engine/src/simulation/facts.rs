@@ -4,6 +4,7 @@ use crate::barostat::check_barostat;
 use crate::body_energies::{self, BodyMasses};
 use crate::custom_force::EnergyColumn;
 use crate::degrees_of_freedom::DegreesOfFreedom;
+use crate::heat_current::{self, HeatCurrent, Obstacle};
 use crate::heat_flux;
 use crate::interaction::Interaction;
 use crate::minimize::ConstraintProjection;
@@ -77,6 +78,8 @@ pub(super) struct SystemFacts {
     reciprocal: ReciprocalSum,
     /// An atom that is driven at a velocity, for messages.
     driven: Option<String>,
+    /// The forces of the heat current, or the reason why there is none.
+    conduction: std::result::Result<Forces, Obstacle>,
 }
 
 /// Presence of a reciprocal-space sum among the forces.
@@ -109,7 +112,27 @@ impl SystemFacts {
                 ReciprocalSum::Absent
             },
             driven: driven_atom(system),
+            conduction: heat_current::obstacle(system, forces).map_or_else(|| Ok(forces.clone()), Err),
         })
+    }
+
+    /// The heat current of a stage that begins, if it measures that.
+    ///
+    /// # Errors
+    /// If a force does not fit the box.
+    pub fn heat_current(
+        &self,
+        stage: &StageInput,
+        tables: &AtomTables,
+        (simbox, state): (&SimBox, &State),
+        threads: Option<usize>,
+    ) -> Result<Option<HeatCurrent>> {
+        let Some(forces) = self.conduction.as_ref().ok().filter(|_| heat_current::is_measured(stage)) else {
+            return Ok(None);
+        };
+        let mut system = System::new(*simbox, tables.species.clone());
+        (system.state, system.charges) = (state.clone(), tables.charges.clone());
+        HeatCurrent::new(&system, forces, threads).map(Some)
     }
 
     /// Refuses a stage that does not fit the system or its forces.
@@ -122,6 +145,7 @@ impl SystemFacts {
         self.springs.check(stage)?;
         check_stage(stage, simbox)?;
         heat_flux::check(stage, simbox, topology)?;
+        heat_current::check(stage, self.conduction.as_ref().err().copied())?;
         stage.check_long_range(self.reciprocal == ReciprocalSum::Present)?;
         check_constraints(stage, topology)?;
         let molecules = || Molecules::new(topology, species, state).count();

@@ -6,13 +6,13 @@ use crate::clock::Clock;
 use crate::deformation::strain;
 use crate::dipole::Dipoles;
 use crate::heat_flux::DrivenHeat;
-use crate::measure::{Measures, system_info};
+use crate::measure::{AtomSums, Measures, system_info};
 use crate::observe::Context;
 use crate::progress::Progress;
 use crate::stage::StageRun;
 use crate::thermo::{AtomMotion, Reported, Thermo, ThermoInput};
 use jostle_analysis::{Observable, Record};
-use jostle_core::{AtomStorage, Result, Sample, SimBox};
+use jostle_core::{AtomStorage, Error, Result, Sample, SimBox};
 use jostle_io::input::model::StageInput;
 use std::time::Instant;
 
@@ -148,8 +148,14 @@ impl Simulation {
         let dipoles = Dipoles::new(&tables.topology, &tables.species, &tables.charges, state);
         let system_info = system_info(self.units, &tables.species, state, simbox, &dipoles);
         let threads = self.origin.threads;
+        let heat_current = self.facts.heat_current(stage, tables, (&simbox, state), threads)?;
+        if heat_current.is_some() && self.backend.forces().next().is_some() {
+            return Err(Error::input("the heat current of atoms under forces from outside is not known")
+                .hint("measure it without biases and custom forces"));
+        }
+        let sums = AtomSums { dipoles, heat_current };
         self.measures =
-            Measures::begin(stage, self.clock.stage, &system_info, &tables.groups, dipoles, threads)?;
+            Measures::begin(stage, self.clock.stage, &system_info, &tables.groups, sums, threads)?;
         let timestep = stage_timestep(stage);
         self.measures.heat =
             DrivenHeat::begin(stage, self.clock.stage, timestep, self.units, &*self.backend)?;

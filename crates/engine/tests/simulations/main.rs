@@ -21,6 +21,7 @@ mod files;
 mod fixtures;
 mod grains;
 mod groups;
+mod heat_current;
 mod heat_flux;
 mod integrators;
 mod interactions;
