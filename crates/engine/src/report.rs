@@ -137,6 +137,8 @@ pub enum WarningKind {
     Until,
     /// A molecule with a net charge is decoupled.
     NetCharge,
+    /// A minimisation, whose minimum is the result of the run, has not reached its tolerance.
+    Unconverged,
 }
 
 impl WarningKind {
@@ -152,7 +154,8 @@ impl WarningKind {
             | WarningKind::NotSettled
             | WarningKind::FewSamples
             | WarningKind::Temperature
-            | WarningKind::Until => false,
+            | WarningKind::Until
+            | WarningKind::Unconverged => false,
         }
     }
 }

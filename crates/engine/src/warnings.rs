@@ -2,7 +2,7 @@
 //! and by reports about it; `plausibility.rs` has the rules that need no step.
 
 use crate::averages::Confidence;
-use crate::report::{Average, EnergyDrift, StageReport, Warning, WarningKind};
+use crate::report::{Average, Convergence, EnergyDrift, StageReport, Warning, WarningKind};
 use crate::thermo::Thermo;
 use jostle_analysis::series::{Series, halves};
 use jostle_core::quantity::unit_name;
@@ -152,6 +152,18 @@ pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64, remedy: &str) -> Optio
             format!("the conserved quantity drifted by {percent:.1} % of the kinetic energy; {remedy}");
         Warning::new(WarningKind::Drift, stage, message)
     })
+}
+
+/// Warning about a minimisation that has ended before the largest force was within the tolerance. Where other stages
+/// follow it is no result, and need not be exact.
+pub fn unconverged(report: &StageReport, tolerance: f64, role: Role, units: UnitSystem) -> Option<Warning> {
+    let minimum = report.minimum.filter(|minimum| minimum.outcome == Convergence::Unconverged)?;
+    let (unit, steps, force) = (spaced(units, Dimension::FORCE), report.steps, minimum.largest_force);
+    let message = format!(
+        "after {steps} iterations the largest force is {force:.3e}{unit}, and force_tolerance {tolerance:.3e}{unit}: \
+         this is no minimum yet; more steps or another minimizer help"
+    );
+    (role == Role::Production).then(|| Warning::new(WarningKind::Unconverged, &report.name, message))
 }
 
 /// Warning about a stage that made all its steps before it could end by its condition.

@@ -5,7 +5,7 @@ use crate::averages::BlockAverage;
 use crate::minimize::{ConstraintProjection, largest_force};
 use crate::report::{Average, Convergence, EnergyDrift, Minimum, Speed, StageReport};
 use crate::thermo::{Mean, Quantity, Thermo};
-use crate::warnings::Role;
+use crate::warnings::{Role, unconverged};
 use jostle_core::{Backend, Evaluate, Result, UnitSystem};
 use jostle_io::input::model::{Action, StageInput};
 
@@ -102,6 +102,9 @@ impl StageRun {
             time: self.time,
         };
         report.warnings = self.evidence.warnings(&report, role);
+        if let Action::Minimize { force_tolerance, .. } = stage.action {
+            report.warnings.extend(unconverged(&report, force_tolerance, role, units));
+        }
         Ok(report)
     }
 

@@ -207,6 +207,23 @@ fn steps_too_long_for_collisions_give_a_warning() {
     assert!(error.message().contains("collision"), "{error}");
 }
 
+/// A minimum is a result where it ends a run; a stage that only pushes atoms apart need not reach one.
+#[test]
+fn minimisations_that_end_a_run_too_early_give_a_warning() {
+    let minimized = |after: &str| {
+        let stages = "[[stage]]\nname = \"relax\"\nminimize = { steps = 3 }\n";
+        let text = argon("1.374 g/cm3", 5.0).replace("lattice = \"fcc\"", "place = \"random\"");
+        let start = text.find("[[stage]]").unwrap();
+        format!("{}{stages}{after}", &text[..start])
+    };
+    let (warnings, outcome) = run(&minimized(""), Strictness::Strict);
+    assert_eq!(warnings.kinds(), [WarningKind::Unconverged]);
+    let message = &warnings.0[0].message;
+    assert!(message.contains("after 3 iterations") && message.contains("kcal/mol"), "{message}");
+    assert!(outcome.is_err());
+    assert_eq!(kinds(&minimized("[[stage]]\nsteps = 10\ntimestep = 5\n")), []);
+}
+
 #[test]
 fn densities_in_another_unit_give_a_warning() {
     assert_eq!(kinds(&argon("1.374 kg/m3", 5.0)), [WarningKind::Spacing]);
