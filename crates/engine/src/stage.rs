@@ -104,11 +104,10 @@ impl StageRun {
                 let freedom = degrees.count(momentum);
                 let thermostat =
                     from_input(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
-                let volume = backend.simbox().volume();
                 barostat = stage
                     .barostat
                     .zip(thermostat.thermal_energy())
-                    .map(|(barostat, kt)| BarostatState::new(&barostat, volume, momentum, kt));
+                    .map(|(barostat, kt)| BarostatState::new(&barostat, momentum, kt));
                 if thermostat.scales_velocities() && backend.kinetic()?.energy() == 0.0 {
                     return Err(Error::input(
                         "the atoms are at rest, and this thermostat can only scale velocities",

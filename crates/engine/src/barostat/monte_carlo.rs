@@ -5,19 +5,23 @@ use jostle_core::{Backend, Evaluate, Result, Vec3, Vector};
 use jostle_io::input::model::Coupling;
 use serde::{Deserialize, Serialize};
 
-/// Largest relative change of the volume in the first trials.
+/// Largest change of the logarithm of the volume in the first trials.
 const FIRST_STEP: f64 = 0.01;
-/// Largest relative change of the volume in any trial.
+/// Largest change of it in any trial.
 const LARGEST_STEP: f64 = 0.3;
-/// Trials before their size is adapted.
+/// Trials before their size is adapted for the first time.
 const ENOUGH: u32 = 10;
+/// Adaptations from which on more and more trials are between two, so that they come to an end: sizes that follow
+/// what has just been accepted would prefer some volumes.
+const QUICK: u32 = 50;
 /// Factor of the size of trials where fewer than a quarter or more than three quarters are accepted.
 const ADAPT: f64 = 1.1;
 
 /// Trial moves of the volume (K.-H. Chow and D. M. Ferguson, Comput. Phys. Commun. 91 (1995) 283;
-/// J. Aqvist et al., Chem. Phys. Lett. 384 (2004) 288), with the adaptation of OpenMM's
-/// `MonteCarloBarostat`. Molecules' centres scale with the box; a trial is accepted with probability
-/// min(1, exp(-(dU + P dV - N k_B T ln(V'/V)) / k_B T)) for N molecules.
+/// J. Aqvist et al., Chem. Phys. Lett. 384 (2004) 288), with an adaptation like that of OpenMM's
+/// `MonteCarloBarostat`. Molecules' centres scale with the box. The logarithm of the volume changes, so that sizes of
+/// trials do not depend on the volume, and none is negative (R. Eppenga and D. Frenkel, Mol. Phys. 52 (1984) 1303); a
+/// trial is accepted with probability min(1, exp(-(dU + P dV - (N + 1) k_B T ln(V'/V)) / k_B T)) for N molecules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct MonteCarlo {
     pressure: f64,
@@ -28,20 +32,22 @@ pub(super) struct MonteCarlo {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Move {
     axes: Vec<usize>,
-    /// The largest change of the volume.
+    /// The largest change of the logarithm of the volume.
     largest: f64,
     tried: u32,
     accepted: u32,
+    /// Number of looks at how many were accepted.
+    adaptations: u32,
 }
 
 impl MonteCarlo {
-    pub fn new(pressure: f64, coupling: Coupling, volume: f64) -> Self {
+    pub fn new(pressure: f64, coupling: Coupling) -> Self {
         let axes = match coupling {
             Coupling::Isotropic => vec![vec![0, 1, 2]],
             Coupling::SemiIsotropic => vec![vec![0, 1], vec![2]],
             Coupling::Anisotropic => vec![vec![0], vec![1], vec![2]],
         };
-        let first = |axes| Move { axes, largest: FIRST_STEP * volume, tried: 0, accepted: 0 };
+        let first = |axes| Move { axes, largest: FIRST_STEP, tried: 0, accepted: 0, adaptations: 0 };
         MonteCarlo { pressure, moves: axes.into_iter().map(first).collect() }
     }
 
@@ -52,16 +58,16 @@ impl MonteCarlo {
         let trial = &mut self.moves[which];
         let (volume, energy) = (backend.simbox().volume(), backend.energies().potential());
         let molecular = backend.molecular_virial(around.molecules)?;
-        let change = trial.largest * (2.0 * first - 1.0);
-        let growth = (volume + change) / volume;
+        let logarithm = trial.largest * (2.0 * first - 1.0);
+        let (growth, change) = (logarithm.exp(), volume * logarithm.exp_m1());
         let mut factors: Vec3 = Vector([1.0; 3]);
         trial.axes.iter().for_each(|axis| factors[*axis] = growth.powf(1.0 / trial.axes.len() as f64));
         let (before, after) = resize(backend, molecular, factors, 0.0)?;
         let gained = after - energy;
-        let ideal = around.molecules.count() as f64 * around.thermal_energy * growth.ln();
+        let ideal = (around.molecules.count() + 1) as f64 * around.thermal_energy * logarithm;
         let work = gained + self.pressure * change - ideal;
         let accepted = work <= 0.0 || second < (-work / around.thermal_energy).exp();
-        trial.adapt(accepted, volume);
+        trial.adapt(accepted);
         if accepted {
             return Ok(gained);
         }
@@ -74,19 +80,18 @@ impl MonteCarlo {
 
 impl Move {
     /// Adapts the size of trials so that about half of them are accepted.
-    fn adapt(&mut self, accepted: bool, volume: f64) {
+    fn adapt(&mut self, accepted: bool) {
         self.tried += 1;
         self.accepted += u32::from(accepted);
-        if self.tried < ENOUGH {
+        if self.tried < ENOUGH * (self.adaptations / QUICK).max(1) {
             return;
         }
         if 4 * self.accepted < self.tried {
             self.largest /= ADAPT;
         } else if 4 * self.accepted > 3 * self.tried {
-            self.largest = (self.largest * ADAPT).min(LARGEST_STEP * volume);
-        } else {
-            return;
+            self.largest = (self.largest * ADAPT).min(LARGEST_STEP);
         }
         (self.tried, self.accepted) = (0, 0);
+        self.adaptations = self.adaptations.saturating_add(1);
     }
 }

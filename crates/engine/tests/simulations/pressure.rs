@@ -113,6 +113,20 @@ fn volumes_of_an_ideal_gas() {
     check(mtk(pressure, 1.0, 1), BUSSI, 150_000, 20, "MTK, momentum conserved");
 }
 
+/// Of three atoms volumes fluctuate by half of their mean, and trials that fit large ones would go below zero.
+#[test]
+fn volumes_of_a_few_atoms_stay_above_zero() {
+    let gas = fluid(32, 0.3, 1.2);
+    let mut few = System::new(gas.simbox, gas.species.clone());
+    (0..3).for_each(|k| few.state.push(0, gas.state.position[k]));
+    assign_velocities(&mut few, 1.2, Distribution::Maxwell, 4);
+    let stage = |name: &str, steps| {
+        StageInput::dynamics(name, steps, 0.004).thermostat(LANGEVIN).barostat(monte_carlo(0.3, 1)).thermo(5)
+    };
+    let volumes = volumes(&sample(&few, None, [stage("settle", 1_000), stage("sample", 100_000)]));
+    assert_within(mean(volumes), 4.0 * 1.2 / 0.3, "three atoms");
+}
+
 fn lennard_jones() -> PairTerm {
     PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.2)
         .with_tail_correction()

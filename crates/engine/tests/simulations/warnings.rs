@@ -194,6 +194,12 @@ fn barostats_with_too_few_changes_are_refused() {
     let overrides = Overrides { device: Some(DeviceInput::Cpu), ..Overrides::default() };
     let error = Simulation::from_input(&input, &overrides).map(drop).unwrap_err();
     assert!(error.message().contains("200.0 steps, too short for changes every 10 steps"), "{error}");
+    // 500 steps but for rounding.
+    let exact = "barostat = { kind = \"mtk\", pressure = 1, time = 350 }\nthermostat = { kind = \"bussi\", \
+        temperature = 94.4, period = 350 }\ntimestep = 0.7";
+    let text = argon("1.374 g/cm3", 5.0).replacen("timestep = 5", exact, 1);
+    let input = Input::parse(Path::new("exact.toml"), &text).unwrap();
+    Simulation::from_input(&input, &overrides).map(drop).unwrap();
 }
 
 #[test]
