@@ -181,7 +181,7 @@ fn ions_take_away_the_charge_and_keep_apart() {
         others.for_each(|b| assert!(distance(simbox, positions[*a], positions[*b]) > 0.25));
     }
     assert!(least_distance(&solvated) > 0.12);
-    assert_eq!(molecules.names.describe(0), "atom 1 (C1 of ROD 41)");
+    assert_eq!(molecules.names.describe(0), "atom 1 (C1 of ROD 1)");
     // The solute is where it was but for a shift.
     let shift = positions[0] - PLACES[0];
     for (r, place) in positions.iter().zip(PLACES) {

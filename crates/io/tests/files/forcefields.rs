@@ -303,7 +303,7 @@ fn topologies_of_gromacs_are_put_together() {
     assert_eq!(read.charges, [0.2, -0.1, -0.1, 0.1, 0.2, -0.1, -0.1, 0.1]);
     let names: Vec<&str> = read.species.iter().map(|s| s.name.as_str()).collect();
     assert_eq!((names, &read.atoms[..4]), (vec!["CA", "CB", "CB_2"], &[0, 1, 2, 0][..]));
-    assert_eq!(read.names.describe(4), "atom 5 (C1 of BUT 1)");
+    assert_eq!(read.names.describe(4), "atom 5 (C1 of BUT 2)");
     // The pair CA-CB has parameters of its own.
     assert_eq!((read.lennard_jones[0], read.lennard_jones[1]), ([0.8, 0.4], [0.44, 0.33]));
     let topology = &read.topology;

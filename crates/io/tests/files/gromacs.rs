@@ -218,6 +218,43 @@ fn numbers_of_molecules_are_whole_and_have_room() {
     assert_eq!(far.topology.excluded.len(), 6);
 }
 
+/// Molecules of a single residue are numbered through, behind residues of chains, as grompp has them.
+#[test]
+fn residues_of_single_molecules_are_numbered_through() {
+    let text = chain("1 2 yes 1 1", WELLS, "");
+    let numbers = |text: &str| -> Vec<i32> {
+        read(text).unwrap().names.residues.iter().map(|residue| residue.number).collect()
+    };
+    assert_eq!(numbers(&text.replace("CHAIN 1\n", "CHAIN 3\n")), [1, 2, 3]);
+    let pair = "[ moleculetype ]\nPAIR 3\n[ atoms ]\n1 X 7 MOL A1 1 0.0 12.011\n2 X 8 MOL A2 1 0.0 12.011\n[ system ]";
+    let both = text.replace("[ system ]", pair).replace("CHAIN 1\n", "CHAIN 1\nPAIR 2\nCHAIN 2\n");
+    assert_eq!(numbers(&both), [9, 7, 8, 7, 8, 10, 11]);
+}
+
+#[test]
+fn atoms_and_types_that_contradict_each_other_are_refused() {
+    let text = chain("1 2 yes 1 1", WELLS, "");
+    for (old, new, message) in [
+        ("1 X 1 MOL", "7 X 1 MOL", "atom 7 of the molecule CHAIN stands where its atom 1"),
+        ("3 Y 1 MOL", "2 Y 1 MOL", "atom 2 of the molecule CHAIN stands where its atom 3"),
+        (
+            "[ system ]",
+            "[ moleculetype ]\n[ atoms ]\n1 X 1 MOL A1 1 0.0 12\n[ system ]",
+            "stands where its atom 5",
+        ),
+        (
+            "[ moleculetype ]",
+            "[ atomtypes ]\nX 6 13.0 0.0 A 1 1\n[ moleculetype ]",
+            "X has been defined before",
+        ),
+    ] {
+        let error = read(&text.replacen(old, new, 1)).unwrap_err();
+        assert!(error.message().contains(message) && error.place().is_some(), "{error}");
+    }
+    let again = format!("[ atomtypes ]\nX 6 12.011 0.0 A {}\n[ moleculetype ]", WELLS[0]);
+    read(&text.replacen("[ moleculetype ]", &again, 1)).unwrap();
+}
+
 #[test]
 fn files_that_include_each_other_come_to_an_end() {
     let folder = tempfile::tempdir().unwrap();

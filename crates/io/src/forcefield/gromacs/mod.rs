@@ -71,6 +71,15 @@ const BYTES: [usize; 2] = [400, 200];
 /// Bytes of one thing that binds atoms, at least.
 const TERM: usize = size_of::<[u32; 4]>();
 
+/// Number of the first molecule that is a single residue. Such molecules are numbered through, as by GROMACS, after all
+/// residues of molecules with several, which keep their numbers.
+fn first_of_single_residues(kinds: &[MoleculeKind], molecules: &[(usize, usize, SourceLine)]) -> i32 {
+    let present = molecules.iter().filter(|(_, count, _)| *count > 0).map(|(kind, ..)| &kinds[*kind]);
+    let chains = present.filter(|kind| !kind.is_single_residue());
+    let numbers = chains.flat_map(|kind| kind.atoms.iter().map(|atom| atom.residue));
+    numbers.max().unwrap_or(0).max(0).saturating_add(1)
+}
+
 impl TopologyFile {
     fn row(&mut self, section: &str, line: SourceLine) -> Result<()> {
         let types = &mut self.types;
@@ -111,7 +120,10 @@ impl TopologyFile {
                 let kind =
                     kind.ok_or_else(|| line.error(format!("a row of [ {section} ] before any molecule")))?;
                 match section {
-                    "atoms" => kind.atoms.push(atom(&self.types, &line)?),
+                    "atoms" => {
+                        let atom = atom(&self.types, &line, kind.atoms.len() + 1, &kind.name)?;
+                        kind.atoms.push(atom);
+                    }
                     _ => kind.rows.push((section.to_string(), line)),
                 }
             }
@@ -151,8 +163,10 @@ impl TopologyFile {
         let mut maps = HashMap::new();
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut order: Vec<String> = Vec::new();
+        let mut next_residue = first_of_single_residues(&kinds, &molecules);
         for (kind, count, line) in molecules {
             let kind = &kinds[kind];
+            let single = kind.is_single_residue();
             let terms = kind.terms(&types, &defaults, &mut assembly, &mut maps)?;
             let bytes = terms.len().saturating_mul(TERM).saturating_mul(count);
             let what = format!("what binds the atoms of {count} molecules {}", kind.name);
@@ -165,7 +179,8 @@ impl TopologyFile {
                     let residue = (atom.residue, &atom.residue_name);
                     if last != Some(residue) {
                         last = Some(residue);
-                        let (name, number) = (atom.residue_name.clone(), atom.residue);
+                        let number = if single { next_residue } else { atom.residue };
+                        let name = atom.residue_name.clone();
                         names.residues.push(Residue { name, number, chain: String::new() });
                     }
                     names.atoms.push(AtomName {
@@ -180,6 +195,7 @@ impl TopologyFile {
                     });
                     assembly.atom(&atom.of_type, number, atom.mass, atom.charge)?;
                 }
+                next_residue = next_residue.saturating_add(i32::from(single));
                 terms.iter().try_for_each(|(term, line)| {
                     add(&mut assembly, term, first).map_err(|e| line.as_ref().map_or(e.clone(), |l| l.at(e)))
                 })?;

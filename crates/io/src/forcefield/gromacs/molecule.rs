@@ -42,11 +42,22 @@ pub(super) enum MoleculeTerm {
 }
 
 /// A row of `[ atoms ]`: number, type, residue's number and name, name, charge group, charge, mass.
-pub(super) fn atom(types: &Types, line: &SourceLine) -> Result<TopologyAtom> {
+/// It must be that of this number, because bonds name atoms by theirs.
+pub(super) fn atom(
+    types: &Types,
+    line: &SourceLine,
+    expected: usize,
+    molecule: &str,
+) -> Result<TopologyAtom> {
     let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
-    let &[_, of_type, residue, residue_name, name, ..] = &words[..] else {
+    let &[own, of_type, residue, residue_name, name, ..] = &words[..] else {
         return Err(line.error("an atom needs number, type, residue's number and name, and name"));
     };
+    if own.parse() != Ok(expected) {
+        return Err(line.error(format!("atom {own} of the molecule {molecule} stands where its atom {expected} should")).hint(
+            "atoms of a molecule are numbered from 1; a molecule of its own begins with [ moleculetype ], a name and nrexcl",
+        ));
+    }
     let known = types.atoms.get(of_type).ok_or_else(|| {
         let names = types.atoms.keys().map(std::slice::from_ref);
         line.error(format!("there is no type of atoms {of_type}")).hint(nearest(names, &[of_type]))
@@ -91,6 +102,12 @@ pub(super) fn add(assembly: &mut Assembly, term: &MoleculeTerm, first: u32) -> R
 pub(super) type Maps = HashMap<usize, u32>;
 
 impl MoleculeKind {
+    /// Returns true where all atoms are of one residue.
+    pub fn is_single_residue(&self) -> bool {
+        let of = |atom: &TopologyAtom| (atom.residue, atom.residue_name.clone());
+        self.atoms.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
+    }
+
     /// Bonded terms between the atoms, with their lines.
     pub(super) fn terms(
         &self,

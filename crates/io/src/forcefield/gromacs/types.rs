@@ -11,7 +11,7 @@ const SERIES: u32 = 9;
 const ANY: &str = "X";
 
 /// A type of atoms.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct AtomType {
     /// Name of the type in bonds and angles.
     pub bonded: String,
@@ -202,8 +202,12 @@ impl Types {
             charge: number(line, charge)?,
             pair: [number(line, v)?, number(line, w)?],
         };
-        self.atoms.insert(name.to_string(), of_type);
-        Ok(())
+        match self.atoms.insert(name.to_string(), of_type.clone()) {
+            Some(before) if before != of_type => Err(line
+                .error(format!("the type of atoms {name} has been defined before, with other numbers"))
+                .hint("only one of them can be meant: leave the other out, or give it a name of its own")),
+            _ => Ok(()),
+        }
     }
 
     /// A row of `[ cmaptypes ]`: five types, function, points along both angles, energies.
