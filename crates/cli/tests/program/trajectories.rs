@@ -65,6 +65,16 @@ fn what_is_not_read_is_said() {
     let text =
         format!("2\nLattice=\"9 0 0 0 9 0 0 0 9\" {properties}\nAr 1 1 1 0.1 0 0\nAr 2 2 2 -0.1 0 0\n");
     desk.write("ase.xyz", &text);
+    let box_and_atoms =
+        "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n3\nITEM: BOX BOUNDS pp pp pp\n0 9\n0 9\n0 9\n";
+    desk.write(
+        "types.lammpstrj",
+        format!("{box_and_atoms}ITEM: ATOMS id type q x y z\n9 3 1 1 1 1\n2 1 0 2 2 2\n5 2 0 3 3 3\n"),
+    );
+    let told = desk.succeed(&["convert", "types.lammpstrj", "again.lammpstrj"]);
+    assert!(told.stderr.contains("not read: q") && told.stderr.contains("numbered anew"), "{}", told.stderr);
+    let again = desk.read("again.lammpstrj");
+    assert!(again.ends_with("ITEM: ATOMS id type x y z\n1 1 2 2 2\n2 2 3 3 3\n3 3 1 1 1\n"), "{again}");
     let told = desk.succeed(&["convert", "ase.xyz", "copy.lammpstrj"]);
     assert!(told.stderr.contains("the column momenta is not read"), "{}", told.stderr);
     desk.write("input.toml", "units = \"metal\"\n[system]\nfile = \"ase.xyz\"\n[species.Ar]\nmass = 40\n");

@@ -127,7 +127,9 @@ impl<'a> DataFile<'a> {
                     if atoms.is_some() {
                         return Err(self.lines.error("there is a second Atoms section"));
                     }
-                    let read = self.atoms(comment)?;
+                    let mut read = self.atoms(comment)?;
+                    // Files of write_data are in the order of LAMMPS' memory; dumps and bonds go by ids.
+                    read.sort_by_key(|atom| atom.id);
                     for (place, atom) in read.iter().enumerate() {
                         if by_id.insert(atom.id, place).is_some() {
                             let message = format!("the atom id {} is given twice", atom.id);

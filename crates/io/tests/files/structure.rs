@@ -53,16 +53,16 @@ fn lammps_data() {
     assert_eq!(salt.species, [species("Na", 22.99, 1.0), species("Cl", 35.453, -1.0)]);
     let simbox = SimBox::new([0.0, -1.0, 0.0], [10.0, 10.0, 12.0], [1.0, -2.0, 0.5], [true; 3]).unwrap();
     assert_eq!(salt.simbox, simbox);
-    // Atoms are in the order of the file; velocities belong by id.
+    // Atoms and velocities are in the order of their ids.
     assert_eq!(salt.state.id, [0, 1, 2, 3]);
-    assert_eq!(salt.state.species, [0, 1, 0, 1]);
+    assert_eq!(salt.state.species, [1, 0, 1, 0]);
     assert!(salt.has_velocities);
-    assert_eq!(salt.state.velocity, [[3.0; 3], [0.1, 0.2, 0.3], [1.0; 3], [2.0; 3]]);
-    // The second atom is moved into the box; its image counts that.
-    assert_eq!(salt.state.position[0], [1.0, 2.0, 3.0]);
-    assert_eq!(salt.state.position[1], [1.5, 2.0, 3.0]);
-    assert_eq!(salt.state.image, [[0; 3], [1, -1, 2], [0, 0, 1], [0; 3]]);
-    assert_eq!(salt.state.position[2], [3.0, 1.5, 1.0]);
+    assert_eq!(salt.state.velocity, [[0.1, 0.2, 0.3], [1.0; 3], [2.0; 3], [3.0; 3]]);
+    // The first atom is moved into the box; its image counts that.
+    assert_eq!(salt.state.position[0], [1.5, 2.0, 3.0]);
+    assert_eq!(salt.state.position[1], [3.0, 1.5, 1.0]);
+    assert_eq!(salt.state.image, [[1, -1, 2], [0, 0, 1], [0; 3], [0; 3]]);
+    assert_eq!(salt.state.position[3], [1.0, 2.0, 3.0]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn names_of_lammps_types() {
     let labelled = SALT.replace("Masses", labels).replace("8 2 1 1.0 1 2 13", "8 2 K 1.0 1 2 13");
     let labelled = parse("a.data", &labelled).unwrap();
     assert_eq!([&labelled.species[0].name, &labelled.species[1].name], ["K", "Br"]);
-    assert_eq!(labelled.state.species, [0, 1, 0, 1]);
+    assert_eq!(labelled.state.species, [1, 0, 1, 0]);
     // Files of `write_data ... types labels` have labels instead of numbers everywhere.
     let text = SALT
         .replace("Masses", labels)
@@ -264,11 +264,13 @@ Angles
 ";
 
 #[test]
-fn bonds_and_angles_speak_of_atoms_in_the_order_of_the_file() {
+fn atoms_are_in_the_order_of_ids_in_bonds_and_angles_too() {
     let read = Structure::parse("a.data".as_ref(), MOLECULES.as_bytes(), REAL).unwrap();
+    let along_x: Vec<f64> = read.state.position.iter().map(|r| r[0]).collect();
+    assert_eq!(along_x, [1.0, 2.0, 2.0, 1.0, 3.0]);
     let bonds: Vec<_> = read.topology.bonds.iter().map(|b| (b.kind, b.atoms)).collect();
-    assert_eq!(bonds, [(1, [0, 1]), (0, [2, 1]), (1, [3, 4])]);
-    assert_eq!(read.topology.angles[0].atoms, [0, 1, 2]);
+    assert_eq!(bonds, [(1, [3, 2]), (0, [4, 2]), (1, [0, 1])]);
+    assert_eq!(read.topology.angles[0].atoms, [3, 2, 4]);
     assert_eq!(read.topology.bond_types, ["long", "short"]);
     assert_eq!(read.topology.angle_types, ["1"]);
     for (old, new, what) in [

@@ -48,11 +48,20 @@ fn write(header: &TrajectoryHeader, frame: &Frame, out: &mut dyn Write) -> std::
     }
     let velocities = if frame.velocities.is_some() { " vx vy vz" } else { "" };
     let images = if frame.images.is_some() { " ix iy iz" } else { "" };
-    writeln!(out, "ITEM: ATOMS id type element x y z{velocities}{images}")?;
+    // Types by their numbers keep them; names are elements.
+    let types = type_numbers(&header.names);
+    let element = if types.is_some() { "" } else { " element" };
+    writeln!(out, "ITEM: ATOMS id type{element} x y z{velocities}{images}")?;
     for (id, Vector([x, y, z])) in frame.positions.iter().enumerate() {
         let species = usize::from(header.species[id]);
-        let name = header.names.get(species).map_or("X", String::as_str);
-        write!(out, "{} {} {name} {x} {y} {z}", id + 1, species + 1)?;
+        match &types {
+            Some(types) => write!(out, "{} {}", id + 1, types[species])?,
+            None => {
+                let name = header.names.get(species).map_or("X", String::as_str);
+                write!(out, "{} {} {name}", id + 1, species + 1)?;
+            }
+        }
+        write!(out, " {x} {y} {z}")?;
         if let Some(velocities) = frame.velocities {
             let Vector([u, v, w]) = velocities[id];
             write!(out, " {u} {v} {w}")?;
@@ -66,9 +75,22 @@ fn write(header: &TrajectoryHeader, frame: &Frame, out: &mut dyn Write) -> std::
     Ok(())
 }
 
+/// Species that are called after numbers of types, as of a dump without elements; `None` for other names.
+fn type_numbers(names: &[String]) -> Option<Vec<u32>> {
+    let number = |name: &String| name.parse().ok().filter(|n: &u32| *n > 0 && n.to_string() == *name);
+    let numbers: Option<Vec<u32>> = names.iter().map(number).collect();
+    numbers.filter(|numbers| !numbers.is_empty())
+}
+
 /// Note about dumps without the column id.
 const NO_IDS: &str = "the dump has no column id: atoms are taken to stand in the same order in all frames, which LAMMPS \
     does not promise; what follows atoms in time (msd, vacf, van-hove) may be wrong";
+
+/// Columns that are read, or tell nothing more.
+const READ: [&str; 23] = [
+    "id", "type", "element", "x", "y", "z", "xs", "ys", "zs", "xu", "yu", "zu", "xsu", "ysu", "zsu", "ix",
+    "iy", "iz", "vx", "vy", "vz", "mass", "proc",
+];
 
 struct Source {
     text: TextStream,
@@ -194,6 +216,14 @@ impl Source {
                 |c: &String| format!("the column {c} is not read: velocities would have to be vx vy vz");
             self.notes.extend(names.iter().filter(like).map(note));
             self.ids = atoms.iter().map(|a| a.id).collect();
+            if self.ids.iter().zip(1..).any(|(id, number)| *id != number) {
+                self.notes
+                    .push("ids are not those from 1 on: atoms are numbered anew, in their order".into());
+            }
+            let others: Vec<&str> = names.iter().map(String::as_str).filter(|c| !READ.contains(c)).collect();
+            if !others.is_empty() {
+                self.notes.push(format!("columns that are not read: {}", others.join(", ")));
+            }
             self.labels.species = atoms.iter().map(|a| a.species).collect();
             return Ok(());
         }
