@@ -6,7 +6,7 @@ use crate::new_system::{NewSystem, length};
 use crate::numbers::grouped;
 use crate::output;
 use jostle_core::{Error, Result, System};
-use jostle_engine::build::extraction::Extraction;
+use jostle_engine::build::extraction::{Extraction, sections_left_out};
 use jostle_engine::{CHECKPOINT, Checkpoint, Existing, system_from_input};
 use jostle_io::{Input, Selection};
 use serde_json::json;
@@ -30,6 +30,10 @@ pub fn extract(options: &ExtractOptions) -> Result<()> {
     let chosen = selection.some_ids(&system, input.units).map_err(|fault| fault.alone(text))?;
     let part = Extraction::of(&system, &chosen, shell, input.units)?;
     new.write(&part.files(&input, &system, &new.name)?)?;
+    let sections = sections_left_out(&input);
+    if !sections.is_empty() {
+        say!("the new input has none of {} of {}", sections.join(", "), options.file.display());
+    }
     report(options, &part, &system, &new)
 }
 

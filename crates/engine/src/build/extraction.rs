@@ -7,7 +7,7 @@ use super::system_files::{SystemFiles, quoted};
 use jostle_core::{Dimension, Error, Molecules as Division, Result, System, UnitSystem};
 use jostle_io::forcefield::Molecules;
 use jostle_io::input::NamedChoice;
-use jostle_io::input::model::{Action, AtomsInput, Input, MoleculesInput};
+use jostle_io::input::model::{Action, AtomsInput, ElectrostaticsKind, Input, MoleculesInput};
 use jostle_io::{Selection, gro};
 use jostle_potentials::Truncation;
 use std::collections::BTreeSet;
@@ -146,6 +146,22 @@ trajectory = {{ every = 500, format = "xtc" }}
     }
 }
 
+/// Sections of an input that the input of a part does not have.
+pub fn sections_left_out(input: &Input) -> Vec<&'static str> {
+    let lists = [
+        ("[[group]]", input.groups.len()),
+        ("[[rigid]]", input.rigid.len()),
+        ("[[field]]", input.fields.len()),
+        ("[[wall]]", input.walls.len()),
+        ("[[restraint]]", input.restraints.len()),
+        ("[[interaction]]", input.interactions.len()),
+        ("[[variable]]", input.variables.len()),
+        ("[[bias]]", input.biases.len()),
+        ("[alchemy]", usize::from(input.alchemy.is_some())),
+    ];
+    lists.into_iter().filter(|(_, number)| *number > 0).map(|(name, _)| name).collect()
+}
+
 /// Molecules of an input whose atoms and pair forces are those of its topology.
 fn topology_of(input: &Input) -> Result<&MoleculesInput> {
     let refused =
@@ -159,6 +175,14 @@ fn topology_of(input: &Input) -> Result<&MoleculesInput> {
             "an input with topology = \"...\" in [system] is wanted",
         );
     };
+    if let Some(screening) =
+        input.electrostatics.as_ref().and_then(|charges| charges.value.screening.as_ref())
+    {
+        return Err(input
+            .source
+            .error(&screening.span, "screened charges are summed over images, which a part has not")
+            .hint("leave out the screening"));
+    }
     match input.forces.iter().find_map(|force| force.value.pairs.first()) {
         Some(pair) => Err(input
             .source
@@ -187,8 +211,16 @@ fn forces(input: &Input, nm: f64) -> String {
         text.push('\n');
     }
     if let Some(charges) = &input.electrostatics {
-        text +=
-            "[electrostatics]\nkind = \"reaction-field\"             # the rest, and all images, are gone\n";
+        text += match charges.value.kind {
+            ElectrostaticsKind::Cutoff => "[electrostatics]\nkind = \"cutoff\"\n",
+            ElectrostaticsKind::ReactionField { .. } => "[electrostatics]\nkind = \"reaction-field\"\n",
+            ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. } => {
+                "[electrostatics]\nkind = \"reaction-field\"             # the rest, and all images, are gone\n"
+            }
+        };
+        if let ElectrostaticsKind::ReactionField { dielectric: Some(dielectric) } = charges.value.kind {
+            let _ = writeln!(text, "dielectric = {dielectric:?}");
+        }
         if let Some(cutoff) = charges.value.cutoff {
             let _ = writeln!(text, "cutoff = {:?}", rounded(nm * cutoff));
         }

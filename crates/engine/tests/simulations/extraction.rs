@@ -1,13 +1,39 @@
 //! A part of a system on its own: atoms that move have the forces that they have in the whole, the shell stays.
 
 use crate::enhanced::Chain;
-use jostle_engine::build::extraction::Extraction;
+use jostle_engine::build::extraction::{Extraction, sections_left_out};
 use jostle_engine::build::system_files::SystemFiles;
 use jostle_engine::{Overrides, Simulation, system_from_input};
 use jostle_io::{Input, Selection};
 use std::fs;
 
 const CUTOFF: f64 = 0.6;
+
+/// Charges of a part are those of the input where these have no images.
+#[test]
+fn charges_without_images_stay_what_they_are() {
+    let chain = Chain::new();
+    let input = whole(&chain);
+    let (system, _) = system_from_input(&input).unwrap();
+    let part = Extraction::of(&system, &[5], 0.5, input.units).unwrap();
+    for (charges, expected) in [
+        ("kind = \"reaction-field\"\ndielectric = 78", Some("kind = \"reaction-field\"\ndielectric = 78")),
+        ("kind = \"cutoff\"", Some("[electrostatics]\nkind = \"cutoff\"")),
+        ("kind = \"pme\"", Some("kind = \"reaction-field\"             # the rest")),
+        ("kind = \"pme\"\nscreening_length = 0.2", None),
+    ] {
+        let text = input.source.text.replace("kind = \"reaction-field\"", charges);
+        let changed = Input::parse(&input.source.path, &text).unwrap();
+        match (part.files(&changed, &system, "part"), expected) {
+            (Ok(files), Some(expected)) => assert!(files.input.contains(expected), "{}", files.input),
+            (Err(error), None) => assert!(error.message().contains("screened"), "{error}"),
+            (found, _) => panic!("{charges}: {}", found.is_ok()),
+        }
+    }
+    let text = format!("{}[[group]]\nname = \"a\"\natoms = \"index 1\"\n", input.source.text);
+    let changed = Input::parse(&input.source.path, &text).unwrap();
+    assert_eq!(sections_left_out(&changed), ["[[group]]"]);
+}
 
 /// The chain in its box, with forces that end at the cut-off.
 fn whole(chain: &Chain) -> Input {
