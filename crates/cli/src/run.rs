@@ -13,7 +13,7 @@ use crate::numbers::{duration, grouped};
 use jostle_core::{Error, Result};
 use jostle_engine::model::Strictness;
 use jostle_engine::summary::findings;
-use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
+use jostle_engine::{Existing, INPUT, Outcome, Overrides, Simulation, default_folder};
 use jostle_imd::Session;
 use jostle_io::Input;
 use jostle_show::Viewer;
@@ -142,6 +142,12 @@ pub fn resume(options: &ResumeOptions) -> Result<u8> {
     let strictness = options.warnings.strictness();
     let overrides = Overrides { strictness, ..options.compute.overrides() };
     let mut simulation = Simulation::resume(&options.folder, &overrides)?;
+    if simulation.has_other_input(&options.folder.join(INPUT)) {
+        say!(
+            "{} is not the input that this run began with, which its checkpoint has: changes need a run of their own",
+            options.folder.join(INPUT).display()
+        );
+    }
     if simulation.is_finished() {
         say!("the run in {} is finished; there is nothing left to do", options.folder.display());
         if let Some(most) = simulation.most_steps() {

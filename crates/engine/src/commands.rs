@@ -55,6 +55,12 @@ struct Answer {
 /// # Errors
 /// If no run is under way there, the run does not answer, or it refuses the command.
 pub fn send(folder: &Path, order: RunCommand) -> Result<()> {
+    if let RunCommand::Temperature(temperature) = order
+        && !temperature.is_finite()
+    {
+        // As JSON, which has no such numbers, no run would understand it.
+        return Err(Error::input(format!("no thermostat can hold a temperature of {temperature}")));
+    }
     if !folder.join(SUMMARY).is_file() {
         return Err(Error::file(folder, "no run is under way here: there is no summary.json of one")
             .hint("give the folder that jostle run writes to"));
@@ -211,6 +217,10 @@ mod tests {
             std::fs::write(folder.path().join(SUMMARY), summary).unwrap();
             let refused = send(folder.path(), RunCommand::Pause).unwrap_err().to_string();
             assert!(refused.contains(status), "{refused}");
+        }
+        for temperature in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let refused = send(folder.path(), RunCommand::Temperature(temperature)).unwrap_err();
+            assert!(refused.message().contains("no thermostat"), "{refused}");
         }
         assert!(!folder.path().join(COMMAND_FILE).exists());
     }

@@ -156,7 +156,12 @@ pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64, remedy: &str) -> Optio
 
 /// Warning about a minimisation that has ended before the largest force was within the tolerance. Where other stages
 /// follow it is no result, and need not be exact.
-pub fn unconverged(report: &StageReport, tolerance: f64, role: Role, units: UnitSystem) -> Option<Warning> {
+pub(crate) fn unconverged(
+    report: &StageReport,
+    tolerance: f64,
+    role: Role,
+    units: UnitSystem,
+) -> Option<Warning> {
     let minimum = report.minimum.filter(|minimum| minimum.outcome == Convergence::Unconverged)?;
     let (unit, steps, force) = (spaced(units, Dimension::FORCE), report.steps, minimum.largest_force);
     let message = format!(

@@ -12,8 +12,8 @@ use crate::progress::Progress;
 use crate::stage::StageRun;
 use crate::thermo::{AtomMotion, Reported, Thermo, ThermoInput};
 use jostle_analysis::{Observable, Record};
-use jostle_core::{AtomStorage, Error, Result, Sample, SimBox};
-use jostle_io::input::model::StageInput;
+use jostle_core::{AtomStorage, Error, Evaluate, ForceEvaluation, Result, Sample, SimBox};
+use jostle_io::input::model::{Action, StageInput};
 use std::time::Instant;
 
 impl Simulation {
@@ -44,6 +44,24 @@ impl Simulation {
         self.add_to_measures(run, energies).map_err(|e| e.context(format!("step {}", self.clock.step)))?;
         run.time.analysis += looked.elapsed().as_secs_f64();
         self.call_observers(stage, stage_step)
+    }
+
+    /// Writes a row for the minimum, where a minimisation has ended between two rows.
+    pub(super) fn write_minimum(
+        &mut self,
+        stage: &StageInput,
+        run: &mut StageRun,
+        schedule: &Schedule,
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
+        let has_row = schedule.rows == 0 || schedule.is_row_due(run.stage_step);
+        if has_row || !matches!(stage.action, Action::Minimize { .. }) {
+            return Ok(());
+        }
+        self.backend.compute_forces(Evaluate::ForcesAndEnergies)?;
+        self.thermo = Some(self.read_thermo(stage, run, None)?);
+        self.report_groups(run.atoms(stage, None))?;
+        self.write_row(stage, run, progress)
     }
 
     /// Thermodynamic quantities now, from a sample of a batch or from the device.
@@ -185,7 +203,6 @@ impl Simulation {
 
 /// The time step of a stage.
 pub(super) fn stage_timestep(stage: &StageInput) -> f64 {
-    use jostle_io::input::model::Action;
     match stage.action {
         Action::Dynamics { timestep, .. } | Action::Minimize { timestep, .. } => timestep,
     }

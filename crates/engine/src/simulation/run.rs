@@ -229,6 +229,7 @@ impl Simulation {
             }
             if run.is_over(stage, &mut *self.backend, self.facts.projection.as_ref())? {
                 lap.end(run, &*self.backend);
+                self.write_minimum(stage, run, &schedule, progress)?;
                 return Ok(StageOutcome::Finished);
             }
             if !schedule.has_observers(self.observations()) {

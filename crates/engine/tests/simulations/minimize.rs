@@ -1,5 +1,6 @@
 //! Minimisers: convergence, overlapping atoms, restraints and frozen atoms.
 
+use crate::fixtures::Rows;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Precision, Settings, Species, System, UnitSystem, Vector};
 use jostle_engine::model::{
@@ -65,6 +66,33 @@ fn a_displaced_crystal_relaxes() {
         // The velocities are those before the minimisation.
         assert_eq!(simulation.velocities().unwrap(), velocities, "{minimizer:?}");
         assert_eq!(simulation.time(), 0.0);
+    }
+}
+
+/// A minimum between two rows has one of its own.
+#[test]
+fn a_minimum_has_a_row() {
+    let constant = DensityInput::LatticeConstant(1.56);
+    let crystal = argon().lattice(Lattice::Fcc, LatticeExtent::Atoms(108), constant, 1).unwrap();
+    let mut shaken = crystal;
+    assign_velocities(&mut shaken, 0.5, Distribution::Maxwell, 1);
+    let shift = shaken.state.velocity.clone();
+    shaken.state.position.iter_mut().zip(shift).for_each(|(r, v)| *r += 0.05 * v);
+    for every in [1, 10, 1000] {
+        let mut simulation = Simulation::builder(UnitSystem::Lj, shaken.clone())
+            .force(lj())
+            .settings(settings())
+            .stage(StageInput::minimize("relax", 5000, 1e-6, 0.005).thermo(every))
+            .build()
+            .unwrap();
+        let mut rows = Rows::default();
+        simulation.run_with(&mut rows, &|| false).unwrap();
+        let (report, last) = (&simulation.reports()[0], rows.0.last().unwrap());
+        assert!(report.steps % 10 != 0 && last.step == report.steps, "{} {}", report.steps, last.step);
+        let minimum = report.minimum.unwrap();
+        assert!((last.potential - minimum.potential).abs() < 1e-9 * minimum.potential.abs());
+        let steps: Vec<u64> = rows.0.iter().map(|row| row.step).collect();
+        assert!(steps.windows(2).all(|pair| pair[0] < pair[1]), "{steps:?}");
     }
 }
 
