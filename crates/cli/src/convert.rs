@@ -44,6 +44,9 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     if first.velocities.is_some() && !format.has_velocities() {
         say!("velocities are left out: {} files have none", format.name());
     }
+    if !format.has_names() && frames.reader().names().iter().any(|name| name != "X") {
+        say!("names of atoms are left out: {} files have none", format.name());
+    }
     if first.images.is_some() && !format.has_images() {
         say!(
             "how many times atoms have crossed the box is left out: {} files have no place for it; {} have",

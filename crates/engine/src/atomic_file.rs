@@ -81,7 +81,7 @@ pub(crate) fn write_temporary(path: &Path, bytes: &[u8]) -> Result<TempPath> {
     let write = || {
         let mut named = tempfile::Builder::new();
         let prefix = temporary_prefix(&name);
-        named.prefix(&prefix).suffix(TEMPORARY);
+        named.prefix(&prefix).suffix(TEMPORARY).rand_bytes(LETTERS);
         // Permissions follow the user's mask, as for any file that is created.
         #[cfg(unix)]
         named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -103,13 +103,11 @@ pub(crate) fn put_in_place(temporary: TempPath, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes temporary files that programs which were killed have left beside files of these names.
-pub(crate) fn remove_leftovers(folder: &Path, names: &[&str]) {
-    let prefixes: Vec<String> = names.iter().map(|name| temporary_prefix(name)).collect();
+/// Removes temporary files that programs which were killed have left, of whatever file: its first version may not
+/// have been finished.
+pub(crate) fn remove_leftovers(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.ends_with(TEMPORARY) && prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) {
+        if is_temporary(&entry.file_name().to_string_lossy()) {
             // A leftover that cannot be removed costs disk space and nothing else.
             let _ = std::fs::remove_file(entry.path());
         }
@@ -118,6 +116,18 @@ pub(crate) fn remove_leftovers(folder: &Path, names: &[&str]) {
 
 /// The ending of temporary files.
 const TEMPORARY: &str = ".tmp";
+
+/// Returns true for the name of a temporary file: that of a file with an ending, and letters that nobody can predict.
+fn is_temporary(name: &str) -> bool {
+    let inner = name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY));
+    inner.and_then(|inner| inner.rsplit_once('.')).is_some_and(|(file, letters)| {
+        let random = letters.len() == LETTERS && letters.chars().all(|c| c.is_ascii_alphanumeric());
+        random && file.contains('.')
+    })
+}
+
+/// Number of letters in the names of temporary files that cannot be predicted.
+const LETTERS: usize = 6;
 
 /// The beginning of the names of temporary files beside a file.
 fn temporary_prefix(name: &str) -> String {
@@ -199,11 +209,12 @@ mod tests {
     fn temporary_files_of_killed_programs_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.json");
-        let (kept, names) = (write_temporary(&path, b"half").unwrap().keep().unwrap(), ["summary.json"]);
-        let other = folder.path().join(".notes.tmp");
-        std::fs::write(&other, "of somebody else").unwrap();
-        remove_leftovers(folder.path(), &names);
-        assert!(!kept.exists() && other.exists());
+        let kept = write_temporary(&path, b"half").unwrap().keep().unwrap();
+        let others = [".notes.tmp", ".notes.abcdef.tmp", "a.csv.abcdef.tmp", ".a.csv.abcde.tmp"];
+        let others = others.map(|name| folder.path().join(name));
+        others.iter().for_each(|other| std::fs::write(other, "of somebody else").unwrap());
+        remove_leftovers(folder.path());
+        assert!(!kept.exists() && others.iter().all(|other| other.exists()));
     }
 
     /// Links in a folder that other users can write to must not lead to files of its owner being overwritten.

@@ -86,7 +86,7 @@ impl RunFolder {
         remove_stale_command(path)?;
         let thermo = AppendFile::cut_back(path.join(THERMO), thermo_bytes)?;
         let others = others_of(path);
-        remove_temporary(path, &others);
+        remove_leftovers(path);
         Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, others })
     }
 
@@ -301,18 +301,12 @@ fn remove(file: &Path) -> Result<()> {
 /// Removes the files of an earlier run, and no others. The log stays, since it is the lock.
 fn remove_run(path: &Path) -> Result<()> {
     let others = others_of(path);
-    remove_temporary(path, &others);
+    remove_leftovers(path);
     let own = OWN_FILES.iter().copied().filter(|name| *name != LOG);
     for name in own.chain(others.iter().map(String::as_str)) {
         remove(&path.join(name))?;
     }
     Ok(())
-}
-
-/// Removes temporary files of a run that was killed.
-fn remove_temporary(path: &Path, others: &[String]) {
-    let names: Vec<&str> = OWN_FILES.into_iter().chain(others.iter().map(String::as_str)).collect();
-    remove_leftovers(path, &names);
 }
 
 /// The trajectories and results that the summary of an earlier run mentions; none if there is no summary.

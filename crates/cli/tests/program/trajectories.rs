@@ -75,6 +75,8 @@ fn what_is_not_read_is_said() {
     assert!(told.stderr.contains("not read: q") && told.stderr.contains("numbered anew"), "{}", told.stderr);
     let again = desk.read("again.lammpstrj");
     assert!(again.ends_with("ITEM: ATOMS id type x y z\n1 1 2 2 2\n2 2 3 3 3\n3 3 1 1 1\n"), "{again}");
+    let told = desk.succeed(&["convert", "ase.xyz", "copy.dcd"]);
+    assert!(told.stderr.contains("names of atoms are left out"), "{}", told.stderr);
     let told = desk.succeed(&["convert", "ase.xyz", "copy.lammpstrj"]);
     assert!(told.stderr.contains("the column momenta is not read"), "{}", told.stderr);
     desk.write("input.toml", "units = \"metal\"\n[system]\nfile = \"ase.xyz\"\n[species.Ar]\nmass = 40\n");
