@@ -395,6 +395,28 @@ impl AngleVisitor for Angles<'_, '_> {
     }
 }
 
+/// Coefficients and square cut-offs of a pair force, by two species.
+pub(crate) struct Coefficients<'a> {
+    term: &'a PairTerm,
+    of_species: Vec<Option<(f64, Vec<f64>)>>,
+}
+
+impl<'a> Coefficients<'a> {
+    /// Coefficients of a pair force.
+    pub fn new(term: &'a PairTerm) -> Self {
+        let n = term.n_species();
+        let of_species = (0..n * n)
+            .map(|k| Some((term.get(k / n, k % n)?.cutoff.powi(2), term.coefficients(k / n, k % n)?)));
+        Coefficients { term, of_species: of_species.collect() }
+    }
+
+    /// Energy and force over distance; nothing beyond the cut-off.
+    pub fn evaluate(&self, [a, b]: [usize; 2], r2: f64) -> Option<(f64, f64)> {
+        let (cutoff2, coefficients) = self.of_species[a * self.term.n_species() + b].as_ref()?;
+        (r2 < *cutoff2).then(|| self.term.evaluate(r2, coefficients))
+    }
+}
+
 /// Adds forces and virial of one term and returns its energy. Exclusions are ids by id; empty where
 /// there are none.
 fn add_pairs(
@@ -405,23 +427,14 @@ fn add_pairs(
     virial: &mut SymTensor,
 ) -> f64 {
     let state = &system.state;
-    let n_species = system.species.len();
-    let table: Vec<Option<(f64, Vec<f64>)>> = (0..n_species * n_species)
-        .map(|k| {
-            let (a, b) = (k / n_species, k % n_species);
-            Some((term.get(a, b)?.cutoff.powi(2), term.coefficients(a, b)?))
-        })
-        .collect();
+    let coefficients = Coefficients::new(term);
     let mut total = 0.0;
     each_pair(system, term.largest_cutoff(), |i, j, d, r2| {
-        let pair = state.species[i] as usize * n_species + state.species[j] as usize;
         if exclusions.get(state.id[i] as usize).is_some_and(|list| list.contains(&state.id[j])) {
             return;
         }
-        if let Some((cutoff2, c)) = &table[pair]
-            && r2 < *cutoff2
-        {
-            let (energy, force_over_r) = term.evaluate(r2, c);
+        let species = [i, j].map(|index| usize::from(state.species[index]));
+        if let Some((energy, force_over_r)) = coefficients.evaluate(species, r2) {
             total += energy;
             add_force(forces, virial, (i, j), d, force_over_r);
         }

@@ -80,7 +80,7 @@ impl FrameWriter {
         }
     }
 
-    /// Waits until all frames are in the file, whoever reads it then.
+    /// Waits until all frames are in the file, for any reader.
     ///
     /// # Errors
     /// If one could not be written.
@@ -146,7 +146,7 @@ fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failu
                     let _ = failures.send(error);
                 }
             }
-            // Whoever asked may have ended.
+            // The thread that asked may have ended.
             WriterMessage::Flush(reply) => drop(reply.send(())),
             WriterMessage::Settle(reply) => {
                 let _ = reply.send(writer.sync().map(|()| writer.written_so_far()));

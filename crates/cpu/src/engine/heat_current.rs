@@ -14,6 +14,7 @@
 use super::{Cpu, Task};
 use crate::electrostatics::ewald::EwaldSum;
 use crate::near::{NearPair, each_pair};
+use crate::reference::Coefficients;
 use crate::simd::Level;
 use jostle_core::backend::{AtomStorage, ForceEvaluation};
 use jostle_core::{Precision, Result, Settings, SimBox, State, System, Vec3};
@@ -53,27 +54,6 @@ impl HeatCurrent {
 /// Current of a pair: half of its energy goes with each atom, and the force on each does work.
 fn of_pair(d: Vec3, energy: f64, force_over_r: f64, velocities: Vec3) -> Vec3 {
     0.5 * energy * velocities + 0.5 * force_over_r * d.dot(velocities) * d
-}
-
-/// Coefficients and square cut-offs of a pair force, by two species.
-struct Coefficients<'a> {
-    term: &'a PairTerm,
-    of_species: Vec<Option<(f64, Vec<f64>)>>,
-}
-
-impl<'a> Coefficients<'a> {
-    fn new(term: &'a PairTerm) -> Self {
-        let n = term.n_species();
-        let of_species = (0..n * n)
-            .map(|k| Some((term.get(k / n, k % n)?.cutoff.powi(2), term.coefficients(k / n, k % n)?)));
-        Coefficients { term, of_species: of_species.collect() }
-    }
-
-    /// Energy and force over distance; nothing beyond the cut-off.
-    fn evaluate(&self, [a, b]: [usize; 2], r2: f64) -> Option<(f64, f64)> {
-        let (cutoff2, coefficients) = self.of_species[a * self.term.n_species() + b].as_ref()?;
-        (r2 < *cutoff2).then(|| self.term.evaluate(r2, coefficients))
-    }
 }
 
 /// Two atoms within a cut-off, and the vector from the second to the first.

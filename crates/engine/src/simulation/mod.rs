@@ -183,7 +183,7 @@ impl Simulation {
         self.origin.source.as_ref().and_then(|source| source.most_steps)
     }
 
-    /// Returns true where a file is there that is not the input of this run.
+    /// Returns true for a file that is there and is not the input of this run.
     pub fn has_other_input(&self, path: &Path) -> bool {
         let own = self.origin.source.as_ref();
         own.is_some_and(|own| std::fs::read_to_string(path).is_ok_and(|text| text != own.text))

@@ -42,7 +42,7 @@ pub(super) enum MoleculeTerm {
 }
 
 /// A row of `[ atoms ]`: number, type, residue's number and name, name, charge group, charge, mass.
-/// It must be that of this number, because bonds name atoms by theirs.
+/// The number must be the expected one, because bonds name atoms by it.
 pub(super) fn atom(
     types: &Types,
     line: &SourceLine,
