@@ -33,7 +33,7 @@ def heat_current(lines):
         f"region box block 0 {N * SPACING} 0 {N * SPACING} 0 {N * SPACING}",
         "create_box 1 box",
         "mass 1 2.0",
-        *(f"create_atoms 1 single {x!r} {y!r} {z!r}".replace("np.float64(", "").replace(")", "") for x, y, z in positions.tolist()),
+        *("create_atoms 1 single {!r} {!r} {!r}".format(*r) for r in positions.tolist()),
         "set type 1 charge 1.3",
         *lines,
         "compute kinetic all ke/atom",

@@ -46,13 +46,8 @@ pub struct HeatExchange<'a> {
     pub temperatures: &'a [f64],
 }
 
-/// Adds a thermal conductivity in W/(m K), where units have a scale.
-pub(crate) fn in_watts(results: &mut Results, units: UnitSystem, (value, error): BlockEstimate) {
-    if let Some(watt) = units.from_si(CONDUCTIVITY) {
-        let estimate = (value / watt, error.map(|error| error / watt));
-        results.value("thermal conductivity in SI units", "W/(m K)", estimate);
-    }
-}
+/// Unit of thermal conductivities in SI units.
+pub(crate) const WATT_PER_METRE_KELVIN: &str = "W/(m K)";
 
 /// Averages over the exchanges of heat of a stage.
 #[derive(Debug, Clone)]
@@ -129,7 +124,8 @@ impl HeatFlux {
         let mut results = Results { tables: vec![table], ..Results::default() };
         if slope.0 > 2.0 * slope.1.unwrap_or(f64::INFINITY) {
             results.value("thermal conductivity", &unit_name(units, CONDUCTIVITY), conductivity);
-            in_watts(&mut results, units, conductivity);
+            let dimension = (units, CONDUCTIVITY);
+            results.value_in_si("thermal conductivity", WATT_PER_METRE_KELVIN, dimension, conductivity);
             self.warn(&mut results, &means, difference);
         } else {
             let reason = "the gradient of the temperature is not larger than twice its error".to_string();

@@ -2,8 +2,8 @@
 
 use crate::blocks::BlockEstimate;
 use crate::warning::{ResultWarning, Verdict};
-use jostle_core::UnitSystem;
 use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, UnitSystem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -103,6 +103,20 @@ impl Results {
     /// Adds a single number.
     pub fn value(&mut self, name: &str, unit: &str, (value, error): BlockEstimate) {
         self.values.push(Value { name: name.to_string(), unit: unit.to_string(), value, error });
+    }
+
+    /// Adds a value in SI units, too, called `unit`, where the units of a system have a scale.
+    pub(crate) fn value_in_si(
+        &mut self,
+        name: &str,
+        unit: &str,
+        (units, dimension): (UnitSystem, Dimension),
+        (value, error): BlockEstimate,
+    ) {
+        if let Some(scale) = units.from_si(dimension) {
+            let estimate = (value / scale, error.map(|error| error / scale));
+            self.value(&format!("{name} in SI units"), unit, estimate);
+        }
     }
 
     /// Adds a warning about a value, a table or a column.

@@ -4,13 +4,14 @@
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::correlate::{FrameSpacing, MultiTau};
 use crate::green_kubo::GreenKubo;
+use crate::measure::Measure;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
-use crate::settings::{MeasureSettings, Setting};
-use crate::view::View;
+use crate::settings::{MeasureSettings, Setting, TEMPERATURE};
+use crate::view::{View, Whole};
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result, UnitSystem};
+use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,6 +39,8 @@ pub(crate) struct Coefficient<T> {
     pub product: fn(&T, &T) -> f64,
     /// Factor of the integral, given the units, the volume and the thermal energy.
     pub scale: fn(UnitSystem, f64, f64) -> f64,
+    /// Name of its unit in SI units, where that is a result, too.
+    pub si: Option<&'static str>,
     /// Hint where fluxes are too few or too far apart.
     pub more: &'static str,
 }
@@ -51,6 +54,56 @@ pub(crate) struct Transport<T: 'static> {
     past: MultiTau<T>,
     /// The correlation at each lag; the volume and the thermal energy.
     blocks: Blocks,
+}
+
+/// Measure of a coefficient by a current of the whole system.
+pub(crate) struct ByCurrent {
+    current: fn(&Whole) -> Option<Vec3>,
+    /// k_B T, where that was said.
+    thermal: Option<f64>,
+    transport: Transport<Vec3>,
+}
+
+impl ByCurrent {
+    /// Settings of such a measure.
+    pub const SETTINGS: &'static [Setting] = &[END, TEMPERATURE];
+
+    /// No frames yet; `current` is the one of a frame, if its velocities are known.
+    ///
+    /// # Errors
+    /// If the integral would end before it begins, or the temperature is not greater than zero.
+    pub fn new(
+        what: &'static Coefficient<Vec3>,
+        current: fn(&Whole) -> Option<Vec3>,
+        units: UnitSystem,
+        settings: &MeasureSettings,
+    ) -> Result<Self> {
+        let (thermal, transport) = (settings.thermal_energy(units)?, Transport::new(what, units, settings)?);
+        Ok(ByCurrent { current, thermal, transport })
+    }
+}
+
+impl Measure for ByCurrent {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        let whole = frame.whole()?;
+        let current = (self.current)(&whole).ok_or_else(|| {
+            Error::input("the trajectory has no velocities").hint("xyz, trr and lammpstrj files have them")
+        })?;
+        self.transport.add(frame, self.thermal.unwrap_or(whole.thermal_energy()), current)
+    }
+
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
+        self.transport.saved_state()
+    }
+
+    fn results(&self) -> Result<Results> {
+        self.transport.results()
+    }
+}
+
+/// Product of two vectors, averaged over their components.
+pub(crate) fn mean_product(a: &Vec3, b: &Vec3) -> f64 {
+    a.dot(*b) / 3.0
 }
 
 impl<T: Serialize + DeserializeOwned> Transport<T> {
@@ -113,6 +166,9 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
             table.with_errors(&format!("running {}", what.name), &name, &running);
             results.value(what.name, &name, (running[end].0, error));
             results.value("integral to", &unit(units, 0, 1), (times[end], Some(0.0)));
+            if let Some(si) = what.si {
+                results.value_in_si(what.name, si, (units, what.dimension), (running[end].0, error));
+            }
         }
         table.with_errors("correlation", &unit_name(units, what.of_correlation), &kubo.correlation());
         let unsettled = kubo.convergence(end).filter(|_| !withheld);

@@ -108,6 +108,12 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
                 if let Some(text) = &options.atoms {
                     chosen = Some(choose(text, known.as_ref(), reader, &frame)?);
                 }
+                if known.is_none() && kind.observable == Observable::HeatCurrent {
+                    return Err(here(
+                        Error::input("a trajectory does not tell the forces between its atoms")
+                            .hint("they come from the run beside it, or from an input: --input FILE"),
+                    ));
+                }
                 if kind.observable.is_of_whole() {
                     let known = known.map(|system| context.frame_sums(options, kind, &settings, system));
                     sums = known.transpose()?;

@@ -144,7 +144,7 @@ pub fn resume(options: &ResumeOptions) -> Result<u8> {
     let mut simulation = Simulation::resume(&options.folder, &overrides)?;
     if simulation.has_other_input(&options.folder.join(INPUT)) {
         say!(
-            "{} is not the input that this run began with, which its checkpoint has: changes need a run of their own",
+            "{} is not the input that this run goes on with, which its checkpoint has: changes need a run of their own",
             options.folder.join(INPUT).display()
         );
     }

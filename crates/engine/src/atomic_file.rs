@@ -117,7 +117,7 @@ pub(crate) fn remove_leftovers(folder: &Path) {
 /// The ending of temporary files.
 const TEMPORARY: &str = ".tmp";
 
-/// Returns true for the name of a temporary file: that of a file with an ending, and letters that nobody can predict.
+/// Returns true for the name of a temporary file: that of a file with an ending, and random letters.
 fn is_temporary(name: &str) -> bool {
     let inner = name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY));
     inner.and_then(|inner| inner.rsplit_once('.')).is_some_and(|(file, letters)| {
@@ -126,7 +126,7 @@ fn is_temporary(name: &str) -> bool {
     })
 }
 
-/// Number of letters in the names of temporary files that cannot be predicted.
+/// Number of random letters in the names of temporary files.
 const LETTERS: usize = 6;
 
 /// The beginning of the names of temporary files beside a file.

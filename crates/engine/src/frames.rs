@@ -51,6 +51,8 @@ pub(crate) struct FrameWriter {
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
     written: WrittenSoFar,
+    /// True if frames have been handed over since the last time that the file was known to have all.
+    pending: bool,
 }
 
 impl FrameWriter {
@@ -66,7 +68,14 @@ impl FrameWriter {
             .name("frames".into())
             .spawn(move || write(writer, &queue, &failed))
             .map_err(|e| Error::io("write", &path, &e))?;
-        Ok(FrameWriter { messages: Some(messages), failures, thread: Some(thread), path, written })
+        Ok(FrameWriter {
+            messages: Some(messages),
+            failures,
+            thread: Some(thread),
+            path,
+            written,
+            pending: false,
+        })
     }
 
     /// Hands a frame over.
@@ -76,7 +85,10 @@ impl FrameWriter {
     pub(crate) fn write(&mut self, frame: OwnedFrame) -> Result<()> {
         match self.failures.try_recv() {
             Ok(error) => Err(error),
-            Err(_) => self.order(WriterMessage::Write(frame)),
+            Err(_) => {
+                self.pending = true;
+                self.order(WriterMessage::Write(frame))
+            }
         }
     }
 
@@ -85,6 +97,9 @@ impl FrameWriter {
     /// # Errors
     /// If one could not be written.
     pub(crate) fn flush(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.pending) {
+            return Ok(());
+        }
         let (reply, answer) = channel();
         self.order(WriterMessage::Flush(reply))?;
         let answered = answer.recv();

@@ -68,16 +68,20 @@ pub(crate) fn obstacle(system: &System, forces: &Forces) -> Option<Obstacle> {
     let bound = [bonds.len(), angles.len(), dihedrals.len(), excluded.len(), constraints.len()];
     let bound = bound.into_iter().sum::<usize>() + virtual_sites.len() + rigid_bodies.len();
     let any = |is_so: &dyn Fn(usize) -> bool| (0..system.state.len()).any(is_so);
-    let cases = [
-        (system.counts().iter().filter(|n| **n > 0).count() > 1, "there are several species"),
-        (any(&|index| system.charge(index) != system.charge(0)), "atoms have unlike charges"),
-        (any(&|index| system.driven(index).is_some()), "atoms are frozen or driven"),
-        (bound > 0, "atoms are bound to each other"),
-        (forces.n_external() > 0, "there are fields, walls or restraints"),
-        (forces.grains.is_some(), "grains lose energy where they touch"),
-        (forces.vacuum.is_some(), "atoms are in open space"),
+    // Cases that look at all atoms come last, and are not looked at where another one holds.
+    let cases: [(&dyn Fn() -> bool, &str); 7] = [
+        (&|| bound > 0, "atoms are bound to each other"),
+        (&|| forces.n_external() > 0, "there are fields, walls or restraints"),
+        (&|| forces.grains.is_some(), "grains lose energy where they touch"),
+        (&|| forces.vacuum.is_some(), "atoms are in open space"),
+        (
+            &|| any(&|index| system.state.species[index] != system.state.species[0]),
+            "there are several species",
+        ),
+        (&|| any(&|index| system.charge(index) != system.charge(0)), "atoms have unlike charges"),
+        (&|| any(&|index| system.driven(index).is_some()), "atoms are frozen or driven"),
     ];
-    let found = cases.into_iter().find(|(is_so, _)| *is_so);
+    let found = cases.into_iter().find(|(is_so, _)| is_so());
     found.map(|(_, reason)| Obstacle(reason))
 }
 

@@ -289,9 +289,9 @@ pub(crate) fn check(input: &Input, system: &System, forces: &Forces) -> Result<(
 
 /// Refuses biases beside a heat current, which does not have their forces.
 fn check_unbiased(input: &Input) -> Result<()> {
-    match input.biases.first() {
-        None => Ok(()),
-        Some(_) => Err(Error::input("the heat current of atoms under a bias is not known")
+    match input.biases.is_empty() {
+        true => Ok(()),
+        false => Err(Error::input("the heat current of atoms under a bias is not known")
             .hint("measure in a run without [[bias]]")),
     }
 }

@@ -165,7 +165,7 @@ pub(crate) fn unconverged(
     let minimum = report.minimum.filter(|minimum| minimum.outcome == Convergence::Unconverged)?;
     let (unit, steps, force) = (spaced(units, Dimension::FORCE), report.steps, minimum.largest_force);
     let message = format!(
-        "after {steps} iterations the largest force is {force:.3e}{unit}, and force_tolerance {tolerance:.3e}{unit}: \
+        "after {steps} iterations the largest force is {force:.3e}{unit}, above the tolerance of {tolerance:.3e}{unit}: \
          this is no minimum yet; more steps or another minimizer help"
     );
     (role == Role::Production).then(|| Warning::new(WarningKind::Unconverged, &report.name, message))

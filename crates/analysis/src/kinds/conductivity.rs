@@ -1,24 +1,20 @@
 //! Electrical conductivity by Green and Kubo, from the autocorrelation of the electric current.
 
-use super::{Frames, Kind, Measure, Observable};
-use crate::report::Results;
-use crate::saved_state::SavedState;
-use crate::settings::TEMPERATURE;
-use crate::transport::{Coefficient, END, Transport};
-use crate::view::{Polarity, SystemInfo, View};
-use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3};
+use super::{Frames, Kind, Observable};
+use crate::transport::{ByCurrent, Coefficient, mean_product};
+use crate::view::{Polarity, SystemInfo, Whole};
+use jostle_core::{Dimension, Error, Result, Vec3};
 
 pub(super) const KIND: Kind = Kind {
     name: "conductivity",
     about: "electrical conductivity by Green and Kubo, autocorrelation of the current of all charges",
     observable: Observable::Current,
     frames: Frames::AlongPath,
-    settings: &[END, TEMPERATURE],
+    settings: ByCurrent::SETTINGS,
     new: |system_info, settings| {
         check(system_info)?;
-        let transport = Transport::new(&COEFFICIENT, system_info.units, settings)?;
-        let thermal = settings.thermal_energy(system_info.units)?;
-        Ok(Box::new(Conductivity { units: system_info.units, thermal, transport }))
+        let current = |whole: &Whole| whole.current;
+        Ok(Box::new(ByCurrent::new(&COEFFICIENT, current, system_info.units, settings)?))
     },
 };
 
@@ -30,8 +26,9 @@ static COEFFICIENT: Coefficient<Vec3> = Coefficient {
     fluxes: "currents",
     dimension: CONDUCTIVITY,
     of_correlation: Dimension { charge: 2, length: 2, time: -2, ..Dimension::NUMBER },
-    product: |a, b| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / 3.0,
+    product: mean_product,
     scale: |_, volume, thermal_energy| 1.0 / (volume * thermal_energy),
+    si: Some("S/m"),
     more: "look more often: measure = [{ kind = \"conductivity\", every = 5 }]",
 };
 
@@ -53,36 +50,5 @@ fn check(system_info: &SystemInfo) -> Result<()> {
     match system_info.simbox.periodic() {
         [true, true, true] => Ok(()),
         _ => Err(Error::input("the conductivity needs a box that is periodic along all axes")),
-    }
-}
-
-struct Conductivity {
-    units: UnitSystem,
-    /// k_B T, where that was said.
-    thermal: Option<f64>,
-    transport: Transport<Vec3>,
-}
-
-impl Measure for Conductivity {
-    fn add(&mut self, frame: &View) -> Result<()> {
-        let whole = frame.whole()?;
-        let current = whole.current.ok_or_else(|| {
-            Error::input("the trajectory has no velocities").hint("xyz, trr and lammpstrj files have them")
-        })?;
-        self.transport.add(frame, self.thermal.unwrap_or(whole.thermal_energy()), current)
-    }
-
-    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
-        self.transport.saved_state()
-    }
-
-    fn results(&self) -> Result<Results> {
-        let mut results = self.transport.results()?;
-        let found = results.values.iter().find(|value| value.name == COEFFICIENT.name);
-        if let (Some(found), Some(siemens)) = (found, self.units.from_si(CONDUCTIVITY)) {
-            let estimate = (found.value / siemens, found.error.map(|error| error / siemens));
-            results.value("conductivity in SI units", "S/m", estimate);
-        }
-        Ok(results)
     }
 }

@@ -26,6 +26,7 @@ static COEFFICIENT: Coefficient<SymTensor> = Coefficient {
     of_correlation: Dimension { energy: 2, length: -6, ..Dimension::NUMBER },
     product,
     scale: |_, volume, thermal_energy| volume / thermal_energy,
+    si: None,
     more: "look more often: measure = [{ kind = \"viscosity\", every = 5 }], or thermo = { every = 5 } for rows of thermo.csv",
 };
 

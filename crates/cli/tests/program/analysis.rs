@@ -291,13 +291,15 @@ fn a_trajectory_has_dipole_moments() {
     }
 }
 
+/// The correlation of a coefficient by Green and Kubo.
+fn correlation(results: &serde_json::Value) -> Vec<f64> {
+    let columns = results["tables"][0]["columns"].as_array().unwrap();
+    let column = columns.iter().find(|column| column["name"] == "correlation").unwrap();
+    column["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
 /// Correlations of the current that a run measures are those of the velocities in its trajectory.
 fn currents_are_the_same(desk: &Desk) {
-    let correlation = |results: &serde_json::Value| -> Vec<f64> {
-        let columns = results["tables"][0]["columns"].as_array().unwrap();
-        let column = columns.iter().find(|column| column["name"] == "correlation").unwrap();
-        column["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
-    };
     let run = correlation(&serde_json::from_str(&desk.read("water/nve.conductivity.json")).unwrap());
     let analyze = ["analyze", "conductivity", "water/nve.xyz", "--json", "--first", "1"];
     let file = correlation(&desk.succeed(&analyze).json()["results"]);
@@ -331,11 +333,6 @@ fn a_trajectory_has_heat_currents() {
     let measure = "measure = [{ kind = \"thermal-conductivity\", every = 5 }]\n";
     desk.write("a.toml", format!("{system}{forces}{stage}{output}{measure}"));
     desk.succeed(&["run", "a.toml"]);
-    let correlation = |results: &serde_json::Value| -> Vec<f64> {
-        let columns = results["tables"][0]["columns"].as_array().unwrap();
-        let column = columns.iter().find(|column| column["name"] == "correlation").unwrap();
-        column["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
-    };
     let run = correlation(&serde_json::from_str(&desk.read("a/nve.thermal-conductivity.json")).unwrap());
     assert!(
         run.len() > 20 && run[0] > 0.0 && desk.path("a/nve.thermal-conductivity.csv").is_file(),

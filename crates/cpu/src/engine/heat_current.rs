@@ -9,7 +9,8 @@
 //! (B. Bernu and P. Vieillefosse, Phys. Rev. A 18 (1978) 2345). Velocities are those relative to the centre of mass.
 //!
 //! Advantage: positions and velocities suffice, so that a run on any device and its trajectory have the same current.
-//! Disadvantage: each evaluation builds lists, and evaluates pairs one by one in double precision.
+//! Disadvantage: each evaluation builds lists, and evaluates pairs one by one in double precision; sums over images go
+//! wave by wave, whose number grows with that of atoms, so that they are for some thousand charges.
 
 use super::{Cpu, Task};
 use crate::electrostatics::ewald::EwaldSum;

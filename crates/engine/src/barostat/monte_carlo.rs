@@ -11,8 +11,8 @@ const FIRST_STEP: f64 = 0.01;
 const LARGEST_STEP: f64 = 0.3;
 /// Trials before their size is adapted for the first time.
 const ENOUGH: u32 = 10;
-/// Adaptations from which on more and more trials are between two, so that they come to an end: sizes that follow
-/// what has just been accepted would prefer some volumes.
+/// Number of adaptations after which they become rarer and rarer: sizes that went on following the trials just made
+/// would favour some volumes.
 const QUICK: u32 = 50;
 /// Factor of the size of trials where fewer than a quarter or more than three quarters are accepted.
 const ADAPT: f64 = 1.1;
@@ -36,7 +36,7 @@ struct Move {
     largest: f64,
     tried: u32,
     accepted: u32,
-    /// Number of looks at how many were accepted.
+    /// Number of adaptations so far.
     adaptations: u32,
 }
 

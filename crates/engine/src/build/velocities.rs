@@ -9,7 +9,8 @@ use jostle_io::input::model::Distribution;
 /// Draws the velocity of every atom at random; the centre of mass is at rest and the temperature is exact.
 ///
 /// `thermal_energy` is k_B T. Speeds of [`Distribution::Constant`] are equal but for what constraints and rigid bodies do
-/// not allow and for the velocity of the centre of mass, which is subtracted. The velocity of an atom depends on the seed and on its id only.
+/// not allow and for the velocity of the centre of mass, which is subtracted. The velocity of an atom depends on the seed
+/// and on its id only.
 pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution: Distribution, seed: u64) {
     for index in 0..system.state.len() {
         let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[index], 0);

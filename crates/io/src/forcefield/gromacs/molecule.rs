@@ -104,8 +104,8 @@ pub(super) type Maps = HashMap<usize, u32>;
 impl MoleculeKind {
     /// Returns true where all atoms are of one residue.
     pub fn is_single_residue(&self) -> bool {
-        let of = |atom: &TopologyAtom| (atom.residue, atom.residue_name.clone());
-        self.atoms.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
+        let residues = self.atoms.iter().map(|atom| (atom.residue, &atom.residue_name));
+        residues.clone().zip(residues.skip(1)).all(|(one, next)| one == next)
     }
 
     /// Bonded terms between the atoms, with their lines.

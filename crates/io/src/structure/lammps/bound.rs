@@ -60,7 +60,7 @@ impl BondedList {
 pub(super) struct Members {
     /// Labels by type, from 0.
     pub labels: Vec<Option<String>>,
-    /// Type and ids of the atoms, from 0 in the order of the file.
+    /// Type and ids of the atoms, from 0 in their order.
     pub rows: Vec<(u32, Vec<u32>)>,
 }
 

@@ -87,9 +87,9 @@ const NO_IDS: &str = "the dump has no column id: atoms are taken to stand in the
     does not promise; what follows atoms in time (msd, vacf, van-hove) may be wrong";
 
 /// Columns that are read, or tell nothing more.
-const READ: [&str; 23] = [
+const READ: [&str; 22] = [
     "id", "type", "element", "x", "y", "z", "xs", "ys", "zs", "xu", "yu", "zu", "xsu", "ysu", "zsu", "ix",
-    "iy", "iz", "vx", "vy", "vz", "mass", "proc",
+    "iy", "iz", "vx", "vy", "vz", "proc",
 ];
 
 struct Source {
@@ -220,7 +220,8 @@ impl Source {
                 self.notes
                     .push("ids are not those from 1 on: atoms are numbered anew, in their order".into());
             }
-            let others: Vec<&str> = names.iter().map(String::as_str).filter(|c| !READ.contains(c)).collect();
+            let others = names.iter().filter(|c| !READ.contains(&c.as_str()) && !like(c));
+            let others: Vec<&str> = others.map(String::as_str).collect();
             if !others.is_empty() {
                 self.notes.push(format!("columns that are not read: {}", others.join(", ")));
             }
