@@ -8,7 +8,7 @@ use crate::frames::{FrameWriter, OwnedFrame};
 use crate::run_files::{
     CHECKPOINT, COMMAND_FILE, INPUT, LOG, OWN_FILES, PREVIOUS, START, SUMMARY, THERMO, trajectory_name,
 };
-use crate::thermo::{Quantity, Thermo};
+use crate::thermo::Quantity;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_io::input::model::TrajectoryFormat;
@@ -104,9 +104,14 @@ impl RunFolder {
     }
 
     /// Adds a row to `thermo.csv`.
-    pub(crate) fn row(&mut self, stage: &str, thermo: &Thermo) -> Result<()> {
-        let mut row = format!("{},{},{}", quoted(stage), thermo.step, number(thermo.time));
-        for value in thermo.values() {
+    pub(crate) fn row(
+        &mut self,
+        stage: &str,
+        (step, time): (u64, f64),
+        values: impl IntoIterator<Item = Option<f64>>,
+    ) -> Result<()> {
+        let mut row = format!("{},{step},{}", quoted(stage), number(time));
+        for value in values {
             row.push(',');
             row.push_str(&value.map(number).unwrap_or_default());
         }

@@ -3,6 +3,7 @@
 mod ending;
 mod minimization;
 mod results;
+mod row_mean;
 
 use crate::averages::{BlockAverage, Trend};
 use crate::barostat::BarostatState;
@@ -28,6 +29,7 @@ use jostle_core::{
 };
 use jostle_io::input::NamedChoice;
 use jostle_io::input::model::{self, Action, StageInput};
+use row_mean::RowMean;
 use serde::{Deserialize, Serialize};
 
 /// The state of a stage between two steps.
@@ -50,6 +52,8 @@ pub(crate) struct StageRun {
     work: f64,
     /// Changes of the temperature by commands.
     pub changes: Vec<TemperatureChange>,
+    /// Samples since the last row, where rows are means.
+    pub row: RowMean,
     averages: Vec<BlockAverage>,
     conserved: Trend,
     evidence: Evidence,
@@ -134,6 +138,7 @@ impl StageRun {
             ramps: Ramps::new(stage, springs, units.boltzmann()),
             work: 0.0,
             changes: Vec::new(),
+            row: RowMean::default(),
             averages: Vec::new(),
             conserved: Trend::default(),
             evidence: Evidence::new(aging),

@@ -2,7 +2,7 @@
 
 use crate::example::{self, Example};
 use jostle_core::Result;
-use jostle_engine::model::{AtomsInput, LatticeExtent, RegionInput};
+use jostle_engine::model::{self, AtomsInput, LatticeExtent};
 use jostle_io::Input;
 
 /// A built-in case: an example, maybe of another size or with another cut-off.
@@ -102,17 +102,9 @@ pub fn resize(input: &mut Input, n: usize) {
     }
 }
 
-/// Moves the cut-off of every force of a system with a number density to just below half the box.
+/// Moves the cut-off of every force to half the box.
 pub fn cut_at_half_the_box(input: &mut Input) {
-    use jostle_engine::model::DensityInput::Number;
-    if let AtomsInput::Random { atoms, region: RegionInput::Density(Number(density)), .. } =
-        input.system.atoms.value
-    {
-        let edge = (atoms as f64 / density).cbrt();
-        for force in &mut input.forces {
-            force.value.cutoff = Some(0.4999 * edge);
-        }
-    }
+    input.forces.iter_mut().for_each(|force| force.value.cutoff = Some(model::Cutoff::HalfBox));
 }
 
 /// The names of all cases.

@@ -206,6 +206,7 @@ impl TimedSystem {
         let mut stages: Vec<_> = std::mem::take(&mut input.stages).into_iter().map(|s| s.value).collect();
         for (index, stage) in stages.iter_mut().enumerate() {
             (stage.thermo_every, stage.trajectory, stage.checkpoint_every) = (run_settings.thermo, None, 0);
+            stage.sample_every = None;
             // Analysis on the way is no part of a step.
             stage.measures.clear();
             match &mut stage.action {

@@ -7,7 +7,7 @@ use super::system_files::{SystemFiles, quoted};
 use jostle_core::{Dimension, Error, Molecules as Division, Result, System, UnitSystem};
 use jostle_io::forcefield::Molecules;
 use jostle_io::input::NamedChoice;
-use jostle_io::input::model::{Action, AtomsInput, ElectrostaticsKind, Input, MoleculesInput};
+use jostle_io::input::model::{Action, AtomsInput, Cutoff, ElectrostaticsKind, Input, MoleculesInput};
 use jostle_io::{Selection, gro};
 use jostle_potentials::Truncation;
 use std::collections::BTreeSet;
@@ -201,7 +201,7 @@ fn forces(input: &Input, nm: f64) -> String {
             text,
             "[[force]]\nkind = \"lennard-jones\"              # parameters are those of the topology\n"
         );
-        if let Some(cutoff) = force.cutoff {
+        if let Some(cutoff) = force.cutoff.and_then(Cutoff::length) {
             let _ = writeln!(text, "cutoff = {:?}", rounded(nm * cutoff));
         }
         let _ = writeln!(text, "truncation = \"{}\"", force.truncation.name());

@@ -48,7 +48,8 @@ pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<
             };
             let system = input.replicated(system)?;
             let charge_density = system.total_charge() / system.simbox.volume();
-            let forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
+            let known = input.with_known_cutoffs(system.simbox.largest_cutoff());
+            let forces = known.resolve_forces(&system.species, &system.topology, charge_density)?;
             (system, forces)
         }
     };
@@ -111,7 +112,10 @@ pub(crate) fn forces_from_input(input: &Input, system: &System, first_volume: f6
         return Ok(forces);
     }
     let charge_density = system.total_charge() / first_volume;
-    let mut forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
+    // The box that the run began with, whose shape stays.
+    let begun = system.simbox.largest_cutoff() * (first_volume / system.simbox.volume()).cbrt();
+    let known = input.with_known_cutoffs(begun);
+    let mut forces = known.resolve_forces(&system.species, &system.topology, charge_density)?;
     input.apply_groups(system, &mut forces)?;
     split_charges(input, system, first_volume, &mut forces);
     Ok(forces)

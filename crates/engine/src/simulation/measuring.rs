@@ -122,8 +122,25 @@ impl Simulation {
             }
         }
         progress.measured(thermo);
-        self.output.row(&stage.name, thermo)?;
+        let now = (thermo.step, thermo.time);
+        if stage.sample_every.is_none() {
+            self.output.row(&stage.name, now, thermo.values())?;
+        } else {
+            run.row.add(thermo);
+            if is_due(stage.thermo_every, run.stage_step) {
+                self.output.row(&stage.name, now, run.row.take(&self.columns.quantities))?;
+            }
+        }
         run.watch(thermo, self.units)
+    }
+
+    /// Writes the means of the samples after the last row of a stage that is over.
+    pub(super) fn write_last_means(&mut self, stage: &StageInput, run: &mut StageRun) -> Result<()> {
+        if run.row.is_empty() {
+            return Ok(());
+        }
+        let now = (self.clock.step, self.clock.time);
+        self.output.row(&stage.name, now, run.row.take(&self.columns.quantities))
     }
 
     /// Adds the atoms and, if a measure of `energies` is due, the quantities of the whole system to measures.

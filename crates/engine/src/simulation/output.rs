@@ -7,7 +7,6 @@ use crate::frames::OwnedFrame;
 use crate::progress::Progress;
 use crate::report::Warning;
 use crate::run_folder::RunFolder;
-use crate::thermo::Thermo;
 use jostle_core::Result;
 use std::path::Path;
 use std::time::Instant;
@@ -90,8 +89,13 @@ impl Output {
     }
 
     /// Adds a row to `thermo.csv`.
-    pub fn row(&mut self, stage: &str, thermo: &Thermo) -> Result<()> {
-        self.folder.as_mut().map_or(Ok(()), |folder| folder.row(stage, thermo))
+    pub fn row(
+        &mut self,
+        stage: &str,
+        (step, time): (u64, f64),
+        values: impl IntoIterator<Item = Option<f64>>,
+    ) -> Result<()> {
+        self.folder.as_mut().map_or(Ok(()), |folder| folder.row(stage, (step, time), values))
     }
 
     /// Adds a frame to the trajectory of the stage.

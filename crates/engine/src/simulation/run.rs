@@ -230,6 +230,7 @@ impl Simulation {
             if run.is_over(stage, &mut *self.backend, self.facts.projection.as_ref())? {
                 lap.end(run, &*self.backend);
                 self.write_minimum(stage, run, &schedule, progress)?;
+                self.write_last_means(stage, run)?;
                 return Ok(StageOutcome::Finished);
             }
             if !schedule.has_observers(self.observations()) {
@@ -352,7 +353,7 @@ impl Simulation {
         Schedule {
             steps: n_steps(stage),
             long_range_every: stage.long_range_every,
-            rows: stage.thermo_every,
+            rows: stage.samples_every(),
             row_data: if by_atoms { RowData::Atoms } else { RowData::Sums },
             frames: stage.trajectory.map_or(0, |trajectory| trajectory.every),
             checkpoints: stage.checkpoint_every,

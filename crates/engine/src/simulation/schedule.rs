@@ -12,7 +12,7 @@ pub(super) struct Schedule {
     pub steps: u64,
     /// Interval of long-range forces, of which all other intervals are multiples.
     pub long_range_every: u64,
-    /// Interval of rows of `thermo.csv`.
+    /// Interval of rows of `thermo.csv`, or of the samples that they are means of.
     pub rows: u64,
     /// Data that rows need.
     pub row_data: RowData,

@@ -8,6 +8,7 @@ mod blow_up;
 mod chains;
 mod conservation;
 mod custom_forces;
+mod cutoffs;
 mod deformation;
 mod device_biases;
 mod devices;

@@ -1,6 +1,6 @@
 //! Equality, bit for bit, of runs that were interrupted and resumed with uninterrupted ones.
 
-use crate::fixtures::{argon, run_in_parts, stop_every, thermo_csv};
+use crate::fixtures::{argon, column, emulated, run_in_parts, stop_every, thermo_csv};
 use jostle_core::{Precision, Settings, UnitSystem};
 use jostle_engine::model::{DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation};
@@ -385,4 +385,54 @@ fn minimisation_between_stages() {
         );
         check(&(stage("heat", "") + &minimize + &stage("run", "")), 1);
     }
+}
+
+/// Rows of means: those of the samples of another run, also where a run is interrupted between two samples, where a
+/// stage ends between two rows, and on the GPU, which samples by itself. The first row is the start.
+#[test]
+fn rows_of_means() {
+    let thermostat = "thermostat = { kind = \"bussi\", temperature = 1.2, period = 0.1 }";
+    let stage = |thermo: &str| {
+        let stage = stage("sample", thermostat).replace("steps = 60", "steps = 130");
+        input(&stage.replace("thermo = { every = 5 }", thermo), 1)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (samples, means, parts) =
+        (folder.path().join("samples"), folder.path().join("means"), folder.path().join("parts"));
+    let by_means = stage("thermo = { every = 40, sample_every = 10 }");
+    let of_samples = run_in_parts(&stage("thermo = { every = 10 }"), &samples, u64::MAX);
+    let of_means = run_in_parts(&by_means, &means, u64::MAX);
+    run_in_parts(&by_means, &parts, INTERVAL);
+    assert_eq!(thermo_csv(&means), thermo_csv(&parts));
+    assert_eq!(column(&means, "step"), [0.0, 40.0, 80.0, 120.0, 130.0]);
+    assert_eq!(of_samples.reports()[0].averages, of_means.reports()[0].averages);
+    for name in ["temperature", "potential", "conserved", "pressure", "pxy", "momentum_x"] {
+        let (one, found) = (column(&samples, name), column(&means, name));
+        let mean = |range: std::ops::Range<usize>| one[range.clone()].iter().sum::<f64>() / range.len() as f64;
+        let expected = [one[0], mean(1..5), mean(5..9), mean(9..13), one[13]];
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{name}: {found} {expected}");
+        }
+    }
+    let gpu = folder.path().join("gpu");
+    let mut simulation = Simulation::from_input_on(&by_means, &Overrides::default(), emulated).unwrap();
+    simulation.write_to(&gpu, Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    for (found, expected) in column(&gpu, "potential").iter().zip(column(&means, "potential")) {
+        assert!((found - expected).abs() < 1e-3 * expected.abs(), "{found} {expected}");
+    }
+}
+
+/// Rows of means that have no whole number of samples, or are of a minimisation, are refused.
+#[test]
+fn rows_of_means_that_do_not_fit_are_refused() {
+    let of = |stage: &str| {
+        let text = input("", 1).source.text.replace("[run]", &format!("{stage}\n[run]"));
+        Input::parse(Path::new("rows.toml"), &text).unwrap_err().to_string()
+    };
+    let stage = stage("a", "");
+    let uneven = of(&stage.replace("every = 5", "every = 15, sample_every = 10"));
+    assert!(uneven.contains("no whole number of samples") && uneven.contains("every = 20"), "{uneven}");
+    let minimum = "[[stage]]\nminimize = { steps = 9 }\nthermo = { every = 4, sample_every = 2 }";
+    assert!(of(minimum).contains("minimisation"), "{}", of(minimum));
 }

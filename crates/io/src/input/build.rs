@@ -3,6 +3,7 @@
 use super::alchemy;
 use super::barostat::refuse_changing_screening;
 use super::choice::NamedChoice;
+use super::cutoff::refuse_changing_cutoffs;
 use super::enhanced;
 use super::external;
 use super::fields::{Entry, Fields, Value, entry_span};
@@ -90,7 +91,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         // All species are known, so everything about pairs can be checked now; any density of
         // charges does for that.
         let species = input.species_with_mass()?;
-        input.resolve_forces(&species, &input.built_topology(), 1.0)?;
+        input.with_known_cutoffs(f64::MAX).resolve_forces(&species, &input.built_topology(), 1.0)?;
     }
     Ok(input)
 }
@@ -98,6 +99,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
 /// Refuses sections that contradict each other.
 fn refuse_contradictions(input: &Input) -> Result<()> {
     refuse_changing_screening(input)?;
+    refuse_changing_cutoffs(input)?;
     sampling::refuse_reproducible_walkers(input)
 }
 

@@ -185,6 +185,14 @@ pub(super) fn shape(kind: Kind) -> String {
         Kind::Count(_) => "whole number".into(),
         Kind::Number(_) => "number".into(),
         Kind::Quantity(dimensions, _) => dimensions.iter().map(|d| bare(*d)).collect::<Vec<_>>().join(" | "),
+        Kind::QuantityOr(dimensions, range, words) => {
+            let words = words().into_iter().map(|w| format!("\"{}\"", w.0));
+            [shape(Kind::Quantity(dimensions, range))]
+                .into_iter()
+                .chain(words)
+                .collect::<Vec<_>>()
+                .join(" | ")
+        }
         Kind::Ramp(dimensions, range) => {
             let one = shape(Kind::Quantity(dimensions, range));
             format!("{one} | [first, last]")
@@ -303,6 +311,7 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Count(least) => json!({ "type": "integer", "minimum": least }),
         Kind::Number(range) => range_json(range),
         Kind::Quantity(_, range) => json!({ "anyOf": [range_json(range), { "type": "string" }] }),
+        Kind::QuantityOr(dimensions, range, _) => kind_json(Kind::Quantity(dimensions, range)),
         Kind::Ramp(dimensions, range) => {
             let one = kind_json(Kind::Quantity(dimensions, range));
             json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 2, "maxItems": 2 }] })

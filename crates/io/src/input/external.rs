@@ -4,8 +4,8 @@ use super::fields::{Fields, entry_span};
 use super::formula;
 use super::group;
 use super::model::{
-    FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input, Located, PairInput,
-    Source, WallForce, WallInput,
+    Cutoff, FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input, Located,
+    PairInput, Source, WallForce, WallInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, System, Vec3, Vector};
@@ -134,6 +134,13 @@ fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) ->
             .get::<Fields>("force")
             .map_or(fields.span.clone(), |f| entry_span(&f.value, "tail_correction"));
         return Err(source.error(&span, "there is no tail correction for walls").hint("leave it out"));
+    }
+    if force.value.cutoff == Some(Cutoff::HalfBox) {
+        let span =
+            fields.get::<Fields>("force").map_or(fields.span.clone(), |f| entry_span(&f.value, "cutoff"));
+        return Err(source
+            .error(&span, "a wall is across an open axis, which has no half")
+            .hint("give a length"));
     }
     if let Some(dispersion) = &force.value.dispersion {
         return Err(source.error(&dispersion.span, "a wall has no images to sum over").hint("leave it out"));

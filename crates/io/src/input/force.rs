@@ -36,7 +36,7 @@ impl Builder<'_> {
             ForceKind::Table => PotentialInput::Table,
         };
         formula::refuse_keys(self.source, kind, fields)?;
-        let cutoff = fields.get::<f64>("cutoff").map(|c| c.value);
+        let cutoff = fields.get::<Cutoff>("cutoff").map(|c| c.value);
         let truncation = self.truncation(fields)?;
         let names: Vec<&str> = species.iter().map(|s| s.value.name.as_str()).collect();
         let entries: Vec<Entry> = fields.need("pairs")?;

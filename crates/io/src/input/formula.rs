@@ -2,7 +2,7 @@
 
 use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Value, entry_span};
-use super::model::{ForceInput, Input, Located, PotentialInput, Source};
+use super::model::{Cutoff, ForceInput, Input, Located, PotentialInput, Source};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, Species};
 use jostle_potentials::formula::{FormulaForce, Mistake};
@@ -138,7 +138,7 @@ impl Input {
             truncation: force.truncation,
             species: species.iter().map(|s| (s.name.as_str(), constants(s))).collect(),
             parameters,
-            cutoff: force.cutoff,
+            cutoff: force.cutoff.and_then(Cutoff::length),
             pairs,
         };
         force.build()

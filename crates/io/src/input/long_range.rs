@@ -53,6 +53,7 @@ impl StageInput {
         let looks = [
             ("steps", "steps", steps),
             ("thermo", "thermo: every", self.thermo_every),
+            ("thermo", "thermo: sample_every", self.samples_every()),
             ("trajectory", "trajectory: every", trajectory),
             ("barostat", "barostat: every", barostat),
         ];

@@ -10,6 +10,7 @@ mod build;
 mod choice;
 mod complete;
 mod course;
+mod cutoff;
 mod describe;
 mod enhanced;
 mod external;
@@ -48,7 +49,8 @@ use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::{Composition, Method};
 use jostle_potentials::{BondedKind, Dispersion, Electrostatics, Forces, Grains, PairTerm, PairTermBuilder};
 use model::{
-    AtomsInput, ElectrostaticsInput, ElectrostaticsKind, ForceInput, Located, ScreeningInput, Source,
+    AtomsInput, Cutoff, ElectrostaticsInput, ElectrostaticsKind, ForceInput, HALF_BOX, Located,
+    ScreeningInput, Source,
 };
 use std::path::Path;
 
@@ -152,6 +154,11 @@ impl Input {
         species: &[Species],
         charge_density: f64,
     ) -> Result<PairTerm> {
+        if let Some(Cutoff::HalfBox) = force.value.cutoff {
+            let message =
+                format!("\"{HALF_BOX}\" is a cut-off of atoms that are built or read without their forces");
+            return Err(self.source.error(&force.span, message).hint("give a length"));
+        }
         let term = self.computed_term(force, species, charge_density)?;
         let at = |e: Error| e.at_span(&self.source.path, &self.source.text, force.span.clone());
         if force.value.tabulate { term.tabulated().map_err(at) } else { Ok(term) }
@@ -186,7 +193,7 @@ impl Input {
             }
         };
         let mut builder = PairTermBuilder::new(kind, f.truncation, species, self.units.coulomb());
-        if let Some(cutoff) = f.cutoff {
+        if let Some(cutoff) = f.cutoff.and_then(Cutoff::length) {
             builder = builder.cutoff(cutoff);
         }
         if let Some(mixing) = &f.mixing {

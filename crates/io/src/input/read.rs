@@ -142,6 +142,17 @@ impl Reader<'_> {
                 self.in_range(key.name, x / self.units.bare(dimension), range, &span)?;
                 Value::Quantity(x, dimension)
             }
+            Kind::QuantityOr(dimensions, range, words) => match item.get_ref().as_str() {
+                Some(word) if word.starts_with(char::is_alphabetic) => {
+                    let mut names: Vec<&str> = words().iter().map(|w| w.0).collect();
+                    names.push("1.5 UNIT");
+                    self.one_of(key.name, word, &names, &span)?;
+                    Value::Text(word.to_string())
+                }
+                _ => {
+                    self.value(&Key { kind: Kind::Quantity(dimensions, range), ..*key }, item, fields, label)?
+                }
+            },
             Kind::Ramp(dimensions, range) => {
                 self.ramp(key.name, item, dimensions, range)?.ok_or_else(wrong)?
             }

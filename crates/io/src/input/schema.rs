@@ -77,6 +77,8 @@ pub enum Kind {
     Number(NumberRange),
     /// A number in the units of the file, or a string with a unit, of one of these dimensions.
     Quantity(&'static [Dimension], NumberRange),
+    /// Quantity, or one of a few words.
+    QuantityOr(&'static [Dimension], NumberRange, fn() -> Vec<(&'static str, &'static str)>),
     /// Quantity, or two of them, at the beginning and at the end of a stage.
     Ramp(&'static [Dimension], NumberRange),
     /// Names of what stands elsewhere in the file, or a table with such a ramp for each of them.

@@ -85,10 +85,12 @@ fn stage(
     let temperatures =
         fields.get::<Fields>("thermostat").and_then(|t| t.value.get::<[f64; 2]>("temperature"));
     let final_temperature = temperatures.and_then(|t| (t.value[0] != t.value[1]).then_some(t.value[1]));
+    let (thermo_every, sample_every) = thermo(source, fields, &action)?;
     let measures = fields.get::<Vec<Fields>>("measure").map_or_else(Vec::new, |m| m.value);
     Ok(StageInput {
         name,
-        thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
+        thermo_every,
+        sample_every,
         barostat: barostat(source, fields, &action)?,
         restraints: stage_restraints(source, fields, restraints, &action)?,
         action,
@@ -184,6 +186,26 @@ fn thermostat(source: &Source, fields: &Fields, timestep: f64) -> Result<Thermos
         source.error(&entry_span(fields, key), refused.message()).hint(hint)
     })?;
     Ok(thermostat)
+}
+
+/// Intervals of rows, and of the samples that they are means of.
+fn thermo(source: &Source, stage: &Fields, action: &Action) -> Result<(u64, Option<u64>)> {
+    let fields: Fields = stage.need("thermo")?;
+    let every: u64 = fields.need("every")?;
+    let Some(Located { value: samples, span }) = fields.get::<u64>("sample_every") else {
+        return Ok((every, None));
+    };
+    if matches!(action, Action::Minimize { .. }) {
+        let error =
+            source.error(&span, "rows of a minimisation are on the way to a minimum, and have no mean");
+        return Err(error.hint("leave out sample_every"));
+    }
+    if every == 0 || !every.is_multiple_of(samples) {
+        let message = format!("a row every {every} steps has no whole number of samples every {samples}");
+        let near = every.div_ceil(samples).max(1) * samples;
+        return Err(source.error(&span, message).hint(format!("for example every = {near}")));
+    }
+    Ok((every, Some(samples)))
 }
 
 fn deformation(fields: &Fields) -> Result<Deformation> {

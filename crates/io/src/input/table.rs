@@ -1,7 +1,7 @@
 //! Forces from files: `kind = "table"`.
 
 use super::fields::{Fields, entry_span};
-use super::model::{ForceInput, Input, Located, PairInput, Source, TableInput};
+use super::model::{Cutoff, ForceInput, Input, Located, PairInput, Source, TableInput};
 use crate::table::PairTable;
 use jostle_core::{Error, Result, Species};
 use jostle_potentials::table::{Curve, Tables, truncated};
@@ -64,7 +64,7 @@ impl Input {
             };
             let file = PairTable::read(&table.file, table.section.as_deref()).map_err(at)?;
             let [from, to] = file.range();
-            let cutoff = table.cutoff.or(*cutoff).unwrap_or(to);
+            let cutoff = table.cutoff.or(cutoff.and_then(Cutoff::length)).unwrap_or(to);
             if cutoff <= from || cutoff > to * (1.0 + 1e-9) {
                 let message = format!("cutoff = {cutoff}, but the file has distances from {from} to {to}");
                 return Err(at(

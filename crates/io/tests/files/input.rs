@@ -75,7 +75,7 @@ fn argon() {
     let force = &input.forces[0].value;
     assert_eq!(
         (&force.potential, force.cutoff, force.truncation),
-        (&PotentialInput::BuiltIn(PairKind::LennardJones), Some(8.5), Truncation::Plain)
+        (&PotentialInput::BuiltIn(PairKind::LennardJones), Some(Cutoff::At(8.5)), Truncation::Plain)
     );
     let kelvin =
         jostle_core::quantity::parse_quantity("119.8 K", &[Dimension::ENERGY], input.units).unwrap().0;

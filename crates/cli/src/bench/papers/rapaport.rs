@@ -8,7 +8,7 @@ use crate::bench::measure::Measured;
 use crate::example::{self, Example};
 use crate::numbers::{grouped, significant};
 use jostle_core::{Algorithm, Precision, Processor, Result};
-use jostle_engine::model::{Action, StageInput};
+use jostle_engine::model::{Action, Cutoff, StageInput};
 use jostle_engine::{Simulation, StageReport};
 use jostle_io::Input;
 
@@ -214,7 +214,7 @@ fn algorithms(session: &Session) -> Result<PaperTable> {
         for algorithm in &mine {
             let mut input = system(example, edge)?;
             if let (Some(cutoff), Some(force)) = (cutoff, input.forces.first_mut()) {
-                force.value.cutoff = Some(cutoff);
+                force.value.cutoff = Some(Cutoff::At(cutoff));
             }
             input.run.settings.algorithm = *algorithm;
             let now = session.measure(&format!("{name}, {}", algorithm.name()), input)?;

@@ -2,6 +2,7 @@
 
 use super::electrostatics::{DISPERSIONS, ONE_SCREENING, SCREENINGS};
 use crate::input::choice::{ForceKind, choices};
+use crate::input::model::HALF_BOX;
 use crate::input::schema::Fallback::{Absent, Required, Value};
 use crate::input::schema::NumberRange::{Inside, NonNegative, Positive};
 use crate::input::schema::*;
@@ -26,7 +27,7 @@ pub(super) static FORCES: Section = Section {
         ),
         Key::new(
             "cutoff",
-            Kind::Quantity(LENGTH, Positive),
+            Kind::QuantityOr(LENGTH, Positive, || vec![(HALF_BOX, "half the smallest width of a box that stays")]),
             Absent("where the potential ends by itself, or from each pair"),
             "where the interaction is cut off",
         ),

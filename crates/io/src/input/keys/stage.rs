@@ -190,7 +190,15 @@ static MINIMIZE: Section = Section {
 };
 
 static THERMO: Section = Section {
-    keys: &[Key::new("every", Kind::Count(0), Value("100"), "steps between rows; 0: none")],
+    keys: &[
+        Key::new("every", Kind::Count(0), Value("100"), "steps between rows; 0: none"),
+        Key::new(
+            "sample_every",
+            Kind::Count(1),
+            Absent("a row is of its step alone"),
+            "steps between samples, of which a row is the mean since the row before",
+        ),
+    ],
     alternatives: &[],
 };
 

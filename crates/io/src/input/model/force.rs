@@ -5,13 +5,35 @@ use jostle_potentials::ThreeBodyKind;
 use jostle_potentials::external::Positions;
 use jostle_potentials::grains::Rolling;
 
+/// Word for [`Cutoff::HalfBox`].
+pub(in crate::input) const HALF_BOX: &str = "half-box";
+
+/// Cut-off of a force.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cutoff {
+    /// A distance.
+    At(f64),
+    /// Half the smallest width of the box, which stays: each atom meets all others once, in their nearest images.
+    HalfBox,
+}
+
+impl Cutoff {
+    /// The distance, where it does not depend on the box.
+    pub fn length(self) -> Option<f64> {
+        match self {
+            Cutoff::At(length) => Some(length),
+            Cutoff::HalfBox => None,
+        }
+    }
+}
+
 /// `[[force]]`
 #[derive(Debug, Clone)]
 pub struct ForceInput {
     /// The potential.
     pub potential: PotentialInput,
     /// Cut-off of all pairs that give none; `None` only where the potential ends by itself.
-    pub cutoff: Option<f64>,
+    pub cutoff: Option<Cutoff>,
     /// Form of the potential near the cut-off.
     pub truncation: Truncation,
     /// Energy and pressure corrected for the tail.

@@ -16,6 +16,9 @@ pub struct StageInput {
     pub until: Option<Located<Until>>,
     /// `thermo = { every = 100 }`: rows of thermo.csv. 0: none.
     pub thermo_every: u64,
+    /// `thermo = { every = 1000, sample_every = 10 }`: rows are means of samples at this interval; `None`: they are of
+    /// their step alone.
+    pub sample_every: Option<u64>,
     /// `barostat = { kind = "monte-carlo", pressure = "1 atm" }`: the box changes its volume.
     pub barostat: Option<Barostat>,
     /// `thermostat = { temperature = [10, 300], ... }`: the temperature at the end of the stage, towards which
@@ -109,6 +112,7 @@ impl StageInput {
             action,
             until: None,
             thermo_every: 0,
+            sample_every: None,
             barostat: None,
             final_temperature: None,
             restraints: None,
@@ -170,6 +174,17 @@ impl StageInput {
     pub fn thermo(mut self, every: u64) -> Self {
         self.thermo_every = every;
         self
+    }
+
+    /// The stage with rows that are means of samples, which are taken every `every` steps.
+    pub fn means(mut self, every: u64) -> Self {
+        self.sample_every = Some(every);
+        self
+    }
+
+    /// Interval of the samples that rows of `thermo.csv` and averages are made of.
+    pub fn samples_every(&self) -> u64 {
+        self.sample_every.unwrap_or(self.thermo_every)
     }
 
     /// The stage with a box that changes its shape.

@@ -23,7 +23,7 @@ impl Reader<'_> {
             Kind::Flag => "true".into(),
             Kind::Count(_) => "1000".into(),
             Kind::Number(_) => "0.5".into(),
-            Kind::Quantity(dimensions, _) => {
+            Kind::Quantity(dimensions, _) | Kind::QuantityOr(dimensions, ..) => {
                 let unit = dimensions.first().map(|d| unit_name(self.units, *d)).unwrap_or_default();
                 if unit.is_empty() { "1.5".into() } else { format!("1.5, or \"1.5 {unit}\"") }
             }
@@ -75,6 +75,7 @@ pub(in crate::input) fn what(kind: Kind) -> &'static str {
         Kind::Count(_) => "a whole number",
         Kind::Number(_) => "a number",
         Kind::Quantity(..) => "a number, or a string with a unit",
+        Kind::QuantityOr(..) => "a number, a string with a unit or a word",
         Kind::Ramp(..) => "a number or a string with a unit, or a list of two of them",
         Kind::Ramps(..) => "a list of names, or a table with a number or two for each",
         Kind::Axes => "true, false or a list of three of them",
