@@ -28,13 +28,15 @@ pub struct Contacts {
     pub remember: bool,
     /// True where tasks have contacts that are newer than those of the state.
     pub newer: bool,
+    /// Time at the end of the step.
+    pub time: f64,
     /// Radius of each species.
     radius: Vec<f64>,
     inverse_mass: Masses,
     /// Inverse moments of inertia; 0 for grains that do not rotate.
     pub inverse_inertia: Masses,
-    /// Walls with friction.
-    walls: Vec<Wall>,
+    /// Walls with friction, and their velocities.
+    walls: Vec<(Wall, Vec3)>,
 }
 
 impl Contacts {
@@ -44,10 +46,24 @@ impl Contacts {
             law: Law::from_numbers(grains.law()),
             remember: grains.remember(),
             newer: false,
+            time: 0.0,
             radius: grains.radius.clone(),
             inverse_mass: system.dynamic_masses().1,
             inverse_inertia: grains.inverse_inertia(system),
-            walls: walls.iter().filter(|wall| wall.surface == Surface::Grains).cloned().collect(),
+            walls: walls
+                .iter()
+                .filter(|wall| wall.surface == Surface::Grains)
+                .map(|wall| (wall.clone(), Vec3::ZERO))
+                .collect(),
+        }
+    }
+
+    /// Moves walls to the middle of the step of this length that ends at [`Contacts::time`].
+    pub fn move_walls(&mut self, timestep: f64) {
+        let middle = self.time - 0.5 * timestep;
+        for (wall, velocity) in &mut self.walls {
+            wall.set_time(middle);
+            *velocity = wall.velocity(middle);
         }
     }
 
@@ -76,14 +92,19 @@ struct Touching {
     number: u64,
     contact: Contact<f64>,
     springs: Springs<f64>,
+    /// Velocity of the wall, if it is one.
+    of_wall: Vec3,
 }
 
 impl Touching {
-    /// Velocity of the first grain relative to the other, and the angular velocities of both; walls are at rest.
+    /// Velocity of the first grain relative to the other one or to a wall, and the angular velocities of both.
     fn motion(&self, state: &State) -> (Vec3, [Vec3; 2]) {
         let (v, w) = (&state.velocity, &state.angular_velocity);
         let [a, b] = self.atoms.map(|atom| atom as usize);
-        if a == b { (v[a], [w[a], Vec3::ZERO]) } else { (v[a] - v[b], [w[a], w[b]]) }
+        match a == b {
+            true => (v[a] - self.of_wall, [w[a], Vec3::ZERO]),
+            false => (v[a] - v[b], [w[a], w[b]]),
+        }
     }
 }
 
@@ -157,14 +178,14 @@ impl TaskContacts {
                 let contact = Contact { overlap, mass, radius: a * b / size, arms, normal: along };
                 let names = atoms.map(|atom| state.id[atom as usize]);
                 let springs = memory.springs(number, names);
-                grains.push(Touching { atoms, names, slots, number, contact, springs });
+                grains.push(Touching { atoms, names, slots, number, contact, springs, of_wall: Vec3::ZERO });
             }
         });
         std::mem::swap(walls, before);
         walls.clear();
         let mut memory = Memory { before: before.iter().peekable(), state: remembered };
         let mut number = 0;
-        for (w, wall) in contacts.walls.iter().enumerate() {
+        for (w, (wall, of_wall)) in contacts.walls.iter().enumerate() {
             for (c, cluster) in list.clusters.clone().enumerate() {
                 for (lane, atom) in clusters.atoms(cluster).enumerate() {
                     number += 1;
@@ -181,7 +202,7 @@ impl TaskContacts {
                     let names = [state.id[atom], wall_number(w)];
                     let springs = memory.springs(number, names);
                     let (atoms, slots) = ([atom as u32; 2], [slot; 2]);
-                    walls.push(Touching { atoms, names, slots, number, contact, springs });
+                    walls.push(Touching { atoms, names, slots, number, contact, springs, of_wall: *of_wall });
                 }
             }
         }

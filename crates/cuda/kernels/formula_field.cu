@@ -6,15 +6,6 @@
 
 typedef FormulaFieldData ExternalData;
 
-// Time of an evaluation, as jostle_core::StageTime has it.
-DEVICE double time_of(const DeviceData& w, const ExternalData& data, const Slot& now, int trigger) {
-    const FieldTime& time = *data.time;
-    const Motion& motion = w.control->motion;
-    i64 steps = time.steps;
-    if (trigger != TRIGGER_IMMEDIATE) steps += motion.drift < motion.timestep ? now.done / 2 : now.done;
-    return time.start + (double)steps * time.timestep;
-}
-
 template <bool ENERGY>
 DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int trigger, int i, double* energy) {
     const int set = w.control->sorted;
@@ -22,7 +13,7 @@ DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot&
     if (data.members && !data.members[id]) return {};
     const Double3 x = load(w.atoms.x[set], i);
     const BoxGeometry& box = w.geometry;
-    double in[FIELD_INPUTS] = {x.x, x.y, x.z, time_of(w, data, now, trigger)}, out[4];
+    double in[FIELD_INPUTS] = {x.x, x.y, x.z, time_of(w, *data.time, now, trigger)}, out[4];
     if (UNWRAPPED) {
         const int* image = w.atoms.image[set] + 3 * (size_t)i;
         const double a = image[0], b = image[1], c = image[2];

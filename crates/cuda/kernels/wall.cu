@@ -1,12 +1,13 @@
 // Plane that acts on atoms like another atom right below them would. The generated source in front of this file
-// has the force of pairs, in which the wall is the last species.
+// has the force of pairs, in which the wall is the last species, and enum { MOVES }: 1 for a wall that moves.
 
 typedef WallData ExternalData;
 
 template <bool ENERGY>
-DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int, int i, double* energy) {
+DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int trigger, int i, double* energy) {
     const int set = w.control->sorted, species = (int)w.atoms.position[now.parity][i].species;
-    const double height = data.side * (w.atoms.x[set][3 * (size_t)i + data.axis] - data.at);
+    const double at = MOVES ? wall_place(data.at, data.motion, time_of(w, *data.time, now, trigger)).at : data.at;
+    const double height = data.side * (w.atoms.x[set][3 * (size_t)i + data.axis] - at);
     if (height >= data.reach[species]) return {0, 0, 0};
     if (!(height > 0)) {
         // Atoms behind a wall that acts on them are a fault.

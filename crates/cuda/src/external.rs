@@ -12,7 +12,9 @@ use crate::sums::{Summation, VIRIAL};
 use jostle_core::backend::StageTime;
 use jostle_core::{Components, Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
-use jostle_potentials::external::{Field, FormulaField, Positions, Wall};
+use jostle_potentials::external::{
+    Field, FormulaField, Positions, Wall, WallMotion, displacement_and_velocity,
+};
 
 shared_structure! {
     /// Field: a force that is the same everywhere.
@@ -24,7 +26,7 @@ shared_structure! {
     }
 
     /// Time of evaluations.
-    struct FieldTime {
+    pub(crate) struct FieldTime {
         /// Time at the beginning of a stage.
         start: f64,
         timestep: f64,
@@ -47,11 +49,24 @@ shared_structure! {
         table: u64 = "const real*",
         /// Cut-offs by species; 0 without a force.
         reach: u64 = "const double*",
-        /// Position of the plane along its axis.
+        time: u64 = "const FieldTime*",
+        /// Position of the plane along its axis before it moves.
         at: f64,
+        /// Its motion, see [`WallMotion::numbers`].
+        motion: [f64; WallMotion::NUMBERS],
         /// 1 or -1: direction from the plane to the atoms.
         side: f64,
         axis: i64,
+    }
+}
+
+impl FieldTime {
+    /// Time of a run that begins.
+    pub(crate) const AT_BEGINNING: FieldTime = FieldTime { start: 0.0, timestep: 0.0, steps: 0 };
+
+    /// Time for kernels.
+    pub(crate) fn of(StageTime { start, timestep, steps }: StageTime) -> Self {
+        FieldTime { start, timestep, steps: steps as i64 }
     }
 }
 
@@ -73,7 +88,7 @@ struct ExternalTerm {
     _numbers: Buffer<f64>,
     _members: Option<Buffer<u32>>,
     _table: Option<Reals>,
-    /// Time of evaluations, for a formula.
+    /// Time of evaluations, for a formula and for a wall.
     time: Option<Buffer<FieldTime>>,
 }
 
@@ -97,7 +112,7 @@ pub fn formula_field(field: &FormulaField, precision: Precision, sums: Summation
     let inputs = field.n_inputs();
     let unwrapped = u8::from(field.positions == Positions::Unwrapped);
     let physics = [
-        FieldTime::source(),
+        timing(),
         FormulaFieldData::source(),
         format!("enum {{ FIELD_INPUTS = {inputs}, UNWRAPPED = {unwrapped} }};\n"),
         codegen::scalar_function("field_formula", inputs, |x| field.energy_and_slopes(x)),
@@ -106,10 +121,27 @@ pub fn formula_field(field: &FormulaField, precision: Precision, sums: Summation
     kernels::module_source(&physics.join("\n"), include_str!("../kernels/external.cu"), precision, sums)
 }
 
+/// Source of the time of evaluations, and of the motion of walls.
+pub(crate) fn timing() -> String {
+    let motion = codegen::scalar_function("wall_motion", WallMotion::NUMBERS + 1, |x| {
+        let numbers = std::array::from_fn(|k| x[k]);
+        displacement_and_velocity(numbers, x[WallMotion::NUMBERS]).to_vec()
+    });
+    [FieldTime::source(), motion, include_str!("../kernels/time.cuh").to_string()].join("\n")
+}
+
 /// Source of the kernels for a wall.
 pub fn wall(wall: &Wall, precision: Precision, sums: Summation) -> Build {
     let pair = codegen::pair_source(std::slice::from_ref(&wall.term), &[], precision);
-    let physics = [&pair.source, &WallData::source(), include_str!("../kernels/wall.cu")].join("\n");
+    let moves = u8::from(wall.motion.is_moving());
+    let physics = [
+        pair.source,
+        timing(),
+        WallData::source(),
+        format!("enum {{ MOVES = {moves} }};\n"),
+        include_str!("../kernels/wall.cu").to_string(),
+    ]
+    .join("\n");
     let build = kernels::module_source(&physics, include_str!("../kernels/external.cu"), precision, sums);
     Build { table: pair.table, ..build }
 }
@@ -149,14 +181,18 @@ impl ExternalTerm {
         let table = Reals::upload(device, precision, &build.table)?;
         let cutoff = |species| wall.term.get(species, wall.species()).map_or(0.0, |entry| entry.cutoff);
         let reach = device.upload(&(0..wall.species()).map(cutoff).collect::<Vec<f64>>())?;
+        let time = device.upload(&[FieldTime::AT_BEGINNING])?;
         let data = FieldOrWall::Wall(WallData {
             table: table.address(),
             reach: reach.address(),
-            at: wall.at,
+            time: time.address(),
+            at: wall.begin(),
+            motion: wall.motion.numbers(),
             side: wall.side.sign(),
             axis: wall.axis as i64,
         });
-        ExternalTerm::new(device, &build, data, reach, Some(table))
+        let term = ExternalTerm::new(device, &build, data, reach, Some(table))?;
+        Ok(ExternalTerm { time: Some(time), ..term })
     }
 
     fn formula(
@@ -229,8 +265,7 @@ impl ExternalForces {
     /// # Errors
     /// If the device failed.
     pub fn set_time(&self, time: StageTime) -> Result<()> {
-        let StageTime { start, timestep, steps } = time;
-        let time = FieldTime { start, timestep, steps: steps as i64 };
+        let time = FieldTime::of(time);
         self.terms
             .iter()
             .filter_map(|term| term.time.as_ref())

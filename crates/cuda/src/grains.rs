@@ -3,21 +3,26 @@
 use crate::codegen::{self, Recorder};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch};
+use crate::external::{self, FieldTime};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::mid_step::MidStepForces;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
+use jostle_core::backend::StageTime;
 use jostle_core::vector::vectors_of;
 use jostle_core::{Components, Error, Precision, RememberedContact, Result, State, System, Vec3, Vector};
 use jostle_potentials::Grains;
-use jostle_potentials::external::{Surface, Wall};
+use jostle_potentials::external::{Surface, Wall, WallMotion};
 use jostle_potentials::grains::{Contact, LAW_NUMBERS, Law, Springs, contact_forces, stretched, wall_number};
 
 shared_structure! {
     /// Wall with friction on grains.
     struct Face {
         axis: f64,
+        /// Coordinate on its axis before it moves.
         at: f64,
+        /// Its motion, see [`WallMotion::numbers`].
+        motion: [f64; WallMotion::NUMBERS],
         /// 1 or -1: direction from the wall to the grains.
         side: f64,
     }
@@ -35,6 +40,7 @@ shared_structure! {
         inverse_inertia: u64 = "const double*",
         /// Angular velocities by id and axis.
         angular: u64 = "double*",
+        time: u64 = "const FieldTime*",
         faces: u64 = "const Face*",
         n_faces: i64,
         /// 1 where lists of atoms have all pairs.
@@ -157,6 +163,7 @@ pub struct Contacts {
     /// Memory to which the addresses in `said` point.
     _numbers: [Buffer<f64>; 2],
     _faces: Buffer<Face>,
+    time: Buffer<FieldTime>,
 }
 
 /// Source of the kernels.
@@ -185,7 +192,8 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         [after.slide, after.roll].into_iter().flatten().collect()
     });
     let numbers = format!("#define FIRST_WALL {}u\n", wall_number(0));
-    let physics = [numbers, forces, stretching, Face::source(), ContactData::source()].concat();
+    let physics =
+        [numbers, forces, stretching, external::timing(), Face::source(), ContactData::source()].concat();
     kernels::mid_step_source(&physics, include_str!("../kernels/grains.cu"), precision, sums)
 }
 
@@ -208,12 +216,19 @@ impl Contacts {
         let inverse_inertia = grains.inverse_inertia(system);
         let numbers = [device.upload(&grains.radius)?, device.upload(inverse_inertia.values())?];
         let walls = walls.iter().filter(|wall| wall.surface == Surface::Grains);
-        let face = |wall: &Wall| Face { axis: wall.axis as f64, at: wall.at, side: wall.side.sign() };
+        let face = |wall: &Wall| Face {
+            axis: wall.axis as f64,
+            at: wall.begin(),
+            motion: wall.motion.numbers(),
+            side: wall.side.sign(),
+        };
         let mut faces: Vec<Face> = walls.map(face).collect();
         let n_faces = faces.len() as i64;
         let slots = Slots::new(device, system, grains, faces.len())?;
         // Buffers are never empty.
-        faces.resize(faces.len().max(1), Face { axis: 0.0, at: 0.0, side: 0.0 });
+        let none = Face { axis: 0.0, at: 0.0, motion: WallMotion::REST.numbers(), side: 0.0 };
+        faces.resize(faces.len().max(1), none);
+        let time = device.upload(&[FieldTime::AT_BEGINNING])?;
         let faces = device.upload(&faces)?;
         let angular = device.alloc(3 * n)?;
         let said = ContactData {
@@ -223,6 +238,7 @@ impl Contacts {
             radius: numbers[0].address(),
             inverse_inertia: numbers[1].address(),
             angular: angular.address(),
+            time: time.address(),
             faces: faces.address(),
             n_faces,
             listed: 0,
@@ -243,7 +259,16 @@ impl Contacts {
             slots,
             _numbers: numbers,
             _faces: faces,
+            time,
         })
+    }
+
+    /// Sets the time of evaluations, from which the steps of a batch count on.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn set_time(&self, time: StageTime) -> Result<()> {
+        self.time.write(0, &[FieldTime::of(time)])
     }
 
     /// Sets if all pairs in contact are in lists of atoms.

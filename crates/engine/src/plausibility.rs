@@ -101,9 +101,10 @@ struct Flight {
     mass: f64,
 }
 
-/// True where a field can do work without end: it changes in time, or an atom that crosses the box gains energy.
-fn does_work(field: &FormulaField) -> bool {
-    field.depends_on_time() || field.positions == Positions::Unwrapped
+/// True where fields or walls can do work without end: they change in time, or an atom that crosses the box gains energy.
+fn works_from_outside(forces: &Forces) -> bool {
+    let unwrapped = |field: &FormulaField| field.positions == Positions::Unwrapped;
+    forces.depend_on_time() || !forces.fields.is_empty() || forces.formula_fields.iter().any(unwrapped)
 }
 
 impl Scales {
@@ -177,10 +178,9 @@ impl Scales {
             n_molecules,
             charges_jump: forces.electrostatics.is_some_and(|e| e.method == Method::Cutoff),
             jump: pressure_of_jumps(forces, &system.counts()),
-            work: if driven || !forces.fields.is_empty() || forces.formula_fields.iter().any(does_work) {
-                ExternalWork::Done
-            } else {
-                ExternalWork::Nothing
+            work: match driven || works_from_outside(forces) {
+                true => ExternalWork::Done,
+                false => ExternalWork::Nothing,
             },
         }
     }

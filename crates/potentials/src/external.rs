@@ -1,11 +1,13 @@
 //! External forces: fields, the same everywhere or by a formula, and walls.
 
 mod formula;
+mod wall_motion;
 
 use crate::PairTerm;
 pub use formula::{FormulaField, Positions, SpeciesConstants};
 use jostle_core::{Error, SimBox, System, Vec3};
 use serde::{Deserialize, Serialize};
+pub use wall_motion::{WallMotion, displacement_and_velocity};
 
 /// A force on every atom of some species, the same wherever it is. Its energy is minus the force
 /// times the unbroken path of the atom, so that it stands for the work done across periodic
@@ -83,8 +85,12 @@ impl Side {
 pub struct Wall {
     /// The axis it is perpendicular to.
     pub axis: usize,
-    /// Coordinate on this axis.
+    /// Coordinate on this axis, at the time set last.
     pub at: f64,
+    /// Coordinate before it moves.
+    begin: f64,
+    /// Its motion.
+    pub motion: WallMotion,
     /// Side of the atoms.
     pub side: Side,
     /// The force. The wall is its last species.
@@ -111,12 +117,42 @@ impl Wall {
         let wall = term.n_species() - 1;
         let entry = |k: usize| Some((term.get(k, wall)?.cutoff, term.coefficients(k, wall)?));
         let entries = (0..wall).map(entry).collect();
-        Wall { axis, at, side, term, surface: Surface::Smooth, entries }
+        let (begin, motion) = (at, WallMotion::REST);
+        Wall { axis, at, begin, motion, side, term, surface: Surface::Smooth, entries }
+    }
+
+    /// The wall with a motion, which has not begun.
+    pub fn moving(mut self, motion: WallMotion) -> Wall {
+        self.motion = motion;
+        self
+    }
+
+    /// Coordinate on its axis before it moves.
+    pub fn begin(&self) -> f64 {
+        self.begin
+    }
+
+    /// Goes to where it is at a time.
+    pub fn set_time(&mut self, time: f64) {
+        if self.motion.is_moving() {
+            self.at = self.begin + self.motion.at(time)[0];
+        }
+    }
+
+    /// Its velocity at a time.
+    pub fn velocity(&self, time: f64) -> Vec3 {
+        let mut velocity = Vec3::ZERO;
+        velocity[self.axis] = self.motion.at(time)[1];
+        velocity
     }
 
     /// Distance of a position from the wall; negative behind it.
     pub fn height(&self, position: Vec3) -> f64 {
-        self.side.sign() * (position[self.axis] - self.at)
+        self.height_from(self.at, position)
+    }
+
+    fn height_from(&self, at: f64, position: Vec3) -> f64 {
+        self.side.sign() * (position[self.axis] - at)
     }
 
     /// The number of the wall among the species of its term.
@@ -127,7 +163,16 @@ impl Wall {
     /// Energy of an atom of a species at a position, and the force on it along the axis; no numbers
     /// behind the wall.
     pub fn evaluate(&self, species: usize, position: Vec3) -> (f64, f64) {
-        let height = self.height(position);
+        self.evaluate_from(self.at, species, position)
+    }
+
+    /// Energy of an atom of a species at a position and a time.
+    pub fn energy_at(&self, time: f64, species: usize, position: Vec3) -> f64 {
+        self.evaluate_from(self.begin + self.motion.at(time)[0], species, position).0
+    }
+
+    fn evaluate_from(&self, at: f64, species: usize, position: Vec3) -> (f64, f64) {
+        let height = self.height_from(at, position);
         match self.entries.get(species) {
             Some(Some((cutoff, c))) if height < *cutoff => {
                 if height <= 0.0 {
@@ -173,8 +218,10 @@ pub fn behind(system: &System, walls: &[Wall]) -> Option<Error> {
         let axis = ["x", "y", "z"][wall.axis];
         let (id, there, at) = (state.id[index] + 1, state.position[index][wall.axis], wall.at);
         let message = format!("atom {id} is behind the wall at {axis} = {at}: it is at {axis} = {there}");
-        Some(Error::simulation(message).hint(
-            "atoms must begin on the wall's side; if they do, shorten the time step or make the wall steeper",
-        ))
+        let hint = match wall.motion.is_moving() {
+            false => "atoms must begin on the wall's side; if they do, shorten the time step or make the wall steeper",
+            true => "atoms must begin on the wall's side; if they do, move the wall more slowly, or make it steeper",
+        };
+        Some(Error::simulation(message).hint(hint))
     })
 }

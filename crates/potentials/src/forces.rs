@@ -136,14 +136,16 @@ impl Forces {
         self.fields.len() + self.walls.len()
     }
 
-    /// Sets the time at which fields that depend on it are evaluated from now on.
+    /// Sets the time at which fields that depend on it are evaluated from now on, and walls that move.
     pub fn set_time(&mut self, time: f64) {
         self.formula_fields.iter_mut().for_each(|field| field.time = time);
+        self.walls.iter_mut().for_each(|wall| wall.set_time(time));
     }
 
-    /// Returns true where a field depends on time.
+    /// Returns true where a field depends on time, or a wall moves.
     pub fn depend_on_time(&self) -> bool {
         self.formula_fields.iter().any(FormulaField::depends_on_time)
+            || self.walls.iter().any(|wall| wall.motion.is_moving())
     }
 
     /// Returns true where there are external forces in all stages, so that momentum is not conserved and

@@ -154,6 +154,9 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
 
     fn set_time(&mut self, time: StageTime) -> Result<()> {
         self.forces.set_time(time.now());
+        if let Some(contacts) = &mut self.terms.contacts {
+            contacts.time = time.now();
+        }
         Ok(())
     }
 

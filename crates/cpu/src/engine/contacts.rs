@@ -12,6 +12,9 @@ impl<S: Scalar> Cpu<S> {
     /// Damping and friction at all contacts over one step.
     pub(super) fn rub_contacts(&mut self, dt: f64) -> Result<()> {
         self.forward_positions()?;
+        if let Some(contacts) = &mut self.terms.contacts {
+            contacts.move_walls(dt);
+        }
         let (clusters, state) = (&self.neighbors.clusters, &self.system.state);
         let Some(contacts) = &self.terms.contacts else { return Ok(()) };
         let own = self.own_tasks();

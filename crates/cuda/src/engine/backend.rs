@@ -148,7 +148,8 @@ impl ForceEvaluation for Cuda {
             return Ok(());
         }
         self.forces.set_time(time.now());
-        self.terms.external.as_ref().map_or(Ok(()), |external| external.set_time(time))
+        self.terms.external.as_ref().map_or(Ok(()), |external| external.set_time(time))?;
+        self.terms.grains.as_ref().map_or(Ok(()), |contacts| contacts.set_time(time))
     }
 
     fn update_neighbors(&mut self) -> Result<()> {

@@ -9,7 +9,7 @@ use jostle_core::{
     StepBatch, System, Thermostat, Vec3, Vector,
 };
 use jostle_cpu::reference;
-use jostle_potentials::external::{Field, FormulaField, Positions, Side, Wall, on_atom};
+use jostle_potentials::external::{Field, FormulaField, Positions, Side, Wall, WallMotion, on_atom};
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncation};
 use std::collections::HashMap;
@@ -305,10 +305,20 @@ fn a_batch_is_the_same_path_and_conserves_energy() {
 fn fields_follow_time_in_batches() {
     let mut field = formula_field("(0.5 x + 0.1 mass y) sin(3 time)");
     field.positions = Positions::Unwrapped;
-    let pairs = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 2.5);
-    let mut pairs = Forces::from(pairs);
-    pairs.pairs[0] = forces().pairs[0].clone();
-    let forces = Forces { formula_fields: vec![field], ..pairs };
+    follow_time(Forces { formula_fields: vec![field], ..forces().pairs[0].clone().into() });
+}
+
+/// Walls that move are where they are at the time of each step.
+#[test]
+fn walls_move_in_batches() {
+    let mut wall = forces().walls.swap_remove(0);
+    wall = wall.moving(WallMotion { velocity: 0.7, amplitude: 0.03, period: 0.02, from: 0.253, to: 0.28 });
+    follow_time(Forces { walls: vec![wall], ..forces().pairs[0].clone().into() });
+}
+
+/// Compares steps in a batch on a GPU with single steps on the CPU, under forces of which the second term is that of a
+/// field or a wall that changes with time.
+fn follow_time(forces: Forces) {
     let settings = Settings { precision: Precision::Double, ..Settings::default() };
     let mut cpu = jostle_cpu::open(system(), forces.clone(), settings).unwrap();
     let mut gpu = on_gpu(system(), forces, settings);

@@ -1,6 +1,7 @@
 //! Fluids of the tests, and how they are moved and compared.
 
 use super::device::{self, Size};
+use jostle_core::backend::StageTime;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
     Algorithm, Backend, Evaluate, Sample, SimBox, Species, State, StepBatch, System, Thermostat, Vec3, Vector,
@@ -90,7 +91,7 @@ pub fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTer
     term
 }
 
-/// Makes the steps of a batch by single methods of the backend.
+/// Makes the steps of a batch by single methods of the backend, which it tells the time from the beginning of the batch.
 pub fn advance(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Thermostat) -> Vec<Sample> {
     let mut samples = Vec::new();
     for k in 1..=batch.steps {
@@ -103,6 +104,7 @@ pub fn advance(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Th
             timestep: batch.timestep,
             long_range_weight: batch.long_range.after(k),
         };
+        backend.set_time(StageTime { start: 0.0, timestep: batch.timestep, steps: k }).unwrap();
         step(backend, thermostat, &context, evaluate).unwrap();
         if sampled {
             let (energies, kinetic) = (backend.energies().clone(), backend.kinetic().unwrap());
@@ -112,8 +114,9 @@ pub fn advance(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Th
     samples
 }
 
-/// Makes the steps of a batch by the device's own loop.
+/// Makes the steps of a batch by the device's own loop, from time 0 on.
 pub fn run(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Thermostat) -> Vec<Sample> {
+    backend.set_time(StageTime { start: 0.0, timestep: batch.timestep, steps: 0 }).unwrap();
     let samples = backend.run_steps(batch, thermostat).unwrap();
     samples.unwrap_or_else(|| advance(backend, batch, thermostat))
 }

@@ -9,7 +9,7 @@ use jostle_core::{
     Algorithm, Backend, Driven, Evaluate, Precision, RespaSchedule, Sample, Settings, SimBox, Species, State,
     StepBatch, System, Thermostat, Vec3, Vector,
 };
-use jostle_potentials::external::{Field, Side, Surface, Wall};
+use jostle_potentials::external::{Field, Side, Surface, Wall, WallMotion};
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Forces, Grains};
 
@@ -96,6 +96,26 @@ fn grains_agree() {
 #[test]
 fn grains_that_remember_agree() {
     agree(packing(700.0));
+}
+
+/// A floor that shakes and a lid that comes down drag grains along by their velocities in the middle of each step.
+#[test]
+fn grains_between_moving_walls_agree() {
+    let (system, mut forces) = packing(700.0);
+    let still = forces.clone();
+    let shaking = WallMotion { velocity: 0.0, amplitude: 0.03, period: 0.02, from: 0.0, to: 1.0 };
+    let sinking = WallMotion { velocity: -1.5, from: 0.01, to: 0.034, ..WallMotion::REST };
+    for (wall, motion) in forces.walls.iter_mut().zip([shaking, sinking]) {
+        *wall = wall.clone().moving(motion);
+    }
+    let exact = settings(Algorithm::Auto, Precision::Double);
+    let [moved, rested] = [&forces, &still].map(|forces| {
+        let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
+        go(&mut *cpu, advance, &Thermostat::Isolated).0
+    });
+    let apart = largest(moved.velocity.iter().zip(&rested.velocity).map(|(a, b)| distance(*a, *b)));
+    assert!(apart > 0.1, "walls hardly move grains: {apart}");
+    agree((system, forces));
 }
 
 fn agree((system, forces): (System, Forces)) {

@@ -1,11 +1,14 @@
 //! Fields and walls.
 
+use crate::fixtures::{column, emulated, run_in_parts, thermo_csv};
 use jostle_core::{Precision, Result, Settings, SimBox, Species, System, UnitSystem, Vec3, Vector};
 use jostle_engine::model::{StageInput, ThermostatInput};
-use jostle_engine::{Context, Observer, Simulation};
+use jostle_engine::{Context, Existing, Observer, Overrides, Simulation};
+use jostle_io::Input;
 use jostle_potentials::external::{Field, FormulaField, Positions, Side, Wall};
 use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 
 const ATOMS: usize = 500;
@@ -130,4 +133,85 @@ fn a_field_that_depends_on_time_drives_atoms_as_it_should() {
     for v in simulation.velocities().unwrap() {
         assert!((v[0] - expected).abs() < 1e-10 && v[1] == 0.0, "{v:?}, expected {expected}");
     }
+}
+
+/// Input of a gas without forces between its atoms, between a floor and a piston that comes down.
+fn piston(more: &str) -> Input {
+    let text = format!(
+        r#"units = "lj"
+[system]
+place = "random"
+atoms = 150
+box = {{ lengths = [10, 10, 10] }}
+periodic = [true, true, false]
+temperature = 1
+seed = 3
+[species.A]
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.5
+pairs."A-A" = "none"
+[[wall]]
+axis = "z"
+at = -1
+atoms = "above"
+force = {{ kind = "soft-sphere", pairs."A-wall" = {{ epsilon = 1, sigma = 0.2 }} }}
+[[wall]]
+axis = "z"
+at = 11
+atoms = "below"
+force = {{ kind = "soft-sphere", pairs."A-wall" = {{ epsilon = 1, sigma = 0.2 }} }}
+{more}
+[[stage]]
+name = "compress"
+steps = 30000
+timestep = 0.002
+thermo = {{ every = 1500 }}
+[run]
+precision = "double"
+threads = 1
+reproducible = true
+"#
+    );
+    Input::parse(Path::new("piston.toml"), &text).unwrap()
+}
+
+/// A gas in one dimension, which a slow piston compresses to a part of its length: velocities along it grow as its
+/// inverse, an adiabatic invariant of each atom. Its work is what the energy gains; on
+/// the CPU and the GPU, and where a run is interrupted.
+#[test]
+fn a_slow_piston_keeps_an_adiabatic_invariant() {
+    let input = piston("motion = { velocity = -0.1 }\nwork = \"recorded\"");
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, parts, gpu) =
+        (folder.path().join("whole"), folder.path().join("parts"), folder.path().join("gpu"));
+    let mut simulation = run_in_parts(&input, &whole, u64::MAX);
+    let (kinetic, work) = (column(&whole, "kinetic"), column(&whole, "wall_work"));
+    let last = kinetic.len() - 1;
+    let [x, y] = [0, 1].map(|axis| {
+        let velocities = simulation.velocities().unwrap();
+        velocities.iter().map(|v| 0.5 * v[axis] * v[axis]).sum::<f64>()
+    });
+    let (before, after) = (kinetic[0] - x - y, kinetic[last] - x - y);
+    // Atoms turn round some sigma in front of each wall.
+    let square = ((12.0 - 0.4) / (6.0 - 0.4_f64)).powi(2);
+    assert!((after / before / square - 1.0).abs() < 0.02, "{before} {after}: {}", after / before);
+    let conserved = column(&whole, "conserved");
+    assert!(work[last] > 200.0, "{work:?}");
+    for value in &conserved {
+        assert!((value - conserved[0]).abs() < 2e-3 * work[last], "{conserved:?}");
+    }
+    run_in_parts(&input, &parts, 9011);
+    assert_eq!(thermo_csv(&whole), thermo_csv(&parts));
+
+    let mut simulation = Simulation::from_input_on(
+        &input,
+        &Overrides { most_steps: Some(1500), ..Overrides::default() },
+        emulated,
+    )
+    .unwrap();
+    simulation.write_to(&gpu, Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    let found = column(&gpu, "wall_work")[1];
+    assert!((found - work[1]).abs() < 1e-6 * work[1].abs(), "{found} {}", work[1]);
 }

@@ -4,7 +4,7 @@ use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3
 use jostle_engine::model::{Distribution, StageInput};
 use jostle_engine::{Simulation, assign_velocities};
 use jostle_potentials::Grains;
-use jostle_potentials::external::{Field, Side, Surface, Wall};
+use jostle_potentials::external::{Field, Side, Surface, Wall, WallMotion};
 use jostle_potentials::grains::Rolling;
 use std::f64::consts::PI;
 
@@ -181,6 +181,37 @@ fn a_ball_rests_on_a_slope_until_it_rolls() {
             assert!((v / expected - 1.0).abs() < 1e-2, "{v} {expected}");
         }
     }
+}
+
+/// A ball that rests on a floor which begins to rise comes up with it, at its velocity: damping is that of velocities
+/// relative to the floor.
+#[test]
+fn a_ball_rises_with_the_floor() {
+    let (gravity, stiffness) = (2.0, 1e4);
+    let grains = grains(stiffness, 50.0, 50.0, 0.5);
+    let simbox = SimBox::new([0.0; 3], [20.0; 3], [0.0; 3], [true, true, false]).unwrap();
+    let height = RADIUS - gravity / stiffness;
+    let ball = spheres(simbox, &[(Vector([10.0, 10.0, 1.0 + height]), Vec3::ZERO)]);
+    let motion = WallMotion { velocity: 0.4, from: 0.5, to: 3.5, ..WallMotion::REST };
+    let mut floor = Wall::new(2, 1.0, Side::Above, grains.springs_of_wall()).moving(motion);
+    floor.surface = Surface::Grains;
+    let go = |steps| {
+        let mut simulation = Simulation::builder(UnitSystem::Lj, ball.clone())
+            .grains(grains.clone())
+            .wall(floor.clone())
+            .field(Field::new(vec![Vector([0.0, 0.0, -gravity])]))
+            .stage(StageInput::dynamics("rise", steps, 1e-3))
+            .settings(exactly())
+            .build()
+            .unwrap();
+        simulation.run().unwrap();
+        (simulation.unwrapped_positions().unwrap()[0][2], simulation.velocities().unwrap()[0][2])
+    };
+    let rising = go(3000);
+    assert!((rising.0 - (1.0 + height + 0.4 * 2.5)).abs() < 1e-6, "{rising:?}");
+    assert!((rising.1 - 0.4).abs() < 1e-6, "{rising:?}");
+    let stopped = go(6000);
+    assert!((stopped.0 - (1.0 + height + 0.4 * 3.0)).abs() < 1e-6 && stopped.1.abs() < 1e-6, "{stopped:?}");
 }
 
 /// A ball that slides on a floor slows down until it rolls, with 5/7 of its speed if it is not pressed into

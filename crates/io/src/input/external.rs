@@ -9,7 +9,7 @@ use super::model::{
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, System, Vec3, Vector};
-use jostle_potentials::external::{Field, FormulaField, Surface, Wall};
+use jostle_potentials::external::{Field, FormulaField, Surface, Wall, WallMotion};
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
 
@@ -113,13 +113,47 @@ pub(super) fn wall(
         }
         None => WallForce::Grains,
     };
+    let motion = fields.get::<Fields>("motion").map_or(Ok(WallMotion::REST), |m| wall_motion(source, &m))?;
+    let work = fields.need_choice("work")?;
+    if work == FieldWork::Recorded && (!motion.is_moving() || matches!(force, WallForce::Grains)) {
+        let (message, hint) = match motion.is_moving() {
+            false => ("this wall stays, so that it does no work", "leave work out, or give motion = { ... }"),
+            true => {
+                ("grains lose energy at their contacts, so that no energy is conserved", "leave work out")
+            }
+        };
+        return Err(source.error(&entry_span(fields, "work"), message).hint(hint));
+    }
     let value = WallInput {
         axis: fields.need_choice("axis")?,
         at: fields.need("at")?,
+        motion,
+        work,
         atoms: fields.need_choice("atoms")?,
         force,
     };
     Ok(Located { value, span: fields.span.clone() })
+}
+
+/// `motion` of a `[[wall]]`
+fn wall_motion(source: &Source, motion: &Located<Fields>) -> Result<WallMotion> {
+    let Located { value: fields, span } = motion;
+    let value = WallMotion {
+        velocity: fields.need("velocity")?,
+        amplitude: fields.get("amplitude").map_or(0.0, |amplitude| amplitude.value),
+        period: fields.get("period").map_or(WallMotion::REST.period, |period| period.value),
+        from: fields.need("from")?,
+        to: fields.get("to").map_or(WallMotion::REST.to, |to| to.value),
+    };
+    if value.to <= value.from {
+        let message = "the motion ends before it begins";
+        return Err(source.error(&entry_span(fields, "to"), message).hint("choose to after from"));
+    }
+    if !value.is_moving() {
+        let message = "a motion with neither a velocity nor an amplitude";
+        return Err(source.error(span, message).hint("give velocity, or amplitude and period"));
+    }
+    Ok(value)
 }
 
 fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) -> Result<()> {
@@ -285,12 +319,12 @@ impl Input {
         let mut all = species.to_vec();
         all.push(Species { name: WALL.into(), mass: 1.0, charge: 0.0 });
         let resolve = |wall: &Located<WallInput>| {
-            let WallInput { axis, at, atoms, force } = &wall.value;
+            let WallInput { axis, at, motion, atoms, force, .. } = &wall.value;
             let axis = axis.index();
             let mut force = match (force, grains) {
                 (WallForce::Pairs(force), _) => (**force).clone(),
                 (WallForce::Grains, Some(grains)) => {
-                    let mut wall = Wall::new(axis, *at, *atoms, grains.springs_of_wall());
+                    let mut wall = Wall::new(axis, *at, *atoms, grains.springs_of_wall()).moving(*motion);
                     wall.surface = Surface::Grains;
                     return Ok(wall);
                 }
@@ -315,7 +349,7 @@ impl Input {
                 }
             }
             let term = term(&force, &all).map_err(|e: Error| e.context("wall"))?;
-            Ok(Wall::new(axis, *at, *atoms, term))
+            Ok(Wall::new(axis, *at, *atoms, term).moving(*motion))
         };
         self.walls.iter().map(resolve).collect()
     }

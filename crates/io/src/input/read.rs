@@ -124,13 +124,10 @@ impl Reader<'_> {
         let text = || item.get_ref().as_str().ok_or_else(wrong);
         let table = || item.get_ref().as_table().ok_or_else(wrong);
         Ok(match key.kind {
-            Kind::Text | Kind::Path => {
-                let text = text()?;
-                if text.is_empty() && matches!(key.kind, Kind::Path) {
-                    return Err(self.source.error(&span, format!("\"{}\" is empty", key.name)));
-                }
-                Value::Text(text.to_string())
+            Kind::Path if text()?.is_empty() => {
+                return Err(self.source.error(&span, format!("\"{}\" is empty", key.name)));
             }
+            Kind::Text | Kind::Path => Value::Text(text()?.to_string()),
             Kind::Flag => Value::Flag(item.get_ref().as_bool().ok_or_else(wrong)?),
             Kind::Count(least) => Value::Count(self.count(key, item, least)?.ok_or_else(wrong)?),
             Kind::Number(range) => {
@@ -144,10 +141,7 @@ impl Reader<'_> {
             }
             Kind::QuantityOr(dimensions, range, words) => match item.get_ref().as_str() {
                 Some(word) if word.starts_with(char::is_alphabetic) => {
-                    let mut names: Vec<&str> = words().iter().map(|w| w.0).collect();
-                    names.push("1.5 UNIT");
-                    self.one_of(key.name, word, &names, &span)?;
-                    Value::Text(word.to_string())
+                    self.word(key, word, &[words(), vec![("1.5 UNIT", "")]].concat(), &span)?
                 }
                 _ => {
                     self.value(&Key { kind: Kind::Quantity(dimensions, range), ..*key }, item, fields, label)?
@@ -159,11 +153,7 @@ impl Reader<'_> {
             Kind::Ramps(dimensions, range) => {
                 Value::Named(self.ramps(item, dimensions, range)?.ok_or_else(wrong)?)
             }
-            Kind::Choice(words) => {
-                let names: Vec<&str> = words().iter().map(|w| w.0).collect();
-                self.one_of(key.name, text()?, &names, &span)?;
-                Value::Text(text()?.to_string())
-            }
+            Kind::Choice(words) => self.word(key, text()?, &words(), &span)?,
             Kind::Device => Value::Device(self.device(key, item, text)?),
             Kind::Axes => match item.get_ref() {
                 DeValue::Boolean(all) => Value::Axes([*all; 3]),
@@ -197,12 +187,19 @@ impl Reader<'_> {
                 Value::Named(named(table()?, |name, item| self.pair(&keys, name, item))?)
             }
             Kind::Types(types) => {
-                let kind = fields.get::<String>("kind").map(|k| k.value).unwrap_or_default();
-                let keys = (types.keys)(&kind);
+                let kind = fields.get::<String>("kind").map(|k| k.value);
+                let keys = (types.keys)(&kind.unwrap_or_default());
                 Value::Named(named(table()?, |name, item| self.typed(&keys, name, item))?)
             }
             Kind::Numbers => Value::Named(named(table()?, |name, item| self.any_number(name, item))?),
         })
+    }
+
+    /// One of some words.
+    fn word(&self, key: &Key, word: &str, words: &[(&str, &str)], span: &ops::Range<usize>) -> Result<Value> {
+        let names: Vec<&str> = words.iter().map(|w| w.0).collect();
+        self.one_of(key.name, word, &names, span)?;
+        Ok(Value::Text(word.to_string()))
     }
 
     /// A device by its name, or several GPUs in a list; `text` is the name.

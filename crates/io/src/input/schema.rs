@@ -34,6 +34,9 @@ pub enum Needed {
     With(&'static str),
 }
 
+/// Function that gives words, each with its meaning.
+pub type Words = fn() -> Vec<(&'static str, &'static str)>;
+
 /// A key of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
@@ -78,13 +81,13 @@ pub enum Kind {
     /// A number in the units of the file, or a string with a unit, of one of these dimensions.
     Quantity(&'static [Dimension], NumberRange),
     /// Quantity, or one of a few words.
-    QuantityOr(&'static [Dimension], NumberRange, fn() -> Vec<(&'static str, &'static str)>),
+    QuantityOr(&'static [Dimension], NumberRange, Words),
     /// Quantity, or two of them, at the beginning and at the end of a stage.
     Ramp(&'static [Dimension], NumberRange),
     /// Names of what stands elsewhere in the file, or a table with such a ramp for each of them.
     Ramps(&'static [Dimension], NumberRange),
     /// Word out of a few.
-    Choice(fn() -> Vec<(&'static str, &'static str)>),
+    Choice(Words),
     /// A device: one of a few words, or one with a number.
     Device,
     /// true, false, or one of them for each axis.

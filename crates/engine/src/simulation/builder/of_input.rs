@@ -6,7 +6,7 @@ use crate::biasing::{BiasForce, check_energies};
 use crate::build::{forces_from_input, parts_from_input};
 use crate::checkpoint::{Checkpoint, InputText, RunSettings};
 use crate::custom_force::CustomForce;
-use crate::field_work::RecordedWork;
+use crate::external_work::RecordedWork;
 use crate::run_folder::newest_checkpoint;
 use crate::simulation::{Overrides, Simulation};
 use jostle_core::{Backend, Error, Result, Settings, System};
@@ -67,7 +67,7 @@ impl Simulation {
         let alchemy = alchemy::apply(&input, &mut system, &mut forces)?;
         let builder = SimulationBuilder::from_input(&input, &overrides, system, forces);
         let builder = builder.with_interactions(&input)?.with_biases(&input)?;
-        let builder = builder.with_field_work(&input).with_alchemy(alchemy);
+        let builder = builder.with_external_work(&input).with_alchemy(alchemy);
         builder.resume_from(folder, checkpoint, note)
     }
 }
@@ -77,7 +77,11 @@ impl SimulationBuilder {
     fn of_input(input: &Input, overrides: &Overrides) -> Result<Self> {
         let (system, forces, alchemy) = parts_from_input(input)?;
         let builder = SimulationBuilder::from_input(input, overrides, system, forces);
-        Ok(builder.with_interactions(input)?.with_biases(input)?.with_field_work(input).with_alchemy(alchemy))
+        Ok(builder
+            .with_interactions(input)?
+            .with_biases(input)?
+            .with_external_work(input)
+            .with_alchemy(alchemy))
     }
 
     /// A builder with the content of an input, from which the system and the forces have been made.
@@ -131,10 +135,10 @@ impl SimulationBuilder {
         Ok(self)
     }
 
-    /// Adds the work of fields that an input records.
-    fn with_field_work(mut self, input: &Input) -> Self {
-        let work = RecordedWork::from_input(input, &self.forces, self.system.state.len());
-        self.custom_forces.extend(work.map(|work| Box::new(work) as Box<dyn CustomForce>));
+    /// Adds the work of fields and walls that an input records.
+    fn with_external_work(mut self, input: &Input) -> Self {
+        let works = RecordedWork::from_input(input, &self.forces, &self.system);
+        self.custom_forces.extend(works.into_iter().map(|work| Box::new(work) as Box<dyn CustomForce>));
         self
     }
 

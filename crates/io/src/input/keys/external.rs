@@ -84,7 +84,12 @@ pub(super) static WALLS: Section = Section {
             Required,
             "the axis it is perpendicular to, an open one",
         ),
-        Key::new("at", Kind::Quantity(LENGTH, NumberRange::Any), Required, "where on this axis it is"),
+        Key::new(
+            "at",
+            Kind::Quantity(LENGTH, NumberRange::Any),
+            Required,
+            "where on this axis it is, before it moves",
+        ),
         Key::new("atoms", Kind::Choice(choices::<Side>), Required, "where the atoms are"),
         Key::new(
             "force",
@@ -98,8 +103,38 @@ pub(super) static WALLS: Section = Section {
             Absent(""),
             "what it is made of, instead of a force",
         ),
+        Key::new("motion", Kind::Table(&WALL_MOTION), Absent("it stays"), "how it moves along its axis"),
+        Key::new(
+            "work",
+            Kind::Choice(choices::<FieldWork>),
+            Value("\"ignored\""),
+            "the energy that it puts in by moving",
+        ),
     ],
     alternatives: &[Alternatives { keys: &["force", "material"], needed: Needed::Always }],
+};
+
+static WALL_MOTION: Section = Section {
+    keys: &[
+        Key::new("velocity", Kind::Quantity(VELOCITY, NumberRange::Any), Value("0"), "along the axis"),
+        Key::new(
+            "amplitude",
+            Kind::Quantity(LENGTH, NumberRange::Any),
+            Absent("none"),
+            "of an oscillation, A sin(2 pi (time - from) / period)",
+        )
+        .with(&["period"]),
+        Key::new("period", Kind::Quantity(TIME, Positive), Absent(""), "of the oscillation")
+            .with(&["amplitude"]),
+        Key::new("from", Kind::Quantity(TIME, NonNegative), Value("0"), "time of the run at which it begins"),
+        Key::new(
+            "to",
+            Kind::Quantity(TIME, Positive),
+            Absent("the end of the run"),
+            "time at which it ends; the wall stays where it is then",
+        ),
+    ],
+    alternatives: &[],
 };
 
 const STIFFNESS_OF_SPRING: Key =

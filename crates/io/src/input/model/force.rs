@@ -2,7 +2,7 @@
 
 use super::*;
 use jostle_potentials::ThreeBodyKind;
-use jostle_potentials::external::Positions;
+use jostle_potentials::external::{Positions, WallMotion};
 use jostle_potentials::grains::Rolling;
 
 /// Word for [`Cutoff::HalfBox`].
@@ -191,7 +191,7 @@ pub struct FieldEnergy {
     pub work: FieldWork,
 }
 
-/// Treatment of the energy that a field puts in by changing with time.
+/// Treatment of the energy that a field puts in by changing with time, or a wall by moving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldWork {
     /// It is not known, and the conserved quantity changes by it.
@@ -205,8 +205,12 @@ pub enum FieldWork {
 pub struct WallInput {
     /// The axis it is perpendicular to.
     pub axis: Axis,
-    /// Position of the wall on this axis.
+    /// Position of the wall on this axis, before it moves.
     pub at: f64,
+    /// Its motion.
+    pub motion: WallMotion,
+    /// `work`: treatment of the energy that its motion puts in.
+    pub work: FieldWork,
     /// Side of the wall on which the atoms are.
     pub atoms: Side,
     /// Force of the wall on atoms.

@@ -1,0 +1,20 @@
+// Time of an evaluation, as jostle_core::StageTime has it, for forces that depend on it.
+//
+// Generated source in front of this file:
+//     void wall_motion(const double* in, double* out)   from numbers of a motion and a time to displacement and velocity
+
+DEVICE double time_of(const DeviceData& w, const FieldTime& time, const Slot& now, int trigger) {
+    const Motion& motion = w.control->motion;
+    i64 steps = time.steps;
+    if (trigger != TRIGGER_IMMEDIATE) steps += motion.drift < motion.timestep ? now.done / 2 : now.done;
+    return time.start + (double)steps * time.timestep;
+}
+
+struct WallPlace { double at, velocity; };
+
+// Place and velocity of a wall that began at `at`.
+DEVICE WallPlace wall_place(double at, const double* motion, double time) {
+    double in[6] = {motion[0], motion[1], motion[2], motion[3], motion[4], time}, out[2];
+    wall_motion(in, out);
+    return {at + out[0], out[1]};
+}
