@@ -155,10 +155,7 @@ impl Reader<'_> {
             }
             Kind::Choice(words) => self.word(key, text()?, &words(), &span)?,
             Kind::Device => Value::Device(self.device(key, item, text)?),
-            Kind::Axes => match item.get_ref() {
-                DeValue::Boolean(all) => Value::Axes([*all; 3]),
-                _ => Value::Axes(triple(item, |axis| Ok(axis.get_ref().as_bool()))?.ok_or_else(wrong)?),
-            },
+            Kind::Axes => Value::Axes(axes(item)?.ok_or_else(wrong)?),
             Kind::Counts => Value::Counts(triple(item, |n| self.count(key, n, 1))?.ok_or_else(wrong)?),
             Kind::Vector(dimensions, range) => {
                 Value::Vector(self.vector(key, item, dimensions, range)?.ok_or_else(wrong)?)
@@ -277,6 +274,14 @@ impl Reader<'_> {
             Some(near) => error.hint(format!("did you mean \"{near}\"? It may be {choices}")),
             None => error.hint(format!("it may be {choices}")),
         }
+    }
+}
+
+/// One answer for all axes, or one for each; `None` if it is neither.
+fn axes(item: &Item) -> Result<Option<[bool; 3]>> {
+    match item.get_ref() {
+        DeValue::Boolean(all) => Ok(Some([*all; 3])),
+        _ => triple(item, |axis| Ok(axis.get_ref().as_bool())),
     }
 }
 
