@@ -375,8 +375,12 @@ def extra_points(folder, molecules):
     pointers = [0] * 31
     pointers[0], pointers[1], pointers[11], pointers[30] = n, len(kinds), len(residues), sum(point)
     split = lambda rows: [[row for row in rows if any(types[a][0] == "H" for a in row) == h] for h in (True, False)]
+    parts = list(map(split, (bonds, angles, dihedrals)))
+    for k, (with_hydrogen, without) in enumerate(parts):
+        pointers[2 + 2 * k], pointers[3 + 2 * k], pointers[12 + k] = len(with_hydrogen), len(without), len(without)
+    pointers[15:18] = len(bond_types), 1, 1
     by_three = lambda rows, kind: [x for row in rows for x in (*(3 * a for a in row), kind(row))]
-    (bonds_h, bonds_0), (angles_h, angles_0), (dihedrals_h, dihedrals_0) = map(split, (bonds, angles, dihedrals))
+    (bonds_h, bonds_0), (angles_h, angles_0), (dihedrals_h, dihedrals_0) = parts
     bond_kind = lambda row: bond_types.index(key(*row)) + 1
     one = lambda row: 1
     sections = [

@@ -220,9 +220,6 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
         return Err(Error::file(folder, "there is no such stage")
             .hint(format!("with rows there are: {}", names.join(", "))));
     };
-    let ReadingOptions { first, last, every, .. } = &options.reading;
-    let last = last.unwrap_or(u64::MAX);
-    let asked = |k: u64| k >= *first && k <= last && (k - *first).is_multiple_of(every.get());
     let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
     let names = system.species.iter().map(|s| s.name.clone()).collect();
     let species = system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();
@@ -231,7 +228,7 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
     let here = |e: Error| e.in_file(folder);
     let mut measure = kind.measure(&system_info, &settings).map_err(here)?;
     let mut frames = 0u64;
-    for (k, time) in stage.time.iter().enumerate().filter(|(k, _)| asked(*k as u64)) {
+    for (k, time) in stage.time.iter().enumerate().filter(|(k, _)| options.reading.takes(*k as u64)) {
         let value = |name: &str| -> Result<f64> {
             let found = thermo.quantity(name).map(|quantity| stage.values[quantity][k]);
             found.ok_or_else(|| Error::file(folder, format!("thermo.csv has no column {name}")))

@@ -378,6 +378,24 @@ pub struct ReadingOptions {
     pub every: std::num::NonZeroU64,
 }
 
+impl ReadingOptions {
+    /// Returns true for a frame or row with this number that is to be read.
+    pub fn takes(&self, number: u64) -> bool {
+        let last = self.last.unwrap_or(u64::MAX);
+        number >= self.first && number <= last && (number - self.first).is_multiple_of(self.every.get())
+    }
+
+    /// Items of a list that are to be read.
+    pub fn chosen<T>(&self, items: Vec<T>) -> Vec<T> {
+        items.into_iter().zip(0..).filter(|(_, number)| self.takes(*number)).map(|(item, _)| item).collect()
+    }
+
+    /// Returns true where some frames or rows are not to be read.
+    pub fn leaves_out(&self) -> bool {
+        self.first > 0 || self.last.is_some() || self.every.get() > 1
+    }
+}
+
 /// Options of `jostle new`.
 #[derive(Debug, Args)]
 pub struct NewOptions {

@@ -23,12 +23,19 @@ pub fn free_energy(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     let paths: Vec<PathBuf> = std::iter::once(options.trajectory.clone())
         .chain(options.settings.iter().map(PathBuf::from))
         .collect();
+    if options.atoms.is_some() {
+        return Err(Error::input("free energies are those of states, not of atoms").hint("leave out --atoms"));
+    }
     refuse_twice(&paths)?;
     if has_windows(&options.trajectory) {
-        let (results, count) = windows::free_energy(&paths, tell)?;
+        let (results, count) = windows::free_energy(&paths, options, tell)?;
         return Ok(Record { kind: options.kind.clone(), units: UNIT.into(), frames: count as u64, results });
     }
-    let samples = read(&paths)?;
+    if options.stage.is_some() {
+        let error = Error::input("tables of energies and derivatives have no stages");
+        return Err(error.hint("leave out --stage, or give the folders of runs"));
+    }
+    let samples = read(&paths, options)?;
     let count: usize = samples.rows.iter().map(Vec::len).sum();
     let results = match samples.contents {
         Contents::Energies => by_energies(&samples, tell)?,
@@ -37,7 +44,7 @@ pub fn free_energy(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     Ok(Record { kind: options.kind.clone(), units: UNIT.into(), frames: count as u64, results })
 }
 
-fn read(paths: &[PathBuf]) -> Result<Samples> {
+fn read(paths: &[PathBuf], options: &AnalyzeOptions) -> Result<Samples> {
     let mut all: Vec<(f64, Vec<f64>)> = Vec::new();
     let mut known: Option<(Vec<f64>, Contents)> = None;
     for path in paths {
@@ -48,7 +55,7 @@ fn read(paths: &[PathBuf]) -> Result<Samples> {
             return Err(Error::file(path, "this table has other columns than the first one"));
         }
         known = Some(head);
-        all.extend(table.rows);
+        all.extend(options.reading.chosen(table.rows));
     }
     let (mut states, contents) = known.unwrap_or((Vec::new(), Contents::Derivatives));
     if contents == Contents::Derivatives {

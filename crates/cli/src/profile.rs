@@ -37,20 +37,41 @@ struct Request {
 /// # Errors
 /// If there are no such runs or files, or they do not fit together.
 pub fn profile(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
+    if options.atoms.is_some() {
+        return Err(Error::input("a profile is one of variables, not of atoms").hint("leave out --atoms"));
+    }
     let request = request(options)?;
     refuse_twice(&request.paths)?;
     let first = &request.paths[0];
-    let (units, frames, results) = if first.is_file() {
-        of_file(first)?
-    } else if !first.join("input.toml").is_file() && !hills_of_walkers(first)?.is_empty() {
-        of_walkers(&hills_of_walkers(first)?)?
-    } else {
-        match grid_of_run(first)? {
-            Some(file) if request.paths.len() == 1 => of_file(&file)?,
-            _ => of_runs(options, &request, tell)?,
+    let walkers = match first.join("input.toml").is_file() || first.is_file() {
+        true => Vec::new(),
+        false => hills_of_walkers(first)?,
+    };
+    let grid = match first.is_file() {
+        true => Some(first.clone()),
+        false if walkers.is_empty() && request.paths.len() == 1 => grid_of_run(first)?,
+        false => None,
+    };
+    let (units, frames, results) = match grid {
+        Some(file) => {
+            refuse_rows(options, "a profile from hills, kernels or mean forces is of the whole file")?;
+            of_file(&file)?
         }
+        None if !walkers.is_empty() => {
+            refuse_rows(options, "a profile from hills of walkers is of all their hills")?;
+            of_walkers(&walkers)?
+        }
+        None => of_runs(options, &request, tell)?,
     };
     Ok(Record { kind: options.kind.clone(), units, frames, results })
+}
+
+/// Refuses a choice of rows or of a stage where there is none.
+fn refuse_rows(options: &AnalyzeOptions, reason: &str) -> Result<()> {
+    match options.reading.leaves_out() || options.stage.is_some() {
+        true => Err(Error::input(reason).hint("leave out --first, --last, --every and --stage")),
+        false => Ok(()),
+    }
 }
 
 fn request(options: &AnalyzeOptions) -> Result<Request> {
@@ -157,7 +178,15 @@ impl BiasedRun {
             Some(stage) => thermo.stages.iter().find(|rows| rows.name == stage),
             None => thermo.stages.last(),
         };
-        Ok(rows.ok_or_else(missing)?.values[quantity].clone())
+        let rows = rows.ok_or_else(|| {
+            let names: Vec<&str> = thermo.stages.iter().map(|rows| rows.name.as_str()).collect();
+            let message = match stage {
+                Some(stage) => format!("thermo.csv has no rows of a stage '{stage}'"),
+                None => "thermo.csv has no rows".into(),
+            };
+            Error::file(&self.path, message).hint(format!("with rows there are: {}", names.join(", ")))
+        })?;
+        Ok(rows.values[quantity].clone())
     }
 
     /// k_B T, of the setting or of the last thermostat.
@@ -192,6 +221,7 @@ fn of_runs(options: &AnalyzeOptions, request: &Request, tell: Tell) -> Result<(S
         ));
     }
     if runs.iter().any(BiasedRun::moves) {
+        refuse_rows(options, "the work of a steered run is that at its end")?;
         return steered(&runs, request, units);
     }
     windows(options, &runs, (request, units), tell)
@@ -243,7 +273,7 @@ fn windows(
     let thermal_energy = runs[0].thermal_energy(request.temperature.as_deref())?;
     let (mut samples, mut counts, mut total) = (Vec::new(), Vec::new(), 0);
     for run in runs {
-        let mut own = run.column(name, options.stage.as_deref())?;
+        let mut own = options.reading.chosen(run.column(name, options.stage.as_deref())?);
         own.retain(|x| x.is_finite());
         total += own.len();
         // A variable on a circle is made continuous about the window for its correlations.

@@ -53,10 +53,18 @@ pub struct FrameSelection {
     reader: TrajectoryReader,
     /// The number of the next frame in the file.
     number: u64,
-    first: u64,
-    last: u64,
-    every: u64,
+    options: ReadingOptions,
     bar: Option<ProgressBar>,
+}
+
+/// Lines of a table that a run writes, without one at its end that was cut off, of which the last number cannot be known;
+/// and whether there was one.
+pub fn complete_lines(text: &str) -> (&str, bool) {
+    match text.rfind('\n') {
+        _ if text.ends_with('\n') || text.is_empty() => (text, false),
+        Some(end) => (&text[..=end], true),
+        None => ("", true),
+    }
 }
 
 impl FrameSelection {
@@ -73,8 +81,7 @@ impl FrameSelection {
             ProgressBar::new(reader.progress().1)
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"))
         });
-        let last = options.last.unwrap_or(u64::MAX);
-        Ok(FrameSelection { reader, number: 0, first: options.first, last, every: options.every.get(), bar })
+        Ok(FrameSelection { reader, number: 0, options: options.clone(), bar })
     }
 
     /// The next of the frames asked for.
@@ -82,14 +89,14 @@ impl FrameSelection {
     /// # Errors
     /// See [`TrajectoryReader::next_frame`].
     pub fn next_frame(&mut self) -> Result<Option<Snapshot>> {
-        while self.number <= self.last {
+        while self.number <= self.options.last.unwrap_or(u64::MAX) {
             let Some(frame) = self.reader.next_frame()? else { return Ok(None) };
             let number = self.number;
             self.number += 1;
             if let Some(bar) = &self.bar {
                 bar.set_position(self.reader.progress().0);
             }
-            if number >= self.first && (number - self.first).is_multiple_of(self.every) {
+            if self.options.takes(number) {
                 return Ok(Some(frame));
             }
         }

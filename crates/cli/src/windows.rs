@@ -1,7 +1,8 @@
 //! Free energies from runs in the windows of a path: files in the layout of GROMACS' dhdl.xvg, as runs with `[alchemy]`
 //! write them.
 
-use crate::reading::Tell;
+use crate::arguments::AnalyzeOptions;
+use crate::reading::{Tell, complete_lines};
 use crate::states::{Contents, Samples, UNIT, by_energies};
 use jostle_analysis::Results;
 use jostle_analysis::averages::BlockAverage;
@@ -36,10 +37,17 @@ pub fn has_windows(path: &Path) -> bool {
 ///
 /// # Errors
 /// If a file is damaged, or the files are those of different paths or temperatures.
-pub fn free_energy(paths: &[PathBuf], tell: Tell) -> Result<(Results, usize)> {
+pub fn free_energy(paths: &[PathBuf], options: &AnalyzeOptions, tell: Tell) -> Result<(Results, usize)> {
     let mut windows = Vec::new();
     for path in paths {
-        windows.push(read(&file(path)?)?);
+        let mut window = read(&file(path, options.stage.as_deref())?, &mut *tell)?;
+        window.slopes = options.reading.chosen(window.slopes);
+        window.energies = options.reading.chosen(window.energies);
+        if window.energies.is_empty() && options.reading.leaves_out() {
+            return Err(Error::file(&window.path, "there is no sample in this file that is to be read")
+                .hint("look at --first, --last and --every"));
+        }
+        windows.push(window);
     }
     let Some(first) = windows.first() else { return Err(Error::input("there is no file")) };
     for other in &windows[1..] {
@@ -114,26 +122,46 @@ fn integrate(states: &[Vec<f64>], slopes: &[Vec<Vec<f64>>], thermal_energy: f64)
 }
 
 /// File with samples, of a path to it or to the folder of a run.
-fn file(path: &Path) -> Result<PathBuf> {
+fn file(path: &Path, stage: Option<&str>) -> Result<PathBuf> {
     if !path.is_dir() {
-        return Ok(path.to_path_buf());
+        return match stage {
+            None => Ok(path.to_path_buf()),
+            Some(_) => {
+                Err(Error::file(path, "a file has the samples of one stage").hint("leave out --stage"))
+            }
+        };
     }
     let entries = std::fs::read_dir(path).map_err(|e| Error::io("open the folder", path, &e))?;
     let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     found.retain(|file| file.extension().is_some_and(|ending| ending == ENDING));
     found.sort();
+    if let Some(stage) = stage {
+        let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let names: Vec<String> = found.iter().map(name).collect();
+        found.retain(|file| name(file).strip_suffix(".dhdl.xvg") == Some(stage));
+        if found.is_empty() {
+            return Err(Error::file(path, format!("there are no samples of a stage '{stage}'"))
+                .hint(format!("there are: {}", names.join(", "))));
+        }
+    }
     match found.len() {
         1 => Ok(found.swap_remove(0)),
         0 => Err(Error::file(path, "there are no samples of windows in this folder (*.dhdl.xvg)")
             .hint("they are written by a run with [alchemy], with its first checkpoint")),
-        _ => Err(Error::file(path, "there are samples of several stages in this folder")
-            .hint(format!("name one file of each window: {}", found[0].display()))),
+        _ => Err(Error::file(path, "there are samples of several stages in this folder").hint(format!(
+            "choose one with --stage, or name one file of each window: {}",
+            found[0].display()
+        ))),
     }
 }
 
 /// Reads the samples of a window.
-fn read(path: &Path) -> Result<Window> {
+fn read(path: &Path, tell: &mut dyn FnMut(&str)) -> Result<Window> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
+    let (text, left_out) = complete_lines(&text);
+    if left_out {
+        tell(&format!("{}: the last line is not complete and is left out", path.display()));
+    }
     let wrong = |line: usize, message: &str| Error::file_line(path, line + 1, message.to_string());
     let mut window = Window {
         path: path.to_path_buf(),

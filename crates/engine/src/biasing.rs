@@ -9,7 +9,7 @@ use crate::walkers::{Walker, WalkerState};
 use jostle_core::{Error, Result, System, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, BiasAction, BiasInput, Located, StageInput, WalkersInput, WallSide};
-use jostle_io::{Open, TrajectoryReader};
+use jostle_io::{Open, TrajectoryReader, read_files};
 use jostle_potentials::Forces;
 use jostle_sampling::bias::{
     Abf, Bias, BiasVariable, FormulaBias, Harmonic, Linear, Metadynamics, Opes, Side, Torque, Wall,
@@ -63,6 +63,7 @@ fn at_variable(input: &Input, error: Error) -> Error {
 fn reference(input: &Input, path: &Path, atoms: &[u32], count: usize) -> Result<Vec<Vec3>> {
     let open = Open { units: Some(input.units), names: None, timestep: None };
     let mut reader = TrajectoryReader::open(path, &open)?;
+    read_files::note(path)?;
     let frame = reader.next_frame()?.ok_or_else(|| Error::file(path, "there is no frame in this file"))?;
     match frame.positions.len() {
         n if n == count => Ok(atoms.iter().map(|id| frame.positions[*id as usize]).collect()),

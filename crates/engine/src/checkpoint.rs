@@ -5,6 +5,7 @@
 
 use crate::clock::Clock;
 use crate::force_context::SavedForce;
+use crate::input_files::absolute;
 use crate::measure::SavedMeasure;
 use crate::report::StageReport;
 use crate::stage::StageRun;
@@ -87,7 +88,12 @@ pub(crate) struct Header {
 /// The input a run was started from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InputText {
+    /// Path of the file, from the root.
     pub path: PathBuf,
+    /// Folder of the run when the checkpoint was written, from the root.
+    pub run_folder: Option<PathBuf>,
+    /// Files that the input names, see [`InputText::set_files`], with checksums.
+    pub files: Vec<(PathBuf, u32)>,
     pub text: String,
     /// Largest number of steps of a stage; `None`: as the input says.
     pub most_steps: Option<u64>,
@@ -145,7 +151,14 @@ impl Checkpoint {
     /// If it cannot be read, is damaged, or was written by another version of the format.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
-        Self::decode(&bytes).map_err(|e| e.blame_file(path))
+        let mut checkpoint = Self::decode(&bytes).map_err(|e| e.blame_file(path))?;
+        let folder = absolute(path).parent().map(Path::to_path_buf);
+        let input = checkpoint.header.input.take();
+        checkpoint.header.input = match folder {
+            Some(folder) => input.map(|input| input.found_in(&folder)),
+            None => input,
+        };
+        Ok(checkpoint)
     }
 
     /// The unit system of the checkpoint.
@@ -402,7 +415,9 @@ mod tests {
             forces: Vec::new(),
             reports: Vec::new(),
             input: Some(InputText {
-                path: "a.toml".into(),
+                path: "/a/a.toml".into(),
+                run_folder: Some("/a/run".into()),
+                files: vec![("e.alloy".into(), 17)],
                 text: "units".into(),
                 most_steps: None,
                 run: RunSettings {

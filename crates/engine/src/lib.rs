@@ -76,6 +76,7 @@ pub mod force_context;
 mod frames;
 mod heat_current;
 mod heat_flux;
+mod input_files;
 pub mod interaction;
 mod measure;
 pub mod minimize;

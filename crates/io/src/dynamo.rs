@@ -3,7 +3,7 @@
 //!
 //! Energies are in eV and distances in angstrom.
 
-use crate::text::read_bytes;
+use crate::text::read_recorded;
 use jostle_core::{Error, Result};
 use jostle_potentials::embedded::Spline;
 use jostle_potentials::{Embedded, EmbeddedKind};
@@ -52,7 +52,7 @@ impl Dynamo {
     pub fn read(paths: &[impl AsRef<Path>]) -> Result<Self> {
         let mut metals = Vec::new();
         for path in paths.iter().map(AsRef::as_ref) {
-            let bytes = read_bytes(path)?;
+            let bytes = read_recorded(path)?;
             let text = String::from_utf8_lossy(&bytes);
             let mut lines = DynamoLines::new(path, &text);
             let title = lines.next("a comment")?;

@@ -39,6 +39,7 @@ pub mod input;
 mod lines;
 pub mod memory;
 mod pdb;
+pub mod read_files;
 pub mod select;
 pub mod structure;
 pub mod table;

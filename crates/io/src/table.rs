@@ -4,7 +4,7 @@
 //! A file of LAMMPS has sections: a keyword; `N n`, maybe with `R lo hi` or `RSQ lo hi`, which say
 //! where the distances are; n lines of number, r, energy and force. `FPRIME` is not needed here.
 
-use crate::text::read_bytes;
+use crate::text::read_recorded;
 use jostle_core::{Error, Result};
 use std::path::Path;
 
@@ -33,7 +33,7 @@ impl PairTable {
     /// If it cannot be read, has no such section, is cut off, its distances do not increase, or the
     /// force is not -du/dr: file, line and cause.
     pub fn read(path: &Path, section: Option<&str>) -> Result<Self> {
-        let bytes = read_bytes(path)?;
+        let bytes = read_recorded(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().enumerate().map(|(k, line)| (k + 1, line.trim()));
         let lines: Vec<(usize, &str)> =

@@ -2,6 +2,7 @@
 
 use crate::lines::LONGEST_LINE;
 use crate::memory;
+use crate::read_files::note_bytes;
 use jostle_core::{Error, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -78,7 +79,27 @@ pub(crate) fn refuse_packed(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// Those of [`read_bytes`], or if it is not UTF-8.
 pub(crate) fn read(path: &Path) -> Result<String> {
-    String::from_utf8(read_bytes(path)?).map_err(|e| {
+    text_of(path, read_recorded(path)?)
+}
+
+/// The text of a file that only the beginning of a run needs: it may change then ([`crate::read_files`]).
+///
+/// # Errors
+/// Those of [`read`].
+pub(crate) fn read_unrecorded(path: &Path) -> Result<String> {
+    text_of(path, read_bytes(path)?)
+}
+
+/// The bytes of a file that a run needs whenever it goes on, see [`crate::read_files`].
+///
+/// # Errors
+/// Those of [`read_bytes`].
+pub(crate) fn read_recorded(path: &Path) -> Result<Vec<u8>> {
+    read_bytes(path).inspect(|bytes| note_bytes(path, bytes))
+}
+
+fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|e| {
         let line = line_at(&e.as_bytes()[..e.utf8_error().valid_up_to()]);
         Error::file_line(path, line, "the file is not text (UTF-8)")
     })

@@ -5,7 +5,7 @@
 //! Text after a `#` is a comment. Energies are in eV and distances in angstrom, or in kcal/mol where the first
 //! lines say `UNITS: real`.
 
-use crate::text::read_bytes;
+use crate::text::read_recorded;
 use jostle_core::{Error, Result};
 use jostle_potentials::three_body::tersoff::DistancePower;
 use jostle_potentials::three_body::{StillingerWeberEntry, TersoffEntry};
@@ -45,7 +45,7 @@ impl ThreeBodyFile {
     /// # Errors
     /// If the file cannot be read, or an entry lacks numbers: file, line and cause.
     pub fn read(path: &Path, kind: ThreeBodyKind) -> Result<Self> {
-        let bytes = read_bytes(path)?;
+        let bytes = read_recorded(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let energy = unit_of_energy(path, &text)?;
         let mut file = ThreeBodyFile { path: path.to_path_buf(), kind, entries: Vec::new(), energy };

@@ -157,6 +157,14 @@ pub fn parse_quantity(text: &str, wanted: &[Dimension], units: UnitSystem) -> Re
         return Err(Error::input(format!("\"{text}\" would be {value:.3e} {unit_here} for a single atom"))
             .hint(format!("did you mean per mole, \"{number} {unit}/mol\"?")));
     }
+    if extensive && found.per_mole && value != 0.0 && value.abs() < 1e-15 {
+        let unit_here = unit_name(units, dimension);
+        let error = Error::input(format!("\"{text}\" would be {value:.3e} {unit_here} for a single atom"));
+        let alone = unit.strip_suffix("/mol").unwrap_or("K");
+        return Err(
+            error.hint(format!("a unit of single atoms is not per mole: did you mean \"{number} {alone}\"?"))
+        );
+    }
     Ok((value, dimension))
 }
 

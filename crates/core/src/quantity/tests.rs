@@ -92,6 +92,9 @@ fn bad_quantities_name_the_cause_and_a_remedy() {
         ("3 nm ?", Dimension::LENGTH, Real, "cannot be read at \"?\"", "kcal/mol"),
         ("39.948 g", Dimension::MASS, Real, "for a single atom", "g/mol"),
         ("0.2 kcal", Dimension::ENERGY, Real, "for a single atom", "\"0.2 kcal/mol\""),
+        ("120 K/mol", Dimension::ENERGY, Real, "for a single atom", "\"120 K\""),
+        ("1 kJ/mol/mol", Dimension::ENERGY, Nano, "for a single atom", "\"1 kJ/mol\""),
+        ("0.01 eV/mol", Dimension::ENERGY, Metal, "for a single atom", "\"0.01 eV\""),
         ("1e400 K", Dimension::TEMPERATURE, Real, "not a finite number", ""),
     ] {
         let error = parse_quantity(text, &[wanted], units).expect_err(text);

@@ -3,6 +3,7 @@
 use super::Simulation;
 use super::run::{Outcome, StageOutcome};
 use crate::checkpoint::InputText;
+use crate::input_files::absolute;
 use crate::progress::Progress;
 use jostle_core::{AtomStorage, Error, Result};
 use jostle_io::Input;
@@ -166,7 +167,7 @@ impl Simulation {
         }
         self.stages.insert(index, stage.clone());
         if let Some(source) = &mut self.origin.source {
-            let (path, text) = (input.source.path.clone(), input.source.text.to_string());
+            let (path, text) = (absolute(&input.source.path), input.source.text.to_string());
             *source = InputText { path, text, ..source.clone() };
         }
         Ok(())

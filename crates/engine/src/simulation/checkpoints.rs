@@ -122,7 +122,7 @@ impl Simulation {
             measures: self.measures.save()?,
             forces,
             reports: self.reports.clone(),
-            input: self.origin.source.clone(),
+            input: self.origin.source.clone().map(|input| input.of_run(folder.path())),
             thermo_bytes: folder.settle()?,
             trajectory: folder.trajectory_written(),
         };

@@ -232,16 +232,17 @@ impl Columns {
     ) -> Result<()> {
         let column = Quantity::new(name, unit_name(units, Dimension::ENERGY));
         let energy = (energy == EnergyColumn::Present).then_some(column);
-        for Quantity { name, .. } in columns.iter().chain(&energy) {
+        for (k, Quantity { name, .. }) in columns.iter().chain(&energy).enumerate() {
             let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && c != ',' && c != '"';
             if name.is_empty() || !name.chars().all(is_plain) {
                 return Err(Error::input(format!("'{name}' cannot be the name of a column of thermo.csv"))
                     .hint("use letters, digits and underscores"));
             }
             let reserved = ["stage", "step", "time"].contains(&name.as_str());
-            if reserved || self.quantities.iter().any(|quantity| quantity.name == *name) {
+            let others = self.quantities.iter().chain(&columns[..k.min(columns.len())]);
+            if reserved || others.into_iter().any(|quantity| quantity.name == *name) {
                 return Err(Error::input(format!("thermo.csv has a column '{name}' already"))
-                    .hint("give the force another name"));
+                    .hint("give the force, the bias or the variable another name"));
             }
         }
         if let Some(energy) = energy {

@@ -144,7 +144,12 @@ impl Simulation {
         }
         folder.log(&format!("{} atoms; {}", self.backend.n_atoms(), self.origin.title))?;
         self.output.open(folder, self.output.last_checkpoint());
-        self.write_start()
+        self.write_start()?;
+        // A stage under way goes on in the new folder.
+        match self.stage_under_way() {
+            Some(stage) => self.begin_trajectory(&stage),
+            None => Ok(()),
+        }
     }
 
     /// The folder that results are written to.

@@ -25,6 +25,8 @@ fn wholes(numbers: &[i64]) -> String {
 pub(crate) fn chain(boxed: i64) -> Vec<(&'static str, &'static str, String)> {
     let mut pointers = [0; 31];
     (pointers[0], pointers[1], pointers[27]) = (4, 1, boxed);
+    // Residues; bonds and dihedrals without hydrogen; types of bonds and of dihedrals.
+    (pointers[11], pointers[12], pointers[14], pointers[15], pointers[17]) = (1, 3, 2, 1, 2);
     vec![
         ("TITLE", NAMES, "a chain".into()),
         ("POINTERS", WHOLES, wholes(&pointers)),
@@ -166,6 +168,22 @@ fn counts_beyond_the_file_are_refused() {
     let wide = ("NUMBER_EXCLUDED_ATOMS", "(4I20)", "18446744073709551615".repeat(4));
     let error = with(&[wide]).unwrap_err();
     assert!(error.message().contains("not 18446744073709551615"), "{error}");
+}
+
+/// A file that has lost whole rows, of terms or of parameters, is not what POINTERS says.
+#[test]
+fn rows_that_are_lost_are_missed() {
+    for (name, kind, text) in [
+        ("DIHEDRALS_WITHOUT_HYDROGEN", WHOLES, wholes(&[0, 3, 6, 9, 1])),
+        ("BONDS_WITHOUT_HYDROGEN", WHOLES, wholes(&[0, 3, 1, 3, 6, 1])),
+        ("BONDS_INC_HYDROGEN", WHOLES, wholes(&[0, 3, 1])),
+        ("DIHEDRAL_FORCE_CONSTANT", FLOATS, floats(&[0.5])),
+        ("CHARGE", FLOATS, floats(&[0.0; 3])),
+    ] {
+        let error = with(&[(name, kind, text)]).unwrap_err();
+        assert!(error.message().starts_with(&format!("{name} has ")), "{error}");
+        assert!(error.message().contains("of POINTERS it must have"), "{error}");
+    }
 }
 
 /// A box that stands in one of two files: the input says if it is meant.

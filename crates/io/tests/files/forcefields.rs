@@ -428,6 +428,8 @@ SOL 2
     // Lengths in angstrom: 0.9572, 1.5136 and 0.1546.
     let mut pointers = [0; 31];
     (pointers[0], pointers[1], pointers[30]) = (4, 3, 1);
+    // Bonds with hydrogen, residues, bonds without, types of bonds.
+    (pointers[2], pointers[11], pointers[12], pointers[15]) = (3, 1, 1, 3);
     let row = |numbers: &[f64]| numbers.iter().map(|x| format!("{x:16.8E}")).collect::<String>();
     let whole = |numbers: &[i32]| {
         let rows = numbers.chunks(10).map(|row| row.iter().map(|x| format!("{x:8}")).collect::<String>());

@@ -7,11 +7,13 @@ use crate::build::{forces_from_input, parts_from_input};
 use crate::checkpoint::{Checkpoint, InputText, RunSettings};
 use crate::custom_force::CustomForce;
 use crate::external_work::RecordedWork;
+use crate::input_files::absolute;
 use crate::run_folder::newest_checkpoint;
 use crate::simulation::{Overrides, Simulation};
 use jostle_core::{Backend, Error, Result, Settings, System};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, StageInput};
+use jostle_io::read_files::recorded;
 use jostle_potentials::Forces;
 use std::path::Path;
 
@@ -63,11 +65,15 @@ impl Simulation {
         let mut system = checkpoint.clone().into_system()?;
         alchemy::restore_plain(&checkpoint, &mut system)?;
         system.driven = input.driven(&system)?;
-        let mut forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
-        let alchemy = alchemy::apply(&input, &mut system, &mut forces)?;
-        let builder = SimulationBuilder::from_input(&input, &overrides, system, forces);
-        let builder = builder.with_interactions(&input)?.with_biases(&input)?;
-        let builder = builder.with_external_work(&input).with_alchemy(alchemy);
+        let (builder, read) = recorded(|| {
+            let mut forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
+            let alchemy = alchemy::apply(&input, &mut system, &mut forces)?;
+            SimulationBuilder::from_input(&input, &overrides, system, forces).with_rest(&input, alchemy)
+        });
+        source.refuse_changed(read)?;
+        let mut builder = builder?;
+        // What this run writes is compared with its beginning, too.
+        builder.source = builder.source.map(|made| InputText { files: source.files, ..made });
         builder.resume_from(folder, checkpoint, note)
     }
 }
@@ -75,13 +81,21 @@ impl Simulation {
 impl SimulationBuilder {
     /// A builder with everything that an input says.
     fn of_input(input: &Input, overrides: &Overrides) -> Result<Self> {
-        let (system, forces, alchemy) = parts_from_input(input)?;
-        let builder = SimulationBuilder::from_input(input, overrides, system, forces);
-        Ok(builder
-            .with_interactions(input)?
-            .with_biases(input)?
-            .with_external_work(input)
-            .with_alchemy(alchemy))
+        let (builder, read) = recorded(|| {
+            let (system, forces, alchemy) = parts_from_input(input)?;
+            SimulationBuilder::from_input(input, overrides, system, forces).with_rest(input, alchemy)
+        });
+        let mut builder = builder?;
+        if let Some(source) = &mut builder.source {
+            source.set_files(read);
+        }
+        Ok(builder)
+    }
+
+    /// Adds what acts beside the forces, and looks at them.
+    fn with_rest(self, input: &Input, alchemy: Option<Alchemy>) -> Result<Self> {
+        let builder = self.with_interactions(input)?.with_biases(input)?;
+        Ok(builder.with_external_work(input).with_alchemy(alchemy))
     }
 
     /// A builder with the content of an input, from which the system and the forces have been made.
@@ -108,7 +122,9 @@ impl SimulationBuilder {
             observers: Vec::new(),
             custom_forces: Vec::new(),
             source: Some(InputText {
-                path: input.source.path.clone(),
+                path: absolute(&input.source.path),
+                run_folder: None,
+                files: Vec::new(),
                 text: input.source.text.to_string(),
                 most_steps: overrides.most_steps,
                 run: RunSettings::of(input),

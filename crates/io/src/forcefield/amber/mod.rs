@@ -20,6 +20,26 @@ const CHARGE: f64 = 18.2223;
 /// Divisors of 1-4 pairs where the file has none (ff94 and later): electrostatics, then Lennard-Jones.
 const SCALE: [f64; 2] = [1.2, 2.0];
 
+/// Sections of numbers, the index in POINTERS of the number of their items, and how many numbers an item has.
+const COUNTS: [(&str, usize, usize); 16] = [
+    ("CHARGE", 0, 1),
+    ("MASS", 0, 1),
+    ("ATOM_TYPE_INDEX", 0, 1),
+    ("NUMBER_EXCLUDED_ATOMS", 0, 1),
+    ("RESIDUE_POINTER", 11, 1),
+    ("BONDS_INC_HYDROGEN", 2, 3),
+    ("BONDS_WITHOUT_HYDROGEN", 12, 3),
+    ("ANGLES_INC_HYDROGEN", 4, 4),
+    ("ANGLES_WITHOUT_HYDROGEN", 13, 4),
+    ("DIHEDRALS_INC_HYDROGEN", 6, 5),
+    ("DIHEDRALS_WITHOUT_HYDROGEN", 14, 5),
+    ("BOND_FORCE_CONSTANT", 15, 1),
+    ("BOND_EQUIL_VALUE", 15, 1),
+    ("ANGLE_FORCE_CONSTANT", 16, 1),
+    ("ANGLE_EQUIL_VALUE", 16, 1),
+    ("DIHEDRAL_FORCE_CONSTANT", 17, 1),
+];
+
 /// A section: the text of its format, the line of its first field, and the lines themselves.
 struct PrmtopSection<'a> {
     format: &'a str,
@@ -58,6 +78,7 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
             return Err(file.error(name, format!("there is a section {name}")).hint(hint));
         }
     }
+    file.check_counts(&pointers)?;
     let (assembly, extra_points) = (Assembly::new(UnitSystem::Real, units)?, ExtraPoints::default());
     let mut reader = PrmtopReader { assembly, file, extra_points };
     reader.atoms()?;
@@ -136,6 +157,23 @@ impl<'a> PrmtopFile<'a> {
             found if found == n => Ok(numbers),
             found => Err(self.error(name, format!("{name} has {found} numbers, not {n}"))),
         }
+    }
+
+    /// Refuses sections that have lost lines, or have more than POINTERS says.
+    fn check_counts(&self, pointers: &[i64]) -> Result<()> {
+        for (name, pointer, size) in COUNTS {
+            let Some(count) = pointers.get(pointer) else { continue };
+            let found = self.fields(name)?.iter().filter(|(_, field)| !field.trim().is_empty()).count();
+            let expected = usize::try_from(*count).unwrap_or(0).saturating_mul(size);
+            if self.sections.contains_key(name) && found != expected {
+                let message = format!(
+                    "{name} has {found} numbers, but by number {} of POINTERS it must have {expected}",
+                    pointer + 1
+                );
+                return Err(self.error(name, message).hint("lines of the file are missing, or too many"));
+            }
+        }
+        Ok(())
     }
 
     fn names(&self, name: &str, n: usize) -> Result<Vec<String>> {

@@ -35,7 +35,7 @@ impl Coordinates {
     /// # Errors
     /// If it cannot be read or is damaged.
     pub fn read(path: &Path, units: UnitSystem) -> Result<Coordinates> {
-        let text = text::read(path)?;
+        let text = text::read_unrecorded(path)?;
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
         let lines = Lines::new(path, &text);
         match extension.as_str() {
