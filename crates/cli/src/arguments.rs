@@ -61,7 +61,8 @@ pub enum Command {
         jostle sweep argon.toml --over system.temperature=80,90 --over system.density=1.3..1.5:0.1 > table.csv\n  \
         jostle sweep peptide.toml --over system.temperature=300..360:10 --exchange 500   replica exchange\n\n\
         Each run has a folder named by its values. The same command again goes on where it was interrupted: what\n\
-        is finished is not run again. The table has the averages of the last stage with their errors.")]
+        is finished is not run again. The table has the averages of the last stage with their errors.\n\n\
+        Runs have the seed of the input, but replicas and windows (keys of [alchemy] and [[bias]]) one each.")]
     Sweep(SweepOptions),
 
     /// Go on with a run that was interrupted

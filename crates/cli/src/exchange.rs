@@ -6,12 +6,11 @@ use crate::error_report::SUCCESS;
 use crate::grid::Point;
 use crate::interrupt;
 use crate::numbers::grouped;
-use crate::sweep_runs;
+use crate::sweep_runs::{self, Seeds};
 use jostle_core::{Error, Result};
 use jostle_engine::Outcome;
 use jostle_engine::replicas::Replicas;
 use jostle_io::Input;
-use jostle_io::input::Assignment;
 use jostle_transport::mpi;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -35,7 +34,8 @@ pub fn run(options: &SweepOptions, points: &[Point], every: u64, folder: &Path) 
         return Err(Error::input("--exchange runs in one process, whose cores the runs share")
             .hint("leave out mpirun and --ranks"));
     }
-    let inputs = inputs(options, points)?;
+    let inputs = sweep_runs::inputs(options, points, Seeds::OneEach)?;
+    let inputs: Vec<(String, Input)> = points.iter().map(|point| point.folder.clone()).zip(inputs).collect();
     let stop = interrupt::listen()?;
     let mut replicas = Replicas::open(folder, &inputs, every, &options.settings.overrides())?;
     compiling::done();
@@ -59,16 +59,6 @@ pub fn run(options: &SweepOptions, points: &[Point], every: u64, folder: &Path) 
     report_warnings(&replicas, points);
     sweep_runs::print_table(options, points, inputs.iter().map(|(_, input)| input), folder)?;
     Ok(SUCCESS)
-}
-
-/// Inputs of the replicas, with a seed each: equal noise would make their paths alike.
-fn inputs(options: &SweepOptions, points: &[Point]) -> Result<Vec<(String, Input)>> {
-    let one = |(point, k): (&Point, u64)| {
-        let seed = sweep_runs::input(options, point, &[])?.system.seed;
-        let own = Assignment::new("system.seed", &seed.wrapping_add(k).to_string())?;
-        Ok((point.folder.clone(), sweep_runs::input(options, point, &[own])?))
-    };
-    points.iter().zip(0..).map(one).collect()
 }
 
 /// Says how far the exchange is.

@@ -7,7 +7,7 @@ use crate::exchange;
 use crate::grid::{self, Point};
 use crate::interrupt;
 use crate::run;
-use crate::sweep_runs::{self, Before, before};
+use crate::sweep_runs::{self, Before, Seeds, before};
 use jostle_core::{Error, Result};
 use jostle_engine::side_by_side::on_all;
 use jostle_engine::{Existing, Overrides, Simulation};
@@ -29,8 +29,7 @@ pub fn sweep(options: &SweepOptions) -> Result<u8> {
         return exchange::run(options, &points, every, &folder);
     }
     // All inputs are read before the first run begins.
-    let inputs =
-        points.iter().map(|point| sweep_runs::input(options, point, &[])).collect::<Result<Vec<Input>>>()?;
+    let inputs = sweep_runs::inputs(options, &points, Seeds::AsTheyAre)?;
     let stop = interrupt::listen()?;
     let code = run_points(options, &points, &inputs, &folder, &stop)?;
     if stop.load(Ordering::Relaxed) {

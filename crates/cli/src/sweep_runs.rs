@@ -11,8 +11,38 @@ use jostle_io::input::Assignment;
 use serde_json::Value;
 use std::path::Path;
 
+/// Keys whose values make windows, of which one analysis takes all runs together.
+const WINDOWS: [&str; 2] = ["alchemy.", "bias."];
+
+/// Seeds of the runs of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seeds {
+    /// That of the input, but in windows: one each. Equal noise would give their errors the same sign.
+    AsTheyAre,
+    /// One each.
+    OneEach,
+}
+
+/// Inputs of all runs.
+///
+/// # Errors
+/// As for [`Input::read`], with the values of a point.
+pub fn inputs(options: &SweepOptions, points: &[Point], seeds: Seeds) -> Result<Vec<Input>> {
+    let is_window = |path: &str| WINDOWS.iter().any(|key| path.starts_with(key));
+    let one_each = seeds == Seeds::OneEach || options.over.iter().any(|axis| is_window(&axis.path));
+    let one = |(point, k): (&Point, u64)| {
+        let plain = input(options, point, &[])?;
+        if !one_each || k == 0 {
+            return Ok(plain);
+        }
+        let own = Assignment::new("system.seed", &plain.system.seed.wrapping_add(k).to_string())?;
+        input(options, point, &[own])
+    };
+    points.iter().zip(0..).map(one).collect()
+}
+
 /// The input with the values of a point, and others.
-pub fn input(options: &SweepOptions, point: &Point, others: &[Assignment]) -> Result<Input> {
+fn input(options: &SweepOptions, point: &Point, others: &[Assignment]) -> Result<Input> {
     let mut values = options.settings.values.clone();
     values.set.extend_from_slice(others);
     for (axis, value) in options.over.iter().zip(&point.values) {

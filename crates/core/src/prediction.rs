@@ -45,7 +45,8 @@ pub struct PositionPrediction<'a> {
 }
 
 impl PositionPrediction<'_> {
-    /// Displacement of an atom, as far as its velocity and the force on it determine it.
+    /// Displacement of an atom, as far as its velocity and the force on it determine it; none where the force is not
+    /// finite, as of atoms that overlapped before they were moved.
     pub fn displacement(&self, velocity: Vec3, force: Vec3, inverse_mass: f64) -> Vec3 {
         if self.time == 0.0 {
             return Vec3::ZERO;
@@ -53,7 +54,13 @@ impl PositionPrediction<'_> {
         let bend = BEND * self.time * inverse_mass;
         let way = self.time * (velocity + bend * force);
         let length2 = way.iter().map(|x| x * x).sum::<f64>();
-        if length2 <= self.most * self.most { way } else { way * self.most / length2.sqrt() }
+        if length2 <= self.most * self.most {
+            way
+        } else if length2.is_finite() {
+            way * self.most / length2.sqrt()
+        } else {
+            Vec3::ZERO
+        }
     }
 }
 
@@ -73,6 +80,7 @@ mod tests {
         );
         let far = prediction.displacement(Vector([30.0, 40.0, 0.0]), Vec3::ZERO, 1.0);
         assert!((far[0] - 0.6).abs() < 1e-15 && (far[1] - 0.8).abs() < 1e-15);
+        assert_eq!(prediction.displacement(Vec3::ZERO, Vector([f64::NAN; 3]), 1.0), Vec3::ZERO);
         assert_eq!(
             PositionPrediction { time: 0.0, ..prediction }.displacement(
                 Vector([f64::NAN; 3]),

@@ -257,3 +257,58 @@ fn a_finished_run_has_nothing_to_resume() {
     assert!(finished.stderr.contains("finished"), "{}", finished.stderr);
     assert_eq!(desk.read("liquid/thermo.csv"), before);
 }
+
+/// A run finds the files beside its input from wherever it is resumed, though others of the same names are there, and
+/// where all was moved together; where one has changed, it is not resumed.
+#[cfg(unix)]
+#[test]
+fn resumed_runs_find_their_own_files() {
+    let desk = Desk::new();
+    let table = (1..=60).map(|k| {
+        let r = 0.05 * f64::from(k);
+        format!("{k} {r} {} {}\n", r.powi(-6), 6.0 * r.powi(-7))
+    });
+    let table = format!("REPULSION\nN 60\n\n{}", table.collect::<String>());
+    desk.write("pair.table", &table);
+    let force = "[[force]]\nkind = \"table\"\ncutoff = 2\npairs.\"A-A\" = { file = \"pair.table\" }\n";
+    let text = format!(
+        "units = \"lj\"\n[system]\nlattice = \"fcc\"\natoms = 108\ndensity = 0.6\ntemperature = 1\n[species.A]\n{force}\
+         [[stage]]\nsteps = 20000\ntimestep = 0.002\nthermo = {{ every = 50 }}\n[run]\nreproducible = true\nthreads = 1\n"
+    );
+    desk.write("m.toml", text);
+    std::fs::create_dir(desk.path("elsewhere")).unwrap();
+    desk.write("elsewhere/pair.table", table.replace("REPULSION", "OTHER").replace(" 0.05 ", " 0.06 "));
+    let begin = || {
+        let stopped = interrupt(&desk, "-INT", &["run", "m.toml", "--output", "broken"]);
+        assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
+    };
+    let resume = |run: &str| {
+        let mut command = desk.command(&["resume", run]);
+        Finished::of(command.current_dir(desk.path("elsewhere")).output().unwrap())
+    };
+    desk.succeed(&["run", "m.toml", "--output", "whole"]);
+    begin();
+    let finished = resume("../broken");
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(desk.read("broken/thermo.csv"), desk.read("whole/thermo.csv"));
+    std::fs::remove_dir_all(desk.path("broken")).unwrap();
+
+    begin();
+    std::fs::create_dir(desk.path("moved")).unwrap();
+    for name in ["m.toml", "pair.table", "broken"] {
+        std::fs::rename(desk.path(name), desk.path("moved").join(name)).unwrap();
+    }
+    let finished = resume("../moved/broken");
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(desk.read("moved/broken/thermo.csv"), desk.read("whole/thermo.csv"));
+    for name in ["m.toml", "pair.table"] {
+        std::fs::rename(desk.path("moved").join(name), desk.path(name)).unwrap();
+    }
+
+    begin();
+    desk.write("pair.table", table.replace("1 0.05 ", "1 0.0501 "));
+    let changed = resume("../broken");
+    assert_eq!(changed.code, Some(1), "{}", changed.stderr);
+    assert!(changed.stderr.contains("pair.table"), "{}", changed.stderr);
+    assert!(changed.stderr.contains("is not as it was"), "{}", changed.stderr);
+}

@@ -1,6 +1,6 @@
 //! Runs made of many calls, stages added between them, and looks at atoms in between.
 
-use crate::fixtures::{Open, Rows, argon, emulated};
+use crate::fixtures::{Open, Rows, argon, column, emulated};
 use jostle_core::{Evaluate, Result, Settings, UnitSystem};
 use jostle_engine::model::{DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::{Context, Existing, Extent, Observer, Outcome, Overrides, Simulation};
@@ -224,4 +224,61 @@ fn a_run_goes_back_to_a_save_point() {
     }
     whole.leave_folder().unwrap();
     assert!(whole.restore(&point, &none).unwrap_err().message().contains("any more"));
+}
+
+/// Atoms that overlapped, which is an error, and are moved apart again are as if nothing had been.
+#[test]
+fn atoms_that_overlapped_may_be_moved_apart() {
+    for open in [None, Some(emulated as Open)] {
+        let mut simulation = fluid(open);
+        let (r, v) = (simulation.positions().unwrap(), simulation.velocities().unwrap());
+        let before = simulation.evaluate().unwrap().thermo.potential;
+        let mut overlapping = r.clone();
+        overlapping[1] = overlapping[0];
+        simulation.set_positions(&overlapping).unwrap();
+        // A GPU has the largest number that its pair forces may have.
+        match simulation.evaluate().map(|evaluated| evaluated.thermo.potential) {
+            Ok(potential) => assert!(potential > 1e9, "{potential}"),
+            Err(error) => assert!(error.message().contains("not finite"), "{error}"),
+        }
+        simulation.set_positions(&r).unwrap();
+        simulation.set_velocities(&v).unwrap();
+        let after = simulation.evaluate().unwrap().thermo.potential;
+        assert!((after - before).abs() < 1e-7 * before.abs(), "{after} {before}");
+        simulation.advance(5).unwrap();
+    }
+}
+
+/// A run that writes to another folder in the middle of a stage writes frames there from then on.
+#[test]
+fn trajectories_go_on_in_another_folder() {
+    let text = r#"units = "lj"
+[system]
+lattice = "fcc"
+atoms = 108
+density = 0.8
+temperature = 1
+[species.A]
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.2
+pairs."A-A" = { epsilon = 1, sigma = 1 }
+[[stage]]
+name = "s"
+steps = 40
+timestep = 0.004
+thermo = { every = 10 }
+trajectory = { every = 10, format = "xyz" }
+"#;
+    let input = Input::parse(Path::new("s.toml"), text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.write_to(&first, Existing::Refuse).unwrap();
+    simulation.advance(15).unwrap();
+    simulation.write_to(&second, Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    let frames = |folder: &Path| std::fs::read_to_string(folder.join("s.xyz")).unwrap().lines().count() / 110;
+    assert_eq!((frames(&first), frames(&second)), (2, 3));
+    assert_eq!(column(&second, "step"), [20.0, 30.0, 40.0]);
 }
