@@ -117,3 +117,36 @@ def test_atoms_at_one_place_end_the_run(sim):
     with pytest.raises(jostle.JostleError):
         sim.energies
     assert sim.positions.shape == (256, 3)
+
+
+def test_misspelt_attributes_are_refused(sim):
+    with pytest.raises(AttributeError, match="no attribute 'velocty'; did you mean 'velocities'"):
+        sim.velocty = sim.velocities
+    with pytest.raises(AttributeError, match="no attribute 'foo'"):
+        sim.foo = 1
+
+    class Mine(jostle.Simulation):
+        pass
+
+    mine = Mine.from_string(sim.input)
+    mine.note = "of a subclass"
+    assert mine.note == "of a subclass"
+
+
+def test_masked_numbers_are_refused(sim):
+    hidden = numpy.ma.masked_less(sim.positions, 0.5)
+    with pytest.raises(ValueError, match="masked"):
+        sim.positions = hidden
+    sim.positions = numpy.ma.masked_invalid(sim.positions)
+
+
+def test_atoms_that_overlapped_may_be_moved_apart(sim):
+    positions, velocities, energy = sim.positions, sim.velocities, sim.potential_energy
+    overlapping = positions.copy()
+    overlapping[1] = overlapping[0]
+    sim.positions = overlapping
+    with pytest.raises(jostle.SimulationError, match="not finite"):
+        sim.potential_energy
+    sim.positions, sim.velocities = positions, velocities
+    assert sim.potential_energy == pytest.approx(energy, rel=1e-7)
+    sim.run(10)

@@ -254,3 +254,12 @@ def test_simulations_are_freed(fluid):
     freed = make()
     gc.collect()
     assert freed() is None
+
+
+@pytest.mark.parametrize("atoms, message", [([-1], "no atom -1"), ([3, 5, 3], "atom 3 is there twice")])
+def test_ids_of_atoms_that_make_no_sense(sim, atoms, message):
+    with pytest.raises(ValueError, match=message):
+
+        @sim.force(atoms=atoms)
+        def push(positions):
+            return 0.0, 0 * positions

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["Simulation"]
 
 
+def _ids(atoms: Iterable[int]) -> list[int]:
+    """Ids of atoms, each once."""
+    ids = [int(atom) for atom in atoms]
+    for atom in ids:
+        if atom < 0:
+            raise ValueError(f"there is no atom {atom}; ids count from 0")
+    if len(set(ids)) < len(ids):
+        twice = next(atom for atom in ids if ids.count(atom) > 1)
+        raise ValueError(f"atom {twice} is there twice")
+    return ids
+
+
 class Simulation(SimulationState):
     """A simulation: atoms, forces, a device, and stages that run one after another.
 
@@ -308,7 +320,7 @@ class Simulation(SimulationState):
 
         Raises:
             TypeError: if what is decorated is no function.
-            ValueError: if there is no atom of an id.
+            ValueError: if there is no atom of an id, or one is there twice.
             InputError: if the name is that of another quantity, or the first step has been made.
         """
 
@@ -316,7 +328,7 @@ class Simulation(SimulationState):
             if not callable(function):
                 raise TypeError("a force is a function of positions")
             called = name if name is not None else getattr(function, "__name__", "python").strip("<>")
-            ids = None if atoms is None else [int(atom) for atom in atoms]
+            ids = None if atoms is None else _ids(atoms)
             options = {
                 "with_box": bool(box),
                 "conserves_momentum": bool(conserves_momentum),
@@ -365,7 +377,10 @@ class Simulation(SimulationState):
         Raises:
             FileError: if the folder has a run already, or cannot be written.
         """
-        self._core.write_to(os.fspath(folder), overwrite)
+        folder = os.fspath(folder)
+        if not folder:
+            raise ValueError('the name of the folder is empty; the working folder is "."')
+        self._core.write_to(folder, overwrite)
 
     def save(self) -> None:
         """Writes a checkpoint to the folder, from which `Simulation.resume` and `jostle resume` go on, and `restore`.

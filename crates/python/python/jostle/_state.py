@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ._tables import Record, Table
@@ -16,10 +17,27 @@ if TYPE_CHECKING:
 _ENERGIES = ("kinetic", "potential", "total")
 
 
+def _unmasked(vectors: ArrayLike) -> ArrayLike:
+    """Vectors of all atoms: masked ones have no numbers."""
+    if getattr(vectors, "mask", False) is not False and vectors.mask.any():
+        raise ValueError("some numbers are masked: fill them first")
+    return vectors
+
+
 class SimulationState:
     """Atoms, box, energies and results of a simulation between two calls: the part of `Simulation` that runs nothing."""
 
     _core: Core
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuses names that a simulation does not have: a misspelt one would change nothing. Subclasses have their own."""
+        kind = type(self)
+        if not (name.startswith("_") or hasattr(kind, name)) and kind.__module__.startswith("jostle."):
+            known = [known for known in dir(kind) if not known.startswith("_")]
+            near = get_close_matches(name, known, 1)
+            meant = f"; did you mean '{near[0]}'?" if near else ""
+            raise AttributeError(f"a simulation has no attribute '{name}'{meant}")
+        super().__setattr__(name, value)
 
     @property
     def n_atoms(self) -> int:
@@ -87,7 +105,7 @@ class SimulationState:
 
     @positions.setter
     def positions(self, positions: ArrayLike) -> None:
-        self._core.set_positions(positions)
+        self._core.set_positions(_unmasked(positions))
 
     @property
     def unwrapped_positions(self) -> NDArray[float64]:
@@ -105,7 +123,7 @@ class SimulationState:
 
     @velocities.setter
     def velocities(self, velocities: ArrayLike) -> None:
-        self._core.set_velocities(velocities)
+        self._core.set_velocities(_unmasked(velocities))
 
     @property
     def forces(self) -> NDArray[float64]:
