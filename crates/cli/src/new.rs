@@ -21,6 +21,10 @@ const SCHEMA: &str = "jostle.schema.json";
 /// If the name is almost that of an example, or the file exists or cannot be written.
 pub fn new(options: &NewOptions) -> Result<()> {
     let Some(name) = &options.name else { return output::print(&list()) };
+    if name.file_name().is_none() {
+        return Err(Error::input(format!("'{}' is the name of a folder, not of an input", name.display()))
+            .hint("jostle new NAME writes NAME.toml"));
+    }
     let path = match name.extension() {
         Some(extension) if extension == "toml" => name.clone(),
         _ => {

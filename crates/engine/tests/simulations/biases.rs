@@ -359,7 +359,7 @@ fn mistakes_point_into_the_input() {
     let variable = |rest: &str| format!("[[variable]]\nname = \"v\"\n{rest}\n");
     let bias = |rest: &str| format!("{DISTANCE}[[bias]]\nname = \"b\"\n{rest}\n");
     let cases = [
-        (variable("kind = \"distance\"\nbetween = [\"index 3\"]"), "a distance takes 2 selections, not 1"),
+        (variable("kind = \"distance\"\nbetween = [\"index 3\"]"), "\"distance\" takes 2 selections, not 1"),
         (variable("kind = \"distance\"\nbetween = [\"index 3\", \"index 3\"]"), "at the same place"),
         (variable("kind = \"gyration\"\natoms = \"species C\""), "C"),
         (variable("kind = \"gyration\"\natoms = \"index 3\""), "choose two atoms or more"),
