@@ -147,6 +147,15 @@ fn umbrella_windows_become_a_profile() {
     let rows = table(&desk.succeed(&[&arguments[..], &["method=wham", "bins=30"]].concat()).stdout);
     let small = rows.iter().filter(|row| row[2] > 0.0 && row[2] < 1.0).count();
     assert!(small > 15, "errors: {rows:?}");
+    // Rows and stages are chosen, or what is not there is named.
+    let later = desk.succeed(&[&arguments[..], &["--first", "1000", "--every", "2"]].concat());
+    assert!(later.stderr.contains("of 4000 samples of 8 windows"), "{}", later.stderr);
+    for (option, value, message) in
+        [("--stage", "nope", "no rows of a stage 'nope'"), ("--atoms", "all", "not of atoms")]
+    {
+        let refused = desk.jostle(&[&arguments[..], &[option, value]].concat());
+        assert!(refused.code != Some(0) && refused.stderr.contains(message), "{}", refused.stderr);
+    }
     let refused = desk.jostle(&["analyze", "pmf", "w0", "one.xyz"]);
     assert_ne!(refused.code, Some(0), "{}", refused.stderr);
     // A window counts once.
@@ -192,6 +201,8 @@ fn hills_and_mean_forces_become_profiles() {
     assert!(hills.starts_with("#! FIELDS time x sigma_x height biasf\n"), "{hills}");
     let of_file = desk.succeed(&["analyze", "pmf", "hills/meta.hills"]);
     assert_eq!(of_file.stdout, desk.succeed(&["analyze", "pmf", "hills"]).stdout);
+    let refused = desk.jostle(&["analyze", "pmf", "hills", "--first", "10"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("of the whole file"), "{}", refused.stderr);
 }
 
 #[test]
@@ -393,6 +404,37 @@ fn windows_of_an_alchemical_path_become_a_chemical_potential() {
     }
     let by_bar = &found["results"]["tables"][0]["columns"][3]["values"];
     assert!((by_bar[8].as_f64().unwrap() + 1.33).abs() < 0.4, "{found}");
+    // Windows of a sweep have noise of their own.
+    let seed = |k: u64| {
+        serde_json::from_str::<serde_json::Value>(&desk.read(&format!("mu/window={k}/summary.json")))
+    };
+    let [first, last] = [0, 8].map(|k| seed(k).unwrap()["seed"].as_u64().unwrap());
+    assert_eq!(first + 8, last);
+    // Samples are chosen, or what is not there is named.
+    let again = |options: &[&str]| {
+        let arguments =
+            ["analyze", "free-energy", "--json"].into_iter().chain(folders.iter().map(String::as_str));
+        desk.jostle(&arguments.chain(options.iter().copied()).collect::<Vec<_>>())
+    };
+    let (all, some) = (found["frames"].as_u64().unwrap(), again(&["--first", "100"]).json());
+    assert_eq!(some["frames"].as_u64().unwrap(), all - 900, "{some}");
+    let refused = again(&["--stage", "nope"]);
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains("no samples of a stage 'nope'"),
+        "{}",
+        refused.stderr
+    );
+    // A line that was cut off is left out.
+    let name = desk
+        .files()
+        .into_iter()
+        .find(|file| file.starts_with("mu/window=3/") && file.ends_with(".xvg"))
+        .unwrap();
+    let text = desk.read(&name);
+    desk.write(&name, &text[..text.len() - 4]);
+    let cut = again(&[]);
+    assert!(cut.stderr.contains("the last line is not complete"), "{}", cut.stderr);
+    assert_eq!(cut.json()["frames"].as_u64().unwrap(), all - 1);
     // A window that is not there, and a file that is none.
     desk.write("bad.xvg", "@ subtitle \"T = 300\n1 2 3\n");
     assert_eq!(desk.jostle(&["analyze", "free-energy", "bad.xvg"]).code, Some(1));
