@@ -410,8 +410,8 @@ pub struct NewOptions {
 /// Options of `jostle bench`.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
-    /// A built-in case, an input file, all, algorithms, papers, or one paper: rapaport, wang, hoang, iumd, namd [default:
-    /// the usual cases]
+    /// A built-in case, an input file, all, algorithms, papers, one paper: rapaport, wang, hoang, iumd, namd, or scaling,
+    /// a model of many ranks [default: the usual cases]
     pub case: Option<String>,
     /// Seconds to measure each case for [default: 5; in a table 1]
     #[arg(long, value_name = "S")]
@@ -428,6 +428,12 @@ pub struct BenchOptions {
     /// Measure on so many GPUs, side by side: 1,2,4
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Option<Vec<std::num::NonZeroUsize>>,
+    /// With scaling: latency of a message in microseconds, and GB/s of a rank [default: 2,0.4]
+    #[arg(long, value_name = "US,GB/S", value_delimiter = ',')]
+    pub network: Option<Vec<f64>>,
+    /// With scaling: the case that is measured [default: melt-256k]
+    #[arg(long, value_name = "CASE")]
+    pub of: Option<String>,
     /// Write the tables of papers as a page with pictures into this folder, too
     #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
     pub output: Option<PathBuf>,

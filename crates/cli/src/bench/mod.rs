@@ -5,6 +5,7 @@ mod cases;
 mod devices;
 mod measure;
 mod papers;
+mod scaling;
 
 use crate::arguments::{BenchOptions, SetOptions};
 use crate::input_file;
@@ -15,6 +16,7 @@ use jostle_core::{Error, Result};
 use jostle_io::Input;
 use measure::{Measured, Messages, RunSettings, measure};
 use papers::{PAPERS, Paper, PaperOutput};
+use scaling::{Network, scaling};
 use serde_json::json;
 use std::path::Path;
 
@@ -39,6 +41,14 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
         algorithm: options.algorithm,
         thermo: options.thermo,
     };
+    if options.case.as_deref() == Some("scaling") {
+        let network = Network::new(options.network.as_deref().unwrap_or(&[2.0, 0.4]))?;
+        let name = options.of.as_deref().unwrap_or("melt-256k");
+        return scaling((name, named(name)?), network, &run_settings, in_table, options.format.json);
+    }
+    if options.network.is_some() || options.of.is_some() {
+        return Err(Error::input("--network and --of are of bench scaling").hint("leave them out"));
+    }
     let papers = papers_named(options.case.as_deref());
     let table = papers.is_some() || options.case.as_deref() == Some("algorithms");
     if options.output.is_some() && papers.is_none() {
