@@ -1,11 +1,11 @@
 //! `jostle bench scaling`: a model of many ranks with domains, from what a step costs on the cores of this machine and
 //! from a network's latency and bandwidth.
 //!
-//! A rank takes a n + b g for its n atoms and g ghosts, as long again by a part w for waiting and copying, and sends
-//! positions of ghosts to 13 neighbours and gets forces back (half shells, `jostle_cpu`'s domains): 26 messages of
-//! together c g bytes. Whether a list is stale is agreed upon in each step, in a tree of messages. The costs a and b come
-//! from two sizes of the case with a rank on each core, so that cores share caches and memory as they will on a node; w
-//! and c from the larger one.
+//! A rank takes a n + b g for its n atoms and g ghosts, longer by a part s where all cores of its node are at work (they
+//! share memory and clock), and again by a part w for waiting and copying. It sends positions of ghosts to 13 neighbours
+//! and gets forces back (half shells, `jostle_cpu`'s domains): 26 messages of together c g bytes. Whether a list is stale
+//! is agreed upon in each step, in a tree of messages. One rank alone gives a; two sizes of the case with a rank on each
+//! core b and s, the larger of them w and c.
 //! - Advantage: few numbers, all of them measured, and checked against runs on fewer ranks.
 //! - Disadvantage: domains are cubes of equal load; messages do not overlap with each other or with work; what the
 //!   network does to others, rebuilding of lists by migration and output are not in it.
@@ -60,10 +60,14 @@ impl Network {
 struct Model {
     /// Reach of forces with the skin, in distances between atoms (n^(-1/3)).
     reach: f64,
-    /// Seconds an atom.
+    /// Cores of a node.
+    cores: usize,
+    /// Seconds an atom, on a node where no other core works.
     atom: f64,
-    /// Seconds a ghost.
+    /// Seconds a ghost there.
     ghost: f64,
+    /// Time that is longer where all cores of a node work, as a part of it.
+    crowding: f64,
     /// Waiting and copying, as a part of the work.
     waiting: f64,
     /// Bytes a ghost.
@@ -101,26 +105,34 @@ fn parts(ranks: usize) -> [usize; 3] {
 }
 
 impl Model {
-    /// Costs from two numbers of atoms on some ranks, each with the seconds of work of a step, and from the waiting and
-    /// the bytes of a step for the first.
+    /// Costs from the seconds an atom of one rank alone, from two numbers of atoms on all cores, each with the seconds of
+    /// work of a step, and from the waiting and the bytes of a step for the first.
     fn of(
-        (reach, ranks): (f64, usize),
+        (reach, cores): (f64, usize),
+        alone: f64,
         [larger, smaller]: [(f64, f64); 2],
         (waiting, bytes): (f64, f64),
     ) -> Self {
         let [(all, t), (few, s)] = [larger, smaller];
-        let [n, m] = [all, few].map(|atoms| atoms / ranks as f64);
-        let [g, h] = [all, few].map(|atoms| ghosts(atoms, ranks, reach));
-        // Noise must not make an atom cheaper than nothing.
+        let [n, m] = [all, few].map(|atoms| atoms / cores as f64);
+        let [g, h] = [all, few].map(|atoms| ghosts(atoms, cores, reach));
+        // Noise must not make an atom or a ghost cheaper than nothing.
         let ghost = ((n * s - m * t) / (n * h - m * g)).max(0.0);
-        let atom = ((t - ghost * g) / n).max(0.0);
-        Model { reach, atom, ghost, waiting: waiting / t, bytes: bytes / g }
+        let crowded = ((t - ghost * g) / n / alone).max(1.0);
+        let (crowding, ghost) = (crowded - 1.0, ghost / crowded);
+        Model { reach, cores, atom: alone, ghost, crowding, waiting: waiting / t, bytes: bytes / g }
+    }
+
+    /// Factor of the time of work where so many cores of a node are at work.
+    fn crowd(&self, ranks: usize) -> f64 {
+        let others = ranks.min(self.cores) as f64 - 1.0;
+        1.0 + self.crowding * others / (self.cores as f64 - 1.0).max(1.0)
     }
 
     /// Step of so many atoms on so many ranks over a network; `None`: among the cores of this machine.
     fn step(&self, atoms: f64, ranks: usize, network: Option<Network>) -> Step {
         let ghosts = ghosts(atoms, ranks, self.reach);
-        let work = self.atom * atoms / ranks as f64 + self.ghost * ghosts;
+        let work = self.crowd(ranks) * (self.atom * atoms / ranks as f64 + self.ghost * ghosts);
         let waiting = if ranks > 1 { self.waiting * work } else { 0.0 };
         let messages = network.filter(|_| ranks > 1).map_or(0.0, |network| {
             let agreement = 2.0 * (ranks as f64).log2().ceil();
@@ -154,13 +166,13 @@ pub fn scaling(
     let mut small = input.clone();
     resize(&mut small, larger.atoms / SMALLER);
     let smaller = on(&small, cores)?;
-    let model = calibrated(spacing, &larger, &smaller, cores)?;
     let mut checked = Vec::new();
     let fewer = std::iter::successors(Some(1), |ranks| Some(2 * ranks)).take_while(|ranks| *ranks < cores);
     for ranks in fewer {
         checked.push((ranks, on(&input, ranks)?));
     }
     checked.push((cores, larger));
+    let model = calibrated(spacing, cores, &checked, &smaller)?;
     match as_json {
         true => output::print_json(&to_json(&model, network, &checked)),
         false => output::print(&text(&model, network, &checked)),
@@ -180,33 +192,41 @@ fn spacing(name: &str, input: &Input) -> Result<[f64; 2]> {
     Ok([forces.largest_cutoff(), distance])
 }
 
+/// Costs from a case on one rank, first, and on all cores, last, and from a smaller one on all cores.
 fn calibrated(
     [cutoff, distance]: [f64; 2],
-    larger: &Measured,
+    cores: usize,
+    measured: &[(usize, Measured)],
     smaller: &Measured,
-    ranks: usize,
 ) -> Result<Model> {
     let none =
         || Error::input("these ranks have sent each other no messages, so that nothing is known of them");
-    let [a, b] = [larger, smaller].map(|measured| measured.messages);
-    let (Some(a), Some(b)) = (a, b) else { return Err(none()) };
+    let [Some((_, alone)), Some((_, larger))] = [measured.first(), measured.last()] else {
+        return Err(none());
+    };
+    let [Some(a), Some(b)] = [larger, smaller].map(|measured| measured.messages) else { return Err(none()) };
     let work = |measured: &Measured, messages: Messages| {
         (measured.atoms as f64, measured.seconds_per_step() - messages.seconds)
     };
     let reach = (cutoff + larger.skin) / distance;
-    Ok(Model::of((reach, ranks), [work(larger, a), work(smaller, b)], (a.seconds, a.bytes)))
+    let alone = alone.seconds_per_step() / alone.atoms as f64;
+    Ok(Model::of((reach, cores), alone, [work(larger, a), work(smaller, b)], (a.seconds, a.bytes)))
 }
 
-/// Speed-up over one rank by the model, over the number of ranks.
+/// Time of the atoms alone, with all cores of a node at work, over that of the step.
 fn efficiency(model: &Model, atoms: f64, ranks: usize, network: Network) -> f64 {
-    model.atom * atoms / (ranks as f64 * model.step(atoms, ranks, Some(network)).total())
+    model.crowd(model.cores) * model.atom * atoms
+        / (ranks as f64 * model.step(atoms, ranks, Some(network)).total())
 }
 
 fn text(model: &Model, network: Network, checked: &[(usize, Measured)]) -> String {
     let mut text = format!(
-        "an atom {} ns, a ghost {} ns, {:.0}% of that for waiting and copying, {} bytes a ghost\n\n",
+        "an atom {} ns, a ghost {} ns, {:.0}% longer with all {} cores at work, {:.0}% of that for waiting and copying, \
+         {} bytes a ghost\n\n",
         significant(1e9 * model.atom, 3),
         significant(1e9 * model.ghost, 3),
+        100.0 * model.crowding,
+        model.cores,
         100.0 * model.waiting,
         significant(model.bytes, 3)
     );
@@ -270,6 +290,8 @@ fn to_json(model: &Model, network: Network, checked: &[(usize, Measured)]) -> Va
     json!({
         "seconds_per_atom": model.atom,
         "seconds_per_ghost": model.ghost,
+        "crowding": model.crowding,
+        "cores": model.cores,
         "waiting": model.waiting,
         "bytes_per_ghost": model.bytes,
         "reach": model.reach,
@@ -287,17 +309,17 @@ mod tests {
     /// Costs of a machine that the model is made for come back, and more ranks are faster until messages take over.
     #[test]
     fn costs_come_back() {
-        let (reach, atom, ghost, ranks) = (2.6, 8e-8, 3e-8, 32);
-        let of_ghosts = |n: f64| ghosts(n, ranks, reach);
-        let work = |n: f64| (n, atom * n / 32.0 + ghost * of_ghosts(n));
+        let (reach, atom, ghost, cores) = (2.6, 8e-8, 3e-8, 32);
+        let of_ghosts = |n: f64| ghosts(n, cores, reach);
+        let work = |n: f64| (n, 1.4 * (atom * n / 32.0 + ghost * of_ghosts(n)));
         let (larger, bytes) = (work(256e3), 40.0 * of_ghosts(256e3));
-        let model = Model::of((reach, ranks), [larger, work(32e3)], (0.1 * larger.1, bytes));
-        let exact = Model { reach, atom, ghost, waiting: 0.1, bytes: 40.0 };
+        let model = Model::of((reach, cores), atom, [larger, work(32e3)], (0.1 * larger.1, bytes));
         for (found, expected) in [
-            (model.atom, exact.atom),
-            (model.ghost, exact.ghost),
-            (model.waiting, exact.waiting),
-            (model.bytes, exact.bytes),
+            (model.atom, atom),
+            (model.ghost, ghost),
+            (model.crowding, 0.4),
+            (model.waiting, 0.1),
+            (model.bytes, 40.0),
         ] {
             assert!((found / expected - 1.0).abs() < 1e-9, "{model:?}");
         }

@@ -408,7 +408,8 @@ fn rows_of_means() {
     assert_eq!(of_samples.reports()[0].averages, of_means.reports()[0].averages);
     for name in ["temperature", "potential", "conserved", "pressure", "pxy", "momentum_x"] {
         let (one, found) = (column(&samples, name), column(&means, name));
-        let mean = |range: std::ops::Range<usize>| one[range.clone()].iter().sum::<f64>() / range.len() as f64;
+        let mean =
+            |range: std::ops::Range<usize>| one[range.clone()].iter().sum::<f64>() / range.len() as f64;
         let expected = [one[0], mean(1..5), mean(5..9), mean(9..13), one[13]];
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{name}: {found} {expected}");

@@ -48,7 +48,8 @@ fn variable(
         let Some(texts) = fields.get::<Vec<String>>(key) else { return Ok(Vec::new()) };
         let wanted = kind.selections.count();
         if texts.value.len() != wanted {
-            let message = format!("kind = \"{}\" takes {wanted} selections, not {}", kind.name, texts.value.len());
+            let message =
+                format!("kind = \"{}\" takes {wanted} selections, not {}", kind.name, texts.value.len());
             return Err(source.error(&texts.span, message).hint("each selection is one text in the list"));
         }
         let one = |text: &String| {

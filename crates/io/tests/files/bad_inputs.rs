@@ -188,7 +188,12 @@ const TABLE: &[Bad] = &[
         "\"lattice\" must be a string in quotes, not an integer",
         "\"bcc\"",
     ),
-    bad(("{ every = 100 }", "100"), 28, "\"thermo\" must be a table, not an integer", "{ every = ..., sample_every = ... }"),
+    bad(
+        ("{ every = 100 }", "100"),
+        28,
+        "\"thermo\" must be a table, not an integer",
+        "{ every = ..., sample_every = ... }",
+    ),
     bad(
         ("title = \"argon\"", "title = 1"),
         1,
