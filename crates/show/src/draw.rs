@@ -53,12 +53,13 @@ pub fn svg(figure: &Figure) -> Result<String> {
         AxisScale::Linear => y.end + 0.075 * words * (y.end - y.start),
         AxisScale::Logarithmic => y.end * (y.end / y.start).powf(0.075 * words),
     };
+    let at = legend_corner(figure, &x);
     let drawn = match (figure.x.scale, figure.y.scale) {
-        (AxisScale::Linear, AxisScale::Linear) => chart(figure, &area, x, y),
-        (AxisScale::Linear, AxisScale::Logarithmic) => chart(figure, &area, x, y.log_scale()),
-        (AxisScale::Logarithmic, AxisScale::Linear) => chart(figure, &area, x.log_scale(), y),
+        (AxisScale::Linear, AxisScale::Linear) => chart(figure, &area, x, y, at),
+        (AxisScale::Linear, AxisScale::Logarithmic) => chart(figure, &area, x, y.log_scale(), at),
+        (AxisScale::Logarithmic, AxisScale::Linear) => chart(figure, &area, x.log_scale(), y, at),
         (AxisScale::Logarithmic, AxisScale::Logarithmic) => {
-            chart(figure, &area, x.log_scale(), y.log_scale())
+            chart(figure, &area, x.log_scale(), y.log_scale(), at)
         }
     };
     drawn.map_err(|e| Error::simulation(format!("the figure \"{}\" cannot be drawn: {e}", figure.name)))?;
@@ -111,11 +112,33 @@ fn range(figure: &Figure, reach: impl Fn(&Point) -> (f64, f64), scale: AxisScale
     }
 }
 
+/// Corner of the legend: the upper one beside which curves are lower.
+fn legend_corner(figure: &Figure, x: &Range<f64>) -> SeriesLabelPosition {
+    let place = |value: f64| match figure.x.scale {
+        AxisScale::Linear => (value - x.start) / (x.end - x.start),
+        AxisScale::Logarithmic => (value / x.start).ln() / (x.end / x.start).ln(),
+    };
+    let highest = |within: Range<f64>| {
+        let points = figure.curves.iter().flat_map(|curve| &curve.points);
+        points.filter(|p| within.contains(&place(p.x))).map(|p| reach(p).1).fold(f64::NEG_INFINITY, f64::max)
+    };
+    match highest(-0.1..0.4) < highest(0.6..1.1) {
+        true => SeriesLabelPosition::UpperLeft,
+        false => SeriesLabelPosition::UpperRight,
+    }
+}
+
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 type Plane<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
 
 /// Draws axes, bands of errors, lines and legend, in this order.
-fn chart<X, Y>(figure: &Figure, area: &DrawingArea<SVGBackend, Shift>, x: X, y: Y) -> Drawn
+fn chart<X, Y>(
+    figure: &Figure,
+    area: &DrawingArea<SVGBackend, Shift>,
+    x: X,
+    y: Y,
+    legend: SeriesLabelPosition,
+) -> Drawn
 where
     X: AsRangedCoord<Value = f64>,
     Y: AsRangedCoord<Value = f64>,
@@ -141,7 +164,7 @@ where
     if figure.curves.iter().any(|c| !c.label.is_empty()) {
         plane
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
+            .position(legend)
             .legend_area_size(32)
             .margin(12)
             .background_style(WHITE.mix(0.8))
@@ -264,6 +287,22 @@ mod tests {
             x: axis("time (ps)"),
             y: axis("msd (Å²)"),
             curves: vec![curve("one"), curve("<two>")],
+        }
+    }
+
+    /// Curves that rise have their legend on the left, those that fall on the right.
+    #[test]
+    fn legends_lie_beside_curves() {
+        for scale in [AxisScale::Linear, AxisScale::Logarithmic] {
+            let rising = figure(scale);
+            let mut falling = rising.clone();
+            for point in falling.curves.iter_mut().flat_map(|curve| &mut curve.points) {
+                (point.y, point.error) = (1.0 / (1.0 + point.x), None);
+            }
+            let corner =
+                |figure: &Figure| legend_corner(figure, &range(figure, |p| (p.x, p.x), figure.x.scale));
+            assert!(matches!(corner(&rising), SeriesLabelPosition::UpperLeft));
+            assert!(matches!(corner(&falling), SeriesLabelPosition::UpperRight));
         }
     }
 
