@@ -172,7 +172,7 @@ fn a_run_of_placed_molecules_goes_on() {
     // Files that are others by now are refused.
     fs::write(folder.path().join("methanol.data"), METHANOL.replace("0.265", "0.275")).unwrap();
     let error = jostle_engine::Simulation::resume(&parts, &Default::default()).err().unwrap();
-    assert!(error.message().contains("not those that the run began with"), "{error}");
+    assert!(error.message().contains("not as it was when the run began"), "{error}");
 }
 
 /// Rigid bodies of placed molecules are those of the first system in a resumed run, too.
