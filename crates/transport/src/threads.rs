@@ -3,8 +3,13 @@
 use crate::{Communicator, Incoming, Outgoing, Transport};
 use jostle_core::{Error, Result};
 use std::any::Any;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Looks for a message before a rank sleeps: waking one takes longer than most messages need to come.
+const LOOKS: u32 = 4_000;
+/// Looks between two of which the core is not given to others.
+const LOOKS_AT_ONCE: u32 = 64;
 
 /// First failure of a rank: its number and the reason.
 type Failure = Arc<Mutex<Option<(usize, Error)>>>;
@@ -20,6 +25,19 @@ struct ThreadRank {
 }
 
 impl ThreadRank {
+    /// Next message of another rank.
+    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+        for look in 1..=LOOKS {
+            match self.from[from].try_recv() {
+                Ok(message) => return Ok(message),
+                Err(TryRecvError::Disconnected) => return Err(self.lost(from)),
+                Err(TryRecvError::Empty) if look % LOOKS_AT_ONCE == 0 => std::thread::yield_now(),
+                Err(TryRecvError::Empty) => std::hint::spin_loop(),
+            }
+        }
+        self.from[from].recv().map_err(|_| self.lost(from))
+    }
+
     /// Failure of another rank, or its silent end.
     fn lost(&self, other: usize) -> Error {
         match &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -49,7 +67,7 @@ impl Transport for ThreadRank {
             self.to[*to].send(bytes.to_vec()).map_err(|_| self.lost(*to))?;
         }
         for Incoming { from, bytes } in incoming {
-            let message = self.from[*from].recv().map_err(|_| self.lost(*from))?;
+            let message = self.receive(*from)?;
             if message.len() != bytes.len() {
                 return Err(Error::simulation(format!(
                     "rank {} expected {} bytes of rank {from} and got {}: this is a bug in Jostle",
