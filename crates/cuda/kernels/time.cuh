@@ -14,6 +14,8 @@ struct WallPlace { double at, velocity; };
 
 // Place and velocity of a wall that began at `at`.
 DEVICE WallPlace wall_place(double at, const double* motion, double time) {
+    // Neither velocity nor amplitude.
+    if (motion[0] == 0 && motion[1] == 0) return {at, 0};
     double in[6] = {motion[0], motion[1], motion[2], motion[3], motion[4], time}, out[2];
     wall_motion(in, out);
     return {at + out[0], out[1]};

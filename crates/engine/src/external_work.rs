@@ -69,7 +69,7 @@ impl RecordedWork {
 
     /// Works that an input records: of the fields and of the walls among its forces.
     pub fn from_input(input: &Input, forces: &Forces, system: &System) -> Vec<Self> {
-        let ids = 0..system.state.len() as u32;
+        let all = || 0..system.state.len() as u32;
         let energies = input.fields.iter().filter_map(|field| match &field.value.strength {
             FieldStrength::Energy(energy) => Some(energy),
             _ => None,
@@ -77,22 +77,20 @@ impl RecordedWork {
         let recorded =
             energies.zip(&forces.formula_fields).filter(|(energy, _)| energy.work == FieldWork::Recorded);
         let fields: Vec<FormulaField> = recorded.map(|(_, field)| field.clone()).collect();
-        let acts = |id: &u32| fields.iter().any(|field| field.acts_on(*id));
-        let in_fields: Vec<u32> = ids.clone().filter(acts).collect();
-
         let walls = input.walls.iter().zip(&forces.walls);
         let walls = walls.filter(|(wall, _)| wall.value.work == FieldWork::Recorded);
         let walls: Vec<Wall> = walls.map(|(_, wall)| wall.clone()).collect();
-        let index_by_id = system.state.index_by_id();
-        let species = |id: u32| usize::from(system.state.species[index_by_id.of(id)]);
-        let of_each: Vec<usize> = ids.clone().map(species).collect();
 
         let mut works = Vec::new();
         if !fields.is_empty() {
-            works.push(RecordedWork::new(Sources::Fields(fields), in_fields, input.units));
+            let acts = |id: &u32| fields.iter().any(|field| field.acts_on(*id));
+            let atoms = all().filter(acts).collect();
+            works.push(RecordedWork::new(Sources::Fields(fields), atoms, input.units));
         }
         if !walls.is_empty() {
-            works.push(RecordedWork::new(Sources::Walls(walls, of_each), ids.collect(), input.units));
+            let index_by_id = system.state.index_by_id();
+            let species = all().map(|id| usize::from(system.state.species[index_by_id.of(id)])).collect();
+            works.push(RecordedWork::new(Sources::Walls(walls, species), all().collect(), input.units));
         }
         works
     }

@@ -42,6 +42,10 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
         thermo: options.thermo,
     };
     if options.case.as_deref() == Some("scaling") {
+        if options.devices.is_some() || options.output.is_some() || options.compute.device.is_some() {
+            return Err(Error::input("scaling is that of ranks on the CPU")
+                .hint("leave out --device, --devices and --output"));
+        }
         let network = Network::new(options.network.as_deref().unwrap_or(&[2.0, 0.4]))?;
         let name = options.of.as_deref().unwrap_or("melt-256k");
         return scaling((name, named(name)?), network, &run_settings, in_table, options.format.json);

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 const MESSAGES: f64 = 26.0;
 /// Atoms and ranks of the predictions.
 const PREDICTED: [(f64, &[usize]); 2] = [(1e6, &[16, 64, 256, 1024]), (1e9, &[100, 1_000, 10_000])];
-/// Part of the size that is measured first in the second measurement.
+/// Atoms of the larger size over those of the smaller one.
 const SMALLER: usize = 8;
 
 /// Network between ranks.
@@ -166,6 +166,10 @@ pub fn scaling(
     let mut small = input.clone();
     resize(&mut small, larger.atoms / SMALLER);
     let smaller = on(&small, cores)?;
+    if smaller.atoms == larger.atoms {
+        return Err(Error::input(format!("{name} has the atoms of a file, and the model needs two sizes"))
+            .hint("choose a case that is built: melt-256k"));
+    }
     let mut checked = Vec::new();
     let fewer = std::iter::successors(Some(1), |ranks| Some(2 * ranks)).take_while(|ranks| *ranks < cores);
     for ranks in fewer {

@@ -54,6 +54,20 @@ fn half_the_box_is_a_cut_off() {
     }
 }
 
+/// Every truncation is one at half the box, too, and an open box has none.
+#[test]
+fn truncations_at_half_the_box() {
+    let system = |text: &str| system_from_input(&Input::parse(Path::new("argon.toml"), text)?);
+    for truncation in ["shifted", "force-shifted", "switched", "charmm-switched"] {
+        let text = argon(&format!("\"half-box\"\ntruncation = \"{truncation}\""), "");
+        let (system, forces) = system(&text).unwrap();
+        assert_eq!(forces.pairs[0].largest_cutoff(), system.simbox.largest_cutoff(), "{truncation}");
+    }
+    let open = argon("\"half-box\"", "").replace("density", "periodic = [false, false, false]\ndensity");
+    let error = system(&open).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("a cut-off in a periodic box"), "{error}");
+}
+
 /// A box that changes has no half to cut at.
 #[test]
 fn half_of_a_changing_box_is_refused() {

@@ -87,11 +87,11 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         source: source.clone(),
     };
     refuse_contradictions(&input)?;
-    if built {
+    if built && input.has_known_cutoffs() {
         // All species are known, so everything about pairs can be checked now; any density of
         // charges does for that.
         let species = input.species_with_mass()?;
-        input.with_known_cutoffs(f64::MAX).resolve_forces(&species, &input.built_topology(), 1.0)?;
+        input.resolve_forces(&species, &input.built_topology(), 1.0)?;
     }
     Ok(input)
 }

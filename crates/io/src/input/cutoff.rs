@@ -16,9 +16,15 @@ impl FromValue for Cutoff {
 }
 
 impl Input {
-    /// Input in which cut-offs at half the box are lengths: `most`, the largest that its box allows.
+    /// Returns true where all cut-offs are known without the box.
+    pub(super) fn has_known_cutoffs(&self) -> bool {
+        self.forces.iter().all(|force| force.value.cutoff != Some(Cutoff::HalfBox))
+    }
+
+    /// Input in which cut-offs at half the box are lengths: `most`, the largest that its box allows. An infinite one, of an
+    /// open box, has no half: there they stay, and forces are refused.
     pub fn with_known_cutoffs(&self, most: f64) -> Cow<'_, Input> {
-        if self.forces.iter().all(|force| force.value.cutoff != Some(Cutoff::HalfBox)) {
+        if self.has_known_cutoffs() || most.is_infinite() {
             return Cow::Borrowed(self);
         }
         let mut input = self.clone();

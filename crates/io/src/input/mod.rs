@@ -155,8 +155,9 @@ impl Input {
         charge_density: f64,
     ) -> Result<PairTerm> {
         if let Some(Cutoff::HalfBox) = force.value.cutoff {
-            let message =
-                format!("\"{HALF_BOX}\" is a cut-off of atoms that are built or read without their forces");
+            let message = format!(
+                "\"{HALF_BOX}\" is a cut-off in a periodic box, of atoms that are built or read without their forces"
+            );
             return Err(self.source.error(&force.span, message).hint("give a length"));
         }
         let term = self.computed_term(force, species, charge_density)?;

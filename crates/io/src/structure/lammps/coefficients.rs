@@ -86,7 +86,8 @@ pub(in crate::structure) fn check(rows: &[CoefficientRow], input: &Input, system
     }
     let charge_density = system.total_charge() / system.simbox.volume();
     // An input whose forces lack something is refused elsewhere.
-    let Ok(forces) = input.resolve_forces(&system.species, &system.topology, charge_density) else {
+    let known = input.with_known_cutoffs(system.simbox.largest_cutoff());
+    let Ok(forces) = known.resolve_forces(&system.species, &system.topology, charge_density) else {
         return Ok(());
     };
     for row in rows {
