@@ -5,21 +5,20 @@
 
 use crate::clock::Clock;
 use crate::force_context::SavedForce;
-use crate::input_files::absolute;
+use crate::input_text::{InputText, absolute};
 use crate::measure::SavedMeasure;
 use crate::report::StageReport;
 use crate::stage::StageRun;
 use jostle_core::{
-    Components, Driven, Error, Group, Names, RememberedContact, Result, Settings, SimBox, Species, State,
-    System, Topology, UnitSystem, Vec3, Vector,
+    Components, Driven, Error, Group, Names, RememberedContact, Result, SimBox, Species, State, System,
+    Topology, UnitSystem, Vec3, Vector,
 };
 use jostle_io::Input;
-use jostle_io::input::model::{DeviceInput, RunInput, Strictness};
 use jostle_io::trajectory::WrittenSoFar;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
 const VERSION: u32 = 16;
@@ -83,44 +82,6 @@ pub(crate) struct Header {
     /// Length of the trajectory of the stage under way.
     #[serde(with = "position")]
     pub trajectory: Option<WrittenSoFar>,
-}
-
-/// The input a run was started from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct InputText {
-    /// Path of the file, from the root.
-    pub path: PathBuf,
-    /// Folder of the run when the checkpoint was written, from the root.
-    pub run_folder: Option<PathBuf>,
-    /// Files that the input names, see [`InputText::set_files`], with checksums.
-    pub files: Vec<(PathBuf, u32)>,
-    pub text: String,
-    /// Largest number of steps of a stage; `None`: as the input says.
-    pub most_steps: Option<u64>,
-    /// `[run]` of the text, unless a program has changed it in memory.
-    pub run: RunSettings,
-}
-
-/// Settings of `[run]` that a resumed run goes on with.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RunSettings {
-    device: DeviceInput,
-    settings: Settings,
-    strictness: Strictness,
-}
-
-impl RunSettings {
-    /// The settings of an input.
-    pub fn of(input: &Input) -> Self {
-        let RunInput { device, settings, strictness, .. } = input.run;
-        RunSettings { device, settings, strictness }
-    }
-
-    /// Gives them to an input.
-    pub fn apply(self, input: &mut Input) {
-        let RunSettings { device, settings, strictness } = self;
-        input.run = RunInput { device, settings, strictness, output: input.run.output.take() };
-    }
 }
 
 /// [`WrittenSoFar`] as three numbers.
@@ -385,7 +346,10 @@ impl<'a> Bytes<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input_text::RunSettings;
+    use jostle_core::Settings;
     use jostle_core::{Angle, AtomName, Bond};
+    use jostle_io::input::model::{DeviceInput, Strictness};
 
     fn example() -> Checkpoint {
         let mut state = State::default();

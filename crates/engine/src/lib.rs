@@ -76,7 +76,7 @@ mod force_context;
 mod frames;
 mod heat_current;
 mod heat_flux;
-mod input_files;
+mod input_text;
 pub mod interaction;
 mod measure;
 pub mod minimize;

@@ -2,8 +2,7 @@
 
 use super::Simulation;
 use super::run::{Outcome, StageOutcome};
-use crate::checkpoint::InputText;
-use crate::input_files::absolute;
+use crate::input_text::{InputText, absolute};
 use crate::progress::Progress;
 use jostle_core::{AtomStorage, Error, Result};
 use jostle_io::Input;

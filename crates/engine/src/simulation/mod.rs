@@ -24,10 +24,10 @@ pub use checkpoints::SavePoint;
 pub use configuration::Evaluated;
 pub use run::Outcome;
 
-use crate::checkpoint::InputText;
 use crate::clock::Clock;
 use crate::device_with_forces::DeviceWithForces;
 use crate::force_context::SavedForce;
+use crate::input_text::InputText;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::report::{StageReport, Warning};

@@ -1,9 +1,49 @@
-//! Place of the input of a run and of the files that it names, for runs that go on.
+//! Input of a run in its checkpoints: text, place, and the files that it names, for runs that go on.
 
-use crate::checkpoint::InputText;
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Result, Settings};
+use jostle_io::Input;
+use jostle_io::input::model::{DeviceInput, RunInput, Strictness};
 use jostle_io::read_files::ReadFile;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+/// The input a run was started from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct InputText {
+    /// Path of the file, from the root.
+    pub path: PathBuf,
+    /// Folder of the run when the checkpoint was written, from the root.
+    pub run_folder: Option<PathBuf>,
+    /// Files that the input names, see [`InputText::set_files`], with checksums.
+    pub files: Vec<(PathBuf, u32)>,
+    pub text: String,
+    /// Largest number of steps of a stage; `None`: as the input says.
+    pub most_steps: Option<u64>,
+    /// `[run]` of the text, unless a program has changed it in memory.
+    pub run: RunSettings,
+}
+
+/// Settings of `[run]` that a resumed run goes on with.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunSettings {
+    pub device: DeviceInput,
+    pub settings: Settings,
+    pub strictness: Strictness,
+}
+
+impl RunSettings {
+    /// The settings of an input.
+    pub fn of(input: &Input) -> Self {
+        let RunInput { device, settings, strictness, .. } = input.run;
+        RunSettings { device, settings, strictness }
+    }
+
+    /// Gives them to an input.
+    pub fn apply(self, input: &mut Input) {
+        let RunSettings { device, settings, strictness } = self;
+        input.run = RunInput { device, settings, strictness, output: input.run.output.take() };
+    }
+}
 
 impl InputText {
     /// Takes over the files that were read for this input: paths below its folder are kept relative to it.
