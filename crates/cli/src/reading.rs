@@ -57,16 +57,6 @@ pub struct FrameSelection {
     bar: Option<ProgressBar>,
 }
 
-/// Lines of a table that a run writes, without one at its end that was cut off, of which the last number cannot be known;
-/// and whether there was one.
-pub fn complete_lines(text: &str) -> (&str, bool) {
-    match text.rfind('\n') {
-        _ if text.ends_with('\n') || text.is_empty() => (text, false),
-        Some(end) => (&text[..=end], true),
-        None => ("", true),
-    }
-}
-
 impl FrameSelection {
     /// Opens a trajectory. Notes about it go to `tell`.
     ///

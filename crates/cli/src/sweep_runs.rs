@@ -30,21 +30,19 @@ pub enum Seeds {
 pub fn inputs(options: &SweepOptions, points: &[Point], seeds: Seeds) -> Result<Vec<Input>> {
     let is_window = |path: &str| WINDOWS.iter().any(|key| path.starts_with(key));
     let one_each = seeds == Seeds::OneEach || options.over.iter().any(|axis| is_window(&axis.path));
-    let one = |(point, k): (&Point, u64)| {
-        let plain = input(options, point, &[])?;
-        if !one_each || k == 0 {
-            return Ok(plain);
-        }
-        let own = Assignment::new("system.seed", &plain.system.seed.wrapping_add(k).to_string())?;
-        input(options, point, &[own])
-    };
-    points.iter().zip(0..).map(one).collect()
+    let mut inputs: Vec<Input> = Vec::with_capacity(points.len());
+    for (point, k) in points.iter().zip(0..) {
+        let first = inputs.first().filter(|_| one_each).map(|first| first.system.seed.wrapping_add(k));
+        let own = first.map(|seed| Assignment::new("system.seed", &seed.to_string())).transpose()?;
+        inputs.push(input(options, point, own)?);
+    }
+    Ok(inputs)
 }
 
-/// The input with the values of a point, and others.
-fn input(options: &SweepOptions, point: &Point, others: &[Assignment]) -> Result<Input> {
+/// The input with the values of a point, and with a seed of its own, which a value of the point replaces.
+fn input(options: &SweepOptions, point: &Point, seed: Option<Assignment>) -> Result<Input> {
     let mut values = options.settings.values.clone();
-    values.set.extend_from_slice(others);
+    values.set.extend(seed);
     for (axis, value) in options.over.iter().zip(&point.values) {
         values.set.push(Assignment::new(&axis.path, value)?);
     }

@@ -2,11 +2,12 @@
 //! write them.
 
 use crate::arguments::AnalyzeOptions;
-use crate::reading::{Tell, complete_lines};
+use crate::reading::Tell;
 use crate::states::{Contents, Samples, UNIT, by_energies};
 use jostle_analysis::Results;
 use jostle_analysis::averages::BlockAverage;
 use jostle_core::{Error, Result, UnitSystem};
+use jostle_show::complete_lines;
 use std::path::{Path, PathBuf};
 
 /// Ending of the files.
@@ -158,8 +159,8 @@ fn file(path: &Path, stage: Option<&str>) -> Result<PathBuf> {
 /// Reads the samples of a window.
 fn read(path: &Path, tell: &mut dyn FnMut(&str)) -> Result<Window> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-    let (text, left_out) = complete_lines(&text);
-    if left_out {
+    let lines = complete_lines(&text);
+    if lines.len() < text.len() {
         tell(&format!("{}: the last line is not complete and is left out", path.display()));
     }
     let wrong = |line: usize, message: &str| Error::file_line(path, line + 1, message.to_string());
@@ -173,7 +174,7 @@ fn read(path: &Path, tell: &mut dyn FnMut(&str)) -> Result<Window> {
         energies: Vec::new(),
     };
     let mut columns = Vec::new();
-    for (number, line) in text.lines().enumerate() {
+    for (number, line) in lines.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;

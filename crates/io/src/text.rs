@@ -77,7 +77,7 @@ pub(crate) fn refuse_packed(path: &Path, bytes: &[u8]) -> Result<()> {
 /// The text of a file.
 ///
 /// # Errors
-/// Those of [`read_bytes`], or if it is not UTF-8.
+/// Errors of [`read_bytes`], or if it is not UTF-8.
 pub(crate) fn read(path: &Path) -> Result<String> {
     text_of(path, read_recorded(path)?)
 }
@@ -85,7 +85,7 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 /// The text of a file that only the beginning of a run needs: it may change then ([`crate::read_files`]).
 ///
 /// # Errors
-/// Those of [`read`].
+/// Errors of [`read`].
 pub(crate) fn read_unrecorded(path: &Path) -> Result<String> {
     text_of(path, read_bytes(path)?)
 }
@@ -93,7 +93,7 @@ pub(crate) fn read_unrecorded(path: &Path) -> Result<String> {
 /// The bytes of a file that a run needs whenever it goes on, see [`crate::read_files`].
 ///
 /// # Errors
-/// Those of [`read_bytes`].
+/// Errors of [`read_bytes`].
 pub(crate) fn read_recorded(path: &Path) -> Result<Vec<u8>> {
     read_bytes(path).inspect(|bytes| note_bytes(path, bytes))
 }

@@ -20,8 +20,7 @@ impl Csv {
 
     /// Reads a text.
     pub fn parse(text: &str) -> Result<Self> {
-        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-        let mut reader = ReaderBuilder::new().from_reader(whole.as_bytes());
+        let mut reader = ReaderBuilder::new().from_reader(complete_lines(text).as_bytes());
         let failed = |e: csv::Error| Error::simulation(format!("this is no table: {e}"));
         let columns = reader.headers().map_err(failed)?.iter().map(named).collect();
         let rows = reader.records().collect::<std::result::Result<_, _>>().map_err(failed)?;
@@ -52,6 +51,11 @@ impl Csv {
     pub fn numbers(&self, column: usize) -> Result<Vec<f64>> {
         (0..self.len()).map(|row| self.number(row, column)).collect()
     }
+}
+
+/// Lines of a table that a run writes, without one at its end that was cut off, of which the last number cannot be known.
+pub fn complete_lines(text: &str) -> &str {
+    text.rfind('\n').map_or("", |end| &text[..=end])
 }
 
 /// Name and unit of a head `name (unit)`.

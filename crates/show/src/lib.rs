@@ -15,6 +15,7 @@ mod server;
 mod view;
 mod warnings;
 
+pub use csv::complete_lines;
 pub use draw::{png, svg};
 pub use figure::{AxisScale, Curve, Figure, PlotAxis, Point};
 pub use figures::{of_finding, of_run, of_thermo};

@@ -7,7 +7,7 @@ mod measure;
 mod papers;
 mod scaling;
 
-use crate::arguments::{BenchOptions, SetOptions};
+use crate::arguments::{BenchOptions, ComputeOptions, SetOptions};
 use crate::input_file;
 use crate::numbers::{grouped, significant};
 use crate::output;
@@ -42,9 +42,11 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
         thermo: options.thermo,
     };
     if options.case.as_deref() == Some("scaling") {
-        if options.devices.is_some() || options.output.is_some() || options.compute.device.is_some() {
-            return Err(Error::input("scaling is that of ranks on the CPU")
-                .hint("leave out --device, --devices and --output"));
+        let ComputeOptions { threads, ranks, device } = &options.compute;
+        let chosen = [threads.is_some(), ranks.is_some(), device.is_some(), options.devices.is_some()];
+        if chosen.contains(&true) || options.output.is_some() {
+            return Err(Error::input("scaling is that of ranks on the CPU, on one core to all")
+                .hint("leave out --threads, --ranks, --device, --devices and --output"));
         }
         let network = Network::new(options.network.as_deref().unwrap_or(&[2.0, 0.4]))?;
         let name = options.of.as_deref().unwrap_or("melt-256k");
@@ -117,7 +119,7 @@ fn named(name: &str) -> Result<Input> {
         return input_file::read(path, &SetOptions::default());
     }
     Err(Error::input(format!("there is no case '{name}'")).hint(format!(
-        "one of {}; all; algorithms, papers, {}, which are tables; or an input file",
+        "one of {}; all; algorithms, papers, {}, scaling, which are tables; or an input file",
         cases::names(),
         PAPERS.map(|paper| paper.name).join(", ")
     )))

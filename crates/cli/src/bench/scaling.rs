@@ -41,10 +41,12 @@ impl Network {
     /// From microseconds and GB/s.
     ///
     /// # Errors
-    /// If they are not two positive numbers.
+    /// If they are not a latency that is not negative and a bandwidth above zero.
     pub fn new(numbers: &[f64]) -> Result<Self> {
         match numbers {
-            [latency, bandwidth] if *latency >= 0.0 && *bandwidth > 0.0 && bandwidth.is_finite() => {
+            [latency, bandwidth]
+                if *latency >= 0.0 && *bandwidth > 0.0 && (latency + bandwidth).is_finite() =>
+            {
                 Ok(Network { latency: 1e-6 * latency, bandwidth: 1e9 * bandwidth })
             }
             _ => Err(Error::input(
@@ -145,7 +147,7 @@ impl Model {
 /// Measures a case on the cores of this machine and prints what the model makes of it.
 ///
 /// # Errors
-/// If the case has forces in all images, or cannot be measured.
+/// If the case has forces in all images or atoms of a file, or cannot be measured.
 pub fn scaling(
     (name, input): (&str, Input),
     network: Network,
@@ -153,7 +155,7 @@ pub fn scaling(
     seconds: f64,
     as_json: bool,
 ) -> Result<()> {
-    let spacing = spacing(name, &input)?;
+    let (spacing, small) = (spacing(name, &input)?, smaller(name, &input)?);
     let cores = Machine::look().cores.max(2);
     let on = |input: &Input, ranks: usize| -> Result<Measured> {
         let mut settings = *run_settings;
@@ -162,14 +164,7 @@ pub fn scaling(
         say!("{name} on {ranks} ranks: warming up, then measuring for {seconds} s");
         measure(name, input.clone(), &settings, seconds)
     };
-    let larger = on(&input, cores)?;
-    let mut small = input.clone();
-    resize(&mut small, larger.atoms / SMALLER);
-    let smaller = on(&small, cores)?;
-    if smaller.atoms == larger.atoms {
-        return Err(Error::input(format!("{name} has the atoms of a file, and the model needs two sizes"))
-            .hint("choose a case that is built: melt-256k"));
-    }
+    let (larger, smaller) = (on(&input, cores)?, on(&small, cores)?);
     let mut checked = Vec::new();
     let fewer = std::iter::successors(Some(1), |ranks| Some(2 * ranks)).take_while(|ranks| *ranks < cores);
     for ranks in fewer {
@@ -181,6 +176,18 @@ pub fn scaling(
         true => output::print_json(&to_json(&model, network, &checked)),
         false => output::print(&text(&model, network, &checked)),
     }
+}
+
+/// The case with fewer atoms.
+fn smaller(name: &str, input: &Input) -> Result<Input> {
+    let atoms = |input: &Input| Ok(system_from_input(input)?.0.state.len());
+    let (all, mut small) = (atoms(input)?, input.clone());
+    resize(&mut small, all / SMALLER);
+    if atoms(&small)? == all {
+        return Err(Error::input(format!("{name} has the atoms of a file, and the model needs two sizes"))
+            .hint("choose a case that is built: melt-256k"));
+    }
+    Ok(small)
 }
 
 /// Cut-off and distance between atoms of a case.
@@ -336,5 +343,6 @@ mod tests {
         // A cut across one axis has faces there alone.
         assert!((ghosts(1000.0, 2, 1.0) - 100.0).abs() < 1e-9);
         assert!(Network::new(&[2.0]).is_err() && Network::new(&[2.0, 0.0]).is_err());
+        assert!(Network::new(&[f64::INFINITY, 1.0]).is_err() && Network::new(&[0.0, 1.0]).is_ok());
     }
 }

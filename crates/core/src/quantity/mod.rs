@@ -152,18 +152,16 @@ pub fn parse_quantity(text: &str, wanted: &[Dimension], units: UnitSystem) -> Re
         return Err(Error::input(format!("\"{text}\" is not a finite number")));
     }
     let extensive = dimension == Dimension::MASS || dimension.energy > 0;
-    if extensive && !found.per_mole && value.abs() > 1e15 {
-        let unit_here = unit_name(units, dimension);
-        return Err(Error::input(format!("\"{text}\" would be {value:.3e} {unit_here} for a single atom"))
-            .hint(format!("did you mean per mole, \"{number} {unit}/mol\"?")));
-    }
-    if extensive && found.per_mole && value != 0.0 && value.abs() < 1e-15 {
+    // Avogadro's number is missing in the one, and once too much in the other.
+    let is_off = if found.per_mole { value != 0.0 && value.abs() < 1e-15 } else { value.abs() > 1e15 };
+    if extensive && is_off {
         let unit_here = unit_name(units, dimension);
         let error = Error::input(format!("\"{text}\" would be {value:.3e} {unit_here} for a single atom"));
-        let alone = unit.strip_suffix("/mol").unwrap_or("K");
-        return Err(
-            error.hint(format!("a unit of single atoms is not per mole: did you mean \"{number} {alone}\"?"))
-        );
+        return Err(error.hint(match unit.strip_suffix("/mol") {
+            _ if !found.per_mole => format!("did you mean per mole, \"{number} {unit}/mol\"?"),
+            Some(alone) => format!("\"{alone}\" is of a single atom: did you mean \"{number} {alone}\"?"),
+            None => format!("write {}", example(wanted, units)),
+        }));
     }
     Ok((value, dimension))
 }

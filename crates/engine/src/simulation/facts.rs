@@ -219,6 +219,12 @@ impl Columns {
         !(self.groups.is_empty() && self.interactions.is_empty()) || self.bodies.is_some()
     }
 
+    /// Names of all columns.
+    pub fn names(&self) -> Vec<&str> {
+        let quantities = self.quantities.iter().map(|quantity| quantity.name.as_str());
+        ["stage", "step", "time"].into_iter().chain(quantities).collect()
+    }
+
     /// Adds the columns of a custom force: its energy behind those of the terms, its own at the end.
     ///
     /// # Errors
@@ -232,18 +238,10 @@ impl Columns {
     ) -> Result<()> {
         let column = Quantity::new(name, unit_name(units, Dimension::ENERGY));
         let energy = (energy == EnergyColumn::Present).then_some(column);
-        for (k, Quantity { name, .. }) in columns.iter().chain(&energy).enumerate() {
-            let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && c != ',' && c != '"';
-            if name.is_empty() || !name.chars().all(is_plain) {
-                return Err(Error::input(format!("'{name}' cannot be the name of a column of thermo.csv"))
-                    .hint("use letters, digits and underscores"));
-            }
-            let reserved = ["stage", "step", "time"].contains(&name.as_str());
-            let others = self.quantities.iter().chain(&columns[..k.min(columns.len())]);
-            if reserved || others.into_iter().any(|quantity| quantity.name == *name) {
-                return Err(Error::input(format!("thermo.csv has a column '{name}' already"))
-                    .hint("give the force, the bias or the variable another name"));
-            }
+        let mut taken = self.names();
+        for Quantity { name, .. } in columns.iter().chain(&energy) {
+            check_column(name, &taken)?;
+            taken.push(name);
         }
         if let Some(energy) = energy {
             self.quantities.insert(self.next_energy, energy);
@@ -252,4 +250,18 @@ impl Columns {
         self.quantities.extend(columns);
         Ok(())
     }
+}
+
+/// Refuses a name that is empty, cannot be that of a column, or is among those of others.
+pub(super) fn check_column(name: &str, taken: &[&str]) -> Result<()> {
+    let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && c != ',' && c != '"';
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(Error::input(format!("'{name}' cannot be the name of a column of thermo.csv"))
+            .hint("use letters, digits and underscores"));
+    }
+    if taken.contains(&name) {
+        return Err(Error::input(format!("thermo.csv has a column '{name}' already"))
+            .hint("give the force, the bias or the variable another name"));
+    }
+    Ok(())
 }

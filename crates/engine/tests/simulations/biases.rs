@@ -426,6 +426,21 @@ fn mistakes_point_into_the_input() {
     }
 }
 
+/// A variable with the name of another column would be read in its place, by `analyze pmf`, too.
+#[test]
+fn a_variable_cannot_have_the_name_of_another_column() {
+    let bias =
+        "[[bias]]\nname = \"b\"\nkind = \"harmonic\"\nvariable = \"taken\"\ncenter = 1\nstiffness = 1\n";
+    for name in ["bias", "bias_b", "potential", "step"] {
+        let text = format!("{DISTANCE}{bias}").replace("\"d\"", "\"taken\"").replace("taken", name);
+        let built = Simulation::from_input(&input(&text, ""), &Overrides::default());
+        let error = built.map(drop).expect_err(name);
+        let said = format!("thermo.csv has a column '{name}' already");
+        assert!(error.message().contains(&said), "{name}: {error}");
+        assert!(error.place().is_some_and(|place| place.line.is_some()), "{name}: {error:?}");
+    }
+}
+
 /// A bias has the temperature of the thermostats of the stages in which it acts.
 #[test]
 fn biases_of_another_temperature_are_refused() {

@@ -177,8 +177,8 @@ reproducible = true
 }
 
 /// A gas in one dimension, which a slow piston compresses to a part of its length: velocities along it grow as its
-/// inverse, an adiabatic invariant of each atom. Its work is what the energy gains; on
-/// the CPU and the GPU, and where a run is interrupted.
+/// inverse, an adiabatic invariant of each atom. Its work is what the energy gains; on the CPU and the GPU, and where a
+/// run is interrupted.
 #[test]
 fn a_slow_piston_keeps_an_adiabatic_invariant() {
     let input = piston("motion = { velocity = -0.1 }\nwork = \"recorded\"");

@@ -9,6 +9,7 @@ use crate::custom_force::CustomForce;
 use crate::external_work::RecordedWork;
 use crate::input_text::{InputText, RunSettings, absolute};
 use crate::run_folder::newest_checkpoint;
+use crate::simulation::facts::{Columns, check_column};
 use crate::simulation::{Overrides, Simulation};
 use jostle_core::{Backend, Error, Result, Settings, System};
 use jostle_io::Input;
@@ -72,7 +73,7 @@ impl Simulation {
         });
         source.refuse_changed(read)?;
         let mut builder = builder?;
-        // What this run writes is compared with its beginning, too.
+        // Checksums stay those of the beginning, also in what this run writes.
         builder.source = builder.source.map(|made| InputText { files: source.files, ..made });
         builder.resume_from(folder, checkpoint, note)
     }
@@ -147,8 +148,22 @@ impl SimulationBuilder {
     fn with_biases(mut self, input: &Input) -> Result<Self> {
         check_energies(input, &self.forces)?;
         let force = BiasForce::from_input(input, &self.system, &self.stages)?;
+        force.iter().try_for_each(|force| self.check_variables(input, force))?;
         self.custom_forces.extend(force.map(|force| Box::new(force) as Box<dyn CustomForce>));
         Ok(self)
+    }
+
+    /// Refuses variables with the name of another column; the error points at the variable.
+    fn check_variables(&self, input: &Input, force: &BiasForce) -> Result<()> {
+        let parts = (&self.system, &self.forces);
+        let (columns, own) = (Columns::new(self.units, parts, &self.reported, Vec::new()), force.columns());
+        let mut taken = columns.names();
+        taken.push(force.name());
+        taken.extend(own.iter().skip(input.variables.len()).map(|column| column.name.as_str()));
+        input.variables.iter().map(|variable| &variable.value.name).try_for_each(|name| {
+            let at = |e: Error| e.at_span(&input.source.path, &input.source.text, name.span.clone());
+            check_column(&name.value, &taken).map_err(at)
+        })
     }
 
     /// Adds the work of fields and walls that an input records.

@@ -13,7 +13,7 @@ pub(in crate::input) const HALF_BOX: &str = "half-box";
 pub enum Cutoff {
     /// A distance.
     At(f64),
-    /// Half the smallest width of the box, which stays: each atom meets all others once, in their nearest images.
+    /// Half the smallest width of the box, which stays: pairs are of nearest images, each once.
     HalfBox,
 }
 

@@ -176,12 +176,6 @@ impl StageInput {
         self
     }
 
-    /// The stage with rows that are means of samples, which are taken every `every` steps.
-    pub fn means(mut self, every: u64) -> Self {
-        self.sample_every = Some(every);
-        self
-    }
-
     /// Interval of the samples that rows of `thermo.csv` and averages are made of.
     pub fn samples_every(&self) -> u64 {
         self.sample_every.unwrap_or(self.thermo_every)
