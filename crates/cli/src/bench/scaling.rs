@@ -25,6 +25,8 @@ use serde_json::{Value, json};
 const MESSAGES: f64 = 26.0;
 /// Atoms and ranks of the predictions.
 const PREDICTED: [(f64, &[usize]); 2] = [(1e6, &[16, 64, 256, 1024]), (1e9, &[100, 1_000, 10_000])];
+/// Part by which the model may be off what was measured without a word about it.
+const TRUSTED: f64 = 0.25;
 /// Atoms of the larger size over those of the smaller one.
 const SMALLER: usize = 8;
 
@@ -121,7 +123,8 @@ impl Model {
         // Noise must not make an atom or a ghost cheaper than nothing.
         let ghost = ((n * s - m * t) / (n * h - m * g)).max(0.0);
         let crowded = ((t - ghost * g) / n / alone).max(1.0);
-        let (crowding, ghost) = (crowded - 1.0, ghost / crowded);
+        // What is not the atoms' is the ghosts', so that the larger size comes back whatever noise has done.
+        let (crowding, ghost) = (crowded - 1.0, ((t / crowded - n * alone) / g).max(0.0));
         Model { reach, cores, atom: alone, ghost, crowding, waiting: waiting / t, bytes: bytes / g }
     }
 
@@ -142,6 +145,11 @@ impl Model {
         });
         Step { work, waiting, messages }
     }
+
+    /// Seconds of a step of a case on this machine.
+    fn here(&self, ranks: usize, measured: &Measured) -> f64 {
+        self.step(measured.atoms as f64, ranks, None).total()
+    }
 }
 
 /// Measures a case on the cores of this machine and prints what the model makes of it.
@@ -161,7 +169,7 @@ pub fn scaling(
         let mut settings = *run_settings;
         settings.overrides.device = Some(DeviceInput::Cpu);
         (settings.overrides.ranks, settings.overrides.threads) = (Some(ranks), Some(1));
-        say!("{name} on {ranks} ranks: warming up, then measuring for {seconds} s");
+        say!("{name} on {ranks} of {cores} cores: warming up, then measuring for {seconds} s");
         measure(name, input.clone(), &settings, seconds)
     };
     let (larger, smaller) = (on(&input, cores)?, on(&small, cores)?);
@@ -224,6 +232,14 @@ fn calibrated(
     Ok(Model::of((reach, cores), alone, [work(larger, a), work(smaller, b)], (a.seconds, a.bytes)))
 }
 
+/// Largest part by which the model is off what was measured.
+fn worst(model: &Model, checked: &[(usize, Measured)]) -> f64 {
+    let off = checked
+        .iter()
+        .map(|(ranks, measured)| (model.here(*ranks, measured) / measured.seconds_per_step() - 1.0).abs());
+    off.fold(0.0, f64::max)
+}
+
 /// Time of the atoms alone, with all cores of a node at work, over that of the step.
 fn efficiency(model: &Model, atoms: f64, ranks: usize, network: Network) -> f64 {
     model.crowd(model.cores) * model.atom * atoms
@@ -245,7 +261,7 @@ fn text(model: &Model, network: Network, checked: &[(usize, Measured)]) -> Strin
         &format!("{:>14}{:>10}{:>16}{:>16}{:>10}\n", "atoms", "ranks", "measured, ms", "model, ms", "off");
     for (ranks, measured) in checked {
         let found = measured.seconds_per_step();
-        let expected = model.step(measured.atoms as f64, *ranks, None).total();
+        let expected = model.here(*ranks, measured);
         text += &format!(
             "{:>14}{ranks:>10}{:>16}{:>16}{:>9.0}%\n",
             grouped(measured.atoms as u64),
@@ -253,6 +269,12 @@ fn text(model: &Model, network: Network, checked: &[(usize, Measured)]) -> Strin
             significant(1e3 * expected, 3),
             100.0 * (expected / found - 1.0)
         );
+    }
+    text += &format!("1 and {} ranks gave the model its numbers; ", model.cores);
+    text +=
+        if checked.len() > 2 { "those between are checks\n" } else { "there are none between to check it\n" };
+    if worst(model, checked) > TRUSTED {
+        text += "the model is too far off for its predictions to mean much: choose a larger case, or longer --seconds\n";
     }
     text += &format!(
         "\npredicted, a message {} us, {} GB/s a rank\n{:>14}{:>10}{:>16}{:>16}{:>12}{:>12}\n",
@@ -284,7 +306,7 @@ fn text(model: &Model, network: Network, checked: &[(usize, Measured)]) -> Strin
 
 fn to_json(model: &Model, network: Network, checked: &[(usize, Measured)]) -> Value {
     let measured = checked.iter().map(|(ranks, measured)| {
-        let expected = model.step(measured.atoms as f64, *ranks, None).total();
+        let expected = model.here(*ranks, measured);
         let found = measured.seconds_per_step();
         json!({ "atoms": measured.atoms, "ranks": ranks, "seconds": found, "model": expected })
     });
@@ -308,6 +330,7 @@ fn to_json(model: &Model, network: Network, checked: &[(usize, Measured)]) -> Va
         "reach": model.reach,
         "latency": network.latency,
         "bandwidth": network.bandwidth,
+        "worst": worst(model, checked),
         "measured": measured.collect::<Vec<_>>(),
         "predicted": predicted.collect::<Vec<_>>(),
     })
@@ -334,6 +357,10 @@ mod tests {
         ] {
             assert!((found / expected - 1.0).abs() < 1e-9, "{model:?}");
         }
+        // A smaller size that was slow by chance would make ghosts so dear that atoms cost less than on one rank.
+        let noisy = Model::of((reach, cores), atom, [work(256e3), (32e3, 3.0 * work(32e3).1)], (0.0, bytes));
+        let again = noisy.step(256e3, cores, None).total();
+        assert!((again / work(256e3).1 - 1.0).abs() < 1e-9, "{noisy:?}");
         let network = Network::new(&[2.0, 0.4]).unwrap();
         let time = |ranks: usize| model.step(1e6, ranks, Some(network)).total();
         assert!((time(1) / (1e6 * atom) - 1.0).abs() < 1e-9, "{}", time(1));
