@@ -120,11 +120,11 @@ def test_none_are_run_to_an_empty_list_and_progress_is_told():
     assert told[0] == ("simulations", 3, 0) and told[-1] == ("simulations", 3, 3)
 
 
-@pytest.mark.parametrize("moment", ["while it waits", "while it hands out"])
+@pytest.mark.parametrize("moment", ["while it waits", "while it hands out", "while a thread starts"])
 def test_ctrl_c_ends_all_of_them(moment):
     """In a process of its own, whose main thread gets the signal."""
     code = """
-        import os, signal, sys, threading, jostle
+        import os, signal, sys, threading, time, jostle
         from concurrent.futures import ThreadPoolExecutor
         from conftest import FLUID
         begun = threading.Semaphore(0)
@@ -135,6 +135,7 @@ def test_ctrl_c_ends_all_of_them(moment):
             try:
                 sim.run(10**9)
             except KeyboardInterrupt:
+                time.sleep(0.2)
                 ended.append(sim)
                 raise
         def press():
@@ -148,10 +149,19 @@ def test_ctrl_c_ends_all_of_them(moment):
                 if self.handed == 3:
                     press()
                 return super().submit(*job)
+        class Thread(threading.Thread):
+            started = 0
+            def start(self):
+                super().start()
+                Thread.started += 1
+                if Thread.started == 2:
+                    press()
         if sys.argv[1] == "while it waits":
             threading.Thread(target=press).start()
-        else:
+        elif sys.argv[1] == "while it hands out":
             jostle._many.ThreadPoolExecutor = Pool
+        else:
+            threading.Thread = Thread
         try:
             jostle.run_many([FLUID] * 5, job, workers=2)
         except KeyboardInterrupt:

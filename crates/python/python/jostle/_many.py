@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any
 
 from . import _progress
@@ -45,28 +46,50 @@ def _words(error):
 
 
 class _Running:
-    """Simulations under way, which an end of all interrupts."""
+    """Jobs under way and their simulations, which an end of all interrupts.
+
+    The jobs are counted here, because a pool forgets the thread in whose start Ctrl-C was pressed: it would not wait
+    for its job.
+    """
 
     def __init__(self):
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._jobs = 0
         self._cores = []
         self._ended = False
 
-    def add(self, core):
-        with self._lock:
+    @contextmanager
+    def job(self):
+        with self._changed:
+            if self._ended:
+                raise KeyboardInterrupt
+            self._jobs += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._jobs -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def simulation(self, core):
+        with self._changed:
             self._cores.append(core)
             core.interrupt(self._ended)
-
-    def remove(self, core):
-        with self._lock:
-            self._cores.remove(core)
-            core.interrupt(False)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._cores.remove(core)
+                core.interrupt(False)
 
     def end(self):
-        with self._lock:
+        """Interrupts all, and returns when the last one has ended."""
+        with self._changed:
             self._ended = True
             for core in self._cores:
                 core.interrupt(True)
+            self._changed.wait_for(lambda: self._jobs == 0)
 
 
 def run_many(
@@ -118,15 +141,13 @@ def run_many(
     running = _Running()
 
     def job(system):
-        sim = _made(system, threads)
-        running.add(sim._core)
-        try:
-            if function is not None:
-                return function(sim)
-            sim.run()
-            return sim
-        finally:
-            running.remove(sim._core)
+        with running.job():
+            sim = _made(system, threads)
+            with running.simulation(sim._core):
+                if function is not None:
+                    return function(sim)
+                sim.run()
+                return sim
 
     bar = _progress.wanted(progress, "simulations")
     with ThreadPoolExecutor(workers, thread_name_prefix="jostle") as pool:
@@ -135,8 +156,8 @@ def run_many(
             futures = [pool.submit(job, system) for system in systems]
             _wait_for(futures, bar)
         except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
             running.end()
-            pool.shutdown(cancel_futures=True)
             raise
         finally:
             if isinstance(bar, _progress.Bar):
