@@ -3,7 +3,9 @@
 //! cannot be written costs time only. Files that were not used for 90 days are removed when a new one is
 //! written.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use std::{fs, io, io::Write};
 
@@ -34,6 +36,31 @@ pub fn read(path: &Path) -> Option<Vec<u8>> {
         let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
     }
     sound.then_some(bytes)
+}
+
+/// Turn of the threads of this process that need a file: the first one makes it, the others wait and find it.
+pub fn turn_at(place: &Path) -> Arc<Mutex<()>> {
+    static TURNS: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    turns.entry(place.to_owned()).or_default().clone()
+}
+
+/// Content of one file for several pieces of code, each behind its length.
+pub fn packed(pieces: &[Vec<u8>]) -> Vec<u8> {
+    let length = |piece: &[u8]| (piece.len() as u64).to_le_bytes();
+    pieces.iter().flat_map(|piece| length(piece).into_iter().chain(piece.iter().copied())).collect()
+}
+
+/// Pieces of code that were packed into a file; `None` where they were not.
+pub fn unpacked(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        let (length, rest) = bytes.split_first_chunk::<8>()?;
+        let (piece, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        pieces.push(piece.to_vec());
+        bytes = rest;
+    }
+    Some(pieces)
 }
 
 /// Time since a file was written or, to a day, used.
@@ -139,6 +166,18 @@ mod tests {
         write(&named("new"), b"code").unwrap();
         assert!(named("used").is_file() && named("new").is_file() && other.is_file());
         assert!(!named("unused").exists());
+    }
+
+    #[test]
+    fn pieces_are_unpacked_as_they_were_packed() {
+        for pieces in [vec![], vec![vec![]], vec![b"one".to_vec(), vec![], vec![0; 300]]] {
+            let file = packed(&pieces);
+            assert_eq!(unpacked(&file), Some(pieces));
+        }
+        let file = packed(&[b"one".to_vec(), b"two".to_vec()]);
+        let cuts = Vec::from_iter((0..file.len()).filter(|k| unpacked(&file[..*k]).is_some()));
+        assert_eq!(cuts, [0, 11], "between pieces");
+        assert_eq!(unpacked(&[0xff; 9]), None);
     }
 
     #[test]

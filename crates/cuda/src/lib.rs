@@ -37,6 +37,7 @@ mod peers;
 mod restraint;
 mod rigid;
 mod shared;
+mod side_by_side;
 mod skin;
 mod snapshot;
 mod step_graph;

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 mod compiler;
 
-use compiler::{Compiler, HEADER, flags, turn_at};
+use compiler::{Compiler, HEADER, flags};
 
 use super::{Code, Function, Hardware, HostMemory, Launch, Recording, Timestamp};
 use crate::cache;
@@ -47,7 +47,7 @@ impl EmulatedProcessor {
         let parts = [HEADER, source, &flags.join("\0"), self.compiler.version()];
         let libraries = folder();
         let cached = libraries.as_ref().map(|folder| cache::path(folder, &parts, "so"));
-        let turn = cached.as_deref().map(turn_at);
+        let turn = cached.as_deref().map(cache::turn_at);
         let _turn = turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(path) = &cached
             && cache::read(path).is_some()

@@ -2,6 +2,7 @@
 //! memory, compiled kernels, launches in the order of one stream, recorded sequences of launches, and times.
 //! All `unsafe` of the GPU engine is in this folder.
 
+mod definitions;
 mod emulated;
 mod facts;
 mod launch;

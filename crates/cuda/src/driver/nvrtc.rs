@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::{fmt, fs, ptr};
 
 use jostle_core::{Error, Result};
 use libloading::Library;
 
-use crate::cache;
+use super::definitions::one_kernel_each;
+use crate::{cache, side_by_side};
 
 /// Version of CUDA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,7 +150,8 @@ impl Nvrtc {
         &self.path
     }
 
-    /// Machine code for an architecture, from the cache if it is there; if not, `before` is called first.
+    /// Machine code for an architecture, in one part or in several, from the cache if it is there; if not, `before` is
+    /// called first.
     ///
     /// # Errors
     /// If the source is wrong, with the compiler's messages.
@@ -160,21 +163,43 @@ impl Nvrtc {
         architecture: &str,
         driver: Version,
         before: impl FnOnce(),
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Vec<Vec<u8>>> {
         let (version, driver) = (self.version.to_string(), driver.to_string());
         let all = all_options(options, architecture).join("\0");
         let parts = [source, &all, architecture, &version, &driver];
-        let kept = cache::folder().map(|folder| cache::path(&folder, &parts, "cubin"));
-        if let Some(code) = kept.as_deref().and_then(cache::read) {
+        let kept = cache::folder().map(|folder| cache::path(&folder, &parts, "cubins"));
+        // Several GPUs ask for the same code at the same time: the first one compiles for all.
+        let turn = kept.as_deref().map(cache::turn_at);
+        let _turn = turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(code) = kept.as_deref().and_then(cache::read).as_deref().and_then(cache::unpacked) {
             return Ok(code);
         }
         before();
-        let code = self.compile(name, source, options, architecture)?;
+        let code = self.compile_side_by_side(name, source, options, architecture)?;
         if let Some(path) = kept {
             // Failures to write the cache cost time only.
-            let _ = cache::write(&path, &code);
+            let _ = cache::write(&path, &cache::packed(&code));
         }
         Ok(code)
+    }
+
+    /// Compiles the kernels of a source at the same time, each by itself: one after the other they take seconds. What
+    /// they have in common is read again for each, which takes a few hundredths of a second.
+    fn compile_side_by_side(
+        &self,
+        name: &str,
+        source: &str,
+        options: &[String],
+        architecture: &str,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut parts = one_kernel_each(source);
+        // Long kernels first: no core waits for one that began last.
+        parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        let compile = |part: &str| {
+            let _core = Core::take();
+            self.compile(name, part, options, architecture)
+        };
+        side_by_side::each(&parts, |part| compile(part)).into_iter().collect()
     }
 
     fn compile(&self, name: &str, source: &str, options: &[String], architecture: &str) -> Result<Vec<u8>> {
@@ -214,6 +239,31 @@ impl Nvrtc {
         let log = log.trim_matches(['\0', '\n', ' ']);
         let message = format!("{name} does not compile with NVRTC {} ({what})", self.version);
         Err(Error::device(if log.is_empty() { message } else { format!("{message}:\n{log}") }))
+    }
+}
+
+/// Core that a compilation takes: no more of them run at a time than there are cores, as each needs memory.
+struct Core;
+
+/// Number of cores that compilations have taken.
+static CORES_TAKEN: Mutex<usize> = Mutex::new(0);
+static CORE_GIVEN_BACK: Condvar = Condvar::new();
+
+impl Core {
+    /// Takes a core as soon as there is one.
+    fn take() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let taken = CORES_TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = CORE_GIVEN_BACK.wait_while(taken, |taken| *taken >= cores);
+        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+        Core
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        *CORES_TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        CORE_GIVEN_BACK.notify_one();
     }
 }
 

@@ -5,6 +5,7 @@
 //! together where they are of the same kernel of equal sources, with as many blocks and threads. Pointers and numbers
 //! differ, and may change: the row of a replica is written anew, and the recording stays.
 
+use super::definitions::KERNEL;
 use super::launch::{Kernel, Launch, Module};
 use super::memory::Buffer;
 use super::{Device, Graph, SourceText};
@@ -15,9 +16,6 @@ use std::sync::Arc;
 
 /// Alignment of each argument in the table, in bytes: as large as any type needs.
 const ARGUMENT_ALIGNMENT: usize = 16;
-
-/// Beginning of the definition of a kernel.
-const KERNEL: &str = "extern \"C\" __global__";
 
 /// Kernels for several replicas, which were compiled for a device.
 pub struct ReplicaKernels {

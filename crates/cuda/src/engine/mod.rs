@@ -41,6 +41,7 @@ use crate::kernels::{self, Kernels};
 use crate::launches::{Launches, Sums};
 use crate::mid_step::MidStepForces;
 use crate::peers::Peers;
+use crate::side_by_side::both;
 use crate::skin::{self, Skin};
 use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::tiles;
@@ -156,12 +157,15 @@ impl Cuda {
         if let Some(peers) = peers {
             plan.share(peers);
         }
-        let kernels = Kernels::new(&device, &kernels::of_atoms(precision, summation).for_gpus(plan.gpus()))?;
         let build = plan.build(&forces);
+        let of_atoms = kernels::of_atoms(precision, summation).for_gpus(plan.gpus());
+        let pair_kernels = || plan.compile(&device, &build);
+        let atom_kernels = || Kernels::new(&device, &of_atoms);
+        let (pair_kernels, (kernels, terms)) =
+            both(pair_kernels, || both(atom_kernels, || term_kernels(&device, &system, &forces, &plan)));
+        let (pair_kernels, kernels, terms) = (pair_kernels?, kernels?, terms?);
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
-        let pair_kernels = plan.compile(&device, &build)?;
         let neighbor_engine = plan.open(&device, &pair_kernels)?;
-        let terms = term_kernels(&device, &system, &forces, &plan)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let data = arrays.data(geometry);
         let pairs = PairKernels { module: pair_kernels, compiled: plan.compiled(), engine: neighbor_engine };

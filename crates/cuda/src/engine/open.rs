@@ -11,6 +11,7 @@ use crate::electrostatics::LatticeSumKernel;
 use crate::exclusions::Exclusions;
 use crate::external::ExternalForces;
 use crate::grains::Contacts;
+use crate::side_by_side::both;
 use crate::sums::Summation;
 use crate::vacuum::VacuumKernel;
 use jostle_core::{Driven, Error, Result, Settings, System};
@@ -49,29 +50,25 @@ pub fn first_plan(
     Ok((plan, algorithm_settled))
 }
 
-/// Kernels of everything but the pair algorithm.
+/// Kernels of everything but the pair algorithm. Those that take long to compile are made side by side.
 pub fn term_kernels(device: &Device, system: &System, forces: &Forces, plan: &Plan) -> Result<TermKernels> {
     let (precision, summation, n) = (plan.precision, plan.summation, system.state.len());
+    let (gpus, mesh_gpus) = (plan.gpus(), plan.mesh_gpus());
+    let charges = || {
+        let sums = (precision, summation);
+        LatticeSumKernel::all(device, system, forces, &plan.excluded, sums, mesh_gpus)
+    };
+    let bonded = || BondedKernels::new(device, system, forces, gpus, precision, summation);
+    let constraints = || Constraints::new(device, system, forces.n_searched(), gpus, precision, summation);
+    let external = || ExternalForces::new(device, system, forces, precision, summation);
+    let ((charges, bonded), (constraints, external)) =
+        both(|| both(charges, bonded), || both(constraints, external));
     Ok(TermKernels {
-        charges: LatticeSumKernel::all(
-            device,
-            system,
-            forces,
-            &plan.excluded,
-            (precision, summation),
-            plan.mesh_gpus(),
-        )?,
+        charges: charges?,
         vacuum: VacuumKernel::new(device, n, forces, precision)?,
-        bonded: BondedKernels::new(device, system, forces, plan.gpus(), precision, summation)?,
-        constraints: Constraints::new(
-            device,
-            system,
-            forces.n_searched(),
-            plan.gpus(),
-            precision,
-            summation,
-        )?,
-        external: ExternalForces::new(device, system, forces, precision, summation)?,
+        bonded: bonded?,
+        constraints: constraints?,
+        external: external?,
         biases: None,
         step_kind: 0,
         thermostat: None,

@@ -1,10 +1,9 @@
 //! C++ compiler that makes libraries of kernels.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use jostle_core::{Error, Result};
 use tempfile::TempDir;
@@ -41,13 +40,6 @@ pub fn flags(options: &[String]) -> Vec<String> {
     flags
 }
 
-/// Turn of the threads of this process that need a file: the first one makes it, the others wait and find it.
-pub fn turn_at(place: &Path) -> Arc<Mutex<()>> {
-    static TURNS: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
-    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-    turns.entry(place.to_owned()).or_default().clone()
-}
-
 impl Compiler {
     /// The C++ compiler of this machine.
     pub fn find() -> Result<Self> {
@@ -74,7 +66,7 @@ impl Compiler {
     pub fn header(&self, libraries: &Path, flags: &[String]) -> Option<PathBuf> {
         let flags = Vec::from_iter(flags.iter().filter(|flag| !flag.starts_with("-D")).cloned());
         let place = cache::path(libraries, &[HEADER, &flags.join("\0"), &self.version], "header");
-        let turn = turn_at(&place);
+        let turn = cache::turn_at(&place);
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         if !place.exists() {
             fs::create_dir_all(libraries).ok()?;

@@ -29,7 +29,7 @@ use super::memory::out_of_memory;
 use super::nvrtc::{Nvrtc, Version};
 use super::{Code, Hardware, HostMemory, Launch, Recording, Timestamp, announce_compiling};
 use failure::failed;
-use module::LoadedModule;
+use module::LoadedCode;
 use recording::{Captured, Graph, RecordedEvent};
 use start::Start;
 
@@ -290,11 +290,7 @@ impl Hardware for Gpu {
         let code = nvrtc.compile_cached(name, source, options, &gpu.architecture, gpu.driver, || {
             announce_compiling(&gpu.name)
         })?;
-        gpu.bind()?;
-        // SAFETY: it is a whole image, made by the compiler, and the driver copies it.
-        let module = unsafe { result::module::load_data(code.as_ptr().cast()) }
-            .map_err(|e| failed(&format!("{name} cannot be loaded"), e))?;
-        Ok(Box::new(LoadedModule { gpu: gpu.clone(), name: name.to_owned(), module }))
+        Ok(Box::new(LoadedCode::new(gpu, name, &code)?))
     }
 
     unsafe fn launch(&self, launch: &Launch) -> Result<()> {

@@ -9,40 +9,61 @@ use jostle_core::{Error, Result};
 use std::ffi::CString;
 use std::sync::Arc;
 
-/// Module loaded on the GPU.
-pub(super) struct LoadedModule {
-    pub gpu: Arc<Shared>,
-    pub name: String,
-    pub module: sys::CUmodule,
+/// Code of a source on the GPU, in one module or in several.
+pub(super) struct LoadedCode {
+    gpu: Arc<Shared>,
+    name: String,
+    modules: Vec<sys::CUmodule>,
 }
 
-// SAFETY: a handle, which the driver lets every thread use.
-unsafe impl Send for LoadedModule {}
+// SAFETY: handles, which the driver lets every thread use.
+unsafe impl Send for LoadedCode {}
 // SAFETY: as above.
-unsafe impl Sync for LoadedModule {}
+unsafe impl Sync for LoadedCode {}
 
-impl Drop for LoadedModule {
+impl LoadedCode {
+    /// Loads the images that the compiler has made of a source.
+    pub fn new(gpu: &Arc<Shared>, name: &str, images: &[Vec<u8>]) -> Result<Self> {
+        gpu.bind()?;
+        let mut code = LoadedCode { gpu: gpu.clone(), name: name.to_owned(), modules: Vec::new() };
+        for image in images {
+            // SAFETY: it is a whole image, made by the compiler, and the driver copies it.
+            let module = unsafe { result::module::load_data(image.as_ptr().cast()) }
+                .map_err(|e| failed(&format!("{name} cannot be loaded"), e))?;
+            code.modules.push(module);
+        }
+        Ok(code)
+    }
+}
+
+impl Drop for LoadedCode {
     fn drop(&mut self) {
-        // Kernels of the module may still be running.
+        // Kernels of the modules may still be running.
         if self.gpu.wait().is_ok() {
-            // SAFETY: nothing runs, and the last user of the module goes.
-            let _ = unsafe { result::module::unload(self.module) };
+            for module in &self.modules {
+                // SAFETY: nothing runs, and the last user of the module goes.
+                let _ = unsafe { result::module::unload(*module) };
+            }
         }
     }
 }
 
-impl Code for LoadedModule {
+impl Code for LoadedCode {
     fn function(&self, name: &str) -> Result<Box<dyn Function>> {
         self.gpu.bind()?;
         let missing = || Error::device(format!("{} has no kernel {name}", self.name));
         let text = CString::new(name).map_err(|_| missing())?;
-        // SAFETY: the module is loaded.
-        let function = unsafe { result::module::get_function(self.module, text) }.map_err(|e| match e.0 {
-            sys::CUresult::CUDA_ERROR_NOT_FOUND => missing(),
-            _ => failed(&format!("kernel {name}"), e),
-        })?;
-        let parameters = parameters(function);
-        Ok(Box::new(Entry { gpu: self.gpu.clone(), function, parameters }))
+        for module in &self.modules {
+            // SAFETY: the module is loaded.
+            let function = match unsafe { result::module::get_function(*module, text.clone()) } {
+                Ok(function) => function,
+                Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND)) => continue,
+                Err(error) => return Err(failed(&format!("kernel {name}"), error)),
+            };
+            let parameters = parameters(function);
+            return Ok(Box::new(Entry { gpu: self.gpu.clone(), function, parameters }));
+        }
+        Err(missing())
     }
 }
 
