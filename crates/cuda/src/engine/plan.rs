@@ -130,6 +130,10 @@ impl Plan {
         {
             layout.shape = smaller;
         }
+        // Blocks of the smallest size turn, too, and are divided where there is no room for that.
+        if !extent.has_room_for_turns(layout.shape.atoms) && extent.has_room_for(layout.shape.atoms) {
+            layout.shape.parts = 2;
+        }
         let mut algorithms = PairAlgorithm::ALL.to_vec();
         algorithms.retain(|algorithm| {
             algorithm.has(forces, summation) && (excluded.is_empty() || algorithm.excludes())
