@@ -1,17 +1,31 @@
 // Forces by the lists of tiles, and whole steps.
 
-// Stores a charge of the tile, 0 where none is given. Charges are stored behind the atoms.
-DEVICE void put_charge(const DeviceData& w, real4* tile, int index, const real* charge, u32 i) {
+DEVICE real charge_of(const DeviceData& w, u32 i) {
 #if CHARGED
-    ((real*)(tile + w.tiles.capacity))[index] = charge ? charge[i] : (real)0;
+    return w.atoms.charge[i];
+#else
+    return 0;
 #endif
 }
 
-DEVICE real charge_in(const DeviceData& w, const real4* tile, u32 slot) {
+// Stores an atom of the tile. Where there are charges, they are behind the coordinates, and species behind all atoms:
+// pairs that feel charges alone do not read these.
+DEVICE void put(const DeviceData& w, real4* tile, int index, real4 q, real charge) {
 #if CHARGED
-    return *(const real*)((const char*)(tile + w.tiles.capacity) + slot * (u32)sizeof(real) / SLOT_UNIT);
+    ((real*)(tile + w.tiles.capacity))[index] = q.w;
+    q.w = charge;
+#endif
+    tile[index] = q;
+}
+
+// Properties of the atom in a slot, for these terms.
+template <TermSet TERMS>
+DEVICE Atom atom_in(const DeviceData& w, const real4* tile, u32 slot, real4 q) {
+#if CHARGED
+    const real* species = (const real*)((const char*)(tile + w.tiles.capacity) + slot * (u32)sizeof(real) / SLOT_UNIT);
+    return {TERMS == CHARGES ? 0 : as_species(*species), q.w};
 #else
-    return 0;
+    return {as_species(q.w), (real)0};
 #endif
 }
 
@@ -27,8 +41,7 @@ DEVICE void add_listed_pairs(const DeviceData& w, PairSums& pairs, const real4* 
             const real4 q = tile_at(tile, slots[u]);
             const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
             // No branch: hardly ever are all lanes of a warp beyond the cut-off.
-            const Atom other = {as_species(q.w), charge_in(w, tile, slots[u])};
-            add_pair<ENERGY, TERMS>(w, pairs, d, dot(d, d), atom, other);
+            add_pair<ENERGY, TERMS>(w, pairs, d, dot(d, d), atom, atom_in<TERMS>(w, tile, slots[u], q));
         }
         row = next;
         next = after;
@@ -58,25 +71,21 @@ DEVICE PairSums pair_sums_of_tile(const DeviceData& w, const Position* position,
         for (int u = 0; u < FETCH; u++) {
             if (j[u] != 0xffffffffu) {
                 const int index = DUMMIES + TILE_ATOMS + base + u * THREADS;
-                tile[index] = in_tile(w, position[j[u]], origin);
-                put_charge(w, tile, index, w.atoms.charge, j[u]);
+                put(w, tile, index, in_tile(w, position[j[u]], origin), charge_of(w, j[u]));
             }
         }
     }
     for (int k = thread; k < TILE_ATOMS; k += THREADS) {
         const bool exists = k < owned.count;
-        tile[DUMMIES + k] = exists ? in_tile(w, position[first + k], origin) : real4{-FAR, -FAR, -FAR, as_real(0)};
-        put_charge(w, tile, DUMMIES + k, exists ? w.atoms.charge : nullptr, first + k);
+        const real4 q = exists ? in_tile(w, position[first + k], origin) : real4{-FAR, -FAR, -FAR, as_real(0)};
+        put(w, tile, DUMMIES + k, q, exists ? charge_of(w, first + k) : (real)0);
     }
-    if (thread < DUMMIES) {
-        tile[thread] = {FAR, FAR, FAR, as_real(0)};
-        put_charge(w, tile, thread, nullptr, 0);
-    }
+    if (thread < DUMMIES) put(w, tile, thread, {FAR, FAR, FAR, as_real(0)}, 0);
     __syncthreads();
 
     const int own = own_of_thread(w);
     const real4 mine = tile[DUMMIES + own];
-    const Atom atom = {as_species(mine.w), charge_in(w, tile, (DUMMIES + own) * SLOT_UNIT)};
+    const Atom atom = atom_in<ALL_TERMS>(w, tile, (DUMMIES + own) * SLOT_UNIT, mine);
     PairSums pairs = {};
 #if CHARGES_ALONE
     if (ORDERED && __all_sync(ALL_LANES, own >= owned.count || feels_charges_alone(atom.species))) {
@@ -154,7 +163,8 @@ DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
     const PairSums pairs = pair_sums_of_tile<SAMPLES>(w, w.atoms.position[now.parity], tile);
     double sums[SAMPLE_SUMS] = {};
     if (i >= 0) {
-        const int species = as_species(tile[DUMMIES + own_of_thread(w)].w);
+        const int own = DUMMIES + own_of_thread(w);
+        const int species = atom_in<ALL_TERMS>(w, tile, own * SLOT_UNIT, tile[own]).species;
         Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
         const real3 f = check_force(w, pairs.force, v, set, i, now.done);
         if (now.soon) store_force(w, i, pairs.force);
