@@ -173,7 +173,7 @@ fn sum_images(
             add_force(forces, virial, (i, j), d, charges[i] * charges[j] * force_over_r);
         }
     });
-    let (Some((_, longest)), Some(spectrum)) = (method.reciprocal_sum(), sum.spectrum()) else {
+    let (Some(longest), Some(spectrum)) = (sum.longest(), sum.spectrum()) else {
         return energy;
     };
     let (simbox, position) = (&system.simbox, &system.state.position);

@@ -14,11 +14,12 @@ use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, BondedKind, BondedTerm, Conditioning, DihedralFunction, DihedralVisitor,
     angle_forces, cmap, dihedral_forces,
 };
-use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single_anywhere};
+use jostle_potentials::electrostatics::gaussian::{self, gaussian, gaussian_single_anywhere};
+use jostle_potentials::electrostatics::kaiser_bessel::points;
 use jostle_potentials::electrostatics::reciprocal_space::{self, wave_vector};
-use jostle_potentials::electrostatics::screened;
 use jostle_potentials::electrostatics::spline::weights_of_order;
-use jostle_potentials::{Forces, LatticeSum, PairFunction, PairVisitor, Spectrum};
+use jostle_potentials::electrostatics::{Splitting, reaction, screened};
+use jostle_potentials::{Electrostatics, Forces, LatticeSum, PairFunction, PairVisitor, Spectrum};
 use recorder::{Notation, Tape};
 pub(crate) use source_text::SourceText;
 
@@ -100,13 +101,7 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
             vec![energy, force_over_r]
         }
         LatticeSum::Charges(term) => {
-            let (energy, force_over_r) = match (term.method.alpha(), term.kappa()) {
-                (Some(alpha), Some(kappa)) => {
-                    term.smooth_with(x[0], |square| screened::gaussian(square, kappa / (2.0 * alpha)))
-                }
-                _ if precision == Precision::Mixed => term.smooth_with(x[0], gaussian_single_anywhere),
-                _ => term.smooth_with(x[0], gaussian),
-            };
+            let (energy, force_over_r) = excluded_charges(term, x[0], precision);
             vec![-energy, -force_over_r]
         }
     });
@@ -125,6 +120,25 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
     text.line(1, format!("return {strength};"));
     text.line(0, "}");
     text.0 + &pair
+}
+
+/// Energy and force over distance, at any distance, of the smooth function of two unit charges.
+fn excluded_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (Recorder, Recorder) {
+    match (term.splitting(), term.kappa()) {
+        (None, _) => reaction(r2, term.reaction().map(Recorder::lit)),
+        (Some(Splitting::KaiserBessel(charge)), _) => {
+            let end = Recorder::lit(charge.radius * charge.radius);
+            let near = r2.lt(end);
+            let within = pairs::spread_charge(charge, Recorder::select(near, r2, end), precision);
+            let points = points(r2);
+            (Recorder::select(near, within.0, points.0), Recorder::select(near, within.1, points.1))
+        }
+        (Some(Splitting::Gaussian { alpha }), kappa) => gaussian::of_width(alpha, r2, |square| match kappa {
+            Some(kappa) => screened::gaussian(square, kappa / (2.0 * alpha)),
+            None if precision == Precision::Mixed => gaussian_single_anywhere(square),
+            None => gaussian(square),
+        }),
+    }
 }
 
 /// Writes the functions that `kernels/mesh.cu` needs in front of it, for splines of an order:

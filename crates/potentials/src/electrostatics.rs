@@ -2,19 +2,21 @@
 //!
 //! The direct interaction of two unit charges is 1/r less a smooth function s of r^2, up to a cut-off, for
 //! every treatment of the long range. Atoms that are excluded from each other have -s alone, and an atom with
-//! itself has the energy -s(0)/2. In Ewald's sum and particle-mesh Ewald s is the potential erf(alpha r)/r of
-//! a Gaussian charge, which acts on all atoms and their images as a sum in reciprocal space; in a reaction
+//! itself has the energy -s(0)/2. In Ewald's sum and particle-mesh Ewald s is the potential of a charge that is
+//! spread ([`Splitting`]), which acts on all atoms and their images as a sum in reciprocal space; in a reaction
 //! field it is the effect of the polarised surroundings. A medium that screens charges changes 1/r and s
 //! alike ([`screened`]).
 
 pub mod screened;
 
 pub mod gaussian;
+pub mod kaiser_bessel;
 pub mod mesh_error;
 pub mod reciprocal_space;
 pub mod spline;
 
 pub use gaussian::{WIDEST_SINGLE, gaussian};
+pub use kaiser_bessel::KaiserBessel;
 pub use mesh_error::Composition;
 
 use jostle_core::{Error, Precision, Real, Result, SimBox, System, Vec3};
@@ -58,7 +60,7 @@ pub enum Method {
     /// Smooth particle-mesh Ewald (Essmann, Perera, Berkowitz, Darden, Lee and Pedersen, J. Chem.
     /// Phys. 103 (1995) 8577), in a conducting medium.
     Pme {
-        /// The inverse width of the Gaussian charges.
+        /// Inverse width of the Gaussian charges, or of those whose long waves are the same: see [`Splitting`].
         alpha: f64,
         /// The order of the B-splines, one of [`Method::ORDERS`].
         order: usize,
@@ -112,15 +114,31 @@ impl Method {
     /// Particle-mesh Ewald whose forces have about this relative error in matter as dense as water; of order
     /// p down to 1e-p. [`Method::pme_of`] depends on the charges.
     pub fn pme(cutoff: f64, accuracy: f64, order: usize) -> Method {
-        let alpha = Self::range(accuracy) / cutoff;
-        // The error of interpolation is this factor times (alpha spacing)^order, measured on water,
-        // molten salt and ions at random.
+        // Of the direct force of neighbours exp(-beta) beta is left at the cut-off, a tenth of what Gaussians leave there.
+        let beta = (1.0 / accuracy).ln().max(0.0) + 5.0;
+        // The error of interpolation is this factor times (alpha spacing)^order: integrals of `mesh_error` for water.
+        let factor = match order {
+            4 => 5.2e-2,
+            5 => 2.9e-2,
+            _ => 1.85e-2,
+        };
+        Self::pme_by((0.5 * beta).sqrt() / cutoff, accuracy / factor, order)
+    }
+
+    /// Particle-mesh Ewald with Gaussian charges, for screened charges and dispersion.
+    pub fn gaussian_pme(cutoff: f64, accuracy: f64, order: usize) -> Method {
+        // As above; measured on water, molten salt and ions at random.
         let factor = match order {
             4 => 6e-2,
             5 => 4e-2,
             _ => 3e-2,
         };
-        Method::Pme { alpha, order, spacing: (accuracy / factor).powf(1.0 / order as f64) / alpha }
+        Self::pme_by(Self::range(accuracy) / cutoff, accuracy / factor, order)
+    }
+
+    /// Particle-mesh Ewald with the spacing at which its error is so many times that of a spacing of 1 / alpha.
+    fn pme_by(alpha: f64, part: f64, order: usize) -> Method {
+        Method::Pme { alpha, order, spacing: part.powf(1.0 / order as f64) / alpha }
     }
 
     /// Number of widths of the Gaussians in a cut-off: Kolafa and Perram's error of the direct part (Mol.
@@ -147,6 +165,18 @@ impl Method {
             Method::Ewald { alpha, .. } | Method::Pme { alpha, .. } => Some(alpha),
         }
     }
+}
+
+/// Charge in place of a point charge in the sum in reciprocal space.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Splitting {
+    /// Gaussian charge.
+    Gaussian {
+        /// Inverse width.
+        alpha: f64,
+    },
+    /// Charge within the cut-off.
+    KaiserBessel(KaiserBessel),
 }
 
 /// The smooth function of a reaction field: c - k r^2, from k and c.
@@ -190,34 +220,27 @@ impl Electrostatics {
         [k / self.cutoff.powi(3), (k + 1.0) / self.cutoff]
     }
 
+    /// Splitting of a sum over all images: by charges within the cut-off on a mesh, by Gaussians where no mesh limits the
+    /// waves, or where a medium screens charges, for which only these have a known form.
+    pub fn splitting(&self) -> Option<Splitting> {
+        let alpha = self.method.alpha()?;
+        Some(match (self.method, self.kappa()) {
+            (Method::Pme { .. }, None) => {
+                Splitting::KaiserBessel(KaiserBessel::like_gaussian(alpha, self.cutoff))
+            }
+            _ => Splitting::Gaussian { alpha },
+        })
+    }
+
     /// The smooth function at a squared distance, and its force over distance.
     pub fn smooth(&self, r2: f64) -> (f64, f64) {
-        match (self.method.alpha(), self.kappa()) {
-            (Some(alpha), Some(kappa)) => {
-                self.smooth_with(r2, |square| screened::gaussian(square, kappa / (2.0 * alpha)))
+        match (self.splitting(), self.kappa()) {
+            (None, _) => reaction(r2, self.reaction()),
+            (Some(Splitting::KaiserBessel(charge)), _) => charge.at(r2),
+            (Some(Splitting::Gaussian { alpha }), None) => gaussian::of_width(alpha, r2, gaussian),
+            (Some(Splitting::Gaussian { alpha }), Some(kappa)) => {
+                gaussian::of_width(alpha, r2, |square| screened::gaussian(square, kappa / (2.0 * alpha)))
             }
-            _ => self.smooth_with(r2, gaussian),
-        }
-    }
-
-    /// The smooth function where nothing screens, from a formula for [`gaussian()`].
-    #[inline(always)]
-    pub fn smooth_with<R: Real>(&self, r2: R, gaussian: impl Fn(R) -> (R, R)) -> (R, R) {
-        match self.method.alpha() {
-            Some(alpha) => {
-                let (energy, force) = gaussian(R::lit(alpha * alpha) * r2);
-                (R::lit(alpha) * energy, R::lit(alpha.powi(3)) * force)
-            }
-            None => reaction(r2, self.reaction().map(R::lit)),
-        }
-    }
-
-    /// The smooth function in single precision, see [`gaussian::gaussian_single`].
-    #[inline(always)]
-    pub fn smooth_single<R: Real>(&self, r2: R) -> (R, R) {
-        match self.method.alpha() {
-            Some(alpha) => gaussian::gaussian_single_of(alpha, self.cutoff, r2),
-            None => reaction(r2, self.reaction().map(R::lit)),
         }
     }
 
@@ -239,10 +262,11 @@ impl Electrostatics {
     /// background that neutralises them: the second is inversely proportional to the volume. From the sum of all
     /// charges times the root of Coulomb's constant, and that of their squares.
     pub fn constants(&self, [sum, squares]: [f64; 2], volume: f64) -> [f64; 2] {
-        let even = match (self.method.alpha(), self.kappa()) {
+        let even = match (self.splitting(), self.kappa()) {
             (None, _) => 0.0,
-            (Some(alpha), None) => -0.5 * PI / (alpha * alpha * volume),
-            (Some(alpha), Some(kappa)) => {
+            (Some(Splitting::KaiserBessel(charge)), _) => 0.5 * charge.even() / volume,
+            (Some(Splitting::Gaussian { alpha }), None) => -0.5 * PI / (alpha * alpha * volume),
+            (Some(Splitting::Gaussian { alpha }), Some(kappa)) => {
                 screened::uniform(alpha, kappa, volume, self.net_charge == NetCharge::Background)
             }
         };
@@ -270,7 +294,11 @@ impl Electrostatics {
             return Err(Error::input("a sum over all images, but the box is open along an axis")
                 .hint("choose kind = \"reaction-field\" or \"cutoff\", or make all axes periodic"));
         }
-        if precision == Precision::Mixed && alpha * self.cutoff > WIDEST_SINGLE {
+        let widest = match self.splitting() {
+            Some(Splitting::KaiserBessel(_)) => KaiserBessel::WIDEST_SINGLE,
+            _ => WIDEST_SINGLE,
+        };
+        if precision == Precision::Mixed && alpha * self.cutoff > widest {
             return Err(Error::input("this accuracy is more than single precision has")
                 .hint("set precision = \"double\", or accuracy = 1e-6 or more"));
         }
@@ -396,13 +424,18 @@ mod tests {
             Method::ReactionField { dielectric: 78.5 },
             Method::ReactionField { dielectric: f64::INFINITY },
             Method::ewald(9.0, 1e-6),
+            Method::pme(9.0, 1e-4, 5),
         ];
         for method in methods {
             let term = Electrostatics::new(method, 1.0, 9.0);
             for r in [0.01, 0.3, 1.0, 2.5, 8.9] {
                 for one in [0.0, 1.0] {
                     let r2 = Dual::variable(r * r);
-                    let smooth = term.smooth_with(r2, gaussian);
+                    let smooth = match term.splitting() {
+                        None => reaction(r2, term.reaction().map(Dual::constant)),
+                        Some(Splitting::Gaussian { alpha }) => gaussian::of_width(alpha, r2, gaussian),
+                        Some(Splitting::KaiserBessel(charge)) => charge.within(r2),
+                    };
                     let (energy, force) = direct(r2, Dual::constant(one), smooth);
                     let error = force.value + 2.0 * energy.slope;
                     let size = 1.0 + force.value.abs();

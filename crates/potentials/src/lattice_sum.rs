@@ -75,12 +75,20 @@ impl LatticeSum {
         }
     }
 
+    /// Largest wave number of the sum in reciprocal space, or of the mesh that stands for one; `None` where there is none.
+    pub fn longest(&self) -> Option<f64> {
+        let (_, longest) = self.method().reciprocal_sum()?;
+        Some(match self.spectrum()? {
+            spectrum @ Spectrum::KaiserBessel(_) => spectrum.end(),
+            _ => longest,
+        })
+    }
+
     /// The weights in reciprocal space; `None` where there is no such sum.
     pub fn spectrum(&self) -> Option<Spectrum> {
-        let alpha = self.method().alpha()?;
         Some(match self {
-            LatticeSum::Charges(term) => Spectrum::Charges { alpha, kappa: term.kappa().unwrap_or(0.0) },
-            LatticeSum::Dispersion(_) => Spectrum::Dispersion { alpha },
+            LatticeSum::Charges(term) => Spectrum::of_charges(term.splitting()?, term.kappa().unwrap_or(0.0)),
+            LatticeSum::Dispersion(term) => Spectrum::Dispersion { alpha: term.method.alpha()? },
         })
     }
 }

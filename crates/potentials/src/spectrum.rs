@@ -1,8 +1,11 @@
 //! Weights of sums in reciprocal space.
 
 use crate::dispersion;
-use crate::electrostatics::gaussian;
+use crate::electrostatics::{KaiserBessel, Splitting, gaussian};
 use jostle_core::Real;
+
+/// Number of inverse widths of the Gaussians beyond which weights vanish.
+const WIDEST: f64 = 8.5;
 
 /// The weights of a sum in reciprocal space.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,6 +17,8 @@ pub enum Spectrum {
         /// The inverse screening length; 0 where nothing screens.
         kappa: f64,
     },
+    /// Weights of charges within a cut-off, see [`KaiserBessel::weight`].
+    KaiserBessel(KaiserBessel),
     /// Weights of dispersion, see [`dispersion::weight`].
     Dispersion {
         /// The inverse length of the splitting.
@@ -29,7 +34,24 @@ impl Spectrum {
             Spectrum::Charges { alpha, kappa } => {
                 gaussian::weight(k2 + R::lit(kappa * kappa), R::lit(alpha), volume)
             }
+            Spectrum::KaiserBessel(charge) => charge.weight(k2, volume),
             Spectrum::Dispersion { alpha } => dispersion::weight(k2, R::lit(alpha), volume),
+        }
+    }
+
+    /// Spectrum of charges that are split so, in a medium with this inverse screening length.
+    pub fn of_charges(splitting: Splitting, kappa: f64) -> Self {
+        match splitting {
+            Splitting::Gaussian { alpha } => Spectrum::Charges { alpha, kappa },
+            Splitting::KaiserBessel(charge) => Spectrum::KaiserBessel(charge),
+        }
+    }
+
+    /// Wave number beyond which weights are 0, or next to it.
+    pub fn end(&self) -> f64 {
+        match *self {
+            Spectrum::Charges { alpha, .. } | Spectrum::Dispersion { alpha } => WIDEST * alpha,
+            Spectrum::KaiserBessel(charge) => charge.beta / charge.radius,
         }
     }
 }
@@ -47,7 +69,11 @@ mod tests {
         let k = [0.7, -1.1, 0.4];
         let charges = |kappa| Spectrum::Charges { alpha: 0.9, kappa };
         let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
-        for spectrum in [charges(0.0), charges(0.6), Spectrum::Dispersion { alpha: 0.9 }] {
+        let within = |beta: f64| Spectrum::KaiserBessel(KaiserBessel { beta, radius: 2.3 });
+        // The wave number is 1.63.
+        let all =
+            [charges(0.0), charges(0.6), within(12.0), within(3.9), Spectrum::Dispersion { alpha: 0.9 }];
+        for spectrum in all {
             for (component, (a, b)) in pairs.into_iter().enumerate() {
                 // A strain r_a += strain r_b subtracts strain k_a from k_b.
                 let strain = Dual::variable(0.0);

@@ -4,9 +4,9 @@ use super::force_table::ForceTable;
 use crate::simd::{Lanes, Scalar, elementary};
 use jostle_core::Precision;
 use jostle_potentials::LatticeSum;
-use jostle_potentials::electrostatics::gaussian::{Wide, gaussian};
+use jostle_potentials::electrostatics::gaussian::Wide;
 use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev, powers};
-use jostle_potentials::electrostatics::{direct, reaction};
+use jostle_potentials::electrostatics::{KaiserBessel, Splitting, direct, reaction};
 
 /// Returns true for single precision.
 pub(super) const fn is_single<S>() -> bool {
@@ -16,6 +16,7 @@ pub(super) const fn is_single<S>() -> bool {
 /// The forms of the force, and their numbers.
 pub(super) enum ForceForm<S> {
     EwaldSplitting { alpha: f64 },
+    Spread(Spread<S>),
     Polynomial(Polynomial<S>),
     Wide(Wide<S>),
     ReactionField([f64; 2]),
@@ -30,17 +31,18 @@ impl<S: Scalar> ForceForm<S> {
                 shift: S::from_f64(term.shift),
                 smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
             }),
-            LatticeSum::Charges(term) => match (term.kappa(), term.method.alpha()) {
+            LatticeSum::Charges(term) => match (term.kappa(), term.splitting()) {
                 (Some(kappa), _) => ForceForm::Screened(Screened {
                     kappa: S::from_f64(kappa),
                     smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
                 }),
-                (None, Some(alpha)) => match Wide::new(alpha).filter(|_| is_single::<S>()) {
-                    Some(wide) => match Polynomial::new(alpha, term.cutoff, wide) {
-                        Some(near) => ForceForm::Polynomial(near),
-                        None => ForceForm::Wide(wide.map(S::from_f64)),
-                    },
-                    None => ForceForm::EwaldSplitting { alpha },
+                (None, Some(Splitting::Gaussian { alpha })) => match Wide::new(alpha) {
+                    Some(wide) if is_single::<S>() => ForceForm::Wide(wide.map(S::from_f64)),
+                    _ => ForceForm::EwaldSplitting { alpha },
+                },
+                (None, Some(Splitting::KaiserBessel(charge))) => match Polynomial::new(charge) {
+                    Some(near) if is_single::<S>() => ForceForm::Polynomial(near),
+                    _ => ForceForm::Spread(Spread(Fitted::new(charge.radius, |r2| charge.within(r2)))),
                 },
                 (None, None) => ForceForm::ReactionField(term.reaction()),
             },
@@ -168,23 +170,39 @@ impl<L: Lanes> UnitChargeForce<L> for EwaldSplitting<L> {
     }
 }
 
-/// Ewald's splitting in single precision, for cut-offs of few widths: the smooth force is a polynomial,
-/// cheaper than a ratio of two.
+/// 1/r less the potential of a charge that is spread within the cut-off.
+pub(super) struct Spread<S>(Fitted<S>);
+
+impl<L: Lanes> UnitChargeForce<L> for &Spread<L::Scalar> {
+    #[inline(always)]
+    fn direct(&self, r2: L, one: L) -> (L, L) {
+        direct(r2, one, self.0.at(r2))
+    }
+}
+
+/// Number of powers of a [`Polynomial`].
+const POWERS: usize = 12;
+
+/// The same in single precision: sums of few powers, by half as many operations as their series takes.
 pub(super) struct Polynomial<S> {
     scale: S,
-    force: [S; 12],
-    wide: Wide<S>,
+    energy: [S; POWERS],
+    force: [S; POWERS],
 }
 
 impl<S: Scalar> Polynomial<S> {
-    pub fn new(alpha: f64, cutoff: f64, wide: Wide<f64>) -> Option<Self> {
-        let smooth = |r2: f64| {
-            let (energy, force) = gaussian(alpha * alpha * r2);
-            (alpha * energy, alpha.powi(3) * force)
+    /// Powers for a charge; `None` where it takes more.
+    pub fn new(charge: KaiserBessel) -> Option<Self> {
+        let series = ChebyshevSeries::new(charge.radius, Precision::Mixed, |r2| charge.within(r2));
+        let sum = |coefficients: &[f64]| {
+            let powers = powers(coefficients, Precision::Mixed);
+            let mut all = [S::from_f64(0.0); POWERS];
+            let last = all.len().checked_sub(powers.len()).map(|zeros| &mut all[zeros..])?;
+            last.iter_mut().zip(powers).for_each(|(place, c)| *place = S::from_f64(c));
+            Some(all)
         };
-        let ChebyshevSeries { scale, force, .. } = ChebyshevSeries::new(cutoff, Precision::Mixed, smooth);
-        let force = powers(&force)?.map(S::from_f64);
-        Some(Polynomial { scale: S::from_f64(scale), force, wide: wide.map(S::from_f64) })
+        let (energy, force) = (sum(&series.energy)?, sum(&series.force)?);
+        Some(Polynomial { scale: S::from_f64(series.scale), energy, force })
     }
 }
 
@@ -192,15 +210,20 @@ impl<L: Lanes> UnitChargeForce<L> for &Polynomial<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
-        // Odd and even powers by themselves: two chains of six operations instead of one of twelve.
-        let square = t * t;
-        let (mut odd, mut even) = (L::splat(self.force[0]), L::splat(self.force[1]));
-        for pair in self.force[2..].chunks_exact(2) {
-            odd = odd.mul_add(square, L::splat(pair[0]));
-            even = even.mul_add(square, L::splat(pair[1]));
-        }
-        direct(r2, one, (self.wide.at(r2, L::splat).0, odd.mul_add(t, even)))
+        direct(r2, one, (at_powers(t, &self.energy), at_powers(t, &self.force)))
     }
+}
+
+/// Sum of powers of t, the odd and the even ones by themselves: two chains of six operations instead of one of twelve.
+#[inline(always)]
+fn at_powers<L: Lanes>(t: L, sum: &[L::Scalar; POWERS]) -> L {
+    let square = t * t;
+    let (mut odd, mut even) = (L::splat(sum[0]), L::splat(sum[1]));
+    for pair in sum[2..].chunks_exact(2) {
+        odd = odd.mul_add(square, L::splat(pair[0]));
+        even = even.mul_add(square, L::splat(pair[1]));
+    }
+    odd.mul_add(t, even)
 }
 
 /// Ewald's splitting in single precision by a ratio of polynomials. Beyond the cut-off it may be NaN.

@@ -88,6 +88,7 @@ impl<S: Scalar> ListKernel<S> for RealSpaceForces<'_, S> {
     fn run<L: Lanes<Scalar = S>>(self, pass: ListPass<S>) -> [Sums; 2] {
         match &self.direct.kind {
             ForceForm::EwaldSplitting { alpha } => self.with_form::<L, _>(pass, EwaldSplitting::new(*alpha)),
+            ForceForm::Spread(spread) => self.with_form::<L, _>(pass, spread),
             ForceForm::Polynomial(near) => self.in_single_precision::<L, _>(pass, near),
             ForceForm::Wide(wide) => self.in_single_precision::<L, _>(pass, wide),
             ForceForm::ReactionField(numbers) => self.with_form::<L, _>(pass, ReactionField::new(*numbers)),

@@ -200,7 +200,7 @@ impl Cpu<f64> {
 
     /// Current in reciprocal space of a sum over all images.
     fn images_current(&self, sum: &LatticeSum, velocity: &[Vec3]) -> Vec3 {
-        let (Some((_, longest)), Some(spectrum)) = (sum.method().reciprocal_sum(), sum.spectrum()) else {
+        let (Some(longest), Some(spectrum)) = (sum.longest(), sum.spectrum()) else {
             return Vec3::ZERO;
         };
         let System { simbox, state, .. } = &self.system;

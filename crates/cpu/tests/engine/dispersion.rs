@@ -72,9 +72,9 @@ fn a_crystal_has_its_lattice_sums() {
         let known = 2.0 * (shells(12, within) * 0.99f64.powi(-12) - attraction * 0.99f64.powi(-6));
         for (method, precision, tolerance) in [
             (Method::ewald(cutoff, 1e-12), Precision::Double, 1e-6),
-            (Method::pme(cutoff, 1e-6, 6), Precision::Double, 2e-6),
+            (Method::gaussian_pme(cutoff, 1e-6, 6), Precision::Double, 2e-6),
             // Accuracy is that of forces; all atoms of a crystal have the same error of energy.
-            (Method::pme(cutoff, 1e-4, 5), Precision::Mixed, 2e-4),
+            (Method::gaussian_pme(cutoff, 1e-4, 5), Precision::Mixed, 2e-4),
         ] {
             let cpu = open(&system, &with_sum(core.clone(), method), precision, 2);
             let found = cpu.energies().potential() / system.state.len() as f64;
@@ -146,7 +146,7 @@ fn the_sum_does_not_depend_on_its_splitting() {
         let near = open(&system, &core.clone().into(), Precision::Double, 1);
         let beyond = (right.0 - near.energies().potential()).abs();
         for (accuracy, order) in [(1e-3, 4), (1e-4, 5), (1e-5, 6)] {
-            let mesh = at(Method::pme(3.5, accuracy, order));
+            let mesh = at(Method::gaussian_pme(3.5, accuracy, order));
             let error = difference(&right.2, &mesh.2) / norm(&right.2);
             println!("{accuracy:e} {order}: forces {error:e}, energy {:e}", (mesh.0 - right.0) / beyond);
             assert!(error < accuracy, "{accuracy:e}: forces {error:e}");

@@ -94,7 +94,7 @@ fn a_mesh_is_as_accurate_as_asked() {
             |method| by_id(&mut *open(&system, &screened(method, length).into(), Precision::Double, 2));
         let exact = forces(Method::ewald(3.5, 1e-13));
         for (accuracy, order) in [(1e-3, 4), (1e-4, 5), (1e-5, 6)] {
-            for method in [Method::pme(3.5, accuracy, order), Method::ewald(3.5, accuracy)] {
+            for method in [Method::gaussian_pme(3.5, accuracy, order), Method::ewald(3.5, accuracy)] {
                 let error = difference(&forces(method), &exact) / norm(&exact);
                 assert!(error < 1.2 * accuracy, "{method:?}, {length}: {error:e} instead of {accuracy:e}");
             }
@@ -107,7 +107,7 @@ fn a_mesh_is_as_accurate_as_asked() {
 fn weak_screening_ends_in_coulombs_force() {
     for (n, net_charge) in [(99, NetCharge::Refuse), (100, NetCharge::Background)] {
         let (system, _) = ions(n, true);
-        for method in [Method::ewald(3.5, 1e-10), Method::pme(3.5, 1e-5, 6)] {
+        for method in [Method::ewald(3.5, 1e-10), Method::gaussian_pme(3.5, 1e-5, 6)] {
             let at = |length| energy(&system, Electrostatics { net_charge, ..screened(method, length) });
             let coulomb = at(f64::INFINITY);
             let errors = [1e4, 1e5].map(|length| (at(length) / coulomb - 1.0).abs());
@@ -131,7 +131,7 @@ fn strong_screening_ends_in_a_pair_force() {
     }
     for (precision, tolerance) in [(Precision::Double, 1e-10), (Precision::Mixed, 2e-6)] {
         let mut cut = open(&system, &Forces::from(pairs.clone()), precision, 2);
-        for method in [Method::ewald(3.5, 1e-6), Method::pme(3.5, 1e-4, 5)] {
+        for method in [Method::ewald(3.5, 1e-6), Method::gaussian_pme(3.5, 1e-4, 5)] {
             let mut all = open(&system, &screened(method, length).into(), precision, 2);
             let [a, b] = [&mut all, &mut cut].map(|cpu| (cpu.energies().clone(), by_id(&mut **cpu)));
             let error = (a.0.potential() / b.0.potential() - 1.0).abs();

@@ -4,9 +4,9 @@ use super::coefficients::{CoefficientTable, Products};
 use super::recorder::{Notation, Recorder, Tape};
 use super::source_text::SourceText;
 use jostle_core::{Precision, Real};
-use jostle_potentials::electrostatics::direct;
-use jostle_potentials::electrostatics::gaussian::gaussian;
-use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev};
+use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single_of, of_width};
+use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev, horner, powers};
+use jostle_potentials::electrostatics::{KaiserBessel, Splitting, direct, reaction};
 use jostle_potentials::table::{ROW, Tables};
 use jostle_potentials::{Dispersion, Electrostatics, LatticeSum, PairTerm, Potential};
 
@@ -307,14 +307,32 @@ fn charges_alone(terms: &[PairTerm], sums: &[LatticeSum], notation: Notation) ->
 /// Real-space interaction of two unit charges: energy and force over distance.
 fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (Recorder, Recorder) {
     let one = Recorder::lit(1.0);
-    match term.kappa() {
-        Some(kappa) => {
-            let smooth = fitted(&ChebyshevSeries::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
-            screened::direct(r2, one, Recorder::lit(kappa), smooth)
-        }
-        None if precision == Precision::Mixed => direct(r2, one, term.smooth_single(r2)),
-        None => direct(r2, one, term.smooth_with(r2, gaussian)),
+    if let Some(kappa) = term.kappa() {
+        let smooth = fitted(&ChebyshevSeries::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
+        return screened::direct(r2, one, Recorder::lit(kappa), smooth);
     }
+    let smooth = match term.splitting() {
+        None => reaction(r2, term.reaction().map(Recorder::lit)),
+        Some(Splitting::KaiserBessel(charge)) => spread_charge(charge, r2, precision),
+        Some(Splitting::Gaussian { alpha }) if precision == Precision::Mixed => {
+            gaussian_single_of(alpha, term.cutoff, r2)
+        }
+        Some(Splitting::Gaussian { alpha }) => of_width(alpha, r2, gaussian),
+    };
+    direct(r2, one, smooth)
+}
+
+/// Energy and force over distance of a point and a charge spread within the cut-off, up to there: polynomials, which
+/// take no other functions.
+pub(super) fn spread_charge(
+    charge: KaiserBessel,
+    r2: Recorder,
+    precision: Precision,
+) -> (Recorder, Recorder) {
+    let series = ChebyshevSeries::new(charge.radius, precision, |r2| charge.within(r2));
+    let t = r2.mul_add(Recorder::lit(series.scale), Recorder::lit(-1.0));
+    let at = |coefficients: &[f64]| horner(t, powers(coefficients, precision).into_iter().map(Recorder::lit));
+    (at(&series.energy), at(&series.force))
 }
 
 /// Addition to the interaction of two unit coefficients of dispersion.

@@ -22,7 +22,7 @@ pub fn charged() -> (System, Forces) {
     let mut system = molecules().replicate([2, 2, 2]).unwrap();
     let n = system.state.len();
     system.charges = (0..n).map(|id| if id % 2 == 0 { 0.3 } else { -0.3 }).collect();
-    let term = Electrostatics::new(Method::Pme { alpha: 1.5, order: 4, spacing: 0.5 }, 1.0, 2.2);
+    let term = Electrostatics::new(Method::Pme { alpha: 1.4, order: 4, spacing: 0.5 }, 1.0, 2.2);
     (system, Forces { electrostatics: Some(term), ..forces() })
 }
 

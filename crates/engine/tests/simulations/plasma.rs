@@ -29,7 +29,7 @@ fn a_plasma_has_its_published_energy() {
         assign_velocities(&mut system, 2.0 * temperature, Distribution::Maxwell, 1);
         let charges = Electrostatics {
             net_charge: NetCharge::Background,
-            ..Electrostatics::new(Method::pme(5.0, 1e-4, 5), 1.0, 5.0)
+            ..Electrostatics::new(Method::gaussian_pme(5.0, 1e-4, 5), 1.0, 5.0)
         };
         let thermostat = ThermostatInput::langevin(temperature, 0.2);
         let mut simulation = Simulation::builder(UnitSystem::Plasma, system)

@@ -230,7 +230,8 @@ impl Input {
             let message = "[electrostatics] needs \"cutoff\": there is no pair force that has one";
             return Err(self.source.error(&given.span, message).hint("add cutoff = ..."));
         };
-        let mut term = Electrostatics::new(method(given.value.kind, cutoff), self.units.coulomb(), cutoff);
+        let mut term =
+            Electrostatics::new(method(given.value.kind, cutoff, Method::pme), self.units.coulomb(), cutoff);
         term.net_charge = given.value.net_charge;
         if let Some(Located { value, span }) = &given.value.screening {
             let length = self.screening_length(*value, charge_density);
@@ -251,7 +252,10 @@ impl Input {
                 return Err(self.source.error(span, message).hint("one of them may"));
             }
             let at = |e: Error| e.at_span(&self.source.path, &self.source.text, span.clone());
-            found = Some(Dispersion::new(term, method(*kind, term.largest_cutoff())).map_err(at)?);
+            found = Some(
+                Dispersion::new(term, method(*kind, term.largest_cutoff(), Method::gaussian_pme))
+                    .map_err(at)?,
+            );
         }
         Ok(found)
     }
@@ -351,10 +355,10 @@ impl Input {
     }
 }
 
-/// Treatment of forces that reach further than a cut-off.
-fn method(kind: ElectrostaticsKind, cutoff: f64) -> Method {
+/// Treatment of forces that reach further than a cut-off, with a mesh from its cut-off, accuracy and order.
+fn method(kind: ElectrostaticsKind, cutoff: f64, pme: fn(f64, f64, usize) -> Method) -> Method {
     match kind {
-        ElectrostaticsKind::Pme { accuracy, order } => Method::pme(cutoff, accuracy, order),
+        ElectrostaticsKind::Pme { accuracy, order } => pme(cutoff, accuracy, order),
         ElectrostaticsKind::Ewald { accuracy } => Method::ewald(cutoff, accuracy),
         ElectrostaticsKind::ReactionField { dielectric } => {
             Method::ReactionField { dielectric: dielectric.unwrap_or(f64::INFINITY) }

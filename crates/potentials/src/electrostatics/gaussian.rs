@@ -21,6 +21,14 @@ pub fn gaussian<R: Real>(square: R) -> (R, R) {
     (energy, R::select(square.lt(R::lit(0.05)), series, force))
 }
 
+/// Energy and force over distance of a Gaussian of inverse width `alpha` at a squared distance, from a formula for
+/// these in units of the width.
+#[inline(always)]
+pub fn of_width<R: Real>(alpha: f64, r2: R, formula: impl Fn(R) -> (R, R)) -> (R, R) {
+    let (energy, force) = formula(R::lit(alpha * alpha) * r2);
+    (R::lit(alpha) * energy, R::lit(alpha.powi(3)) * force)
+}
+
 /// The series of the force, the highest power first: 4/sqrt(pi) (-1)^n / (n! (2n + 3)).
 const SMALL: [f64; 9] = {
     let mut terms = [0.0; 9];

@@ -1,15 +1,14 @@
 //! The error of particle-mesh Ewald for charges in disorder, and the splitting that keeps it within a given
 //! accuracy.
 //!
-//! The rule of [`Method::pme`] has the cut-off alone as its input and was measured on matter as dense as
-//! water, in which a sphere of the cut-off's radius holds hundreds of charges. With fewer of them the force
+//! The rule of [`Method::pme`] has the cut-off alone as its input and is for matter as dense as water, in which a sphere of the cut-off's radius holds hundreds of charges. With fewer of them the force
 //! of a charge on itself, which a mesh does not cancel, outweighs that of all others: it is larger by
 //! (alpha^3 / density)^1/2 and falls with a lower power of the spacing, for splines of even order more slowly
 //! than for odd ones. Both are integrals over wave vectors and their aliases (V. Ballenegger, J. J. Cerdà and
 //! C. Holm, J. Chem. Theory Comput. 8 (2012) 936; H. Wang, F. Dalton and P. Zhang, J. Chem. Phys. 133 (2010)
 //! 034117), in units of alpha functions of alpha times the spacing.
 
-use super::Method;
+use super::{KaiserBessel, Method, Splitting};
 use crate::spectrum::Spectrum;
 use jostle_core::System;
 use std::f64::consts::PI;
@@ -36,6 +35,18 @@ const SCREENED: f64 = 0.6;
 /// The largest part of the error that may come from the cut-off.
 const DIRECT: f64 = 0.5;
 
+/// Largest alpha cutoff that is considered: beyond the digits of double precision.
+const MOST_WIDTHS: f64 = 8.0;
+
+/// Splitting of charges on a mesh in a medium with this inverse screening length.
+fn splitting(alpha: f64, cutoff: f64, kappa: f64) -> Splitting {
+    if kappa == 0.0 {
+        Splitting::KaiserBessel(KaiserBessel::like_gaussian(alpha, cutoff))
+    } else {
+        Splitting::Gaussian { alpha }
+    }
+}
+
 impl Composition {
     /// Composition of a system in a volume; `None` where nothing is charged.
     pub fn new(system: &System, volume: f64) -> Option<Self> {
@@ -56,22 +67,32 @@ impl Composition {
         FORCE * self.square * self.density.powf(2.0 / 3.0) * (1.0 + distance) * (-distance).exp()
     }
 
-    /// The error of forces that end at a cut-off (J. Kolafa and J. W. Perram, Mol. Simul. 9 (1992) 351,
-    /// equation 18).
-    fn direct_error(&self, cutoff: f64, alpha: f64, kappa: f64) -> f64 {
-        let (x, width) = (alpha * cutoff, 0.5 * kappa / alpha);
-        self.direct_scale(cutoff) * (-x * x - width * width).exp()
+    /// Error of forces that end at a cut-off, in direct or in reciprocal space: of Gaussians in a medium with this inverse
+    /// screening length by J. Kolafa and J. W. Perram, Mol. Simul. 9 (1992) 351, equation 18.
+    fn cutoff_error(&self, cutoff: f64, splitting: Splitting, kappa: f64) -> f64 {
+        let scale = 2.0 * self.square * (self.density / cutoff).sqrt();
+        match splitting {
+            Splitting::Gaussian { alpha } => {
+                let (x, width) = (alpha * cutoff, 0.5 * kappa / alpha);
+                scale * (-x * x - width * width).exp()
+            }
+            Splitting::KaiserBessel(charge) => scale * (2.0 * charge.lost()).sqrt(),
+        }
     }
 
-    /// Error at a cut-off without its exponential function.
-    fn direct_scale(&self, cutoff: f64) -> f64 {
-        2.0 * self.square * (self.density / cutoff).sqrt()
-    }
-
-    /// The least alpha cutoff that leaves no more than this error to the cut-off.
-    fn range(&self, cutoff: f64, most: f64, kappa: f64) -> f64 {
-        let (fall, k) = ((self.direct_scale(cutoff) / most).ln(), kappa * cutoff);
-        if fall <= k { 0.0 } else { (0.5 * (fall + (fall * fall - k * k).sqrt())).sqrt() }
+    /// The least alpha cutoff, from a known one on, that leaves no more than this error to the cut-off.
+    fn range(&self, cutoff: f64, known: f64, most: f64, kappa: f64) -> f64 {
+        let enough =
+            |range: f64| self.cutoff_error(cutoff, splitting(range / cutoff, cutoff, kappa), kappa) <= most;
+        if enough(known) {
+            return known;
+        }
+        let (mut below, mut above) = (known, MOST_WIDTHS);
+        while above > 1.000_001 * below {
+            let middle = 0.5 * (below + above);
+            if enough(middle) { above = middle } else { below = middle }
+        }
+        above
     }
 
     /// The error of forces that are found on a mesh.
@@ -88,15 +109,16 @@ impl Method {
     /// none), have this root-mean-square error, relative to that of forces where charges are in disorder.
     /// In dense matter it is [`Method::pme`].
     pub fn pme_of(composition: &Composition, cutoff: f64, accuracy: f64, order: usize, kappa: f64) -> Method {
-        let Method::Pme { alpha, spacing, .. } = Self::pme(cutoff, accuracy, order) else {
-            return Self::pme(cutoff, accuracy, order);
-        };
+        let dense = if kappa == 0.0 { Self::pme } else { Self::gaussian_pme };
+        let dense = dense(cutoff, accuracy, order);
+        let Method::Pme { alpha, spacing, .. } = dense else { return dense };
         let most = accuracy * composition.force(kappa);
-        let wider = (composition.range(cutoff, DIRECT * most, kappa) / cutoff).max(alpha);
+        let wider = composition.range(cutoff, alpha * cutoff, DIRECT * most, kappa) / cutoff;
         let (alpha, spacing) = (wider, spacing * (alpha / wider));
-        let direct = composition.direct_error(cutoff, alpha, kappa);
-        let spectrum = Transverse::new(Spectrum::Charges { alpha, kappa }, alpha);
-        let fine = |spacing: f64| composition.mesh_error(&spectrum, order, spacing).hypot(direct) <= most;
+        let splitting = splitting(alpha, cutoff, kappa);
+        let cut = composition.cutoff_error(cutoff, splitting, kappa);
+        let spectrum = Transverse::new(Spectrum::of_charges(splitting, kappa));
+        let fine = |spacing: f64| composition.mesh_error(&spectrum, order, spacing).hypot(cut) <= most;
         Method::Pme { alpha, order, spacing: largest(spacing, fine) }
     }
 }
@@ -134,9 +156,6 @@ struct TransverseWave {
 /// Points along each integral.
 const POINTS: usize = 48;
 
-/// Number of inverse widths of the Gaussians beyond which weights vanish.
-const WIDEST: f64 = 8.5;
-
 /// Largest wave number that is integrated, relative to that of the mesh, at which splines of odd order
 /// vanish.
 const SHORTEST: f64 = 0.95;
@@ -145,8 +164,8 @@ const SHORTEST: f64 = 0.95;
 const ALIASES: i32 = 2;
 
 impl Transverse {
-    fn new(spectrum: Spectrum, alpha: f64) -> Self {
-        let step = WIDEST * alpha / POINTS as f64;
+    fn new(spectrum: Spectrum) -> Self {
+        let step = spectrum.end() / POINTS as f64;
         let at = |k: usize| (k as f64 + 0.5) * step;
         let wave = |along: f64| {
             let mut wave = TransverseWave { along, plain: 0.0, square: 0.0, across: 0.0 };
@@ -202,7 +221,7 @@ mod tests {
     #[test]
     fn errors_have_their_limits() {
         let alpha = 1.7;
-        let waves = Transverse::new(Spectrum::Charges { alpha, kappa: 0.0 }, alpha);
+        let waves = Transverse::new(Spectrum::Charges { alpha, kappa: 0.0 });
         for (order, gamma, own_gamma) in [(4, 15.0 / 8.0, 3.0 / 4.0), (6, 945.0 / 32.0, 15.0 / 8.0)] {
             // Gamma(order - 1/2) and Gamma((order + 1) / 2) are these times the root of pi: of (4) 7/2 and 5/2.
             let root = PI.sqrt();
@@ -241,7 +260,7 @@ mod tests {
         };
         for order in Method::ORDERS {
             assert_eq!(relative(4.5, 5), 1.0);
-            assert!(relative(1.7, order) < 0.95 && relative(0.8, order) < 0.8 * relative(1.7, order));
+            assert!(relative(1.7, order) < 0.95 && relative(0.8, order) < 0.85 * relative(1.7, order));
         }
         assert!(relative(1.7, 4) < relative(1.7, 5));
     }
@@ -252,10 +271,10 @@ mod tests {
         let ions = Composition { density: 0.02, square: 2.0, fourth: 6.0 };
         for kappa in [0.0, 0.3, 2.0] {
             let (cutoff, most) = (1.3, 1e-5);
-            let alpha = ions.range(cutoff, most, kappa) / cutoff;
-            let error = ions.direct_error(cutoff, alpha, kappa);
-            assert!((error / most - 1.0).abs() < 1e-9, "{kappa}: {error:e}");
+            let alpha = ions.range(cutoff, 1.0, most, kappa) / cutoff;
+            let error = ions.cutoff_error(cutoff, splitting(alpha, cutoff, kappa), kappa);
+            assert!((error / most - 1.0).abs() < 1e-3, "{kappa}: {error:e}");
         }
-        assert_eq!(ions.range(1.3, 1e9, 0.0), 0.0);
+        assert_eq!(ions.range(1.3, 1.0, 1e9, 0.0), 1.0);
     }
 }

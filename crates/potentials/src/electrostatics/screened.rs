@@ -105,31 +105,39 @@ impl ChebyshevSeries {
     }
 }
 
-/// A sum of Chebyshev polynomials as one of `N` powers of their argument, the highest first; none where
-/// what that leaves out is more than single precision has of the largest value.
-pub fn powers<const N: usize>(coefficients: &[f64]) -> Option<[f64; N]> {
-    let (kept, rest) = coefficients.split_at_checked(N)?;
-    let largest: f64 = kept.iter().map(|c| c.abs()).sum();
-    if rest.iter().map(|c| c.abs()).sum::<f64>() > f64::from(f32::EPSILON) * largest {
-        return None;
-    }
+/// A sum of Chebyshev polynomials as one of powers of their argument, the highest first: as many as numbers of a
+/// precision can tell from the largest value.
+pub fn powers(coefficients: &[f64], precision: Precision) -> Vec<f64> {
+    // Errors of the sum have one sign at a distance, unlike those of rounding, and must be smaller; in double precision
+    // coefficients have errors of this size.
+    let part = match precision {
+        Precision::Mixed => f64::from(f32::EPSILON) / 16.0,
+        Precision::Double => 8.0 * f64::EPSILON,
+    };
+    let least = part * coefficients.iter().map(|c| c.abs()).sum::<f64>();
+    let n = coefficients.iter().rposition(|c| c.abs() > least).map_or(1, |last| last + 1);
     // Powers of two polynomials that follow each other, the lowest first.
-    let (mut before, mut last) = ([0.0; N], [0.0; N]);
-    let mut sum = [0.0; N];
-    for (k, c) in kept.iter().enumerate() {
-        let mut next = [0.0; N];
-        for m in 0..N {
-            let raised = if m == 0 { 0.0 } else { last[m - 1] };
-            next[m] = match k {
-                0 => f64::from(u8::from(m == 0)),
-                1 => raised,
-                _ => 2.0 * raised - before[m],
-            };
-        }
-        (0..N).for_each(|m| sum[N - 1 - m] += c * next[m]);
+    let (mut before, mut last) = (vec![0.0; n], vec![0.0; n]);
+    let mut sum = vec![0.0; n];
+    for (k, c) in coefficients[..n].iter().enumerate() {
+        let raised = |m: usize| if m == 0 { 0.0 } else { last[m - 1] };
+        let power = |m: usize| match k {
+            0 => f64::from(u8::from(m == 0)),
+            1 => raised(m),
+            _ => 2.0 * raised(m) - before[m],
+        };
+        let next = Vec::from_iter((0..n).map(power));
+        (0..n).for_each(|m| sum[n - 1 - m] += c * next[m]);
         (before, last) = (last, next);
     }
-    Some(sum)
+    sum
+}
+
+/// A sum of powers of t, the highest first.
+#[inline(always)]
+pub fn horner<R: Real>(t: R, mut coefficients: impl Iterator<Item = R>) -> R {
+    let first = coefficients.next().unwrap_or(R::lit(0.0));
+    coefficients.fold(first, |sum, c| sum.mul_add(t, c))
 }
 
 /// A sum of Chebyshev polynomials at t, by Clenshaw's recurrence.
@@ -146,6 +154,7 @@ pub fn chebyshev<R: Real>(t: R, coefficients: impl DoubleEndedIterator<Item = R>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::electrostatics::KaiserBessel;
     use jostle_core::Dual;
 
     const WIDTHS: [f64; 6] = [0.0, 0.05, 0.4, 1.0, 2.2, 5.0];
@@ -193,18 +202,20 @@ mod tests {
 
     #[test]
     fn powers_are_the_same_sum() {
-        let smooth = |r2: f64| super::super::gaussian(r2);
         let cutoff = 8f64.sqrt();
-        let series = ChebyshevSeries::new(cutoff, Precision::Mixed, smooth);
-        let powers = powers::<12>(&series.force).unwrap();
-        for k in 0..=100 {
-            let r2 = 8.0 * f64::from(k) / 100.0;
-            let at = powers.iter().fold(0.0, |sum, c| sum * (r2 * series.scale - 1.0) + c);
-            let error = at - smooth(r2).1;
-            assert!(error.abs() < 1e-7 * smooth(0.0).1, "{r2}: {error:e}");
+        let smooth = |r2| KaiserBessel { beta: 12.6, radius: cutoff }.within(r2);
+        for (precision, most, number) in
+            [(Precision::Mixed, 1e-8, 9..=12), (Precision::Double, 1e-14, 14..=18)]
+        {
+            let series = ChebyshevSeries::new(cutoff, precision, smooth);
+            let powers = powers(&series.force, precision);
+            assert!(number.contains(&powers.len()), "{}", powers.len());
+            for k in 0..=100 {
+                let r2 = 8.0 * f64::from(k) / 100.0;
+                let error = horner(r2 * series.scale - 1.0, powers.iter().copied()) - smooth(r2).1;
+                assert!(error.abs() < most * smooth(0.0).1, "{r2}: {error:e}");
+            }
         }
-        assert_eq!(super::powers::<8>(&series.force), None);
-        assert_eq!(super::powers::<30>(&series.force), None);
     }
 
     #[test]
