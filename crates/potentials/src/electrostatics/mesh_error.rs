@@ -1,10 +1,10 @@
 //! The error of particle-mesh Ewald for charges in disorder, and the splitting that keeps it within a given
 //! accuracy.
 //!
-//! The rule of [`Method::pme`] has the cut-off alone as its input and is for matter as dense as water, in which a sphere of the cut-off's radius holds hundreds of charges. With fewer of them the force
-//! of a charge on itself, which a mesh does not cancel, outweighs that of all others: it is larger by
-//! (alpha^3 / density)^1/2 and falls with a lower power of the spacing, for splines of even order more slowly
-//! than for odd ones. Both are integrals over wave vectors and their aliases (V. Ballenegger, J. J. Cerdà and
+//! The rule of [`Method::pme`] has the cut-off alone as its input and is for matter as dense as water, in which a
+//! sphere of the cut-off's radius holds hundreds of charges. With fewer of them the force of a charge on itself, which
+//! a mesh does not cancel, outweighs that of all others: it is larger by (alpha^3 / density)^1/2 and falls with a lower
+//! power of the spacing, for splines of even order more slowly than for odd ones. Both are integrals over wave vectors and their aliases (V. Ballenegger, J. J. Cerdà and
 //! C. Holm, J. Chem. Theory Comput. 8 (2012) 936; H. Wang, F. Dalton and P. Zhang, J. Chem. Phys. 133 (2010)
 //! 034117), in units of alpha functions of alpha times the spacing.
 
