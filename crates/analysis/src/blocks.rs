@@ -1,7 +1,9 @@
 //! Errors of what is computed from averages: the frames are divided into blocks, and the jackknife
 //! over blocks gives the error of any function of the means (B. Efron, The Jackknife, the Bootstrap
 //! and Other Resampling Plans, SIAM 1982). Blocks are joined by the rule of [`crate::averages`]:
-//! frames that follow soon after each other do not make an error too small.
+//! frames that follow soon after each other do not make an error too small. Samples that compare two frames
+//! overlap in time with all that begin between them, so that blocks tell their error only where they are as long
+//! ([`Blocks::derive_spanning`]).
 
 use crate::averages::MANY;
 use crate::limits;
@@ -24,14 +26,21 @@ pub struct Blocks {
 
 /// Sums over the frames of a block. Each quantity counts its own samples.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct BlockSums {
+pub(crate) struct BlockSums {
     sums: Vec<f64>,
     counts: Vec<f64>,
 }
 
 impl BlockSums {
-    fn new(width: usize) -> Self {
+    /// No samples of so many quantities.
+    pub fn new(width: usize) -> Self {
         BlockSums { sums: vec![0.0; width], counts: vec![0.0; width] }
+    }
+
+    /// Adds the sum of so many samples of a quantity.
+    pub fn add(&mut self, quantity: usize, sum: f64, count: f64) {
+        self.sums[quantity] += sum;
+        self.counts[quantity] += count;
     }
 
     fn join(&mut self, other: &BlockSums) {
@@ -48,6 +57,22 @@ fn joined(blocks: &[BlockSums]) -> Vec<BlockSums> {
         both
     };
     blocks.as_chunks::<2>().0.iter().map(pair).collect()
+}
+
+/// Sums over all blocks.
+pub(crate) fn total(blocks: &[BlockSums]) -> BlockSums {
+    let mut total = BlockSums::new(blocks.first().map_or(0, |block| block.sums.len()));
+    blocks.iter().for_each(|block| total.join(block));
+    total
+}
+
+/// The means without a block that is left out; NaN where nothing remains.
+pub(crate) fn means_without(total: &BlockSums, left: Option<&BlockSums>) -> Vec<f64> {
+    let mean = |k: usize| {
+        let (sum, count) = left.map_or((0.0, 0.0), |b| (b.sums[k], b.counts[k]));
+        (total.sums[k] - sum) / (total.counts[k] - count)
+    };
+    (0..total.sums.len()).map(mean).collect()
 }
 
 /// A mean and its standard error, which is `None` below two blocks.
@@ -89,8 +114,7 @@ impl Blocks {
     /// Adds the sum of so many samples.
     pub fn add_weighted(&mut self, quantity: usize, sum: f64, count: f64) {
         if let Some(block) = self.blocks.last_mut() {
-            block.sums[quantity] += sum;
-            block.counts[quantity] += count;
+            block.add(quantity, sum, count);
         }
     }
 
@@ -108,39 +132,53 @@ impl Blocks {
     /// A function of the means of all quantities, each value with its error. The mean of a
     /// quantity without samples is NaN.
     pub fn derive(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> Vec<BlockEstimate> {
-        self.derive_from(0..self.blocks.len(), function)
+        self.derive_from(0..self.blocks.len(), &[], function)
+    }
+
+    /// A function of the means of all quantities like [`Blocks::derive`], each value of samples that span so many
+    /// frames: its error is that of blocks at least as long, `None` where there are not two of them.
+    pub(crate) fn derive_spanning(
+        &self,
+        spans: &[u64],
+        function: impl Fn(&[f64]) -> Vec<f64>,
+    ) -> Vec<BlockEstimate> {
+        self.derive_from(0..self.blocks.len(), spans, function)
     }
 
     /// A function of the means of the first half of the frames, and of those of the second, each value with its error.
     pub(crate) fn halves(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> [Vec<BlockEstimate>; 2] {
         let (middle, end) = (self.blocks.len() / 2, self.blocks.len());
-        [0..middle, middle..end].map(|half| self.derive_from(half, &function))
+        [0..middle, middle..end].map(|half| self.derive_from(half, &[], &function))
     }
 
-    fn derive_from(&self, range: Range<usize>, function: impl Fn(&[f64]) -> Vec<f64>) -> Vec<BlockEstimate> {
+    fn derive_from(
+        &self,
+        range: Range<usize>,
+        spans: &[u64],
+        function: impl Fn(&[f64]) -> Vec<f64>,
+    ) -> Vec<BlockEstimate> {
         let blocks = &self.blocks[range.clone()];
-        let mut total = BlockSums::new(self.width);
-        blocks.iter().for_each(|block| total.join(block));
-        let without = |left: Option<&BlockSums>| -> Vec<f64> {
-            let mean = |k: usize| {
-                let (sum, count) = left.map_or((0.0, 0.0), |b| (b.sums[k], b.counts[k]));
-                (total.sums[k] - sum) / (total.counts[k] - count)
-            };
-            function(&(0..self.width).map(mean).collect::<Vec<_>>())
-        };
+        let total = if blocks.is_empty() { BlockSums::new(self.width) } else { total(blocks) };
+        let without = |left: Option<&BlockSums>| function(&means_without(&total, left));
         let whole = without(None);
         // A last block that has just begun says nothing.
         let full = range.end as u64 * self.length <= self.frames + self.length / 2;
-        let blocks = if full { blocks } else { &blocks[..blocks.len() - 1] };
-        let mut errors = jackknife(blocks, whole.len(), |block| without(Some(block)));
-        let mut longer = joined(blocks);
-        while longer.len() as u64 >= MANY {
-            let larger = jackknife(&longer, whole.len(), |block| without(Some(block)));
-            let largest = |(a, b): (&mut Option<f64>, Option<f64>)| {
-                *a = a.map(|a| b.map_or(a, |b| a.max(b)));
-            };
-            errors.iter_mut().zip(larger).for_each(largest);
-            longer = joined(&longer);
+        let mut blocks = if full { blocks.to_vec() } else { blocks[..blocks.len() - 1].to_vec() };
+        let mut length = self.length;
+        let mut errors = vec![None; whole.len()];
+        while blocks.len() > 1 {
+            let left: Vec<Vec<f64>> = blocks.iter().map(|block| without(Some(block))).collect();
+            let many = blocks.len() as u64 >= MANY;
+            for (k, error) in errors.iter_mut().enumerate() {
+                let span = spans.get(k).copied().unwrap_or(0);
+                if span <= length && (many || error.is_none()) {
+                    // The first block lacks samples that span more than half of it.
+                    let lacking = usize::from(2 * span > length);
+                    *error = larger(*error, jackknife(&left[lacking..], k));
+                }
+            }
+            blocks = joined(&blocks);
+            length *= 2;
         }
         whole.into_iter().zip(errors).collect()
     }
@@ -151,23 +189,19 @@ impl Blocks {
     }
 }
 
-/// The error of each of so many values, given what they are without a block; `None` below two
-/// blocks.
-fn jackknife(
-    blocks: &[BlockSums],
-    values: usize,
-    without: impl Fn(&BlockSums) -> Vec<f64>,
-) -> Vec<Option<f64>> {
-    let n = blocks.len() as f64;
-    let left: Vec<Vec<f64>> = blocks.iter().map(without).collect();
-    let error = |k: usize| {
-        // Blocks without samples of what a value is made of leave it as it is or undefined.
-        let values: Vec<f64> = left.iter().map(|v| v[k]).filter(|v| v.is_finite()).collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
-        (values.len() > 1).then(|| ((n - 1.0) / n * square).sqrt())
-    };
-    (0..values).map(error).collect()
+/// The larger of two errors, or the one that is known.
+pub(crate) fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.into_iter().chain(b).reduce(f64::max)
+}
+
+/// The error of value `k`, given what all values are without each of the blocks; `None` below two blocks.
+pub(crate) fn jackknife(without: &[Vec<f64>], k: usize) -> Option<f64> {
+    let n = without.len() as f64;
+    // Blocks without samples of what a value is made of leave it as it is or undefined.
+    let values: Vec<f64> = without.iter().map(|v| v[k]).filter(|v| v.is_finite()).collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+    (values.len() > 1).then(|| ((n - 1.0) / n * square).sqrt())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod kinds;
 mod leaps;
 mod limits;
 mod measure;
+mod parts;
 mod report;
 mod saved_state;
 pub mod series;

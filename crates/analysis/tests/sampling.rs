@@ -117,8 +117,12 @@ fn what_was_not_resolved_is_not_derived() {
 
 /// Displacements of atoms that step by so much along each axis: in one direction, at random, or about a
 /// place.
-fn msd(frames: usize, settings: &[&str], mut next: impl FnMut(&[Vec3]) -> Vec<Vec3>) -> Results {
-    let (n, simbox) = (200, cube(6.0));
+fn msd(frames: usize, settings: &[&str], next: impl FnMut(&[Vec3]) -> Vec<Vec3>) -> Results {
+    msd_of(200, frames, settings, next)
+}
+
+fn msd_of(n: usize, frames: usize, settings: &[&str], mut next: impl FnMut(&[Vec3]) -> Vec<Vec3>) -> Results {
+    let simbox = cube(6.0);
     let mut measure = measure("msd", settings, simbox, n);
     let (mut at, mut paths) = (vec![Vector([3.0; 3]); n], Paths::default());
     for frame in 0..frames {
@@ -168,6 +172,59 @@ fn diffusion_by_displacements_needs_displacements_that_diffuse() {
     }
     let few = msd(8, &[], |at| stepped(at, &normals(&mut noise), 0.2));
     assert_eq!(verdict(&few), Some(Verdict::Withheld));
+}
+
+/// Many short random walks, whose diffusion coefficient is known: it is off by its error on average, and so are
+/// displacements at all lags, up to half of the run.
+#[test]
+fn displacements_are_off_by_their_errors() {
+    for (atoms, frames, walks) in [(64, 301, 150), (16, 500, 150)] {
+        let (mut coefficients, mut displacements) = (0.0, Vec::new());
+        for walk in 0..walks {
+            let mut stream = Stream::new(walk, Purpose::Test, atoms, 7);
+            let mut normals =
+                || -> Vec<Vec3> { (0..atoms).map(|_| Vector::from_fn(|_| stream.normal())).collect() };
+            let results = msd_of(atoms as usize, frames, &[], |at| stepped(at, &normals(), 0.2));
+            let value = results.get(COEFFICIENT).unwrap();
+            coefficients += ((value.value - 0.2) / value.error.unwrap()).powi(2) / walks as f64;
+            let table = &results.tables[0];
+            let [t, msd, error] = ["t", "msd all", "msd all error"].map(|name| table.column(name).unwrap());
+            displacements.resize(t.len(), 0.0);
+            for k in 1..t.len() {
+                displacements[k] += ((msd[k] - 1.2 * t[k]) / error[k]).powi(2) / walks as f64;
+            }
+        }
+        // Squares of 0.8 and 1.3; the mean of so many squares is good to 0.12, and that of t-distributed ones above 1.
+        let within = 0.64..1.69;
+        println!("{atoms} atoms: {coefficients}, {displacements:?}");
+        assert!(within.contains(&coefficients), "{atoms} atoms: {coefficients}");
+        assert!(displacements[1..].iter().all(|d| within.contains(d)), "{atoms} atoms: {displacements:?}");
+    }
+}
+
+/// Atoms that walk together are as one: their spread is nothing, and blocks of frames give the error. That of a
+/// displacement over a lag of t in a time T is sqrt(4 t / (9 (T - t))) of it, for the overlap of two windows leaves
+/// 2/3 t as the time after which another one is independent, and one walker has three components.
+#[test]
+fn atoms_that_walk_together_do_not_hide_the_error() {
+    let (walks, frames) = (40, 1000);
+    let mut squares = [0.0; 2];
+    for walk in 0..walks {
+        let mut stream = Stream::new(walk, Purpose::Test, 0, 9);
+        let results = msd_of(50, frames, &["from=0.5", "to=5"], |at| {
+            let step = Vector::from_fn(|_| 0.2 * stream.normal());
+            at.iter().map(|r| *r + step).collect()
+        });
+        let value = results.get(COEFFICIENT).unwrap();
+        squares[0] += ((value.value - 0.2) / value.error.unwrap()).powi(2) / walks as f64;
+        let table = &results.tables[0];
+        let [t, error] = ["t", "msd all error"].map(|name| table.column(name).unwrap());
+        let long = t.iter().position(|t| *t > 10.0).unwrap();
+        let exact = (4.0 * t[long] / (9.0 * (0.1 * frames as f64 - t[long]))).sqrt();
+        squares[1] += (error[long] / (1.2 * t[long]) / exact).powi(2) / walks as f64;
+    }
+    println!("{squares:?}");
+    assert!(squares.iter().all(|square| (0.4..2.5).contains(square)), "{squares:?}");
 }
 
 /// Steps beyond half the box are taken for shorter ones.

@@ -1,10 +1,17 @@
 //! Mean-square displacements, the non-Gaussian parameter, self-diffusion.
+//!
+//! Errors are the larger of two. Over a lag, displacements from origins that are nearer to each other than the lag
+//! share steps, so that only blocks of frames as long as the lag tell how their mean scatters: up to an eighth of the
+//! run there are enough of them, at the longest lags two or none. Atoms are the other independent samples, at all lags
+//! alike, and the spread over parts of them ([`AtomParts`]) is the error of a random walk. Blocks see what atoms do
+//! together, which their spread does not: a crystal or a molecule that drifts as a whole.
 
 use super::{Frames, Kind, Measure, Observable};
-use crate::blocks::{BlockEstimate, Blocks};
+use crate::blocks::{BlockEstimate, Blocks, larger};
 use crate::correlate::{FrameSpacing, MultiTau};
 use crate::leaps::{self, Leaps};
 use crate::limits;
+use crate::parts::{AtomParts, PartAverages};
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting};
@@ -70,6 +77,9 @@ struct Diffusion {
     /// For each lag: the mean square displacement of all atoms, of each species, and the fourth
     /// power of all.
     blocks: Blocks,
+    parts: AtomParts,
+    /// The same numbers by parts of the atoms.
+    over_atoms: PartAverages,
     counts: Vec<f64>,
     frames: u64,
 }
@@ -102,7 +112,9 @@ impl Diffusion {
         let what =
             format!("the positions of {atoms} atoms in the {KEPT} frames that others are compared with");
         limits::memory(bytes, &what, "choose a part of the atoms")?;
-        let blocks = Blocks::new(past.width() * (counts.len() + 2));
+        let width = past.width() * (counts.len() + 2);
+        let (blocks, over_atoms) = (Blocks::new(width), PartAverages::new(width));
+        let parts = AtomParts::new(&system_info.species, &system_info.counts());
         let (clock, walk, leaps, frames) = (FrameSpacing::default(), Walk::default(), Leaps::default(), 0);
         Ok(Diffusion {
             system_info: system_info.clone(),
@@ -112,6 +124,8 @@ impl Diffusion {
             leaps,
             past,
             blocks,
+            parts,
+            over_atoms,
             counts,
             frames,
         })
@@ -159,22 +173,20 @@ impl Measure for Diffusion {
         self.blocks.frame();
         self.frames += 1;
         self.leaps.add(frame);
-        let (blocks, species, counts) = (&mut self.blocks, &self.system_info.species, &self.counts);
-        let width = counts.len() + 2;
+        let (blocks, over_atoms, parts) = (&mut self.blocks, &mut self.over_atoms, &self.parts);
+        let species = self.counts.len();
+        let width = species + 2;
         self.past.add(self.walk.go_on(frame), |lag, then, now| {
-            let mut squares = vec![0.0; counts.len()];
-            let mut fourth = 0.0;
-            for ((a, b), s) in then.iter().zip(now).zip(species) {
-                let d2 = (0..3).map(|k| (b[k] - a[k]).powi(2)).sum::<f64>();
-                squares[usize::from(*s)] += d2;
-                fourth += d2 * d2;
+            let squares = then.iter().zip(now).map(|(a, b)| (*b - *a).norm_squared());
+            let sums = parts.sum(squares.map(|d2| [d2, d2 * d2]));
+            for (cell, ([square, fourth], atoms)) in sums.into_iter().zip(parts.counts()).enumerate() {
+                let (part, species) = (cell / species, cell % species);
+                let (all, own, last) = (lag * width, lag * width + 1 + species, (lag + 1) * width - 1);
+                for (quantity, sum) in [(all, square), (own, square), (last, fourth)] {
+                    blocks.add_weighted(quantity, sum, *atoms);
+                    over_atoms.add(part, quantity, sum, *atoms);
+                }
             }
-            let all = species.len() as f64;
-            blocks.add(lag * width, squares.iter().sum::<f64>() / all);
-            for (s, (square, n)) in squares.iter().zip(counts).enumerate().filter(|(_, (_, n))| **n > 0.0) {
-                blocks.add(lag * width + 1 + s, square / n);
-            }
-            blocks.add(lag * width + 1 + counts.len(), fourth / all);
         });
         Ok(())
     }
@@ -186,6 +198,7 @@ impl Measure for Diffusion {
             &mut self.leaps,
             &mut self.past,
             &mut self.blocks,
+            &mut self.over_atoms,
             &mut self.frames,
         ]
     }
@@ -197,6 +210,7 @@ impl Measure for Diffusion {
         let (units, lags) = (self.system_info.units, self.lags());
         let times: Vec<f64> = lags.iter().map(|k| self.past.lag(*k) as f64 * self.clock.interval()).collect();
         let fit = self.fit(&times)?;
+        let spans: Vec<u64> = lags.iter().map(|k| self.past.lag(*k)).collect();
         let mut results = Results::default();
         let mut table = Table::new("msd", "t", unit(units, 0, 1), times.clone());
         let mut kinds = vec![("all".to_string(), 0)];
@@ -204,11 +218,11 @@ impl Measure for Diffusion {
             kinds.extend(self.system_info.names.iter().enumerate().map(|(s, name)| (name.clone(), s + 1)));
         }
         for (name, what) in kinds.into_iter().filter(|(_, w)| *w == 0 || self.counts[w - 1] > 0.0) {
-            let msd = self.blocks.derive(|m| self.column(m, what, &lags));
+            let msd = self.derive(what, &spans, |m| self.column(m, what, &lags));
             table.with_errors(&format!("msd {name}"), &unit(units, 2, 0), &msd);
             self.add_coefficient(&name, what, &lags, (&times, &fit), &mut results);
         }
-        let gauss = self.blocks.derive(|m| {
+        let gauss = self.derive(0, &spans, |m| {
             let second = self.column(m, 0, &lags);
             let fourth = self.column(m, 1 + self.counts.len(), &lags);
             second.iter().zip(fourth).map(|(s, f)| 3.0 * f / (5.0 * s * s) - 1.0).collect()
@@ -244,6 +258,20 @@ impl Diffusion {
         }
     }
 
+    /// A function of the means of number `what`, each value with the larger of the errors by blocks that are as long
+    /// as its span and by parts of the atoms.
+    fn derive(
+        &self,
+        what: usize,
+        spans: &[u64],
+        function: impl Fn(&[f64]) -> Vec<f64>,
+    ) -> Vec<BlockEstimate> {
+        let occupied = self.parts.occupied(what.checked_sub(1));
+        let over_time = self.blocks.derive_spanning(spans, &function);
+        let over_atoms = self.over_atoms.errors(occupied, &function);
+        over_time.into_iter().zip(over_atoms).map(|((mean, a), b)| (mean, larger(a, b))).collect()
+    }
+
     /// Mean number `what` at each lag.
     fn column(&self, means: &[f64], what: usize, lags: &[usize]) -> Vec<f64> {
         let width = self.counts.len() + 2;
@@ -266,7 +294,8 @@ impl Diffusion {
             results.warn(&about, (Verdict::Withheld, reason), LONGER);
             return;
         }
-        let found = self.blocks.derive(|m| {
+        let longest = fit.last().map_or(0, |k| self.past.lag(lags[*k]));
+        let found = self.derive(what, &[longest; 2], |m| {
             let msd = self.column(m, what, lags);
             let line: Vec<(f64, f64)> = fit.iter().map(|k| (times[*k], msd[*k])).collect();
             let power: Vec<(f64, f64)> =

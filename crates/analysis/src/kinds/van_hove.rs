@@ -126,7 +126,8 @@ impl Measure for VanHove {
         let r = (0..bins).map(|k| (k as f64 + 0.5) * self.shells.cutoff / bins as f64).collect();
         let mut table = Table::new("van-hove", "r", unit(units, 1, 0), r);
         let (per_volume, time) = (unit(units, -3, 0), unit_name(units, Dimension::TIME));
-        let means = self.blocks.means();
+        let spans: Vec<u64> = (0..self.lags).flat_map(|lag| vec![1 << lag; 2 * bins]).collect();
+        let means = self.blocks.derive_spanning(&spans, <[f64]>::to_vec);
         let mut results = Results::default();
         for lag in 0..met {
             // Times have rounding of single precision in most files.
