@@ -5,7 +5,7 @@ use crate::input_file;
 use crate::new_system::{NewSystem, length};
 use crate::numbers::grouped;
 use crate::output;
-use jostle_core::{Error, Result, System};
+use jostle_core::{Error, Result, System, shell_word};
 use jostle_engine::build::extraction::{Extraction, sections_left_out};
 use jostle_engine::{CHECKPOINT, Checkpoint, Existing, system_from_input};
 use jostle_io::{Input, Selection};
@@ -64,7 +64,7 @@ fn report(options: &ExtractOptions, part: &Extraction, system: &System, new: &Ne
         count(left_out)
     );
     let [topology, coordinates, input] = new.names();
-    say!("wrote {topology}, {coordinates}, {input}; next: jostle run {input} --view");
+    say!("wrote {topology}, {coordinates}, {input}; next: jostle run {} --view", shell_word(&input));
     if options.format.json {
         output::print_json(&json!({
             "molten": part.molten,

@@ -4,7 +4,7 @@ use crate::arguments::NewOptions;
 use crate::example::{self, Example};
 use crate::output;
 use jostle_core::quantity::nearest;
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Result, shell_word};
 use jostle_io::input::schema_json;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -44,7 +44,7 @@ pub fn new(options: &NewOptions) -> Result<()> {
     file.write_all(text.as_bytes()).map_err(|error| Error::io("write", &path, &error))?;
     let schema = path.with_file_name(SCHEMA);
     write_schema(&schema)?;
-    say!("wrote {0}, the example {1}; next: jostle run {0}", path.display(), example.name);
+    say!("wrote {}, the example {}; next: jostle run {}", path.display(), example.name, shell_word(&path));
     Ok(())
 }
 

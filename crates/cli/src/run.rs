@@ -10,7 +10,7 @@ use crate::input_file;
 use crate::interrupt;
 use crate::ipi;
 use crate::numbers::{duration, grouped};
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Result, shell_word};
 use jostle_engine::model::Strictness;
 use jostle_engine::summary::findings;
 use jostle_engine::{Existing, INPUT, Outcome, Overrides, Simulation, default_folder};
@@ -239,7 +239,7 @@ pub fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Resu
         }
         Outcome::Interrupted | Outcome::Paused => {
             say!("interrupted after step {}; a checkpoint is written", grouped(simulation.step()));
-            say!("go on with: jostle resume {}", folder.display());
+            say!("go on with: jostle resume {}", shell_word(folder));
             Ok(interrupt::EXIT_CODE)
         }
     }

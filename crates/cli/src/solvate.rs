@@ -4,7 +4,7 @@ use crate::arguments::SolvateOptions;
 use crate::new_system::{self, NewSystem};
 use crate::numbers::grouped;
 use crate::output;
-use jostle_core::{Error, Result, UnitSystem, Vec3, Vector};
+use jostle_core::{Error, Result, UnitSystem, Vec3, Vector, shell_word};
 use jostle_engine::Existing;
 use jostle_engine::build::solvation::files::RunSettings;
 use jostle_engine::build::solvation::{
@@ -188,7 +188,7 @@ fn report(options: &SolvateOptions, solvated: &Solvated, new: &NewSystem) -> Res
         say!("a uniform background neutralises it in the input; --neutralise adds ions instead");
     }
     let [topology, coordinates, input] = new.names();
-    say!("wrote {topology}, {coordinates}, {input}; next: jostle run {input}");
+    say!("wrote {topology}, {coordinates}, {input}; next: jostle run {}", shell_word(&input));
     if options.format.json {
         let [a, b] = [0, 1].map(|k| json!({ "name": names.get(k), "count": ions[k] }));
         output::print_json(&json!({

@@ -10,7 +10,7 @@ use crate::run_files::{
 };
 use crate::thermo::Quantity;
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result, UnitSystem};
+use jostle_core::{Dimension, Error, Result, UnitSystem, shell_word};
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::trajectory::{Frame, TrajectoryHeader, TrajectoryWriter, WrittenSoFar};
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ impl RunFolder {
             (Some(Occupant::Run), Existing::Refuse) => {
                 return Err(Error::file(path, "this folder holds the results of an earlier run").hint(format!(
                     "go on with it: jostle resume {}; replace it: --overwrite; write elsewhere: --output DIR",
-                    path.display()
+                    shell_word(path)
                 )));
             }
             (Some(Occupant::Other), Existing::Refuse) => {
