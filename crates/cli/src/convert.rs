@@ -5,7 +5,7 @@ use crate::numbers::grouped;
 use crate::reading::FrameSelection;
 use jostle_core::{Error, Result};
 use jostle_io::input::model::TrajectoryFormat;
-use jostle_io::{Frame, Snapshot, TrajectoryHeader, TrajectoryWriter};
+use jostle_io::{Frame, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use std::path::Path;
 
 /// Writes a trajectory in another format.
@@ -17,8 +17,7 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     if options.to.exists() && !options.overwrite {
         return Err(Error::file(&options.to, "this file exists").hint("replace it with --overwrite"));
     }
-    let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
-    if same(&options.from, &options.to) {
+    if is_same_file(&options.from, &options.to) {
         return Err(Error::input("a trajectory cannot be converted into itself"));
     }
     let mut frames = FrameSelection::open(&options.from, &options.reading, &mut |note| say!("{note}"))?;
@@ -27,33 +26,7 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     };
     let second = frames.next_frame()?;
     let header = frames.reader().header(&first, second.as_ref());
-    if first.time.is_none() && format.needs_times() {
-        say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
-    } else if first.time.is_none() {
-        say!("{} has no times (--timestep gives them)", options.from.display());
-    }
-    if !frames.reader().knows_units() {
-        say!(
-            "{} does not tell its units: numbers are taken as they are (--units gives them)",
-            options.from.display()
-        );
-    }
-    if first.simbox.periodic() != [true; 3] && !format.has_boundaries() {
-        say!("{} files do not tell that axes of the box are open", format.name());
-    }
-    if first.velocities.is_some() && !format.has_velocities() {
-        say!("velocities are left out: {} files have none", format.name());
-    }
-    if !format.has_names() && frames.reader().names().iter().any(|name| name != "X") {
-        say!("names of atoms are left out: {} files have none", format.name());
-    }
-    if first.images.is_some() && !format.has_images() {
-        say!(
-            "how many times atoms have crossed the box is left out: {} files have no place for it; {} have",
-            format.name(),
-            TrajectoryFormat::titles("and", TrajectoryFormat::has_images)
-        );
-    }
+    say_what_is_left_out(options, format, frames.reader(), (&first, second.as_ref()));
     let header = TrajectoryHeader { images: first.images.is_some() && format.has_images(), ..header };
     let mut writer = TrajectoryWriter::create(&options.to, format, header)?;
     let mut write = |mut snapshot: Snapshot| {
@@ -67,7 +40,9 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
             positions: &snapshot.positions,
             velocities: snapshot.velocities.as_deref(),
             images: snapshot.images.as_deref().filter(|_| format.has_images()),
-        })
+        })?;
+        writer.take_note().into_iter().for_each(|note| say!("{note}"));
+        Ok(())
     };
     write(first)?;
     if let Some(second) = second {
@@ -80,6 +55,64 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     frames.end();
     say!("{}: {} frames", options.to.display(), grouped(writer.written_so_far().frames));
     Ok(())
+}
+
+/// Tells what the new format does not hold of these frames, the first two, and what the old one does not tell.
+fn say_what_is_left_out(
+    options: &ConvertOptions,
+    format: TrajectoryFormat,
+    reader: &TrajectoryReader,
+    (first, second): (&Snapshot, Option<&Snapshot>),
+) {
+    if first.time.is_none() && format.needs_times() {
+        say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
+    } else if first.time.is_none() {
+        say!("{} has no times (--timestep gives them)", options.from.display());
+    }
+    if first.time.is_some() && !format.has_times() {
+        say!(
+            "times are left out: {} count steps (--timestep gives the time of one where they are read); {} have times",
+            format.title(),
+            TrajectoryFormat::titles("and", TrajectoryFormat::has_times)
+        );
+    }
+    if format == TrajectoryFormat::Dcd && second.is_some_and(|s| s.time.is_some() && s.time == first.time) {
+        say!("times are left out: that of all frames is the same, and DCD files number frames");
+    }
+    if !reader.knows_units() {
+        say!(
+            "{} does not tell its units: numbers are taken as they are (--units gives them)",
+            options.from.display()
+        );
+    }
+    if first.simbox.periodic() != [true; 3] && !format.has_boundaries() {
+        say!("{} files do not tell that axes of the box are open", format.name());
+    }
+    if first.velocities.is_some() && !format.has_velocities() {
+        say!("velocities are left out: {} files have none", format.name());
+    }
+    if !format.has_names() && reader.names().iter().any(|name| name != "X") {
+        say!("names of atoms are left out: {} files have none", format.name());
+    }
+    if first.images.is_some() && !format.has_images() {
+        say!(
+            "how many times atoms have crossed the box is left out: {} files have no place for it; {} have",
+            format.name(),
+            TrajectoryFormat::titles("and", TrajectoryFormat::has_images)
+        );
+    }
+}
+
+/// Returns true where both paths lead to one file, also by symbolic or hard links.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let inode = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+        inode(a).is_some() && inode(a) == inode(b)
+    }
+    #[cfg(not(unix))]
+    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
 fn by_name(path: &Path) -> Result<TrajectoryFormat> {

@@ -84,18 +84,22 @@ pub(crate) struct Header {
     pub trajectory: Option<WrittenSoFar>,
 }
 
-/// [`WrittenSoFar`] as three numbers.
+/// [`WrittenSoFar`] as numbers.
 mod position {
     use super::{Deserialize, Serialize, WrittenSoFar};
     use serde::{Deserializer, Serializer};
 
+    type Numbers = ([u64; 3], Option<[f64; 2]>);
+
     pub fn serialize<S: Serializer>(position: &Option<WrittenSoFar>, to: S) -> Result<S::Ok, S::Error> {
-        position.map(|p| [p.frames, p.bytes, p.first_step]).serialize(to)
+        position.map(|p| ([p.frames, p.bytes, p.first_step], p.times)).serialize(to)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WrittenSoFar>, D::Error> {
-        let numbers = Option::<[u64; 3]>::deserialize(from)?;
-        Ok(numbers.map(|[frames, bytes, first_step]| WrittenSoFar { frames, bytes, first_step }))
+        let numbers = Option::<Numbers>::deserialize(from)?;
+        let position =
+            |([frames, bytes, first_step], times): Numbers| WrittenSoFar { frames, bytes, first_step, times };
+        Ok(numbers.map(position))
     }
 }
 
@@ -391,7 +395,7 @@ mod tests {
                 },
             }),
             thermo_bytes: 120,
-            trajectory: Some(WrittenSoFar { frames: 1, bytes: 2, first_step: 3 }),
+            trajectory: Some(WrittenSoFar { frames: 1, bytes: 2, first_step: 3, times: Some([0.5, 0.5]) }),
         };
         let list_positions = state.position.clone();
         let topology = Topology {

@@ -48,6 +48,8 @@ pub(crate) struct FrameWriter {
     messages: Option<SyncSender<WriterMessage>>,
     /// Channel on which the thread reports its first failure.
     failures: Receiver<Error>,
+    /// Notes for the user about frames in the file.
+    notes: Receiver<String>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
     written: WrittenSoFar,
@@ -64,13 +66,15 @@ impl FrameWriter {
         let (path, written) = (writer.path().to_path_buf(), writer.written_so_far());
         let (messages, queue) = sync_channel(MOST_QUEUED);
         let (failed, failures) = channel();
+        let (noted, notes) = channel();
         let thread = std::thread::Builder::new()
             .name("frames".into())
-            .spawn(move || write(writer, &queue, &failed))
+            .spawn(move || write(writer, &queue, &failed, &noted))
             .map_err(|e| Error::io("write", &path, &e))?;
         Ok(FrameWriter {
             messages: Some(messages),
             failures,
+            notes,
             thread: Some(thread),
             path,
             written,
@@ -124,6 +128,11 @@ impl FrameWriter {
         Ok(())
     }
 
+    /// Notes for the user since the last call, about frames that are in the file.
+    pub(crate) fn take_notes(&mut self) -> Vec<String> {
+        self.notes.try_iter().collect()
+    }
+
     /// Length of the file when it was last settled.
     pub(crate) fn written_so_far(&self) -> WrittenSoFar {
         self.written
@@ -149,7 +158,12 @@ impl Drop for FrameWriter {
 
 /// Handles messages until the channel is closed. After a failure no frame is written any more: a frame must
 /// not be missing in the middle.
-fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failures: &Sender<Error>) {
+fn write(
+    mut writer: TrajectoryWriter,
+    messages: &Receiver<WriterMessage>,
+    failures: &Sender<Error>,
+    notes: &Sender<String>,
+) {
     let mut sound = true;
     for order in messages {
         match order {
@@ -159,6 +173,9 @@ fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failu
                     sound = false;
                     // The receiver is gone only where the run has ended.
                     let _ = failures.send(error);
+                }
+                if let Some(note) = writer.take_note() {
+                    let _ = notes.send(note);
                 }
             }
             // The thread that asked may have ended.

@@ -190,6 +190,11 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Notes for the user about the trajectory of the stage, since the last call.
+    pub(crate) fn take_notes(&mut self) -> Vec<String> {
+        self.trajectory.as_mut().map_or(Vec::new(), FrameWriter::take_notes)
+    }
+
     /// Closes the trajectory of a stage.
     pub(crate) fn end_trajectory(&mut self) -> Result<()> {
         self.trajectory.take().map_or(Ok(()), |mut trajectory| trajectory.settle())

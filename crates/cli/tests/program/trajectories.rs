@@ -84,3 +84,109 @@ fn what_is_not_read_is_said() {
     // 2 x 0.1^2 / (2 x 40) eV.
     assert!(energy.stdout.contains("0.0002500000 eV"), "{}", energy.stdout);
 }
+
+/// Atoms on a line in a large box, at these times and as far apart as said.
+fn on_a_line(times: &[f64], apart: f64) -> String {
+    times.iter().fold(String::new(), |text, time| {
+        let atoms = (0..12).fold(String::new(), |atoms, k| atoms + &format!("Ar {} 1 1\n", apart * f64::from(k)));
+        text + &format!(
+            "12\nLattice=\"9e6 0 0 0 9 0 0 0 9\" Properties=species:S:1:pos:R:3 Time={time} units=real\n{atoms}"
+        )
+    })
+}
+
+/// The times in an extended XYZ file.
+fn times(text: &str) -> Vec<f64> {
+    let words = text
+        .split_whitespace()
+        .filter_map(|word| word.to_lowercase().strip_prefix("time=").map(String::from));
+    words.map(|time| time.parse().unwrap()).collect()
+}
+
+#[test]
+fn times_come_back_or_are_said_to_be_lost() {
+    let desk = Desk::new();
+    for (name, given) in [("late", [1000.7, 1020.7, 1040.7]), ("early", [-35.0, -15.0, 5.0])] {
+        desk.write(&format!("{name}.xyz"), on_a_line(&given, 1.0));
+        desk.succeed(&["convert", &format!("{name}.xyz"), &format!("{name}.dcd"), "--units", "real"]);
+        desk.succeed(&["convert", &format!("{name}.dcd"), &format!("{name}-back.xyz"), "--units", "real"]);
+        let back = times(&desk.read(&format!("{name}-back.xyz")));
+        assert_eq!(back.len(), 3);
+        assert!(back.iter().zip(given).all(|(a, b)| (a - b).abs() < 1e-3), "{back:?} is not {given:?}");
+    }
+    desk.write("unequal.xyz", on_a_line(&[0.0, 20.0, 50.0], 1.0));
+    let refused = desk.jostle(&["convert", "unequal.xyz", "unequal.dcd"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("unequal.dcd"), "{}", refused.stderr);
+    let words = refused.stderr.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    assert!(words.contains("frame 2 follows after 30 fs") && words.contains("XTC"), "{words}");
+    let told = desk.succeed(&["convert", "late.xyz", "late.lammpstrj"]);
+    assert!(told.stderr.contains("times are left out"), "{}", told.stderr);
+    desk.write("still.xyz", on_a_line(&[7.0, 7.0], 1.0));
+    let told = desk.succeed(&["convert", "still.xyz", "still.dcd"]);
+    assert!(told.stderr.contains("times are left out"), "{}", told.stderr);
+}
+
+/// Stages have files of their own, and a later one with another time step the times of `thermo.csv`.
+#[test]
+fn a_stage_after_another_time_step_has_its_times() {
+    let desk = Desk::new();
+    desk.write(
+        "run.toml",
+        "units = \"lj\"\n[species.A]\nmass = 1.0\n[system]\nlattice = \"fcc\"\ndensity = 0.5\ncells = [3, 3, 3]\n\
+         [[force]]\nkind = \"lennard-jones\"\ncutoff = 1.6\npairs = { A-A = { epsilon = 1.0, sigma = 1.0 } }\n\
+         [[stage]]\nname = \"fine\"\nsteps = 70\ntimestep = 0.001\n\
+         [[stage]]\nname = \"coarse\"\nsteps = 40\ntimestep = 0.004\ntrajectory = { every = 10, format = \"dcd\" }\n",
+    );
+    desk.succeed(&["run", "run.toml", "--device", "cpu"]);
+    let file = desk.files().into_iter().find(|name| name.ends_with(".dcd")).unwrap();
+    desk.succeed(&["convert", &file, "back.xyz", "--units", "lj"]);
+    let back = times(&desk.read("back.xyz"));
+    assert!(back.len() >= 4, "{back:?}");
+    let first = if back.len() == 4 { 0.11 } else { 0.07 };
+    for (k, time) in back.iter().enumerate() {
+        assert!((time - first - 0.04 * k as f64).abs() < 1e-5, "{back:?}");
+    }
+}
+
+/// XTC keeps fewer digits where coordinates are large; both who convert and who run are told.
+#[test]
+fn lost_digits_of_xtc_are_said_once() {
+    let desk = Desk::new();
+    desk.write("far.xyz", on_a_line(&[0.0, 20.0], 3e5));
+    let told = desk.succeed(&["convert", "far.xyz", "far.xtc", "--units", "real"]);
+    assert_eq!(
+        told.stderr.matches("far.xtc: positions are kept to 1 A only, not to 0.01").count(),
+        1,
+        "{}",
+        told.stderr
+    );
+    assert!(told.stderr.contains("reach 3300000 A"), "{}", told.stderr);
+    desk.write("near.xyz", on_a_line(&[0.0, 20.0], 4.0));
+    let told = desk.succeed(&["convert", "near.xyz", "near.xtc", "--units", "real"]);
+    assert!(!told.stderr.contains("are kept to"), "{}", told.stderr);
+    desk.write(
+        "run.toml",
+        "units = \"real\"\n[system]\nfile = \"far.xyz\"\n[species.Ar]\nmass = 40\n\
+         [[stage]]\nname = \"drift\"\nsteps = 20\ntimestep = \"1 fs\"\ntrajectory = { every = 10, format = \"xtc\" }\n",
+    );
+    let told = desk.succeed(&["run", "run.toml", "--device", "cpu"]);
+    assert_eq!(told.stderr.matches("positions are kept to 1 A only").count(), 1, "{}", told.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hard_link_is_the_file_itself() {
+    let desk = Desk::new();
+    let text = on_a_line(&[0.0, 20.0], 1.0);
+    let path = desk.write("a.xyz", &text);
+    std::fs::hard_link(&path, desk.path("b.xyz")).unwrap();
+    std::os::unix::fs::symlink(&path, desk.path("c.xyz")).unwrap();
+    for name in ["a.xyz", "b.xyz", "c.xyz"] {
+        let refused = desk.jostle(&["convert", "a.xyz", name, "--overwrite"]);
+        assert!(refused.code != Some(0) && refused.stderr.contains("into itself"), "{}", refused.stderr);
+        assert_eq!(desk.read("a.xyz"), text);
+    }
+    // The command that is proposed has the name as one word.
+    let told = desk.succeed(&["new", "my argon.toml", "--like", "argon"]);
+    assert!(told.stderr.contains("jostle run 'my argon.toml'"), "{}", told.stderr);
+}

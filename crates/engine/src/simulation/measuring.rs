@@ -38,6 +38,7 @@ impl Simulation {
         }
         if let Some(trajectory) = stage.trajectory.filter(|_| schedule.is_frame_due(stage_step)) {
             self.write_frame(trajectory.format)?;
+            self.output.note_frames(progress)?;
         }
         let looked = Instant::now();
         let energies = schedule.is_measure_due(Observable::energies, stage_step);

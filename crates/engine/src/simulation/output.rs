@@ -108,8 +108,16 @@ impl Output {
         self.folder.as_mut().map_or(Ok(()), RunFolder::flush)
     }
 
+    /// Gives notes about the trajectory of the stage to the listener and to the log.
+    pub fn note_frames(&mut self, progress: &mut dyn Progress) -> Result<()> {
+        let notes = self.folder.as_mut().map_or(Vec::new(), RunFolder::take_notes);
+        notes.iter().try_for_each(|note| self.note(progress, note))
+    }
+
     /// Closes the trajectory of the stage.
-    pub fn end_trajectory(&mut self) -> Result<()> {
+    pub fn end_trajectory(&mut self, progress: &mut dyn Progress) -> Result<()> {
+        self.flush()?;
+        self.note_frames(progress)?;
         self.folder.as_mut().map_or(Ok(()), RunFolder::end_trajectory)
     }
 

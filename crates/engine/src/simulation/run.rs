@@ -203,7 +203,7 @@ impl Simulation {
         }
         self.reports.push(report);
         self.clock.stage += 1;
-        self.output.end_trajectory()?;
+        self.output.end_trajectory(progress)?;
         self.save(None, progress)?;
         self.refuse_if_strict(&warnings)
     }

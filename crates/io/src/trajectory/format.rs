@@ -47,6 +47,8 @@ pub(super) enum Content {
     Boundaries,
     /// Unit system of the numbers, where it is none of the format's own.
     Units,
+    /// Times, of all frames or of their first one and their interval.
+    Times,
     /// Times that no frame may lack.
     RequiredTimes,
 }
@@ -93,6 +95,14 @@ pub(super) trait FormatWriter: Send {
         Ok(())
     }
 
+    /// Refuses a frame that cannot follow those in the file.
+    ///
+    /// # Errors
+    /// If the format has no place for its time.
+    fn follows(&self, _: &TrajectoryHeader, _: &WrittenSoFar, _: &Frame) -> Result<()> {
+        Ok(())
+    }
+
     /// Bytes before the first frame, given the extent of the file. They are written anew after every frame,
     /// and never longer than at first.
     fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
@@ -110,6 +120,11 @@ pub(super) trait FormatWriter: Send {
         number: u64,
         out: &mut Vec<u8>,
     ) -> Result<()>;
+
+    /// Note for the user about the frames so far, which is handed over once.
+    fn take_note(&mut self) -> Option<String> {
+        None
+    }
 
     /// Further bytes to be written and their places, given the extent of the file.
     fn patch(&self, _: &TrajectoryHeader, _: &WrittenSoFar, _: Patch) -> Vec<(u64, Vec<u8>)> {

@@ -86,7 +86,7 @@ pub struct TrajectoryHeader {
 
 /// Extent of a trajectory; a checkpoint keeps it, so that a resumed run cuts off the frames that the
 /// interrupted one wrote later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct WrittenSoFar {
     /// Frames in the file.
     pub frames: u64,
@@ -94,4 +94,23 @@ pub struct WrittenSoFar {
     pub bytes: u64,
     /// Step of the first frame.
     pub first_step: u64,
+    /// Times of the first and of the last frame; `None` where a frame has no time.
+    pub times: Option<[f64; 2]>,
+}
+
+impl WrittenSoFar {
+    /// Time from one frame to the next; `None` below two frames, or without times.
+    pub(super) fn interval(&self) -> Option<f64> {
+        let [first, last] = self.times.filter(|_| self.frames > 1)?;
+        Some((last - first) / (self.frames - 1) as f64)
+    }
+
+    /// Extent with another frame of so many bytes.
+    pub(super) fn with(&self, frame: &Frame, bytes: u64) -> WrittenSoFar {
+        let (first_step, times) = match self.frames {
+            0 => (frame.step, frame.time.map(|time| [time; 2])),
+            _ => (self.first_step, self.times.zip(frame.time).map(|([first, _], time)| [first, time])),
+        };
+        WrittenSoFar { frames: self.frames + 1, bytes: self.bytes + bytes, first_step, times }
+    }
 }

@@ -73,16 +73,13 @@ impl TrajectoryWriter {
     /// it. The file then ends with the frame before.
     pub fn write(&mut self, frame: &Frame) -> Result<()> {
         self.check(frame)?;
+        self.format.follows(&self.header, &self.written, frame).map_err(|e| e.in_file(&self.path))?;
         self.buffer.clear();
         let number = self.written.frames;
         let made = self.format.frame(&self.header, frame, number, &mut self.buffer);
         made.map_err(|e| e.in_file(&self.path))?;
         let before = self.written;
-        if before.frames == 0 {
-            self.written.first_step = frame.step;
-        }
-        self.written.frames += 1;
-        self.written.bytes += self.buffer.len() as u64;
+        self.written = before.with(frame, self.buffer.len() as u64);
         let written = self.file.write_all(&self.buffer);
         let written = written.and_then(|()| self.write_patch(Patch::LastFrame));
         let written = written.and_then(|()| self.write_header());
@@ -100,6 +97,11 @@ impl TrajectoryWriter {
     /// Extent of the file.
     pub fn written_so_far(&self) -> WrittenSoFar {
         self.written
+    }
+
+    /// Note for the user about what the format does not keep of the frames, which is handed over once.
+    pub fn take_note(&mut self) -> Option<String> {
+        self.format.take_note().map(|note| format!("{}: {note}", self.path.display()))
     }
 
     /// Path of the file.

@@ -108,6 +108,79 @@ fn dcd_has_the_records_that_readers_expect() {
     assert_eq!(x, positions(4, 110).iter().map(|r| r[0] as f32).collect::<Vec<_>>());
 }
 
+/// Frames at these times and steps, ten steps of 2 apart, and the times that come back from a DCD file of them: by
+/// Jostle's reader, and as MDAnalysis finds them, (istart / nsavc + frame) * (nsavc * delta).
+fn times_by_dcd(frames: &[(u64, f64)]) -> Result<[Vec<f64>; 2]> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.dcd");
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Dcd, header(4))?;
+    let (simbox, positions) = (simbox(), positions(4, 0));
+    for (step, time) in frames {
+        let (time, velocities, images) = (Some(*time), None, None);
+        writer.write(&Frame {
+            step: *step,
+            time,
+            simbox: &simbox,
+            positions: &positions,
+            velocities,
+            images,
+        })?;
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    let control = |k: usize| bytes[8 + 4 * k..12 + 4 * k].try_into().unwrap();
+    let [start, every] = [1, 2].map(|k| f64::from(i32::from_le_bytes(control(k))));
+    let apart = every * f64::from(f32::from_le_bytes(control(9))) * 48.88821;
+    let theirs = (0..frames.len()).map(|k| (start / every + k as f64) * apart).collect();
+    let open = Open { units: Some(UnitSystem::Real), ..Open::default() };
+    let mut reader = TrajectoryReader::open(&path, &open)?;
+    let mut ours = Vec::new();
+    while let Some(frame) = reader.next_frame()? {
+        ours.extend(frame.time);
+    }
+    Ok([ours, theirs])
+}
+
+/// Times of frames that are equally far apart come back from DCD, whatever the steps: after a stage with another time
+/// step, from any first time on, less than zero, too, and for a single frame.
+#[test]
+fn dcd_keeps_times_of_equal_intervals() {
+    let from = |first: f64, apart: f64| -> Vec<(u64, f64)> {
+        (0..5).map(|k| (1000 + 10 * k, first + apart * k as f64)).collect()
+    };
+    let series = [
+        from(2000.0, 20.0),
+        from(1000.0, 20.0),
+        from(1000.7, 20.0),
+        from(-35.0, 20.0),
+        from(1e9 / 3.0, 20.0),
+        from(0.0, 0.1),
+        from(1234.5, 0.37)[..1].to_vec(),
+    ];
+    for frames in series {
+        for times in times_by_dcd(&frames).unwrap() {
+            assert_eq!(times.len(), frames.len());
+            for (got, (_, want)) in times.iter().zip(&frames) {
+                // Single precision of the time step and of the first time.
+                assert!((got - want).abs() < 2e-7 * want.abs() + 1e-5, "{times:?} is not {frames:?}");
+            }
+        }
+    }
+}
+
+/// DCD has no place for other times: these are refused, not made up.
+#[test]
+fn dcd_refuses_unequal_intervals() {
+    for times in [[0.0, 20.0, 60.0], [0.0, 20.0, 30.0], [0.0, -20.0, -40.0]] {
+        let frames = [0, 1, 2].map(|k| (10 * k as u64, times[k]));
+        let error = times_by_dcd(&frames).unwrap_err();
+        assert!(error.message().contains("equally far apart"), "{error}");
+        assert!(error.help().unwrap().contains("XTC"), "{error}");
+    }
+    // Those of a minimisation are all the same: the file has none.
+    let [ours, theirs] = times_by_dcd(&[(0, 5.0), (10, 5.0), (20, 5.0)]).unwrap();
+    assert_eq!((ours, theirs), (vec![], vec![0.0; 3]));
+}
+
 #[test]
 fn a_resumed_file_equals_an_uninterrupted_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "cif",
     title: "mmCIF",
     about: "mmCIF: text, positions to 0.00001 A (0.00001 in lj), names and residues",
-    contents: &[Content::Names],
+    contents: &[Content::Names, Content::Times],
     precision: Precision { position: 0.5e-5, angle: 0.5e-6, unit: Some("A"), ..Precision::EXACT },
     access: Access::Stream,
     writer: || Box::new(Writer),

@@ -3,20 +3,27 @@
 //!
 //! The format has no specification; this follows what NAMD and LAMMPS write and what the readers
 //! of VMD and MDAnalysis expect.
+//!
+//! A file has the step of its first frame, the steps between frames and the time step, and no times: that of a
+//! frame is its step times the time step. Where the time of the first frame is another one, as after a stage with
+//! another time step, steps are numbered so that times are right ([`FrameClock`]). Frames that are not equally far
+//! apart in time are refused.
 
 mod read;
 
-use crate::trajectory::format::{Access, FormatDefinition, FormatWriter, Precision};
+use crate::trajectory::TrajectoryFormat;
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision};
 use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::Evidence;
 use crate::trajectory::units::{length_factor, picoseconds};
-use jostle_core::{Error, Result, SimBox, Vec3};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "dcd",
     title: "DCD",
     about: "CHARMM/NAMD DCD: positions in single precision",
-    contents: &[],
+    contents: &[Content::Times],
     precision: Precision::SINGLE,
     access: Access::Stream,
     writer: || Box::new(Writer),
@@ -27,18 +34,80 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
 /// AKMA unit of time, sqrt(u A^2 / (kcal/mol)), in ps; DCD measures the time step in it.
 const AKMA: f64 = 0.04888821;
 
+/// Largest number of steps between frames that is tried for times of steps other than those of the run.
+const FINEST: u64 = 1_000_000;
+
+/// Numbers by which a reader finds the time of a frame: `(first + number * every) * timestep`.
+#[derive(Debug, PartialEq)]
+struct FrameClock {
+    first: i32,
+    every: i32,
+    /// Time of a step; 0 where it is not known.
+    timestep: f64,
+}
+
+impl FrameClock {
+    /// Clock of the frames in a file: steps are those of the run where they agree with its times. Else the fewest steps
+    /// between frames are taken, at first multiples of those of the run, that make the time of the first frame a whole
+    /// number of steps within the rounding of single precision.
+    fn of(header: &TrajectoryHeader, written: &WrittenSoFar) -> FrameClock {
+        let count = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
+        let every = header.every.max(1);
+        let unknown = FrameClock { first: count(written.first_step), every: count(every), timestep: 0.0 };
+        let Some([start, _]) = written.times else { return unknown };
+        let of_steps = Some(header.timestep * every as f64).filter(|interval| *interval > 0.0);
+        // A single frame may be any interval from zero.
+        let single = if start == 0.0 { 1.0 } else { start.abs() };
+        let interval = written.interval().or(of_steps).unwrap_or(single);
+        let rounding = 1e-6 * interval + 1.2e-7 * start.abs();
+        let clock = |every: u64| {
+            let timestep = interval / every as f64;
+            let first = (start / timestep).round();
+            let is_right = (first * timestep - start).abs() <= rounding && first.abs() <= f64::from(i32::MAX);
+            let every = i32::try_from(every).ok()?;
+            is_right.then_some(FrameClock { first: first as i32, every, timestep })
+        };
+        let multiples = (1..=FINEST.div_ceil(every)).map(|multiple| multiple.saturating_mul(every));
+        let found = multiples.chain(1..=FINEST).find_map(clock);
+        found.filter(|clock| clock.timestep > 0.0).unwrap_or(unknown)
+    }
+}
+
 struct Writer;
 
 impl FormatWriter for Writer {
+    fn follows(&self, header: &TrajectoryHeader, written: &WrittenSoFar, frame: &Frame) -> Result<()> {
+        let (Some([_, last]), Some(time)) = (written.times, frame.time) else { return Ok(()) };
+        let apart = time - last;
+        let before = written.interval().unwrap_or(apart);
+        // Times of many files are in single precision.
+        let rounding = 1e-4 * before.abs() + 3e-7 * time.abs().max(last.abs());
+        if before >= 0.0 && (apart - before).abs() <= rounding {
+            return Ok(());
+        }
+        let unit = unit_name(header.units, Dimension::TIME);
+        let in_words = |time: f64| format!("{} {unit}", time as f32).trim_end().to_string();
+        let kept = TrajectoryFormat::titles("and", TrajectoryFormat::needs_times);
+        let message = format!(
+            "DCD files have no times but those of frames equally far apart: frame {} follows after {}, those before it after {}",
+            written.frames,
+            in_words(apart),
+            in_words(before)
+        );
+        Err(Error::input(message).hint(format!(
+            "{kept} files keep the time of each frame; or take a part of the frames with equal intervals"
+        )))
+    }
+
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
         let count = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
-        let last = header.every.saturating_mul(written.frames);
+        let clock = FrameClock::of(header, written);
         let mut control = [0i32; 20];
         control[0] = count(written.frames);
-        control[1] = count(written.first_step);
-        control[2] = count(header.every.max(1));
-        control[3] = count(last);
-        let delta = (header.timestep * picoseconds(header.units) / AKMA) as f32;
+        control[1] = clock.first;
+        control[2] = clock.every;
+        control[3] = count(written.frames).saturating_mul(clock.every);
+        let delta = (clock.timestep * picoseconds(header.units) / AKMA) as f32;
         control[9] = i32::from_le_bytes(delta.to_le_bytes());
         control[10] = 1; // a unit cell in every frame
         control[19] = 24; // the version of CHARMM whose format this is

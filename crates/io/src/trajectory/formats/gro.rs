@@ -20,7 +20,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "gro",
     title: "GROMACS gro",
     about: "GROMACS gro: text, positions to 0.001 nm, velocities to 0.0001 nm/ps, names and residues",
-    contents: &[Content::Velocities, Content::Names],
+    contents: &[Content::Velocities, Content::Names, Content::Times],
     precision: Precision { position: 0.0005, velocity: 0.00005, unit: Some("nm"), ..Precision::EXACT },
     access: Access::Stream,
     writer: || Box::new(Writer),

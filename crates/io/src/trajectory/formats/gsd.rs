@@ -20,7 +20,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "gsd",
     title: "GSD",
     about: "GSD as of HOOMD: positions and velocities in single precision",
-    contents: &[Content::Velocities, Content::Images, Content::Names, Content::Units],
+    contents: &[Content::Velocities, Content::Images, Content::Names, Content::Units, Content::Times],
     precision: Precision::SINGLE,
     access: Access::Random,
     writer: || Box::new(Writer::new()),

@@ -101,6 +101,11 @@ impl TrajectoryFormat {
         [Content::Names, Content::Boundaries, Content::Units].iter().all(|what| self.definition().has(*what))
     }
 
+    /// Returns true where files of the format hold times.
+    pub fn has_times(self) -> bool {
+        self.definition().has(Content::Times)
+    }
+
     /// Returns true where all frames must have a time.
     pub fn needs_times(self) -> bool {
         self.definition().has(Content::RequiredTimes)

@@ -21,7 +21,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "pdb",
     title: "PDB",
     about: "PDB: text, positions to 0.001 A (0.001 in lj), names and residues",
-    contents: &[Content::Names],
+    contents: &[Content::Names, Content::Times],
     precision: Precision { position: 0.0005, angle: 0.005, unit: Some("A"), ..Precision::EXACT },
     access: Access::Stream,
     writer: || Box::new(Writer),

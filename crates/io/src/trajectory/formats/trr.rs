@@ -13,7 +13,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "trr",
     title: "TRR",
     about: "GROMACS TRR: positions and velocities in single precision",
-    contents: &[Content::Velocities, Content::RequiredTimes],
+    contents: &[Content::Velocities, Content::Times, Content::RequiredTimes],
     precision: Precision::SINGLE,
     access: Access::Stream,
     writer: || Box::new(Writer),

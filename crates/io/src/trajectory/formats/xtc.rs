@@ -6,17 +6,18 @@ use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter,
 use crate::trajectory::frame::{Frame, TrajectoryHeader};
 use crate::trajectory::source::{Binary, ByteOrder, Evidence};
 use crate::trajectory::units::{length_factor, picoseconds};
-use jostle_core::{Components, Error, Result};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Components, Dimension, Error, Result};
 use molly::XTCWriter;
 
 pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "xtc",
     title: "XTC",
     about: "GROMACS XTC: positions to 0.001 nm (0.001 in lj), compressed",
-    contents: &[Content::RequiredTimes],
+    contents: &[Content::Times, Content::RequiredTimes],
     precision: Precision { position: 0.5 / PRECISION, unit: Some("nm"), ..Precision::SINGLE },
     access: Access::Stream,
-    writer: || Box::new(Writer),
+    writer: || Box::new(Writer::Exact),
     recognize: |start| {
         let magic = start.bytes.first_chunk().map(|bytes| i32::from_be_bytes(*bytes));
         matches!(magic, Some(read::MAGIC | read::MAGIC_LARGE)).then_some(Evidence::Signature)
@@ -38,7 +39,33 @@ const NEAREST: f64 = 400_000.0;
 /// Largest number of atoms of frames that are not compressed.
 const UNCOMPRESSED: usize = 9;
 
-struct Writer;
+/// Writer, by the precision of the frames so far.
+enum Writer {
+    /// [`PRECISION`] in all.
+    Exact,
+    /// Less in some, with the note about it until that is handed over.
+    Coarse(Option<String>),
+}
+
+impl Writer {
+    /// Takes note of a frame that is less precise than others.
+    fn note(&mut self, header: &TrajectoryHeader, frame: &Frame, precision: f64) {
+        if precision == PRECISION || matches!(self, Writer::Coarse(_)) {
+            return;
+        }
+        let unit = unit_name(header.units, Dimension::LENGTH);
+        let steps =
+            [precision, PRECISION].map(|precision| 1.0 / precision / length_factor(header.units, "nm"));
+        // Powers of ten in single precision have no digits but their own.
+        let [kept, usual] = steps.map(|step| step as f32);
+        let largest = frame.positions.as_flattened().iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        *self = Writer::Coarse(Some(format!(
+            "positions are kept to {kept} {unit} only, not to {usual}, from step {} on: coordinates reach {largest:.0} {unit}, \
+             and XTC files have no more digits; DCD, TRR and extended XYZ files have, or wrap the atoms into the box",
+            frame.step
+        )));
+    }
+}
 
 impl FormatWriter for Writer {
     fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
@@ -48,6 +75,7 @@ impl FormatWriter for Writer {
             Error::simulation(format!("atoms are too far apart for an XTC file at step {}", frame.step))
                 .hint("write format = \"xyz\" or \"dcd\"; has an atom left an open box?")
         })?;
+        self.note(header, frame, precision);
         let mut edges = [0.0; 9];
         if frame.simbox.periodic() != [false; 3] {
             for (place, x) in edges.iter_mut().zip(frame.simbox.edges().as_flattened()) {
@@ -60,6 +88,13 @@ impl FormatWriter for Writer {
         XTCWriter::new(out)
             .write_frame_parts(step, time, edges, positions.iter(), precision as f32)
             .map_err(|e| Error::simulation(format!("a frame cannot be compressed: {e}")))
+    }
+
+    fn take_note(&mut self) -> Option<String> {
+        match self {
+            Writer::Exact => None,
+            Writer::Coarse(note) => note.take(),
+        }
     }
 }
 

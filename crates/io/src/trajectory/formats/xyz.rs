@@ -15,7 +15,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "xyz",
     title: "extended XYZ",
     about: "extended XYZ: text, positions and velocities in full",
-    contents: &[Content::Velocities, Content::Names, Content::Boundaries, Content::Units],
+    contents: &[Content::Velocities, Content::Names, Content::Boundaries, Content::Units, Content::Times],
     precision: Precision::EXACT,
     access: Access::Stream,
     writer: || Box::new(Writer),

@@ -105,15 +105,16 @@ pub(super) struct Source {
     free: Option<Vec<usize>>,
     /// Positions of the first frame, where atoms are fixed.
     first: Vec<Vec3>,
-    first_step: u64,
-    every: u64,
+    /// Less than zero where the first time is.
+    first_step: i64,
+    every: i64,
     /// Time step in ps; 0 where the file does not tell.
     timestep: f64,
     /// Version of CHARMM whose format the file has; 0: none.
     version: i32,
     unit_cell: bool,
     fourth: bool,
-    frames: u64,
+    frames: i64,
 }
 
 impl Source {
@@ -144,14 +145,13 @@ impl Source {
             fixed => Some(free_atoms(r, atoms, fixed)?),
         };
         let (version, first) = (control[19], Vec::new());
-        let count = |word: i32| u64::try_from(word).unwrap_or(0);
         Ok(Source {
             records,
             atoms,
             free,
             first,
-            first_step: count(control[1]),
-            every: count(control[2]).max(1),
+            first_step: control[1].into(),
+            every: control[2].max(1).into(),
             timestep: if version != 0 { f64::from(f32::from_bits(control[9] as u32)) * AKMA } else { 0.0 },
             version,
             unit_cell: version != 0 && control[10] != 0,
@@ -216,7 +216,7 @@ impl FrameSource for Source {
         let step = self.first_step.saturating_add(self.every.saturating_mul(self.frames));
         self.frames += 1;
         Ok(Some(Snapshot {
-            step,
+            step: u64::try_from(step).unwrap_or(0),
             time: (self.timestep > 0.0).then_some(step as f64 * self.timestep),
             simbox: simbox_of(edges, &positions)?,
             positions,
