@@ -4,8 +4,10 @@
 //! spread evenly: the energy is 2 pi N_a N_b / V times the integral of r^2 w, summed over ordered pairs of
 //! species, and the virial (trace / 3) -1/3 of that with r^3 dw/dr (M. P. Allen and D. J. Tildesley, Computer
 //! Simulation of Liquids, 2.8). Beyond the cut-off w is u. Within it a switched potential lacks w from the
-//! beginning of the switch, as in OpenMM, and a shifted one u(rc) with all its neighbours. As an atom is not
-//! one of these, its own share of an even density is subtracted, as in GROMACS.
+//! beginning of the switch, as in OpenMM, and a shifted one u(rc) with all its neighbours, of which there are as
+//! many as an even density has in the sphere. All of it is in proportion to the density, so that a gas has none.
+//! GROMACS takes one neighbour fewer at any density, as in a liquid that cannot be compressed; its energies with
+//! `potential-shift` differ by -u(rc)/2 for each atom, and a gas without neighbours has them, too.
 
 use crate::potential::Potential;
 use crate::table::Tables;
@@ -21,8 +23,6 @@ pub(crate) struct TailIntegrals {
     energy: f64,
     /// Integral of r^3 dw/dr.
     virial: f64,
-    /// Value of w around an atom.
-    near: f64,
 }
 
 /// The correction of one term for all atoms of a system, in a box of any volume.
@@ -30,8 +30,6 @@ pub(crate) struct TailIntegrals {
 pub struct Tail {
     /// Energy and virial (trace / 3), each times the volume.
     times_volume: [f64; 2],
-    /// A part of the energy that is the same in any volume.
-    energy: f64,
 }
 
 impl TailIntegrals {
@@ -50,16 +48,16 @@ impl TailIntegrals {
                 .hint("leave out tail_correction and use a longer cut-off"));
         };
         match truncation {
-            Truncation::Plain => Ok(TailIntegrals { energy: beyond, virial, near: 0.0 }),
+            Truncation::Plain => Ok(TailIntegrals { energy: beyond, virial }),
             Truncation::Shifted => {
                 let shift = energy(potential, Truncation::Plain, parameters, cutoff)(cutoff);
-                Ok(TailIntegrals::continuous(beyond + shift * cutoff.powi(3) / 3.0, shift))
+                Ok(TailIntegrals::continuous(beyond + shift * cutoff.powi(3) / 3.0))
             }
             Truncation::Switched { from } | Truncation::CharmmSwitched { from } => {
                 let whole = energy(potential, Truncation::Plain, parameters, cutoff);
                 let switched = energy(potential, truncation, parameters, cutoff);
                 let lost = |r: f64| r * r * (whole(r) - switched(r));
-                Ok(TailIntegrals::continuous(beyond + integral(from * cutoff, cutoff, lost), 0.0))
+                Ok(TailIntegrals::continuous(beyond + integral(from * cutoff, cutoff, lost)))
             }
             Truncation::ForceShifted => {
                 let message = "tail_correction = true together with truncation = \"force-shifted\"";
@@ -72,8 +70,8 @@ impl TailIntegrals {
     }
 
     /// Integrals where w is continuous: by parts, the virial's integral is -3 times that of the energy.
-    fn continuous(energy: f64, near: f64) -> TailIntegrals {
-        TailIntegrals { energy, virial: -3.0 * energy, near }
+    fn continuous(energy: f64) -> TailIntegrals {
+        TailIntegrals { energy, virial: -3.0 * energy }
     }
 }
 
@@ -111,17 +109,15 @@ fn integral(from: f64, to: f64, function: impl Fn(f64) -> f64) -> f64 {
 }
 
 impl Tail {
-    /// Adds what so many ordered pairs of atoms lack, of `atoms` in all.
-    pub(crate) fn add(&mut self, integrals: &TailIntegrals, pairs: f64, atoms: f64) {
+    /// Adds what so many ordered pairs of atoms lack.
+    pub(crate) fn add(&mut self, integrals: &TailIntegrals, pairs: f64) {
         self.times_volume[0] += 2.0 * PI * pairs * integrals.energy;
         self.times_volume[1] -= 2.0 * PI * pairs * integrals.virial / 3.0;
-        self.energy -= 0.5 * pairs / atoms * integrals.near;
     }
 
     /// Energy and virial (trace / 3) in a box of this volume.
     pub fn at(&self, volume: f64) -> [f64; 2] {
-        let [energy, virial] = self.times_volume.map(|x| x / volume);
-        [energy + self.energy, virial]
+        self.times_volume.map(|x| x / volume)
     }
 }
 

@@ -256,11 +256,10 @@ impl PairTerm {
     pub fn tail(&self, counts: &[usize]) -> Tail {
         let mut tail = Tail::default();
         let Some(integrals) = &self.integrals else { return tail };
-        let atoms = counts.iter().sum::<usize>() as f64;
         for a in 0..self.n_species {
             for b in 0..self.n_species {
                 if let Some(integrals) = &integrals[self.index(a, b)] {
-                    tail.add(integrals, counts[a] as f64 * counts[b] as f64, atoms);
+                    tail.add(integrals, counts[a] as f64 * counts[b] as f64);
                 }
             }
         }
