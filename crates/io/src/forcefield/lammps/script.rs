@@ -1,6 +1,8 @@
 //! Lines of LAMMPS input scripts that say which forces there are: styles, coefficients, mixing, special pairs
 //! (<https://docs.lammps.org/Commands_all.html>). Other commands are about what is done with the forces, which is
-//! said by the input; those that would change atoms or forces are refused.
+//! said by the input ([`harmless`]); those that would change atoms or forces, or are not known, are refused.
+
+mod harmless;
 
 use crate::structure::Lines;
 use crate::structure::lammps::BondedList;
@@ -10,12 +12,16 @@ use std::path::{Path, PathBuf};
 
 /// Commands that change atoms or forces and are not carried out.
 const REFUSED: &[(&str, &str)] = &[
+    ("change_box", "write the data file after it"),
+    ("clear", "give files without it, in their order"),
     ("create_atoms", "write the data file after it"),
     ("create_bonds", "write the data file after it"),
     ("delete_atoms", "write the data file after it"),
     ("delete_bonds", "write the data file after it"),
     ("displace_atoms", "write the data file after it"),
     ("mass", "masses are those of the data file"),
+    ("read_dump", "name a file with the positions by coordinates = \"...\" in [system]"),
+    ("read_restart", "write a data file, and name it by topology = \"...\" in [system]"),
     ("set", "write the data file after it"),
     ("labelmap", "labels are those of the data file"),
     ("replicate", "write replicate = [...] in [system]"),
@@ -23,6 +29,24 @@ const REFUSED: &[(&str, &str)] = &[
     ("jump", "give a file without it"),
     ("if", "give a file without it"),
     ("kim", "write the styles and coefficients out"),
+];
+
+/// Commands about forces, which are read.
+const READ: &[&str] = &[
+    "units",
+    "pair_style",
+    "pair_coeff",
+    "pair_modify",
+    "special_bonds",
+    "bond_style",
+    "bond_coeff",
+    "angle_style",
+    "angle_coeff",
+    "dihedral_style",
+    "dihedral_coeff",
+    "improper_style",
+    "improper_coeff",
+    "fix",
 ];
 
 /// Place of a line.
@@ -129,10 +153,25 @@ impl Script {
                     .error(format!("boundary {} is not taken from a script", words.join(" ")))
                     .hint("write periodic = [...] in [system], and leave this line out"));
             }
-            "fix" if words.get(2) == Some(&"cmap") => {
-                return Err(place.error("maps over two dihedrals are not read from LAMMPS' files"));
+            "neigh_modify" if words.windows(2).any(|pair| pair[0] == "exclude" && pair[1] != "none") => {
+                return Err(place
+                    .error("neigh_modify exclude: pairs without a force are not taken from a script")
+                    .hint(
+                        "leave this line out; atoms of a body ([[rigid]]) and frozen atoms have none either",
+                    ));
             }
-            _ => {}
+            "kspace_modify" if words.iter().any(|word| ["slab", "wire"].contains(word)) => {
+                return Err(place.error("kspace_modify slab and wire are not computed"));
+            }
+            "read_data" if words.iter().any(|word| ["add", "shift", "offset"].contains(word)) => {
+                let hint = "write the data file after it";
+                return Err(place.error("data files are not joined or moved here").hint(hint));
+            }
+            "dimension" if first()? != "3" => {
+                return Err(place.error(format!("{} dimensions are not computed", first()?)));
+            }
+            "fix" => harmless::check_fix(words.get(2).copied().unwrap_or_default(), &place)?,
+            _ => harmless::check_command(name, &place)?,
         }
         Ok(())
     }
@@ -141,7 +180,18 @@ impl Script {
         if let Some(word) = words.iter().find(|word| ["pair", "special"].contains(word)) {
             return Err(place.error(format!("pair_modify {word} is not computed")));
         }
-        // The other keywords are about the cut-off, which the input says.
+        for (word, hint) in [
+            ("shift", "write truncation = \"shifted\" in [[force]], and leave it out"),
+            ("tail", "write tail_correction = true in [[force]], and leave it out"),
+            ("compute", "leave it out: all forces act"),
+        ] {
+            let unlike_here = if word == "compute" { "no" } else { "yes" };
+            if words.windows(2).any(|pair| pair == [word, unlike_here]) {
+                let message = format!("pair_modify {word} {unlike_here} is not taken from a script");
+                return Err(place.error(message).hint(hint));
+            }
+        }
+        // The other keywords are about tables and sums, which the input says.
         let Some(at) = words.iter().position(|word| *word == "mix") else { return Ok(()) };
         self.mixing = Some(match words.get(at + 1) {
             Some(&"geometric") => Mixing::Geometric,
@@ -235,15 +285,16 @@ mod tests {
 
     #[test]
     fn lines_about_forces_are_read() {
-        let text = "units real # kcal\nrun 100\nbond_style harmonic\nspecial_bonds lj 0 0 0.5 &\n coul 0 0 0.75\n\
-                    pair_modify shift yes mix arithmetic\nimproper_coeff 1*2 20 0\n";
+        let text = "units real # kcal\nrun 100\nneigh_modify every 1 exclude none\nfix 1 all nvt/gpu temp 300 300 100\n\
+                    fix 2 all ave/time 1 1 10 c_1\ntimestep 2\nbond_style harmonic\nspecial_bonds lj 0 0 0.5 &\n coul 0 0 0.75\n\
+                    pair_modify shift no mix arithmetic\nimproper_coeff 1*2 20 0\n";
         let script = read(text).unwrap();
         assert_eq!(script.units, Some(UnitSystem::Real));
         assert_eq!(script.styles[0].as_deref(), Some("harmonic"));
         assert_eq!(script.special, Some([[0.0; 2], [0.0; 2], [0.5, 0.75]]));
         assert_eq!(script.mixing, Some(Mixing::LorentzBerthelot));
         let [line] = &script.coefficients[..] else { panic!("{:?}", script.coefficients) };
-        assert_eq!((line.subject, line.place.line), (Subject::Bonded(BondedList::Impropers), 7));
+        assert_eq!((line.subject, line.place.line), (Subject::Bonded(BondedList::Impropers), 11));
         assert_eq!(line.words, ["1*2", "20", "0"]);
         let amber = read("special_bonds amber").unwrap().special.unwrap();
         assert!((amber[2][1] - 0.833_333_333_3).abs() < 1e-9 && amber[2][0] == 0.5);
@@ -257,11 +308,25 @@ mod tests {
             ("\ndielectric 2", "dielectric"),
             ("\nboundary p p f", "boundary p p f"),
             ("\nunits si", "units si"),
-            ("\nfix 1 all cmap c.cmap", "maps"),
+            ("\nfix 1 all cmap c.cmap", "fix cmap"),
             ("\nspecial_bonds lj 0 0", "three factors"),
             ("\nspecial_bonds angle yes", "\"angle\" is not computed"),
             ("\npair_modify mix odd", "mix odd"),
             ("\nbond_style", "says nothing"),
+            ("\nneigh_modify exclude molecule/intra all", "neigh_modify exclude"),
+            ("\nchange_box all x scale 1.1", "command change_box"),
+            ("\nread_dump d.lammpstrj 0 x y z", "command read_dump"),
+            ("\npair_modify shift yes", "pair_modify shift yes"),
+            ("\npair_modify mix arithmetic tail yes", "pair_modify tail yes"),
+            ("\nkspace_modify slab 3.0", "slab"),
+            ("\nread_data b.data add append", "not joined"),
+            ("\ndimension 2", "2 dimensions"),
+            ("\nfix 1 all efield 0 0 0.1", "fix efield"),
+            ("\nfix 1 all wall/lj93/kk zlo 0 1 1 2.5", "fix wall/lj93"),
+            ("\nfix 1 all shake 1e-4 20 0 b 1", "fix shake"),
+            ("\nfix 1 all rigid/nvt molecule", "fix rigid/nvt"),
+            ("\nfix 1 all qeq/point 1 10 1e-6 100 p.qeq", "fix qeq/point"),
+            ("\npair_coef 1 1 0.1 3", "no command pair_coef"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.message().contains(why), "{text}: {error}");
