@@ -198,6 +198,7 @@ fn of_atoms_alone(forces: &Forces) -> Forces {
     let mut forces = Forces {
         fields: Vec::new(),
         formula_fields: Vec::new(),
+        field_numbers: Vec::new(),
         walls: Vec::new(),
         restraints: Restraints::default(),
         grains: None,

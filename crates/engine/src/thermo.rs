@@ -11,6 +11,7 @@ use jostle_core::{
 };
 use jostle_io::input::model::Strain;
 use jostle_potentials::Forces;
+use jostle_potentials::external::FormulaField;
 
 /// A quantity with its name and unit.
 #[derive(Debug, Clone, PartialEq)]
@@ -325,16 +326,18 @@ pub fn quantities<'a>(
 pub(crate) const BEFORE_ENERGIES: usize = 19;
 
 /// Names of the energies of forces: the name of the potential, with a number where there are several of a
-/// kind.
+/// kind, which for fields is that of the input.
 pub fn term_names(forces: &Forces) -> Vec<String> {
     let kinds = forces.kinds();
     let mut names = Vec::new();
     for (k, kind) in kinds.iter().enumerate() {
         let count = |kinds: &[&str]| kinds.iter().filter(|other| *other == kind).count();
         let name = kind.replace('-', "_");
+        let before = count(&kinds[..k]);
+        let of_input = forces.field_numbers.get(before).filter(|_| *kind == FormulaField::TERM);
         names.push(match count(&kinds) {
             1 => name,
-            _ => format!("{name}_{}", count(&kinds[..k]) + 1),
+            _ => format!("{name}_{}", of_input.copied().unwrap_or(before + 1)),
         });
     }
     names

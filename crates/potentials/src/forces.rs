@@ -45,6 +45,9 @@ pub struct Forces {
     pub walls: Vec<Wall>,
     /// Fields by formulas.
     pub formula_fields: Vec<FormulaField>,
+    /// Numbers of all fields, from 1 on, as an input has them in one list: of those that are the same everywhere, then
+    /// of those by formulas. Empty where this is their order.
+    pub field_numbers: Vec<usize>,
     /// Restraints of atoms to places or distances.
     pub restraints: Restraints,
     /// Damping and friction of grains, whose push is one of the pair forces.

@@ -68,7 +68,10 @@ fn a_thin_gas_has_no_correction() {
     for (kind, truncation, term) in corrected() {
         let tail = term.tail(&[ATOMS]);
         for (dense, thin) in tail.at(70.0).into_iter().zip(tail.at(70.0e9)) {
-            assert!((1e9 * thin - dense).abs() <= 1e-12 * dense.abs(), "{kind:?} {truncation:?}: {dense} {thin}");
+            assert!(
+                (1e9 * thin - dense).abs() <= 1e-12 * dense.abs(),
+                "{kind:?} {truncation:?}: {dense} {thin}"
+            );
         }
     }
 }

@@ -123,6 +123,25 @@ fn a_resumed_run_keeps_its_groups() {
     assert!(rows.contains("temperature_rest") && rows.contains("z_floor"), "{rows}");
 }
 
+/// Columns of fields have the numbers of the input, whatever the fields are made of.
+#[test]
+fn fields_have_the_numbers_of_the_input() {
+    let fields =
+        "[[field]]\nenergy = \"2 + 0 x\"\n[[field]]\nforce = [0, 0, 0.1]\n[[field]]\nenergy = \"5 + 0 x\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    run_in_parts(&input(fields, ""), folder.path(), u64::MAX);
+    let text = fs::read_to_string(folder.path().join("thermo.csv")).unwrap();
+    let names: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let row: Vec<&str> = text.lines().nth(1).unwrap().split(',').collect();
+    let value = |name: &str| -> f64 {
+        let place = names.iter().position(|column| column.split(' ').next() == Some(name));
+        row[place.unwrap_or_else(|| panic!("no {name} in {names:?}"))].parse().unwrap()
+    };
+    assert!((value("field_1") - 2.0 * 256.0).abs() < 1e-6, "{text}");
+    assert!((value("field_3") - 5.0 * 256.0).abs() < 1e-6, "{text}");
+    assert!(value("field_2") < 0.0, "{text}");
+}
+
 /// Fields by formulas: their names, their atoms, and energies that jump at a face of the box.
 #[test]
 fn fields_by_formulas_are_resolved_with_the_atoms() {

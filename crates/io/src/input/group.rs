@@ -262,6 +262,9 @@ impl Input {
         forces.formula_fields = self.formula_fields(system)?;
         let is_uniform =
             |field: &&Located<FieldInput>| !matches!(field.value.strength, FieldStrength::Energy(_));
+        let numbered = || self.fields.iter().zip(1..);
+        let (uniform, formulas): (Vec<_>, Vec<_>) = numbered().partition(|(field, _)| is_uniform(field));
+        forces.field_numbers = uniform.into_iter().chain(formulas).map(|(_, number)| number).collect();
         for (field, given) in forces.fields.iter_mut().zip(self.fields.iter().filter(is_uniform)) {
             if let Some(atoms) = &given.value.atoms {
                 field.only(self.chosen(system, atoms)?, system.state.len());
