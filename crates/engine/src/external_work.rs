@@ -24,6 +24,9 @@ pub struct RecordedWork {
     last: Option<Last>,
 }
 
+/// Names of the columns: work of fields, of walls.
+pub(crate) const COLUMNS: [&str; 2] = ["field_work", "wall_work"];
+
 /// Forces that change with time.
 enum Sources {
     Fields(Vec<FormulaField>),
@@ -35,8 +38,8 @@ impl Sources {
     /// Name of the column, and of the state in checkpoints.
     fn name(&self) -> &'static str {
         match self {
-            Sources::Fields(_) => "field_work",
-            Sources::Walls(..) => "wall_work",
+            Sources::Fields(_) => COLUMNS[0],
+            Sources::Walls(..) => COLUMNS[1],
         }
     }
 

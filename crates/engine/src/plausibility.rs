@@ -3,7 +3,7 @@
 
 use crate::barostat::pressure_of_jumps;
 use crate::report::{Warning, WarningKind};
-use crate::warnings::spaced;
+use crate::warnings::{ExternalWork, spaced};
 use jostle_core::constraints::Body;
 use jostle_core::{Dimension, Molecules, RigidBody, SimBox, State, System, Topology, UnitSystem};
 use jostle_io::input::model::{Action, Barostat, StageInput};
@@ -60,15 +60,6 @@ pub(crate) struct Scales {
     pub work: ExternalWork,
 }
 
-/// External work on the atoms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ExternalWork {
-    /// No external work.
-    Nothing,
-    /// Work by fields or by atoms driven at a velocity.
-    Done,
-}
-
 /// The bond of the shortest period.
 #[derive(Debug, Clone)]
 struct FastestBond {
@@ -101,10 +92,10 @@ struct Flight {
     mass: f64,
 }
 
-/// True where fields or walls can do work without end: they change in time, or an atom that crosses the box gains energy.
+/// True where fields can do work without end: an atom that crosses the box gains energy.
 fn works_from_outside(forces: &Forces) -> bool {
     let unwrapped = |field: &FormulaField| field.positions == Positions::Unwrapped;
-    forces.depend_on_time() || !forces.fields.is_empty() || forces.formula_fields.iter().any(unwrapped)
+    !forces.fields.is_empty() || forces.formula_fields.iter().any(unwrapped)
 }
 
 impl Scales {
@@ -178,9 +169,11 @@ impl Scales {
             n_molecules,
             charges_jump: forces.electrostatics.is_some_and(|e| e.method == Method::Cutoff),
             jump: pressure_of_jumps(forces, &system.counts()),
-            work: match driven || works_from_outside(forces) {
-                true => ExternalWork::Done,
-                false => ExternalWork::Nothing,
+            work: match () {
+                () if driven => ExternalWork::Driven,
+                () if forces.depend_on_time() => ExternalWork::InTime,
+                () if works_from_outside(forces) => ExternalWork::Done,
+                () => ExternalWork::Nothing,
             },
         }
     }

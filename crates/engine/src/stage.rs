@@ -11,13 +11,12 @@ use crate::clock::Clock;
 use crate::deformation::{deformed, strain};
 use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::minimize::{ConstraintProjection, Minimizer, largest_force};
-use crate::plausibility::ExternalWork;
 use crate::ramp::{Ramps, Springs};
 use crate::report::{TemperatureChange, TimeSpent};
 use crate::step::{StepContext, evaluate_forces, step};
 use crate::thermo::AtomMotion;
 use crate::thermostat::{from_input, momentum};
-use crate::warnings::{Aging, Evidence};
+use crate::warnings::{Aging, Evidence, ExternalWork};
 use ending::Ending;
 pub(crate) use ending::check_until;
 use jostle_core::backend::StageTime;
@@ -89,7 +88,7 @@ impl StageRun {
     ) -> Result<(Self, Option<String>)> {
         springs.check(stage)?;
         let degrees = if springs.hold_positions(stage) { degrees.held() } else { degrees };
-        let changes = work == ExternalWork::Done || stage.deformation.is_some() || backend.has_contacts();
+        let changes = work != ExternalWork::Nothing || stage.deformation.is_some() || backend.has_contacts();
         let aging = if changes { Aging::Changes } else { Aging::Settles };
         let atoms = backend.n_atoms();
         let mut note = None;
@@ -141,7 +140,7 @@ impl StageRun {
             row: RowMean::default(),
             averages: Vec::new(),
             conserved: Trend::default(),
-            evidence: Evidence::new(aging),
+            evidence: Evidence::new(aging, work),
             ending: Ending::default(),
         };
         Ok((run, note))

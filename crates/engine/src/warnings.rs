@@ -2,6 +2,7 @@
 //! and by reports about it; `plausibility.rs` has the rules that need no step.
 
 use crate::averages::Confidence;
+use crate::external_work;
 use crate::report::{Average, Convergence, EnergyDrift, StageReport, Warning, WarningKind};
 use crate::thermo::Thermo;
 use jostle_analysis::series::{Series, halves};
@@ -63,6 +64,7 @@ pub(crate) struct Evidence {
     first: Option<[f64; 2]>,
     most_kinetic: f64,
     aging: Aging,
+    work: ExternalWork,
 }
 
 /// Approach of a stage to equilibrium.
@@ -75,10 +77,36 @@ pub(crate) enum Aging {
     Changes,
 }
 
+/// External work on the atoms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ExternalWork {
+    /// No external work.
+    #[default]
+    Nothing,
+    /// Work that is part of the energy, as that of a force that is the same everywhere.
+    Done,
+    /// Work of fields and walls that change with time, which the conserved quantity takes off where it is recorded.
+    InTime,
+    /// Work by atoms driven at a velocity, which is not known step by step.
+    Driven,
+}
+
 impl Evidence {
     /// Data without rows.
-    pub fn new(aging: Aging) -> Self {
-        Evidence { aging, ..Evidence::default() }
+    pub fn new(aging: Aging, work: ExternalWork) -> Self {
+        Evidence { aging, work, ..Evidence::default() }
+    }
+
+    /// Returns true where only errors of the integration change the conserved quantity, and no work that it does not
+    /// take off.
+    fn is_conserved(&self, averages: &[Average]) -> bool {
+        match self.work {
+            ExternalWork::Nothing | ExternalWork::Done => true,
+            ExternalWork::InTime => {
+                averages.iter().any(|a| external_work::COLUMNS.contains(&a.quantity.as_str()))
+            }
+            ExternalWork::Driven => false,
+        }
     }
 
     /// Adds a row; `target` is the temperature of the thermostat, if there is one.
@@ -129,7 +157,8 @@ impl Evidence {
         let rows = conserved.map_or(0, |e| e.samples);
         let mut found: Vec<Warning> = Vec::new();
         let remedy = if self.targets.is_some() { GENTLER } else { SHORTER };
-        found.extend(report.drift.and_then(|d| drift(stage, &d, rows, remedy)));
+        let drifts = report.drift.filter(|_| self.is_conserved(&report.averages));
+        found.extend(drifts.and_then(|d| drift(stage, &d, rows, remedy)));
         found.extend(far_from_thermostat(stage, self.ratio.means(), role));
         if role == Role::Production && self.aging == Aging::Settles {
             found.extend(few_samples(stage, &report.averages));
@@ -324,7 +353,7 @@ mod tests {
             custom: Vec::new(),
         };
         let watch = |aging, target, rows: &[(f64, f64)]| {
-            let mut evidence = Evidence::new(aging);
+            let mut evidence = Evidence::new(aging, ExternalWork::Nothing);
             rows.iter().try_for_each(|(t, h)| evidence.watch(&row(*t, *h), target, UnitSystem::Lj))
         };
         let settles = Aging::Settles;

@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::custom_force::{CustomForce, EnergyColumn};
 use crate::degrees_of_freedom::Momentum;
 use crate::force_context::SavedForce;
-use crate::plausibility::ExternalWork;
+use crate::warnings::ExternalWork;
 use jostle_core::{AtomStorage, Error, Result};
 
 impl Simulation {
@@ -43,7 +43,8 @@ impl Simulation {
         self.check_on_device(&mut *force)?;
         if force.momentum() == Momentum::Thermal {
             self.facts.degrees = self.facts.degrees.held();
-            self.facts.scales.work = ExternalWork::Done;
+            let work = &mut self.facts.scales.work;
+            *work = if *work == ExternalWork::Nothing { ExternalWork::Done } else { *work };
         }
         self.columns.add_force(&name, energy, self.units, force.columns())?;
         self.backend.add(force);

@@ -1,7 +1,7 @@
 //! Groups of atoms by selections: driven, in fields, measured, restrained, reported.
 
 use crate::fixtures::run_in_parts;
-use jostle_engine::{Overrides, Simulation};
+use jostle_engine::{Overrides, Simulation, WarningKind};
 use jostle_io::Input;
 use std::fs;
 use std::path::Path;
@@ -121,6 +121,26 @@ fn a_resumed_run_keeps_its_groups() {
     }
     let rows = fs::read_to_string(whole.join("thermo.csv")).unwrap();
     assert!(rows.contains("temperature_rest") && rows.contains("z_floor"), "{rows}");
+}
+
+/// Atoms that are driven and forces that change with time do work, which is no error of the integration; where work is
+/// recorded, the conserved quantity takes it off, and its drift is one again.
+#[test]
+fn work_from_outside_is_no_drift() {
+    let field =
+        "[[field]]\nenergy = \"8 z cos(12 time)\"\npositions = \"unwrapped\"\natoms = \"index < 60\"\n";
+    let driven = "[[group]]\nname = \"plate\"\natoms = \"z < 1.7\"\nvelocity = [2, 0, 0]\n";
+    let recorded = format!("{field}work = \"recorded\"\n");
+    // The plain cut-off, at which the energy jumps, makes a drift of its own.
+    for (more, is_work) in [(driven, true), (field, true), (&recorded, false)] {
+        let mut simulation = simulation(more, "");
+        simulation.run().unwrap();
+        let report = &simulation.reports()[0];
+        let drift = report.drift.unwrap().of_kinetic;
+        assert_eq!(drift.abs() > 0.5, is_work, "{more}: {drift}");
+        let warned = report.warnings.iter().any(|w| w.kind == WarningKind::Drift);
+        assert_eq!(warned, !is_work && drift.abs() > 0.1, "{more}: {drift} {:?}", report.warnings);
+    }
 }
 
 /// Columns of fields have the numbers of the input, whatever the fields are made of.
