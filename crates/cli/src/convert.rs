@@ -33,14 +33,15 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
         if format.has_images() {
             snapshot.wrap_counted().map_err(|e| e.in_file(&options.from))?;
         }
-        writer.write(&Frame {
+        let written = writer.write(&Frame {
             step: snapshot.step,
             time: snapshot.time,
             simbox: &snapshot.simbox,
             positions: &snapshot.positions,
             velocities: snapshot.velocities.as_deref(),
             images: snapshot.images.as_deref().filter(|_| format.has_images()),
-        })?;
+        });
+        written.inspect_err(|_| remove_part(&options.to))?;
         writer.take_note().into_iter().for_each(|note| say!("{note}"));
         Ok(())
     };
@@ -100,6 +101,14 @@ fn say_what_is_left_out(
             format.name(),
             TrajectoryFormat::titles("and", TrajectoryFormat::has_images)
         );
+    }
+}
+
+/// Removes a file that lacks the frames which its format cannot hold; a device stays.
+fn remove_part(path: &Path) {
+    if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        // Best effort: the first error is the one worth reporting.
+        let _ = std::fs::remove_file(path);
     }
 }
 

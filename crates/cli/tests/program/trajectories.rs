@@ -117,6 +117,7 @@ fn times_come_back_or_are_said_to_be_lost() {
     desk.write("unequal.xyz", on_a_line(&[0.0, 20.0, 50.0], 1.0));
     let refused = desk.jostle(&["convert", "unequal.xyz", "unequal.dcd"]);
     assert!(refused.code != Some(0) && refused.stderr.contains("unequal.dcd"), "{}", refused.stderr);
+    assert!(!desk.path("unequal.dcd").exists(), "a part of the frames is left");
     let words = refused.stderr.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
     assert!(words.contains("frame 2 follows after 30 fs") && words.contains("XTC"), "{words}");
     let told = desk.succeed(&["convert", "late.xyz", "late.lammpstrj"]);

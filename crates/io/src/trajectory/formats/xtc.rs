@@ -61,7 +61,7 @@ impl Writer {
         let largest = frame.positions.as_flattened().iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
         *self = Writer::Coarse(Some(format!(
             "positions are kept to {kept} {unit} only, not to {usual}, from step {} on: coordinates reach {largest:.0} {unit}, \
-             and XTC files have no more digits; DCD, TRR and extended XYZ files have, or wrap the atoms into the box",
+             and XTC files have no more digits; extended XYZ files and LAMMPS dumps have, or wrap the atoms into the box",
             frame.step
         )));
     }
