@@ -2,6 +2,8 @@
 //! permuted by 32 indices it takes fewer operations than a root and one polynomial for all.
 
 use crate::simd::{Lanes, Scalar, quarter};
+use jostle_potentials::Electrostatics;
+use jostle_potentials::electrostatics::{Splitting, direct};
 use std::f64::consts::PI;
 
 /// Number of coefficients of a polynomial, enough for single precision over a quarter of an octave, if the
@@ -19,6 +21,17 @@ pub struct ForceTable<S> {
 }
 
 impl<S: Scalar> ForceTable<S> {
+    /// Table of the force over distance of two unit charges that nothing screens; none where it cannot be as exact as single
+    /// precision.
+    pub fn of_charges(term: &Electrostatics) -> Option<Self> {
+        // The last polynomial reaches beyond the cut-off, where the force of a charge spread up to there has a kink.
+        let smooth = |r2| match term.splitting() {
+            Some(Splitting::KaiserBessel(charge)) => charge.within(r2),
+            _ => term.smooth(r2),
+        };
+        Self::new(term.cutoff, |r2| direct(r2, 1.0, smooth(r2)).1, |r2| r2.powf(-1.5))
+    }
+
     /// Table of a function of r^2, as exact as single precision is for numbers of some size; none where that
     /// cannot be.
     pub fn new(cutoff: f64, function: impl Fn(f64) -> f64, size: impl Fn(f64) -> f64) -> Option<Self> {

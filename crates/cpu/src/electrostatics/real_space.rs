@@ -48,7 +48,7 @@ impl<S: Scalar> RealSpaceKernel<S> {
         let kind = ForceForm::of(&sum);
         let force_table = match (&kind, &sum) {
             (ForceForm::Polynomial(_) | ForceForm::Wide(_), LatticeSum::Charges(term)) => {
-                ForceTable::new(term.cutoff, |r2| term.direct(r2, 1.0).1, |r2| r2.powf(-1.5))
+                ForceTable::of_charges(term)
             }
             _ => None,
         };

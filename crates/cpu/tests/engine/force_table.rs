@@ -3,6 +3,8 @@
 use jostle_core::Real;
 use jostle_cpu::electrostatics::force_table::ForceTable;
 use jostle_cpu::simd::{Kernel, Lanes, Level, Simd};
+use jostle_potentials::Electrostatics;
+use jostle_potentials::electrostatics::Method;
 
 struct At<'a>(&'a ForceTable<f32>, &'a [f32], &'a mut [f32]);
 
@@ -34,6 +36,19 @@ fn the_table_is_as_exact_as_single_precision_at_every_level() {
                 let r2 = f64::from(*r2);
                 let error = (f64::from(value) - function(r2)).abs() / size(r2);
                 assert!(error < 4e-7, "{level} {cutoff} {r2}: {error:e}");
+            }
+        }
+    }
+}
+
+/// Forces of charges have a table up to the cut-off, whatever splits them.
+#[test]
+fn charges_have_a_table() {
+    for cutoff in [0.9, 3.5, 9.0, 12.0] {
+        for accuracy in [2e-3, 5e-4, 1e-5] {
+            for method in [Method::pme(cutoff, accuracy, 5), Method::ewald(cutoff, accuracy)] {
+                let table = ForceTable::<f32>::of_charges(&Electrostatics::new(method, 1.0, cutoff));
+                assert!(table.is_some(), "{method:?}");
             }
         }
     }
