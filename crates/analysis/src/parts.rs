@@ -6,6 +6,7 @@
 
 use crate::averages::MANY;
 use crate::blocks::{BlockSums, jackknife, means_without, total};
+use jostle_core::arithmetic::greatest_common_divisor;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of parts: their error is good to an eighth.
@@ -26,8 +27,8 @@ impl AtomParts {
     /// Parts of atoms of these species, of which there are so many.
     pub fn new(species: &[u16], of_species: &[usize]) -> Self {
         let width = of_species.len();
-        let copies = of_species.iter().fold(0, |a, b| greatest_common_divisor(a, *b));
-        let units = |atoms: usize| if copies as u64 >= MANY { copies } else { atoms };
+        let copies = of_species.iter().fold(0, |a, b| greatest_common_divisor(a, *b as u64));
+        let units = |atoms: usize| if copies >= MANY { copies as usize } else { atoms };
         let mut ranks = vec![0; width];
         let mut counts = vec![0.0; MOST * width];
         let cell = |s: &u16| {
@@ -63,10 +64,6 @@ impl AtomParts {
         let most = || self.occupied.iter().copied().max().unwrap_or(0);
         species.map_or_else(most, |s| self.occupied[s])
     }
-}
-
-fn greatest_common_divisor(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// Averages of several quantities over the atoms of each part.

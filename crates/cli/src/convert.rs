@@ -26,7 +26,7 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     };
     let second = frames.next_frame()?;
     let header = frames.reader().header(&first, second.as_ref());
-    say_what_is_left_out(options, format, frames.reader(), (&first, second.as_ref()));
+    say_what_is_left_out(options, format, frames.reader(), &first);
     let header = TrajectoryHeader { images: first.images.is_some() && format.has_images(), ..header };
     let mut writer = TrajectoryWriter::create(&options.to, format, header)?;
     let mut write = |mut snapshot: Snapshot| {
@@ -58,12 +58,12 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     Ok(())
 }
 
-/// Tells what the new format does not hold of these frames, the first two, and what the old one does not tell.
+/// Tells what the new format does not hold of frames like the first one, and what the old one does not tell.
 fn say_what_is_left_out(
     options: &ConvertOptions,
     format: TrajectoryFormat,
     reader: &TrajectoryReader,
-    (first, second): (&Snapshot, Option<&Snapshot>),
+    first: &Snapshot,
 ) {
     if first.time.is_none() && format.needs_times() {
         say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
@@ -76,9 +76,6 @@ fn say_what_is_left_out(
             format.title(),
             TrajectoryFormat::titles("and", TrajectoryFormat::has_times)
         );
-    }
-    if format == TrajectoryFormat::Dcd && second.is_some_and(|s| s.time.is_some() && s.time == first.time) {
-        say!("times are left out: that of all frames is the same, and DCD files number frames");
     }
     if !reader.knows_units() {
         say!(

@@ -15,7 +15,6 @@ use jostle_potentials::bonded::{
     angle_forces, cmap, dihedral_forces,
 };
 use jostle_potentials::electrostatics::gaussian::{self, gaussian, gaussian_single_anywhere};
-use jostle_potentials::electrostatics::kaiser_bessel::points;
 use jostle_potentials::electrostatics::reciprocal_space::{self, wave_vector};
 use jostle_potentials::electrostatics::spline::weights_of_order;
 use jostle_potentials::electrostatics::{Splitting, reaction, screened};
@@ -127,11 +126,7 @@ fn excluded_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -
     match (term.splitting(), term.kappa()) {
         (None, _) => reaction(r2, term.reaction().map(Recorder::lit)),
         (Some(Splitting::KaiserBessel(charge)), _) => {
-            let end = Recorder::lit(charge.radius * charge.radius);
-            let near = r2.lt(end);
-            let within = pairs::spread_charge(charge, Recorder::select(near, r2, end), precision);
-            let points = points(r2);
-            (Recorder::select(near, within.0, points.0), Recorder::select(near, within.1, points.1))
+            charge.anywhere(r2, |r2| pairs::spread_charge(charge, r2, precision))
         }
         (Some(Splitting::Gaussian { alpha }), kappa) => gaussian::of_width(alpha, r2, |square| match kappa {
             Some(kappa) => screened::gaussian(square, kappa / (2.0 * alpha)),

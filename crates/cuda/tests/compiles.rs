@@ -95,6 +95,22 @@ fn check_in(precision: Precision, build: &Build, architecture: &str) {
     }
 }
 
+/// Kernels of a run are compiled each by itself: what it needs of the source is there.
+#[test]
+fn every_kernel_compiles_by_itself() {
+    if !compiler() {
+        return;
+    }
+    let forces = term(PairKind::LennardJones, Truncation::Plain).into();
+    let builds = builds::of_every_run(&forces, Precision::Mixed);
+    let pairs = builds::default_builds(&forces, Precision::Mixed);
+    for Build { source, options, .. } in [&builds[0], &pairs[0]] {
+        let kernels = source.matches("extern \"C\" __global__").count();
+        let options = [&options[..], &["--ptxas-options=-O0".into()]].concat();
+        assert_eq!(nvrtc::check_each(source, &options, "sm_90").unwrap(), kernels);
+    }
+}
+
 /// Kernels that do not wait for those before them may read incomplete data.
 #[test]
 fn every_kernel_begins_by_waiting() {

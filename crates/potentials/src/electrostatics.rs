@@ -7,12 +7,12 @@
 //! field it is the effect of the polarised surroundings. A medium that screens charges changes 1/r and s
 //! alike ([`screened`]).
 
-pub mod screened;
-
+pub mod chebyshev;
 pub mod gaussian;
 pub mod kaiser_bessel;
 pub mod mesh_error;
 pub mod reciprocal_space;
+pub mod screened;
 pub mod spline;
 
 pub use gaussian::{WIDEST_SINGLE, gaussian};
@@ -114,7 +114,7 @@ impl Method {
     /// Particle-mesh Ewald whose forces have about this relative error in matter as dense as water; of order
     /// p down to 1e-p. [`Method::pme_of`] depends on the charges.
     pub fn pme(cutoff: f64, accuracy: f64, order: usize) -> Method {
-        // Of the direct force of neighbours exp(-beta) beta is left at the cut-off, a tenth of what Gaussians leave there.
+        // Of the force of two points 2 beta exp(-beta) is left at the cut-off, a tenth of what Gaussians leave there.
         let beta = (1.0 / accuracy).ln().max(0.0) + 5.0;
         // The error of interpolation is this factor times (alpha spacing)^order: integrals of `mesh_error` for water.
         let factor = match order {
@@ -179,6 +179,18 @@ pub enum Splitting {
     KaiserBessel(KaiserBessel),
 }
 
+impl Splitting {
+    /// Splitting on a mesh, with long waves like those of a Gaussian of this inverse width, in a medium with this inverse
+    /// screening length (0: none), for which Gaussians alone have a known form.
+    pub fn on_mesh(alpha: f64, cutoff: f64, kappa: f64) -> Self {
+        if kappa == 0.0 {
+            Splitting::KaiserBessel(KaiserBessel::like_gaussian(alpha, cutoff))
+        } else {
+            Splitting::Gaussian { alpha }
+        }
+    }
+}
+
 /// The smooth function of a reaction field: c - k r^2, from k and c.
 #[inline(always)]
 pub fn reaction<R: Real>(r2: R, [k, c]: [R; 2]) -> (R, R) {
@@ -220,23 +232,22 @@ impl Electrostatics {
         [k / self.cutoff.powi(3), (k + 1.0) / self.cutoff]
     }
 
-    /// Splitting of a sum over all images: by charges within the cut-off on a mesh, by Gaussians where no mesh limits the
-    /// waves, or where a medium screens charges, for which only these have a known form.
+    /// Splitting of a sum over all images; by Gaussians where no mesh limits the waves.
     pub fn splitting(&self) -> Option<Splitting> {
-        let alpha = self.method.alpha()?;
-        Some(match (self.method, self.kappa()) {
-            (Method::Pme { .. }, None) => {
-                Splitting::KaiserBessel(KaiserBessel::like_gaussian(alpha, self.cutoff))
+        match self.method {
+            Method::Cutoff | Method::ReactionField { .. } => None,
+            Method::Ewald { alpha, .. } => Some(Splitting::Gaussian { alpha }),
+            Method::Pme { alpha, .. } => {
+                Some(Splitting::on_mesh(alpha, self.cutoff, self.kappa().unwrap_or(0.0)))
             }
-            _ => Splitting::Gaussian { alpha },
-        })
+        }
     }
 
     /// The smooth function at a squared distance, and its force over distance.
     pub fn smooth(&self, r2: f64) -> (f64, f64) {
         match (self.splitting(), self.kappa()) {
             (None, _) => reaction(r2, self.reaction()),
-            (Some(Splitting::KaiserBessel(charge)), _) => charge.at(r2),
+            (Some(Splitting::KaiserBessel(charge)), _) => charge.anywhere(r2, |r2| charge.within(r2)),
             (Some(Splitting::Gaussian { alpha }), None) => gaussian::of_width(alpha, r2, gaussian),
             (Some(Splitting::Gaussian { alpha }), Some(kappa)) => {
                 gaussian::of_width(alpha, r2, |square| screened::gaussian(square, kappa / (2.0 * alpha)))

@@ -78,7 +78,7 @@ struct Diffusion {
     /// power of all.
     blocks: Blocks,
     parts: AtomParts,
-    /// The same numbers by parts of the atoms.
+    /// Sums of these numbers by parts of the atoms.
     over_atoms: PartAverages,
     counts: Vec<f64>,
     frames: u64,

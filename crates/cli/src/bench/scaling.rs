@@ -123,7 +123,7 @@ impl Model {
         // Noise must not make an atom or a ghost cheaper than nothing.
         let ghost = ((n * s - m * t) / (n * h - m * g)).max(0.0);
         let crowded = ((t - ghost * g) / n / alone).max(1.0);
-        // What is not the atoms' is the ghosts', so that the larger size comes back whatever noise has done.
+        // Ghosts take the rest of the time, so that the larger size comes back however noisy the measurement was.
         let (crowding, ghost) = (crowded - 1.0, ((t / crowded - n * alone) / g).max(0.0));
         Model { reach, cores, atom: alone, ghost, crowding, waiting: waiting / t, bytes: bytes / g }
     }

@@ -4,9 +4,9 @@ use super::force_table::ForceTable;
 use crate::simd::{Lanes, Scalar, elementary};
 use jostle_core::Precision;
 use jostle_potentials::LatticeSum;
+use jostle_potentials::electrostatics::chebyshev::{ChebyshevSeries, chebyshev, powers};
 use jostle_potentials::electrostatics::gaussian::Wide;
-use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev, powers};
-use jostle_potentials::electrostatics::{KaiserBessel, Splitting, direct, reaction};
+use jostle_potentials::electrostatics::{KaiserBessel, Splitting, direct, reaction, screened};
 
 /// Returns true for single precision.
 pub(super) const fn is_single<S>() -> bool {
@@ -183,7 +183,7 @@ impl<L: Lanes> UnitChargeForce<L> for &Spread<L::Scalar> {
 /// Number of powers of a [`Polynomial`].
 const POWERS: usize = 12;
 
-/// The same in single precision: sums of few powers, by half as many operations as their series takes.
+/// [`Spread`] in single precision: sums of few powers, by half as many operations as their series takes.
 pub(super) struct Polynomial<S> {
     scale: S,
     energy: [S; POWERS],

@@ -4,9 +4,9 @@ use super::coefficients::{CoefficientTable, Products};
 use super::recorder::{Notation, Recorder, Tape};
 use super::source_text::SourceText;
 use jostle_core::{Precision, Real};
+use jostle_potentials::electrostatics::chebyshev::{ChebyshevSeries, chebyshev, horner, powers};
 use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single_of, of_width};
-use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev, horner, powers};
-use jostle_potentials::electrostatics::{KaiserBessel, Splitting, direct, reaction};
+use jostle_potentials::electrostatics::{KaiserBessel, Splitting, direct, reaction, screened};
 use jostle_potentials::table::{ROW, Tables};
 use jostle_potentials::{Dispersion, Electrostatics, LatticeSum, PairTerm, Potential};
 
@@ -314,9 +314,7 @@ fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (R
     let smooth = match term.splitting() {
         None => reaction(r2, term.reaction().map(Recorder::lit)),
         Some(Splitting::KaiserBessel(charge)) => spread_charge(charge, r2, precision),
-        Some(Splitting::Gaussian { alpha }) if precision == Precision::Mixed => {
-            gaussian_single_of(alpha, term.cutoff, r2)
-        }
+        Some(Splitting::Gaussian { alpha }) if precision == Precision::Mixed => gaussian_single_of(alpha, r2),
         Some(Splitting::Gaussian { alpha }) => of_width(alpha, r2, gaussian),
     };
     direct(r2, one, smooth)

@@ -28,12 +28,21 @@ impl fmt::Display for Version {
     }
 }
 
-/// Compiles a source as it would be for a GPU of this architecture (`sm_90`).
+/// Compiles a source for a GPU of this architecture (`sm_90`), all of it at once.
 ///
 /// # Errors
 /// If the source is wrong, with the compiler's messages, or there is no compiler.
 pub fn check(source: &str, options: &[String], architecture: &str) -> Result<()> {
     Nvrtc::find(None)?.compile("source", source, options, architecture).map(drop)
+}
+
+/// Compiles each kernel of a source by itself, as it is for a run, and returns how many there are.
+///
+/// # Errors
+/// As for [`check`].
+pub fn check_each(source: &str, options: &[String], architecture: &str) -> Result<usize> {
+    let code = Nvrtc::find(None)?.compile_side_by_side("source", source, options, architecture)?;
+    Ok(code.len())
 }
 
 type Program = *mut c_void;

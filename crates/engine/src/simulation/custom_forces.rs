@@ -43,8 +43,9 @@ impl Simulation {
         self.check_on_device(&mut *force)?;
         if force.momentum() == Momentum::Thermal {
             self.facts.degrees = self.facts.degrees.held();
-            let work = &mut self.facts.scales.work;
-            *work = if *work == ExternalWork::Nothing { ExternalWork::Done } else { *work };
+            if self.facts.scales.work == ExternalWork::Nothing {
+                self.facts.scales.work = ExternalWork::Done;
+            }
         }
         self.columns.add_force(&name, energy, self.units, force.columns())?;
         self.backend.add(force);

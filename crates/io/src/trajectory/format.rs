@@ -121,8 +121,8 @@ pub(super) trait FormatWriter: Send {
         out: &mut Vec<u8>,
     ) -> Result<()>;
 
-    /// Note for the user about the frames so far, which is handed over once.
-    fn take_note(&mut self) -> Option<String> {
+    /// Note for the user about the frames so far, which is handed over once: it is asked for after each frame.
+    fn take_note(&mut self, _: &WrittenSoFar) -> Option<String> {
         None
     }
 

@@ -101,7 +101,7 @@ impl TrajectoryWriter {
 
     /// Note for the user about what the format does not keep of the frames, which is handed over once.
     pub fn take_note(&mut self) -> Option<String> {
-        self.format.take_note().map(|note| format!("{}: {note}", self.path.display()))
+        self.format.take_note(&self.written).map(|note| format!("{}: {note}", self.path.display()))
     }
 
     /// Path of the file.

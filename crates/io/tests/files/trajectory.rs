@@ -176,7 +176,7 @@ fn dcd_refuses_unequal_intervals() {
         assert!(error.message().contains("equally far apart"), "{error}");
         assert!(error.help().unwrap().contains("XTC"), "{error}");
     }
-    // Those of a minimisation are all the same: the file has none.
+    // A minimisation has one time for all frames: the file has none.
     let [ours, theirs] = times_by_dcd(&[(0, 5.0), (10, 5.0), (20, 5.0)]).unwrap();
     assert_eq!((ours, theirs), (vec![], vec![0.0; 3]));
 }

@@ -63,59 +63,34 @@ pub fn gaussian_single<R: Real>(square: R) -> (R, R) {
     (WIDE[0].at(square, R::lit), WIDE[1].at(square, R::lit))
 }
 
-/// Energy and force at a squared distance within a cut-off, of a Gaussian of inverse width `alpha`, not in
-/// units of it.
+/// Energy and force at a squared distance, of a Gaussian of inverse width `alpha`, not in units of it.
 #[inline(always)]
-pub fn gaussian_single_of<R: Real>(alpha: f64, cutoff: f64, r2: R) -> (R, R) {
-    if let Some(narrow) = Narrow::new(alpha, cutoff) {
-        return narrow.at(r2, R::lit);
+pub fn gaussian_single_of<R: Real>(alpha: f64, r2: R) -> (R, R) {
+    match Wide::new(alpha) {
+        Some(wide) => wide.at(r2, R::lit),
+        None => of_width(alpha, r2, gaussian_single),
     }
-    if let Some(wide) = Wide::new(alpha) {
-        return wide.at(r2, R::lit);
-    }
-    let (energy, force) = gaussian_single(R::lit(alpha * alpha) * r2);
-    (R::lit(alpha) * energy, R::lit(alpha.powi(3)) * force)
 }
 
 /// [`gaussian_single`] for one inverse width: its powers are in the coefficients, of energy and force.
 #[derive(Debug, Clone, Copy)]
-pub struct Single<T, const ABOVE: usize, const BELOW: usize>([Ratio<T, ABOVE, BELOW>; 2]);
-
-/// Formulas for the whole range of [`gaussian_single`].
-pub type Wide<T> = Single<T, 7, 6>;
-
-/// Formulas for cut-offs of few widths, with fewer operations.
-pub type Narrow<T> = Single<T, 6, 5>;
+pub struct Wide<T>([Ratio<T>; 2]);
 
 impl Wide<f64> {
     /// Formulas for an inverse width, if its powers are in the range of single precision.
     pub fn new(alpha: f64) -> Option<Self> {
-        Single::scaled(WIDE, alpha)
-    }
-}
-
-impl Narrow<f64> {
-    /// Formulas for an inverse width, if its powers are in the range of single precision and the cut-off is
-    /// short enough.
-    pub fn new(alpha: f64, cutoff: f64) -> Option<Self> {
-        Single::scaled(NARROW, alpha).filter(|_| (alpha * cutoff).powi(2) <= HIGHEST_NARROW)
-    }
-}
-
-impl<const ABOVE: usize, const BELOW: usize> Single<f64, ABOVE, BELOW> {
-    fn scaled(ratios: [Ratio<f64, ABOVE, BELOW>; 2], alpha: f64) -> Option<Self> {
-        let scaled = |ratio: Ratio<f64, ABOVE, BELOW>, power: i32| Ratio {
+        let scaled = |ratio: Ratio<f64>, power: i32| Ratio {
             above: array::from_fn(|k| ratio.above[k] * alpha.powi(power + 2 * (ABOVE - 1 - k) as i32)),
             below: array::from_fn(|k| ratio.below[k] * alpha.powi(2 * (BELOW - 1 - k) as i32)),
         };
-        (0.015..50.0).contains(&alpha).then(|| Single([scaled(ratios[0], 1), scaled(ratios[1], 3)]))
+        (0.015..50.0).contains(&alpha).then(|| Wide([scaled(WIDE[0], 1), scaled(WIDE[1], 3)]))
     }
 }
 
-impl<T: Copy, const ABOVE: usize, const BELOW: usize> Single<T, ABOVE, BELOW> {
+impl<T: Copy> Wide<T> {
     /// Formulas with coefficients of another type of number.
-    pub fn map<U>(self, number: impl Fn(T) -> U + Copy) -> Single<U, ABOVE, BELOW> {
-        Single(
+    pub fn map<U>(self, number: impl Fn(T) -> U + Copy) -> Wide<U> {
+        Wide(
             self.0.map(|Ratio { above, below }| Ratio { above: above.map(number), below: below.map(number) }),
         )
     }
@@ -136,14 +111,18 @@ pub fn gaussian_single_anywhere<R: Real>(square: R) -> (R, R) {
     (R::select(near, energy, inverse), R::select(near, force, inverse * inverse * inverse))
 }
 
+/// Numbers of coefficients of the two polynomials of a [`Ratio`].
+const ABOVE: usize = 7;
+const BELOW: usize = 6;
+
 /// A ratio of polynomials by their coefficients, those of the highest powers first.
 #[derive(Debug, Clone, Copy)]
-struct Ratio<T, const ABOVE: usize, const BELOW: usize> {
+struct Ratio<T> {
     above: [T; ABOVE],
     below: [T; BELOW],
 }
 
-impl<T: Copy, const ABOVE: usize, const BELOW: usize> Ratio<T, ABOVE, BELOW> {
+impl<T: Copy> Ratio<T> {
     #[inline(always)]
     fn at<R: Real>(&self, x: R, number: impl Fn(T) -> R + Copy) -> R {
         let series = |coefficients: &[T]| {
@@ -160,7 +139,7 @@ pub const HIGHEST: f64 = 16.5;
 /// Numerators and denominators, the highest power of z^2 first, of erf(z)/z and of minus twice its
 /// derivative by z^2: rational functions fitted to z^2 from 0 to [`HIGHEST`], with relative errors of
 /// 2e-9 and 8e-8.
-const WIDE: [Ratio<f64, 7, 6>; 2] = [
+const WIDE: [Ratio<f64>; 2] = [
     Ratio {
         above: [
             -1.342_235_276_352_561_6e-8,
@@ -201,52 +180,11 @@ const WIDE: [Ratio<f64, 7, 6>; 2] = [
     },
 ];
 
-/// The largest square that [`Narrow`] was fitted to.
-const HIGHEST_NARROW: f64 = 9.0;
-
-/// Rational functions up to [`HIGHEST_NARROW`], with relative errors of 1.4e-8 and 9.2e-8.
-const NARROW: [Ratio<f64, 6, 5>; 2] = [
-    Ratio {
-        above: [
-            -1.041_215_887_305_476_7e-6,
-            0.000_117_019_097_481_248_62,
-            0.003_620_067_742_015_709,
-            0.049_881_122_656_959_986,
-            0.202_888_012_831_983_07,
-            1.128_379_151_049_968_6,
-        ],
-        below: [
-            0.000_880_558_989_652_961_4,
-            0.014_114_664_849_347_4,
-            0.115_255_089_771_411_51,
-            0.513_137_623_451_687_7,
-            1.0,
-        ],
-    },
-    Ratio {
-        above: [
-            -8.736_716_144_746_166e-7,
-            4.690_581_513_087_376e-5,
-            -0.001_029_841_196_945_995_2,
-            0.018_970_600_808_046_325,
-            -0.075_494_345_059_034_95,
-            0.752_252_709_236_891_6,
-        ],
-        below: [
-            0.000_881_911_603_170_792_5,
-            0.013_527_230_663_433_388,
-            0.110_731_689_572_858_31,
-            0.499_639_426_917_792_84,
-            1.0,
-        ],
-    },
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Cases with and without powers of the inverse width in range, and cut-offs of any width.
+    /// Cases with and without powers of the inverse width in range.
     #[test]
     fn coefficients_include_powers_of_the_width() {
         for alpha in [1e-3_f64, 0.03, 0.3, 1.0, 3.2, 29.0, 60.0, 1e4] {
@@ -254,20 +192,14 @@ mod tests {
             for k in 1..40 {
                 let square = 0.4 * f64::from(k);
                 let r2 = square / (alpha * alpha);
-                for (cutoff, limit) in [(4.0, [1e-13; 2]), (3.0, [2e-8, 2e-7])] {
-                    if square > cutoff * cutoff {
-                        continue;
-                    }
-                    let (energy, force) = gaussian_single_of(alpha, cutoff / alpha, r2);
-                    let wide = gaussian_single(square);
-                    for (k, (value, wide)) in [(energy, wide.0), (force, wide.1)].into_iter().enumerate() {
-                        let error = value / (unit[k] * wide) - 1.0;
-                        assert!(error.abs() < limit[k], "{alpha} {cutoff} {square} {k}: {error}");
-                    }
+                let (energy, force) = gaussian_single_of(alpha, r2);
+                let wide = gaussian_single(square);
+                for (k, (value, wide)) in [(energy, wide.0), (force, wide.1)].into_iter().enumerate() {
+                    let error = value / (unit[k] * wide) - 1.0;
+                    assert!(error.abs() < 1e-13, "{alpha} {square} {k}: {error}");
                 }
             }
         }
-        assert!(Narrow::new(1.0, 3.0).is_some() && Narrow::new(1.0, 3.01).is_none());
         assert!(Wide::new(1.0).is_some() && Wide::new(1e3).is_none());
     }
 
@@ -280,11 +212,6 @@ mod tests {
             let (single, pull) = gaussian_single_anywhere(square);
             // Error of the point charge that stands for the Gaussian.
             let limit = if square < HIGHEST { [3e-9, 1e-7] } else { [1e-8, 4e-7] };
-            if square < HIGHEST_NARROW {
-                let (narrow, gentle) = gaussian_single_of(1.0, 3.0, square);
-                assert!((narrow / energy - 1.0).abs() < 2e-8, "{square}: {narrow} {energy}");
-                assert!((gentle / force - 1.0).abs() < 1e-7, "{square}: {gentle} {force}");
-            }
             assert!((single / energy - 1.0).abs() < limit[0], "{square}: {single} {energy}");
             assert!((pull / force - 1.0).abs() < limit[1], "{square}: {pull} {force}");
         }

@@ -59,9 +59,14 @@ impl KaiserBessel {
         (R::lit(whole / self.radius) * energy, R::lit(whole * self.radius.powi(-3)) * force)
     }
 
-    /// Energy and force over distance at any distance.
-    pub fn at(&self, r2: f64) -> (f64, f64) {
-        if r2 < self.radius * self.radius { self.within(r2) } else { points(r2) }
+    /// Energy and force over distance at any distance, from a formula for those within the radius.
+    pub fn anywhere<R: Real>(&self, r2: R, within: impl Fn(R) -> (R, R)) -> (R, R) {
+        let end = R::lit(self.radius * self.radius);
+        let is_near = r2.lt(end);
+        let near = within(R::select(is_near, r2, end));
+        // Two points.
+        let far = (r2.rsqrt(), r2.inverse_powers()[1]);
+        (R::select(is_near, near.0, far.0), R::select(is_near, near.1, far.1))
     }
 
     /// Number of terms of the series beyond which they are no more than the last bit.
@@ -90,26 +95,20 @@ impl KaiserBessel {
         [R::select(has_weight, weight, R::lit(0.0)), R::lit(2.0) * inverse + fall]
     }
 
-    /// Integral of the square of the spectrum that is left out, over wave numbers in units of the radius: twice its half
-    /// without oscillations, ln(4 beta) + Euler's constant over 2 beta, times the square of beta / sinh(beta).
+    /// Integral of the square of the spectrum beyond its end, which is left out, over wave numbers in units of the inverse
+    /// radius: (beta / sinh(beta))^2 (ln(4 beta) + Euler's constant) / (2 beta), to a thousandth.
     pub fn lost(&self) -> f64 {
         const EULER: f64 = 0.577_215_664_901_532_9;
         let size = self.beta / self.beta.sinh();
         size * size * ((4.0 * self.beta).ln() + EULER) / (2.0 * self.beta)
     }
 
-    /// The limit of the weight of long waves less that of a point charge, for a unit volume: the energy that charges
-    /// spread evenly have, twice for each pair.
+    /// Limit, for long waves in a unit volume, of the weight less that of a point charge: minus the integral over space
+    /// of the direct potential.
     pub fn even(&self) -> f64 {
         let beta = self.beta;
         -2.0 * PI * self.radius * self.radius * (beta / beta.tanh() - 1.0) / (beta * beta)
     }
-}
-
-/// Energy and force over distance of two points.
-#[inline(always)]
-pub fn points<R: Real>(r2: R) -> (R, R) {
-    (r2.rsqrt(), r2.inverse_powers()[1])
 }
 
 #[cfg(test)]
@@ -192,7 +191,10 @@ mod tests {
             assert!((1.0 - force - rest).abs() < 1e-13, "{beta}: {force}");
             let gaussian = super::super::gaussian::of_width((0.5 * beta).sqrt(), 1.0, super::super::gaussian);
             assert!(beta < 8.0 || 1.0 - gaussian.1 > 8.0 * rest);
-            assert_eq!(charge(beta).at(1.21), points(1.21));
+            let anywhere = |r2: f64| charge(beta).anywhere(r2, |r2| charge(beta).within(r2));
+            assert_eq!(anywhere(0.3), charge(beta).within(0.3));
+            let (energy, force) = anywhere(1.21);
+            assert!((energy - 1.0 / 1.1).abs() < 1e-15 && (force - 1.1f64.powi(-3)).abs() < 1e-15);
         }
     }
 

@@ -4,11 +4,11 @@
 //! The rule of [`Method::pme`] has the cut-off alone as its input and is for matter as dense as water, in which a
 //! sphere of the cut-off's radius holds hundreds of charges. With fewer of them the force of a charge on itself, which
 //! a mesh does not cancel, outweighs that of all others: it is larger by (alpha^3 / density)^1/2 and falls with a lower
-//! power of the spacing, for splines of even order more slowly than for odd ones. Both are integrals over wave vectors and their aliases (V. Ballenegger, J. J. Cerdà and
-//! C. Holm, J. Chem. Theory Comput. 8 (2012) 936; H. Wang, F. Dalton and P. Zhang, J. Chem. Phys. 133 (2010)
-//! 034117), in units of alpha functions of alpha times the spacing.
+//! power of the spacing, for splines of even order more slowly than for odd ones. Both are integrals over wave vectors
+//! and their aliases (V. Ballenegger, J. J. Cerdà and C. Holm, J. Chem. Theory Comput. 8 (2012) 936; H. Wang, F. Dalton
+//! and P. Zhang, J. Chem. Phys. 133 (2010) 034117), in units of alpha functions of alpha times the spacing.
 
-use super::{KaiserBessel, Method, Splitting};
+use super::{Method, Splitting};
 use crate::spectrum::Spectrum;
 use jostle_core::System;
 use std::f64::consts::PI;
@@ -37,15 +37,6 @@ const DIRECT: f64 = 0.5;
 
 /// Largest alpha cutoff that is considered: beyond the digits of double precision.
 const MOST_WIDTHS: f64 = 8.0;
-
-/// Splitting of charges on a mesh in a medium with this inverse screening length.
-fn splitting(alpha: f64, cutoff: f64, kappa: f64) -> Splitting {
-    if kappa == 0.0 {
-        Splitting::KaiserBessel(KaiserBessel::like_gaussian(alpha, cutoff))
-    } else {
-        Splitting::Gaussian { alpha }
-    }
-}
 
 impl Composition {
     /// Composition of a system in a volume; `None` where nothing is charged.
@@ -82,8 +73,8 @@ impl Composition {
 
     /// The least alpha cutoff, from a known one on, that leaves no more than this error to the cut-off.
     fn range(&self, cutoff: f64, known: f64, most: f64, kappa: f64) -> f64 {
-        let enough =
-            |range: f64| self.cutoff_error(cutoff, splitting(range / cutoff, cutoff, kappa), kappa) <= most;
+        let splitting = |range: f64| Splitting::on_mesh(range / cutoff, cutoff, kappa);
+        let enough = |range: f64| self.cutoff_error(cutoff, splitting(range), kappa) <= most;
         if enough(known) {
             return known;
         }
@@ -115,7 +106,7 @@ impl Method {
         let most = accuracy * composition.force(kappa);
         let wider = composition.range(cutoff, alpha * cutoff, DIRECT * most, kappa) / cutoff;
         let (alpha, spacing) = (wider, spacing * (alpha / wider));
-        let splitting = splitting(alpha, cutoff, kappa);
+        let splitting = Splitting::on_mesh(alpha, cutoff, kappa);
         let cut = composition.cutoff_error(cutoff, splitting, kappa);
         let spectrum = Transverse::new(Spectrum::of_charges(splitting, kappa));
         let fine = |spacing: f64| composition.mesh_error(&spectrum, order, spacing).hypot(cut) <= most;
@@ -272,7 +263,7 @@ mod tests {
         for kappa in [0.0, 0.3, 2.0] {
             let (cutoff, most) = (1.3, 1e-5);
             let alpha = ions.range(cutoff, 1.0, most, kappa) / cutoff;
-            let error = ions.cutoff_error(cutoff, splitting(alpha, cutoff, kappa), kappa);
+            let error = ions.cutoff_error(cutoff, Splitting::on_mesh(alpha, cutoff, kappa), kappa);
             assert!((error / most - 1.0).abs() < 1e-3, "{kappa}: {error:e}");
         }
         assert_eq!(ions.range(1.3, 1.0, 1e9, 0.0), 1.0);

@@ -34,8 +34,19 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
 /// AKMA unit of time, sqrt(u A^2 / (kcal/mol)), in ps; DCD measures the time step in it.
 const AKMA: f64 = 0.04888821;
 
-/// Largest number of steps between frames that is tried for times of steps other than those of the run.
+/// Largest number of steps between frames for times of steps other than those of the run.
 const FINEST: u64 = 1_000_000;
+
+/// Denominators of the fractions that are nearest to a finite number, by its continued fraction, up to [`FINEST`].
+fn denominators(number: f64) -> impl Iterator<Item = u64> {
+    let (mut rest, mut before, mut last) = (number, 0u64, 1u64);
+    std::iter::from_fn(move || {
+        let found = last;
+        rest = 1.0 / (rest - rest.floor());
+        (before, last) = (last, (rest.floor() as u64).saturating_mul(last).saturating_add(before));
+        (found <= FINEST).then_some(found)
+    })
+}
 
 /// Numbers by which a reader finds the time of a frame: `(first + number * every) * timestep`.
 #[derive(Debug, PartialEq)]
@@ -47,9 +58,9 @@ struct FrameClock {
 }
 
 impl FrameClock {
-    /// Clock of the frames in a file: steps are those of the run where they agree with its times. Else the fewest steps
-    /// between frames are taken, at first multiples of those of the run, that make the time of the first frame a whole
-    /// number of steps within the rounding of single precision.
+    /// Clock of the frames in a file: steps are those of the run where they agree with its times. Else there are as few
+    /// steps between frames as make the time of the first frame a whole number of them, within the rounding of single
+    /// precision.
     fn of(header: &TrajectoryHeader, written: &WrittenSoFar) -> FrameClock {
         let count = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
         let every = header.every.max(1);
@@ -59,6 +70,10 @@ impl FrameClock {
         // A single frame may be any interval from zero.
         let single = if start == 0.0 { 1.0 } else { start.abs() };
         let interval = written.interval().or(of_steps).unwrap_or(single);
+        let intervals = start / interval;
+        if !intervals.is_finite() {
+            return unknown;
+        }
         let rounding = 1e-6 * interval + 1.2e-7 * start.abs();
         let clock = |every: u64| {
             let timestep = interval / every as f64;
@@ -67,8 +82,7 @@ impl FrameClock {
             let every = i32::try_from(every).ok()?;
             is_right.then_some(FrameClock { first: first as i32, every, timestep })
         };
-        let multiples = (1..=FINEST.div_ceil(every)).map(|multiple| multiple.saturating_mul(every));
-        let found = multiples.chain(1..=FINEST).find_map(clock);
+        let found = std::iter::once(every).chain(denominators(intervals)).find_map(clock);
         found.filter(|clock| clock.timestep > 0.0).unwrap_or(unknown)
     }
 }
@@ -97,6 +111,11 @@ impl FormatWriter for Writer {
         Err(Error::input(message).hint(format!(
             "{kept} files keep the time of each frame; or take a part of the frames with equal intervals"
         )))
+    }
+
+    fn take_note(&mut self, written: &WrittenSoFar) -> Option<String> {
+        let has_begun = written.frames == 2 && written.interval() == Some(0.0);
+        has_begun.then(|| "times are left out: that of all frames is the same, and DCD files number frames".into())
     }
 
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {

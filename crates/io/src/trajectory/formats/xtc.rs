@@ -3,7 +3,7 @@
 mod read;
 
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision};
-use crate::trajectory::frame::{Frame, TrajectoryHeader};
+use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::{Binary, ByteOrder, Evidence};
 use crate::trajectory::units::{length_factor, picoseconds};
 use jostle_core::quantity::unit_name;
@@ -90,7 +90,7 @@ impl FormatWriter for Writer {
             .map_err(|e| Error::simulation(format!("a frame cannot be compressed: {e}")))
     }
 
-    fn take_note(&mut self) -> Option<String> {
+    fn take_note(&mut self, _: &WrittenSoFar) -> Option<String> {
         match self {
             Writer::Exact => None,
             Writer::Coarse(note) => note.take(),
