@@ -115,7 +115,8 @@ impl FormatWriter for Writer {
 
     fn take_note(&mut self, written: &WrittenSoFar) -> Option<String> {
         let has_begun = written.frames == 2 && written.interval() == Some(0.0);
-        has_begun.then(|| "times are left out: that of all frames is the same, and DCD files number frames".into())
+        has_begun
+            .then(|| "times are left out: that of all frames is the same, and DCD files number frames".into())
     }
 
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
