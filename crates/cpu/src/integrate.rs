@@ -4,6 +4,7 @@
 use crate::simd::Scalar;
 use jostle_core::backend::Descent;
 use jostle_core::{Kinetic, Masses, Vec3, Vector};
+use jostle_potentials::external::{ReflectingWall, reflected};
 
 /// The atoms of a task, cluster by cluster.
 pub struct TaskAtoms<'a, S> {
@@ -87,6 +88,17 @@ impl<S: Scalar> TaskAtoms<'_, S> {
                 }
                 let f = Self::force(self.force, self.width, c, lane);
                 self.velocity[a] = keep * self.velocity[a] + along * f;
+            }
+        }
+    }
+
+    /// Reflection, at a wall where it is at a time, of all atoms that forces can move.
+    pub fn reflect(&mut self, inverse_mass: &Masses, wall: &ReflectingWall, time: f64) {
+        let (now, axis, side) = (wall.at(time), wall.axis, wall.side.sign());
+        let moving = self.position.iter_mut().zip(self.velocity.iter_mut());
+        for ((r, v), (species, id)) in moving.zip(self.species.iter().zip(self.id)) {
+            if inverse_mass.of(*species, *id) != 0.0 {
+                [r[axis], v[axis]] = reflected([r[axis], v[axis]], now, side);
             }
         }
     }

@@ -158,6 +158,7 @@ struct MovingBody {
             make(atom);
         }
     }
+    DEVICE_MEMBER void reflect(double) {}
     DEVICE_MEMBER void constrain_positions(double part) { held = hold(w.geometry, body, part * timestep) && held; }
     DEVICE_MEMBER void constrain_velocities() {
         double unused[IMPULSES];

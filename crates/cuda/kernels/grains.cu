@@ -155,14 +155,12 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
     };
     each_in_reach(w, i, mine, p.longest, p.listed, visit);
     // Middle of the step: its end is the time of single operations, its number of half drifts that of a batch.
-    const FieldTime& time_now = *p.time;
-    const double steps = (double)time_now.steps + (slot < 0 ? -0.5 : 0.5 * (double)now.done);
-    const double middle = time_now.start + steps * time_now.timestep;
-    for (int k = 0; k < p.n_faces && inverse_mass > 0.0; k++) {
-        const Face face = p.faces[k];
-        const int axis = (int)face.axis;
-        const WallPlace wall = wall_place(face.at, face.motion, middle);
-        const double height = face.side * (w.atoms.x[set][3 * (size_t)i + axis] - wall.at);
+    const double middle = time_after(*p.time, slot < 0 ? -0.5 : 0.5 * (double)now.done);
+    for (int k = 0; k < p.n_walls && inverse_mass > 0.0; k++) {
+        const WallPlane& plane = p.walls[k];
+        const int axis = (int)plane.axis;
+        const WallPlace wall = wall_place(plane, middle);
+        const double height = plane.side * (w.atoms.x[set][3 * (size_t)i + axis] - wall.at);
         if (height >= radius) continue;
         meeting.overlap = radius - height;
         meeting.mass = 1.0 / inverse_mass;
@@ -170,7 +168,7 @@ apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from
         meeting.arms[0] = height;
         meeting.arms[1] = 0.0;
         copy(meeting.normal, {});
-        meeting.normal[axis] = face.side;
+        meeting.normal[axis] = plane.side;
         copy(meeting.velocity, v);
         meeting.velocity[axis] -= wall.velocity;
         copy(meeting.angular, turning);

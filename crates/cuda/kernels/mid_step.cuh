@@ -28,8 +28,12 @@ extern "C" __global__ void cross(DeviceData w, int slot) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
     const int set = control->sorted, species = (int)w.atoms.position[now.parity][i].species;
-    Double3 x = load(w.atoms.x[set], i);
-    drift(x, control->motion.drift, load(w.atoms.v[set], i));
+    Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
+    drift(x, control->motion.drift, v);
+    if (REFLECTS) {
+        reflect(w, w.atoms.inverse_mass[mass_index(w, i, species)], steps_before(control, now.done + 1), x, v);
+        store(w.atoms.v[set], i, v);
+    }
     store(w.atoms.x[set], i, x);
     store_position(w, i, x, species, now.parity ^ 1, &control->slot[slot + 1]);
 }

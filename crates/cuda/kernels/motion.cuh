@@ -5,9 +5,12 @@
 //     make_sub_steps_to_positions(group, kind)   from one evaluation of forces to the positions of the next
 //     make_sub_steps_to_end(group, kind)         from there to the end of the step
 //     has_noise(kind)                            true where each atom gets noise in its drift
-// for the kind of step in w.step_kind.
+// for the kind of step in w.step_kind; and from jostle_potentials::external,
+//     void reflected_atom(const double* in, double* out)   from position, velocity, those of a wall, and its side
 // A group is what moves together: an atom, a group of atoms with constraints, a rigid body. It makes sub-steps by
 //     group.each(f)                       f(atom) for each of its atoms, a MovingAtom (Group::Atom)
+//     group.reflect(part)                 what walls that reflect demand when that part of a step is over: of free atoms,
+//                                         since there are no others where there are such walls
 //     group.constrain_positions(part), group.constrain_velocities()
 //                                         what its constraints demand, after a drift by that part of a step
 //     group.begin_closing_kick(part)      before the kick that ends a step, whose last drift had that part of it
@@ -49,6 +52,22 @@ DEVICE void drift(Double3& x, double dt, Double3 v) {
     x.x = fma(dt, v.x, x.x);
     x.y = fma(dt, v.y, x.y);
     x.z = fma(dt, v.z, x.z);
+}
+
+// Reflection of an atom after a drift, by all walls that reflect, so many steps after the time set last or before the
+// batch.
+DEVICE void reflect(const DeviceData& w, double inverse_mass, double steps, Double3& x, Double3& v) {
+    for (int k = 0; k < w.walls.count && inverse_mass != 0; k++) {
+        const WallPlane& plane = w.walls.plane[k];
+        const WallPlace wall = wall_place(plane, time_after(*plane.time, steps));
+        double& position = plane.axis == 0 ? x.x : plane.axis == 1 ? x.y : x.z;
+        double& velocity = plane.axis == 0 ? v.x : plane.axis == 1 ? v.y : v.z;
+        const double in[5] = {position, velocity, wall.at, wall.velocity, plane.side};
+        double out[2];
+        reflected_atom(in, out);
+        position = out[0];
+        velocity = out[1];
+    }
 }
 
 DEVICE void scale(Double3& v, double factor) {
@@ -133,6 +152,11 @@ DEVICE void ornstein_uhlenbeck(Double3& v, double decay, Double3 noise) {
     v.z = fma(decay, v.z, noise.z);
 }
 
+// Steps of a batch before a drift, with so many drifts before it.
+DEVICE double steps_before(const Control* control, i64 drifts) {
+    return (control->motion.drift < control->motion.timestep ? 0.5 : 1.0) * (double)drifts;
+}
+
 // An atom whose sub-steps are made, with the force on it; `noise()` gives what friction leaves room for.
 template <class Noise>
 struct MovingAtom {
@@ -163,9 +187,13 @@ struct FreeAtom {
     enum { DRIFTS_AT_ONCE = 2 };
 
     Atom atom;
+    i64 done;  // drifts of the batch before the next one
 
     template <class SubSteps>
     DEVICE_MEMBER void each(const SubSteps& make) { make(atom); }
+    DEVICE_MEMBER void reflect(double part) {
+        if (REFLECTS) ::reflect(atom.w, atom.inverse_mass, steps_before(atom.w.control, done) + part, atom.x, atom.v);
+    }
     DEVICE_MEMBER void constrain_positions(double) {}
     DEVICE_MEMBER void constrain_velocities() {}
     DEVICE_MEMBER void begin_closing_kick(double) {}
@@ -267,8 +295,9 @@ DEVICE Double3 noise_of(const DeviceData& w, int i, double inverse_mass, i64 don
 
 // The atom i with positions and velocities in registers.
 template <class Noise>
-DEVICE FreeAtom<Noise> free_atom(const DeviceData& w, int i, Double3& x, Double3& v, real3 f, int species, const Noise& noise) {
-    return {{w, w.control->motion.timestep, w.atoms.inverse_mass[mass_index(w, i, species)], f, noise, x, v}};
+DEVICE FreeAtom<Noise> free_atom(const DeviceData& w, i64 done, int i, Double3& x, Double3& v, real3 f, int species,
+                                 const Noise& noise) {
+    return {{w, w.control->motion.timestep, w.atoms.inverse_mass[mass_index(w, i, species)], f, noise, x, v}, done};
 }
 
 // On from one force to where the next one is evaluated, by an atom with these positions and velocities.
@@ -277,7 +306,7 @@ DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, 
                          const Noise& noise) {
     Control* control = w.control;
     const int set = control->sorted;
-    FreeAtom<Noise> atom = free_atom(w, i, x, v, f, species, noise);
+    FreeAtom<Noise> atom = free_atom(w, now.done, i, x, v, f, species, noise);
     make_sub_steps_to_positions(atom, w.step_kind);
     store(w.atoms.x[set], i, x);
     store(w.atoms.v[set], i, v);
@@ -299,7 +328,7 @@ struct NoNoise {
 DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int species) {
     Double3 unmoved;
     const NoNoise none;
-    FreeAtom<NoNoise> atom = free_atom(w, i, unmoved, v, f, species, none);
+    FreeAtom<NoNoise> atom = free_atom(w, 0, i, unmoved, v, f, species, none);
     make_sub_steps_to_end(atom, w.step_kind);
 }
 

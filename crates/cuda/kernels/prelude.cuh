@@ -39,6 +39,10 @@ DEVICE T sum_up_to_lane(T value) {
 #ifndef SEVERAL
 #define SEVERAL 0
 #endif
+// 1 where walls reflect atoms.
+#ifndef REFLECTS
+#define REFLECTS 0
+#endif
 // Index that stands for no atom.
 #define NO_ATOM 0xffffffffu
 

@@ -273,6 +273,7 @@ struct MovingRigidBody {
         }
         __syncthreads();
     }
+    DEVICE_MEMBER void reflect(double) {}
     DEVICE_MEMBER void constrain_positions(double part) { held = hold_rigid(w, body, part * timestep) && held; }
     DEVICE_MEMBER void constrain_velocities() { make_rigid(nullptr); }
     DEVICE_MEMBER void begin_closing_kick(double) {}

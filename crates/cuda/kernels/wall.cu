@@ -6,8 +6,9 @@ typedef WallData ExternalData;
 template <bool ENERGY>
 DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int trigger, int i, double* energy) {
     const int set = w.control->sorted, species = (int)w.atoms.position[now.parity][i].species;
-    const double at = MOVES ? wall_place(data.at, data.motion, time_of(w, *data.time, now, trigger)).at : data.at;
-    const double height = data.side * (w.atoms.x[set][3 * (size_t)i + data.axis] - at);
+    const WallPlane& plane = data.plane;
+    const double at = MOVES ? wall_place(plane, time_of(w, *plane.time, now, trigger)).at : plane.begin;
+    const double height = plane.side * (w.atoms.x[set][3 * (size_t)i + plane.axis] - at);
     if (height >= data.reach[species]) return {0, 0, 0};
     if (!(height > 0)) {
         // Atoms behind a wall that acts on them are a fault.
@@ -16,7 +17,7 @@ DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot&
     }
     const real h = (real)height;
     real u = 0;
-    const real f = pair_force<ENERGY>(h * h, species, N_SPECIES - 1, (real)0, data.table, &u) * h * (real)data.side;
+    const real f = pair_force<ENERGY>(h * h, species, N_SPECIES - 1, (real)0, data.table, &u) * h * (real)plane.side;
     if (ENERGY) energy[0] += u;
-    return {data.axis == 0 ? f : 0, data.axis == 1 ? f : 0, data.axis == 2 ? f : 0};
+    return {plane.axis == 0 ? f : 0, plane.axis == 1 ? f : 0, plane.axis == 2 ? f : 0};
 }

@@ -18,6 +18,7 @@ use crate::kernels::{
 };
 use crate::list::ListThreads;
 use crate::molecules;
+use crate::reflection;
 use crate::restraint;
 use crate::sums::Summation;
 use crate::thermostat;
@@ -88,6 +89,19 @@ pub fn of_external(precision: Precision) -> [Build; 4] {
         added::build(precision, sums),
         device_force::build(precision, sums),
     ]
+}
+
+/// Sources that walls change which reflect atoms: kernels that move them, alone and with these forces, forces in the middle
+/// of a step, and the reflection by itself.
+pub fn of_reflection(forces: &Forces, precision: Precision) -> Vec<Build> {
+    let fast = Summation::Fast;
+    let moving = [of_atoms(precision, fast), reflection::build(precision, fast)];
+    let all = moving.into_iter().chain(of_mid_steps(precision)).chain(of_several_gpus(forces, precision));
+    let with_option = |mut build: Build| {
+        build.options.push(reflection::OPTION.into());
+        build
+    };
+    all.chain(default_builds(forces, precision)).map(with_option).collect()
 }
 
 /// Source of a field by a formula.

@@ -2,6 +2,7 @@
 //! `device_data.cuh` is included.
 
 use crate::shared::{SharedStructure, shared_bits, shared_structure};
+use crate::wall_plane::{self, ReflectingWalls};
 use jostle_core::Vec3;
 
 /// Most GPUs of a run.
@@ -32,6 +33,7 @@ pub fn source() -> String {
         AtomDivision::source(),
         ReductionArrays::source(),
         PeerPositions::source(),
+        wall_plane::structures(),
         DeviceData::source(),
     ]
     .join("\n")
@@ -376,6 +378,8 @@ shared_structure! {
         pub embedded: EmbeddedArrays,
         pub three_body: ThreeBodyArrays,
         pub reduction: ReductionArrays,
+        /// Walls that reflect atoms; none are read without the option of the compiler for them.
+        pub walls: ReflectingWalls,
         /// Kind of time step, one bit: see `sub_steps.rs`.
         pub step_kind: u64,
         /// State of a thermostat: see thermostat.cu.

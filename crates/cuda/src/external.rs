@@ -9,12 +9,11 @@ use crate::neighbor_engine::Trigger;
 use crate::restraint::RestraintKernels;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::{Summation, VIRIAL};
+use crate::wall_plane::{FieldTime, WallPlane};
 use jostle_core::backend::StageTime;
 use jostle_core::{Components, Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
-use jostle_potentials::external::{
-    Field, FormulaField, Positions, Wall, WallMotion, displacement_and_velocity,
-};
+use jostle_potentials::external::{Field, FormulaField, Positions, Wall};
 
 shared_structure! {
     /// Field: a force that is the same everywhere.
@@ -23,15 +22,6 @@ shared_structure! {
         force: u64 = "const double*",
         /// 1 for atoms on which the field acts, by id; null where it acts on all.
         members: u64 = "const u32*",
-    }
-
-    /// Time of evaluations.
-    pub(crate) struct FieldTime {
-        /// Time at the beginning of a stage.
-        start: f64,
-        timestep: f64,
-        /// Steps of the stage before a batch.
-        steps: i64,
     }
 
     /// Field by a formula.
@@ -49,24 +39,7 @@ shared_structure! {
         table: u64 = "const real*",
         /// Cut-offs by species; 0 without a force.
         reach: u64 = "const double*",
-        time: u64 = "const FieldTime*",
-        /// Position of the plane along its axis before it moves.
-        at: f64,
-        /// Its motion, see [`WallMotion::numbers`].
-        motion: [f64; WallMotion::NUMBERS],
-        /// 1 or -1: direction from the plane to the atoms.
-        side: f64,
-        axis: i64,
-    }
-}
-
-impl FieldTime {
-    /// Time of a run that begins.
-    pub(crate) const AT_BEGINNING: FieldTime = FieldTime { start: 0.0, timestep: 0.0, steps: 0 };
-
-    /// Time for kernels.
-    pub(crate) fn of(StageTime { start, timestep, steps }: StageTime) -> Self {
-        FieldTime { start, timestep, steps: steps as i64 }
+        plane: WallPlane,
     }
 }
 
@@ -112,7 +85,6 @@ pub fn formula_field(field: &FormulaField, precision: Precision, sums: Summation
     let inputs = field.n_inputs();
     let unwrapped = u8::from(field.positions == Positions::Unwrapped);
     let physics = [
-        timing(),
         FormulaFieldData::source(),
         format!("enum {{ FIELD_INPUTS = {inputs}, UNWRAPPED = {unwrapped} }};\n"),
         codegen::scalar_function("field_formula", inputs, |x| field.energy_and_slopes(x)),
@@ -121,22 +93,12 @@ pub fn formula_field(field: &FormulaField, precision: Precision, sums: Summation
     kernels::module_source(&physics.join("\n"), include_str!("../kernels/external.cu"), precision, sums)
 }
 
-/// Source of the time of evaluations, and of the motion of walls.
-pub(crate) fn timing() -> String {
-    let motion = codegen::scalar_function("wall_motion", WallMotion::NUMBERS + 1, |x| {
-        let numbers = std::array::from_fn(|k| x[k]);
-        displacement_and_velocity(numbers, x[WallMotion::NUMBERS]).to_vec()
-    });
-    [FieldTime::source(), motion, include_str!("../kernels/time.cuh").to_string()].join("\n")
-}
-
 /// Source of the kernels for a wall.
 pub fn wall(wall: &Wall, precision: Precision, sums: Summation) -> Build {
     let pair = codegen::pair_source(std::slice::from_ref(&wall.term), &[], precision);
     let moves = u8::from(wall.motion.is_moving());
     let physics = [
         pair.source,
-        timing(),
         WallData::source(),
         format!("enum {{ MOVES = {moves} }};\n"),
         include_str!("../kernels/wall.cu").to_string(),
@@ -185,11 +147,7 @@ impl ExternalTerm {
         let data = FieldOrWall::Wall(WallData {
             table: table.address(),
             reach: reach.address(),
-            time: time.address(),
-            at: wall.begin(),
-            motion: wall.motion.numbers(),
-            side: wall.side.sign(),
-            axis: wall.axis as i64,
+            plane: WallPlane::of(wall, time.address()),
         });
         let term = ExternalTerm::new(device, &build, data, reach, Some(table))?;
         Ok(ExternalTerm { time: Some(time), ..term })

@@ -3,11 +3,11 @@
 use crate::codegen::{self, Recorder};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch};
-use crate::external::{self, FieldTime};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::mid_step::MidStepForces;
 use crate::shared::{SharedStructure, shared_structure};
 use crate::sums::Summation;
+use crate::wall_plane::{FieldTime, WallPlane};
 use jostle_core::backend::StageTime;
 use jostle_core::vector::vectors_of;
 use jostle_core::{Components, Error, Precision, RememberedContact, Result, State, System, Vec3, Vector};
@@ -16,17 +16,6 @@ use jostle_potentials::external::{Surface, Wall, WallMotion};
 use jostle_potentials::grains::{Contact, LAW_NUMBERS, Law, Springs, contact_forces, stretched, wall_number};
 
 shared_structure! {
-    /// Wall with friction on grains.
-    struct Face {
-        axis: f64,
-        /// Coordinate on its axis before it moves.
-        at: f64,
-        /// Its motion, see [`WallMotion::numbers`].
-        motion: [f64; WallMotion::NUMBERS],
-        /// 1 or -1: direction from the wall to the grains.
-        side: f64,
-    }
-
     /// Grains, and their law of contact.
     struct ContactData {
         law: [f64; LAW_NUMBERS],
@@ -41,8 +30,9 @@ shared_structure! {
         /// Angular velocities by id and axis.
         angular: u64 = "double*",
         time: u64 = "const FieldTime*",
-        faces: u64 = "const Face*",
-        n_faces: i64,
+        /// Walls with friction.
+        walls: u64 = "const WallPlane*",
+        n_walls: i64,
         /// 1 where lists of atoms have all pairs.
         listed: i64,
         /// 1 where contacts remember.
@@ -162,7 +152,7 @@ pub struct Contacts {
     slots: Slots,
     /// Memory to which the addresses in `said` point.
     _numbers: [Buffer<f64>; 2],
-    _faces: Buffer<Face>,
+    _planes: Buffer<WallPlane>,
     time: Buffer<FieldTime>,
 }
 
@@ -192,8 +182,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         [after.slide, after.roll].into_iter().flatten().collect()
     });
     let numbers = format!("#define FIRST_WALL {}u\n", wall_number(0));
-    let physics =
-        [numbers, forces, stretching, external::timing(), Face::source(), ContactData::source()].concat();
+    let physics = [numbers, forces, stretching, ContactData::source()].concat();
     kernels::mid_step_source(&physics, include_str!("../kernels/grains.cu"), precision, sums)
 }
 
@@ -215,21 +204,15 @@ impl Contacts {
         let n = system.state.len();
         let inverse_inertia = grains.inverse_inertia(system);
         let numbers = [device.upload(&grains.radius)?, device.upload(inverse_inertia.values())?];
-        let walls = walls.iter().filter(|wall| wall.surface == Surface::Grains);
-        let face = |wall: &Wall| Face {
-            axis: wall.axis as f64,
-            at: wall.begin(),
-            motion: wall.motion.numbers(),
-            side: wall.side.sign(),
-        };
-        let mut faces: Vec<Face> = walls.map(face).collect();
-        let n_faces = faces.len() as i64;
-        let slots = Slots::new(device, system, grains, faces.len())?;
-        // Buffers are never empty.
-        let none = Face { axis: 0.0, at: 0.0, motion: WallMotion::REST.numbers(), side: 0.0 };
-        faces.resize(faces.len().max(1), none);
         let time = device.upload(&[FieldTime::AT_BEGINNING])?;
-        let faces = device.upload(&faces)?;
+        let walls = walls.iter().filter(|wall| wall.surface == Surface::Grains);
+        let mut planes: Vec<WallPlane> = walls.map(|wall| WallPlane::of(wall, time.address())).collect();
+        let n_walls = planes.len();
+        let slots = Slots::new(device, system, grains, n_walls)?;
+        // Buffers are never empty.
+        let none = WallPlane { time: 0, begin: 0.0, motion: WallMotion::REST.numbers(), side: 0.0, axis: 0 };
+        planes.resize(n_walls.max(1), none);
+        let planes = device.upload(&planes)?;
         let angular = device.alloc(3 * n)?;
         let said = ContactData {
             law: grains.law(),
@@ -239,8 +222,8 @@ impl Contacts {
             inverse_inertia: numbers[1].address(),
             angular: angular.address(),
             time: time.address(),
-            faces: faces.address(),
-            n_faces,
+            walls: planes.address(),
+            n_walls: n_walls as i64,
             listed: 0,
             remember: i64::from(grains.remember()),
             first_slot: slots.first_on_device.address(),
@@ -258,7 +241,7 @@ impl Contacts {
             inverse_inertia: inverse_inertia.by_id(&system.state),
             slots,
             _numbers: numbers,
-            _faces: faces,
+            _planes: planes,
             time,
         })
     }

@@ -5,6 +5,7 @@ use crate::device_data;
 use crate::driver::{Device, Kernel};
 use crate::sub_steps;
 use crate::sums::Summation;
+use crate::wall_plane;
 use jostle_core::thermostat::noise_amplitude;
 use jostle_core::{Algorithm, Precision, Result};
 use jostle_potentials::Forces;
@@ -48,7 +49,15 @@ pub fn prelude() -> String {
 pub(crate) fn common_source() -> String {
     let noise = codegen::scalar_function("noise_amplitude", 3, |x| vec![noise_amplitude(x[0], x[1], x[2])]);
     let motion = include_str!("../kernels/motion.cuh");
-    [&prelude(), &noise, &sub_steps::source(), motion, include_str!("../kernels/sums.cuh")].join("\n")
+    [
+        &prelude(),
+        &noise,
+        &wall_plane::source(),
+        &sub_steps::source(),
+        motion,
+        include_str!("../kernels/sums.cuh"),
+    ]
+    .join("\n")
 }
 
 /// Search for atoms in the order in which they are sorted.

@@ -34,6 +34,7 @@ mod mid_step;
 mod molecules;
 mod neighbor_engine;
 mod peers;
+mod reflection;
 mod restraint;
 mod rigid;
 mod shared;
@@ -47,6 +48,7 @@ mod thermostat;
 mod three_body;
 mod tiles;
 mod vacuum;
+mod wall_plane;
 
 pub use all_pairs::PairShape;
 pub use driver::nvrtc;

@@ -24,13 +24,16 @@ struct StepParts {
     to_end: Vec<SubStep>,
 }
 
-/// A drift. Constraints follow each: where a thermostat keeps none, there are none.
+/// A drift. Reflections and constraints follow each: where there are no walls that reflect, or a thermostat keeps no
+/// constraints, there are none.
 #[derive(Debug, Clone, PartialEq)]
 struct DriftPart {
     /// Sub-steps before it.
     before: Vec<SubStep>,
     /// Length of it, in parts of a step.
     length: f64,
+    /// Part of a step that is over after it.
+    end: f64,
 }
 
 impl StepParts {
@@ -38,12 +41,14 @@ impl StepParts {
         let (to_forces, after) = around_forces(step);
         let mut drifts = Vec::new();
         let mut before = Vec::new();
+        let mut end = 0.0;
         for part in to_forces.iter().take_while(|part| **part != SubStep::UpdateNeighbors) {
             match part {
                 SubStep::Drift(length) => {
-                    drifts.push(DriftPart { before: std::mem::take(&mut before), length: *length });
+                    end += length;
+                    drifts.push(DriftPart { before: std::mem::take(&mut before), length: *length, end });
                 }
-                SubStep::ScaleByKinetic | SubStep::ConstrainPositions => {}
+                SubStep::ScaleByKinetic | SubStep::Reflect(_) | SubStep::ConstrainPositions => {}
                 _ => before.push(*part),
             }
         }
@@ -109,6 +114,7 @@ fn call(sub_step: SubStep) -> Option<&'static str> {
         SubStep::ScaleByKinetic => Some("atom.scale_after_drift();"),
         SubStep::ConstrainVelocities => Some("group.constrain_velocities();"),
         SubStep::Drift(_)
+        | SubStep::Reflect(_)
         | SubStep::ConstrainPositions
         | SubStep::PairNoise
         | SubStep::ContactFriction
@@ -148,6 +154,13 @@ impl SubStepText {
         numbers.iter().fold(format!("{last:?}"), |rest, number| {
             format!("kind & {:#x} ? {number:?} : {rest}", self.kinds(|parts| of(parts) == Some(*number)))
         })
+    }
+
+    /// A number of the drift k, which differs from kind to kind; there are at most so many drifts.
+    fn choice_of_drift(&self, most: usize, number: fn(&DriftPart) -> f64) -> String {
+        let choice = |k: usize| self.choice(|parts| parts.drifts.get(k).map(number));
+        let last = most.saturating_sub(1);
+        (0..last).rev().fold(choice(last), |rest, k| format!("k == {k} ? ({}) : ({rest})", choice(k)))
     }
 
     /// Sub-steps in a row, each by the atoms or by the group.
@@ -191,12 +204,11 @@ impl SubStepText {
             self.before_drift(4, k);
             self.text.line(3, "}");
         }
-        let length = |k: usize| self.choice(|parts| parts.drifts.get(k).map(|drift| drift.length));
-        let part = (0..most.saturating_sub(1))
-            .rev()
-            .fold(length(most.saturating_sub(1)), |rest, k| format!("k == {k} ? ({}) : ({rest})", length(k)));
+        let [part, end] = [|drift: &DriftPart| drift.length, |drift: &DriftPart| drift.end]
+            .map(|number| self.choice_of_drift(most, number));
         self.text.line(3, format!("const double part = {part};"));
         self.text.line(3, "group.each([&](typename Group::Atom& atom) { atom.drift(part); });");
+        self.text.line(3, format!("group.reflect({end});"));
         self.text.line(3, "group.constrain_positions(part);");
         self.text.line(2, "}");
         self.text.line(1, "}");
@@ -231,6 +243,7 @@ pub fn source() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::thermostat::with_reflection;
 
     /// The merged list without what others have is the own list of a kind of step.
     #[test]
@@ -261,6 +274,7 @@ mod tests {
         for kind in ThermostatKind::ALL {
             let bit = kind_of(kind.step()).unwrap();
             assert_eq!(kinds[bit.trailing_zeros() as usize], StepParts::of(kind.step()), "{kind:?}");
+            assert_eq!(kind_of(&with_reflection(kind.step())), Some(bit), "{kind:?}");
         }
         assert_eq!(kind_of(VELOCITY_VERLET).map(u64::count_ones), Some(1));
         assert_eq!(kind_of(&[SubStep::Drift(1.0)]), None);

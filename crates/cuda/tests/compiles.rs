@@ -168,7 +168,7 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_thermosta
     builds.iter().chain(&every_run).for_each(|build| check(build, "sm_90"));
 }
 
-/// Friction and noise of pairs, and friction of grains; fields and restraints; exchange between GPUs.
+/// Friction and noise of pairs, and friction of grains; fields and restraints; exchange between GPUs; walls that reflect.
 #[test]
 fn every_kernel_compiles_for_the_middle_of_a_step_for_external_forces_and_for_several_gpus() {
     if !compiler() {
@@ -180,6 +180,7 @@ fn every_kernel_compiles_for_the_middle_of_a_step_for_external_forces_and_for_se
         builds::of_mid_steps(precision).iter().for_each(check);
         builds::of_external(precision).iter().for_each(check);
         builds::of_several_gpus(&forces, precision).iter().for_each(check);
+        builds::of_reflection(&forces, precision).iter().for_each(check);
         check(&builds::of_formula_field(&formula_field(), precision));
     }
 }

@@ -5,16 +5,17 @@
 //! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps; forces that
 //! are computed in its memory leave it both.
 
+mod sub_steps;
+
 use crate::custom_force::{
     AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan, check_sums,
 };
 use crate::force_context::{AtomChoice, FieldsInTime, Potential, PotentialUse, TakenBiases};
-use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, StageTime, Timings};
-use jostle_core::thermostat::Dissipative;
+use jostle_core::backend::{BiasPlace, Member, NeighborFacts, StageTime, Timings};
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
-    DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey,
-    Result, Sample, SavedVolume, SimBox, Snapshot, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
+    DeviceReport, Energies, Error, Evaluate, ForceEvaluation, MolecularVirial, Molecules, Result, Sample,
+    SavedVolume, SimBox, Snapshot, State, StepBatch, Thermostat, Vec3, VolumeMove,
 };
 use jostle_io::input::model::Action;
 
@@ -379,64 +380,6 @@ impl ForceEvaluation for DeviceWithForces {
 
     fn energies(&self) -> &Energies {
         self.device.energies()
-    }
-}
-
-impl SubSteps for DeviceWithForces {
-    fn kick(&mut self, dt: f64) -> Result<()> {
-        self.device.kick(dt)
-    }
-
-    fn drift(&mut self, dt: f64) -> Result<()> {
-        self.device.drift(dt)
-    }
-
-    fn kick_drift(&mut self, dt: f64) -> Result<()> {
-        self.device.kick_drift(dt)
-    }
-
-    fn constrain_positions(&mut self, dt: f64) -> Result<()> {
-        self.device.constrain_positions(dt)
-    }
-
-    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) -> Result<()> {
-        self.device.constrain_velocities(kick)
-    }
-
-    fn scale_velocities(&mut self, factor: f64) -> Result<()> {
-        self.device.scale_velocities(factor)
-    }
-
-    fn shift_velocities(&mut self, delta: Vec3) -> Result<()> {
-        self.device.shift_velocities(delta)
-    }
-
-    fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()> {
-        self.device.mix_velocities(keep, along)
-    }
-
-    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()> {
-        self.device.ornstein_uhlenbeck(decay, thermal_energy, noise)
-    }
-
-    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
-        self.device.apply_dpd_thermostat(thermostat, noise)
-    }
-
-    fn has_contacts(&self) -> bool {
-        self.device.has_contacts()
-    }
-
-    fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
-        self.device.apply_contact_friction(dt)
-    }
-
-    fn kinetic(&mut self) -> Result<Kinetic> {
-        self.device.kinetic()
-    }
-
-    fn descent(&mut self) -> Result<Descent> {
-        self.device.descent()
     }
 }
 

@@ -80,7 +80,7 @@ impl RecordedWork {
         let recorded =
             energies.zip(&forces.formula_fields).filter(|(energy, _)| energy.work == FieldWork::Recorded);
         let fields: Vec<FormulaField> = recorded.map(|(_, field)| field.clone()).collect();
-        let walls = input.walls.iter().zip(&forces.walls);
+        let walls = input.walls.iter().filter(|wall| !wall.value.reflects()).zip(&forces.walls);
         let walls = walls.filter(|(wall, _)| wall.value.work == FieldWork::Recorded);
         let walls: Vec<Wall> = walls.map(|(_, wall)| wall.clone()).collect();
 

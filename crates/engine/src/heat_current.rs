@@ -71,7 +71,10 @@ pub(crate) fn obstacle(system: &System, forces: &Forces) -> Option<Obstacle> {
     // Cases that look at all atoms come last, and are not looked at where another one holds.
     let cases: [(&dyn Fn() -> bool, &str); 7] = [
         (&|| bound > 0, "atoms are bound to each other"),
-        (&|| forces.n_external() > 0, "there are fields, walls or restraints"),
+        (
+            &|| forces.n_external() > 0 || forces.have_fields_or_walls(),
+            "there are fields, walls or restraints",
+        ),
         (&|| forces.grains.is_some(), "grains lose energy where they touch"),
         (&|| forces.vacuum.is_some(), "atoms are in open space"),
         (

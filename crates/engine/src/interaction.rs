@@ -200,6 +200,7 @@ fn of_atoms_alone(forces: &Forces) -> Forces {
         formula_fields: Vec::new(),
         field_numbers: Vec::new(),
         walls: Vec::new(),
+        reflecting_walls: Vec::new(),
         restraints: Restraints::default(),
         grains: None,
         ..forces.clone()

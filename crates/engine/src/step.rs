@@ -1,8 +1,9 @@
 //! One time step.
 
 use SubStep::*;
-use jostle_core::thermostat::{SubStep, with_contact_friction};
+use jostle_core::thermostat::{SubStep, with_contact_friction, with_reflection};
 use jostle_core::{Backend, ClosingKick, Evaluate, NoiseKey, Result, Thermostat};
+use std::borrow::Cow;
 
 /// Number and length of a step, and the seed of its random numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,14 +29,8 @@ pub fn step(
     context: &StepContext,
     evaluate: Evaluate,
 ) -> Result<()> {
-    let with_contacts;
-    let mut sub_steps = match backend.has_contacts() {
-        false => thermostat.step(),
-        true => {
-            with_contacts = with_contact_friction(thermostat.step());
-            &with_contacts
-        }
-    };
+    let all = sub_steps_on(backend, thermostat);
+    let mut sub_steps = &all[..];
     let dt = context.timestep;
     let mut closing = ClosingKick { time: 0.5 * dt, drift: dt };
     while let [first, rest @ ..] = sub_steps {
@@ -53,6 +48,18 @@ pub fn step(
         };
     }
     Ok(())
+}
+
+/// Sub-steps of a thermostat, with those that the device's walls and contacts need besides.
+fn sub_steps_on(backend: &dyn Backend, thermostat: &Thermostat) -> Cow<'static, [SubStep]> {
+    let mut sub_steps = Cow::Borrowed(thermostat.step());
+    if backend.has_contacts() {
+        sub_steps = with_contact_friction(&sub_steps).into();
+    }
+    if backend.has_reflecting_walls() {
+        sub_steps = with_reflection(&sub_steps).into();
+    }
+    sub_steps
 }
 
 /// One sub-step by the operations of the device. `closing` is the kick that is to end the step, with the drift
@@ -74,6 +81,7 @@ fn sub_step(
             backend.drift(closing.drift)?;
         }
         ConstrainPositions => backend.constrain_positions(closing.drift)?,
+        Reflect(part) => backend.reflect(part)?,
         ScaleByState => backend.scale_velocities(thermostat.scale_by_state(dt))?,
         ScaleByKinetic => {
             if thermostat.schedule().is_due(context.step) {

@@ -1,6 +1,7 @@
 //! Checks of a system and its forces before anything is computed.
 
 use crate::bonded::{BondedKind, BondedTerm};
+use crate::external::across_periodic;
 use crate::{Embedded, Forces, PairTerm, Potential, ThreeBody, Vacuum};
 use jostle_core::{Error, Exclude, Precision, Result, System};
 
@@ -44,11 +45,10 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     }
     for wall in &forces.walls {
         if system.simbox.periodic()[wall.axis] {
-            let axis = ["x", "y", "z"][wall.axis];
-            return Err(Error::input(format!("a wall across the axis {axis}, which is periodic"))
-                .hint("make it open by periodic = [...] in [system]"));
+            return Err(across_periodic(wall.axis));
         }
     }
+    forces.reflecting_walls.iter().try_for_each(|wall| wall.check(system))?;
     let (topology, n) = (&system.topology, system.state.len());
     if !system.charges.is_empty() && system.charges.len() != n {
         return Err(Error::input(format!("there are {n} atoms and {} charges", system.charges.len())));

@@ -1,11 +1,13 @@
 //! External forces: fields, the same everywhere or by a formula, and walls.
 
 mod formula;
+mod reflection;
 mod wall_motion;
 
 use crate::PairTerm;
 pub use formula::{FormulaField, Positions, SpeciesConstants};
 use jostle_core::{Error, SimBox, System, Vec3};
+pub use reflection::{ReflectingWall, reflected};
 use serde::{Deserialize, Serialize};
 pub use wall_motion::{WallMotion, displacement_and_velocity};
 
@@ -207,6 +209,13 @@ pub fn on_atom(
         force[wall.axis] += f;
     }
     force
+}
+
+/// The error of a wall across a periodic axis.
+pub(crate) fn across_periodic(axis: usize) -> Error {
+    let axis = ["x", "y", "z"][axis];
+    Error::input(format!("a wall across the axis {axis}, which is periodic"))
+        .hint("make it open by periodic = [...] in [system]")
 }
 
 /// The first atom that is behind a wall which acts on it.

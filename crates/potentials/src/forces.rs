@@ -4,7 +4,7 @@ use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
 use crate::dispersion::Dispersion;
 use crate::electrostatics::Electrostatics;
 use crate::embedded::Embedded;
-use crate::external::{Field, FormulaField, Wall};
+use crate::external::{Field, FormulaField, ReflectingWall, Wall};
 use crate::grains::Grains;
 use crate::lattice_sum::LatticeSum;
 use crate::restraint::Restraints;
@@ -41,8 +41,10 @@ pub struct Forces {
     pub cmaps: Vec<Cmap>,
     /// Forces that are the same everywhere.
     pub fields: Vec<Field>,
-    /// Walls.
+    /// Walls with a force.
     pub walls: Vec<Wall>,
+    /// Walls that reflect atoms, without a force: they are no terms.
+    pub reflecting_walls: Vec<ReflectingWall>,
     /// Fields by formulas.
     pub formula_fields: Vec<FormulaField>,
     /// Numbers of all fields, from 1 on, as an input has them in one list: of those that are the same everywhere, then
@@ -149,12 +151,14 @@ impl Forces {
     pub fn depend_on_time(&self) -> bool {
         self.formula_fields.iter().any(FormulaField::depends_on_time)
             || self.walls.iter().any(|wall| wall.motion.is_moving())
+            || self.reflecting_walls.iter().any(|wall| wall.motion.is_moving())
     }
 
-    /// Returns true where there are external forces in all stages, so that momentum is not conserved and
+    /// Returns true where there are external forces, or walls that reflect atoms, in all stages, so that momentum is not conserved and
     /// absolute positions matter.
     pub fn have_fields_or_walls(&self) -> bool {
-        !(self.fields.is_empty() && self.walls.is_empty() && self.formula_fields.is_empty())
+        let fields = self.fields.len() + self.formula_fields.len();
+        fields + self.walls.len() + self.reflecting_walls.len() > 0
     }
 
     /// All terms but bonded ones, each by itself, in the same order.

@@ -30,6 +30,11 @@ impl StageTime {
     pub fn now(&self) -> f64 {
         self.start + self.steps as f64 * self.timestep
     }
+
+    /// Time when this part of the last of its steps was over.
+    pub fn within_last_step(&self, part: f64) -> f64 {
+        self.start + (self.steps as f64 - 1.0 + part) * self.timestep
+    }
 }
 
 /// A batch of steps without measurements in between: a device may make them wholly on its own.

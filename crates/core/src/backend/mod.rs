@@ -260,6 +260,14 @@ pub trait SubSteps {
     /// If the device does not have it.
     fn apply_contact_friction(&mut self, dt: f64) -> Result<()>;
 
+    /// Returns true where there are walls that reflect atoms, for [`SubSteps::reflect`].
+    fn has_reflecting_walls(&self) -> bool;
+
+    /// After a drift: atoms behind walls that reflect them are put at their mirror images, and turn back, see
+    /// [`SubStep::Reflect`](crate::thermostat::SubStep::Reflect). Walls are where they are when this part of the step
+    /// that ends at the time set last is over.
+    fn reflect(&mut self, part: f64) -> Result<()>;
+
     /// Kinetic energy tensor and momentum now.
     fn kinetic(&mut self) -> Result<Kinetic>;
 

@@ -11,6 +11,8 @@ pub enum SubStep {
     /// Positions, and velocities accordingly, to where constraints are satisfied after the drift before
     /// it (SHAKE, SETTLE).
     ConstrainPositions,
+    /// Reflection of atoms behind walls that reflect, which are where they are when this part of the step is over.
+    Reflect(f64),
     /// Velocities scaled by a factor that follows from the thermostat alone, see
     /// [`super::ThermostatMethod::factor_by_state`].
     ScaleByState,
@@ -130,6 +132,19 @@ pub fn with_contact_friction(step: &[SubStep]) -> Vec<SubStep> {
     with
 }
 
+/// A step between walls that reflect atoms: each drift ends with the reflection of those that it has put behind one.
+pub fn with_reflection(step: &[SubStep]) -> Vec<SubStep> {
+    let (mut with, mut over) = (Vec::new(), 0.0);
+    for sub_step in step {
+        with.push(*sub_step);
+        if let Drift(part) = sub_step {
+            over += part;
+            with.push(Reflect(over));
+        }
+    }
+    with
+}
+
 /// The sub-steps from the beginning of a step to its evaluation of forces, and those after it.
 pub fn around_forces(step: &[SubStep]) -> (&[SubStep], &[SubStep]) {
     let forces = step.iter().position(|part| *part == EvaluateForces).unwrap_or(step.len());
@@ -147,7 +162,8 @@ mod tests {
     fn every_list_is_a_step() {
         let kinds = ThermostatKind::ALL.iter().map(|kind| kind.step());
         for step in kinds.chain([VELOCITY_VERLET]) {
-            for step in [step.to_vec(), with_contact_friction(step)] {
+            let contacts = with_contact_friction(step);
+            for step in [step.to_vec(), with_reflection(step), with_reflection(&contacts), contacts] {
                 let drifts: f64 = step.iter().map(|s| if let Drift(part) = s { *part } else { 0.0 }).sum();
                 assert_eq!(drifts, 1.0, "{step:?}");
                 let (before, after) = around_forces(&step);
@@ -157,12 +173,33 @@ mod tests {
                 let mut current = false;
                 for part in &step {
                     match part {
-                        Drift(_) | ConstrainPositions => current = false,
+                        Drift(_) | Reflect(_) | ConstrainPositions => current = false,
                         UpdateNeighbors => current = true,
                         PairNoise | ContactFriction | EvaluateForces => assert!(current, "{step:?}"),
                         _ => {}
                     }
                 }
+            }
+        }
+    }
+
+    /// Every drift is followed by a reflection, at the part of the step that is over then.
+    #[test]
+    fn every_drift_ends_with_a_reflection() {
+        let kinds = ThermostatKind::ALL.iter().map(|kind| kind.step());
+        for step in kinds.chain([VELOCITY_VERLET]) {
+            for step in [step.to_vec(), with_contact_friction(step)] {
+                let reflected = with_reflection(&step);
+                let mut over = 0.0;
+                for (k, part) in reflected.iter().enumerate() {
+                    if let Drift(part) = part {
+                        over += part;
+                        assert_eq!(reflected[k + 1], Reflect(over), "{reflected:?}");
+                    }
+                }
+                assert_eq!(over, 1.0, "{reflected:?}");
+                let rest: Vec<_> = reflected.into_iter().filter(|s| !matches!(s, Reflect(_))).collect();
+                assert_eq!(rest, step);
             }
         }
     }

@@ -153,6 +153,7 @@ impl<S: Scalar> ForceEvaluation for Cpu<S> {
     }
 
     fn set_time(&mut self, time: StageTime) -> Result<()> {
+        self.motion.time = time;
         self.forces.set_time(time.now());
         if let Some(contacts) = &mut self.terms.contacts {
             contacts.time = time.now();
@@ -381,6 +382,14 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             );
         }
         self.rub_contacts(dt)
+    }
+
+    fn has_reflecting_walls(&self) -> bool {
+        !self.forces.reflecting_walls.is_empty()
+    }
+
+    fn reflect(&mut self, part: f64) -> Result<()> {
+        self.reflect_at_walls(self.motion.time.within_last_step(part))
     }
 
     fn descent(&mut self) -> Result<Descent> {

@@ -33,7 +33,7 @@ use crate::threads::Team;
 use crate::three_body::{TaskCenters, ThreeBodyKernel};
 use crate::vacuum::VacuumKernel;
 pub use heat_current::HeatCurrent;
-use jostle_core::backend::{Algorithm, Timings};
+use jostle_core::backend::{Algorithm, StageTime, Timings};
 use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{AtomStorage, Energies, Error, Evaluate, Precision, Result, Settings, State, System, Vec3};
 use jostle_potentials::{Forces, check};
@@ -145,7 +145,14 @@ impl<S: Scalar> Cpu<S> {
             terms,
             neighbors,
             tasks: Vec::new(),
-            motion: Motion { mass, inverse_mass, constraints, pending: Pending::Nothing, unfollowed: false },
+            motion: Motion {
+                mass,
+                inverse_mass,
+                constraints,
+                pending: Pending::Nothing,
+                time: StageTime::default(),
+                unfollowed: false,
+            },
             workers: Workers { level, team: Team::new(threads), division, partition },
             evaluation: Evaluation { evaluated: Evaluate::Forces, energies: Energies::default() },
             timings: Timings::default(),

@@ -77,6 +77,15 @@ impl<S: Scalar> Cpu<S> {
         self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta)).map(drop)
     }
 
+    /// Reflection of atoms at the walls that reflect them, where these are at a time.
+    pub(super) fn reflect_at_walls(&mut self, time: f64) -> Result<()> {
+        let inverse_mass = self.motion.inverse_mass.clone();
+        let walls = self.forces.reflecting_walls.clone();
+        self.integrate(|mut atoms| walls.iter().for_each(|wall| atoms.reflect(&inverse_mass, wall, time)))?;
+        self.motion.unfollowed = true;
+        Ok(())
+    }
+
     /// Copies forces from the tasks to the state.
     pub(super) fn collect_forces(&mut self) {
         let clusters = &self.neighbors.clusters;

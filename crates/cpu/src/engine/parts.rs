@@ -16,6 +16,7 @@ use crate::skin::Skin;
 use crate::threads::Team;
 use crate::three_body::ThreeBodyKernel;
 use crate::vacuum::VacuumKernel;
+use jostle_core::backend::StageTime;
 use jostle_core::{Energies, Evaluate, Masses, Vec3};
 use std::sync::Arc;
 
@@ -53,6 +54,8 @@ pub struct Motion {
     pub constraints: Constraints,
     /// Changes of positions or velocities that have yet to be made.
     pub pending: Pending,
+    /// Time at the end of the step under way.
+    pub time: StageTime,
     /// True if atoms have moved since their coordinates in clusters were updated.
     pub unfollowed: bool,
 }

@@ -149,6 +149,7 @@ impl ForceEvaluation for Cuda {
         }
         self.forces.set_time(time.now());
         self.terms.external.as_ref().map_or(Ok(()), |external| external.set_time(time))?;
+        self.terms.reflection.as_ref().map_or(Ok(()), |reflection| reflection.set_time(time))?;
         self.terms.grains.as_ref().map_or(Ok(()), |contacts| contacts.set_time(time))
     }
 
@@ -283,6 +284,15 @@ impl SubSteps for Cuda {
     fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
         let launches = self.terms.grains.as_ref().map(|grains| grains.now(&self.data, dt));
         self.run_all(launches.into_iter().flatten().collect())
+    }
+
+    fn has_reflecting_walls(&self) -> bool {
+        self.terms.reflection.is_some()
+    }
+
+    fn reflect(&mut self, part: f64) -> Result<()> {
+        let launches = self.terms.reflection.as_ref().map(|reflection| reflection.now(&self.data, part));
+        self.run_all(launches.into_iter().collect())
     }
 
     fn descent(&mut self) -> Result<Descent> {

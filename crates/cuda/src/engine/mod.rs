@@ -145,7 +145,7 @@ impl Cuda {
         follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
         let summation = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
         let limits = prediction::displacement_limits(&system);
-        let device = with_lookups(device, &system, &limits);
+        let device = with_lookups(device, &system, &forces, &limits);
         let n = system.state.len();
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
         let skin = Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible);
@@ -294,9 +294,8 @@ impl Cuda {
             self.arrays.allow_displaced(&mut self.data);
         }
         self.data.step_kind = self.terms.step_kind;
-        if let Some(thermostat) = &self.terms.thermostat {
-            thermostat.attach(&mut self.data);
-        }
+        self.terms.thermostat.iter().for_each(|thermostat| thermostat.attach(&mut self.data));
+        self.terms.reflection.iter().for_each(|reflection| reflection.attach(&mut self.data));
         self.data.reduction =
             ReductionArrays { partial: self.sums.partial.address(), total: self.sums.total.address() };
     }

@@ -11,18 +11,23 @@ use crate::electrostatics::LatticeSumKernel;
 use crate::exclusions::Exclusions;
 use crate::external::ExternalForces;
 use crate::grains::Contacts;
+use crate::reflection::{self, Reflection};
 use crate::side_by_side::both;
 use crate::sums::Summation;
 use crate::vacuum::VacuumKernel;
 use jostle_core::{Driven, Error, Result, Settings, System};
 use jostle_potentials::Forces;
 
-/// Device whose kernels look up masses by id where some atoms of a species are driven and others are not, and
-/// displacement limits by species where they differ.
-pub fn with_lookups(device: Device, system: &System, limits: &[f64]) -> Device {
+/// Device whose kernels look up masses by id where some atoms of a species are driven and others are not, displacement
+/// limits by species where they differ, and walls where they reflect atoms.
+pub fn with_lookups(device: Device, system: &System, forces: &Forces, limits: &[f64]) -> Device {
     let device = match system.driven {
         Driven::BySpecies(_) => device,
         Driven::ById(_) => device.with_option("-DMASSES_BY_ID=1"),
+    };
+    let device = match forces.reflecting_walls.is_empty() {
+        true => device,
+        false => device.with_option(reflection::OPTION),
     };
     let alike = limits.iter().all(|part| *part == 1.0);
     if alike { device } else { device.with_option("-DLIMITS_BY_SPECIES=1") }
@@ -73,6 +78,7 @@ pub fn term_kernels(device: &Device, system: &System, forces: &Forces, plan: &Pl
         step_kind: 0,
         thermostat: None,
         pair_thermostat: None,
+        reflection: Reflection::new(device, &forces.reflecting_walls, precision, summation)?,
         grains: contacts(device, system, forces, plan)?,
         added: None,
         device_forces: None,

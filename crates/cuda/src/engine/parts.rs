@@ -16,6 +16,7 @@ use crate::kernels::{PairAlgorithm, TileShape};
 use crate::launches::Others;
 use crate::molecules::Bodies;
 use crate::neighbor_engine::NeighborEngine;
+use crate::reflection::Reflection;
 use crate::step_graph::StepGraphs;
 use crate::thermostat::ScalingThermostat;
 use crate::vacuum::VacuumKernel;
@@ -45,6 +46,8 @@ pub struct TermKernels {
     pub thermostat: Option<ScalingThermostat>,
     pub pair_thermostat: Option<PairThermostat>,
     pub grains: Option<Contacts>,
+    /// Walls that reflect atoms.
+    pub reflection: Option<Reflection>,
     /// Kernel that adds forces of the host, created when it first does.
     pub added: Option<AddedKernel>,
     /// Kernels for forces that others compute on the device, created when there first are any.

@@ -320,6 +320,14 @@ impl SubSteps for SeveralGpus {
         self.call(|gpu| gpu.apply_contact_friction(dt))
     }
 
+    fn has_reflecting_walls(&self) -> bool {
+        self.first().has_reflecting_walls()
+    }
+
+    fn reflect(&mut self, part: f64) -> Result<()> {
+        self.call(|gpu| gpu.reflect(part))
+    }
+
     fn kinetic(&mut self) -> Result<Kinetic> {
         self.call(Cuda::kinetic)
     }

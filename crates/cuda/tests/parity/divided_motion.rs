@@ -5,6 +5,7 @@ use super::device::device;
 use super::embedded;
 use super::fluid::{self, Shape, by_id, distance, largest};
 use super::gpus::{counts, devices};
+use super::reflection;
 use super::rigid;
 use super::several;
 use jostle_core::random::{Purpose, Stream};
@@ -42,7 +43,15 @@ fn cases() -> Vec<Case> {
     let target = Target { thermal_energy: 1.1, degrees_of_freedom: 300 };
     let rescale = Thermostat::Rescale(Rescale::new(target, 4, 0));
     let (system, forces) = several::charged();
+    let (slab, walls) = reflection::slab();
     vec![
+        Case {
+            name: "fluid between walls that reflect",
+            system: slab,
+            forces: reflection::fluid(&walls),
+            thermostat: langevin(),
+            algorithm: Algorithm::List,
+        },
         fluid(Algorithm::Tiles, Thermostat::Isolated),
         fluid(Algorithm::Tiles, langevin()),
         fluid(Algorithm::List, Thermostat::Isolated),

@@ -21,6 +21,7 @@ mod molecules;
 mod open_space;
 mod pair_search;
 mod reference_values;
+mod reflection;
 mod replicas;
 mod rigid;
 mod several;

@@ -2,6 +2,7 @@
 
 use super::device::{Size, device, size};
 use super::fluid::{self, Shape, by_id, distance, largest};
+use super::reflection;
 use super::several;
 use jostle_core::backend::{Ensemble, Member};
 use jostle_core::thermostat::{Bussi, Langevin, Target};
@@ -43,7 +44,15 @@ fn cases() -> Vec<Case> {
         Thermostat::Bussi(Bussi::new(target, 0.1, TIMESTEP))
     };
     let (system, forces) = several::charged();
+    let (slab, walls) = reflection::slab();
     vec![
+        Case {
+            name: "fluid between walls that reflect",
+            system: slab,
+            forces: reflection::fluid(&walls),
+            thermostats: [1.0, 1.2, 1.4].map(langevin),
+            algorithm: Algorithm::List,
+        },
         Case {
             name: "fluid",
             system: fluid::system(Shape::Triclinic, Algorithm::Tiles, 2),

@@ -61,6 +61,7 @@ pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<
     system.driven = input.driven(&system)?;
     drive(&mut system);
     input.join_rigid_bodies(&mut system, &forces)?;
+    input.check_reflections(&system)?;
     measure::check(input, &system, &forces)?;
     if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
         // A box of absurd size is reported before errors that follow from it.

@@ -61,6 +61,7 @@ pub enum Call {
     },
     ApplyDpdThermostat(Dissipative, NoiseKey),
     ApplyContactFriction(f64),
+    Reflect(f64),
     Kinetic,
     Descent,
     /// The last call has failed on rank 0.
@@ -101,6 +102,7 @@ impl Call {
             }
             Call::ApplyDpdThermostat(thermostat, noise) => device.apply_dpd_thermostat(&thermostat, noise),
             Call::ApplyContactFriction(dt) => device.apply_contact_friction(dt),
+            Call::Reflect(part) => device.reflect(part),
             Call::Kinetic => device.kinetic().map(drop),
             Call::Descent => device.descent().map(drop),
             Call::Failed | Call::Close => Ok(()),

@@ -180,6 +180,14 @@ impl SubSteps for RankedDevice {
         self.call(Call::ApplyContactFriction(dt), |engine| engine.apply_contact_friction(dt))
     }
 
+    fn has_reflecting_walls(&self) -> bool {
+        self.engine.has_reflecting_walls()
+    }
+
+    fn reflect(&mut self, part: f64) -> Result<()> {
+        self.call(Call::Reflect(part), |engine| engine.reflect(part))
+    }
+
     fn kinetic(&mut self) -> Result<Kinetic> {
         self.call(Call::Kinetic, |engine| engine.kinetic())
     }

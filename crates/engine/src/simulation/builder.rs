@@ -27,7 +27,7 @@ use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
 };
 use jostle_io::input::model::{DeviceInput, StageInput, Strictness};
-use jostle_potentials::external::{Field, FormulaField, Wall};
+use jostle_potentials::external::{Field, FormulaField, ReflectingWall, Wall};
 use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm, ThreeBody};
 use std::path::Path;
@@ -103,7 +103,13 @@ impl SimulationBuilder {
         self
     }
 
-    /// Adds a wall.
+    /// Adds a wall that reflects atoms.
+    pub fn reflecting_wall(mut self, wall: ReflectingWall) -> Self {
+        self.forces.reflecting_walls.push(wall);
+        self
+    }
+
+    /// Adds a wall with a force.
     pub fn wall(mut self, wall: Wall) -> Self {
         self.forces.walls.push(wall);
         self
@@ -218,6 +224,7 @@ impl SimulationBuilder {
     /// forces and the device do not fit together.
     pub fn build(self) -> Result<Simulation> {
         check_atoms(&self.system)?;
+        self.forces.reflecting_walls.iter().try_for_each(|wall| wall.check_beginning(&self.system))?;
         self.open()
     }
 
@@ -297,8 +304,9 @@ impl SimulationBuilder {
         check_masses(&system)?;
         let facts = SystemFacts::new(&system, &forces)?;
         for stage in &stages {
-            facts
-                .check_stage(stage, &system.simbox, (&system.topology, &system.species, &system.state))
+            let parts = (&system.topology, &system.species[..], &system.state);
+            let fits = facts.check_stage(stage, &system.simbox, parts);
+            fits.and_then(|()| stage.check_walls(&forces.reflecting_walls))
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let interactions = self

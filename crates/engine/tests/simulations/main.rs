@@ -36,6 +36,7 @@ mod placed;
 mod plasma;
 mod pressure;
 mod ranks;
+mod reflection;
 mod replicas;
 mod restart;
 mod restraints;

@@ -1,6 +1,7 @@
 //! Runs divided among ranks, here threads of one process, against runs of one rank.
 
 use crate::fixtures::{stop_every, thermo_csv};
+use crate::reflection::slab;
 use jostle_core::Vec3;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
@@ -86,7 +87,8 @@ fn results(simulation: &mut Simulation, folder: &Path) -> Results {
 const ONE: Division = Division { ranks: 1, threads: 1 };
 
 /// Lennard-Jones, screened charges by an open cut-off, minimisation, constraints, charges on a mesh, restraints, a
-/// barostat, formulas, grains with fields and walls, chains, virtual sites, embedded atoms, three-body forces, pair friction.
+/// barostat, formulas, grains with fields and walls, chains, virtual sites, embedded atoms, three-body forces, pair friction,
+/// walls that reflect.
 fn inputs() -> Vec<(&'static str, Input)> {
     let plain = ["argon", "crust", "formula", "grains", "kob-andersen", "kremer-grest"];
     let plain = plain.into_iter().chain(["molten-salt", "sediment"]);
@@ -101,6 +103,7 @@ fn inputs() -> Vec<(&'static str, Input)> {
     all.push(("ensembles", ensembles()));
     let field = "[[field]]\nenergy = \"0.001 mass x sin(0.05 time)\"\npositions = \"unwrapped\"\n\n[[stage]]";
     all.push(("field", example("argon", &[("[[stage]]", field)])));
+    all.push(("walls that reflect", slab()));
     all
 }
 
@@ -231,8 +234,18 @@ fn domains_go_on_with_another_number_of_ranks() {
 fn reproducible_runs_are_the_same_with_any_number_of_ranks() {
     for (name, input) in inputs() {
         // The other inputs have nothing that is not in these or in the test above.
-        if !["crust", "grains", "molten-salt", "water", "copper", "silicon", "dpd", "ensembles"]
-            .contains(&name)
+        if ![
+            "crust",
+            "grains",
+            "molten-salt",
+            "water",
+            "copper",
+            "silicon",
+            "dpd",
+            "ensembles",
+            "walls that reflect",
+        ]
+        .contains(&name)
         {
             continue;
         }

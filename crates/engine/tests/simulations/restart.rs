@@ -1,6 +1,7 @@
 //! Equality, bit for bit, of runs that were interrupted and resumed with uninterrupted ones.
 
 use crate::fixtures::{argon, column, emulated, run_in_parts, stop_every, thermo_csv};
+use crate::reflection::slab;
 use jostle_core::{Precision, Settings, UnitSystem};
 use jostle_engine::model::{DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation};
@@ -216,6 +217,13 @@ reproducible = true
     simulation.run().unwrap();
     let turning = simulation.angular_velocities().unwrap();
     assert!(turning.iter().filter(|w| w.iter().any(|w| w.abs() > 1e-3)).count() > 40);
+}
+
+/// Walls that reflect atoms are where they are by the time of the stage, and of its steps.
+#[test]
+fn walls_that_reflect() {
+    let text = format!("{}[run]\nthreads = 1\nreproducible = true\n", slab().source.text);
+    check_input(&Input::parse(Path::new("slab.toml"), &text).unwrap());
 }
 
 /// Results of measures do not depend on interruptions.

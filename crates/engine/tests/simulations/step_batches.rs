@@ -115,6 +115,12 @@ impl SubSteps for BatchDevice {
     fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
         self.cpu.apply_contact_friction(dt)
     }
+    fn has_reflecting_walls(&self) -> bool {
+        self.cpu.has_reflecting_walls()
+    }
+    fn reflect(&mut self, part: f64) -> Result<()> {
+        self.cpu.reflect(part)
+    }
     fn kick(&mut self, dt: f64) -> Result<()> {
         self.cpu.kick(dt)
     }

@@ -325,7 +325,7 @@ impl Input {
         let fields = fields.flat_map(|names| names.value.iter().map(move |name| (name, &names.span)));
         let walls = self.walls.iter().flat_map(|w| match &w.value.force {
             WallForce::Pairs(force) => &force.value.pairs[..],
-            WallForce::Grains => &[],
+            WallForce::Grains | WallForce::ElasticReflection => &[],
         });
         let walls = walls.flat_map(|p| p.value.species.iter().map(move |name| (name, &p.span)));
         let mut named = species.chain(pairs).chain(fields).chain(walls);

@@ -100,6 +100,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
 fn refuse_contradictions(input: &Input) -> Result<()> {
     refuse_changing_screening(input)?;
     refuse_changing_cutoffs(input)?;
+    input.check_stages_between_walls()?;
     sampling::refuse_reproducible_walkers(input)
 }
 

@@ -4,12 +4,12 @@ use super::fields::{Fields, entry_span};
 use super::formula;
 use super::group;
 use super::model::{
-    Cutoff, FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input, Located,
-    PairInput, Source, WallForce, WallInput,
+    Action, Cutoff, FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input,
+    Located, PairInput, Source, StageInput, WallForce, WallInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, System, Vec3, Vector};
-use jostle_potentials::external::{Field, FormulaField, Surface, Wall, WallMotion};
+use jostle_potentials::external::{Field, FormulaField, ReflectingWall, Surface, Wall, WallMotion};
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
 
@@ -111,17 +111,25 @@ pub(super) fn wall(
             check_force(source, fields, &force)?;
             WallForce::Pairs(Box::new(force))
         }
+        None if fields.has_key("reflection") => WallForce::ElasticReflection,
         None => WallForce::Grains,
     };
     let motion = fields.get::<Fields>("motion").map_or(Ok(WallMotion::REST), |m| wall_motion(source, &m))?;
     let work = fields.need_choice("work")?;
-    if work == FieldWork::Recorded && (!motion.is_moving() || matches!(force, WallForce::Grains)) {
-        let (message, hint) = match motion.is_moving() {
-            false => ("this wall stays, so that it does no work", "leave work out, or give motion = { ... }"),
-            true => {
-                ("grains lose energy at their contacts, so that no energy is conserved", "leave work out")
-            }
-        };
+    let unknown = match (motion.is_moving(), &force) {
+        (false, _) => {
+            Some(("this wall stays, so that it does no work", "leave work out, or give motion = { ... }"))
+        }
+        (_, WallForce::Pairs(_)) => None,
+        (_, WallForce::Grains) => {
+            Some(("grains lose energy at their contacts, so that no energy is conserved", "leave work out"))
+        }
+        (_, WallForce::ElasticReflection) => Some((
+            "the work of a wall that reflects atoms is not recorded",
+            "leave work out, or give the wall a force",
+        )),
+    };
+    if let Some((message, hint)) = unknown.filter(|_| work == FieldWork::Recorded) {
         return Err(source.error(&entry_span(fields, "work"), message).hint(hint));
     }
     let value = WallInput {
@@ -180,6 +188,22 @@ fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) ->
         return Err(source.error(&dispersion.span, "a wall has no images to sum over").hint("leave it out"));
     }
     Ok(())
+}
+
+impl StageInput {
+    /// Refuses a minimisation between walls that reflect atoms: these have no energy that could become smaller.
+    ///
+    /// # Errors
+    /// If the stage is one.
+    pub fn check_walls(&self, reflecting: &[ReflectingWall]) -> Result<()> {
+        match &self.action {
+            Action::Minimize { .. } if !reflecting.is_empty() => Err(Error::input(
+                "walls that reflect atoms have no energy, so that nothing holds atoms in a minimisation",
+            )
+            .hint("give the walls a force, or minimise with such walls in a run of its own")),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Input {
@@ -304,7 +328,40 @@ impl Input {
         Ok(Some(Field::new(species.iter().map(force).collect())))
     }
 
-    /// The walls, for these species; `term` resolves a force.
+    /// The walls that reflect atoms.
+    pub(crate) fn reflecting_walls(&self) -> Vec<ReflectingWall> {
+        let reflecting = self.walls.iter().map(|wall| &wall.value).filter(|wall| wall.reflects());
+        let of_input = |WallInput { axis, at, motion, atoms, .. }: &WallInput| ReflectingWall {
+            axis: axis.index(),
+            begin: *at,
+            motion: *motion,
+            side: *atoms,
+        };
+        reflecting.map(of_input).collect()
+    }
+
+    /// Refuses stages that cannot be between walls that reflect atoms; the error points at the stage.
+    pub(super) fn check_stages_between_walls(&self) -> Result<()> {
+        let walls = self.reflecting_walls();
+        self.stages.iter().try_for_each(|stage| {
+            let checked = stage.value.check_walls(&walls);
+            checked.map_err(|error| error.at_span(&self.source.path, &self.source.text, stage.span.clone()))
+        })
+    }
+
+    /// Refuses walls that reflect atoms where they cannot, or where some atoms begin behind them.
+    ///
+    /// # Errors
+    /// If there is such a wall; the error points at it.
+    pub fn check_reflections(&self, system: &System) -> Result<()> {
+        let reflecting = self.walls.iter().filter(|wall| wall.value.reflects());
+        reflecting.zip(self.reflecting_walls()).try_for_each(|(given, wall)| {
+            let checked = wall.check(system).and_then(|()| wall.check_beginning(system));
+            checked.map_err(|error| error.at_span(&self.source.path, &self.source.text, given.span.clone()))
+        })
+    }
+
+    /// The walls with a force, for these species; `term` resolves one.
     pub(crate) fn resolve_walls(
         &self,
         species: &[Species],
@@ -326,13 +383,14 @@ impl Input {
                 (WallForce::Grains, Some(grains)) => {
                     let mut wall = Wall::new(axis, *at, *atoms, grains.springs_of_wall()).moving(*motion);
                     wall.surface = Surface::Grains;
-                    return Ok(wall);
+                    return Ok(Some(wall));
                 }
                 (WallForce::Grains, None) => {
                     let message = "a wall of the material of grains, but there is no [grains]";
                     let hint = "add [grains], or give the wall a force";
                     return Err(self.source.error(&wall.span, message).hint(hint));
                 }
+                (WallForce::ElasticReflection, _) => return Ok(None),
             };
             // The wall's force does not act between atoms.
             let names = all.iter().map(|s| &s.name);
@@ -349,8 +407,8 @@ impl Input {
                 }
             }
             let term = term(&force, &all).map_err(|e: Error| e.context("wall"))?;
-            Ok(Wall::new(axis, *at, *atoms, term).moving(*motion))
+            Ok(Some(Wall::new(axis, *at, *atoms, term).moving(*motion)))
         };
-        self.walls.iter().map(resolve).collect()
+        self.walls.iter().filter_map(|wall| resolve(wall).transpose()).collect()
     }
 }

@@ -286,7 +286,7 @@ fn check_forces(forces: &Forces) -> Result<()> {
         (forces.vacuum.is_some(), "forces in open space"),
         (forces.three_body.is_some(), "three-body forces"),
         (forces.grains.is_some(), "grains"),
-        (!forces.walls.is_empty(), "walls"),
+        (!forces.walls.is_empty() || !forces.reflecting_walls.is_empty(), "walls"),
         (!forces.fields.is_empty() || !forces.formula_fields.is_empty(), "fields"),
     ];
     match others.iter().find(|(present, _)| *present) {

@@ -103,6 +103,17 @@ pub(super) static WALLS: Section = Section {
             Absent(""),
             "what it is made of, instead of a force",
         ),
+        Key::new(
+            "reflection",
+            Kind::Choice(|| {
+                vec![(
+                    "elastic",
+                    "an atom behind the plane goes to its mirror image, and its velocity towards the plane turns round",
+                )]
+            }),
+            Absent(""),
+            "how it sends atoms back, instead of by a force",
+        ),
         Key::new("motion", Kind::Table(&WALL_MOTION), Absent("it stays"), "how it moves along its axis"),
         Key::new(
             "work",
@@ -111,7 +122,7 @@ pub(super) static WALLS: Section = Section {
             "the energy that it puts in by moving",
         ),
     ],
-    alternatives: &[Alternatives { keys: &["force", "material"], needed: Needed::Always }],
+    alternatives: &[Alternatives { keys: &["force", "material", "reflection"], needed: Needed::Always }],
 };
 
 static WALL_MOTION: Section = Section {

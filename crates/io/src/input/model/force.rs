@@ -213,17 +213,26 @@ pub struct WallInput {
     pub work: FieldWork,
     /// Side of the wall on which the atoms are.
     pub atoms: Side,
-    /// Force of the wall on atoms.
+    /// Force of the wall on atoms, or their reflection.
     pub force: WallForce,
 }
 
-/// Force of a wall on atoms.
+impl WallInput {
+    /// Returns true where the wall reflects atoms instead of acting on them by a force.
+    pub fn reflects(&self) -> bool {
+        matches!(self.force, WallForce::ElasticReflection)
+    }
+}
+
+/// Force of a wall on atoms, or their reflection.
 #[derive(Debug, Clone)]
 pub enum WallForce {
     /// `force = { ... }`; the wall is the species `wall` of its pairs.
     Pairs(Box<Located<ForceInput>>),
     /// `material = "grains"`: the forces between grains.
     Grains,
+    /// `reflection = "elastic"`: no force; atoms that a drift has put behind the wall turn back.
+    ElasticReflection,
 }
 
 /// `[grains]`
