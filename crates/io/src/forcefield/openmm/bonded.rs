@@ -7,6 +7,13 @@ use jostle_core::Result;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use roxmltree::Node;
 
+/// Harmonic impropers, k times the square of the shorter way around the circle, as OpenMM and as ParmEd writes them;
+/// digits of pi follow.
+const SHORTER_WAY: [&str; 2] = [
+    "k*min(dtheta,2*pi-dtheta)^2;dtheta=abs(theta-theta0);pi=3.14",
+    "k*dtheta_torus^2;dtheta_torus=dtheta-floor(dtheta/(2*pi)+0.5)*(2*pi);dtheta=theta-theta0;pi=3.14",
+];
+
 impl OpenmmReader<'_, '_> {
     pub(super) fn bonds(&mut self, force: Node) -> Result<()> {
         let named = force.attribute("name").unwrap_or_default().to_lowercase();
@@ -56,10 +63,10 @@ impl OpenmmReader<'_, '_> {
         Ok(())
     }
 
-    /// CHARMM's impropers, as OpenMM writes them.
+    /// CHARMM's impropers, as OpenMM and ParmEd write them.
     pub(super) fn custom_torsions(&mut self, force: Node) -> Result<()> {
         let energy = self.energy(force)?;
-        let shorter_way = energy.starts_with("k*min(dtheta,2*pi-dtheta)^2;dtheta=abs(theta-theta0);pi=3.14");
+        let shorter_way = SHORTER_WAY.iter().any(|written| energy.starts_with(written));
         if energy != "k*(theta-theta0)^2" && !shorter_way {
             return Err(self.unknown_energy(force));
         }
