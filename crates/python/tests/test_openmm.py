@@ -68,15 +68,25 @@ def test_units_of_the_simulation():
     assert numpy.allclose(sim.positions, 10 * positions)
 
 
-def box_of_water():
-    """A topology, a system and positions of rigid water with charges on a mesh."""
+def box_of_water(method=app.PME, tolerance=1e-5):
+    """A topology, a system and positions of rigid water, with charges on a mesh if nothing else is said."""
     field = app.ForceField("tip3p.xml")
     modeller = app.Modeller(app.Topology(), [] * unit.nanometer)
     modeller.addSolvent(field, boxSize=openmm.Vec3(2.2, 2.2, 2.2) * unit.nanometer)
     system = field.createSystem(
-        modeller.topology, nonbondedMethod=app.PME, nonbondedCutoff=0.9 * unit.nanometer, ewaldErrorTolerance=1e-5
+        modeller.topology, nonbondedMethod=method, nonbondedCutoff=0.9 * unit.nanometer, ewaldErrorTolerance=tolerance
     )
     return modeller.topology, system, modeller.positions
+
+
+def nonbonded(system):
+    """The NonbondedForce of a system."""
+    return next(force for force in system.getForces() if isinstance(force, openmm.NonbondedForce))
+
+
+def differ_by(forces, others):
+    """Difference of forces, root mean square, in parts of the force on a common atom."""
+    return numpy.sqrt(((forces - others) ** 2).sum(axis=1).mean()) / numpy.median(numpy.linalg.norm(others, axis=1))
 
 
 def test_a_box_of_water():
@@ -117,3 +127,93 @@ def test_other_numbers_of_atoms_are_refused():
     topology, system, positions = water()
     with pytest.raises(ValueError, match="14 positions"):
         jostle.openmm.from_openmm(topology, system, positions[1:])
+
+
+@pytest.mark.parametrize(
+    ("method", "tolerance"), [(app.PME, 1e-4), (app.PME, 1e-6), (app.Ewald, 1e-6), (app.LJPME, 1e-6)]
+)
+def test_charges_are_as_exact_as_openmm_has_them(method, tolerance):
+    topology, system, positions = box_of_water(method, tolerance)
+    _, forces = state(system, positions)
+    sim = jostle.from_openmm(topology, system, positions, run=RUN)
+    assert differ_by(sim.forces, forces) < 5 * tolerance
+
+
+@pytest.mark.parametrize("method", [app.PME, app.LJPME])
+def test_lennard_jones_forces_are_switched_off(method):
+    topology, system, positions = box_of_water(method, 1e-6)
+    force = nonbonded(system)
+    force.setUseDispersionCorrection(False)
+    plain = jostle.from_openmm(topology, system, positions, run=RUN)
+    force.setUseSwitchingFunction(True)
+    force.setSwitchingDistance(0.6)
+    energy, forces = state(system, positions)
+    sim = jostle.from_openmm(topology, system, positions, run=RUN)
+    assert sim.potential_energy == pytest.approx(energy, rel=1e-4)
+    assert differ_by(sim.forces, forces) < 5e-6
+    # OpenMM switches nothing off whose r^-6 is a sum over all images.
+    assert (differ_by(plain.forces, sim.forces) > 1e-4) == (method == app.PME)
+
+
+def test_lennard_jones_forces_of_pairs_of_types_have_settings_of_their_own():
+    topology, system, positions = box_of_water(app.PME, 1e-6)
+    force, pairs = nonbonded(system), openmm.CustomNonbondedForce("acoef(type1,type2)/r^12-bcoef(type1,type2)/r^6")
+    _, sigma, epsilon = (x.value_in_unit_system(unit.md_unit_system) for x in force.getParticleParameters(0))
+    for name, power in [("acoef", 12), ("bcoef", 6)]:
+        values = [4 * epsilon * sigma**power, 0.0, 0.0, 0.0]
+        pairs.addTabulatedFunction(name, openmm.Discrete2DFunction(2, 2, values))
+    pairs.addPerParticleParameter("type")
+    for k in range(force.getNumParticles()):
+        charge, _, well = force.getParticleParameters(k)
+        pairs.addParticle([0 if well._value > 0 else 1])
+        force.setParticleParameters(k, charge, 1.0, 0.0)
+    for k in range(force.getNumExceptions()):
+        pairs.addExclusion(*force.getExceptionParameters(k)[:2])
+    pairs.setNonbondedMethod(openmm.CustomNonbondedForce.CutoffPeriodic)
+    pairs.setCutoffDistance(0.8)
+    pairs.setUseSwitchingFunction(True)
+    pairs.setSwitchingDistance(0.6)
+    system.addForce(pairs)
+    energy, forces = state(system, positions)
+    sim = jostle.from_openmm(topology, system, positions, run=RUN)
+    assert sim.potential_energy == pytest.approx(energy, rel=1e-4)
+    assert differ_by(sim.forces, forces) < 5e-6
+
+
+@pytest.mark.parametrize("method", [app.CutoffPeriodic, app.CutoffNonPeriodic])
+def test_reaction_fields_differ_by_their_excluded_pairs(method):
+    topology, system, positions = box_of_water(method)
+    force = nonbonded(system)
+    force.setUseDispersionCorrection(False)
+    energy, forces = state(system, positions)
+    with pytest.warns(jostle.JostleWarning, match="excluded"):
+        sim = jostle.from_openmm(topology, system, positions, run=RUN)
+    assert sim.periodic == 3 * (method == app.CutoffPeriodic,)
+    # 1/r + k r^2 - c by Tironi (1995): Jostle has k r^2 - c of excluded pairs and half of -c of each atom with itself.
+    outside, cutoff, coulomb = force.getReactionFieldDielectric(), 0.9, 138.935456
+    k = (outside - 1) / (2 * outside + 1) / cutoff**3
+    c = 1 / cutoff + k * cutoff**2
+    charges = sim.charges
+    places = numpy.array(positions.value_in_unit(unit.nanometer))
+    energy -= 0.5 * coulomb * c * (charges**2).sum()
+    for pair in range(force.getNumExceptions()):
+        i, j, *_ = force.getExceptionParameters(pair)
+        product, r = coulomb * charges[i] * charges[j], places[j] - places[i]
+        energy += product * (k * r @ r - c)
+        forces[i] += 2 * k * product * r
+        forces[j] -= 2 * k * product * r
+    assert sim.potential_energy == pytest.approx(energy, rel=1e-7)
+    assert differ_by(sim.forces, forces) < 1e-6
+    with pytest.raises(jostle.InputError, match="excluded"):
+        jostle.from_openmm(topology, system, positions, run=RUN, strict=True)
+
+
+def test_what_jostle_does_not_have_is_refused_or_said():
+    topology, system, positions = box_of_water()
+    force = nonbonded(system)
+    force.setPMEParameters(2.0, 20, 20, 20)
+    with pytest.warns(jostle.JostleWarning, match="mesh"):
+        jostle.from_openmm(topology, system, positions, run=RUN)
+    force.setIncludeDirectSpace(False)
+    with pytest.raises(jostle.InputError, match="direct space"):
+        jostle.from_openmm(topology, system, positions, run=RUN)

@@ -76,4 +76,4 @@ class DeviceError(JostleError, RuntimeError):
 
 
 class JostleWarning(UserWarning):
-    """A warning about a stage of a run."""
+    """A warning about a stage of a run, or about what another package does otherwise."""

@@ -1,9 +1,9 @@
-"""Messages of a run: warnings by `warnings`, notes by `logging`."""
+"""Messages: warnings by `warnings`, notes by `logging`."""
 
 import logging
 import warnings
 
-from ._errors import JostleWarning
+from ._errors import InputError, JostleWarning
 
 _log = logging.getLogger("jostle")
 
@@ -17,3 +17,11 @@ def warn(message):
 def note(message):
     """Passes on a note."""
     _log.info(message)
+
+
+def doubt(message, strict):
+    """Warns of what another package does otherwise; an error where warnings are errors."""
+    if strict:
+        raise InputError(message)
+    # As above, from the functions that read a System.
+    warnings.warn(message, JostleWarning, stacklevel=5)

@@ -10,6 +10,8 @@ import openmm
 from openmm import unit
 
 from ._atoms import write_gro
+from ._errors import InputError
+from ._messages import doubt
 from ._simulation import Simulation
 
 __all__ = ["from_openmm"]
@@ -32,9 +34,12 @@ def from_openmm(
 
         sim = jostle.openmm.from_openmm(topology, system, positions, stage=[{"steps": 1000, "timestep": 0.002, ...}])
 
-    The System is written as XML and read as `topology` of an input, with the same checks. Cut-off, electrostatics and
-    the long-range correction are those of its NonbondedForce, unless `keys` have `force` or `electrostatics`.
-    Thermostats and barostats of OpenMM are no part of it: stages have their own.
+    The System is written as XML and read as `topology` of an input, with the same checks. Cut-off, switching function,
+    electrostatics and the long-range correction are those of its NonbondedForce (those of Lennard-Jones forces of its
+    CustomNonbondedForce, if there is one), unless `keys` have `force` or `electrostatics`. `ewaldErrorTolerance` is
+    `accuracy`. Meshes of PME given by hand are not taken, and the reaction field acts on excluded pairs, too, as in
+    GROMACS and not in OpenMM: warnings say so. Thermostats and barostats of OpenMM are no part of it: stages have their
+    own.
 
     Args:
         topology: the Topology, for names of atoms and residues.
@@ -47,10 +52,10 @@ def from_openmm(
 
     Raises:
         ValueError: if numbers of positions, atoms and particles differ.
-        InputError, FileError, DeviceError: as for `Simulation`.
+        InputError: if the NonbondedForce leaves out direct space; and as for `Simulation`.
+        FileError, DeviceError: as for `Simulation`.
     """
-    nonbonded = next((f for f in system.getForces() if isinstance(f, openmm.NonbondedForce)), None)
-    given = _nonbonded(nonbonded, system.usesPeriodicBoundaryConditions())
+    given = _nonbonded(system, keys, strict)
     with tempfile.TemporaryDirectory() as folder:
         xml, gro = (os.path.join(folder, name) for name in ("system.xml", "positions.gro"))
         with open(xml, "w", encoding="utf-8") as file:
@@ -62,26 +67,88 @@ def from_openmm(
         )
 
 
-def _nonbonded(force, periodic):
-    """Keys of an input for a NonbondedForce."""
-    keys: dict[str, Any] = {"system": {"periodic": bool(periodic)}}
-    if force is None or not periodic:
+def _nonbonded(system, given, strict):
+    """Keys of an input for forces between pairs, as far as they are not given."""
+    keys: dict[str, Any] = {"system": {"periodic": bool(system.usesPeriodicBoundaryConditions())}}
+    force, custom = (
+        next((f for f in system.getForces() if isinstance(f, kind)), None)
+        for kind in (openmm.NonbondedForce, openmm.CustomNonbondedForce)
+    )
+    if force is None:
         return keys
-    method = force.getNonbondedMethod()
-    cutoff = f"{force.getCutoffDistance().value_in_unit(unit.nanometer)!r} nm"
-    pairs = {"kind": "lennard-jones", "cutoff": cutoff, "tail_correction": force.getUseDispersionCorrection()}
-    kinds = {
-        openmm.NonbondedForce.CutoffPeriodic: "reaction-field",
-        openmm.NonbondedForce.Ewald: "ewald",
-        openmm.NonbondedForce.PME: "pme",
-        openmm.NonbondedForce.LJPME: "pme",
-    }
-    if method == openmm.NonbondedForce.LJPME:
-        pairs |= {"tail_correction": False, "truncation": "shifted", "dispersion": {"kind": "pme"}}
-    charges: dict[str, Any] = {"kind": kinds[method]}
-    if method == openmm.NonbondedForce.CutoffPeriodic:
-        charges["dielectric"] = force.getReactionFieldDielectric()
-    return {**keys, "force": [pairs], "electrostatics": charges}
+    if not force.getIncludeDirectSpace():
+        raise InputError(
+            "the NonbondedForce leaves out direct space: setIncludeDirectSpace(False)",
+            "call setIncludeDirectSpace(True): forces of Jostle have both parts",
+        )
+    if force.getNonbondedMethod() == openmm.NonbondedForce.NoCutoff:
+        return keys
+    if "force" not in given:
+        keys["force"] = [_lennard_jones(force, custom)]
+    if "electrostatics" not in given:
+        keys["electrostatics"] = _electrostatics(force, strict)
+    return keys
+
+
+def _lennard_jones(force, custom):
+    """Keys of the Lennard-Jones forces of a NonbondedForce or, where there is one, of a CustomNonbondedForce."""
+    mesh = force.getNonbondedMethod() == openmm.NonbondedForce.LJPME
+    far = force.getUseDispersionCorrection() if custom is None else custom.getUseLongRangeCorrection()
+    wells = force if custom is None else custom
+    keys = {"kind": "lennard-jones", "cutoff": _cutoff(wells), "tail_correction": far}
+    if mesh:
+        # OpenMM switches no force off whose r^-6 goes on over all images.
+        return keys | {"tail_correction": False, "truncation": "shifted", "dispersion": _mesh(force)}
+    if not wells.usesPeriodicBoundaryConditions():
+        keys["tail_correction"] = False
+    if wells.getUseSwitchingFunction():
+        keys |= {"truncation": "switched", "switch_from": wells.getSwitchingDistance() / wells.getCutoffDistance()}
+    return keys
+
+
+def _electrostatics(force, strict):
+    """Keys of the charges of a NonbondedForce."""
+    method, keys = force.getNonbondedMethod(), {"cutoff": _cutoff(force)}
+    if method in (openmm.NonbondedForce.CutoffNonPeriodic, openmm.NonbondedForce.CutoffPeriodic):
+        if any(_is_charged(force, k) for k in range(force.getNumExceptions())):
+            doubt(
+                "the reaction field acts on pairs that are excluded, too, as in GROMACS, and not in OpenMM: energies "
+                "of molecules differ, and forces between their own atoms",
+                strict,
+            )
+        return keys | {"kind": "reaction-field", "dielectric": force.getReactionFieldDielectric()}
+    if method == openmm.NonbondedForce.Ewald:
+        return keys | {"kind": "ewald", "accuracy": force.getEwaldErrorTolerance()}
+    # An alpha of 0 stands for a mesh by tolerance.
+    if any(_number(alpha) != 0 for alpha, *_ in [force.getPMEParameters(), force.getLJPMEParameters()]):
+        doubt(
+            "the mesh of the NonbondedForce is not taken (setPMEParameters, setLJPMEParameters): accuracy = "
+            f"{force.getEwaldErrorTolerance()}, its ewaldErrorTolerance, chooses one",
+            strict,
+        )
+    return keys | _mesh(force)
+
+
+def _mesh(force):
+    """Keys of a sum on a mesh as exact as the force has it."""
+    accuracy = force.getEwaldErrorTolerance()
+    # Splines of order 5 are made for accuracies of 1e-5 and more.
+    return {"kind": "pme", "accuracy": accuracy, **({"order": 6} if accuracy < 1e-5 else {})}
+
+
+def _cutoff(force):
+    """Cut-off as text."""
+    return f"{force.getCutoffDistance().value_in_unit(unit.nanometer)!r} nm"
+
+
+def _is_charged(force, exception):
+    """Returns true where an exception is one of two charges."""
+    return all(_number(force.getParticleParameters(k)[0]) != 0 for k in force.getExceptionParameters(exception)[:2])
+
+
+def _number(quantity):
+    """A number, in nm, elementary charges, ..."""
+    return quantity.value_in_unit_system(unit.md_unit_system) if unit.is_quantity(quantity) else quantity
 
 
 def _numbers(vectors, of):
