@@ -7,9 +7,10 @@ import pytest
 ase = pytest.importorskip("ase", reason="ASE is not installed")
 
 import jostle.ase  # noqa: E402
-from ase import units  # noqa: E402
+from ase import Atoms, units  # noqa: E402
 from ase.build import bulk  # noqa: E402
 from ase.calculators.emt import EMT  # noqa: E402
+from ase.constraints import FixAtoms, FixBondLength  # noqa: E402
 from ase.filters import StrainFilter  # noqa: E402
 from ase.optimize import LBFGS  # noqa: E402
 from ase.phonons import Phonons  # noqa: E402
@@ -97,6 +98,91 @@ def test_other_atoms_are_refused():
     open_box.calc = calculator
     with pytest.raises(ValueError, match="pbc"):
         open_box.get_potential_energy()
+
+
+def test_other_elements_and_charges_are_refused():
+    alloy = copper()
+    alloy.symbols[::2] = "Au"
+    alloy.calc = jostle.ase.Jostle(jostle.ase.from_ase(alloy, **METAL))
+    before = alloy.get_potential_energy()
+    swapped = alloy.copy()
+    swapped.numbers[[0, 1]] = swapped.numbers[[1, 0]]
+    swapped.calc = alloy.calc
+    with pytest.raises(ValueError, match="element of atom 0 is Cu, but Au .* new calculator"):
+        swapped.get_potential_energy()
+    # A calculator that has calculated nothing yet.
+    swapped.calc = jostle.ase.Jostle(jostle.ase.from_ase(alloy, **METAL))
+    with pytest.raises(ValueError, match="new calculator"):
+        swapped.get_potential_energy()
+    charged = alloy.copy()
+    charged.set_initial_charges(numpy.eye(1, len(alloy))[0])
+    charged.calc = alloy.calc
+    with pytest.raises(ValueError, match="initial charge of atom 0 is 1.0, but 0.0"):
+        charged.get_potential_energy()
+    swapped.calc = jostle.ase.Jostle(jostle.ase.from_ase(swapped, **METAL))
+    assert abs(swapped.get_potential_energy() - before) > 0.1
+
+
+def test_initial_charges_come_over():
+    pair = Atoms("NaCl", positions=[[0, 0, 0], [0, 0, 3.0]])
+    pair.set_initial_charges([1, -1])
+    wells = {name: {"epsilon": 0.0, "sigma": 1.0} for name in ("Na-Na", "Cl-Cl", "Na-Cl")}
+    keys = {
+        "run": RUN,
+        "force": [{"kind": "lennard-jones", "cutoff": 6, "pairs": wells}],
+        "electrostatics": {"kind": "cutoff", "cutoff": 20},
+    }
+    sim = jostle.ase.from_ase(pair, **keys)
+    assert numpy.allclose(sim.charges, [1, -1])
+    # Coulomb's constant is 14.3996 eV angstrom.
+    assert sim.potential_energy == pytest.approx(-14.3996 / 3, rel=1e-5)
+
+
+def test_fixed_atoms_are_frozen():
+    atoms = copper()
+    atoms.rattle(0.1, seed=3)
+    atoms.set_constraint([FixAtoms([0, 1, 7]), FixAtoms([-100])])
+    keys = {**METAL, "group": [{"name": "others", "atoms": "index 2 3"}], "system": {"temperature": 300}}
+    sim = jostle.ase.from_ase(atoms, **keys)
+    start = sim.positions
+    sim.run(20, timestep=0.002)
+    moved = abs(sim.positions - start).max(axis=1) > 0
+    assert numpy.flatnonzero(~moved).tolist() == [0, 1, 7, 400]
+    # Energies and forces of a calculator are those of all atoms, which ASE holds itself.
+    free = atoms.copy()
+    free.set_constraint()
+    atoms.calc = jostle.ase.Jostle(jostle.ase.from_ase(atoms, **METAL))
+    free.calc = jostle.ase.Jostle(jostle.ase.from_ase(free, **METAL))
+    for change in [0.0, 0.3]:
+        for each in (atoms, free):
+            each.positions[[1, 20]] += change
+        assert atoms.get_potential_energy() == pytest.approx(free.get_potential_energy(), rel=1e-12)
+        assert numpy.allclose(atoms.get_forces(apply_constraint=False), free.get_forces(), atol=1e-9)
+
+
+def test_other_constraints_are_refused():
+    atoms = copper()
+    atoms.set_constraint([FixAtoms([0]), FixBondLength(0, 1)])
+    with pytest.raises(jostle.InputError, match="FixBondLength"):
+        jostle.ase.from_ase(atoms, **METAL)
+    atoms.set_constraint(FixAtoms([0]))
+    with pytest.raises(jostle.InputError, match="copies"):
+        jostle.ase.from_ase(atoms, system={"replicate": [2, 1, 1]}, **METAL)
+
+
+def test_forces_of_ase_take_the_units_of_the_simulation():
+    atoms = copper(3)
+    atoms.rattle(0.1, seed=4)
+    atoms.calc = EMT()
+    kilocalorie = units.kcal / units.mol
+    force = jostle.ase.AseForce(EMT(), atoms)
+    sim = jostle.ase.from_ase(atoms, units="real", run=RUN)
+    sim.force(force, box=True, conserves_momentum=True)
+    assert sim.potential_energy == pytest.approx(atoms.get_potential_energy() / kilocalorie, rel=1e-6)
+    assert numpy.allclose(sim.forces, atoms.get_forces() / kilocalorie, rtol=1e-6, atol=1e-6)
+    other = jostle.ase.from_ase(atoms, run=RUN)
+    with pytest.raises(ValueError, match='"real", and this one has "metal"'):
+        other.force(force, box=True)
 
 
 def test_phonons_agree_with_finite_differences(tmp_path):

@@ -156,9 +156,11 @@ class Simulation(SimulationState):
 
         `run(1000)` makes 1000 more steps of the stage under way, and of those that follow it; a minimisation on the
         way runs to its end. The last stage is open: it is lengthened as far as calls ask for, so that ten calls of
-        `run(100)` are one of `run(1000)`, bit for bit; where all stages have ended, a further one goes on as the last
-        one did. With further keys of a stage, such as
-        `run(1000, timestep=2, thermostat={...})`, a new stage is made and run; the one under way ends for it.
+        `run(100)` are one of `run(1000)`, bit for bit in a run that is reproducible (`run={"reproducible": True}`). With
+        further keys of a stage, such as `run(1000, timestep=2, thermostat={...})`, a new stage is made and run to its
+        end; the one under way ends for it. Where all stages have ended, after such a call or `run()`, `run(100)` opens a
+        further stage like the last one, with averages of its own, whose start takes away motion that all atoms have in
+        common: `run(100, timestep=2)` and `run(900)` do not have the bits of `run(1000, timestep=2)`.
 
         Args:
             steps: number of steps; None: to the end of all stages.
@@ -304,7 +306,8 @@ class Simulation(SimulationState):
         of the same shape, and, if it likes, the virial, an array of shape (3, 3): the sum of r f over pairs, for
         pressures (Allen and Tildesley 2017, chapter 2.4). All are in the units of the input. Forces of `None` are none:
         they cost least. The function may keep the positions and change them, which moves no atom. It must depend on
-        nothing but the positions and the box. Forces are added before the first step, and again to a run that is
+        nothing but the positions and the box. Where it has a method `use_units`, as `jostle.ase.AseForce` has, that is
+        called with the name of the unit system. Forces are added before the first step, and again to a run that is
         resumed.
 
         Args:
@@ -327,6 +330,9 @@ class Simulation(SimulationState):
         def add(function):
             if not callable(function):
                 raise TypeError("a force is a function of positions")
+            # Forces of other packages have units of their own.
+            if hasattr(function, "use_units"):
+                function.use_units(self.units)
             called = name if name is not None else getattr(function, "__name__", "python").strip("<>")
             ids = None if atoms is None else _ids(atoms)
             options = {
