@@ -16,7 +16,7 @@ pub trait Progress {
     fn advanced(&mut self, _stage_step: u64) {}
     /// Called after a pause by command, with its duration.
     fn rested(&mut self, _time: Duration) {}
-    /// Called with each row of `thermo.csv`.
+    /// Called with the quantities of each row of `thermo.csv`; of each sample where rows are means of samples.
     fn measured(&mut self, _thermo: &Thermo) {}
     /// Called after a checkpoint has been written.
     fn saved(&mut self, _checkpoint: &Path) {}

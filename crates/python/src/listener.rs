@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Interval at which Ctrl-C is looked for.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Rows of `thermo.csv`, one array a column.
+/// Rows of `thermo.csv`, or samples where these are means of some; one array a column.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     /// Index of the stage of each row.

@@ -282,3 +282,30 @@ def test_measures_have_results(fluid):
     rdf = sim.results["sample.rdf"]
     assert rdf.frames == 6 and rdf.table["r"][0] >= 0 and rdf.table["g all"].max() > 1.5
     assert "sample.msd" in sim.results
+
+
+def test_samples_of_rows_that_are_means(fluid, tmp_path):
+    """`thermo` has each sample, and thermo.csv their means."""
+    fluid["stage"][0] |= {"steps": 40, "thermo": {"every": 20, "sample_every": 5}}
+    sim = jostle.Simulation(**fluid)
+    sim.write_to(tmp_path / "run")
+    sim.run()
+    sim.close()
+    assert sim.thermo["step"].tolist() == list(range(0, 41, 5))
+    head, *rows = [line.split(",") for line in (tmp_path / "run" / "thermo.csv").read_text().splitlines()]
+    column = head.index("potential")
+    means = sim.thermo["potential"][1:].reshape(2, 4).mean(axis=1)
+    assert [float(row[column]) for row in rows[1:]] == pytest.approx(means.tolist(), rel=1e-12)
+
+
+def test_further_stages_begin_anew(fluid):
+    """Calls of one open stage have its bits; after a stage of a call, a further one begins, with averages of its own."""
+    stage = fluid.pop("stage")[0]
+    del stage["name"], stage["steps"]
+    whole, parts = jostle.Simulation(**fluid), jostle.Simulation(**fluid)
+    whole.run(40, **stage)
+    parts.run(20, **stage)
+    parts.run(20)
+    assert (len(whole.stages), len(parts.stages)) == (1, 2)
+    assert numpy.allclose(whole.positions, parts.positions, atol=1e-3)
+    assert len(parts.thermo) == len(whole.thermo)

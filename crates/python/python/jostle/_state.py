@@ -262,9 +262,10 @@ class SimulationState:
 
     @property
     def thermo(self) -> Table:
-        """Rows of thermo.csv since the simulation was made: a `Table` with "stage", "step", "time", "temperature", ...
+        """Quantities at steps of `thermo` since the simulation was made: "stage", "step", "time", "temperature", ...
 
-        Each column is an array of shape (rows,); `thermo.units` has its unit.
+        They are the rows of thermo.csv, as a `Table`; where `sample_every` makes those means of samples, each sample has
+        a row here. Each column is an array of shape (rows,); `thermo.units` has its unit.
         """
         columns = self._core.thermo()
         values, units = ({name: value[k] for name, *value in columns} for k in (1, 0))
@@ -279,6 +280,7 @@ class SimulationState:
     def reports(self) -> list[dict[str, Any]]:
         """Reports of the stages that are finished, as dictionaries: averages with errors, drift, speed, warnings.
 
+        The "estimate" of an average is None where there are fewer than two rows.
         Numbers are in the units of the input; `summary.json` has the same with the unit of each.
         """
         return json.loads(self._core.reports())
