@@ -3,6 +3,7 @@
 use crate::arguments::{AnalyzeOptions, ReadingOptions};
 use crate::free_energy;
 use crate::interactions;
+use crate::moments::refuse_means;
 use crate::numbers::grouped;
 use crate::profile;
 use crate::reading::{FrameSelection, trajectory_at};
@@ -15,6 +16,7 @@ use jostle_analysis::{
 };
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
+use jostle_engine::fluctuations;
 use jostle_engine::replicas::RECORD;
 use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::{Selection, Snapshot, TrajectoryReader};
@@ -208,6 +210,7 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
     }
     let run = RunFiles::read(folder)?;
     let checkpoint = Checkpoint::read(&folder.join(CHECKPOINT))?;
+    let checkpoint_input = checkpoint.input()?;
     let (units, system) = (checkpoint.units()?, checkpoint.into_system()?);
     let thermo = run.thermo.as_ref().ok_or_else(|| Error::file(folder, "there is no thermo.csv"))?;
     let stage = match &options.stage {
@@ -220,6 +223,13 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
         return Err(Error::file(folder, "there is no such stage")
             .hint(format!("with rows there are: {}", names.join(", "))));
     };
+    if let Some(input) = checkpoint_input {
+        refuse_means(&input, folder, &stage.name, kind.name)?;
+        let of_input = input.stages.iter().find(|other| other.value.name == stage.name);
+        if let Some(of_input) = of_input {
+            fluctuations::check(kind, &of_input.value, &input, &system).map_err(|e| e.in_file(folder))?;
+        }
+    }
     let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
     let names = system.species.iter().map(|s| s.name.clone()).collect();
     let species = system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();

@@ -3,7 +3,7 @@
 use crate::arguments::ConvertOptions;
 use crate::numbers::grouped;
 use crate::reading::FrameSelection;
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Result, Vec3, Vector};
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use std::path::Path;
@@ -69,6 +69,15 @@ fn say_what_is_left_out(
         say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
     } else if first.time.is_none() {
         say!("{} has no times (--timestep gives them)", options.from.display());
+    }
+    if first.simbox.origin() != Vec3::ZERO && !format.has_corner() {
+        let Vector([x, y, z]) = first.simbox.origin();
+        say!(
+            "the corner of the box, at [{x}, {y}, {z}], is left out, which readers of {} take to be at 0 or the centre to be \
+             there; {} hold it",
+            format.title(),
+            TrajectoryFormat::titles("and", TrajectoryFormat::has_corner)
+        );
     }
     if first.time.is_some() && !format.has_times() {
         say!(

@@ -1,9 +1,11 @@
 //! Profiles from files with hills, with kernels of a density, or with mean forces on a grid.
 
+use crate::moments::are_means;
 use jostle_analysis::{Results, Table};
 use jostle_core::{Error, Result};
+use jostle_io::Input;
 use jostle_sampling::free_energy::{BLOCKS, gradient_profile, jackknife_errors};
-use jostle_show::RunFiles;
+use jostle_show::{RunFiles, StageRows};
 use std::path::{Path, PathBuf};
 
 /// Profile from a file, whose first lines tell its kind: units, number of rows, and results.
@@ -211,9 +213,12 @@ fn kernels(path: &Path, text: &str) -> Result<Results> {
 
 /// A profile and its errors by the rows of `thermo.csv` beside a file of kernels, NAME.kernels: rows are weighted by
 /// exp(U / k_B T) with the energy U of the bias, and give densities, as smooth as the narrowest kernels are wide. `None`
-/// where the rows have no such columns.
+/// where the rows have no such columns, or are means of samples.
 fn of_rows(path: &Path, kernels: &Gaussians, thermal_energy: f64) -> Option<[Vec<f64>; 2]> {
-    let thermo = RunFiles::read(path.parent()?).ok()?.thermo?;
+    let folder = path.parent()?;
+    let thermo = RunFiles::read(folder).ok()?.thermo?;
+    let input = Input::read(&folder.join("input.toml")).ok();
+    let are_moments = |rows: &&StageRows| !input.as_ref().is_some_and(|input| are_means(input, &rows.name));
     let name = path.file_stem()?.to_str()?;
     let energy = thermo.quantity(&format!("bias_{name}")).or_else(|| thermo.quantity("bias"))?;
     let variables: Vec<usize> =
@@ -222,7 +227,7 @@ fn of_rows(path: &Path, kernels: &Gaussians, thermal_energy: f64) -> Option<[Vec
     let width = |d: usize| kernels.rows.iter().map(|row| row[n + d]).fold(f64::INFINITY, f64::min);
     let widths: Vec<f64> = (0..n).map(width).collect();
     let mut rows: Vec<Vec<f64>> = Vec::new();
-    for stage in &thermo.stages {
+    for stage in thermo.stages.iter().filter(are_moments) {
         for k in 0..stage.time.len() {
             let energy = stage.values[energy][k];
             let places = variables.iter().map(|quantity| stage.values[*quantity][k]);

@@ -39,6 +39,7 @@ mod ipi;
 #[cfg(unix)]
 mod keys;
 mod machine;
+mod moments;
 mod new;
 mod new_system;
 mod numbers;

@@ -2,6 +2,7 @@
 
 use crate::arguments::AnalyzeOptions;
 use crate::grid_profile::{difference, hills_of_walkers, of_file, of_walkers, table};
+use crate::moments::refuse_means;
 use crate::reading::{Tell, refuse_twice};
 use jostle_analysis::{Record, Results};
 use jostle_core::quantity::{parse_quantity, unit_name};
@@ -11,7 +12,7 @@ use jostle_io::input::model::{BiasAction, BiasInput, StageInput};
 use jostle_sampling::free_energy::{
     BLOCKS, Mbar, crooks, independent, inefficiency, jarzynski, wham_of_blocks,
 };
-use jostle_show::RunFiles;
+use jostle_show::{RunFiles, StageRows};
 use std::path::{Path, PathBuf};
 
 /// Bins of a profile where `bins=` does not say.
@@ -169,8 +170,15 @@ impl BiasedRun {
         (&variable.name.value, variable.kind.period())
     }
 
-    /// Values of a column in a stage, the last one where none is named.
-    fn column(&self, name: &str, stage: Option<&str>) -> Result<Vec<f64>> {
+    /// Values of a variable in a stage, the last one where none is named.
+    fn samples(&self, variable: &str, stage: Option<&str>) -> Result<Vec<f64>> {
+        let (rows, values) = self.column(variable, stage)?;
+        refuse_means(&self.input, &self.path, &rows.name, "a profile")?;
+        Ok(values)
+    }
+
+    /// Rows of a stage, the last one where none is named, and their values in a column.
+    fn column(&self, name: &str, stage: Option<&str>) -> Result<(&StageRows, Vec<f64>)> {
         let missing = || Error::file(&self.path, format!("thermo.csv has no column {name}"));
         let thermo = self.files.thermo.as_ref().ok_or_else(missing)?;
         let quantity = thermo.quantity(name).ok_or_else(missing)?;
@@ -186,7 +194,7 @@ impl BiasedRun {
             };
             Error::file(&self.path, message).hint(format!("with rows there are: {}", names.join(", ")))
         })?;
-        Ok(rows.values[quantity].clone())
+        Ok((rows, rows.values[quantity].clone()))
     }
 
     /// k_B T, of the setting or of the last thermostat.
@@ -234,7 +242,7 @@ fn steered(runs: &[BiasedRun], request: &Request, units: UnitSystem) -> Result<(
     let (mut forward, mut backward) = (Vec::new(), Vec::new());
     let thermal_energy = runs[0].thermal_energy(request.temperature.as_deref())?;
     for run in runs {
-        let works = run.column(&format!("{}_work", run.bias.name), None)?;
+        let (_, works) = run.column(&format!("{}_work", run.bias.name), None)?;
         let work = works.last().copied().unwrap_or(f64::NAN) / thermal_energy;
         match run.ends() {
             ends if ends == first => forward.push(work),
@@ -273,7 +281,7 @@ fn windows(
     let thermal_energy = runs[0].thermal_energy(request.temperature.as_deref())?;
     let (mut samples, mut counts, mut total) = (Vec::new(), Vec::new(), 0);
     for run in runs {
-        let mut own = options.reading.chosen(run.column(name, options.stage.as_deref())?);
+        let mut own = options.reading.chosen(run.samples(name, options.stage.as_deref())?);
         own.retain(|x| x.is_finite());
         total += own.len();
         // A variable on a circle is made continuous about the window for its correlations.

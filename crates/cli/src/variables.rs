@@ -8,18 +8,20 @@ use crate::reading::Tell;
 use jostle_analysis::averages::BlockAverage;
 use jostle_analysis::{Paths, Record, ResultWarning, Results, Table, Verdict};
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result, Vec3};
+use jostle_core::{Dimension, Error, Result, System, Vec3};
 use jostle_engine::biasing::variables_from_input;
-use jostle_io::Input;
+use jostle_engine::system_from_input;
+use jostle_io::{Input, Open, TrajectoryReader};
 use jostle_sampling::Variables;
 use jostle_sampling::group::Surroundings;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Name of the file with PLUMED's layout.
 const COLVAR: &str = "COLVAR";
 
 /// Values of the variables of an input in each frame, as a table, with their means. References of deviations and of
-/// contacts are the positions of the first frame.
+/// contacts are where the run began, as it says, or else the positions of the first frame.
 ///
 /// # Errors
 /// If there is no input with variables, or a variable is not defined in a frame.
@@ -28,6 +30,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
     let InputFrames { trajectory, input, mut frames, mut system } =
         input_frames::open(options, "variable", has, &mut *tell)?;
     let here = |e: Error| e.in_file(&trajectory);
+    let start = beginning(&input, &trajectory, &system)?;
     let (mut variables, mut paths) = (None::<Variables>, Paths::default());
     let (mut times, mut rows, mut loose) = (Vec::new(), Vec::new(), false);
     while let Some(mut frame) = frames.next_frame()? {
@@ -45,7 +48,14 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
                 }
                 variables
             }
-            none => none.insert(variables_from_input(&input, &system, &surroundings)?),
+            none => {
+                let begun = start.as_ref().map(Surroundings::new);
+                let (first, there) =
+                    (start.as_ref().unwrap_or(&system), begun.as_ref().unwrap_or(&surroundings));
+                let variables = none.insert(variables_from_input(&input, first, there)?);
+                variables.find_images(&surroundings);
+                variables
+            }
         };
         loose |= frame.images.is_none() && variables.have_loose_groups(&surroundings);
         let positions: Vec<Vec3> = variables.atoms().iter().map(|id| unwrapped[*id as usize]).collect();
@@ -69,6 +79,31 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
     Ok(Record { kind: options.kind.clone(), units: input.units.name().into(), frames, results })
 }
 
+/// The system where its run began: as `start.xyz` beside the trajectory has it, or as its input builds it. `None` where
+/// neither is there, or is one of other atoms.
+fn beginning(input: &Input, trajectory: &Path, system: &System) -> Result<Option<System>> {
+    let file = trajectory.with_file_name("start.xyz");
+    let mut begun = system.clone();
+    if file != *trajectory && file.is_file() {
+        let mut reader = TrajectoryReader::open(&file, &Open::default())?;
+        let frame = reader.next_frame()?.filter(|frame| frame.positions.len() == system.state.len());
+        return Ok(frame.map(|frame| {
+            begun.simbox = frame.simbox;
+            begun.state.image.fill([0; 3]);
+            begun.state.position = frame.positions;
+            begun
+        }));
+    }
+    let Ok((built, _)) = system_from_input(input) else { return Ok(None) };
+    let by_id = built.state.index_by_id();
+    Ok((built.state.len() == system.state.len()).then(|| {
+        begun.simbox = built.simbox;
+        begun.state.image = by_id.iter().map(|index| built.state.image[index]).collect();
+        begun.state.position = by_id.iter().map(|index| built.state.position[index]).collect();
+        begun
+    }))
+}
+
 /// Warning about groups whose images are not certain.
 fn loose_groups() -> ResultWarning {
     ResultWarning {
@@ -77,7 +112,9 @@ fn loose_groups() -> ResultWarning {
         reason: "atoms of a group that nothing binds are nearly half the box apart, and the trajectory does not count \
                  the crossings of borders: which images belong together is not certain"
             .into(),
-        remedy: "the columns of thermo.csv, or a trajectory that counts crossings (GSD, H5MD, LAMMPS dump)".into(),
+        remedy: "the columns of thermo.csv, or a trajectory with the numbers of crossings, which those of runs have not \
+                 (ix iy iz in LAMMPS dumps, images in GSD and H5MD)"
+            .into(),
     }
 }
 

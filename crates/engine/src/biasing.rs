@@ -17,7 +17,7 @@ use jostle_sampling::bias::{
 use jostle_sampling::definition::Value;
 use jostle_sampling::group::Surroundings;
 use jostle_sampling::variable::check_term;
-use jostle_sampling::{Biases, NamedBias, StageCourse, Variables};
+use jostle_sampling::{BiasColumn, Biases, Follows, NamedBias, StageCourse, Variables};
 use std::path::Path;
 
 /// Name of the energy of all biases in `thermo.csv`.
@@ -40,8 +40,8 @@ pub fn variables_from_input(
     system: &System,
     surroundings: &Surroundings,
 ) -> Result<Variables> {
-    let definitions = input
-        .variable_definitions(system, |path, atoms| reference(input, path, atoms, system.state.len()))?;
+    let definitions =
+        input.variable_definitions(system, |path, atoms| reference(input, path, atoms, system))?;
     Variables::new(&definitions, surroundings).map_err(|e| at_variable(input, e))
 }
 
@@ -59,14 +59,24 @@ fn at_variable(input: &Input, error: Error) -> Error {
     }
 }
 
-/// Positions of some atoms in a file that has all atoms of the system or these alone.
-fn reference(input: &Input, path: &Path, atoms: &[u32], count: usize) -> Result<Vec<Vec3>> {
+/// Positions of some atoms in a file that has all atoms of the system, whose molecules are made whole, or these alone, as
+/// they are.
+fn reference(input: &Input, path: &Path, atoms: &[u32], system: &System) -> Result<Vec<Vec3>> {
+    let count = system.state.len();
     let open = Open { units: Some(input.units), names: None, timestep: None };
     let mut reader = TrajectoryReader::open(path, &open)?;
     read_files::note(path)?;
     let frame = reader.next_frame()?.ok_or_else(|| Error::file(path, "there is no frame in this file"))?;
     match frame.positions.len() {
-        n if n == count => Ok(atoms.iter().map(|id| frame.positions[*id as usize]).collect()),
+        n if n == count => {
+            let mut there = system.clone();
+            there.simbox = frame.simbox;
+            there.state.image.fill([0; 3]);
+            for (id, index) in system.state.index_by_id().into_iter().enumerate() {
+                there.state.position[index] = frame.positions[id];
+            }
+            Ok(Surroundings::new(&there).whole(atoms))
+        }
         n if n == atoms.len() => Ok(frame.positions),
         n => {
             let message =
@@ -227,9 +237,10 @@ impl CustomForce for BiasForce {
     }
 
     fn atoms(&self) -> AtomChoice<'_> {
-        match self.biases.scale_forces() {
-            true => AtomChoice::All,
-            false => AtomChoice::Ids(self.biases.variables().atoms()),
+        match self.biases.variables().atoms() {
+            _ if self.biases.scale_forces() => AtomChoice::All,
+            [] => AtomChoice::Box,
+            atoms => AtomChoice::Ids(atoms),
         }
     }
 
@@ -283,9 +294,13 @@ impl CustomForce for BiasForce {
     }
 
     fn columns(&self) -> Vec<Quantity> {
-        let mean = |period: Option<f64>| if period.is_some() { Mean::OnCircle } else { Mean::Plain };
-        let columns = self.biases.columns().into_iter();
-        columns.map(|c| Quantity { name: c.name, unit: c.unit, mean: mean(c.period) }).collect()
+        let mean = |column: &BiasColumn| match (column.period, column.follows) {
+            (Some(_), _) => Mean::OnCircle,
+            (None, Follows::Course) => Mean::AtRow,
+            (None, Follows::Configuration) => Mean::Plain,
+        };
+        let quantity = |c: BiasColumn| Quantity { mean: mean(&c), name: c.name, unit: c.unit };
+        self.biases.columns().into_iter().map(quantity).collect()
     }
 
     fn values(&self) -> Vec<Option<f64>> {

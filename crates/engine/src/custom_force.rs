@@ -177,8 +177,8 @@ pub(crate) fn check_sums(force: &dyn CustomForce, forces: &AtomForces, sums: &Fo
         && let Some(k) = forces.iter().position(is_bad)
     {
         let id = match force.atoms() {
-            AtomChoice::All => k as u32,
             AtomChoice::Ids(ids) => ids[k],
+            AtomChoice::All | AtomChoice::Box => k as u32,
         };
         return Err(Error::simulation(format!("the force '{}' on atom {id} is not finite", force.name())));
     }

@@ -172,6 +172,7 @@ impl DeviceWithForces {
                     let gathered = (gathered == Gathered::All).then_some(&self.positions[..]);
                     give_positions(&mut *self.device, gathered, &mut **force, positions)?;
                 }
+                AtomChoice::Box => positions.clear(),
                 AtomChoice::Ids(ids) => {
                     positions.clear();
                     for id in ids {
@@ -184,8 +185,8 @@ impl DeviceWithForces {
             forces.reset(n);
             let potential = Some(&self.potential);
             let now = Configuration { simbox: &simbox, positions, step, time, potential };
-            let acts = n > 0 || force.potential_use() > PotentialUse::None;
-            let sums = if acts { force.evaluate(&now, forces)? } else { ForceSums::default() };
+            let rests = force.atoms() == AtomChoice::Ids(&[]) && force.potential_use() == PotentialUse::None;
+            let sums = if rests { ForceSums::default() } else { force.evaluate(&now, forces)? };
             check_sums(&**force, forces, &sums)?;
             if force.energy_column() == EnergyColumn::Present {
                 added.energies.push(sums.energy);
@@ -197,6 +198,7 @@ impl DeviceWithForces {
             match force.atoms() {
                 AtomChoice::All => added.ids.extend(0..n as u32),
                 AtomChoice::Ids(ids) => added.ids.extend_from_slice(ids),
+                AtomChoice::Box => {}
             }
             forces.move_to(&mut added.forces);
         }
@@ -205,8 +207,8 @@ impl DeviceWithForces {
 
     /// Gathers the positions of all atoms, unless a single force acts on all of them, which gets them at first hand.
     fn gather_positions(&mut self) -> Result<Gathered> {
-        let choices =
-            self.on_host().map(|force| force.atoms()).filter(|atoms| *atoms != AtomChoice::Ids(&[]));
+        let none = [AtomChoice::Ids(&[]), AtomChoice::Box];
+        let choices = self.on_host().map(|force| force.atoms()).filter(|atoms| !none.contains(atoms));
         let choices: Vec<AtomChoice> = choices.collect();
         if matches!(choices[..], [] | [AtomChoice::All]) {
             return Ok(Gathered::Nothing);

@@ -149,7 +149,7 @@ impl CustomForce for RecordedWork {
     }
 
     fn columns(&self) -> Vec<Quantity> {
-        vec![Quantity::new(self.sources.name(), self.unit.clone())]
+        vec![Quantity::at_row(self.sources.name(), self.unit.clone())]
     }
 
     fn values(&self) -> Vec<Option<f64>> {

@@ -36,8 +36,10 @@ impl FieldsInTime {
 pub enum AtomChoice<'a> {
     /// All atoms, in the order of their ids.
     All,
-    /// Atoms with these ids.
+    /// Atoms with these ids; none while a force rests.
     Ids(&'a [u32]),
+    /// None: the energy follows from the box alone, which has a virial.
+    Box,
 }
 
 impl AtomChoice<'_> {
@@ -45,6 +47,7 @@ impl AtomChoice<'_> {
         match self {
             AtomChoice::All => n_atoms,
             AtomChoice::Ids(ids) => ids.len(),
+            AtomChoice::Box => 0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Analysis during a run: the measures of the stage under way.
 
 use crate::dipole::{Dipoles, check_conductor};
+use crate::fluctuations;
 use crate::heat_current::{self, HeatCurrent};
 use crate::heat_flux::DrivenHeat;
 use crate::run_files::stage_file;
@@ -275,6 +276,7 @@ pub(crate) fn check(input: &Input, system: &System, forces: &Forces) -> Result<(
         if kind.observable == Observable::Positions && !changes_box(input, stage) {
             try_first(&mut *tried, system, atoms).map_err(here)?;
         }
+        fluctuations::check(kind, stage, input, system).map_err(here)?;
         match kind.observable {
             Observable::Dipole => check_conductor(input).map_err(here)?,
             Observable::HeatCurrent => {

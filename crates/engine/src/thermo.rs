@@ -29,6 +29,8 @@ pub struct Quantity {
 pub enum Mean {
     /// That of numbers.
     Plain,
+    /// None: the quantity is what it has come to at the row, as work and the centre of a bias that moves.
+    AtRow,
     /// None: the quantity is on a circle, as a dihedral is, and has no average in `summary.json`.
     OnCircle,
 }
@@ -37,6 +39,11 @@ impl Quantity {
     /// A quantity that has a mean.
     pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
         Quantity { name: name.into(), unit: unit.into(), mean: Mean::Plain }
+    }
+
+    /// A quantity of the moment of a row.
+    pub fn at_row(name: impl Into<String>, unit: impl Into<String>) -> Self {
+        Quantity { mean: Mean::AtRow, ..Self::new(name, unit) }
     }
 }
 
@@ -229,24 +236,13 @@ pub(crate) struct Reported {
 }
 
 impl Reported {
-    /// A group of a system. A constraint removes half a degree of freedom from each of its two atoms, or a
-    /// whole one where forces move only one of them; a rigid body removes as much from each of its atoms.
-    pub fn new(group: &Group, system: &System) -> Self {
+    /// A group of a system, whose atoms have these degrees of freedom, by id; see [`crate::equipartition`].
+    pub fn new(group: &Group, system: &System, degrees: &[f64]) -> Self {
         let index_by_id = system.state.index_by_id();
         let moves = |id: u32| system.driven(index_by_id.of(id)).is_none();
         let mass = |id: &u32| system.mass(index_by_id.of(*id));
         let masses = group.atoms.iter().map(|id| [mass(id), if moves(*id) { mass(id) } else { 0.0 }]);
-        let free = group.atoms.iter().filter(|id| moves(**id)).count();
-        let held = system.topology.constraints.iter().map(|constraint| {
-            let moving = constraint.atoms.iter().filter(|id| moves(**id));
-            let here = moving.clone().filter(|id| group.atoms.binary_search(id).is_ok()).count();
-            here as f64 / moving.count().max(1) as f64
-        });
-        let of_bodies = system.topology.rigid_bodies.iter().map(|body| {
-            let here = body.atoms.iter().filter(|id| group.atoms.binary_search(id).is_ok()).count();
-            body.constrained_degrees() as f64 * here as f64 / body.atoms.len() as f64
-        });
-        let degrees_of_freedom = 3.0 * free as f64 - held.sum::<f64>() - of_bodies.sum::<f64>();
+        let degrees_of_freedom = group.atoms.iter().map(|id| degrees[*id as usize]).sum();
         let (name, atoms) = (group.name.clone(), group.atoms.clone());
         Reported { name, masses: masses.collect(), atoms, degrees_of_freedom }
     }

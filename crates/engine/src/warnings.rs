@@ -39,6 +39,8 @@ const MUCH_WARMER: f64 = 0.5;
 const HOTTER: f64 = 10.0;
 /// and growth of the conserved quantity, over the largest kinetic energy, at which it does.
 const ENERGY_GROWTH: f64 = 0.5;
+/// Change of an energy, over its size, that may be rounding: atoms near rest move less than that.
+const ROUNDING: f64 = 1e-6;
 /// Quantities whose averages and halves are checked.
 const CHECKED: [&str; 4] = ["temperature", "potential", "pressure", "density"];
 
@@ -135,7 +137,9 @@ impl Evidence {
         self.most_kinetic = self.most_kinetic.max(thermo.kinetic);
         let (now, gained) = (thermo.temperature, energy - before);
         let limit = HOTTER * start.max(target.unwrap_or(0.0));
-        if self.aging == Aging::Changes || now <= limit || gained <= ENERGY_GROWTH * self.most_kinetic {
+        let size = thermo.terms.iter().map(|term| term.abs()).sum::<f64>();
+        let certain = (ENERGY_GROWTH * self.most_kinetic).max(ROUNDING * size);
+        if self.aging == Aging::Changes || now <= limit || gained <= certain {
             return Ok(());
         }
         let [heat, degree] = [Dimension::ENERGY, Dimension::TEMPERATURE].map(|d| spaced(units, d));
@@ -157,7 +161,9 @@ impl Evidence {
         let rows = conserved.map_or(0, |e| e.samples);
         let mut found: Vec<Warning> = Vec::new();
         let remedy = if self.targets.is_some() { GENTLER } else { SHORTER };
-        let drifts = report.drift.filter(|_| self.is_conserved(&report.averages));
+        let drifts = report
+            .drift
+            .filter(|drift| self.is_conserved(&report.averages) && !is_rounding(drift, &report.averages));
         found.extend(drifts.and_then(|d| drift(stage, &d, rows, remedy)));
         found.extend(far_from_thermostat(stage, self.ratio.means(), role));
         if role == Role::Production && self.aging == Aging::Settles {
@@ -169,6 +175,13 @@ impl Evidence {
         }
         found
     }
+}
+
+/// Returns true for a drift that may be rounding of the energies: that of atoms near rest.
+fn is_rounding(drift: &EnergyDrift, averages: &[Average]) -> bool {
+    let mean = |name: &str| averages.iter().find(|a| a.quantity == name)?.estimate.map(|e| e.mean);
+    let [kinetic, potential] = ["kinetic", "potential"].map(|name| mean(name).unwrap_or(f64::NAN));
+    (drift.of_kinetic * kinetic).abs() <= ROUNDING * potential.abs()
 }
 
 /// Warning about a drift of the conserved quantity, from so many rows.

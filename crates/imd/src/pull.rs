@@ -301,7 +301,7 @@ impl CustomForce for PullForce {
     fn columns(&self) -> Vec<Quantity> {
         let unit = unit_name(self.units, Dimension::ENERGY);
         match self.column {
-            Column::There => vec![Quantity::new(WORK_COLUMN, unit)],
+            Column::There => vec![Quantity::at_row(WORK_COLUMN, unit)],
             Column::Missing => Vec::new(),
         }
     }

@@ -62,6 +62,17 @@ pub struct BiasColumn {
     pub unit: String,
     /// Period of a quantity on a circle; `None` for others.
     pub period: Option<f64>,
+    /// Dependence on the configuration.
+    pub follows: Follows,
+}
+
+/// Dependence of a column on the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follows {
+    /// Value of the configuration alone: a variable, or the energy of a bias.
+    Configuration,
+    /// State of a bias: its work, or where its centre is.
+    Course,
 }
 
 impl Biases {
@@ -211,9 +222,15 @@ impl Biases {
             name,
             unit: self.variables.unit(k, self.units),
             period: self.variables.period(k),
+            follows: Follows::Configuration,
         };
-        let energy =
-            |name: String| BiasColumn { name, unit: unit_name(self.units, Dimension::ENERGY), period: None };
+        let number = |name: String, unit: String| BiasColumn {
+            name,
+            unit,
+            period: None,
+            follows: Follows::Configuration,
+        };
+        let energy = |name: String| number(name, unit_name(self.units, Dimension::ENERGY));
         let mut columns: Vec<BiasColumn> =
             (0..self.variables.len()).map(|k| variable(k, self.variables.name(k).to_string())).collect();
         for named in &self.all {
@@ -221,13 +238,12 @@ impl Biases {
             let first = named.bias.variables().first().map(|v| v.number);
             columns.extend(named.bias.columns().into_iter().map(|column| {
                 let name = format!("{}_{}", named.name, column.name);
-                match (column.quantity, first) {
+                let like = match (column.quantity, first) {
                     (ColumnQuantity::Variable, Some(first)) => variable(first, name),
-                    (ColumnQuantity::Variable, None) => {
-                        BiasColumn { name, unit: String::new(), period: None }
-                    }
+                    (ColumnQuantity::Variable, None) => number(name, String::new()),
                     (ColumnQuantity::Energy, _) => energy(name),
-                }
+                };
+                BiasColumn { follows: Follows::Course, ..like }
             }));
         }
         columns

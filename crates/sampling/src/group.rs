@@ -96,7 +96,7 @@ impl<'a> Surroundings<'a> {
 
     /// Positions of some atoms in the images that make their molecules whole and, of several molecules, bring
     /// the first atoms of each nearest to the first atom of all.
-    fn whole(&self, atoms: &[u32]) -> Vec<Vec3> {
+    pub fn whole(&self, atoms: &[u32]) -> Vec<Vec3> {
         let simbox = &self.system.simbox;
         let mut first_of: HashMap<u32, (Vec3, Vec3)> = HashMap::new();
         let Some(origin) = atoms.first().map(|id| self.unwrapped[*id as usize]) else { return Vec::new() };

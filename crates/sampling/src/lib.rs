@@ -13,13 +13,13 @@ pub mod frame;
 pub mod free_energy;
 pub mod grid;
 pub mod group;
-mod linear;
+pub mod linear;
 mod on_device;
 pub mod rotation;
 pub mod variable;
 mod variables;
 
-pub use biases::{BiasColumn, Biases, NamedBias, StageCourse};
+pub use biases::{BiasColumn, Biases, Follows, NamedBias, StageCourse};
 pub use formula::{VariableFormula, with_slopes};
 pub use rotation::best_rotation;
 pub use variables::{AtomForces, Evaluated, VariableDefinition, Variables, VariablesStart};

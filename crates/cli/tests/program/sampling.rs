@@ -457,3 +457,35 @@ fn hills_of_walkers_become_a_profile() {
     let rows = table(&desk.succeed(&["analyze", "pmf", "shared"]).stdout);
     assert!(deviation(&rows) < 0.9, "{} {rows:?}", deviation(&rows));
 }
+
+/// Rows that are means of samples are no moments: fluctuations are not found from them, and what has a value at a row
+/// alone has that.
+#[test]
+fn rows_of_means_are_no_moments() {
+    let desk = desk();
+    let bias =
+        "[[bias]]\nname = \"b\"\nkind = \"harmonic\"\nvariable = \"x\"\nstiffness = 20\ncenter = [-1, 1]\n";
+    let window =
+        "[[bias]]\nname = \"b\"\nkind = \"harmonic\"\nvariable = \"x\"\nstiffness = 20\ncenter = -1\n";
+    let means =
+        |text: String| text.replace("thermo = { every = 50 }", "thermo = { every = 50, sample_every = 5 }");
+    desk.write("moments.toml", particle(bias, 400, 50, 3));
+    desk.write("means.toml", means(particle(bias, 400, 50, 3)));
+    desk.write("window.toml", means(particle(window, 400, 50, 3)));
+    let last = |name: &str| -> Vec<f64> {
+        desk.succeed(&["run", &format!("{name}.toml")]);
+        let thermo = desk.read(&format!("{name}/thermo.csv"));
+        let head: Vec<&str> = thermo.lines().next().unwrap().split(',').collect();
+        let row: Vec<&str> = thermo.lines().last().unwrap().split(',').collect();
+        let at = |column: &str| row[head.iter().position(|name| *name == column).unwrap()].parse().unwrap();
+        vec![at("b_center"), at("b_work"), at("x")]
+    };
+    let (moments, of_means) = (last("moments"), last("means"));
+    assert_eq!((moments[0], &moments[..2]), (1.0, &of_means[..2]));
+    assert_ne!(moments[2], of_means[2]);
+    desk.succeed(&["run", "window.toml"]);
+    let refused = desk.jostle(&["analyze", "pmf", "window"]);
+    assert!(refused.stderr.contains("the rows of stage 'go' are means of samples"), "{}", refused.stderr);
+    let refused = desk.jostle(&["analyze", "heat-capacity", "window"]);
+    assert!(refused.stderr.contains("are means of samples"), "{}", refused.stderr);
+}

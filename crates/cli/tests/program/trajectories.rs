@@ -191,3 +191,65 @@ fn a_hard_link_is_the_file_itself() {
     let told = desk.succeed(&["new", "my argon.toml", "--like", "argon"]);
     assert!(told.stderr.contains("jostle run 'my argon.toml'"), "{}", told.stderr);
 }
+
+/// A box that begins elsewhere than at 0: whatever a trajectory's format tells of it, places along the trajectory are those of
+/// the run, and so are references, which are from where the run began.
+#[test]
+fn boxes_keep_their_corners() {
+    let desk = Desk::new();
+    let atoms: String = (0..64)
+        .map(|k| {
+            let [x, y, z] = [k % 4, k / 4 % 4, k / 16].map(|n| 2.5 * f64::from(n) - 4.0);
+            format!("A {x} {y} {z}\n")
+        })
+        .collect();
+    let head = "64\nLattice=\"10 0 0 0 10 0 0 0 10\" Origin=\"-5 -5 -5\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\n";
+    desk.write("start.xyz", format!("{head}{atoms}"));
+    let stage = |name: &str, more: &str| {
+        format!(
+            "[[stage]]\nname = \"{name}\"\nsteps = 20\ntimestep = 0.005\nthermo = {{ every = 10 }}\n{more}\n"
+        )
+    };
+    for format in TrajectoryFormat::ALL {
+        let name = format.extension();
+        let frames = format!(
+            "trajectory = {{ every = 10, format = \"{}\" }}\nmeasure = [{{ kind = \"density-profile\", every = 10, bins = 5 }}]",
+            format.name()
+        );
+        let input = format!(
+            "units = \"lj\"\n[system]\nfile = \"start.xyz\"\ntemperature = 3\n[species.A]\nmass = 1\n\
+             [[force]]\nkind = \"lennard-jones\"\ncutoff = 2.5\npairs.\"A-A\" = {{ epsilon = 1, sigma = 1 }}\n\
+             [[field]]\nenergy = \"-5 cos(2 pi (z - 1) / 10)\"\n\
+             [[variable]]\nname = \"place\"\nkind = \"position\"\natoms = \"index 3\"\naxis = \"x\"\n\
+             [[variable]]\nname = \"off\"\nkind = \"rmsd\"\natoms = \"index 0 1 4 5\"\n\
+             {}{}[run]\nthreads = 1\ndevice = \"cpu\"\n",
+            stage("first", ""),
+            stage("then", &frames)
+        );
+        desk.write(&format!("{name}.toml"), input);
+        desk.succeed(&["run", &format!("{name}.toml")]);
+        let thermo = desk.read(&format!("{name}/thermo.csv"));
+        let columns: Vec<&str> = thermo.lines().next().unwrap().split(',').collect();
+        let column = |name: &str| columns.iter().position(|column| *column == name).unwrap();
+        let last: Vec<&str> = thermo.lines().last().unwrap().split(',').collect();
+        let [place, off] = ["place", "off"].map(|name| last[column(name)].parse::<f64>().unwrap());
+        let found = desk.succeed(&["analyze", "variable", name]).stdout;
+        let row: Vec<f64> = found.lines().last().unwrap().split(',').map(|x| x.parse().unwrap()).collect();
+        // Text with three decimals.
+        assert!((row[1] - place).abs() < 2e-3, "{name}: {row:?}, not {place}");
+        assert!((row[2] - off).abs() < 2e-3, "{name}: {row:?}, not {off}");
+        let profile = desk.succeed(&["analyze", "density-profile", name, "bins=5"]).stdout;
+        let measured = desk.read(&format!("{name}/then.density-profile.csv"));
+        let numbers = |text: &str| -> Vec<f64> {
+            text.lines().skip(1).flat_map(|line| line.split(',').nth(1)).map(|x| x.parse().unwrap()).collect()
+        };
+        let (mine, of_run) = (numbers(&profile), numbers(&measured));
+        assert!(mine.len() == 5 && of_run.len() == 5, "{profile}{measured}");
+        for (a, b) in mine.iter().zip(&of_run) {
+            // One atom in one frame: rounding moves one over a border.
+            assert!((a - b).abs() < 1.01 / 400.0, "{name}: {profile} {measured}");
+        }
+    }
+    let told = desk.succeed(&["convert", "lammpstrj/then.lammpstrj", "copy.xtc"]);
+    assert!(told.stderr.contains("the corner of the box, at [-5, -5, -5], is left out"), "{}", told.stderr);
+}

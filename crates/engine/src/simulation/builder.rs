@@ -314,7 +314,7 @@ impl SimulationBuilder {
             .iter()
             .map(|(name, [a, b])| Interaction::new(name, &system, &forces, [a, b], settings));
         let interactions = interactions.collect::<Result<Vec<_>>>()?;
-        let columns = Columns::new(units, (&system, &forces), &self.reported, interactions);
+        let columns = Columns::new(units, (&system, &forces), &self.reported, interactions)?;
         let tables = AtomTables::new(&system);
         let notes =
             notes_about_tables(&forces).chain(notes_about_restraints(&facts.springs, &stages)).collect();

@@ -4,6 +4,7 @@ use crate::barostat::check_barostat;
 use crate::body_energies::{self, BodyMasses};
 use crate::custom_force::EnergyColumn;
 use crate::degrees_of_freedom::DegreesOfFreedom;
+use crate::equipartition::degrees_of_atoms;
 use crate::heat_current::{self, HeatCurrent, Obstacle};
 use crate::heat_flux;
 use crate::interaction::Interaction;
@@ -198,20 +199,25 @@ pub(super) struct Columns {
 
 impl Columns {
     /// The columns of a system under forces, with those of the groups of these names, and of interactions.
+    ///
+    /// # Errors
+    /// If constraints join too many atoms.
     pub fn new(
         units: UnitSystem,
         (system, forces): (&System, &Forces),
         names: &[String],
         interactions: Vec<Interaction>,
-    ) -> Self {
-        let groups = system.groups.iter().filter(|group| names.contains(&group.name));
-        let groups: Vec<Reported> = groups.map(|group| Reported::new(group, system)).collect();
+    ) -> Result<Self> {
+        let groups: Vec<_> = system.groups.iter().filter(|group| names.contains(&group.name)).collect();
+        let degrees = if groups.is_empty() { Vec::new() } else { degrees_of_atoms(system)? };
+        let groups: Vec<Reported> =
+            groups.into_iter().map(|group| Reported::new(group, system, &degrees)).collect();
         let mut quantities = quantities(units, forces, groups.iter().map(|group| group.name.as_str()));
         let bodies = BodyMasses::new(system);
         quantities.extend(bodies.iter().flat_map(|_| body_energies::quantities(units)));
         quantities.extend(interactions.iter().flat_map(|interaction| interaction.columns(units)));
         let next_energy = BEFORE_ENERGIES + forces.n_terms();
-        Columns { quantities, groups, bodies, interactions, next_energy }
+        Ok(Columns { quantities, groups, bodies, interactions, next_energy })
     }
 
     /// Returns true where columns are found from the atoms.

@@ -67,7 +67,7 @@ impl StageRun {
         let averages: Vec<Average> = quantities
             .iter()
             .zip(&self.averages)
-            .filter(|(q, _)| q.mean == Mean::Plain)
+            .filter(|(q, _)| q.mean != Mean::OnCircle)
             .map(|(q, average)| Average {
                 quantity: q.name.clone(),
                 unit: q.unit.clone(),

@@ -31,13 +31,13 @@ impl RowMean {
         self.samples == 0
     }
 
-    /// Values of the next row: means, and the last sample of quantities on a circle. Begins anew.
+    /// Values of the next row: means, and the last sample of quantities that have none. Begins anew.
     pub fn take(&mut self, quantities: &[Quantity]) -> Vec<Option<f64>> {
         let RowMean { samples, sums, last } = std::mem::take(self);
-        let on_circle = |k: usize| quantities.get(k).is_some_and(|quantity| quantity.mean == Mean::OnCircle);
-        let value = |(k, (sum, last)): (usize, (Option<f64>, Option<f64>))| match on_circle(k) {
-            true => last,
-            false => sum.map(|sum| sum / samples as f64),
+        let has_mean = |k: usize| quantities.get(k).is_none_or(|quantity| quantity.mean == Mean::Plain);
+        let value = |(k, (sum, last)): (usize, (Option<f64>, Option<f64>))| match has_mean(k) {
+            true => sum.map(|sum| sum / samples as f64),
+            false => last,
         };
         sums.into_iter().zip(last).enumerate().map(value).collect()
     }

@@ -496,3 +496,70 @@ fn a_grid_that_is_left_ends_the_run() {
     let hills = std::fs::read_to_string(run.join("meta.hills")).unwrap();
     assert!(hills.lines().count() > 10, "{hills}");
 }
+
+/// A bias on the volume alone acts: an ideal gas at a pressure has the volumes of V^N exp(-(P V + U(V)) / kT), by each
+/// barostat; without atoms of variables a force rests otherwise.
+#[test]
+fn a_bias_on_the_box_alone_acts() {
+    let (n, pressure, center, stiffness) = (8, 0.05, 150.0f64, 2e-3);
+    for (barostat, more) in [("monte-carlo", ""), ("cell-rescaling", ", compressibility = 5")] {
+        let text = format!(
+            "units = \"lj\"\n[system]\nplace = \"random\"\natoms = {n}\ndensity = 0.05\ntemperature = 1\nseed = 3\n\
+             [species.A]\nmass = 1\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 1.5\npairs.\"A-A\" = \"none\"\n\
+             [[variable]]\nname = \"vol\"\nkind = \"volume\"\n\
+             [[bias]]\nname = \"b\"\nkind = \"harmonic\"\nvariable = \"vol\"\ncenter = {center}\nstiffness = {stiffness}\n\
+             [[stage]]\nname = \"go\"\nsteps = 60000\ntimestep = 0.02\nthermo = {{ every = 10 }}\n\
+             thermostat = {{ kind = \"langevin\", temperature = 1, friction = 2 }}\n\
+             barostat = {{ kind = \"{barostat}\", pressure = {pressure}, every = 2{more} }}\n\
+             [run]\nthreads = 1\ndevice = \"cpu\"\nprecision = \"double\"\n"
+        );
+        let input = Input::parse(Path::new("volume.toml"), &text).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+        simulation.write_to(&run, Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+        let (volumes, energies) = (column(&run, "vol"), column(&run, "bias_b"));
+        assert!(volumes.iter().chain(&energies).all(|x| x.is_finite()), "{barostat}: {}", volumes[0]);
+        let weight = |v: f64| {
+            let bias = 0.5 * stiffness * (v - center).powi(2);
+            (f64::from(n) * v.ln() - pressure * v - bias).exp()
+        };
+        let grid = || (1..4000).map(|k| 0.2 * f64::from(k));
+        let exact = grid().map(|v| v * weight(v)).sum::<f64>() / grid().map(weight).sum::<f64>();
+        let mean = volumes.iter().sum::<f64>() / volumes.len() as f64;
+        println!("{barostat}: {mean}, {exact}");
+        assert!((mean - exact).abs() < 0.025 * exact, "{barostat}: {mean}, not {exact}");
+    }
+}
+
+/// A reference whose molecule is cut by a face of the box, as frames of runs are, is the same as a whole one.
+#[test]
+fn references_are_made_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let atoms = |first: f64| {
+        format!(
+            "3\nLattice=\"10 0 0 0 10 0 0 0 10\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\nA {first} 5 5\nA 1 5.5 5\nA 1.4 6 5.7\n"
+        )
+    };
+    fs::write(folder.path().join("cut.xyz"), atoms(9.7)).unwrap();
+    fs::write(folder.path().join("whole.xyz"), atoms(-0.3)).unwrap();
+    let value = |reference: &str| {
+        let text = format!(
+            "units = \"lj\"\n[system]\nfile = \"cut.xyz\"\n[species.A]\nmass = 1\n\
+             [[force]]\nkind = \"lennard-jones\"\ncutoff = 2\npairs.\"A-A\" = \"none\"\n\
+             [[variable]]\nname = \"fit\"\nkind = \"rmsd\"\natoms = \"all\"\nreference = \"{reference}\"\n\
+             [[stage]]\nname = \"go\"\nsteps = 1\ntimestep = 0.001\n"
+        );
+        let input = Input::parse(&folder.path().join("fit.toml"), &text).unwrap();
+        let (system, _) = system_from_input(&input).unwrap();
+        let surroundings = jostle_sampling::group::Surroundings::new(&system);
+        let variables = jostle_engine::biasing::variables_from_input(&input, &system, &surroundings).unwrap();
+        let positions: Vec<_> =
+            variables.atoms().iter().map(|id| system.state.position[*id as usize]).collect();
+        variables.evaluate(&system.simbox, &positions).unwrap().values()[0]
+    };
+    for reference in ["cut.xyz", "whole.xyz"] {
+        assert!(value(reference) < 1e-6, "{reference}: {}", value(reference));
+    }
+}

@@ -338,3 +338,44 @@ fn measures_without_a_meaning_are_refused_at_the_start() {
         assert_eq!(error.place().and_then(|place| place.line), Some(18), "{measure}: {error}");
     }
 }
+
+/// Viscosities and conductivities by fluctuations are refused where something else than forces between atoms moves momentum
+/// or charge.
+#[test]
+fn fluctuations_are_those_of_equilibrium() {
+    let bussi = "thermostat = { kind = \"bussi\", temperature = 1 }";
+    let langevin = "thermostat = { kind = \"langevin\", temperature = 1, friction = 1 }";
+    let ramp = "thermostat = { kind = \"bussi\", temperature = [1, 2] }";
+    let shear = "deform = { kind = \"shear\", plane = \"xy\", rate = 0.1 }";
+    let field = "[[field]]\nelectric = [1, 0, 0]\n";
+    for (kind, stage, more, reason) in [
+        ("viscosity", bussi, "", None),
+        ("conductivity", langevin, "", None),
+        ("viscosity", langevin, "", Some("on single atoms ends flows")),
+        ("viscosity", ramp, "", Some("the temperature of this stage changes")),
+        ("conductivity", shear, "", Some("deforms the box")),
+        ("viscosity", bussi, field, Some("take momentum from atoms")),
+        ("conductivity", bussi, field, Some("fields drive the charges")),
+        (
+            "viscosity",
+            bussi,
+            "[[group]]\nname = \"g\"\natoms = \"index 3\"\nfrozen = true\n",
+            Some("frozen or driven"),
+        ),
+    ] {
+        let text = format!(
+            "units = \"lj\"\n[system]\nlattice = \"fcc\"\natoms = 256\ndensity = 0.8\ntemperature = 1\n\
+             [species.A]\nmass = 1\ncharge = 0.5\nfraction = 0.5\n[species.B]\nmass = 1\ncharge = -0.5\nfraction = 0.5\n\
+             [electrostatics]\nkind = \"cutoff\"\ncutoff = 2\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 2.2\n\
+             mixing = \"lorentz-berthelot\"\npairs.\"A-A\" = {{ epsilon = 1, sigma = 1 }}\npairs.\"B-B\" = {{ epsilon = 1, sigma = 1 }}\n\
+             {more}[[stage]]\nname = \"go\"\nsteps = 10\ntimestep = 0.002\n{stage}\nmeasure = [{{ kind = \"{kind}\", every = 2 }}]\n"
+        );
+        let input = Input::parse(Path::new("go.toml"), &text).unwrap();
+        let found = Simulation::from_input(&input, &Overrides::default()).map(|_| ());
+        match (found, reason) {
+            (Ok(()), None) => {}
+            (Err(error), Some(reason)) => assert!(error.message().contains(reason), "{kind}: {error}"),
+            (found, reason) => panic!("{kind}, {stage}{more}: {found:?}, not {reason:?}"),
+        }
+    }
+}

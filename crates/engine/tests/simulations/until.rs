@@ -139,3 +139,12 @@ fn conditions_are_checked_before_a_run() {
     let error = Input::parse(Path::new("heat.toml"), &input("temperature > 1", "0")).unwrap_err();
     assert!(error.message().contains("there are none"), "{error}");
 }
+
+/// What a stage keeps as it is never passes a value.
+#[test]
+fn conditions_on_what_does_not_change_are_refused() {
+    for until in ["strain > 1.5", "density settled"] {
+        let error = Input::parse(Path::new("heat.toml"), &input(until, "10")).unwrap_err();
+        assert!(error.message().contains("does not change in this stage"), "{until}: {error}");
+    }
+}

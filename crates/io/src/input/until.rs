@@ -26,13 +26,28 @@ pub(super) fn until(source: &Source, fields: &Fields) -> Result<Option<Located<U
     Ok(Some(Located { value: Until { conditions }, span }))
 }
 
-/// Refuses a condition where no rows are written that it could be asked of.
+/// Refuses a condition where no rows are written that it could be asked of, and one of a quantity that the stage keeps as
+/// it is.
 pub(super) fn check_until(source: &Source, stage: &StageInput) -> Result<()> {
-    match &stage.until {
-        Some(until) if stage.thermo_every == 0 => Err(source
+    let Some(until) = &stage.until else { return Ok(()) };
+    if stage.thermo_every == 0 {
+        return Err(source
             .error(&until.span, "until is asked of the rows of thermo.csv, but there are none")
-            .hint("leave out thermo = { every = 0 }")),
-        _ => Ok(()),
+            .hint("leave out thermo = { every = 0 }"));
+    }
+    let deforms = stage.deformation.is_some();
+    let changes = |quantity: &str| match quantity {
+        "strain" | "stress" => deforms,
+        "volume" | "density" => deforms || stage.barostat.is_some(),
+        _ => true,
+    };
+    match until.value.conditions.iter().find(|condition| !changes(&condition.quantity)) {
+        Some(Condition { quantity, .. }) => {
+            let hint =
+                "strain and stress are those of deform = { ... }; volume and density change with a barostat";
+            Err(source.error(&until.span, format!("{quantity} does not change in this stage")).hint(hint))
+        }
+        None => Ok(()),
     }
 }
 

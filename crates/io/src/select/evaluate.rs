@@ -38,6 +38,20 @@ pub(super) fn stray_value(of: &Expression, system: &System, units: UnitSystem) -
     }
 }
 
+/// Ranges in ascending order, those that overlap joined.
+fn joined(ranges: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let mut sorted = ranges.to_vec();
+    sorted.sort_unstable_by(|[a, _], [b, _]| a.total_cmp(b));
+    let mut joined: Vec<[f64; 2]> = Vec::new();
+    for [from, to] in sorted {
+        match joined.last_mut() {
+            Some([_, end]) if from <= *end => *end = end.max(to),
+            _ => joined.push([from, to]),
+        }
+    }
+    joined
+}
+
 /// A system as selections see it, atom by atom in the order of ids.
 struct AtomProperties<'a> {
     system: &'a System,
@@ -73,13 +87,11 @@ impl<'a> AtomProperties<'a> {
             }
             Expression::Groups(values) => self.groups(values)?,
             Expression::Ranges(number, ranges, span) => {
-                let numbers = self.numbers(*number, span)?;
+                let (numbers, ranges) = (self.numbers(*number, span)?, joined(ranges));
                 each(&|id| {
-                    ranges.iter().any(|[a, b]| {
-                        near(numbers[id], *a)
-                            || near(numbers[id], *b)
-                            || (*a < numbers[id] && numbers[id] < *b)
-                    })
+                    let x = numbers[id];
+                    let begun = ranges.partition_point(|[from, _]| *from < x || near(*from, x));
+                    ranges[..begun].last().is_some_and(|[_, to]| x < *to || near(x, *to))
                 })
             }
             Expression::Compare(number, comparison, with, span) => {

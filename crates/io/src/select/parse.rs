@@ -239,8 +239,14 @@ impl Parser<'_> {
         }
         let mut ranges = Vec::new();
         while ranges.is_empty() || self.number_follows() {
+            let begin = self.here().start;
             let from = self.number()?;
             let to = if self.takes("to") { self.number()? } else { from };
+            if to < from {
+                let end = self.tokens[self.next - 1].span.end;
+                let hint = format!("write {to} to {from}");
+                return Err(Fault::new(begin..end, "this range ends before it begins", hint));
+            }
             ranges.push([from, to]);
         }
         Ok(Expression::Ranges(number, ranges, word))

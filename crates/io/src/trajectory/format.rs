@@ -45,6 +45,10 @@ pub(super) enum Content {
     Names,
     /// Axes along which the box is open.
     Boundaries,
+    /// Corner of the box. Formats without it have positions as they are, in a box from 0 on,
+    Corner,
+    /// or positions from the centre of the box.
+    CenteredBox,
     /// Unit system of the numbers, where it is none of the format's own.
     Units,
     /// Times, of all frames or of their first one and their interval.

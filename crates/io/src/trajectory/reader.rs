@@ -41,8 +41,9 @@ pub struct TrajectoryReader {
     scale: [f64; 2],
     labels: AtomLabels,
     timestep: Option<f64>,
-    /// Box of a run with open axes, which the file does not tell.
-    open_box: Option<SimBox>,
+    /// Box of the run, whose corner or open axes the file does not tell.
+    run_box: Option<SimBox>,
+    format: &'static FormatDefinition,
     read: Arc<AtomicU64>,
     bytes: u64,
 }
@@ -68,6 +69,7 @@ impl TrajectoryReader {
         let n = first.positions.len();
         let start = path.with_file_name("start.xyz");
         let is_told = format.has(Content::Boundaries)
+            && format.has(Content::Corner)
             && source.labels().is_some()
             && source.units() != FileUnits::Unknown;
         let is_beside = !is_told && start.is_file() && start != path;
@@ -112,8 +114,8 @@ impl TrajectoryReader {
             FileUnits::Fixed(unit) => [1.0 / length_factor(units, unit), 1.0 / picoseconds(units)],
             _ => [1.0; 2],
         };
-        let open_box =
-            start.filter(|_| !format.has(Content::Boundaries)).and_then(|start| start.open_box(units));
+        let has_box = format.has(Content::Boundaries) && format.has(Content::Corner);
+        let run_box = start.filter(|_| !has_box).and_then(|start| start.simbox_in(units));
         let (path, timestep) = (path.to_path_buf(), open.timestep);
         let mut reader = TrajectoryReader {
             path,
@@ -125,7 +127,8 @@ impl TrajectoryReader {
             scale,
             labels,
             timestep,
-            open_box,
+            run_box,
+            format,
             read,
             bytes,
         };
@@ -241,8 +244,8 @@ impl TrajectoryReader {
             // A scaled box is as valid as it was.
             frame.simbox = frame.simbox.converted(|x| x * length).unwrap_or(frame.simbox);
         }
-        if let Some(run) = &self.open_box {
-            frame.simbox = opened(&frame.simbox, run);
+        if let Some(run) = &self.run_box {
+            place_in_run(&mut frame, run, self.format);
         }
         if let Some(velocities) = frame.velocities.as_mut().filter(|_| length != time) {
             velocities.as_flattened_mut().iter_mut().for_each(|v| *v *= length / time);
@@ -261,15 +264,14 @@ struct Description {
 }
 
 impl Description {
-    /// The box in these units, if an axis of it is open.
-    fn open_box(&self, units: UnitSystem) -> Option<SimBox> {
+    /// The box in these units.
+    fn simbox_in(&self, units: UnitSystem) -> Option<SimBox> {
         let lengths = [Some(units), self.units].map(|units| units?.from_si(Dimension::LENGTH));
         let factor = match lengths {
             [Some(to), Some(from)] => to / from,
             _ => 1.0,
         };
-        let simbox = self.simbox.filter(|simbox| simbox.periodic() != [true; 3])?;
-        simbox.converted(|x| factor * x).ok()
+        self.simbox?.converted(|x| factor * x).ok()
     }
 }
 
@@ -296,12 +298,22 @@ fn described_by(path: &Path, units: Option<UnitSystem>) -> Result<Description> {
     Ok(Description { labels, units, simbox: frame.map(|frame| frame.simbox) })
 }
 
-/// Box of a frame with the open axes of a run. Where all axes are open, files have no box, and it is that of the run.
-fn opened(of_frame: &SimBox, run: &SimBox) -> SimBox {
-    if run.periodic() == [false; 3] && of_frame.periodic() == [false; 3] {
-        return *run;
+/// Gives a frame what files of its format do not tell of the box of its run: open axes, and the corner, which stays where
+/// it is. Where all axes are open, files have no box, and it is that of the run.
+fn place_in_run(frame: &mut Snapshot, run: &SimBox, format: &FormatDefinition) {
+    let simbox = frame.simbox;
+    let periodic = if format.has(Content::Boundaries) { simbox.periodic() } else { run.periodic() };
+    if run.periodic() == [false; 3] && simbox.periodic() == [false; 3] {
+        frame.simbox = *run;
+        return;
     }
-    SimBox::new(of_frame.origin(), of_frame.lengths(), of_frame.tilts(), run.periodic()).unwrap_or(*of_frame)
+    let corner = if format.has(Content::Corner) { simbox.origin() } else { run.origin() };
+    let Ok(placed) = SimBox::new(corner, simbox.lengths(), simbox.tilts(), periodic) else { return };
+    if format.has(Content::CenteredBox) {
+        let shift = corner - simbox.origin();
+        frame.positions.iter_mut().for_each(|r| *r += shift);
+    }
+    frame.simbox = placed;
 }
 
 /// Opens a file with the format that [`recognize`] finds.

@@ -194,22 +194,14 @@ impl Abf {
         let along = |bin: usize, d: usize| -> f64 {
             let stride: usize = sizes[..d].iter().product();
             let index = bin / stride % sizes[d];
-            let neighbour = |forward: bool| -> Option<usize> {
-                match (forward, self.axes[d].periodic) {
-                    (true, false) => (index + 1 < sizes[d]).then(|| bin + stride),
-                    (false, false) => (index > 0).then(|| bin - stride),
-                    (true, true) => Some(bin - index * stride + (index + 1) % sizes[d] * stride),
-                    (false, true) => Some(bin - index * stride + (index + sizes[d] - 1) % sizes[d] * stride),
-                }
+            // Logarithm of the number of samples, so many bins further.
+            let ln = |further: isize| -> Option<f64> {
+                let (at, size) = (index as isize + further, sizes[d] as isize);
+                let at = if self.axes[d].periodic { at.rem_euclid(size) } else { at };
+                let other = (0..size).contains(&at).then(|| bin - index * stride + at as usize * stride)?;
+                (bins.count[other] > 0).then(|| (bins.count[other] as f64).ln())
             };
-            let filled = |bin: Option<usize>| bin.filter(|bin| bins.count[*bin] > 0);
-            let ln = |bin: usize| (bins.count[bin] as f64).ln();
-            let slope = match (filled(neighbour(false)), filled(neighbour(true))) {
-                (Some(a), Some(b)) => 0.5 * (ln(b) - ln(a)),
-                (None, Some(b)) => ln(b) - ln(bin),
-                (Some(a), None) => ln(bin) - ln(a),
-                (None, None) => return f64::NAN,
-            };
+            let Some(slope) = slope([-2, -1, 0, 1, 2].map(ln)) else { return f64::NAN };
             let mean = bins.sum[bin * dimensions + d] / bins.count[bin] as f64;
             -kt * slope / self.axes[d].spacing + self.stiffness[d] * mean
         };
@@ -387,6 +379,10 @@ impl Bias for Abf {
 
     fn files(&self) -> Vec<(String, String)> {
         let total = self.state.by_variable.total();
+        // Nothing has been sampled before the first evaluation.
+        if total.count.is_empty() {
+            return Vec::new();
+        }
         let gradient = self.gradient_of(&total);
         let left_out: Vec<Vec<Vec<f64>>> =
             self.state.by_variable.left_out().iter().map(|bins| self.gradient_of(bins)).collect();
@@ -396,5 +392,36 @@ impl Bias for Abf {
             ("grad".to_string(), self.table(|bin| gradient[bin].clone())),
             ("jackknife".to_string(), self.table(without)),
         ]
+    }
+}
+
+/// Slope at the middle of five values that follow each other, as far as they are there. By its two neighbours alone it is
+/// off by h^2/6 of the third derivative, so that a barrier would be off by h^2/6 times the difference of the curvatures there
+/// and in the well.
+fn slope(values: [Option<f64>; 5]) -> Option<f64> {
+    match values {
+        [Some(aa), Some(a), _, Some(b), Some(bb)] => Some((8.0 * (b - a) - (bb - aa)) / 12.0),
+        [_, Some(a), _, Some(b), _] => Some(0.5 * (b - a)),
+        [_, None, Some(here), Some(b), _] => Some(b - here),
+        [_, Some(a), Some(here), None, _] => Some(here - a),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slopes of a polynomial of the fourth order, which two neighbours alone do not give.
+    #[test]
+    fn slopes_are_of_the_fourth_order() {
+        let f = |x: f64| 0.3 * x.powi(4) - 2.0 * x.powi(3) + x;
+        let values = [-2.0, -1.0, 0.0, 1.0, 2.0].map(|step| Some(f(0.5 + step)));
+        let exact = 1.2 * 0.5f64.powi(3) - 6.0 * 0.5f64.powi(2) + 1.0;
+        assert!((slope(values).unwrap() - exact).abs() < 1e-12);
+        let [aa, a, here, b, bb] = values;
+        assert_eq!(slope([None, a, here, b, bb]), Some(0.5 * (b.unwrap() - a.unwrap())));
+        assert_eq!(slope([aa, None, here, b, bb]), Some(b.unwrap() - here.unwrap()));
+        assert_eq!(slope([aa, None, here, None, bb]), None);
     }
 }

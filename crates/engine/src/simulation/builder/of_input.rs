@@ -156,7 +156,7 @@ impl SimulationBuilder {
     /// Refuses variables with the name of another column; the error points at the variable.
     fn check_variables(&self, input: &Input, force: &BiasForce) -> Result<()> {
         let parts = (&self.system, &self.forces);
-        let (columns, own) = (Columns::new(self.units, parts, &self.reported, Vec::new()), force.columns());
+        let (columns, own) = (Columns::new(self.units, parts, &self.reported, Vec::new())?, force.columns());
         let mut taken = columns.names();
         taken.push(force.name());
         taken.extend(own.iter().skip(input.variables.len()).map(|column| column.name.as_str()));

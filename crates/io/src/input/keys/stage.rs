@@ -51,7 +51,7 @@ pub(super) static STAGE: Section = Section {
             "deform",
             Kind::Variants(DEFORMATIONS),
             Absent("the box keeps its shape"),
-            "change the shape of the box at constant volume; thermo.csv has strain and stress",
+            "change the shape of the box at constant volume; thermo.csv has strain and stress. Atoms follow the box and keep their velocities, as suits solids and slow or dense liquids: the flow of a gas has more stress",
         )
         .with(&["steps"]),
         Key::new(

@@ -21,7 +21,7 @@ pub(super) static SYSTEM: Section = Section {
             "file",
             Kind::Path,
             Absent(""),
-            "atoms from a LAMMPS data file, extended XYZ or a Jostle checkpoint",
+            "atoms from a LAMMPS data file, extended XYZ (its last frame) or a Jostle checkpoint",
         ),
         molecule::TOPOLOGY,
         molecule::PARAMETERS,

@@ -13,7 +13,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "lammpstrj",
     title: "LAMMPS dumps",
     about: "LAMMPS dump: text, positions and velocities in full",
-    contents: &[Content::Velocities, Content::Images, Content::Names, Content::Boundaries],
+    contents: &[Content::Velocities, Content::Images, Content::Names, Content::Boundaries, Content::Corner],
     precision: Precision::EXACT,
     access: Access::Stream,
     writer: || Box::new(Writer),

@@ -95,10 +95,16 @@ impl TrajectoryFormat {
         self.definition().has(Content::Boundaries)
     }
 
-    /// Returns true where a file alone tells all about the atoms of a run: names, units, and open axes. `start.xyz` stands
-    /// beside others.
+    /// Returns true where a file alone tells all about the atoms of a run: names, units, open axes and the corner of the box.
+    /// `start.xyz` stands beside others.
     pub fn describes_atoms(self) -> bool {
-        [Content::Names, Content::Boundaries, Content::Units].iter().all(|what| self.definition().has(*what))
+        let all = [Content::Names, Content::Boundaries, Content::Corner, Content::Units];
+        all.iter().all(|what| self.definition().has(*what))
+    }
+
+    /// Returns true where files of the format hold the corner of the box.
+    pub fn has_corner(self) -> bool {
+        self.definition().has(Content::Corner)
     }
 
     /// Returns true where files of the format hold times.
