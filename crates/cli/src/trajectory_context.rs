@@ -54,8 +54,7 @@ impl TrajectoryContext {
                     reader.alternatives().unwrap_or("--input and --units have to fit the trajectory"),
                 ));
             }
-            let order: Vec<u32> = system.state.index_by_id().into_iter().map(|index| index as u32).collect();
-            system.state.permute(&order);
+            system.state.sort_by_id();
             return Ok(Some(system));
         }
         let Some(run) = &self.run else { return Ok(None) };

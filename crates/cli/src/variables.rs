@@ -21,7 +21,7 @@ use std::path::Path;
 const COLVAR: &str = "COLVAR";
 
 /// Values of the variables of an input in each frame, as a table, with their means. References of deviations and of
-/// contacts are where the run began, as it says, or else the positions of the first frame.
+/// contacts are where the run began or, where that is not known, the positions of the first frame.
 ///
 /// # Errors
 /// If there is no input with variables, or a variable is not defined in a frame.
@@ -83,25 +83,18 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
 /// neither is there, or is one of other atoms.
 fn beginning(input: &Input, trajectory: &Path, system: &System) -> Result<Option<System>> {
     let file = trajectory.with_file_name("start.xyz");
-    let mut begun = system.clone();
     if file != *trajectory && file.is_file() {
-        let mut reader = TrajectoryReader::open(&file, &Open::default())?;
-        let frame = reader.next_frame()?.filter(|frame| frame.positions.len() == system.state.len());
-        return Ok(frame.map(|frame| {
-            begun.simbox = frame.simbox;
-            begun.state.image.fill([0; 3]);
-            begun.state.position = frame.positions;
-            begun
-        }));
+        let open = Open { units: Some(input.units), ..Open::default() };
+        let Some(frame) = TrajectoryReader::open(&file, &open)?.next_frame()? else { return Ok(None) };
+        let mut begun = system.clone();
+        begun.simbox = frame.simbox;
+        begun.state.image.fill([0; 3]);
+        begun.state.position = frame.positions;
+        return Ok((begun.state.position.len() == system.state.len()).then_some(begun));
     }
-    let Ok((built, _)) = system_from_input(input) else { return Ok(None) };
-    let by_id = built.state.index_by_id();
-    Ok((built.state.len() == system.state.len()).then(|| {
-        begun.simbox = built.simbox;
-        begun.state.image = by_id.iter().map(|index| built.state.image[index]).collect();
-        begun.state.position = by_id.iter().map(|index| built.state.position[index]).collect();
-        begun
-    }))
+    let Ok((mut built, _)) = system_from_input(input) else { return Ok(None) };
+    built.state.sort_by_id();
+    Ok((built.state.len() == system.state.len()).then_some(built))
 }
 
 /// Warning about groups whose images are not certain.

@@ -160,6 +160,12 @@ impl State {
         }
     }
 
+    /// Rearranges all arrays in the order of ids.
+    pub fn sort_by_id(&mut self) {
+        let order: Vec<u32> = self.index_by_id().into_iter().map(|index| index as u32).collect();
+        self.permute(&order);
+    }
+
     /// Rearranges all arrays: the atom at `order[k]` moves to `k`.
     pub fn permute(&mut self, order: &[u32]) {
         fn gather<T: Copy>(values: &mut Vec<T>, order: &[u32]) {

@@ -8,8 +8,8 @@ DEVICE real charge_of(const DeviceData& w, u32 i) {
 #endif
 }
 
-// Stores an atom of the tile. Where there are charges, they are behind the coordinates, and species behind all atoms,
-// because pairs that feel charges alone need no species.
+// Stores an atom of the tile. Where there are charges, they are behind the coordinates, and species, which forces of
+// charges do not depend on, behind all atoms.
 DEVICE void put(const DeviceData& w, real4* tile, int index, real4 q, real charge) {
 #if CHARGED
     ((real*)(tile + w.tiles.capacity))[index] = q.w;

@@ -32,8 +32,6 @@ struct DriftPart {
     before: Vec<SubStep>,
     /// Length of it, in parts of a step.
     length: f64,
-    /// Part of a step that is over after it.
-    end: f64,
 }
 
 impl StepParts {
@@ -41,12 +39,10 @@ impl StepParts {
         let (to_forces, after) = around_forces(step);
         let mut drifts = Vec::new();
         let mut before = Vec::new();
-        let mut end = 0.0;
         for part in to_forces.iter().take_while(|part| **part != SubStep::UpdateNeighbors) {
             match part {
                 SubStep::Drift(length) => {
-                    end += length;
-                    drifts.push(DriftPart { before: std::mem::take(&mut before), length: *length, end });
+                    drifts.push(DriftPart { before: std::mem::take(&mut before), length: *length });
                 }
                 SubStep::ScaleByKinetic | SubStep::Reflect(_) | SubStep::ConstrainPositions => {}
                 _ => before.push(*part),
@@ -156,9 +152,9 @@ impl SubStepText {
         })
     }
 
-    /// A number of the drift k, which differs from kind to kind; there are at most so many drifts.
-    fn choice_of_drift(&self, most: usize, number: fn(&DriftPart) -> f64) -> String {
-        let choice = |k: usize| self.choice(|parts| parts.drifts.get(k).map(number));
+    /// A number of the drifts up to the one with number k, which differs from kind to kind; there are at most so many.
+    fn choice_of_drifts(&self, most: usize, number: fn(&[DriftPart]) -> Option<f64>) -> String {
+        let choice = |k: usize| self.choice(|parts| number(parts.drifts.get(..=k)?));
         let last = most.saturating_sub(1);
         (0..last).rev().fold(choice(last), |rest, k| format!("k == {k} ? ({}) : ({rest})", choice(k)))
     }
@@ -204,8 +200,8 @@ impl SubStepText {
             self.before_drift(4, k);
             self.text.line(3, "}");
         }
-        let [part, end] = [|drift: &DriftPart| drift.length, |drift: &DriftPart| drift.end]
-            .map(|number| self.choice_of_drift(most, number));
+        let part = self.choice_of_drifts(most, |drifts| drifts.last().map(|drift| drift.length));
+        let end = self.choice_of_drifts(most, |drifts| Some(drifts.iter().map(|drift| drift.length).sum()));
         self.text.line(3, format!("const double part = {part};"));
         self.text.line(3, "group.each([&](typename Group::Atom& atom) { atom.drift(part); });");
         self.text.line(3, format!("group.reflect({end});"));

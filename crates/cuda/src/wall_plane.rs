@@ -1,4 +1,4 @@
-//! Planes of walls, and the time at which they are where.
+//! Planes of walls, and the time by which they move.
 
 use crate::codegen;
 use crate::shared::{SharedStructure, shared_structure};

@@ -156,8 +156,7 @@ impl Checkpoint {
     pub fn into_system(self) -> Result<System> {
         let (simbox, species) = (self.simbox()?, self.species());
         let mut state = self.state;
-        let order: Vec<u32> = state.index_by_id().into_iter().map(|index| index as u32).collect();
-        state.permute(&order);
+        state.sort_by_id();
         Ok(System {
             simbox,
             species,

@@ -3,9 +3,9 @@
 //! Constraints leave the velocities of their atoms a part of all directions. In coordinates weighted by the roots of
 //! masses that part is a projection, and an atom has the trace of its block: light atoms lose more than heavy ones.
 
-use jostle_core::constraints::{Body, Group, Groups, Shape};
-use jostle_core::{Result, System, Vec3, Vector};
-use jostle_sampling::linear::{Matrix, solve};
+use jostle_core::constraints::{Body, BodyAtom, Groups, Shape};
+use jostle_core::{Result, System, Vec3};
+use jostle_sampling::linear::{Matrix, pseudo_inverse};
 
 /// Degrees of freedom of all atoms, by id, for molecules of the form that they have now: constraints that let a molecule
 /// bend have, as it does, slightly other shares.
@@ -27,7 +27,7 @@ pub(crate) fn degrees_of_atoms(system: &System) -> Result<Vec<f64>> {
         };
         let bonds: Vec<Vec3> = shape.pairs.iter().map(|pair| bond(*pair)).collect();
         let own: Vec<f64> = group.atoms.iter().map(|id| inverse_mass[*id as usize]).collect();
-        for (id, lost) in group.atoms.iter().zip(lost(group, shape, &bonds, &own)) {
+        for (id, lost) in group.atoms.iter().zip(lost(shape, &bonds, &own)) {
             degrees[*id as usize] -= lost;
         }
     }
@@ -40,49 +40,40 @@ pub(crate) fn degrees_of_atoms(system: &System) -> Result<Vec<f64>> {
 }
 
 /// Degrees of freedom that the atoms of a group lose to its constraints along these bonds. With the matrix A of the
-/// constraints, A_kl = sum of s_ki s_li (d_k . d_l) / m_i over the atoms i and the signs s of a bond's ends, atom i loses
-/// the sum of (A^-1)_kl s_ki s_li (d_k . d_l) / m_i.
-fn lost(group: &Group, shape: &Shape, bonds: &[Vec3], inverse_mass: &[f64]) -> Vec<f64> {
+/// constraints, A_kl = sum of s_ki s_li (d_k . d_l) / m_i over the atoms i, unit vectors d along the bonds and the signs s of
+/// their ends, atom i loses the sum of (A^-1)_kl s_ki s_li (d_k . d_l) / m_i. Constraints that say one thing twice count once.
+fn lost(shape: &Shape, bonds: &[Vec3], inverse_mass: &[f64]) -> Vec<f64> {
     let n = bonds.len();
+    // Numbers about 1, whatever the units.
+    let lightest = inverse_mass.iter().copied().fold(0.0, f64::max);
+    let along: Vec<Vec3> = bonds.iter().map(|bond| (1.0 / bond.norm()) * *bond).collect();
     let sign = |k: usize, atom: usize| match shape.pairs[k] {
         [a, _] if a == atom => 1.0,
         [_, b] if b == atom => -1.0,
         _ => 0.0,
     };
-    let dot = |k: usize, l: usize| (0..3).map(|axis| bonds[k][axis] * bonds[l][axis]).sum::<f64>();
-    let of_atom =
-        |atom: usize, k: usize, l: usize| sign(k, atom) * sign(l, atom) * dot(k, l) * inverse_mass[atom];
-    let atoms = group.atoms.len();
+    let of_atom = |atom: usize, [k, l]: [usize; 2]| {
+        sign(k, atom) * sign(l, atom) * along[k].dot(along[l]) * inverse_mass[atom] / lightest
+    };
+    let pairs = || (0..n).flat_map(|k| (0..n).map(move |l| [k, l]));
+    let atoms = 0..inverse_mass.len();
     let mut matrix = Matrix::zero(n);
-    for k in 0..n {
-        for l in 0..n {
-            matrix.set(k, l, (0..atoms).map(|atom| of_atom(atom, k, l)).sum());
-        }
+    for [k, l] in pairs() {
+        matrix.set(k, l, atoms.clone().map(|atom| of_atom(atom, [k, l])).sum());
     }
-    let unit = |l: usize| (0..n).map(|k| f64::from(u8::from(k == l))).collect::<Vec<f64>>();
-    let inverse: Option<Vec<Vec<f64>>> = (0..n).map(|l| solve(matrix.clone(), unit(l))).collect();
-    let pairs = || (0..n).flat_map(|k| (0..n).map(move |l| (k, l)));
-    match inverse {
-        Some(inverse) => {
-            let lost = |atom| pairs().map(|(k, l)| inverse[l][k] * of_atom(atom, k, l)).sum();
-            (0..atoms).map(lost).collect()
-        }
-        // Constraints that say one thing twice: each takes as much from both of its atoms.
-        None => (0..atoms).map(|atom| (0..n).map(|k| 0.5 * sign(k, atom).abs()).sum()).collect(),
-    }
+    let inverse = pseudo_inverse(matrix);
+    atoms.map(|atom| pairs().map(|[k, l]| inverse.get(k, l) * of_atom(atom, [k, l])).sum()).collect()
 }
 
 /// Degrees of freedom of the atoms of a rigid body: of its motion as a whole, and of its rotation.
-fn of_body(body: &Body) -> Vec<f64> {
-    let turning = |mass: f64, Vector([x, y, z]): Vec3| {
-        let moments = [y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z];
-        let weights = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0];
-        (0..6).map(|k| weights[k] * body.inertia.inverse[k] * mass * moments[k]).sum::<f64>()
+fn of_body(Body { inertia, atoms, .. }: &Body) -> Vec<f64> {
+    let weights = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0];
+    let of_atom = |atom: &BodyAtom<f64>| {
+        let moments = atom.moments();
+        let turning = (0..6).map(|k| weights[k] * inertia.inverse[k] * moments[k]).sum::<f64>();
+        3.0 * atom.mass * inertia.inverse_mass + turning
     };
-    let of_atom = |atom: &jostle_core::constraints::BodyAtom<f64>| {
-        3.0 * atom.mass * body.inertia.inverse_mass + turning(atom.mass, atom.place)
-    };
-    body.atoms.iter().map(of_atom).collect()
+    atoms.iter().map(of_atom).collect()
 }
 
 #[cfg(test)]

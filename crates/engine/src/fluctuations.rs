@@ -6,7 +6,7 @@ use jostle_analysis::{Kind, Observable};
 use jostle_core::thermostat::SubStep;
 use jostle_core::{Error, Result, System};
 use jostle_io::Input;
-use jostle_io::input::model::{Action, StageInput};
+use jostle_io::input::model::{Action, Holds, RestraintInput, StageInput};
 
 /// Refuses the kinds of analysis for which the fluctuations of this stage are not those of equilibrium.
 ///
@@ -31,7 +31,7 @@ pub fn check(kind: &Kind, stage: &StageInput, input: &Input, system: &System) ->
     }
 }
 
-/// What drives the system in a stage.
+/// Reason for which a system is driven in a stage.
 fn driving(stage: &StageInput) -> Option<&'static str> {
     let changes = stage.temperatures().is_some_and(|[first, last]| first != last);
     let cases = [
@@ -42,25 +42,28 @@ fn driving(stage: &StageInput) -> Option<&'static str> {
     cases.into_iter().find_map(|(is_so, reason)| is_so.then_some(reason))
 }
 
+/// Reason for which charges are driven in all stages.
 fn fields(input: &Input) -> Option<&'static str> {
     (!input.fields.is_empty()).then_some("fields drive the charges here")
 }
 
-/// What takes momentum from atoms other than their forces on each other.
+/// Reason for which atoms lose momentum other than to each other.
 fn loss_of_momentum(stage: &StageInput, input: &Input, system: &System) -> Option<&'static str> {
     let thermostat = match stage.action {
         Action::Dynamics { thermostat, .. } => thermostat,
         Action::Minimize { .. } => None,
     };
     let has = |sub_step| thermostat.is_some_and(|thermostat| thermostat.kind.step().contains(&sub_step));
-    let outside = !(input.fields.is_empty() && input.walls.is_empty() && input.restraints.is_empty());
+    let holds_places = |restraint: &RestraintInput| matches!(restraint.holds, Holds::Places { .. });
+    let outside = !(input.fields.is_empty() && input.walls.is_empty())
+        || input.restraints.iter().any(|restraint| holds_places(&restraint.value));
     let cases = [
         (
             has(SubStep::PairNoise),
             "friction and noise between pairs, a part of the stress, are not in the pressure",
         ),
         (has(SubStep::Noise), "the friction of this thermostat on single atoms ends flows"),
-        (outside, "fields, walls or restraints take momentum from atoms here"),
+        (outside, "fields, walls or restraints to places take momentum from atoms here"),
         (system.has_driven(), "atoms that are frozen or driven take momentum from others here"),
     ];
     cases.into_iter().find_map(|(is_so, reason)| is_so.then_some(reason))

@@ -38,7 +38,7 @@ pub enum AtomChoice<'a> {
     All,
     /// Atoms with these ids; none while a force rests.
     Ids(&'a [u32]),
-    /// None: the energy follows from the box alone, which has a virial.
+    /// None: the force is one on the box, or has energies of other forces alone.
     Box,
 }
 

@@ -29,7 +29,8 @@ pub struct Quantity {
 pub enum Mean {
     /// That of numbers.
     Plain,
-    /// None: the quantity is what it has come to at the row, as work and the centre of a bias that moves.
+    /// That of numbers in `summary.json`; a row of means has what the quantity has come to, as work and the centre of a
+    /// bias that moves.
     AtRow,
     /// None: the quantity is on a circle, as a dihedral is, and has no average in `summary.json`.
     OnCircle,

@@ -154,8 +154,8 @@ impl Forces {
             || self.reflecting_walls.iter().any(|wall| wall.motion.is_moving())
     }
 
-    /// Returns true where there are external forces, or walls that reflect atoms, in all stages, so that momentum is not conserved and
-    /// absolute positions matter.
+    /// Returns true where there are external forces, or walls that reflect atoms, in all stages, so that momentum is not
+    /// conserved and absolute positions matter.
     pub fn have_fields_or_walls(&self) -> bool {
         let fields = self.fields.len() + self.formula_fields.len();
         fields + self.walls.len() + self.reflecting_walls.len() > 0

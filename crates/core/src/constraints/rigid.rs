@@ -67,9 +67,8 @@ impl Body {
         let atom = |(place, mass): (&Vec3, &f64)| BodyAtom { mass: *mass, place: *place };
         let atoms: Vec<_> = body.places.iter().zip(masses).map(atom).collect();
         let mut moments = [0.0; 6];
-        for BodyAtom { mass, place: Vector([x, y, z]) } in &atoms {
-            let parts = [y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z];
-            moments.iter_mut().zip(parts).for_each(|(sum, part)| *sum += mass * part);
+        for atom in &atoms {
+            moments.iter_mut().zip(atom.moments()).for_each(|(sum, part)| *sum += part);
         }
         if body.form == BodyForm::Linear {
             moments = [moments[1], moments[1], moments[1], 0.0, 0.0, 0.0];
@@ -85,6 +84,14 @@ impl Body {
         let inertia = [inverse_mass].into_iter().chain(moments).chain(inverse);
         let atoms = self.atoms.iter().flat_map(|atom| [atom.mass].into_iter().chain(atom.place));
         inertia.copied().chain(atoms).collect()
+    }
+}
+
+impl BodyAtom<f64> {
+    /// Its part of the tensor of inertia.
+    pub fn moments(&self) -> Tensor<f64> {
+        let Vector([x, y, z]) = self.place;
+        [y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z].map(|part| self.mass * part)
     }
 }
 

@@ -46,8 +46,7 @@ fn run(steps: u64, settings: Settings, level: Level) -> (State, [f64; 2]) {
     }
     let energies = [cpu.energies().potential(), cpu.kinetic().unwrap().energy()];
     let mut state = cpu.state().unwrap().clone();
-    let order: Vec<u32> = state.index_by_id().into_iter().map(|index| index as u32).collect();
-    state.permute(&order);
+    state.sort_by_id();
     (state, energies)
 }
 

@@ -124,8 +124,7 @@ pub fn run(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Thermo
 /// Atoms in the order of ids, with unwrapped positions.
 pub fn by_id(backend: &mut dyn Backend) -> State {
     let mut state = backend.state().unwrap().clone();
-    let order: Vec<u32> = state.index_by_id().into_iter().map(|index| index as u32).collect();
-    state.permute(&order);
+    state.sort_by_id();
     let simbox = *backend.simbox();
     for (position, image) in state.position.iter_mut().zip(&state.image) {
         let shift = simbox.shift(*image);

@@ -264,8 +264,7 @@ impl Simulation {
     /// If the device failed.
     pub fn system(&mut self) -> Result<System> {
         let mut state = self.state()?;
-        let order: Vec<u32> = state.index_by_id().into_iter().map(|index| index as u32).collect();
-        state.permute(&order);
+        state.sort_by_id();
         let (simbox, tables) = (*self.simbox(), &self.tables);
         Ok(System {
             state,

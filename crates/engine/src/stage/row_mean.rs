@@ -31,7 +31,7 @@ impl RowMean {
         self.samples == 0
     }
 
-    /// Values of the next row: means, and the last sample of quantities that have none. Begins anew.
+    /// Values of the next row: means, or the last sample where [`Mean`] says so. Begins anew.
     pub fn take(&mut self, quantities: &[Quantity]) -> Vec<Option<f64>> {
         let RowMean { samples, sums, last } = std::mem::take(self);
         let has_mean = |k: usize| quantities.get(k).is_none_or(|quantity| quantity.mean == Mean::Plain);

@@ -60,25 +60,20 @@ fn make_step(cpu: &mut dyn Backend, thermostat: &mut Thermostat, k: u64, timeste
 
 fn by_id(backend: &mut dyn Backend) -> State {
     let mut state = backend.state().unwrap().clone();
-    let order: Vec<u32> = state.index_by_id().into_iter().map(|index| index as u32).collect();
-    state.permute(&order);
+    state.sort_by_id();
     state
 }
 
 /// A thermostat without noise, which would not be mirrored with them, and a slow one: chains are chaotic.
 fn without_noise(kind: ThermostatKind) -> Thermostat {
+    let is_noisy = kind.step().iter().any(|part| matches!(part, SubStep::Noise | SubStep::PairNoise));
     let mut parameters = [0.0; MOST_PARAMETERS];
     for (value, parameter) in parameters.iter_mut().zip(kind.parameters()) {
         let is_period = parameter.quantity == Quantity::Measured(Dimension::TIME);
-        *value = match kind.step().iter().any(|part| matches!(part, SubStep::Noise | SubStep::PairNoise)) {
+        *value = match is_noisy {
             true => 0.0,
-            false => {
-                if is_period {
-                    10.0 * parameter.example
-                } else {
-                    parameter.example
-                }
-            }
+            false if is_period => 10.0 * parameter.example,
+            false => parameter.example,
         };
     }
     let target = Target { thermal_energy: 3.0, degrees_of_freedom: 3 * ATOMS };

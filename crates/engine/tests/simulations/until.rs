@@ -140,7 +140,7 @@ fn conditions_are_checked_before_a_run() {
     assert!(error.message().contains("there are none"), "{error}");
 }
 
-/// What a stage keeps as it is never passes a value.
+/// Quantities that a stage keeps as they are never pass a value.
 #[test]
 fn conditions_on_what_does_not_change_are_refused() {
     for until in ["strain > 1.5", "density settled"] {

@@ -87,7 +87,8 @@ impl Input {
                 )
                 .hint("fields of a force or an acceleration do"));
         }
-        let bound = Forces { fields, walls, ..bound };
+        let reflecting_walls = self.reflecting_walls();
+        let bound = Forces { fields, walls, reflecting_walls, ..bound };
         if self.forces.is_empty() && self.electrostatics.is_none() {
             if system.simbox.periodic() != [false; 3] {
                 return Err(at_topology("the input does not say how far the forces of molecules reach")

@@ -254,14 +254,12 @@ impl Input {
         molecules.of_atoms().iter().enumerate().map(whole).collect()
     }
 
-    /// Tells the fields of the input which of the chosen atoms they act on, and adds walls that reflect atoms and the
-    /// restraints.
+    /// Tells the fields of the input which of the chosen atoms they act on, and adds the restraints.
     ///
     /// # Errors
     /// If atoms were chosen by another input.
     pub fn apply_groups(&self, system: &System, forces: &mut Forces) -> Result<()> {
         forces.formula_fields = self.formula_fields(system)?;
-        forces.reflecting_walls = self.reflecting_walls();
         let is_uniform =
             |field: &&Located<FieldInput>| !matches!(field.value.strength, FieldStrength::Energy(_));
         let numbered = || self.fields.iter().zip(1..);

@@ -141,6 +141,7 @@ impl Input {
             dihedrals,
             fields,
             walls,
+            reflecting_walls: self.reflecting_walls(),
             grains,
             exclude: self.exclude,
             ..Forces::default()

@@ -1,11 +1,11 @@
 //! Topologies of AMBER: formats, and what other programs write into them.
 
+use crate::forcefields::files;
 use jostle_core::{Error, UnitSystem};
 use jostle_io::Input;
 use jostle_io::forcefield::{Boundary, Molecules};
-use jostle_io::input::model::{MoleculesInput, Rigid};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const FLOATS: &str = "(5E16.8)";
 const WHOLES: &str = "(10I8)";
@@ -66,16 +66,7 @@ pub(crate) fn read(text: &str) -> Result<Molecules, Error> {
     let folder = tempfile::tempdir().unwrap();
     let topology = folder.path().join("a.prmtop");
     fs::write(&topology, text).unwrap();
-    let files = MoleculesInput {
-        topology,
-        parameters: Vec::new(),
-        define: Vec::new(),
-        include: Vec::new(),
-        coordinates: PathBuf::new(),
-        rigid: Rigid::None,
-        hydrogen_mass: None,
-    };
-    Molecules::read(&files, UnitSystem::Real)
+    Molecules::read(&files(&topology, &[]), UnitSystem::Real)
 }
 
 /// The chain with some sections in place of others of the same name.

@@ -1,12 +1,12 @@
 //! Topologies of GROMACS: pairs, dihedrals and sizes that other programs' files have and tutorials have not.
 
+use crate::forcefields::files;
 use jostle_core::{Error, UnitSystem};
 use jostle_io::forcefield::Molecules;
-use jostle_io::input::model::{MoleculesInput, Rigid};
 use jostle_potentials::pair::LennardJones;
 use jostle_potentials::{PairFunction, PairPotential};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A chain of four atoms X-Y-Y-Z, with a 1-4 pair; `more` stands before the molecule.
 pub(crate) fn chain(defaults: &str, types: [&str; 3], more: &str) -> String {
@@ -42,16 +42,7 @@ CHAIN 1
 }
 
 pub(crate) fn read_at(path: &Path) -> Result<Molecules, Error> {
-    let files = MoleculesInput {
-        topology: path.into(),
-        parameters: Vec::new(),
-        define: Vec::new(),
-        include: Vec::new(),
-        coordinates: PathBuf::new(),
-        rigid: Rigid::None,
-        hydrogen_mass: None,
-    };
-    Molecules::read(&files, UnitSystem::Nano)
+    Molecules::read(&files(path, &[]), UnitSystem::Nano)
 }
 
 fn read(text: &str) -> Result<Molecules, Error> {

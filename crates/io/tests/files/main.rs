@@ -16,7 +16,6 @@ mod lammps;
 mod lammps_molecules;
 mod molecules_never_panic;
 mod never_panics;
-mod openmm;
 mod peers;
 mod reading;
 mod select;

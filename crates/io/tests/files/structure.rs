@@ -156,8 +156,7 @@ fn system(units: UnitSystem) -> System {
 
 /// System with its atoms in the order of their ids.
 fn sorted(mut system: System) -> System {
-    let order: Vec<u32> = system.state.index_by_id().into_iter().map(|k| k as u32).collect();
-    system.state.permute(&order);
+    system.state.sort_by_id();
     system
 }
 

@@ -1,6 +1,7 @@
 //! Topologies written for GROMACS: read back they are the molecules that they were, whichever program's files those
 //! came from.
 
+use crate::forcefields::files;
 use crate::gromacs::read_at;
 use jostle_core::{Components, Error, Names, SimBox, SiteRule, UnitSystem, Vector};
 use jostle_io::forcefield::Molecules;
@@ -8,7 +9,6 @@ use jostle_io::forcefield::coordinates::Coordinates;
 use jostle_io::forcefield::solvent::WaterModel;
 use jostle_io::gro;
 use jostle_io::input::NamedChoice;
-use jostle_io::input::model::{MoleculesInput, Rigid};
 use jostle_potentials::Mixing;
 use jostle_potentials::bonded::{BondedKind, BondedTerm};
 use std::collections::{BTreeMap, BTreeSet};
@@ -264,15 +264,8 @@ fn topologies_of_other_programs_are_written() {
             println!("skipped: there is no {}", topology.display());
             continue;
         }
-        let files = MoleculesInput {
-            parameters: parameters.iter().map(|name| topology.with_file_name(name)).collect(),
-            topology,
-            define: Vec::new(),
-            include: Vec::new(),
-            coordinates: PathBuf::new(),
-            rigid: Rigid::None,
-            hydrogen_mass: None,
-        };
+        let parameters: Vec<PathBuf> = parameters.iter().map(|name| topology.with_file_name(name)).collect();
+        let files = files(&topology, &parameters);
         let molecules = Molecules::read(&files, UnitSystem::Nano).unwrap();
         let text = molecules.to_gromacs("a title").unwrap();
         assert!(text.contains(&format!("1  2  no  1.0  {scale}\n")), "{}", &text[..300]);
@@ -288,18 +281,7 @@ fn numbers_are_in_the_units_of_gromacs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.top");
     fs::write(&path, EVERYTHING).unwrap();
-    let files = |units| {
-        let files = MoleculesInput {
-            topology: path.clone(),
-            parameters: Vec::new(),
-            define: Vec::new(),
-            include: Vec::new(),
-            coordinates: PathBuf::new(),
-            rigid: Rigid::None,
-            hydrogen_mass: None,
-        };
-        Molecules::read(&files, units).unwrap().to_gromacs("x").unwrap()
-    };
+    let files = |units| Molecules::read(&files(&path, &[]), units).unwrap().to_gromacs("x").unwrap();
     let (nano, real) = (files(UnitSystem::Nano), files(UnitSystem::Real));
     for (a, b) in nano.split_whitespace().zip(real.split_whitespace()) {
         match (a.parse::<f64>(), b.parse::<f64>()) {
