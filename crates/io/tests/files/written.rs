@@ -281,8 +281,8 @@ fn numbers_are_in_the_units_of_gromacs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.top");
     fs::write(&path, EVERYTHING).unwrap();
-    let files = |units| Molecules::read(&files(&path, &[]), units).unwrap().to_gromacs("x").unwrap();
-    let (nano, real) = (files(UnitSystem::Nano), files(UnitSystem::Real));
+    let written = |units| Molecules::read(&files(&path, &[]), units).unwrap().to_gromacs("x").unwrap();
+    let (nano, real) = (written(UnitSystem::Nano), written(UnitSystem::Real));
     for (a, b) in nano.split_whitespace().zip(real.split_whitespace()) {
         match (a.parse::<f64>(), b.parse::<f64>()) {
             (Ok(a), Ok(b)) => assert!(near(a, b), "{a} {b}"),
