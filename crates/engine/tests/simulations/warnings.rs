@@ -384,17 +384,21 @@ fn barostats_and_energies_that_jump_at_the_cutoff() {
     }
 }
 
-/// A crystal at rest moves by rounding alone, which is neither a blow-up nor a drift; energies are rounded to single precision
-/// or to double.
+/// Crystals at rest move by rounding alone, which is neither a blow-up nor a drift; energies are rounded to single precision or
+/// to double.
 #[test]
-fn a_crystal_at_rest_stays_there() {
-    for precision in ["mixed", "double"] {
-        let text = format!(
-            "units = \"lj\"\n[system]\nlattice = \"fcc\"\natoms = 256\ndensity = 1.0\n[species.A]\nmass = 1\n\
-             [[force]]\nkind = \"lennard-jones\"\ncutoff = 2.2\npairs.\"A-A\" = {{ epsilon = 1, sigma = 1 }}\n\
-             [[stage]]\nname = \"rest\"\nsteps = 1000\ntimestep = 0.004\nthermo = {{ every = 10 }}\n\
-             [run]\nprecision = \"{precision}\"\n"
-        );
-        assert!(!kinds(&text).contains(&WarningKind::Drift), "{precision}");
+fn crystals_at_rest_stay_there() {
+    let atoms = "units = \"lj\"\n[system]\nlattice = \"fcc\"\natoms = 256\ndensity = 1.0\n[species.A]\nmass = 1\n\
+        [[force]]\nkind = \"lennard-jones\"\ncutoff = 2.2\npairs.\"A-A\" = { epsilon = 1, sigma = 1 }\n";
+    let copper = "units = \"metal\"\n[system]\nlattice = \"fcc\"\ncells = [5, 5, 5]\nlattice_constant = 3.615\n\
+        [species.Cu]\nmass = 63.55\n[metal]\nkind = \"sutton-chen\"\n";
+    for (crystal, timestep) in [(atoms, 0.004), (copper, 0.001)] {
+        for precision in ["mixed", "double"] {
+            let text = format!(
+                "{crystal}[[stage]]\nname = \"rest\"\nsteps = 400\ntimestep = {timestep}\nthermo = {{ every = 20 }}\n\
+                 [run]\nprecision = \"{precision}\"\n"
+            );
+            assert!(!kinds(&text).contains(&WarningKind::Drift), "{precision}: {crystal}");
+        }
     }
 }
