@@ -21,20 +21,20 @@ pub(crate) struct Leaps {
 }
 
 impl Leaps {
-    /// Looks at the next frame. Where crossings of the box were counted, or none took place, there is
-    /// nothing to guess.
-    pub fn add(&mut self, frame: &View) {
+    /// Looks at the next frame, which has brought atoms to `path`. Where crossings of the box were counted, or none took
+    /// place, there is nothing to guess.
+    pub fn add(&mut self, frame: &View, path: &[Vec3]) {
         let guessed = frame.images.is_none() && frame.unwrapped != frame.positions;
-        if guessed && self.before.len() == frame.unwrapped.len() {
+        if guessed && self.before.len() == path.len() {
             let quarter = 0.5 * frame.simbox.largest_cutoff();
             let square = |(a, b): (&Vec3, &Vec3)| (0..3).map(|k| (b[k] - a[k]).powi(2)).sum::<f64>();
-            let squares = self.before.iter().zip(frame.unwrapped).map(square);
+            let squares = self.before.iter().zip(path).map(square);
             self.far += squares.filter(|d2| *d2 > quarter * quarter).count() as u64;
-            self.steps += frame.unwrapped.len() as u64;
+            self.steps += path.len() as u64;
         }
         if frame.images.is_none() {
             self.before.clear();
-            self.before.extend_from_slice(frame.unwrapped);
+            self.before.extend_from_slice(path);
         }
     }
 

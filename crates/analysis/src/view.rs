@@ -75,7 +75,7 @@ pub struct View<'a> {
     pub simbox: &'a SimBox,
     /// Positions, wrapped or not; empty for measures of velocities alone.
     pub positions: &'a [Vec3],
-    /// Positions on unbroken paths, likewise; see [`Paths`].
+    /// Positions on unbroken paths, likewise; see [`crate::Paths`].
     pub unwrapped: &'a [Vec3],
     /// Number of box crossings of each atom, where that was counted: its unbroken path is at
     /// its position shifted by so many edges.
@@ -179,34 +179,5 @@ impl<'a> View<'a> {
         self.whole.ok_or_else(|| {
             Error::input("a trajectory has no energies and no pressure").hint("the folder of a run has")
         })
-    }
-}
-
-/// Unbroken paths from positions that may have been wrapped into the box: each atom goes to that
-/// image of its new position that is nearest to where it was. Right as long as no atom moves by
-/// half the box between two frames; where crossings of the box were counted, they decide.
-#[derive(Debug, Clone, Default)]
-pub struct Paths {
-    before: Vec<Vec3>,
-    paths: Vec<Vec3>,
-}
-
-impl Paths {
-    /// Goes on to the next frame; positions on unbroken paths.
-    pub fn advance(&mut self, simbox: &SimBox, positions: &[Vec3], images: Option<&[[i32; 3]]>) -> &[Vec3] {
-        if let Some(images) = images {
-            let whole = |(r, n): (&Vec3, &[i32; 3])| *r + simbox.shift(*n);
-            self.paths = positions.iter().zip(images).map(whole).collect();
-        } else if self.before.is_empty() {
-            self.paths = positions.to_vec();
-        } else {
-            for ((path, before), now) in self.paths.iter_mut().zip(&self.before).zip(positions) {
-                let moved = simbox.nearest_image(*now - *before);
-                *path += moved;
-            }
-        }
-        self.before.clear();
-        self.before.extend_from_slice(positions);
-        &self.paths
     }
 }

@@ -165,6 +165,21 @@ impl SimBox {
         self.shift_real(Vector(image.map(f64::from)))
     }
 
+    /// Whole edges that make up a vector, the nearest to it.
+    pub fn image_of(&self, shift: Vec3) -> [i32; 3] {
+        *self.to_fractional(self.origin + shift).map(|edges| edges.round() as i32)
+    }
+
+    /// Position of a point that has followed the box from another shape to this one: its fraction of each periodic edge
+    /// stays, and so does its place along open axes, whose edges hold nothing.
+    pub fn carried(&self, position: Vec3, from: &SimBox) -> Vec3 {
+        if self == from {
+            return position;
+        }
+        let (followed, stayed) = (from.to_fractional(position), self.to_fractional(position));
+        self.to_cartesian(Vec3::from_fn(|k| if self.periodic[k] { followed[k] } else { stayed[k] }))
+    }
+
     #[inline(always)]
     fn shift_real(&self, n: Vec3) -> Vec3 {
         let ([lx, ly, lz], [xy, xz, yz]) = (self.lengths, self.tilts);

@@ -12,6 +12,7 @@ use crate::correlate::{FrameSpacing, MultiTau};
 use crate::leaps::{self, Leaps};
 use crate::limits;
 use crate::parts::{AtomParts, PartAverages};
+use crate::paths::Walk;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting};
@@ -19,7 +20,6 @@ use crate::view::{SystemInfo, View};
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
-use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
@@ -137,46 +137,17 @@ impl Diffusion {
     }
 }
 
-/// The way atoms go in a box that may change: from frame to frame, so that an atom many boxes away
-/// from where it began does not move because the box breathes (S. von Bülow, J. T. Bullerjahn and
-/// G. Hummer, J. Chem. Phys. 153 (2020) 021101).
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Walk {
-    positions: Vec<Vec3>,
-    images: Vec<[i32; 3]>,
-    path: Vec<Vec3>,
-}
-
-impl Walk {
-    /// Goes on to the next frame; where the atoms have come.
-    fn go_on(&mut self, frame: &View) -> Vec<Vec3> {
-        // Paths by nearest images were put together like this.
-        let Some(images) = frame.images else { return frame.unwrapped.to_vec() };
-        if self.path.is_empty() {
-            self.path = frame.unwrapped.to_vec();
-        } else {
-            let before = self.positions.iter().zip(&self.images);
-            let now = frame.positions.iter().zip(images);
-            for (path, ((r, n), (s, m))) in self.path.iter_mut().zip(before.zip(now)) {
-                let crossed = frame.simbox.shift([m[0] - n[0], m[1] - n[1], m[2] - n[2]]);
-                *path += *s - *r + crossed;
-            }
-        }
-        (self.positions, self.images) = (frame.positions.to_vec(), images.to_vec());
-        self.path.clone()
-    }
-}
-
 impl Measure for Diffusion {
     fn add(&mut self, frame: &View) -> Result<()> {
         self.clock.add(frame.time)?;
         self.blocks.frame();
         self.frames += 1;
-        self.leaps.add(frame);
+        let now = self.walk.advance(frame);
+        self.leaps.add(frame, now);
         let (blocks, over_atoms, parts) = (&mut self.blocks, &mut self.over_atoms, &self.parts);
         let species = self.counts.len();
         let width = species + 2;
-        self.past.add(self.walk.go_on(frame), |lag, then, now| {
+        self.past.add(now.to_vec(), |lag, then, now| {
             let squares = then.iter().zip(now).map(|(a, b)| (*b - *a).norm_squared());
             let sums = parts.sum(squares.map(|d2| [d2, d2 * d2]));
             for (cell, ([square, fourth], atoms)) in sums.into_iter().zip(parts.counts()).enumerate() {

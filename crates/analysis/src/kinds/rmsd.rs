@@ -29,8 +29,8 @@ struct Deviation {
     system_info: SystemInfo,
     /// The first frame, about its centre.
     first: Vec<Vec3>,
-    /// Shifts of its unbroken paths that make it whole.
-    shifts: Vec<Vec3>,
+    /// Edges of the box by which its unbroken paths are shifted, so that it is whole.
+    shifts: Vec<[i32; 3]>,
     /// Time, or the number of the frame, and deviation.
     series: Vec<(f64, f64)>,
     blocks: Blocks,
@@ -45,12 +45,11 @@ impl Measure for Deviation {
             // Each atom in the image nearest to the one before it.
             let mut last = frame.unwrapped[0];
             for r in frame.unwrapped {
-                let d = frame.simbox.nearest_image(minus(*r, last));
-                last += d;
-                self.shifts.push(minus(last, *r));
+                last += frame.simbox.nearest_image(*r - last);
+                self.shifts.push(frame.simbox.image_of(last - *r));
             }
         }
-        let whole = frame.unwrapped.iter().zip(&self.shifts).map(|(r, s)| minus(*r, s.map(|x| -x)));
+        let whole = frame.unwrapped.iter().zip(&self.shifts).map(|(r, n)| *r + frame.simbox.shift(*n));
         let now = centered(whole.collect());
         if self.first.is_empty() {
             self.first.clone_from(&now);

@@ -8,14 +8,16 @@ use crate::cells::Cells;
 use crate::correlate::FrameSpacing;
 use crate::leaps::{self, Leaps};
 use crate::limits;
+use crate::paths::Walk;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 pub(super) const KIND: Kind = Kind {
@@ -46,12 +48,22 @@ struct VanHove {
     clock: FrameSpacing,
     lags: usize,
     shells: Shells,
-    /// Positions, wrapped or not, and on unbroken paths; the latest first.
-    past: VecDeque<(Vec<Vec3>, Vec<Vec3>)>,
+    walk: Walk,
+    past: VecDeque<Past>,
     /// For each lag and bin the self part, then the distinct one.
     blocks: Blocks,
     narrowest: Narrowest,
     leaps: Leaps,
+}
+
+/// An earlier frame; the latest is first.
+#[derive(Serialize, Deserialize)]
+struct Past {
+    simbox: SimBox,
+    /// Positions, wrapped or not.
+    positions: Vec<Vec3>,
+    /// Where atoms had come on their [`Walk`].
+    path: Vec<Vec3>,
 }
 
 impl VanHove {
@@ -64,8 +76,8 @@ impl VanHove {
         limits::memory(bytes, &what, "choose fewer lags, or a part of the atoms")?;
         let blocks = Blocks::fitting(2 * lags * shells.bins, "choose fewer bins or lags")?;
         let (clock, past, system_info) = (FrameSpacing::default(), VecDeque::new(), system_info.clone());
-        let (narrowest, leaps) = (Narrowest::new(), Leaps::default());
-        Ok(VanHove { system_info, clock, lags, shells, past, blocks, narrowest, leaps })
+        let (narrowest, leaps, walk) = (Narrowest::new(), Leaps::default(), Walk::default());
+        Ok(VanHove { system_info, clock, lags, shells, walk, past, blocks, narrowest, leaps })
     }
 }
 
@@ -76,19 +88,20 @@ impl Measure for VanHove {
         let n = frame.positions.len() as f64;
         let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff)?;
         self.narrowest.add(frame.simbox);
-        self.leaps.add(frame);
+        let now = self.walk.advance(frame);
+        self.leaps.add(frame, now);
         self.blocks.frame();
         for lag in 0..self.lags {
-            let Some((then, path)) = self.past.get((1 << lag) - 1) else { break };
+            let Some(Past { simbox, positions: then, path }) = self.past.get((1 << lag) - 1) else { break };
             let mut own = vec![0.0; bins];
-            for (a, b) in path.iter().zip(frame.unwrapped) {
+            for (a, b) in path.iter().zip(now) {
                 let d = (0..3).map(|k| (b[k] - a[k]).powi(2)).sum::<f64>().sqrt();
                 if d < self.shells.cutoff {
                     own[((d * per_length) as usize).min(bins - 1)] += 1.0;
                 }
             }
             let count = |mut counts: Vec<u32>, (i, r): (usize, &Vec3)| {
-                cells.around(*r, |j, d2| {
+                cells.around(frame.simbox.carried(*r, simbox), |j, d2| {
                     if j as usize != i {
                         counts[((d2.sqrt() * per_length) as usize).min(bins - 1)] += 1;
                     }
@@ -108,13 +121,24 @@ impl Measure for VanHove {
                 self.blocks.add((2 * lag + 1) * bins + bin, f64::from(others[bin]) / n / shell / density);
             }
         }
-        self.past.push_front((frame.positions.to_vec(), frame.unwrapped.to_vec()));
+        self.past.push_front(Past {
+            simbox: *frame.simbox,
+            positions: frame.positions.to_vec(),
+            path: now.to_vec(),
+        });
         self.past.truncate(1 << (self.lags - 1));
         Ok(())
     }
 
     fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
-        vec![&mut self.clock, &mut self.past, &mut self.blocks, &mut self.narrowest, &mut self.leaps]
+        vec![
+            &mut self.clock,
+            &mut self.walk,
+            &mut self.past,
+            &mut self.blocks,
+            &mut self.narrowest,
+            &mut self.leaps,
+        ]
     }
 
     fn results(&self) -> Result<Results> {
