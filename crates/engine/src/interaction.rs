@@ -8,7 +8,7 @@ use crate::build::forces_from_input;
 use crate::thermo::{InteractionSums, Quantity, term_names};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
-    Algorithm, Backend, Dimension, Driven, Error, Evaluate, Exclude, Precision, Result, Settings, SimBox,
+    Algorithm, Backend, Dimension, Error, Evaluate, Exclude, Precision, Result, Settings, SimBox, Species,
     State, System, Topology, UnitSystem, Vec3,
 };
 use jostle_io::Input;
@@ -149,7 +149,12 @@ impl Part {
     ) -> Result<Part> {
         let number = |id: u32| ids.binary_search(&id).ok().map(|k| k as u32);
         let index_by_id = system.state.index_by_id();
-        let mut part = System::new(system.simbox, system.species.clone());
+        // Nothing moves here: virtual sites, which have no mass, are atoms like others.
+        let weighed = |species: &Species| match species.mass {
+            0.0 => Species { mass: 1.0, ..species.clone() },
+            _ => species.clone(),
+        };
+        let mut part = System::new(system.simbox, system.species.iter().map(weighed).collect());
         for id in ids {
             let index = index_by_id.of(*id);
             part.state.push(system.state.species[index], system.state.position[index]);
@@ -157,8 +162,6 @@ impl Part {
                 part.charges.push(system.charge(index));
             }
         }
-        // Nothing moves here, so that points without mass are atoms like others.
-        part.driven = Driven::BySpecies(vec![Some(Vec3::ZERO); system.species.len()]);
         let renumbered = |atoms: &mut [u32]| {
             atoms.iter_mut().for_each(|id| *id = number(*id).unwrap_or_default());
         };

@@ -80,6 +80,19 @@ fn bits_do_not_depend_on_threads_or_history() {
     }
 }
 
+/// Virtual sites, which have no mass, interact as atoms do.
+#[test]
+fn points_without_mass_take_part() {
+    let (mut system, forces) = solute();
+    let [first, second] = groups();
+    let mut evaluate = |mass: f64| {
+        system.species.iter_mut().for_each(|species| species.mass = mass);
+        let mut one = Interaction::new("i", &system, &forces, [&first, &second], on(1)).unwrap();
+        one.evaluate(&system.simbox, &system.state).unwrap().values().collect::<Vec<f64>>()
+    };
+    assert_eq!(evaluate(0.0), evaluate(2.0));
+}
+
 #[test]
 fn energies_and_force_are_those_of_pairs_between_the_groups() {
     let (system, forces) = solute();
