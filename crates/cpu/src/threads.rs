@@ -2,7 +2,10 @@
 //!
 //! A time step of a small system takes some 50 microseconds and has four parallel loops; waking a
 //! sleeping thread takes as long as the whole step. The team's threads therefore spin for a moment before
-//! they go to sleep, and task `i` always goes to the same thread, which has the data in its own cache.
+//! they go to sleep, and task `i` goes to the same thread each time, which has the data in its own cache.
+//!
+//! Where other programs want the cores, a thread may get none for milliseconds, the time of a hundred loops. The
+//! thread that calls the loop therefore does the share of any other that has not begun when its own is done.
 
 use jostle_core::Vec3;
 use std::any::Any;
@@ -18,6 +21,10 @@ const LOOKS_BEFORE_SLEEP: u32 = 20_000;
 
 type Loop<'a> = dyn Fn(usize) + Sync + 'a;
 
+/// A number on a cache line of its own, so that threads do not wait for each other's.
+#[repr(align(64))]
+struct OwnLine<T>(T);
+
 struct TeamState {
     /// The loop body now running; valid from the moment `round` grows until `working` is 0.
     body: UnsafeCell<Option<*const Loop<'static>>>,
@@ -25,23 +32,31 @@ struct TeamState {
     n_threads: usize,
     /// Grows by one with every loop.
     round: AtomicUsize,
-    /// Threads (other than the caller) that have not finished the current loop.
-    working: AtomicUsize,
+    /// Last loop whose share has been taken, by thread (the caller's is not counted).
+    taken: Vec<OwnLine<AtomicUsize>>,
+    /// Shares of the current loop, other than the caller's, that are not finished.
+    unfinished: AtomicUsize,
     stop: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-// SAFETY: `body` is written only by the caller while no thread works (`working == 0`), and read by
-// the threads only after they have seen `round` grow, which the caller publishes with `Release`.
+// SAFETY: `body` is written only by the caller while all shares are finished (`unfinished == 0`), and read by a thread
+// only after it has taken its share of a loop, which it can once the caller has published the loop (`round`, with
+// `Release`) and until that share is finished.
 unsafe impl Sync for TeamState {}
 // SAFETY: the pointer in `body` is to something `Sync`.
 unsafe impl Send for TeamState {}
 
 impl TeamState {
-    /// Runs the tasks of one thread.
+    /// Takes the share of a thread in a loop; false if it has been taken already.
+    fn take(&self, thread: usize, round: usize) -> bool {
+        self.taken[thread].0.compare_exchange(round.wrapping_sub(1), round, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Runs the tasks of a share that was taken, or of the caller's.
     fn work(&self, thread: usize) {
-        // SAFETY: `round` has grown (see `Sync`), so `body` is set and outlives this loop: the
-        // caller does not return before `working` is 0.
+        // SAFETY: the share is taken and not finished (see `Sync`), so `body` is set and outlives this call: the caller
+        // does not return before `unfinished` is 0.
         let body = unsafe { &*self.body.get() };
         if let Some(body) = body {
             // SAFETY: as above.
@@ -51,6 +66,14 @@ impl TeamState {
             if let Err(panic) = result {
                 *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
             }
+        }
+    }
+
+    /// Takes the share of another thread and runs it, if that has not begun.
+    fn work_for(&self, thread: usize, round: usize) {
+        if self.take(thread, round) {
+            self.work(thread);
+            self.unfinished.fetch_sub(1, Release);
         }
     }
 }
@@ -70,7 +93,8 @@ impl Team {
                 n_tasks: AtomicUsize::new(0),
                 n_threads,
                 round: AtomicUsize::new(0),
-                working: AtomicUsize::new(0),
+                taken: (0..n_threads).map(|_| OwnLine(AtomicUsize::new(0))).collect(),
+                unfinished: AtomicUsize::new(0),
                 stop: AtomicBool::new(false),
                 panic: Mutex::new(None),
             })
@@ -107,20 +131,21 @@ impl Team {
             return;
         }
         let shared = &*self.shared;
-        // SAFETY: only the lifetime is erased; the threads use `body` before `working` is 0, and
+        // SAFETY: only the lifetime is erased; the threads use `body` before `unfinished` is 0, and
         // this function does not return, nor unwind, before that.
         let erased = unsafe { std::mem::transmute::<*const Loop<'_>, *const Loop<'static>>(body) };
-        // SAFETY: no thread reads `body` now: all have finished the loop before.
+        // SAFETY: no thread reads `body` now: all shares of the loop before are finished.
         unsafe { *shared.body.get() = Some(erased) };
         shared.n_tasks.store(n_tasks, Relaxed);
-        shared.working.store(self.threads.len(), Relaxed);
-        shared.round.fetch_add(1, Release);
+        shared.unfinished.store(self.threads.len(), Relaxed);
+        let round = shared.round.fetch_add(1, Release).wrapping_add(1);
         for thread in &self.threads {
             thread.thread().unpark();
         }
         shared.work(0);
+        (1..shared.n_threads).for_each(|thread| shared.work_for(thread, round));
         let mut looks = 0;
-        while shared.working.load(Acquire) != 0 {
+        while shared.unfinished.load(Acquire) != 0 {
             look_again(&mut looks);
         }
         let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -183,12 +208,16 @@ fn stop(shared: &TeamState, threads: &mut Vec<JoinHandle<()>>) {
     }
 }
 
-/// Body of a thread: it waits for a loop, does its tasks, and reports the end.
+/// Body of a thread: it waits for a loop, does its tasks unless the caller has taken them, and reports the end.
 fn attend(shared: &TeamState, thread: usize) {
     let mut seen = 0;
     loop {
         let mut looks = 0;
-        while shared.round.load(Acquire) == seen {
+        let round = loop {
+            let round = shared.round.load(Acquire);
+            if round != seen {
+                break round;
+            }
             if shared.stop.load(Acquire) {
                 return;
             }
@@ -197,10 +226,9 @@ fn attend(shared: &TeamState, thread: usize) {
                 std::thread::park();
                 looks = 0;
             }
-        }
-        seen += 1;
-        shared.work(thread);
-        shared.working.fetch_sub(1, Release);
+        };
+        seen = round;
+        shared.work_for(thread, round);
     }
 }
 
