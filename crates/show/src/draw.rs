@@ -1,5 +1,6 @@
-//! Figures as SVG, and as PNG drawn from it.
+//! Figures as SVG and as PNG, by one drawing.
 
+use crate::canvas::Canvas;
 use crate::figure::{AxisScale, Curve, Figure, Point};
 use jostle_core::{Error, Result};
 use plotters::coord::Shift;
@@ -8,10 +9,9 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontStyle, register_font};
-use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{self, fontdb};
 use std::ops::Range;
-use std::sync::{Arc, Once};
+use std::sync::Once;
+use tiny_skia::Pixmap;
 
 /// The size of a figure; text is as large as in print when it is one column (86 mm) wide.
 const SIZE: (u32, u32) = (680, 500);
@@ -39,13 +39,36 @@ const COLOURS: [RGBColor; 7] = [
 /// # Errors
 /// If the figure cannot be drawn, which is a bug.
 pub fn svg(figure: &Figure) -> Result<String> {
+    let mut text = String::new();
+    draw(figure, SVGBackend::with_string(&mut text, SIZE))?;
+    // A viewer without the font takes one of the same width.
+    Ok(text
+        .replace(&format!("font-family=\"{FONT}\""), &format!("font-family=\"{FONT}, Verdana, sans-serif\"")))
+}
+
+/// Draws a figure as PNG.
+///
+/// # Errors
+/// Errors of [`svg`].
+pub fn png(figure: &Figure) -> Result<Vec<u8>> {
+    let failed = |why: &str| Error::simulation(format!("\"{}\" cannot become a PNG: {why}", figure.name));
+    let pixels = |n: u32| (n as f32 * SHARPNESS) as u32;
+    let mut pixmap = Pixmap::new(pixels(SIZE.0), pixels(SIZE.1)).ok_or_else(|| failed("no memory"))?;
+    draw(figure, Canvas::new(&mut pixmap, FONT_DATA, SHARPNESS)?)?;
+    pixmap.encode_png().map_err(|e| failed(&e.to_string()))
+}
+
+/// Draws a figure on an area of [`SIZE`].
+fn draw<B: DrawingBackend>(figure: &Figure, backend: B) -> Result<()>
+where
+    B::ErrorType: 'static,
+{
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         // A font that cannot be read is reported when text is drawn.
         let _ = register_font(FONT, FontStyle::Normal, FONT_DATA);
     });
-    let mut text = String::new();
-    let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+    let area = backend.into_drawing_area();
     let (x, mut y) = (range(figure, |p| (p.x, p.x), figure.x.scale), range(figure, reach, figure.y.scale));
     // Space for the legend.
     let words = figure.curves.iter().filter(|c| !c.label.is_empty()).count() as f64;
@@ -62,28 +85,7 @@ pub fn svg(figure: &Figure) -> Result<String> {
             chart(figure, &area, x.log_scale(), y.log_scale(), at)
         }
     };
-    drawn.map_err(|e| Error::simulation(format!("the figure \"{}\" cannot be drawn: {e}", figure.name)))?;
-    drop(area);
-    // A viewer without the font takes one of the same width.
-    Ok(text
-        .replace(&format!("font-family=\"{FONT}\""), &format!("font-family=\"{FONT}, Verdana, sans-serif\"")))
-}
-
-/// Draws a figure as PNG.
-///
-/// # Errors
-/// Those of [`svg`].
-pub fn png(figure: &Figure) -> Result<Vec<u8>> {
-    let failed = |why: String| Error::simulation(format!("\"{}\" cannot become a PNG: {why}", figure.name));
-    let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(FONT_DATA.to_vec());
-    let options =
-        usvg::Options { fontdb: Arc::new(fonts), font_family: FONT.into(), ..usvg::Options::default() };
-    let tree = usvg::Tree::from_str(&svg(figure)?, &options).map_err(|e| failed(e.to_string()))?;
-    let pixels = |n: u32| (n as f32 * SHARPNESS) as u32;
-    let mut pixmap = Pixmap::new(pixels(SIZE.0), pixels(SIZE.1)).ok_or_else(|| failed("no memory".into()))?;
-    resvg::render(&tree, Transform::from_scale(SHARPNESS, SHARPNESS), &mut pixmap.as_mut());
-    pixmap.encode_png().map_err(|e| failed(e.to_string()))
+    drawn.map_err(|e| Error::simulation(format!("the figure \"{}\" cannot be drawn: {e}", figure.name)))
 }
 
 /// Lower and upper end of a point's error bar.
@@ -129,17 +131,19 @@ fn legend_corner(figure: &Figure, x: &Range<f64>) -> SeriesLabelPosition {
 }
 
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
-type Plane<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+type Plane<'a, B, X, Y> = ChartContext<'a, B, Cartesian2d<X, Y>>;
 
 /// Draws axes, bands of errors, lines and legend, in this order.
-fn chart<X, Y>(
+fn chart<B, X, Y>(
     figure: &Figure,
-    area: &DrawingArea<SVGBackend, Shift>,
+    area: &DrawingArea<B, Shift>,
     x: X,
     y: Y,
     legend: SeriesLabelPosition,
 ) -> Drawn
 where
+    B: DrawingBackend,
+    B::ErrorType: 'static,
     X: AsRangedCoord<Value = f64>,
     Y: AsRangedCoord<Value = f64>,
     X::CoordDescType: ValueFormatter<f64>,
@@ -179,8 +183,10 @@ fn text_style(size: u32) -> FontDesc<'static> {
     (FONT, size).into_font()
 }
 
-fn draw_axes<X, Y>(figure: &Figure, plane: &mut Plane<X, Y>) -> Drawn
+fn draw_axes<B, X, Y>(figure: &Figure, plane: &mut Plane<B, X, Y>) -> Drawn
 where
+    B: DrawingBackend,
+    B::ErrorType: 'static,
     X: Ranged<ValueType = f64> + ValueFormatter<f64>,
     Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
@@ -212,8 +218,10 @@ fn colour(k: usize) -> RGBColor {
 }
 
 /// Standard errors as bands around curves.
-fn draw_bands<X, Y>(figure: &Figure, plane: &mut Plane<X, Y>) -> Drawn
+fn draw_bands<B, X, Y>(figure: &Figure, plane: &mut Plane<B, X, Y>) -> Drawn
 where
+    B: DrawingBackend,
+    B::ErrorType: 'static,
     X: Ranged<ValueType = f64>,
     Y: Ranged<ValueType = f64>,
 {
@@ -234,8 +242,10 @@ where
     Ok(())
 }
 
-fn draw_lines<X, Y>(figure: &Figure, plane: &mut Plane<X, Y>) -> Drawn
+fn draw_lines<B, X, Y>(figure: &Figure, plane: &mut Plane<B, X, Y>) -> Drawn
 where
+    B: DrawingBackend,
+    B::ErrorType: 'static,
     X: Ranged<ValueType = f64>,
     Y: Ranged<ValueType = f64>,
 {

@@ -1,6 +1,7 @@
 //! Pictures of runs: what a run or an analysis has found becomes [`Figure`]s, and these become SVG
 //! and PNG, or a page that needs nothing but a browser.
 
+mod canvas;
 mod csv;
 mod draw;
 mod figure;
