@@ -1,5 +1,5 @@
 //! Pairs of atoms within reach of each other, found cell by cell on all threads. Any box, any
-//! reach: beyond half the box an atom meets several images of another, and its own.
+//! reach: beyond half the box an atom has pairs with several images of another, and with its own.
 
 use crate::limits;
 use jostle_core::{Error, Result, SimBox, Vec3, Vector};
@@ -150,7 +150,7 @@ impl Cells {
             return Err(Error::input(format!(
                 "{around:.3e} cells are within {reach} of each other, for the box is {narrowest:e} wide; {MOST_AROUND:.0e} are allowed"
             ))
-            .hint("is the box what it should be? a shorter distance meets fewer of its images"));
+            .hint("is the box what it should be? a shorter distance reaches fewer of its images"));
         }
         let span = span.map(|n| n as i32);
         let cell = |s: &Vec3| -> usize {
@@ -215,7 +215,7 @@ impl Cells {
         join: impl Fn(A, A) -> A + Sync + Send,
     ) -> A {
         let reach2 = self.reach * self.reach;
-        let meet = |sums: &mut A, place: usize, atoms: Range<usize>, from: Vec3| {
+        let visit_row = |sums: &mut A, place: usize, atoms: Range<usize>, from: Vec3| {
             let i = self.id[place];
             for (j, to) in self.id[atoms.clone()].iter().zip(&self.position[atoms]) {
                 let d = *to - from;
@@ -225,7 +225,7 @@ impl Cells {
                 }
             }
         };
-        self.fold_rows(new, meet, join)
+        self.fold_rows(new, visit_row, join)
     }
 
     /// Goes over all atoms and rows of others that may be within reach: the atom's place, those of
@@ -233,7 +233,7 @@ impl Cells {
     fn fold_rows<A: Send>(
         &self,
         new: impl Fn() -> A + Sync + Send,
-        meet: impl Fn(&mut A, usize, Range<usize>, Vec3) + Sync + Send,
+        visit_row: impl Fn(&mut A, usize, Range<usize>, Vec3) + Sync + Send,
         join: impl Fn(A, A) -> A + Sync + Send,
     ) -> A {
         let lines = self.lines();
@@ -245,7 +245,7 @@ impl Cells {
                 for (k, CellRow { atoms, shift }) in rows.iter().enumerate() {
                     // The first row begins with the atoms of this cell: each pair of them once.
                     let atoms = if k == 0 { i + 1..atoms.end } else { atoms.clone() };
-                    meet(&mut sums, i, atoms, r - *shift);
+                    visit_row(&mut sums, i, atoms, r - *shift);
                 }
             }
             sums

@@ -24,7 +24,7 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 /// Validates an input by building all of it and making its first steps, without writing anything.
 ///
 /// # Errors
-/// Those of `jostle run` before and in its first steps.
+/// Errors of `jostle run` before and in its first steps.
 pub fn check(options: &CheckOptions) -> Result<()> {
     let input = input_file::read(&options.file, &options.values)?;
     // Memory that is free before the system is put together.

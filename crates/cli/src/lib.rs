@@ -80,7 +80,7 @@ pub fn program(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     error_report::install_panic_hook();
     compiling::listen();
     ranks::run(|| match Arguments::try_parse_from(arguments) {
-        Ok(Arguments { command }) => obey(command),
+        Ok(Arguments { command }) => execute(command),
         Err(told) => {
             // Help and version go to stdout and are no failure. A closed stream is no reason to fail.
             let _ = told.print();
@@ -89,7 +89,7 @@ pub fn program(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     })
 }
 
-fn obey(command: Command) -> Result<u8> {
+fn execute(command: Command) -> Result<u8> {
     match command {
         Command::Run(options) => return run::run(&options),
         Command::Sweep(options) => return sweep::sweep(&options),

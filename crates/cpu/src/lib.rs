@@ -73,7 +73,7 @@ pub fn open_at(
 /// settings.
 ///
 /// # Errors
-/// Those of [`open`], or if another rank has failed.
+/// Errors of [`open`], or if another rank has failed.
 pub fn open_on_ranks(
     system: System,
     forces: Forces,

@@ -126,7 +126,7 @@ DEVICE void interact(const DeviceData& w, Rows& rows, int r, real3 d, real r2, i
 }
 
 // Passes the reaction forces on to the lane before.
-DEVICE void pass_on(real3& reaction) {
+DEVICE void shift_reaction(real3& reaction) {
     const int next = (threadIdx.x + 1) % 32;
     reaction.x = __shfl_sync(ALL_LANES, reaction.x, next);
     reaction.y = __shfl_sync(ALL_LANES, reaction.y, next);
@@ -193,7 +193,7 @@ DEVICE real3 group_forces(const DeviceData& w, Rows& rows, const real3* at, cons
             }
             interact<ENERGY>(w, rows, r, d[r], r2, as_species(q.w), reaction);
         }
-        pass_on(reaction);
+        shift_reaction(reaction);
     }
     return reaction;
 }
@@ -225,7 +225,7 @@ DEVICE real3 group_forces_tilted(const DeviceData& w, Rows& rows, const Position
             const real3 d = difference(w.geometry, position[min(me, w.n - 1)], q);
             if (counts(w, me, j)) interact<ENERGY>(w, rows, r, d, dot(d, d), (int)q.species, reaction);
         }
-        pass_on(reaction);
+        shift_reaction(reaction);
     }
     return reaction;
 }

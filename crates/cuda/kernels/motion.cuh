@@ -286,7 +286,7 @@ DEVICE void store_position(const DeviceData& w, int i, Double3 x, int species, i
     check.note(slot);
 }
 
-// The noise that an atom feels in the step after so many drifts of the batch.
+// Noise on an atom in the step after so many drifts of the batch.
 DEVICE Double3 noise_of(const DeviceData& w, int i, double inverse_mass, i64 done) {
     const Motion& motion = w.control->motion;
     const Double3 xi = langevin_noise(motion.seed, w.atoms.id[w.control->sorted][i], motion.first_step + done);

@@ -51,7 +51,7 @@ shared_structure! {
         mover: u64 = "uint4*",
         /// Number of those at the beginning of `mover`, which this GPU moves, and at its end, which others may move.
         n_warp_groups: u64 = "int*",
-        /// Room in `mover`.
+        /// Capacity of `mover`.
         most_warp_groups: i64,
         /// Index and species of the atom, by slot.
         index: u64 = "uint2*",

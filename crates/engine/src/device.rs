@@ -51,7 +51,7 @@ pub fn open(
 /// Puts a system on CPU ranks that are threads of this process.
 ///
 /// # Errors
-/// Those of [`open`], or if this process is a rank itself.
+/// Errors of [`open`], or if this process is a rank itself.
 pub fn open_on_threads(
     n_ranks: usize,
     device: DeviceInput,

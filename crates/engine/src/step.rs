@@ -22,7 +22,7 @@ pub struct StepContext {
 /// the device. The forces at its start are those of the last evaluation.
 ///
 /// # Errors
-/// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`.
+/// Errors of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`.
 pub fn step(
     backend: &mut dyn Backend,
     thermostat: &mut Thermostat,

@@ -225,8 +225,8 @@ fn setfl(lines: &mut DynamoLines) -> Result<Dynamo> {
         made.push(densities.collect::<Result<Vec<UniformTable>>>()?);
     }
     // Density of an element at another; without Finnis and Sinclair it is the same at all.
-    let felt = |a: usize, b: usize| made[b][if finnis_sinclair { a } else { 0 }].clone();
-    let density = (0..n).map(|a| (0..n).map(|b| felt(a, b)).collect()).collect();
+    let density_at = |a: usize, b: usize| made[b][if finnis_sinclair { a } else { 0 }].clone();
+    let density = (0..n).map(|a| (0..n).map(|b| density_at(a, b)).collect()).collect();
     let mut lower: Vec<Vec<UniformTable>> = Vec::new();
     for (a, one) in elements.iter().enumerate() {
         let row = elements[..=a].iter().map(|other| distances(lines, &format!("r phi(r) of {one}-{other}")));

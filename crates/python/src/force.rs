@@ -41,13 +41,13 @@ pub struct PythonForce {
     pub name: String,
     /// Function of positions that returns energy, forces and, if it likes, the virial.
     pub function: Py<PyAny>,
-    /// What the function is given.
+    /// Arguments of the function.
     pub arguments: Arguments,
     /// Ids of the atoms; `None`: all.
     pub ids: Option<Vec<u32>>,
     /// Conservation of momentum.
     pub momentum: Momentum,
-    /// What the function has raised.
+    /// Exception that the function has raised.
     pub raised: RaisedByForces,
     /// True until a virial is missing.
     pub has_virial: bool,

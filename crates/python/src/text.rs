@@ -58,7 +58,7 @@ impl StageText {
         let base = last.get("name").and_then(toml::Value::as_str).unwrap_or("run");
         let name = (2..).map(|number| format!("{base}-{number}")).find(|name| !taken(name))?;
         stage.insert("name".into(), toml::Value::String(name));
-        // What has changed in the course of the stage stays as it is at its end.
+        // Changes in the course of the stage stay as they are at its end.
         for key in ["thermostat", "restraints"] {
             for (_, value) in stage.get_mut(key).and_then(toml::Value::as_table_mut).into_iter().flatten() {
                 if let Some(last) = value.as_array().and_then(|ends| ends.last().cloned()) {

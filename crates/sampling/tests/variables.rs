@@ -31,7 +31,7 @@ fn chains(seed: u64) -> System {
     system
 }
 
-/// The same atoms in the box, in another order of storage, without images.
+/// Atoms in the box, in another order of storage, without images.
 fn wrapped(system: &System) -> System {
     let mut other = system.clone();
     let State { position, image, .. } = &mut other.state;

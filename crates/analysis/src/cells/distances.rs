@@ -52,7 +52,7 @@ struct Sorted {
 /// two together. Atoms have labels.
 ///
 /// # Errors
-/// Those of [`Cells::new`].
+/// Errors of [`Cells::new`].
 pub fn fold_around<A: Send>(
     (simbox, positions, labels): (&SimBox, &[Vec3], &[u32]),
     reach: f64,
@@ -144,7 +144,7 @@ impl<'a> CellBlocks<'a> {
         CellBlocks { cells, edge, count, own, beyond, wrapped }
     }
 
-    /// Finds the rows that a block meets; whether there is any atom in it.
+    /// Finds the rows within reach of a block; returns true if there is any atom in it.
     fn gather(&self, block: usize, around: &mut CellSurroundings) -> bool {
         let [_, y, z] = self.count;
         let at = [block / (y * z), block / z % y, block % z];

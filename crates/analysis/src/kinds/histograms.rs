@@ -70,9 +70,9 @@ impl Counts {
         Counts { recent, at_most: 0, totals: vec![0.0; shells] }
     }
 
-    /// Room for so many more, before one of the recent counts passes what it can hold.
+    /// Makes sure that the recent counts can hold so many more.
     #[inline(always)]
-    fn make_room(&mut self, pairs: usize) {
+    fn reserve(&mut self, pairs: usize) {
         if self.at_most + pairs > u32::MAX as usize {
             self.settle();
         }
@@ -106,7 +106,7 @@ struct HistogramKernel {
     begin: Vec<u32>,
 }
 
-/// Counts all that a block of cells meets.
+/// Counts all atoms within reach of a block of cells.
 #[multiversion(targets("x86_64+avx2"))]
 fn count(kernel: &HistogramKernel, counts: &mut Counts, around: &CellSurroundings) {
     let HistogramKernel { per_length, last, species, begin } = kernel;
@@ -121,7 +121,7 @@ fn count(kernel: &HistogramKernel, counts: &mut Counts, around: &CellSurrounding
             let from = [x[atom], y[atom], z[atom]];
             let [x, y, z] = [x, y, z].map(|x| x[atom + 1..].as_chunks::<ROW>().0);
             let begins = begins[atom + 1..].as_chunks::<ROW>().0;
-            counts.make_room(around.labels.len());
+            counts.reserve(around.labels.len());
             let [even, odd] = &mut counts.recent;
             for (((x, y), z), begin) in x.iter().zip(y).zip(z).zip(begins) {
                 let mut places = [0u32; ROW];

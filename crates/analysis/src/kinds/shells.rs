@@ -63,7 +63,7 @@ impl Narrowest {
         self.0 = self.0.min(simbox.largest_cutoff());
     }
 
-    /// The verdict on pairs of atoms up to a distance: beyond half the box an atom meets several images of
+    /// The verdict on pairs of atoms up to a distance: beyond half the box an atom has pairs with several images of
     /// another, and farther out its own.
     pub fn judge(self, cutoff: f64) -> Option<(Verdict, String)> {
         (cutoff > BREATH * self.0).then(|| {

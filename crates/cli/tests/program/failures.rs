@@ -160,7 +160,7 @@ fn missing_and_unreadable_files() {
 fn output_that_cannot_be_written() {
     let desk = Desk::new();
     desk.write("liquid.toml", LIQUID);
-    // A file where the folder should be. (Permissions stop nobody who tests as root.)
+    // A file where the folder should be. (Permissions do not stop tests that run as root.)
     desk.write("taken", "something else");
     refused(&desk, &["run", "liquid.toml", "--output", "taken"], 1, &["taken"]);
     refused(&desk, &["run", "liquid.toml", "--output", "taken/below"], 1, &["taken"]);

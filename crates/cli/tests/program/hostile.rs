@@ -76,9 +76,9 @@ fn silent_connections_delay_no_other() {
     is_well(&viewer);
     let begun = format!("GET /state?token={token} HTTP/1.1\r\nHost: {host}\r\nX-");
     let unread = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").repeat(500);
-    let nobody = format!("POST /control HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\n");
+    let unnamed = format!("POST /control HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\n");
     let mut strangers = Vec::new();
-    for words in ["", "G", &begun, &unread, &nobody] {
+    for words in ["", "G", &begun, &unread, &unnamed] {
         strangers.extend((0..60).map(|_| sent(&viewer, words.as_bytes())));
         is_well(&viewer);
     }

@@ -1,4 +1,4 @@
-//! The program as its users meet it: the real binary, real files, real signals.
+//! The program as its users have it: the real binary, real files, real signals.
 
 mod analysis;
 mod batches;

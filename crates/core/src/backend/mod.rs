@@ -128,7 +128,7 @@ pub trait AtomStorage {
     /// Another box likewise; every atom keeps its place relative to the edges, and its velocity.
     ///
     /// # Errors
-    /// Those of [`AtomStorage::set_box`].
+    /// Errors of [`AtomStorage::set_box`].
     fn deform(&mut self, simbox: SimBox) -> Result<()> {
         let (before, mut state) = (*self.simbox(), self.state()?.clone());
         state.follow(&before, &simbox);
@@ -293,7 +293,7 @@ pub trait VolumeMove: AtomStorage {
     /// these grow by the factor 1 + `faster`. Lists and forces are out of date then.
     ///
     /// # Errors
-    /// Those of [`AtomStorage::set_box`].
+    /// Errors of [`AtomStorage::set_box`].
     fn scale_volume(
         &mut self,
         molecular: MolecularVirial,
@@ -311,7 +311,7 @@ pub trait VolumeMove: AtomStorage {
     /// Back to the box and the atoms before the last [`VolumeMove::scale_volume`].
     ///
     /// # Errors
-    /// Those of [`AtomStorage::set_box`].
+    /// Errors of [`AtomStorage::set_box`].
     fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
         let SavedVolume { simbox, state } = before;
         let Some(state) = state else {
@@ -344,7 +344,7 @@ pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + Devic
     /// forces act at some steps only and energies are asked for.
     ///
     /// # Errors
-    /// Those of [`ForceEvaluation::update_neighbors`] and [`ForceEvaluation::compute_forces`], with the step at
+    /// Errors of [`ForceEvaluation::update_neighbors`] and [`ForceEvaluation::compute_forces`], with the step at
     /// which it happened where that is known.
     fn run_steps(&mut self, _batch: &StepBatch, _thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
         Ok(None)

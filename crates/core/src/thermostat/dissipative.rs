@@ -2,7 +2,7 @@ use super::*;
 use crate::random::{Purpose, Stream};
 use crate::{Dimension, NoiseKey};
 
-/// Dissipative particle dynamics: pairs of atoms that are near feel friction and noise along the
+/// Dissipative particle dynamics: pairs of atoms that are near have friction and noise along the
 /// line between them, so that momentum is conserved and hydrodynamics is right.
 ///
 /// P. Español and P. Warren, Europhys. Lett. 30 (1995) 191; R. D. Groot and P. B. Warren, J. Chem.

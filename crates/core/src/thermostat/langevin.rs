@@ -1,7 +1,7 @@
 use super::*;
 use crate::Dimension;
 
-/// Langevin dynamics: every atom feels friction and noise of its own.
+/// Langevin dynamics: every atom has friction and noise of its own.
 ///
 /// Integrated as BAOAB (B. Leimkuhler and C. Matthews, J. Chem. Phys. 138 (2013) 174102): half a
 /// kick, half a drift, the exact Ornstein-Uhlenbeck step for friction and noise, half a drift, half

@@ -6,8 +6,8 @@ const WEIGHTS: [f64; 3] = [1.351_207_191_959_657_6, -1.702_414_383_919_315_3, 1.
 
 /// A Nose-Hoover chain (G. J. Martyna, M. L. Klein, M. E. Tuckerman, J. Chem. Phys. 97 (1992)
 /// 2635): thermostats, all at one temperature, the first on the atoms, every other one on
-/// the one before it. What atoms feel of it, [`Chain::drag`], is half a step of friction before
-/// the forces act in a step and half a step after; what it feels of them, [`Chain::push`], is the
+/// the one before it. Its effect on atoms, [`Chain::drag`], is half a step of friction before
+/// the forces act in a step and half a step after; theirs on it, [`Chain::push`], is the
 /// kinetic energy of the drift between. So the step remains its own reverse, and the temperature held
 /// is that of the velocities by which atoms move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -189,7 +189,7 @@ impl ForceEvaluation for Cuda {
             if !self.evaluation.energies.potential().is_finite() {
                 self.kick(0.0)?;
                 self.read_control()?;
-                return Err(self.blame());
+                return Err(self.diagnose_force());
             }
             self.add_bias_energies()?;
         }

@@ -17,7 +17,7 @@ impl Cuda {
     pub(super) fn settle_faults(&mut self) -> Result<()> {
         let what = self.control.faults;
         if what & faults::NOT_FINITE != 0 {
-            return Err(self.blame());
+            return Err(self.diagnose_force());
         }
         if what & faults::LATE != 0
             && let Some(exchange) = self.plan.exchange()
@@ -104,7 +104,7 @@ impl Cuda {
     }
 
     /// Names the term and the atom of a force that was not finite.
-    pub(super) fn blame(&mut self) -> Error {
+    pub(super) fn diagnose_force(&mut self) -> Error {
         if self.control.first_bad == u64::MAX {
             if let Some(error) = self.bias_fault() {
                 return error;

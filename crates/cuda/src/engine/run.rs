@@ -199,7 +199,7 @@ impl Cuda {
                 biases.into_iter().for_each(|row| add_energies(&mut energies, row));
                 if !energies.potential().is_finite() {
                     self.evaluation.energies = energies;
-                    return Err(self.blame());
+                    return Err(self.diagnose_force());
                 }
                 samples.push(Sample {
                     energies,

@@ -188,7 +188,7 @@ impl Assembly {
     /// Adds an angle.
     ///
     /// # Errors
-    /// Those of [`Assembly::bond`].
+    /// Errors of [`Assembly::bond`].
     pub fn angle(&mut self, kind: AngleKind, parameters: &[f64], atoms: [u32; 3]) -> Result<()> {
         self.check(&atoms)?;
         self.angles.add(kind, kind.term(), self.convert(kind, parameters), atoms)
@@ -197,7 +197,7 @@ impl Assembly {
     /// Adds a term of a dihedral.
     ///
     /// # Errors
-    /// Those of [`Assembly::bond`].
+    /// Errors of [`Assembly::bond`].
     pub fn dihedral(
         &mut self,
         kind: DihedralKind,
@@ -263,7 +263,7 @@ impl Assembly {
     /// Adds a pair with parameters of its own, which is excluded elsewhere.
     ///
     /// # Errors
-    /// Those of [`Assembly::scaled_pair`].
+    /// Errors of [`Assembly::scaled_pair`].
     pub fn pair_of_its_own(
         &mut self,
         [epsilon, sigma]: [f64; 2],

@@ -54,7 +54,7 @@ impl Input {
     /// Molecules of `place = "molecules"`; `None` if the input has another system.
     ///
     /// # Errors
-    /// Those of [`Molecules::read`] and [`Coordinates::read`], or if there is no rule for pairs of different
+    /// Errors of [`Molecules::read`] and [`Coordinates::read`], or if there is no rule for pairs of different
     /// topologies.
     pub fn read_mixture(&self) -> Result<Option<Mixture>> {
         let AtomsInput::Mixture(MixtureInput { molecules, region, min_distance }) = &self.system.atoms.value
@@ -81,7 +81,7 @@ impl Input {
     /// System of molecules that have been placed, and its forces.
     ///
     /// # Errors
-    /// Those of [`Molecules::into_system`], or if the input does not say how far forces reach.
+    /// Errors of [`Molecules::into_system`], or if the input does not say how far forces reach.
     pub fn system_of_mixture(
         &self,
         mixture: Mixture,

@@ -278,7 +278,7 @@ impl Input {
     /// The system of `topology = "..."` and its forces; `None` if the input has another one.
     ///
     /// # Errors
-    /// Those of [`Molecules::read`], [`Coordinates::read`] and [`Molecules::into_system`], or if the
+    /// Errors of [`Molecules::read`], [`Coordinates::read`] and [`Molecules::into_system`], or if the
     /// input does not say how far forces reach.
     pub fn read_molecules(&self) -> Result<Option<(System, Forces)>> {
         let AtomsInput::Molecules(files) = &self.system.atoms.value else { return Ok(None) };

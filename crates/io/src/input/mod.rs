@@ -329,7 +329,7 @@ impl Input {
     /// System that was read or built, with the copies of it that the input wants side by side.
     ///
     /// # Errors
-    /// Those of [`System::replicate`], at the line of the input.
+    /// Errors of [`System::replicate`], at the line of the input.
     pub fn replicated(&self, system: System) -> Result<System> {
         let Located { value: copies, span } = &self.system.replicate;
         let at = |e: Error| e.at_span(&self.source.path, &self.source.text, span.clone());

@@ -22,15 +22,15 @@ pub(super) fn evaluate(of: &Expression, system: &System, units: UnitSystem) -> R
 }
 
 /// A hint about the first name in an expression that no atom has, with the nearest that one has.
-pub(super) fn stray_value(of: &Expression, system: &System, units: UnitSystem) -> Option<String> {
+pub(super) fn unknown_value(of: &Expression, system: &System, units: UnitSystem) -> Option<String> {
     let facts = AtomProperties::new(system, units);
     match of {
-        Expression::Text(text, values) => values.iter().find_map(|value| facts.stray(*text, value)),
+        Expression::Text(text, values) => values.iter().find_map(|value| facts.unknown(*text, value)),
         Expression::And(parts) | Expression::Or(parts) => {
-            parts.iter().find_map(|part| stray_value(part, system, units))
+            parts.iter().find_map(|part| unknown_value(part, system, units))
         }
         Expression::Not(inner) | Expression::Within(_, inner, _) | Expression::Same(_, inner, _) => {
-            stray_value(inner, system, units)
+            unknown_value(inner, system, units)
         }
         Expression::Class(_) | Expression::Groups(_) | Expression::Ranges(..) | Expression::Compare(..) => {
             None
@@ -200,7 +200,7 @@ impl<'a> AtomProperties<'a> {
         Ok(mask)
     }
 
-    fn stray(&self, text: TextProperty, value: &NameValue) -> Option<String> {
+    fn unknown(&self, text: TextProperty, value: &NameValue) -> Option<String> {
         let known: HashSet<&str> = (0..self.index_by_id.len()).map(|id| self.text(text, id)).collect();
         if known.iter().any(|name| value.fits(name)) {
             return None;

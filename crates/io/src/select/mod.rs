@@ -85,7 +85,7 @@ impl Selection {
     /// The ids of the chosen atoms, in ascending order.
     ///
     /// # Errors
-    /// Those of [`Selection::mask`].
+    /// Errors of [`Selection::mask`].
     pub fn ids(&self, system: &System, units: UnitSystem) -> Result<Vec<u32>, Fault> {
         let mask = self.mask(system, units)?;
         Ok((0..).zip(mask).filter_map(|(id, chosen)| chosen.then_some(id)).collect())
@@ -94,12 +94,12 @@ impl Selection {
     /// Ids of the chosen atoms, of which there must be at least one.
     ///
     /// # Errors
-    /// Those of [`Selection::mask`], and if there is none: with the name that no atom has, if that is the
+    /// Errors of [`Selection::mask`], and if there is none: with the name that no atom has, if that is the
     /// reason.
     pub fn some_ids(&self, system: &System, units: UnitSystem) -> Result<Vec<u32>, Fault> {
         let ids = self.ids(system, units)?;
         if ids.is_empty() {
-            let hint = evaluate::stray_value(&self.expression, system, units)
+            let hint = evaluate::unknown_value(&self.expression, system, units)
                 .unwrap_or("jostle select FILE.toml \"...\" shows what a selection has".into());
             return Err(Fault::new(0..self.text.len(), "no atom is selected", hint));
         }

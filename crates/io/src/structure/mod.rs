@@ -81,7 +81,7 @@ impl Structure {
     /// Reads the contents of a file; `path` is what errors call it.
     ///
     /// # Errors
-    /// Those of [`Structure::read`].
+    /// Errors of [`Structure::read`].
     pub fn parse(path: &Path, bytes: &[u8], reading: Reading) -> Result<Structure> {
         refuse_packed(path, bytes)?;
         let text = std::str::from_utf8(bytes).map_err(|e| {
@@ -197,7 +197,7 @@ impl Input {
     /// The system of `file = "..."`; `None` if the input builds its system.
     ///
     /// # Errors
-    /// Those of [`Structure::read`] and [`Structure::into_system`].
+    /// Errors of [`Structure::read`] and [`Structure::into_system`].
     pub fn read_structure(&self) -> Result<Option<Structure>> {
         let AtomsInput::File { path, types } = &self.system.atoms.value else { return Ok(None) };
         let reading = Reading { units: self.units, types, periodic: self.system.periodic };

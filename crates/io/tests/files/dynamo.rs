@@ -40,15 +40,15 @@ fn numbers(f: impl Fn(f64) -> f64) -> String {
 }
 
 /// Densities that an element makes at each, embedding energies and r phi are cubic at most, so that
-/// splines meet them.
+/// splines join them.
 fn setfl(elements: &[&str], finnis_sinclair: bool) -> String {
     let n = elements.len();
     let mut text = format!("one\ntwo\nthree\n {n} {}\n{KNOTS} 0.5 {KNOTS} 0.5 5.5\n", elements.join(" "));
     for a in 0..n {
         text += "29 63.55 3.615 fcc\n";
         text += &numbers(|rho| -(1.0 + a as f64) * rho);
-        let felt = if finnis_sinclair { n } else { 1 };
-        (0..felt).for_each(|b| text += &numbers(|r| 10.0 * (a + 1) as f64 + b as f64 + r));
+        let from = if finnis_sinclair { n } else { 1 };
+        (0..from).for_each(|b| text += &numbers(|r| 10.0 * (a + 1) as f64 + b as f64 + r));
     }
     for a in 0..n {
         (0..=a).for_each(|b| text += &numbers(|r| 100.0 * (a + 1) as f64 + b as f64 - r * r));
@@ -69,7 +69,7 @@ fn each_function_is_where_it_belongs() {
     let r = 2.25;
     let alloy = Dynamo::read(&[desk.write("alloy", &setfl(&["Cu", "Ni"], false))]).unwrap();
     let fs = Dynamo::read(&[desk.write("fs", &setfl(&["Cu", "Ni"], true))]).unwrap();
-    for (file, felt) in [(&alloy, 0.0), (&fs, 1.0)] {
+    for (file, from) in [(&alloy, 0.0), (&fs, 1.0)] {
         // Species in the other order than elements.
         let force = file.embedded(&["Ni", "Cu"], 1.0, 1.0).unwrap();
         assert_eq!(force.cutoff(), 5.5);
@@ -77,9 +77,9 @@ fn each_function_is_where_it_belongs() {
         near(force.embedding(0, 2.0).0, -4.0);
         near(force.embedding(1, 2.0).0, -2.0);
         // Density of copper, the first element, at nickel, the second.
-        near(force.density(0, 1, r).0, 10.0 + felt + r);
+        near(force.density(0, 1, r).0, 10.0 + from + r);
         near(force.density(1, 0, r).0, 20.0 + r);
-        near(force.density(0, 0, r).0, 20.0 + felt + r);
+        near(force.density(0, 0, r).0, 20.0 + from + r);
         near(force.pair([0, 1], r * r, [0.0; 2]).0, (200.0 - r * r) / r);
         near(force.pair([0, 0], r * r, [0.0; 2]).0, (201.0 - r * r) / r);
         near(force.pair([1, 1], r * r, [0.0; 2]).0, (100.0 - r * r) / r);

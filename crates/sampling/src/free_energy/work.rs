@@ -28,7 +28,7 @@ pub fn jarzynski(works: &[f64]) -> Result<Estimate> {
 /// (1999)), by Bennett's method, which is the most probable value for both.
 ///
 /// # Errors
-/// Those of [`bennett`].
+/// Errors of [`bennett`].
 pub fn crooks(forward: &[f64], backward: &[f64]) -> Result<Estimate> {
     bennett(forward, backward)
 }
