@@ -21,13 +21,13 @@ pub(crate) struct Leaps {
 }
 
 impl Leaps {
-    /// Looks at the next frame, which has brought atoms to `path`. Where crossings of the box were counted, or none took
-    /// place, there is nothing to guess.
+    /// Looks at the next frame, with its paths in comoving coordinates. Where crossings of the box were counted, or none
+    /// took place, there is nothing to guess.
     pub fn add(&mut self, frame: &View, path: &[Vec3]) {
         let guessed = frame.images.is_none() && frame.unwrapped != frame.positions;
         if guessed && self.before.len() == path.len() {
             let quarter = 0.5 * frame.simbox.largest_cutoff();
-            let square = |(a, b): (&Vec3, &Vec3)| (0..3).map(|k| (b[k] - a[k]).powi(2)).sum::<f64>();
+            let square = |(a, b): (&Vec3, &Vec3)| frame.simbox.comoving_shift(*b - *a).norm_squared();
             let squares = self.before.iter().zip(path).map(square);
             self.far += squares.filter(|d2| *d2 > quarter * quarter).count() as u64;
             self.steps += path.len() as u64;

@@ -209,46 +209,19 @@ fn a_random_walk_diffuses() {
     }
 }
 
-/// Atoms do not move because the box breathes and they with it: the same walk in a box that changes and in one so large
-/// that nothing crosses it.
+/// Profiles between walls are along an axis that is open; atoms beyond its edge are said to be missing.
 #[test]
-fn a_box_that_breathes_adds_no_displacement() {
-    let kind = kinds::find("msd").unwrap();
-    let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
-    let walk = |edge: &dyn Fn(usize) -> f64| {
-        let (n, simbox) = (50, cube(edge(0)));
-        let (names, species, polarity) = (vec!["A".into()], vec![0; n], Polarity::Unknown);
-        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
-        let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
-        let mut measure = kind.measure(&system_info, &settings).unwrap();
-        let (mut at, mut images) = (vec![Vector([2.5; 3]); n], vec![[0; 3]; n]);
-        let mut stream = Stream::new(5, Purpose::Test, 0, 0);
-        for frame in 0..400 {
-            let simbox = cube(edge(frame));
-            let stretch = edge(frame) / edge(frame.saturating_sub(1));
-            for (r, image) in at.iter_mut().zip(&mut images) {
-                *r = r.map(|x| x * stretch + 0.3 * stream.normal());
-                simbox.wrap(r, image);
-            }
-            let whole = at.iter().zip(&images).map(|(r, n)| *r + simbox.shift(*n));
-            let view = View {
-                time: Some(0.1 * frame as f64),
-                simbox: &simbox,
-                positions: &at,
-                unwrapped: &whole.collect::<Vec<Vec3>>(),
-                images: Some(&images),
-                velocities: None,
-                whole: None,
-            };
-            measure.add(&view).unwrap();
-        }
-        assert!(edge(0) > 1e3 || images.as_flattened().iter().any(|n| n.abs() > 1));
-        measure.results().unwrap()
-    };
-    let (breathing, still) = (walk(&|frame| 5.0 + 0.3 * (0.7 * frame as f64).sin()), walk(&|_| 1e4));
-    let msd = |results: &Results| results.tables[0].column("msd all").unwrap().to_vec();
-    for (a, b) in msd(&breathing).iter().zip(msd(&still)) {
-        assert!((a - b).abs() <= 1e-9 * b, "{a} {b}");
+fn density_profiles_go_along_open_axes() {
+    let simbox = SimBox::new([0.0; 3], [4.0, 5.0, 6.0], [0.0; 3], [true, true, false]).unwrap();
+    for (beyond, z) in [(0.0, 5.5), (25.0, 6.5)] {
+        let atoms = [0.5, 1.5, 1.6, z].map(|z| Vector([1.0, 2.0, z]));
+        let frames = (0..16).map(|_| at_rest(atoms.to_vec()));
+        let profile = analyze("density-profile", &["axis=3", "bins=6"], &simbox, frames);
+        let density = profile.tables[0].column("density all").unwrap();
+        let expected = [1.0, 2.0, 0.0, 0.0, 0.0, f64::from(beyond == 0.0)].map(|n| n / 20.0);
+        assert!(density.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{density:?}");
+        let said = profile.warning("density").map(|w| w.reason.clone()).unwrap_or_default();
+        assert_eq!(said.contains(&format!("{beyond:.3} % of the atoms")), beyond > 0.0, "{said}");
     }
 }
 

@@ -170,14 +170,21 @@ impl SimBox {
         *self.to_fractional(self.origin + shift).map(|edges| edges.round() as i32)
     }
 
-    /// Position of a point that has followed the box from another shape to this one: its fraction of each periodic edge
-    /// stays, and so does its place along open axes, whose edges hold nothing.
-    pub fn carried(&self, position: Vec3, from: &SimBox) -> Vec3 {
-        if self == from {
-            return position;
-        }
-        let (followed, stayed) = (from.to_fractional(position), self.to_fractional(position));
-        self.to_cartesian(Vec3::from_fn(|k| if self.periodic[k] { followed[k] } else { stayed[k] }))
+    /// Coordinates that a point keeps when it follows the box: its fractions of periodic edges, and its place along open
+    /// axes, whose edges hold nothing.
+    pub fn to_comoving(&self, r: Vec3) -> Vec3 {
+        let s = self.to_fractional(r);
+        Vec3::from_fn(|k| if self.periodic[k] { s[k] } else { self.origin[k] + s[k] * self.lengths[k] })
+    }
+
+    /// The point with these comoving coordinates.
+    pub fn from_comoving(&self, c: Vec3) -> Vec3 {
+        Vec3::from_fn(|k| if self.periodic[k] { self.origin[k] } else { 0.0 }) + self.comoving_shift(c)
+    }
+
+    /// The vector between points whose comoving coordinates differ by `d`.
+    pub fn comoving_shift(&self, d: Vec3) -> Vec3 {
+        self.shift_real(Vec3::from_fn(|k| if self.periodic[k] { d[k] } else { d[k] / self.lengths[k] }))
     }
 
     #[inline(always)]

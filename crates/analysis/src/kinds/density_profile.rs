@@ -6,7 +6,8 @@ use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::Setting;
 use crate::view::{SystemInfo, View, slab};
-use jostle_core::{Dimension, Error, Result};
+use crate::warning::Verdict;
+use jostle_core::{Dimension, Result};
 
 pub(super) const KIND: Kind = Kind {
     name: "density-profile",
@@ -25,7 +26,7 @@ pub(super) const KIND: Kind = Kind {
     new: |system_info, settings| {
         let axis = settings.count("axis", 3, 1..=3)? - 1;
         let bins = settings.count("bins", 100, 1..=100_000)?;
-        let blocks = Blocks::fitting(bins * (system_info.names.len() + 1) + 1, "choose fewer bins")?;
+        let blocks = Blocks::fitting(bins * (system_info.names.len() + 1) + 2, "choose fewer bins")?;
         Ok(Box::new(Profile { system_info: system_info.clone(), axis, bins, blocks }))
     },
 };
@@ -34,18 +35,20 @@ struct Profile {
     system_info: SystemInfo,
     axis: usize,
     bins: usize,
-    /// For each bin all atoms and those of each species; then the length of the edge.
+    /// For each bin all atoms and those of each species; then the length of the edge and the part of all atoms beyond it.
     blocks: Blocks,
 }
 
 impl Measure for Profile {
     fn add(&mut self, frame: &View) -> Result<()> {
-        if !frame.simbox.periodic()[self.axis] {
-            return Err(Error::input("the box is open along that axis").hint("choose another axis"));
-        }
         let width = self.system_info.names.len() + 1;
-        let mut counts = vec![0.0; self.bins * width];
+        let (mut counts, mut beyond) = (vec![0.0; self.bins * width], 0.0);
+        let open = !frame.simbox.periodic()[self.axis];
         for (r, s) in frame.positions.iter().zip(&self.system_info.species) {
+            if open && !(0.0..1.0).contains(&frame.simbox.to_fractional(*r)[self.axis]) {
+                beyond += 1.0;
+                continue;
+            }
             let bin = slab(frame.simbox, *r, self.axis, self.bins);
             counts[bin * width] += 1.0;
             counts[bin * width + 1 + usize::from(*s)] += 1.0;
@@ -53,6 +56,7 @@ impl Measure for Profile {
         let slice = frame.simbox.volume() / self.bins as f64;
         let mut values: Vec<f64> = counts.into_iter().map(|n| n / slice).collect();
         values.push(frame.simbox.lengths()[self.axis]);
+        values.push(beyond / frame.positions.len() as f64);
         self.blocks.add_frame(&values);
         Ok(())
     }
@@ -64,7 +68,7 @@ impl Measure for Profile {
     fn results(&self) -> Result<Results> {
         let (units, means, width) =
             (self.system_info.units, self.blocks.means(), self.system_info.names.len() + 1);
-        let length = means[self.bins * width].0;
+        let [length, beyond] = [0, 1].map(|k| means[self.bins * width + k].0);
         let along = (0..self.bins).map(|k| (k as f64 + 0.5) * length / self.bins as f64).collect();
         let name = ["x", "y", "z"][self.axis];
         let mut table = Table::new("density-profile", name, unit(units, 1, 0), along);
@@ -74,6 +78,18 @@ impl Measure for Profile {
         for (s, name) in self.system_info.names.iter().enumerate().filter(|_| width > 2) {
             table.with_errors(&format!("density {name}"), &density, &of(s + 1));
         }
-        Ok(Results { tables: vec![table], ..Results::default() })
+        let mut results = Results { tables: vec![table], ..Results::default() };
+        if beyond > 0.0 {
+            let reason = format!(
+                "{:.3} % of the atoms are outside the box along {name}, which is open",
+                100.0 * beyond
+            );
+            results.warn(
+                "density",
+                (Verdict::Doubtful, reason),
+                "a box that has all of them within this edge",
+            );
+        }
+        Ok(results)
     }
 }

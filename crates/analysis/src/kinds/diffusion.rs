@@ -12,7 +12,7 @@ use crate::correlate::{FrameSpacing, MultiTau};
 use crate::leaps::{self, Leaps};
 use crate::limits;
 use crate::parts::{AtomParts, PartAverages};
-use crate::paths::Walk;
+use crate::paths::comoving;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting};
@@ -71,7 +71,6 @@ struct Diffusion {
     system_info: SystemInfo,
     settings: MeasureSettings,
     clock: FrameSpacing,
-    walk: Walk,
     leaps: Leaps,
     past: MultiTau<Vec<Vec3>>,
     /// For each lag: the mean square displacement of all atoms, of each species, and the fourth
@@ -115,12 +114,11 @@ impl Diffusion {
         let width = past.width() * (counts.len() + 2);
         let (blocks, over_atoms) = (Blocks::new(width), PartAverages::new(width));
         let parts = AtomParts::new(&system_info.species, &system_info.counts());
-        let (clock, walk, leaps, frames) = (FrameSpacing::default(), Walk::default(), Leaps::default(), 0);
+        let (clock, leaps, frames) = (FrameSpacing::default(), Leaps::default(), 0);
         Ok(Diffusion {
             system_info: system_info.clone(),
             settings: settings.clone(),
             clock,
-            walk,
             leaps,
             past,
             blocks,
@@ -142,13 +140,14 @@ impl Measure for Diffusion {
         self.clock.add(frame.time)?;
         self.blocks.frame();
         self.frames += 1;
-        let now = self.walk.advance(frame);
-        self.leaps.add(frame, now);
+        let now = comoving(frame.simbox, frame.unwrapped);
+        self.leaps.add(frame, &now);
         let (blocks, over_atoms, parts) = (&mut self.blocks, &mut self.over_atoms, &self.parts);
         let species = self.counts.len();
         let width = species + 2;
-        self.past.add(now.to_vec(), |lag, then, now| {
-            let squares = then.iter().zip(now).map(|(a, b)| (*b - *a).norm_squared());
+        self.past.add(now, |lag, then, now| {
+            let squares =
+                then.iter().zip(now).map(|(a, b)| frame.simbox.comoving_shift(*b - *a).norm_squared());
             let sums = parts.sum(squares.map(|d2| [d2, d2 * d2]));
             for (cell, ([square, fourth], atoms)) in sums.into_iter().zip(parts.counts()).enumerate() {
                 let (part, species) = (cell / species, cell % species);
@@ -165,7 +164,6 @@ impl Measure for Diffusion {
     fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![
             &mut self.clock,
-            &mut self.walk,
             &mut self.leaps,
             &mut self.past,
             &mut self.blocks,

@@ -4,6 +4,7 @@
 use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
+use crate::paths::comoving;
 use crate::report::{Results, unit};
 use crate::saved_state::SavedState;
 use crate::settings::Setting;
@@ -25,8 +26,7 @@ pub(super) const KIND: Kind = Kind {
     new: |system_info, settings| {
         let spacing = settings.get("spacing").map(|_| settings.positive("spacing", 1.0)).transpose()?;
         let blocks = Blocks::fitting(4 * system_info.species.len(), "choose a part of the atoms")?;
-        let shape = shape(&system_info.simbox);
-        Ok(Box::new(Lindemann { system_info: system_info.clone(), spacing, blocks, shape }))
+        Ok(Box::new(Lindemann { system_info: system_info.clone(), spacing, blocks, simbox: None }))
     },
 };
 
@@ -37,22 +37,19 @@ const GROWS: f64 = 1.1;
 struct Lindemann {
     system_info: SystemInfo,
     spacing: Option<f64>,
-    /// For each atom x, y, z on its unbroken path and the square of its distance from the origin.
+    /// For each atom x, y, z on its unbroken path, as if the box kept its first shape, and the square of its distance from
+    /// the origin.
     blocks: Blocks,
-    /// Origin, lengths and tilts of the last box.
-    shape: [Vec3; 3],
-}
-
-fn shape(simbox: &SimBox) -> [Vec3; 3] {
-    [simbox.origin(), Vector(simbox.lengths()), Vector(simbox.tilts())]
+    /// The first box.
+    simbox: Option<SimBox>,
 }
 
 impl Measure for Lindemann {
     fn add(&mut self, frame: &View) -> Result<()> {
-        self.shape = shape(frame.simbox);
-        let values: Vec<f64> = frame
-            .unwrapped
-            .iter()
+        let simbox = self.simbox.get_or_insert(*frame.simbox);
+        let values: Vec<f64> = comoving(frame.simbox, frame.unwrapped)
+            .into_iter()
+            .map(|c| simbox.from_comoving(c))
             .flat_map(|r| [r[0], r[1], r[2], r[0] * r[0] + r[1] * r[1] + r[2] * r[2]])
             .collect();
         self.blocks.add_frame(&values);
@@ -60,7 +57,7 @@ impl Measure for Lindemann {
     }
 
     fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
-        vec![&mut self.blocks, &mut self.shape]
+        vec![&mut self.blocks, &mut self.simbox]
     }
 
     fn results(&self) -> Result<Results> {
@@ -75,8 +72,7 @@ impl Measure for Lindemann {
         let spacing = match self.spacing {
             Some(spacing) => spacing,
             None => {
-                let [origin, lengths, tilts] = self.shape;
-                let simbox = SimBox::new(origin, *lengths, *tilts, self.system_info.simbox.periodic())?;
+                let simbox = self.simbox.unwrap_or(self.system_info.simbox);
                 nearest(&simbox, &positions, self.system_info.density())?
             }
         };

@@ -8,16 +8,15 @@ use crate::cells::Cells;
 use crate::correlate::FrameSpacing;
 use crate::leaps::{self, Leaps};
 use crate::limits;
-use crate::paths::Walk;
+use crate::paths::comoving;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
+use jostle_core::{Dimension, Error, Result, Vec3};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 pub(super) const KIND: Kind = Kind {
@@ -48,22 +47,12 @@ struct VanHove {
     clock: FrameSpacing,
     lags: usize,
     shells: Shells,
-    walk: Walk,
-    past: VecDeque<Past>,
+    /// Comoving coordinates of unbroken paths; the latest first.
+    past: VecDeque<Vec<Vec3>>,
     /// For each lag and bin the self part, then the distinct one.
     blocks: Blocks,
     narrowest: Narrowest,
     leaps: Leaps,
-}
-
-/// An earlier frame; the latest is first.
-#[derive(Serialize, Deserialize)]
-struct Past {
-    simbox: SimBox,
-    /// Positions, wrapped or not.
-    positions: Vec<Vec3>,
-    /// Where atoms had come on their [`Walk`].
-    path: Vec<Vec3>,
 }
 
 impl VanHove {
@@ -71,13 +60,13 @@ impl VanHove {
         let shells = Shells::new(system_info, settings, 100, 10_000)?;
         let lags = settings.count("lags", 5, 1..=12)?;
         let (kept, atoms) = (1usize << (lags - 1), system_info.species.len());
-        let bytes = (kept * 2 * size_of::<Vec3>()) as f64 * atoms as f64;
+        let bytes = (kept * size_of::<Vec3>()) as f64 * atoms as f64;
         let what = format!("the positions of {atoms} atoms in {kept} frames");
         limits::memory(bytes, &what, "choose fewer lags, or a part of the atoms")?;
         let blocks = Blocks::fitting(2 * lags * shells.bins, "choose fewer bins or lags")?;
         let (clock, past, system_info) = (FrameSpacing::default(), VecDeque::new(), system_info.clone());
-        let (narrowest, leaps, walk) = (Narrowest::new(), Leaps::default(), Walk::default());
-        Ok(VanHove { system_info, clock, lags, shells, walk, past, blocks, narrowest, leaps })
+        let (narrowest, leaps) = (Narrowest::new(), Leaps::default());
+        Ok(VanHove { system_info, clock, lags, shells, past, blocks, narrowest, leaps })
     }
 }
 
@@ -88,20 +77,20 @@ impl Measure for VanHove {
         let n = frame.positions.len() as f64;
         let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff)?;
         self.narrowest.add(frame.simbox);
-        let now = self.walk.advance(frame);
-        self.leaps.add(frame, now);
+        let now = comoving(frame.simbox, frame.unwrapped);
+        self.leaps.add(frame, &now);
         self.blocks.frame();
         for lag in 0..self.lags {
-            let Some(Past { simbox, positions: then, path }) = self.past.get((1 << lag) - 1) else { break };
+            let Some(then) = self.past.get((1 << lag) - 1) else { break };
             let mut own = vec![0.0; bins];
-            for (a, b) in path.iter().zip(now) {
-                let d = (0..3).map(|k| (b[k] - a[k]).powi(2)).sum::<f64>().sqrt();
+            for (a, b) in then.iter().zip(&now) {
+                let d = frame.simbox.comoving_shift(*b - *a).norm_squared().sqrt();
                 if d < self.shells.cutoff {
                     own[((d * per_length) as usize).min(bins - 1)] += 1.0;
                 }
             }
             let count = |mut counts: Vec<u32>, (i, r): (usize, &Vec3)| {
-                cells.around(frame.simbox.carried(*r, simbox), |j, d2| {
+                cells.around(frame.simbox.from_comoving(*r), |j, d2| {
                     if j as usize != i {
                         counts[((d2.sqrt() * per_length) as usize).min(bins - 1)] += 1;
                     }
@@ -121,24 +110,13 @@ impl Measure for VanHove {
                 self.blocks.add((2 * lag + 1) * bins + bin, f64::from(others[bin]) / n / shell / density);
             }
         }
-        self.past.push_front(Past {
-            simbox: *frame.simbox,
-            positions: frame.positions.to_vec(),
-            path: now.to_vec(),
-        });
+        self.past.push_front(now);
         self.past.truncate(1 << (self.lags - 1));
         Ok(())
     }
 
     fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
-        vec![
-            &mut self.clock,
-            &mut self.walk,
-            &mut self.past,
-            &mut self.blocks,
-            &mut self.narrowest,
-            &mut self.leaps,
-        ]
+        vec![&mut self.clock, &mut self.past, &mut self.blocks, &mut self.narrowest, &mut self.leaps]
     }
 
     fn results(&self) -> Result<Results> {

@@ -235,6 +235,9 @@ fn boxes_keep_their_corners() {
         let [place, off] = ["place", "off"].map(|name| last[column(name)].parse::<f64>().unwrap());
         let found = desk.succeed(&["analyze", "variable", name]).stdout;
         let row: Vec<f64> = found.lines().last().unwrap().split(',').map(|x| x.parse().unwrap()).collect();
+        // Formats that count steps have the times of the run beside them.
+        let time: f64 = last[column("time")].parse().unwrap();
+        assert!((row[0] - time).abs() < 1e-5, "{name}: {row:?}, not {time}");
         // Text with three decimals.
         assert!((row[1] - place).abs() < 2e-3, "{name}: {row:?}, not {place}");
         assert!((row[2] - off).abs() < 2e-3, "{name}: {row:?}, not {off}");
@@ -252,4 +255,39 @@ fn boxes_keep_their_corners() {
     }
     let told = desk.succeed(&["convert", "lammpstrj/then.lammpstrj", "copy.xtc"]);
     assert!(told.stderr.contains("the corner of the box, at [-5, -5, -5], is left out"), "{}", told.stderr);
+}
+
+/// Distances are those of nearest images in the box as it is, also of atoms that crossed a face when it was smaller.
+#[test]
+fn variables_follow_a_box_that_grows() {
+    let desk = Desk::new();
+    let frames = [
+        (10.0, [1.0, 0.5], 0.5),
+        (10.0, [1.0, 9.5], 1.5),
+        (12.0, [1.2, 11.4], 1.8),
+        (12.0, [1.2, 11.4], 1.8),
+        (9.0, [0.9, 8.55], 1.35),
+    ];
+    let frame = |(time, (edge, [a, b], _)): (usize, &(f64, [f64; 2], f64))| {
+        let [y, z] = [0.5, 0.7].map(|part| part * edge);
+        format!(
+            "3\nLattice=\"{edge} 0 0 0 {edge} 0 0 0 {edge}\" Properties=species:S:1:pos:R:3 pbc=\"T T T\" \
+             Time={time} Step={time} units=lj\nA {a} {y} {y}\nA {b} {y} {y}\nA {y} {y} {z}\n"
+        )
+    };
+    let texts: Vec<String> = frames.iter().enumerate().map(frame).collect();
+    desk.write("start.xyz", &texts[0]);
+    desk.write("grows.xyz", texts.concat());
+    desk.write(
+        "pair.toml",
+        "units = \"lj\"\n[system]\nfile = \"start.xyz\"\n[species.A]\nmass = 1\n\
+         [[force]]\nkind = \"lennard-jones\"\ncutoff = 2.5\npairs.\"A-A\" = { epsilon = 1, sigma = 1 }\n\
+         [[variable]]\nname = \"d\"\nkind = \"distance\"\nbetween = [\"index 0\", \"index 1\"]\n",
+    );
+    let found = desk.succeed(&["analyze", "variable", "grows.xyz", "--input", "pair.toml"]).stdout;
+    for (row, (_, _, expected)) in found.lines().skip(1).zip(&frames) {
+        let d: f64 = row.split(',').nth(1).unwrap().parse().unwrap();
+        assert!((d - expected).abs() < 1e-12, "{row}, not {expected}");
+    }
+    assert_eq!(found.lines().count(), frames.len() + 1);
 }

@@ -14,6 +14,7 @@ mod formats;
 mod frame;
 mod reader;
 mod source;
+mod step_times;
 mod title;
 mod units;
 mod writer;

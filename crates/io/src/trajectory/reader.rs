@@ -8,6 +8,7 @@ use super::format::{Access, Content, FormatDefinition};
 use super::formats::TrajectoryFormat;
 use super::frame::{Snapshot, TrajectoryHeader};
 use super::source::{AtomLabels, ByteStream, FileStart, FileUnits, FrameSource};
+use super::step_times::StepTimes;
 use super::units::{length_factor, picoseconds};
 use crate::chemical_bonds;
 use crate::structure::{Reading, Structure};
@@ -25,7 +26,7 @@ pub struct Open {
     /// A file with the names of the atoms for a trajectory without: a trajectory of a format that has names, or
     /// LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
     pub names: Option<PathBuf>,
-    /// The time of a step for files that count steps only.
+    /// The time of a step for files that count steps only; `None`: that of the run whose `thermo.csv` is beside it.
     pub timestep: Option<f64>,
 }
 
@@ -41,6 +42,8 @@ pub struct TrajectoryReader {
     scale: [f64; 2],
     labels: AtomLabels,
     timestep: Option<f64>,
+    /// Times of the run, for files that count steps only.
+    step_times: Option<StepTimes>,
     /// Box of the run, whose corner or open axes the file does not tell.
     run_box: Option<SimBox>,
     format: &'static FormatDefinition,
@@ -117,6 +120,8 @@ impl TrajectoryReader {
         let has_box = format.has(Content::Boundaries) && format.has(Content::Corner);
         let run_box = start.filter(|_| !has_box).and_then(|start| start.simbox_in(units));
         let (path, timestep) = (path.to_path_buf(), open.timestep);
+        let counts_steps = first.time.is_none() && timestep.is_none();
+        let step_times = counts_steps.then(|| StepTimes::beside(&path, units)).flatten();
         let mut reader = TrajectoryReader {
             path,
             source,
@@ -127,6 +132,7 @@ impl TrajectoryReader {
             scale,
             labels,
             timestep,
+            step_times,
             run_box,
             format,
             read,
@@ -238,7 +244,9 @@ impl TrajectoryReader {
     /// A frame in the units of the reader.
     fn finished(&self, mut frame: Snapshot) -> Snapshot {
         let [length, time] = self.scale;
-        frame.time = frame.time.map(|t| t * time).or(self.timestep.map(|dt| dt * frame.step as f64));
+        let told = || self.timestep.map(|dt| dt * frame.step as f64);
+        let of_run = || self.step_times.map(|times| times.of(frame.step));
+        frame.time = frame.time.map(|t| t * time).or_else(told).or_else(of_run);
         if length != 1.0 {
             frame.positions.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
             // A scaled box is as valid as it was.
