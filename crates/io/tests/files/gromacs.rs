@@ -159,6 +159,44 @@ fn dihedrals_may_have_two_types() {
     assert_eq!(parameters(&dihedral(four, 1).unwrap()), [[7.0, 2.0, 0.0]]);
 }
 
+/// Of types that match equally well the first is taken, with all its terms (`defaultInteractionsOfType` of GROMACS);
+/// those with more types of their own come before it.
+#[test]
+fn the_first_of_equal_types_of_dihedrals_is_taken() {
+    let inner = |function: u32| format!("X Y Y X {function} 30 5 3\n");
+    let outer = |function: u32| format!("X X Y Z {function} 1 2 1\n");
+    for function in [1, 4, 9] {
+        let of = |types: String| parameters(&dihedral(&types, function).unwrap());
+        assert_eq!(of(inner(function) + &outer(function)), [[5.0, 3.0, 30.0]], "{function}");
+        assert_eq!(of(outer(function) + &inner(function)), [[2.0, 1.0, 1.0]], "{function}");
+        let closer = format!("Z X Y X {function} 0 9 4\nZ Y Y X {function} 0 8 2\n");
+        assert_eq!(of(inner(function) + &outer(function) + &closer), [[8.0, 2.0, 0.0]], "{function}");
+    }
+    let improper = |types: &str| parameters(&dihedral(types, 2).unwrap());
+    assert_eq!(improper("X Y Y X 2 35 5\nX X Y Z 2 20 6\n"), [[5.0, 35.0]]);
+    assert_eq!(improper("X X Y Z 2 20 6\nX Y Y X 2 35 5\n"), [[6.0, 20.0]]);
+    let terms = [[5.0, 3.0, 30.0], [1.0, 2.0, 180.0]];
+    let of = |types: String, function| parameters(&dihedral(&types, function).unwrap());
+    assert_eq!(of(inner(9) + "X Y Y X 9 180 1 2\n" + &outer(9), 9), terms);
+    // Functions 1 and 9 have their types in common.
+    assert_eq!(of(inner(1) + &outer(9), 9), terms[..1]);
+    assert_eq!(of(inner(9) + "X Y Y X 9 180 1 2\n" + &outer(1), 1), terms);
+    // Rows of the same types, from either end, replace the earlier one where that stands.
+    assert_eq!(of(inner(1) + &outer(1) + "X Y Y X 1 0 7 2\n", 1), [[7.0, 2.0, 0.0]]);
+    assert_eq!(of(outer(1) + &inner(1) + "Z Y X X 1 0 7 2\n", 1), [[7.0, 2.0, 0.0]]);
+}
+
+/// Types of bonds come as they are; a type called X is itself.
+#[test]
+fn types_of_bonds_have_no_wildcards() {
+    let more = "[ bondtypes ]\nY Y 1 0.11 1\nX Y 1 0.12 2\nY Z 1 0.13 3\nZ Y 1 0.14 4\n";
+    let text = chain("1 2 yes 1 1", WELLS, more);
+    let read = read(&text.replace(" 1 0.15 1000\n", " 1\n")).unwrap();
+    let own = |kind: u32| read.forces.bonds[0].parameters(kind as usize).unwrap()[1];
+    let bonds = read.topology.bonds.iter().filter(|bond| bond.atoms != [0, 3]);
+    assert_eq!(bonds.map(|bond| own(bond.kind)).collect::<Vec<_>>(), [0.12, 0.11, 0.14]);
+}
+
 /// Terms of one dihedral stand in consecutive lines (`push_bt` of GROMACS).
 #[test]
 fn a_second_block_of_a_dihedral_is_refused() {

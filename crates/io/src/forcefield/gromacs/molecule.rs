@@ -2,7 +2,7 @@
 
 use super::exclusions::excluded_by_bonds;
 use super::preprocess::SourceLine;
-use super::types::{Defaults, ParameterRow, Types, find, number};
+use super::types::{BondedTypes, Defaults, ParameterRow, Types, find, number};
 use super::virtual_sites;
 use crate::forcefield::assembly::Assembly;
 use crate::forcefield::missing::{missing, nearest};
@@ -138,7 +138,7 @@ impl MoleculeKind {
                 "dihedrals" => {
                     let (atoms, row) = self.given::<4>(line)?;
                     for p in
-                        self.known(line, &row, &types.dihedrals.rows, "dihedral", types, &[1, 2, 3, 4, 5, 9])?
+                        self.known(line, &row, &types.dihedrals, "dihedral", types, &[1, 2, 3, 4, 5, 9])?
                     {
                         dihedral(row.function, &p, |kind, p| push(MoleculeTerm::Dihedral(kind, p, atoms)));
                     }
@@ -269,7 +269,7 @@ impl MoleculeKind {
         &self,
         line: &SourceLine,
         row: &ParameterRow,
-        rows: &[ParameterRow],
+        rows: &BondedTypes,
         what: &str,
         types: &Types,
         functions: &[u32],
@@ -277,6 +277,7 @@ impl MoleculeKind {
         if !functions.contains(&row.function) {
             return Err(line.error(format!("the {what} function {} is not read", row.function)));
         }
+        let rows = rows.of(row.function);
         // Number of parameters of these functions.
         let least = match (what, row.function) {
             ("constraint", _) => 1,
@@ -290,7 +291,7 @@ impl MoleculeKind {
         let found = own.unwrap_or_else(|| {
             let names = self.types_of(row, types);
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            find(rows, &names, &[row.function]).iter().map(|known| known.parameters.clone()).collect()
+            find(rows, &names).iter().map(|known| known.parameters.clone()).collect()
         });
         if found.is_empty() {
             return Err(self.lacks(line, what, row, types, rows));

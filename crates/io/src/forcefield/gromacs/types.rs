@@ -95,10 +95,10 @@ impl Defaults {
 #[derive(Debug, Default)]
 pub(super) struct Types {
     pub atoms: HashMap<String, AtomType>,
-    pub bonds: Vec<ParameterRow>,
-    pub constraints: Vec<ParameterRow>,
-    pub angles: Vec<ParameterRow>,
-    pub dihedrals: Dihedrals,
+    pub bonds: BondedTypes,
+    pub constraints: BondedTypes,
+    pub angles: BondedTypes,
+    pub dihedrals: BondedTypes,
     /// Maps, the second angle running faster, and their points along each angle.
     pub maps: Vec<(ParameterRow, usize)>,
     /// V and W of pairs of types, and of 1-4 pairs.
@@ -106,18 +106,24 @@ pub(super) struct Types {
     pub pairs_14: HashMap<[String; 2], [f64; 2]>,
 }
 
-/// Types of dihedrals.
+/// Types of bonds, angles or dihedrals with their parameters, by function, as `push_bondtype` of GROMACS keeps them.
 #[derive(Debug, Default)]
-pub(super) struct Dihedrals {
-    pub rows: Vec<ParameterRow>,
-    /// Rows of the types of a series (function 9), as they come first, and the line of the first.
-    series: HashMap<Vec<String>, (Vec<usize>, SourceLine)>,
+pub(super) struct BondedTypes {
+    rows: HashMap<u32, Vec<ParameterRow>>,
+    /// Rows of the same types, from either end, by function, and the line of the first.
+    known: HashMap<(u32, Vec<String>), (Vec<usize>, SourceLine)>,
 }
 
-impl Dihedrals {
-    /// A row of `[ dihedraltypes ]`: four types, or two: the outer ones of an improper (function 2), the
-    /// inner ones of other dihedrals. Rows of a series follow each other.
-    pub fn add(&mut self, line: &SourceLine) -> Result<()> {
+impl BondedTypes {
+    /// The rows for a function. Dihedrals of several terms are of one kind with those of one.
+    pub fn of(&self, function: u32) -> &[ParameterRow] {
+        let function = if function == SERIES { 1 } else { function };
+        self.rows.get(&function).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds a row of `[ dihedraltypes ]`: four types, or two: the outer ones of an improper (function 2), the
+    /// inner ones of other dihedrals.
+    pub fn add_dihedral(&mut self, line: &SourceLine) -> Result<()> {
         let is_digit = |word: &String| word.len() == 1 && word.parse::<u8>().is_ok();
         let row = match line.words.get(2).filter(|word| is_digit(word)) {
             None => Types::row(line, 4)?,
@@ -134,28 +140,33 @@ impl Dihedrals {
             }
         };
         match row.function {
-            SERIES => self.add_to_series(row, line),
+            SERIES => self.add_to_series(ParameterRow { function: 1, ..row }, line),
             _ => {
-                self.rows.push(row);
+                self.add(row, line);
                 Ok(())
             }
         }
     }
 
-    /// Adds a row of a series, unless it is there already.
+    /// Adds a row, which replaces the parameters of earlier rows of the same types, in their places.
+    pub fn add(&mut self, row: ParameterRow, line: &SourceLine) {
+        let (rows, known, _) = self.alike(&row, line);
+        known.iter().for_each(|k| rows[*k].parameters.clone_from(&row.parameters));
+        if known.is_empty() {
+            known.push(rows.len());
+            rows.push(row);
+        }
+    }
+
+    /// Adds a row of a dihedral of several terms, unless it is there already.
     ///
     /// # Errors
-    /// If rows of the same types come before others, as `push_bt` of GROMACS has it.
+    /// If rows of other types stand between it and earlier ones of its types.
     fn add_to_series(&mut self, row: ParameterRow, line: &SourceLine) -> Result<()> {
-        let mut turned = row.types.clone();
-        turned.reverse();
-        let key = turned.min(row.types.clone());
-        let (known, first) = self.series.entry(key).or_insert_with(|| (Vec::new(), line.clone()));
-        let same = |k: &usize| self.rows[*k].parameters == row.parameters;
-        // Rows of impropers and others may stand in between.
-        let last = self.rows.iter().rposition(|last| [1, SERIES].contains(&last.function));
-        let last = last.filter(|k| self.rows[*k].function == SERIES && self.rows[*k].types == row.types);
-        if last.is_none() && known.iter().any(|k| !same(k)) {
+        let (rows, known, first) = self.alike(&row, line);
+        let same = |k: &usize| rows[*k].parameters == row.parameters;
+        let goes_on = rows.last().is_some_and(|last| last.types == row.types);
+        if !goes_on && known.iter().any(|k| !same(k)) {
             let message = format!("a second block of dihedraltypes for {}", row.types.join(" "));
             let first = format!("the first begins at line {} of {}", first.number, first.file.display());
             return Err(line.error(message).hint(format!(
@@ -163,11 +174,23 @@ impl Dihedrals {
             )));
         }
         if !known.iter().any(same) {
-            let place = last.map_or(self.rows.len(), |last| last + 1);
-            known.push(place);
-            self.rows.insert(place, row);
+            known.push(rows.len());
+            rows.push(row);
         }
         Ok(())
+    }
+
+    /// The rows for a row's function, the places of those of its types, and the line of the first of these.
+    fn alike(
+        &mut self,
+        row: &ParameterRow,
+        line: &SourceLine,
+    ) -> (&mut Vec<ParameterRow>, &mut Vec<usize>, &SourceLine) {
+        let mut turned = row.types.clone();
+        turned.reverse();
+        let key = (row.function, turned.min(row.types.clone()));
+        let (known, first) = self.known.entry(key).or_insert_with(|| (Vec::new(), line.clone()));
+        (self.rows.entry(row.function).or_default(), known, first)
     }
 }
 
@@ -268,25 +291,23 @@ impl Types {
     }
 }
 
-/// The rows for some types of atoms and a function, first to last or the other way round: those with
-/// the fewest that stand for any; where there are several, those that follow each other.
-pub(super) fn find<'a>(rows: &'a [ParameterRow], types: &[&str], functions: &[u32]) -> &'a [ParameterRow] {
+/// The rows for some types of atoms, first to last or the other way round. Of dihedrals those with the fewest types that
+/// stand for any are taken, of equals the first (`defaultInteractionsOfType` of GROMACS), with all rows of the same
+/// types that follow.
+pub(super) fn find<'a>(rows: &'a [ParameterRow], types: &[&str]) -> &'a [ParameterRow] {
+    let free = |known: &String| types.len() == 4 && known == ANY;
     let matches = |row: &ParameterRow| {
-        let fits = |(known, own): (&String, &&str)| known == own || known == ANY;
+        let fits = |(known, own): (&String, &&str)| known == own || free(known);
         let ahead = row.types.iter().zip(types).all(fits);
         let back = row.types.iter().zip(types.iter().rev()).all(fits);
-        functions.contains(&row.function) && row.types.len() == types.len() && (ahead || back)
+        row.types.len() == types.len() && (ahead || back)
     };
-    let free = |row: &ParameterRow| row.types.iter().filter(|known| *known == ANY).count();
     let found = rows.iter().enumerate().filter(|(_, row)| matches(row));
-    // The last of equals is taken: later files replace the types of earlier ones.
-    let Some((last, row)) = found.min_by_key(|(k, row)| (free(row), std::cmp::Reverse(*k))) else {
+    let Some((first, row)) =
+        found.min_by_key(|(_, row)| row.types.iter().filter(|known| free(known)).count())
+    else {
         return &[];
     };
-    let same = |other: &&ParameterRow| other.types == row.types && other.function == row.function;
-    let before = rows[..last].iter().rev().take_while(same).count();
-    match row.function {
-        SERIES => &rows[last - before..=last],
-        _ => &rows[last..=last],
-    }
+    let behind = rows[first..].iter().take_while(|other| other.types == row.types).count();
+    &rows[first..first + behind]
 }
