@@ -138,6 +138,31 @@ fn pairs_of_their_own_are_those_of_1_4_pairs_too() {
     }
 }
 
+/// CHARMM compares names of types without regard to case (ParmEd and OpenMM, too).
+#[test]
+fn names_of_types_have_no_case() {
+    let more =
+        "IMPROPERS\nA X X D 5 0 30\nNBFIX\nA D -0.3 3.5\nDIHEDRALS\nX B C X 9 1 0\nA B C D 2.0 2 180\n";
+    let psf = PSF.replace("0 !NIMPHI: impropers", "1 !NIMPHI: impropers\n 1 2 3 4");
+    let capitals = read(&psf, &[&format!("{PARAMETERS}{more}")]).unwrap();
+    let given = format!("{PARAMETERS}{more}").to_lowercase();
+    for (psf, given) in [
+        (psf.clone(), given.clone()),
+        (psf.replace("  A      0.0", "  a      0.0"), format!("{PARAMETERS}{more}")),
+        (psf.replace("  A      0.0", "  1      0.0"), format!("MASS 1 a 12.0\n{given}")),
+    ] {
+        let found = read(&psf, &[&given]).unwrap();
+        assert_eq!(found.topology, capitals.topology);
+        assert_eq!(dihedrals(&found), dihedrals(&capitals));
+        assert_eq!(found.lennard_jones, capitals.lennard_jones);
+        assert_eq!(found.species, capitals.species);
+    }
+    assert_eq!(dihedrals(&capitals), [vec![1.0, 3.0, 0.0], vec![2.0, 2.0, 180.0], vec![10.0, 30.0]]);
+    let error = read(&psf.replace("  D      0.0", "  a      0.0"), &[PARAMETERS]).unwrap_err();
+    assert!(error.message().contains("atom 1 is of the type A, and atom 4 of the type a"), "{error}");
+    assert!(error.help().unwrap().contains("case"), "{error}");
+}
+
 /// OPLS in CHARMM's format: sizes, too, by geometric means.
 #[test]
 fn sizes_may_be_mixed_geometrically() {

@@ -7,7 +7,7 @@ mod psf;
 use super::assembly::Assembly;
 use super::missing::{missing, nearest};
 use super::{Molecules, UREY_BRADLEY, elements, second_faster};
-use jostle_core::{AtomName, Residue, Result, Topology, UnitSystem};
+use jostle_core::{AtomName, Error, Residue, Result, Topology, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use parameters::{Parameters, Sizes};
 use psf::Psf;
@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path, text: &str, files: &[PathBuf], units: UnitSystem
 struct CharmmReader {
     psf: Psf,
     parameters: Parameters,
-    /// Name of the type of each atom.
+    /// Name of the type of each atom, in capitals.
     types: Vec<String>,
     assembly: Assembly,
 }
@@ -67,8 +67,9 @@ impl CharmmReader {
         for atom in &self.psf.atoms {
             // A number stands for a type in CHARMM's own format.
             let named = atom.of_type.parse().ok().and_then(|number| self.parameters.types.get(&number));
-            self.types.push(named.unwrap_or(&atom.of_type).clone());
+            self.types.push(named.unwrap_or(&atom.of_type).to_ascii_uppercase());
         }
+        self.check_types()?;
         let mut last = None;
         for (atom, of_type) in self.psf.atoms.iter().zip(&self.types) {
             let residue = (&atom.segment, atom.residue, &atom.residue_name);
@@ -89,6 +90,26 @@ impl CharmmReader {
             let next = numbers.len();
             let number = *numbers.entry(of_type).or_insert(next);
             self.assembly.atom(of_type, number, atom.mass, atom.charge)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses types whose names differ by case alone.
+    fn check_types(&self) -> Result<()> {
+        let mut known: HashMap<&str, (usize, &str)> = HashMap::new();
+        for (k, (atom, name)) in self.psf.atoms.iter().zip(&self.types).enumerate() {
+            let (first, of_type) = *known.entry(name).or_insert((k, &atom.of_type));
+            if of_type != atom.of_type && of_type.eq_ignore_ascii_case(&atom.of_type) {
+                let message = format!(
+                    "atom {} is of the type {of_type}, and atom {} of the type {}",
+                    first + 1,
+                    k + 1,
+                    atom.of_type
+                );
+                return Err(Error::input(message).hint(
+                    "names of types that differ by case alone are one for CHARMM: write them alike, or give one of them another name, here and in the parameters",
+                ));
+            }
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! CHARMM's files of parameters (prm, par, rtf, str): sections of rows by types of atoms; comments
-//! begin with an exclamation mark. Of residues in topology files only the masses of types are read.
+//! begin with an exclamation mark. Of residues in topology files only the masses of types are read. Names of types are
+//! in capitals here: CHARMM compares them without regard to case.
 
 use crate::structure::Lines;
 use jostle_core::Result;
@@ -91,7 +92,7 @@ impl Parameters {
             if words[0].eq_ignore_ascii_case("MASS") {
                 let number: i64 = lines.parse(words.get(1).copied(), "the number of the type")?;
                 let name = words.get(2).ok_or_else(|| lines.error("a type has no name"))?;
-                self.types.insert(number, name.to_string());
+                self.types.insert(number, name.to_ascii_uppercase());
                 continue;
             }
             if let Some(begun) = ParameterSection::begins(&words) {
@@ -222,7 +223,7 @@ fn split<const N: usize>(lines: &Lines, words: &[&str], least: usize) -> Result<
             _ => return Err(lines.error(format!("\"{word}\" is no number"))),
         }
     }
-    Ok((types.map(str::to_string), row))
+    Ok((types.map(str::to_ascii_uppercase), row))
 }
 
 /// The energies of a map, the second angle running faster.
