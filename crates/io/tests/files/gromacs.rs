@@ -284,6 +284,22 @@ fn atoms_and_types_that_contradict_each_other_are_refused() {
     read(&text.replacen("[ moleculetype ]", &again, 1)).unwrap();
 }
 
+/// Rows of types that are not there would count nowhere (grompp refuses them; names have a case).
+#[test]
+fn parameters_of_unknown_types_are_refused() {
+    for (more, name) in [
+        ("[ nonbond_params ]\nX z 1 0.4 1\n", "z"),
+        ("[ pairtypes ]\nX ZZ 1 0.4 1\n", "ZZ"),
+        ("[ angletypes ]\nX Y y 1 110 1\n", "y"),
+        ("[ dihedraltypes ]\nX Y y X 9 0 5 3\n", "y"),
+        ("[ dihedraltypes ]\nY y 1 0 5 3\n", "y"),
+    ] {
+        let error = read(&chain("1 2 yes 1 1", WELLS, more)).unwrap_err();
+        assert!(error.message().contains(&format!("no type of atoms {name}")), "{more}: {error}");
+        assert_eq!(error.place().unwrap().line, Some(8), "{more}: {error}");
+    }
+}
+
 #[test]
 fn files_that_include_each_other_come_to_an_end() {
     let folder = tempfile::tempdir().unwrap();

@@ -86,13 +86,13 @@ impl TopologyFile {
         match section {
             "defaults" => self.defaults = Some(Defaults::new(&line)?),
             "atomtypes" => types.add_atom(&line)?,
-            "bondtypes" => types.bonds.add(Types::row(&line, 2)?, &line),
-            "constrainttypes" => types.constraints.add(Types::row(&line, 2)?, &line),
-            "angletypes" => types.angles.add(Types::row(&line, 3)?, &line),
-            "dihedraltypes" => types.dihedrals.add_dihedral(&line)?,
+            "bondtypes" => types.bonds.add(types.bonded_row(&line, 2)?, &line),
+            "constrainttypes" => types.constraints.add(types.bonded_row(&line, 2)?, &line),
+            "angletypes" => types.angles.add(types.bonded_row(&line, 3)?, &line),
+            "dihedraltypes" => types.add_dihedral(&line)?,
             "cmaptypes" => types.add_map(&line)?,
-            "pairtypes" => Types::add_pair(&line, &mut types.pairs_14)?,
-            "nonbond_params" => Types::add_pair(&line, &mut types.pairs)?,
+            "pairtypes" => types.pairs_14.extend([types.pair_row(&line)?]),
+            "nonbond_params" => types.pairs.extend([types.pair_row(&line)?]),
             "moleculetype" => {
                 let word = line.words.get(1).ok_or_else(|| line.error("a molecule needs name and nrexcl"))?;
                 let excluded = whole(&line, word)?;

@@ -2,7 +2,7 @@
 
 use super::exclusions::excluded_by_bonds;
 use super::preprocess::SourceLine;
-use super::types::{BondedTypes, Defaults, ParameterRow, Types, find, number};
+use super::types::{BondedTypes, Defaults, ParameterRow, Types, find, no_type, number};
 use super::virtual_sites;
 use crate::forcefield::assembly::Assembly;
 use crate::forcefield::missing::{missing, nearest};
@@ -58,10 +58,7 @@ pub(super) fn atom(
             "atoms of a molecule are numbered from 1; a molecule of its own begins with [ moleculetype ], a name and nrexcl",
         ));
     }
-    let known = types.atoms.get(of_type).ok_or_else(|| {
-        let names = types.atoms.keys().map(std::slice::from_ref);
-        line.error(format!("there is no type of atoms {of_type}")).hint(nearest(names, &[of_type]))
-    })?;
+    let known = types.atoms.get(of_type).ok_or_else(|| no_type(line, of_type, types.atoms.keys()))?;
     let or = |k: usize, usual: f64| words.get(k).map_or(Ok(usual), |word| number(line, word));
     Ok(TopologyAtom {
         of_type: of_type.to_string(),

@@ -1,8 +1,9 @@
 //! The parameters of types of atoms in GROMACS' topologies.
 
 use super::preprocess::SourceLine;
-use jostle_core::Result;
-use std::collections::HashMap;
+use crate::forcefield::missing::nearest;
+use jostle_core::{Error, Result};
+use std::collections::{HashMap, HashSet};
 
 /// The function of dihedrals with several terms.
 const SERIES: u32 = 9;
@@ -95,6 +96,8 @@ impl Defaults {
 #[derive(Debug, Default)]
 pub(super) struct Types {
     pub atoms: HashMap<String, AtomType>,
+    /// Names of the types in bonds and angles.
+    bonded: HashSet<String>,
     pub bonds: BondedTypes,
     pub constraints: BondedTypes,
     pub angles: BondedTypes,
@@ -121,24 +124,11 @@ impl BondedTypes {
         self.rows.get(&function).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds a row of `[ dihedraltypes ]`: four types, or two: the outer ones of an improper (function 2), the
-    /// inner ones of other dihedrals.
-    pub fn add_dihedral(&mut self, line: &SourceLine) -> Result<()> {
-        let is_digit = |word: &String| word.len() == 1 && word.parse::<u8>().is_ok();
-        let row = match line.words.get(2).filter(|word| is_digit(word)) {
-            None => Types::row(line, 4)?,
-            Some(function) => {
-                let mut row = Types::row(line, 2)?;
-                let any = || ANY.to_string();
-                if function == "2" {
-                    row.types.splice(1..1, [any(), any()]);
-                } else {
-                    row.types.insert(0, any());
-                    row.types.push(any());
-                }
-                row
-            }
-        };
+    /// Adds a row of a dihedral.
+    ///
+    /// # Errors
+    /// Those of rows of several terms.
+    pub fn add_dihedral(&mut self, row: ParameterRow, line: &SourceLine) -> Result<()> {
         match row.function {
             SERIES => self.add_to_series(ParameterRow { function: 1, ..row }, line),
             _ => {
@@ -194,6 +184,12 @@ impl BondedTypes {
     }
 }
 
+/// An error for a type of atoms that is not among the known ones.
+pub(super) fn no_type<'a>(line: &SourceLine, name: &str, known: impl Iterator<Item = &'a String>) -> Error {
+    let near = nearest(known.map(std::slice::from_ref), &[name]);
+    line.error(format!("there is no type of atoms {name}")).hint(near)
+}
+
 /// A word as a number of things.
 pub(super) fn whole(line: &SourceLine, word: &str) -> Result<usize> {
     word.parse()
@@ -225,6 +221,7 @@ impl Types {
             charge: number(line, charge)?,
             pair: [number(line, v)?, number(line, w)?],
         };
+        self.bonded.insert(of_type.bonded.clone());
         match self.atoms.insert(name.to_string(), of_type.clone()) {
             Some(before) if before != of_type => Err(line
                 .error(format!("the type of atoms {name} has been defined before, with other numbers"))
@@ -233,9 +230,42 @@ impl Types {
         }
     }
 
+    /// A row of `[ dihedraltypes ]`: four types, or two: the outer ones of an improper (function 2), the
+    /// inner ones of other dihedrals.
+    pub fn add_dihedral(&mut self, line: &SourceLine) -> Result<()> {
+        let is_digit = |word: &String| word.len() == 1 && word.parse::<u8>().is_ok();
+        let row = match line.words.get(2).filter(|word| is_digit(word)) {
+            None => self.bonded_row(line, 4)?,
+            Some(function) => {
+                let mut row = self.bonded_row(line, 2)?;
+                let any = || ANY.to_string();
+                if function == "2" {
+                    row.types.splice(1..1, [any(), any()]);
+                } else {
+                    row.types.insert(0, any());
+                    row.types.push(any());
+                }
+                row
+            }
+        };
+        self.dihedrals.add_dihedral(row, line)
+    }
+
+    /// A row of types as bonds call them, function and numbers.
+    ///
+    /// # Errors
+    /// If no type of atoms before it is called so: the row would be for nothing.
+    pub fn bonded_row(&self, line: &SourceLine, n: usize) -> Result<ParameterRow> {
+        let row = Types::row(line, n)?;
+        match row.types.iter().find(|name| *name != ANY && !self.bonded.contains(*name)) {
+            Some(name) => Err(no_type(line, name, self.bonded.iter())),
+            None => Ok(row),
+        }
+    }
+
     /// A row of `[ cmaptypes ]`: five types, function, points along both angles, energies.
     pub fn add_map(&mut self, line: &SourceLine) -> Result<()> {
-        let mut row = Types::row(line, 5)?;
+        let mut row = self.bonded_row(line, 5)?;
         let (&[nx, ny, ..], n) = (&row.parameters[..], row.parameters.len()) else {
             return Err(line.error("a map needs two numbers of points"));
         };
@@ -258,9 +288,15 @@ impl Types {
         Ok(ParameterRow { types: types.to_vec(), function, parameters })
     }
 
-    /// A row of two types with V and W.
-    pub fn add_pair(line: &SourceLine, pairs: &mut HashMap<[String; 2], [f64; 2]>) -> Result<()> {
+    /// V and W of two types of atoms that a row has.
+    ///
+    /// # Errors
+    /// If there are none, the force is another one, or a type of atoms has not been defined before.
+    pub fn pair_row(&self, line: &SourceLine) -> Result<([String; 2], [f64; 2])> {
         let row = Types::row(line, 2)?;
+        if let Some(name) = row.types.iter().find(|name| !self.atoms.contains_key(*name)) {
+            return Err(no_type(line, name, self.atoms.keys()));
+        }
         let ([a, b], [v, w, ..]) = (&row.types[..], &row.parameters[..]) else {
             return Err(line.error("a pair of types needs V and W"));
         };
@@ -268,8 +304,7 @@ impl Types {
             let message = format!("the function {} of pairs of types is not read", row.function);
             return Err(line.error(message).hint("Lennard-Jones forces (1) are"));
         }
-        pairs.insert([a.clone(), b.clone()], [*v, *w]);
-        Ok(())
+        Ok(([a.clone(), b.clone()], [*v, *w]))
     }
 
     /// V and W of two types in either order.
