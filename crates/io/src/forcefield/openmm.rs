@@ -3,6 +3,7 @@
 mod bonded;
 mod file;
 mod pairs;
+mod torsion_energy;
 mod virtual_sites;
 
 use super::assembly::Assembly;

@@ -89,8 +89,8 @@ fn harmonic_impropers_of_openmm_and_parmed_are_read() {
     let parmed = "k*dtheta_torus^2;dtheta_torus = dtheta - floor(dtheta/(2*pi)+0.5)*(2*pi);\
                   dtheta = theta - theta0;pi = 3.141593;";
     let energies = [
-        "k*(theta-theta0)^2",
-        "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0);pi = 3.141593;",
+        "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0);pi = 3.1415926535",
+        "0.5*K*x*x; K = 2*k; x = min(2*pi-y, y); y = abs(theta0-theta)",
         parmed,
     ];
     for energy in energies {
@@ -100,8 +100,31 @@ fn harmonic_impropers_of_openmm_and_parmed_are_read() {
         // A spring has half of its stiffness in its energy.
         assert_eq!(parameters.unwrap(), [20.0, 180.0], "{energy}");
     }
-    let error = read(&torsion(&parmed.replace("+0.5", "+0.4")), UnitSystem::Nano).unwrap_err();
-    assert!(error.message().contains("CustomTorsionForce"), "{error}");
+    let half = "0.5*k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.1415926535";
+    let energies = [(half, 10.0), ("k*(theta-theta0)^2", 20.0)];
+    for (energy, stiffness) in energies {
+        let read = read(&torsion(energy).replace("3.141592653589793", "0"), UnitSystem::Nano).unwrap();
+        assert_eq!(read.forces.dihedrals[0].parameters(0).unwrap(), [stiffness, 0.0], "{energy}");
+    }
+    // OpenMM takes them as they are written.
+    for energy in ["k*(theta-theta0)^2", &half.replace("3.1415926535", "3.2")] {
+        let error = read(&torsion(energy), UnitSystem::Nano).unwrap_err();
+        assert!(error.message().contains("theta0 = 3.141592653589793 jumps"), "{error}");
+        assert_eq!(error.place().unwrap().line, Some(7), "{error}");
+        assert!(error.help().unwrap().contains("min(dtheta, 2*pi-dtheta)"), "{error}");
+    }
+    for energy in [
+        &parmed.replace("+0.5", "+0.4"),
+        "k*(1-cos(theta-theta0))",
+        "scale*k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0)",
+        "min(k*min(dtheta, 2*pi-dtheta)^2, 50); dtheta = abs(theta-theta0)",
+        "0.25*k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0)",
+        "k*d^2; d = d*d",
+        ";",
+    ] {
+        let error = read(&torsion(energy), UnitSystem::Nano).unwrap_err();
+        assert!(error.message().contains("CustomTorsionForce"), "{energy}: {error}");
+    }
 }
 
 #[test]

@@ -2,17 +2,11 @@
 
 use super::OpenmmReader;
 use super::file::items;
+use super::torsion_energy::{self, TorsionEnergy};
 use crate::forcefield::UREY_BRADLEY;
-use jostle_core::Result;
+use jostle_core::{Error, Result};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use roxmltree::Node;
-
-/// Harmonic impropers, k times the square of the shorter way around the circle, as OpenMM and as ParmEd writes them;
-/// digits of pi follow.
-const SHORTER_WAY: [&str; 2] = [
-    "k*min(dtheta,2*pi-dtheta)^2;dtheta=abs(theta-theta0);pi=3.14",
-    "k*dtheta_torus^2;dtheta_torus=dtheta-floor(dtheta/(2*pi)+0.5)*(2*pi);dtheta=theta-theta0;pi=3.14",
-];
 
 impl OpenmmReader<'_, '_> {
     pub(super) fn bonds(&mut self, force: Node) -> Result<()> {
@@ -63,20 +57,32 @@ impl OpenmmReader<'_, '_> {
         Ok(())
     }
 
-    /// CHARMM's impropers, as OpenMM and ParmEd write them.
+    /// Springs, as CHARMM's impropers are.
     pub(super) fn custom_torsions(&mut self, force: Node) -> Result<()> {
-        let energy = self.energy(force)?;
-        let shorter_way = SHORTER_WAY.iter().any(|written| energy.starts_with(written));
-        if energy != "k*(theta-theta0)^2" && !shorter_way {
-            return Err(self.unknown_energy(force));
-        }
-        let names = self.parameters(force, "PerTorsionParameters", ["k", "theta0"])?;
+        let energy = TorsionEnergy::new(&self.energy(force)?).ok_or_else(|| self.unknown_energy(force))?;
+        let names = self.parameters(force, "PerTorsionParameters", torsion_energy::PARAMETERS)?;
         for torsion in items(force, "Torsions") {
-            let k = self.file.number(torsion, &names[0])?;
-            let parameters = [2.0 * k, self.file.degrees(torsion, &names[1])?];
+            let (k, theta0) = (self.file.number(torsion, &names[0])?, self.file.number(torsion, &names[1])?);
+            let Some(factor) = energy.spring(k, theta0) else {
+                return Err(match energy.jumps(k, theta0) {
+                    true => self.jump(force, torsion, theta0),
+                    false => self.unknown_energy(force),
+                });
+            };
+            let parameters = [2.0 * factor * k, theta0.to_degrees()];
             self.torsion(torsion, DihedralKind::HarmonicDihedral, &parameters)?;
         }
         Ok(())
+    }
+
+    /// An error for an energy that jumps where its torsion turns past pi.
+    fn jump(&self, force: Node, torsion: Node, theta0: f64) -> Error {
+        let energy = force.attribute("energy").unwrap_or_default();
+        let message = format!("the energy {energy} with theta0 = {theta0} jumps where theta turns past pi");
+        self.file.error(torsion, message).hint(
+            "springs that take the shorter way around the circle are read, as OpenMM writes CHARMM's impropers: \
+             k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.1415926535",
+        )
     }
 
     pub(super) fn maps(&mut self, force: Node) -> Result<()> {
