@@ -135,6 +135,12 @@ fn dihedrals_without_turns_have_no_force() {
     assert!((energy - 0.75).abs() < 1e-8 && rest == [0.0; 5], "{energy} {rest:?}");
     let error = changed(9.0, 0.0).unwrap_err();
     assert!(error.message().contains("multiplicity"), "{error}");
+    let flag = |error: &Error| error.place().unwrap().line.unwrap();
+    let missing = with(&[("DIHEDRAL_PERIODICITY", "(1E16.8)", "x".into())]).unwrap_err();
+    let rows = format!("{}\n{}", floats(&[2.0]), floats(&[1.5]));
+    let error = with(&[("DIHEDRAL_PERIODICITY", "(1E16.8)", rows)]).unwrap_err();
+    assert!(error.message().contains("periodicity 1.5 in DIHEDRAL_PERIODICITY is no whole"), "{error}");
+    assert_eq!(flag(&error), flag(&missing) + 1);
 }
 
 /// Repulsion alone.

@@ -172,6 +172,16 @@ fn sizes_may_be_mixed_geometrically() {
     assert_eq!(far[0], ends(PARAMETERS)[1][0]);
 }
 
+#[test]
+fn multiplicities_are_whole() {
+    for row in ["A B C D 1.0 1.5 0\n", "A B C D 1.0 3 0\nIMPROPERS\nA X X D 5 0.5 30\n"] {
+        let given = PARAMETERS.replace("A B C D 1.0 3 0\n", row);
+        let error = read(PSF, &[&given]).unwrap_err();
+        assert!(error.message().contains("multiplicity"), "{row}: {error}");
+        assert_eq!(error.place().unwrap().line, Some(8 + row.lines().count()), "{row}: {error}");
+    }
+}
+
 /// A count that the file cannot have is an error of the file, and takes no memory.
 #[test]
 fn counts_beyond_the_file_are_refused() {

@@ -186,6 +186,15 @@ fn the_first_of_equal_types_of_dihedrals_is_taken() {
     assert_eq!(of(outer(1) + &inner(1) + "Z Y X X 1 0 7 2\n", 1), [[7.0, 2.0, 0.0]]);
 }
 
+#[test]
+fn multiplicities_are_whole() {
+    for function in [1, 4, 9] {
+        let error = dihedral(&format!("X Y Y Z {function} 0 5 1.5\n"), function).unwrap_err();
+        assert!(error.message().contains("multiplicity = 1.5"), "{error}");
+        assert!(error.place().unwrap().line.is_some(), "{error}");
+    }
+}
+
 /// Types of bonds come as they are; a type called X is itself.
 #[test]
 fn types_of_bonds_have_no_wildcards() {

@@ -159,6 +159,17 @@ impl<'a> PrmtopFile<'a> {
         }
     }
 
+    /// Periodicities of dihedrals, which are whole numbers; the sign of some says that another term follows.
+    fn periodicities(&self) -> Result<Vec<f64>> {
+        let name = "DIHEDRAL_PERIODICITY";
+        let turns: Vec<f64> = self.numbers(name)?;
+        let Some(place) = turns.iter().position(|n| n.fract() != 0.0) else { return Ok(turns) };
+        let mut filled = self.fields(name)?.into_iter().filter(|(_, field)| !field.trim().is_empty());
+        let line = filled.nth(place).map_or(0, |(line, _)| line);
+        let message = format!("the periodicity {} in {name} is no whole number", turns[place]);
+        Err(Error::file_line(self.path, line, message))
+    }
+
     /// Refuses sections that have lost lines, or have more than POINTERS says.
     fn check_counts(&self, pointers: &[i64]) -> Result<()> {
         for (name, pointer, size) in COUNTS {
@@ -290,7 +301,7 @@ impl PrmtopReader<'_> {
     /// Dihedrals and impropers, which are of one form, and the 1-4 pairs of the former.
     fn dihedrals(&mut self) -> Result<()> {
         let file = &self.file;
-        let (k, turns) = (file.numbers("DIHEDRAL_FORCE_CONSTANT")?, file.numbers("DIHEDRAL_PERIODICITY")?);
+        let (k, turns) = (file.numbers("DIHEDRAL_FORCE_CONSTANT")?, file.periodicities()?);
         let phase: Vec<f64> = file.numbers("DIHEDRAL_PHASE")?;
         let (scee, scnb) = (file.optional("SCEE_SCALE_FACTOR")?, file.optional("SCNB_SCALE_FACTOR")?);
         let wells = PairCoefficients::new(file)?;
@@ -303,7 +314,7 @@ impl PrmtopReader<'_> {
                     continue;
                 }
                 let stiffness = self.parameter("DIHEDRAL_FORCE_CONSTANT", &k, of_type)?;
-                let turns = self.parameter("DIHEDRAL_PERIODICITY", &turns, of_type)?.abs().round();
+                let turns = self.parameter("DIHEDRAL_PERIODICITY", &turns, of_type)?.abs();
                 if stiffness != 0.0 {
                     let phase = self.parameter("DIHEDRAL_PHASE", &phase, of_type)?.to_degrees();
                     let (kind, parameters) = periodic(stiffness, turns, phase);

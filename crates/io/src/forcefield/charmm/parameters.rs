@@ -113,13 +113,13 @@ impl Parameters {
                     self.angles.insert(one_way(types), vec![row]);
                 }
                 ParameterSection::Dihedrals => {
-                    let (types, row) = split(&lines, &words, 3)?;
+                    let (types, row) = periodic(&lines, &words)?;
                     let terms: &mut Vec<Vec<f64>> = dihedrals.entry(one_way(types)).or_default();
                     terms.retain(|term| term[1] != row[1]);
                     terms.push(row);
                 }
                 ParameterSection::Impropers => {
-                    let (types, row) = split(&lines, &words, 3)?;
+                    let (types, row) = periodic(&lines, &words)?;
                     impropers.insert(one_way(types), vec![row]);
                 }
                 ParameterSection::Maps => {
@@ -224,6 +224,15 @@ fn split<const N: usize>(lines: &Lines, words: &[&str], least: usize) -> Result<
         }
     }
     Ok((types.map(str::to_ascii_uppercase), row))
+}
+
+/// Types of a dihedral, and its numbers: the second, the multiplicity, is whole.
+fn periodic(lines: &Lines, words: &[&str]) -> Result<([String; 4], Vec<f64>)> {
+    let (types, row) = split(lines, words, 3)?;
+    match row[1].fract() {
+        0.0 => Ok((types, row)),
+        _ => Err(lines.error(format!("the multiplicity {} of a dihedral is no whole number", row[1]))),
+    }
 }
 
 /// The energies of a map, the second angle running faster.
