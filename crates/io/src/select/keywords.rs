@@ -85,6 +85,18 @@ pub enum Number {
     Charge,
 }
 
+impl Number {
+    /// Returns true for numbers that count.
+    pub fn is_whole(self) -> bool {
+        match self {
+            Number::Index | Number::Serial | Number::ResidueNumber | Number::Residue | Number::Molecule => {
+                true
+            }
+            Number::Coordinate(_) | Number::Mass | Number::Charge => false,
+        }
+    }
+}
+
 use Meaning as M;
 
 /// All words that choose atoms.

@@ -235,13 +235,13 @@ impl Parser<'_> {
         if let Some(Token { kind: TokenKind::Compare(comparison), .. }) = self.peek() {
             let comparison = *comparison;
             self.next += 1;
-            return Ok(Expression::Compare(number, comparison, self.number()?, word));
+            return Ok(Expression::Compare(number, comparison, self.number_of(number, &word)?, word));
         }
         let mut ranges = Vec::new();
         while ranges.is_empty() || self.number_follows() {
             let begin = self.here().start;
-            let from = self.number()?;
-            let to = if self.takes("to") { self.number()? } else { from };
+            let from = self.number_of(number, &word)?;
+            let to = if self.takes("to") { self.number_of(number, &word)? } else { from };
             if to < from {
                 let end = self.tokens[self.next - 1].span.end;
                 let hint = format!("write {to} to {from}");
@@ -254,6 +254,19 @@ impl Parser<'_> {
 
     fn number_follows(&self) -> bool {
         matches!(self.peek(), Some(Token { kind: TokenKind::Word(word), .. }) if word.parse::<f64>().is_ok())
+    }
+
+    /// A number that the property can have.
+    fn number_of(&mut self, property: Number, word: &Range<usize>) -> Result<f64, Fault> {
+        let span = self.here();
+        let number = self.number()?;
+        if property.is_whole() && number.fract() != 0.0 {
+            let word = &self.text[word.clone()];
+            let message = format!("numbers of \"{word}\" are whole, not {number}");
+            let hint = format!("for example \"{word} {}\"", number.trunc());
+            return Err(Fault::new(span, message, hint));
+        }
+        Ok(number)
     }
 
     fn number(&mut self) -> Result<f64, Fault> {
