@@ -26,7 +26,7 @@ pub fn convert(options: &ConvertOptions) -> Result<()> {
     };
     let second = frames.next_frame()?;
     let header = frames.reader().header(&first, second.as_ref());
-    say_what_is_left_out(options, format, frames.reader(), &first);
+    say_what_is_left_out(options, format, frames.reader(), &first, &header);
     let header = TrajectoryHeader { images: first.images.is_some() && format.has_images(), ..header };
     let mut writer = TrajectoryWriter::create(&options.to, format, header)?;
     let mut write = |mut snapshot: Snapshot| {
@@ -64,6 +64,7 @@ fn say_what_is_left_out(
     format: TrajectoryFormat,
     reader: &TrajectoryReader,
     first: &Snapshot,
+    header: &TrajectoryHeader,
 ) {
     if first.time.is_none() && format.needs_times() {
         say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
@@ -100,6 +101,13 @@ fn say_what_is_left_out(
     }
     if !format.has_names() && reader.names().iter().any(|name| name != "X") {
         say!("names of atoms are left out: {} files have none", format.name());
+    }
+    if !format.has_residues() && !header.atoms.residues.is_empty() {
+        say!(
+            "residues are left out: {} files have none; {} have",
+            format.name(),
+            TrajectoryFormat::titles("and", TrajectoryFormat::has_residues)
+        );
     }
     if first.images.is_some() && !format.has_images() {
         say!(

@@ -54,6 +54,9 @@ fn atom_json(system: &System, id: u32, index: usize) -> Value {
         if let Some(residue) = system.names.residues.get(known.residue as usize) {
             atom.insert("resname".into(), json!(residue.name));
             atom.insert("resid".into(), json!(residue.number));
+            if !residue.insertion.is_empty() {
+                atom.insert("insertion".into(), json!(residue.insertion));
+            }
             atom.insert("chain".into(), json!(residue.chain));
         }
     }

@@ -29,8 +29,23 @@ pub struct Residue {
     pub name: String,
     /// Number in the file.
     pub number: i32,
+    /// Insertion code, which tells residues of one number apart; empty where there is none.
+    pub insertion: String,
     /// The chain or segment that it belongs to; empty where there are none.
     pub chain: String,
+}
+
+impl Residue {
+    /// Number and insertion code of a word, "52A"; zero where it does not begin with a number.
+    pub fn numbered(word: &str) -> (i32, String) {
+        let digits = word.trim_end_matches(char::is_alphabetic);
+        (digits.parse().unwrap_or(0), word[digits.len()..].to_string())
+    }
+
+    /// Number and insertion code as one word.
+    pub fn label(&self) -> String {
+        format!("{}{}", self.number, self.insertion)
+    }
 }
 
 impl Names {
@@ -39,9 +54,13 @@ impl Names {
         let number = u64::from(id) + 1;
         let Some(atom) = self.atoms.get(id as usize) else { return format!("atom {number}") };
         match self.residues.get(atom.residue as usize) {
-            Some(Residue { name, number: n, chain }) => {
-                let chain = if chain.is_empty() { String::new() } else { format!(", chain {chain}") };
-                format!("atom {number} ({} of {name} {n}{chain})", atom.name)
+            Some(residue) => {
+                let (name, place) = (&residue.name, residue.label());
+                let chain = match residue.chain.as_str() {
+                    "" => String::new(),
+                    chain => format!(", chain {chain}"),
+                };
+                format!("atom {number} ({} of {name} {place}{chain})", atom.name)
             }
             None => format!("atom {number} ({})", atom.name),
         }
@@ -54,12 +73,15 @@ mod tests {
 
     #[test]
     fn descriptions_of_atoms_have_all_their_names() {
-        let residue = |chain: &str| Residue { name: "ALA".into(), number: 2, chain: chain.into() };
+        let residue = |word: &str, chain: &str| {
+            let (number, insertion) = Residue::numbered(word);
+            Residue { name: "ALA".into(), number, insertion, chain: chain.into() }
+        };
         let atom = |residue| AtomName { name: "CA".into(), element: "C".into(), residue };
         let atoms = vec![atom(0), atom(1), atom(7)];
-        let names = Names { atoms, residues: vec![residue(""), residue("B")] };
+        let names = Names { atoms, residues: vec![residue("2", ""), residue("-2A", "B")] };
         assert_eq!(names.describe(0), "atom 1 (CA of ALA 2)");
-        assert_eq!(names.describe(1), "atom 2 (CA of ALA 2, chain B)");
+        assert_eq!(names.describe(1), "atom 2 (CA of ALA -2A, chain B)");
         assert_eq!(names.describe(2), "atom 3 (CA)");
         assert_eq!(names.describe(3), "atom 4");
     }

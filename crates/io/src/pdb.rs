@@ -89,10 +89,12 @@ impl<'a> PdbLine<'a> {
         Ok((lengths != [1.0; 3] && lengths != [0.0; 3]).then_some((lengths, angles)))
     }
 
-    /// The number of the residue; five digits reach into the column of insertion codes.
-    fn residue_number(self) -> i32 {
-        let number = if is_number(self.field(22, 27)) { self.field(22, 27) } else { self.field(22, 26) };
-        number.parse().unwrap_or(0)
+    /// Number and insertion code of the residue; five digits reach into the column of insertion codes.
+    fn residue_number(self) -> (i32, String) {
+        match self.field(22, 27) {
+            number if is_number(number) => (number.parse().unwrap_or(0), String::new()),
+            _ => (self.field(22, 26).parse().unwrap_or(0), self.field(26, 27).to_string()),
+        }
     }
 
     fn field(self, from: usize, to: usize) -> &'a str {
@@ -120,6 +122,8 @@ pub(crate) struct Collector {
     pub names: Names,
     /// Marks of alternative places, and how many atoms have each.
     marked: BTreeMap<String, usize>,
+    /// True where an atom has an occupancy other than 1, or a B factor other than 0.
+    scattering: [bool; 2],
     /// Marks of the latest residue, which tell it from the next.
     last: Option<[String; 4]>,
 }
@@ -128,12 +132,14 @@ impl Collector {
     /// Adds the atom of a line.
     pub fn add_line(&mut self, line: PdbLine) {
         self.add_place(line.field(16, 17));
+        self.add_scattering(line.field(54, 60), line.field(60, 66));
         // Insertion codes and segments tell residues apart, too.
         let marks = [line.field(17, 21), line.field(21, 27), line.field(72, 76), ""];
         let chain = if line.field(21, 22).is_empty() { marks[2] } else { line.field(21, 22) };
         self.add(marks, (line.name(), line.element()), || Residue {
             name: marks[0].to_string(),
-            number: line.residue_number(),
+            number: line.residue_number().0,
+            insertion: line.residue_number().1,
             chain: chain.to_string(),
         });
     }
@@ -143,6 +149,21 @@ impl Collector {
         if !mark.is_empty() {
             *self.marked.entry(mark.to_string()).or_default() += 1;
         }
+    }
+
+    /// Compares occupancy and B factor of an atom with those of one that is always there and at rest.
+    pub fn add_scattering(&mut self, occupancy: &str, b_factor: &str) {
+        for ((found, text), usual) in self.scattering.iter_mut().zip([occupancy, b_factor]).zip([1.0, 0.0]) {
+            *found |= !text.is_empty() && text.parse() != Ok(usual);
+        }
+    }
+
+    /// Contents that are not kept, in words.
+    pub fn not_kept(&self) -> Vec<String> {
+        let names = ["occupancies", "B factors"].into_iter().zip(self.scattering);
+        let found: Vec<&str> = names.filter(|(_, found)| *found).map(|(name, _)| name).collect();
+        let scattering = (!found.is_empty()).then(|| format!("{} are not read", found.join(" and ")));
+        self.alternatives().into_iter().chain(scattering).collect()
     }
 
     /// Atoms with alternative places in words, and what to do about them.

@@ -77,6 +77,16 @@ fn what_is_not_read_is_said() {
     assert!(again.ends_with("ITEM: ATOMS id type x y z\n1 1 2 2 2\n2 2 3 3 3\n3 3 1 1 1\n"), "{again}");
     let told = desk.succeed(&["convert", "ase.xyz", "copy.dcd"]);
     assert!(told.stderr.contains("names of atoms are left out"), "{}", told.stderr);
+    assert!(!told.stderr.contains("residues"), "{}", told.stderr);
+    desk.write(
+        "crystal.pdb",
+        "ATOM      4  CA  ALA A   1A      3.000   2.000   3.000  1.00 10.00           C\nEND\n",
+    );
+    let told = desk.succeed(&["convert", "crystal.pdb", "copy.gro"]);
+    assert!(told.stderr.contains("insertion codes of residues are left out"), "{}", told.stderr);
+    assert!(told.stderr.contains("B factors are not read"), "{}", told.stderr);
+    let told = desk.succeed(&["convert", "crystal.pdb", "crystal.xyz"]);
+    assert!(told.stderr.contains("residues are left out: xyz files have none"), "{}", told.stderr);
     let told = desk.succeed(&["convert", "ase.xyz", "copy.lammpstrj"]);
     assert!(told.stderr.contains("the column momenta is not read"), "{}", told.stderr);
     desk.write("input.toml", "units = \"metal\"\n[system]\nfile = \"ase.xyz\"\n[species.Ar]\nmass = 40\n");

@@ -43,6 +43,8 @@ pub(super) enum Content {
     Images,
     /// Names of atoms or of their species.
     Names,
+    /// Names and numbers of residues.
+    Residues,
     /// Axes along which the box is open.
     Boundaries,
     /// Corner of the box. Formats without it have positions as they are, in a box from 0 on,

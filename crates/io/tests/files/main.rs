@@ -12,6 +12,7 @@ mod dynamo;
 mod forcefields;
 mod gromacs;
 mod input;
+mod insertion_codes;
 mod lammps;
 mod lammps_molecules;
 mod molecules_never_panic;

@@ -207,7 +207,12 @@ fn molecules_keep_their_names_in_mmcif() {
     let path = folder.path().join("a.cif");
     let of_atoms =
         [("O5'", "O"), ("'x'", "C"), ("_a", ""), ("two words", "N"), ("data_1", "H"), ("a\"b\"", "")];
-    let residue = |name: &str, chain: &str| Residue { name: name.into(), number: -7, chain: chain.into() };
+    let residue = |name: &str, chain: &str| Residue {
+        name: name.into(),
+        number: -7,
+        chain: chain.into(),
+        ..Residue::default()
+    };
     let residues = vec![residue("VAL", "heavy"), residue("?", ""), residue("#1", ";")];
     let atom = |(k, (name, element)): (usize, &(&str, &str))| AtomName {
         name: name.to_string(),
@@ -264,8 +269,12 @@ fn molecules_keep_their_names_in_mmcif() {
 fn molecules_keep_their_names_in_pdb() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.pdb");
-    let residue =
-        |name: &str, number, chain: &str| Residue { name: name.into(), number, chain: chain.into() };
+    let residue = |name: &str, number, chain: &str| Residue {
+        name: name.into(),
+        number,
+        chain: chain.into(),
+        ..Residue::default()
+    };
     let atom =
         |name: &str, element: &str, residue| AtomName { name: name.into(), element: element.into(), residue };
     let atoms = vec![
@@ -379,7 +388,8 @@ fn files_that_grow_are_followed() {
 fn bonds_stand_in_pdb() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.pdb");
-    let residue = |name: &str| Residue { name: name.into(), number: 1, chain: "A".into() };
+    let residue =
+        |name: &str| Residue { name: name.into(), number: 1, chain: "A".into(), ..Residue::default() };
     let atom = |residue| AtomName { name: "C".into(), element: "C".into(), residue };
     let residues = vec![residue("ALA"), residue("LIG"), residue("HOH")];
     let atoms = [0, 0, 1, 1, 1, 1, 1, 1, 2, 2].map(atom).to_vec();

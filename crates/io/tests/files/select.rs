@@ -22,8 +22,12 @@ fn sample() -> System {
         species("Na+", 22.99, 1.0),
     ];
     let mut system = System::new(SimBox::orthorhombic([20.0; 3]).unwrap(), kinds);
-    let residue =
-        |name: &str, number, chain: &str| Residue { name: name.into(), number, chain: chain.into() };
+    let residue = |name: &str, number, chain: &str| Residue {
+        name: name.into(),
+        number,
+        chain: chain.into(),
+        ..Residue::default()
+    };
     let residues = vec![
         residue("ALA", 7, "A"),
         residue("XXX", -2, "B"),

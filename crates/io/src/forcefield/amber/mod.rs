@@ -213,7 +213,7 @@ impl PrmtopReader<'_> {
         let residues = file.names("RESIDUE_LABEL", first.len())?;
         let mut found = Names::default();
         for (k, name) in residues.into_iter().enumerate() {
-            found.residues.push(Residue { name, number: k as i32 + 1, chain: String::new() });
+            found.residues.push(Residue { name, number: k as i32 + 1, ..Residue::default() });
         }
         for (k, name) in names.into_iter().enumerate() {
             let residue = first.partition_point(|start| *start <= k + 1).saturating_sub(1) as u32;

@@ -72,13 +72,15 @@ impl CharmmReader {
         self.check_types()?;
         let mut last = None;
         for (atom, of_type) in self.psf.atoms.iter().zip(&self.types) {
-            let residue = (&atom.segment, atom.residue, &atom.residue_name);
+            let residue = (&atom.segment, &atom.residue, &atom.residue_name);
             let names = &mut self.assembly.names;
             if last != Some(residue) {
                 last = Some(residue);
+                let (number, insertion) = atom.residue.clone();
                 names.residues.push(Residue {
                     name: atom.residue_name.clone(),
-                    number: atom.residue,
+                    number,
+                    insertion,
                     chain: atom.segment.clone(),
                 });
             }

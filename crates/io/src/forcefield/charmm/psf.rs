@@ -2,7 +2,7 @@
 //! the extended ones of both.
 
 use crate::structure::Lines;
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Residue, Result};
 use std::path::Path;
 
 /// Contents of a file; atoms by numbers from 0.
@@ -44,7 +44,8 @@ pub(super) enum Weight {
 #[derive(Debug)]
 pub(super) struct PsfAtom {
     pub segment: String,
-    pub residue: i32,
+    /// Number and insertion code of the residue.
+    pub residue: (i32, String),
     pub residue_name: String,
     pub name: String,
     /// The name of the type, or its number in CHARMM's format.
@@ -133,11 +134,9 @@ impl PsfFile<'_> {
                     .error("an atom has fewer than eight columns")
                     .hint("number, segment, residue's number and name, name, type, charge, mass"));
             };
-            // Insertion codes are letters behind the number.
-            let digits = residue.trim_end_matches(|c: char| c.is_alphabetic());
             atoms.push(PsfAtom {
                 segment: segment.to_string(),
-                residue: digits.parse().unwrap_or(0),
+                residue: Residue::numbered(residue),
                 residue_name: residue_name.to_string(),
                 name: name.to_string(),
                 of_type: of_type.to_string(),

@@ -28,7 +28,7 @@ pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
             names.residues.push(Residue {
                 name: name.to_string(),
                 number: number.parse().unwrap_or(0),
-                chain: String::new(),
+                ..Residue::default()
             });
         }
         let residue = names.residues.len() as u32 - 1;

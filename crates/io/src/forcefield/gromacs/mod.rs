@@ -76,7 +76,7 @@ const TERM: usize = size_of::<[u32; 4]>();
 fn first_of_single_residues(kinds: &[MoleculeKind], molecules: &[(usize, usize, SourceLine)]) -> i32 {
     let present = molecules.iter().filter(|(_, count, _)| *count > 0).map(|(kind, ..)| &kinds[*kind]);
     let chains = present.filter(|kind| !kind.is_single_residue());
-    let numbers = chains.flat_map(|kind| kind.atoms.iter().map(|atom| atom.residue));
+    let numbers = chains.flat_map(|kind| kind.atoms.iter().map(|atom| atom.residue.0));
     numbers.max().unwrap_or(0).max(0).saturating_add(1)
 }
 
@@ -176,12 +176,13 @@ impl TopologyFile {
                 let mut last = None;
                 for atom in &kind.atoms {
                     let names = &mut assembly.names;
-                    let residue = (atom.residue, &atom.residue_name);
+                    let residue = (&atom.residue, &atom.residue_name);
                     if last != Some(residue) {
                         last = Some(residue);
-                        let number = if single { next_residue } else { atom.residue };
+                        let (number, insertion) = atom.residue.clone();
+                        let number = if single { next_residue } else { number };
                         let name = atom.residue_name.clone();
-                        names.residues.push(Residue { name, number, chain: String::new() });
+                        names.residues.push(Residue { name, number, insertion, ..Residue::default() });
                     }
                     names.atoms.push(AtomName {
                         name: atom.name.clone(),

@@ -7,7 +7,7 @@ use super::virtual_sites;
 use crate::forcefield::assembly::Assembly;
 use crate::forcefield::missing::{missing, nearest};
 use crate::forcefield::{UREY_BRADLEY, periodic, second_faster};
-use jostle_core::{Error, Result, SiteRule};
+use jostle_core::{Error, Residue, Result, SiteRule};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use std::collections::HashMap;
 
@@ -22,7 +22,8 @@ pub(super) struct MoleculeKind {
 
 pub(super) struct TopologyAtom {
     pub of_type: String,
-    pub residue: i32,
+    /// Number and insertion code.
+    pub residue: (i32, String),
     pub residue_name: String,
     pub name: String,
     pub charge: f64,
@@ -62,7 +63,7 @@ pub(super) fn atom(
     let or = |k: usize, usual: f64| words.get(k).map_or(Ok(usual), |word| number(line, word));
     Ok(TopologyAtom {
         of_type: of_type.to_string(),
-        residue: residue.trim_end_matches(|c: char| c.is_alphabetic()).parse().unwrap_or(0),
+        residue: Residue::numbered(residue),
         residue_name: residue_name.to_string(),
         name: name.to_string(),
         charge: or(6, known.charge)?,
@@ -101,7 +102,7 @@ pub(super) type Maps = HashMap<usize, u32>;
 impl MoleculeKind {
     /// Returns true where all atoms are of one residue.
     pub fn is_single_residue(&self) -> bool {
-        let residues = self.atoms.iter().map(|atom| (atom.residue, &atom.residue_name));
+        let residues = self.atoms.iter().map(|atom| (&atom.residue, &atom.residue_name));
         residues.clone().zip(residues.skip(1)).all(|(one, next)| one == next)
     }
 
@@ -314,7 +315,10 @@ impl MoleculeKind {
         let names = self.types_of(row, types);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let atoms = row.types.iter().map(|word| match self.atom(word) {
-            Some(atom) => format!("atom {word} ({} of {} {})", atom.name, atom.residue_name, atom.residue),
+            Some(atom) => format!(
+                "atom {word} ({} of {} {}{})",
+                atom.name, atom.residue_name, atom.residue.0, atom.residue.1
+            ),
             None => format!("atom {word}"),
         });
         let near = nearest(rows.iter().map(|row| &row.types[..]), &names);

@@ -68,7 +68,7 @@ impl Ion {
 }
 
 fn name(assembly: &mut Assembly, residue: &str, atoms: &[(&str, &str)]) {
-    assembly.names.residues.push(Residue { name: residue.into(), number: 1, chain: String::new() });
+    assembly.names.residues.push(Residue { name: residue.into(), number: 1, ..Residue::default() });
     for (name, element) in atoms {
         let (name, element) = ((*name).into(), (*element).into());
         assembly.names.atoms.push(AtomName { name, element, residue: 0 });

@@ -18,7 +18,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "cif",
     title: "mmCIF",
     about: "mmCIF: text, positions to 0.00001 A (0.00001 in lj), names and residues",
-    contents: &[Content::Names, Content::Times],
+    contents: &[Content::Names, Content::Residues, Content::Times],
     precision: Precision { position: 0.5e-5, angle: 0.5e-6, unit: Some("A"), ..Precision::EXACT },
     access: Access::Stream,
     writer: || Box::new(Writer),
@@ -33,7 +33,7 @@ fn is_item(line: &str) -> bool {
 }
 
 /// Columns of the loop over atoms.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "group_PDB",
     "id",
     "type_symbol",
@@ -43,6 +43,7 @@ const COLUMNS: [&str; 14] = [
     "label_asym_id",
     "label_entity_id",
     "label_seq_id",
+    "pdbx_PDB_ins_code",
     "Cartn_x",
     "Cartn_y",
     "Cartn_z",
@@ -85,12 +86,12 @@ fn write(header: &TrajectoryHeader, frame: &Frame, number: u64, out: &mut dyn Wr
     COLUMNS.iter().try_for_each(|column| writeln!(out, "_atom_site.{column}"))?;
     for (id, r) in frame.positions.iter().enumerate() {
         let (atom, residue) = called(header, id);
-        let [element, name, kind, chain] =
-            [&atom.element, &atom.name, &residue.name, &residue.chain].map(|text| word(text));
+        let [element, name, kind, chain, insertion] =
+            [&atom.element, &atom.name, &residue.name, &residue.chain, &residue.insertion].map(|text| word(text));
         let Vector([x, y, z]) = r.map(|x| x * angstrom);
         writeln!(
             out,
-            "ATOM {} {element} {name} . {kind} {chain} ? {place} {x:.5} {y:.5} {z:.5} {place} {model}",
+            "ATOM {} {element} {name} . {kind} {chain} ? {place} {insertion} {x:.5} {y:.5} {z:.5} {place} {model}",
             id + 1,
             place = residue.number,
         )?;

@@ -6,7 +6,7 @@ use crate::gro::{GroAtom, box_edges};
 use crate::pdb::{Collector, element_of};
 use crate::structure::Lines;
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
-use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
+use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::{
     AtomLabels, ByteStream, Evidence, FileStart, FileUnits, FrameSource, TextStream, simbox_of,
 };
@@ -20,10 +20,10 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "gro",
     title: "GROMACS gro",
     about: "GROMACS gro: text, positions to 0.001 nm, velocities to 0.0001 nm/ps, names and residues",
-    contents: &[Content::Velocities, Content::Names, Content::Times],
+    contents: &[Content::Velocities, Content::Names, Content::Residues, Content::Times],
     precision: Precision { position: 0.0005, velocity: 0.00005, unit: Some("nm"), ..Precision::EXACT },
     access: Access::Stream,
-    writer: || Box::new(Writer),
+    writer: || Box::new(Writer::default()),
     recognize,
     open: |stream, path| Ok(Box::new(Source::new(stream, path))),
 };
@@ -40,7 +40,11 @@ fn recognize(start: &FileStart) -> Option<Evidence> {
     typical.then_some(Evidence::Signature).or_else(|| start.named(&[".gro"]))
 }
 
-struct Writer;
+#[derive(Default)]
+struct Writer {
+    /// True where residues have insertion codes, until that has been said.
+    insertions: bool,
+}
 
 impl FormatWriter for Writer {
     fn check(&self, header: &TrajectoryHeader) -> Result<()> {
@@ -54,7 +58,14 @@ impl FormatWriter for Writer {
         }
     }
 
-    fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
+    fn frame(
+        &mut self,
+        header: &TrajectoryHeader,
+        frame: &Frame,
+        number: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.insertions |= number == 0 && header.atoms.residues.iter().any(|r| !r.insertion.is_empty());
         let (nm, ps) = (length_factor(header.units, "nm"), picoseconds(header.units));
         let too_large = |vectors: &[Vec3], factor: f64, [low, high]: [f64; 2]| {
             vectors.iter().position(|v| !v.iter().all(|x| (low..high).contains(&(x * factor))))
@@ -71,6 +82,11 @@ impl FormatWriter for Writer {
             return Err(Error::simulation(format!("atom {id} {message}")).hint(hint));
         }
         write(header, frame, [nm, nm / ps], out).map_err(unwritable)
+    }
+
+    fn take_note(&mut self, _: &WrittenSoFar) -> Option<String> {
+        std::mem::take(&mut self.insertions)
+            .then(|| "insertion codes of residues are left out: gro files have no place for them".into())
     }
 }
 
@@ -131,7 +147,7 @@ impl Source {
         collector.add([number, residue, "", ""], (atom.name, element), || Residue {
             name: residue.to_string(),
             number: number.parse().unwrap_or(0),
-            chain: String::new(),
+            ..Residue::default()
         });
         let species = self.labels.species_number(AtomLabels::species_of(atom.name, element))?;
         self.labels.species.push(species);
@@ -274,8 +290,8 @@ Water, t=   0.50000 step= 250
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.gro");
         let residues = vec![
-            Residue { name: "LIG".into(), number: 123_456, chain: String::new() },
-            Residue { name: "POPC5".into(), number: 7, chain: String::new() },
+            Residue { name: "LIG".into(), number: 123_456, ..Residue::default() },
+            Residue { name: "POPC5".into(), number: 7, ..Residue::default() },
         ];
         let atom = |name: &str, residue| AtomName { name: name.into(), element: String::new(), residue };
         let atoms = Names { atoms: vec![atom("C1", 0), atom("HG111", 1)], residues };

@@ -90,6 +90,11 @@ impl TrajectoryFormat {
         self.definition().has(Content::Names)
     }
 
+    /// Returns true where files of the format hold names and numbers of residues.
+    pub fn has_residues(self) -> bool {
+        self.definition().has(Content::Residues)
+    }
+
     /// Returns true where files of the format tell along which axes the box is open.
     pub fn has_boundaries(self) -> bool {
         self.definition().has(Content::Boundaries)

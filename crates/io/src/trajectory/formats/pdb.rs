@@ -21,7 +21,7 @@ pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "pdb",
     title: "PDB",
     about: "PDB: text, positions to 0.001 A (0.001 in lj), names and residues",
-    contents: &[Content::Names, Content::Times],
+    contents: &[Content::Names, Content::Residues, Content::Times],
     precision: Precision { position: 0.0005, angle: 0.005, unit: Some("A"), ..Precision::EXACT },
     access: Access::Stream,
     writer: || Box::new(Writer),
@@ -49,8 +49,14 @@ impl FormatWriter for Writer {
         if let Some(atom) = header.atoms.atoms.iter().find(|a| a.name.len() > 4) {
             return Err(too_long("an atom", &atom.name));
         }
-        match header.atoms.residues.iter().find(|r| r.name.len() > 4) {
-            Some(residue) => Err(too_long("a residue", &residue.name)),
+        if let Some(residue) = header.atoms.residues.iter().find(|r| r.name.len() > 4) {
+            return Err(too_long("a residue", &residue.name));
+        }
+        match header.atoms.residues.iter().find(|r| r.insertion.len() > 1) {
+            Some(Residue { insertion, .. }) => Err(Error::simulation(format!(
+                "the insertion code \"{insertion}\" of a residue has more than one letter"
+            ))
+            .hint("the columns of PDB have no room for it; take another format, as cif")),
             None => Ok(()),
         }
     }
@@ -107,8 +113,8 @@ fn write(
         let Vector([x, y, z]) = r.map(|x| x * angstrom);
         writeln!(
             out,
-            "ATOM  {serial:5} {name} {:<4}{chain:1}{place:4}    {x:8.3}{y:8.3}{z:8.3}  1.00  0.00      {segment:<4.4}{element:>2}",
-            residue.name,
+            "ATOM  {serial:5} {name} {:<4}{chain:1}{place:4}{:1}   {x:8.3}{y:8.3}{z:8.3}  1.00  0.00      {segment:<4.4}{element:>2}",
+            residue.name, residue.insertion,
         )?;
     }
     if number == 0 {
@@ -150,7 +156,7 @@ pub(super) fn called(header: &TrajectoryHeader, id: usize) -> (AtomName, Residue
             let name = header.names.get(species).map_or("X", String::as_str).to_string();
             let element = if elements::is_symbol(&name) { name.clone() } else { String::new() };
             // UNK is the name of unknown residues in PDB.
-            let residue = Residue { name: "UNK".into(), number: 1, chain: String::new() };
+            let residue = Residue { name: "UNK".into(), number: 1, ..Residue::default() };
             (AtomName { name, element, residue: 0 }, residue)
         }
     }

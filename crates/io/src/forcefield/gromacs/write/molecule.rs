@@ -6,7 +6,7 @@ use super::springs::Springs;
 use super::types::{self, AtomTypes, without_parameters, word, written};
 use super::{ascending, number, unwritable};
 use crate::forcefield::Molecules;
-use jostle_core::{Arms, Bond, LocalFrame, Result, SiteRule, Topology, VirtualSite};
+use jostle_core::{Arms, Bond, LocalFrame, Residue, Result, SiteRule, Topology, VirtualSite};
 use jostle_potentials::{AngleKind, BondKind, DihedralKind};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -178,7 +178,7 @@ impl Sections<'_> {
             let name = names.atoms.get(atom).map_or(of_type, |atom| atom.name.as_str());
             let residue = residue_of(atom).and_then(|residue| names.residues.get(residue));
             // Numbers of residues in a file go on from molecule to molecule, which are alike nevertheless.
-            let place = residue.filter(|_| !alone).map_or(1, |residue| residue.number);
+            let place = residue.filter(|_| !alone).map_or_else(|| "1".to_string(), Residue::label);
             let residue = residue.map_or("MOL", |residue| residue.name.as_str());
             let [k, mass, charge] = [
                 (atom as u32 - self.first + 1).to_string(),

@@ -81,6 +81,8 @@ struct AtomSiteColumns {
     insertion: Option<usize>,
     model: Option<usize>,
     alternative: Option<usize>,
+    occupancy: Option<usize>,
+    b_factor: Option<usize>,
 }
 
 impl AtomSiteColumns {
@@ -102,6 +104,8 @@ impl AtomSiteColumns {
             insertion: at("pdbx_pdb_ins_code"),
             model: at("pdbx_pdb_model_num"),
             alternative: at("label_alt_id"),
+            occupancy: at("occupancy"),
+            b_factor: at("b_iso_or_equiv"),
         })
     }
 }
@@ -152,6 +156,7 @@ pub(super) struct Source {
     labels: AtomLabels,
     frames: u64,
     units: FileUnits,
+    notes: Vec<String>,
 }
 
 impl Source {
@@ -165,6 +170,7 @@ impl Source {
             labels: AtomLabels::default(),
             frames: 0,
             units: FileUnits::Fixed("A"),
+            notes: Vec::new(),
         }
     }
 
@@ -305,9 +311,11 @@ impl Source {
         if self.frames == 0 {
             let species = AtomLabels::species_of(name, element);
             collector.add_place(row.at(columns.alternative));
+            collector.add_scattering(row.at(columns.occupancy), row.at(columns.b_factor));
             collector.add([residue, chain, number, insertion], (name, element), || Residue {
                 name: residue.to_string(),
                 number: number.parse().unwrap_or(0),
+                insertion: insertion.to_string(),
                 chain: chain.to_string(),
             });
             let species = self.labels.species_number(species)?;
@@ -358,6 +366,7 @@ impl FrameSource for Source {
             };
         }
         if self.frames == 0 {
+            self.notes = collector.not_kept();
             self.labels.alternatives = collector.alternatives();
             self.labels.atoms = collector.names;
         }
@@ -373,6 +382,10 @@ impl FrameSource for Source {
 
     fn labels(&self) -> Option<&AtomLabels> {
         Some(&self.labels)
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 }
 

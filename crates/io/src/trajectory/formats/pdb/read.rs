@@ -87,7 +87,7 @@ impl Source {
 
     fn bind(&mut self, line: PdbLine) {
         if self.wide {
-            if self.notes.is_empty() {
+            if !self.notes.iter().any(|note| note == NO_BONDS) {
                 self.notes.push(NO_BONDS.to_string());
             }
             return;
@@ -141,6 +141,7 @@ impl FrameSource for Source {
             };
         }
         if self.frames == 0 {
+            self.notes.extend(collector.not_kept());
             self.labels.alternatives = collector.alternatives();
             self.labels.atoms = collector.names;
             self.pass_bonds()?;
