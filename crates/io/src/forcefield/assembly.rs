@@ -1,7 +1,7 @@
 //! Assembly of molecules by the readers of force fields: atoms, bonded terms, and forces.
 //! Parameters come in the file's units and leave in those of the input; equal ones become one type.
 
-use super::{Boundary, Molecules, TypeNames};
+use super::{Boundary, Molecules, PairSeparation, TypeNames};
 use crate::memory;
 use jostle_core::quantity::unit_name;
 use jostle_core::{
@@ -410,6 +410,7 @@ impl Assembly {
             forces,
             lennard_jones: pairs,
             boundary: Boundary::Unsaid,
+            separation: PairSeparation::NearestImages,
             coordinates: None,
         })
     }

@@ -1,6 +1,6 @@
 //! Molecules of several topologies in one system: so many of each, one after the other.
 
-use super::Molecules;
+use super::{Molecules, PairSeparation};
 use crate::memory;
 use jostle_core::{
     Angle, AtomName, Bond, Constraint, CrossTerm, Dihedral, Error, Names, Residue, Result, Topology,
@@ -32,6 +32,10 @@ pub(super) fn join(parts: &[(Molecules, usize)], rule: Option<Mixing>) -> Result
         forces: Forces::default(),
         lennard_jones: wells(parts, rule)?,
         boundary: super::Boundary::Periodic(None),
+        separation: match parts.iter().all(|(part, _)| part.separation == PairSeparation::NearestImages) {
+            true => PairSeparation::NearestImages,
+            false => PairSeparation::Atoms,
+        },
         coordinates: None,
     };
     let mut maps = 0;

@@ -7,6 +7,7 @@ mod charmm;
 pub mod coordinates;
 pub(crate) mod elements;
 pub mod enhanced;
+mod far_pairs;
 mod gromacs;
 mod hydrogens;
 mod join;
@@ -24,6 +25,7 @@ use crate::input::model::{AtomsInput, MoleculesInput, WallForce};
 use crate::structure::{around, wrap};
 use crate::text;
 use coordinates::Coordinates;
+pub use far_pairs::PairSeparation;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::{DihedralKind, Forces, Mixing};
 pub use mixture::{Mixture, MoleculeForm};
@@ -58,6 +60,8 @@ pub struct Molecules {
     pub lennard_jones: Vec<[f64; 2]>,
     /// Boundary of the system.
     pub boundary: Boundary,
+    /// Separation of pairs that are excluded or have forces of their own.
+    pub separation: PairSeparation,
     /// Positions, where the file of the topology has them.
     pub coordinates: Option<Coordinates>,
 }
@@ -269,8 +273,12 @@ impl Molecules {
             let mass = self.species[usize::from(self.atoms[k])].mass;
             state.velocity[k] = momentum.map(|p| p / mass);
         }
-        let Molecules { species, topology, charges, forces, .. } = self;
-        Ok((System { state, topology, charges, names, ..System::new(simbox, species) }, forces))
+        let Molecules { species, topology, charges, forces, separation, .. } = self;
+        let system = System { state, topology, charges, names, ..System::new(simbox, species) };
+        if separation == PairSeparation::Atoms && !open {
+            far_pairs::refuse(&system, &forces)?;
+        }
+        Ok((system, forces))
     }
 }
 

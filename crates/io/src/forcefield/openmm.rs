@@ -176,6 +176,7 @@ impl OpenmmReader<'_, '_> {
         }
         .map_err(|e| e.in_file(file.path))?;
         molecules.type_names = TypeNames::Invented;
+        molecules.separation = pairs.separation;
         molecules.boundary = match pairs.method {
             Some(NO_CUTOFF) => Boundary::Open,
             _ => simbox(file, root, molecules.units)?.map_or(Boundary::Unsaid, Boundary::Box),

@@ -9,6 +9,7 @@ mod bad_structures;
 mod beside;
 mod charmm;
 mod dynamo;
+mod far_pairs;
 mod forcefields;
 mod gromacs;
 mod input;

@@ -115,6 +115,7 @@ impl OpenmmReader<'_, '_> {
             return Err(self.unknown_energy(force));
         }
         let names = self.parameters(force, "PerBondParameters", ["epsilon", "sigma"])?;
+        self.take_separation(force, "usesPeriodic");
         for bond in items(force, "Bonds") {
             let parameters = [self.file.number(bond, &names[0])?, self.file.number(bond, &names[1])?];
             let atoms = self.file.atoms(bond, ["p1", "p2"])?;

@@ -2,6 +2,7 @@
 
 use super::OpenmmReader;
 use super::file::items;
+use crate::forcefield::PairSeparation;
 use jostle_core::{Result, Vec3, Vector};
 use roxmltree::Node;
 use std::collections::HashSet;
@@ -21,6 +22,8 @@ pub(super) struct Pairs {
     /// Lennard-Jones forces given by pairs of types.
     pub table: Option<LennardJonesTable>,
     pub method: Option<u32>,
+    /// Separation of exceptions.
+    pub separation: PairSeparation,
 }
 
 /// u = a / r^12 - b / r^6 by pairs of types.
@@ -114,8 +117,18 @@ impl OpenmmReader<'_, '_> {
         Ok((size, values))
     }
 
+    /// Takes the separation of pairs of a force; that of the atoms is OpenMM's default.
+    pub(super) fn take_separation(&mut self, force: Node, attribute: &str) {
+        if force.attribute(attribute).is_none_or(|periodic| periodic == "0") {
+            self.pairs.separation = PairSeparation::Atoms;
+        }
+    }
+
     /// Pairs that are left out or have a force of their own.
     pub(super) fn exceptions(&mut self, force: Node) -> Result<()> {
+        if items(force, "Exceptions").next().is_some() {
+            self.take_separation(force, "exceptionsUsePeriodic");
+        }
         for pair in items(force, "Exceptions") {
             let atoms = self.file.atoms(pair, ["p1", "p2"])?;
             let of = |name: &str| self.file.number(pair, name);
