@@ -171,7 +171,11 @@ impl Checkpoint {
         })
     }
 
-    pub(crate) fn simbox(&self) -> Result<SimBox> {
+    /// The box.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn simbox(&self) -> Result<SimBox> {
         let h = &self.header;
         SimBox::new(h.origin, h.lengths, h.tilts, h.periodic)
     }

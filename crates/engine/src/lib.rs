@@ -61,6 +61,7 @@ pub mod biasing;
 mod body_energies;
 pub mod build;
 mod checkpoint;
+mod checkpoint_difference;
 mod clock;
 pub mod commands;
 pub mod custom_force;

@@ -205,7 +205,7 @@ fn read(input: &Input, path: &Path) -> Result<System> {
 }
 
 /// The system of a checkpoint, of whatever window of `[alchemy]`, without the changes of that window.
-fn plain_system(checkpoint: Checkpoint) -> Result<System> {
+pub(crate) fn plain_system(checkpoint: Checkpoint) -> Result<System> {
     let mut system = checkpoint.clone().into_system()?;
     alchemy::restore_plain(&checkpoint, &mut system)?;
     Ok(system)

@@ -17,7 +17,7 @@ mod velocities;
 pub mod water;
 
 pub use input::system_from_input;
-pub(crate) use input::{check_reciprocal_memory, forces_from_input, parts_from_input};
+pub(crate) use input::{check_reciprocal_memory, forces_from_input, parts_from_input, plain_system};
 pub use mixture::Mixture;
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;

@@ -12,6 +12,7 @@ mod complete;
 mod course;
 mod cutoff;
 mod describe;
+mod difference;
 mod enhanced;
 mod external;
 mod fields;
@@ -36,6 +37,7 @@ mod until;
 
 pub use choice::NamedChoice;
 pub use describe::{schema_json, schema_text};
+pub use difference::KeyDifference;
 pub use keys::INPUT;
 pub use model::Input;
 pub use reference::schema_markdown;

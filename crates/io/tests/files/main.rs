@@ -8,6 +8,7 @@ mod bad_sections;
 mod bad_structures;
 mod beside;
 mod charmm;
+mod difference;
 mod dynamo;
 mod far_pairs;
 mod forcefields;
