@@ -77,10 +77,17 @@ const FREE_ENERGY: &str = "free-energy";
 pub const OTHERS: &[(&str, &str)] = &[
     (VARIABLE, "the variables of an input along a trajectory"),
     (INTERACTION, "energies of interaction of groups, by term, and forces between them, along a trajectory"),
-    (PMF, "free energy along variables, from umbrella windows, hills, adaptive forces or steered runs"),
+    (
+        PMF,
+        "free energy along variables, from umbrella windows, hills, kernels, adaptive forces or steered runs: by the biases \
+         that act in a stage, the last with such (--stage). Windows (method=mbar or wham, bins=..., variable=..., \
+         temperature=... without a thermostat) and kernels give that without any bias, from the energies in thermo.csv; \
+         hills, adaptive forces and works that of the system with all other biases, which a warning names",
+    ),
     (
         FREE_ENERGY,
-        "free energies of states from tables of their energies or derivatives (alchemlyb's CSV, in kT)",
+        "free energies of states: of the windows of runs with [alchemy], which may differ in nothing else, or from tables of \
+         energies or derivatives with one parameter or several (alchemlyb's CSV, in kT)",
     ),
 ];
 

@@ -270,7 +270,8 @@ pub struct AnalyzeOptions {
     /// The input that describes the atoms, for words and charges [default: the run that the trajectory is of]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Stage whose frames or rows are taken [default: the last; of a trajectory, that which it is named after]
+    /// Stage whose frames or rows are taken [default: the last, of pmf the last with a bias that gives a profile; of a
+    /// trajectory, that which it is named after]
     #[arg(long, value_name = "NAME")]
     pub stage: Option<String>,
     /// Write all tables as CSV, and everything as JSON, to a folder

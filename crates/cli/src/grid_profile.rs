@@ -1,11 +1,12 @@
 //! Profiles from files with hills, with kernels of a density, or with mean forces on a grid.
 
 use crate::moments::are_means;
+use crate::other_biases::{Author, energy_column, stays};
 use jostle_analysis::{Results, Table};
 use jostle_core::{Error, Result};
-use jostle_io::Input;
+use jostle_io::input::model::{BiasAction, BiasInput};
 use jostle_sampling::free_energy::{BLOCKS, gradient_profile, jackknife_errors};
-use jostle_show::{RunFiles, StageRows};
+use jostle_show::StageRows;
 use std::path::{Path, PathBuf};
 
 /// Profile from a file, whose first lines tell its kind: units, number of rows, and results.
@@ -14,12 +15,17 @@ use std::path::{Path, PathBuf};
 /// If it is none of these files, or has no rows yet.
 pub fn of_file(path: &Path) -> Result<(String, u64, Results)> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-    let results = if text.starts_with("#! FIELDS time") {
-        hills(path, &text)?
-    } else if text.starts_with("#! FIELDS") {
-        kernels(path, &text)?
+    let author = Author::of(path);
+    let results = if text.starts_with("#! FIELDS") && !text.starts_with("#! FIELDS time") {
+        kernels(path, &text, author.as_ref())?
     } else {
-        mean_forces(path, &text)?
+        let mut results = match text.starts_with("#! FIELDS time") {
+            true => hills(path, &text)?,
+            false => mean_forces(path, &text)?,
+        };
+        // Hills and mean forces are those of the system with all other biases.
+        results.warnings.extend(author.and_then(|author| author.warning(|_| true)));
+        results
     };
     let rows = text.lines().filter(|line| !line.starts_with('#')).count();
     Ok((String::new(), rows as u64, results))
@@ -184,7 +190,7 @@ fn hills(path: &Path, text: &str) -> Result<Results> {
 
 /// -k_B T ln of a density: that of the rows of `thermo.csv` beside the file, or else of its kernels, where there are
 /// any. Kernels that were merged leave waves in a profile that no error of theirs tells of.
-fn kernels(path: &Path, text: &str) -> Result<Results> {
+fn kernels(path: &Path, text: &str, author: Option<&Author>) -> Result<Results> {
     let kernels = Gaussians::read(path, text, [0, 0])?;
     let setting = |name: &str| -> Result<f64> {
         let found = text.lines().find_map(|line| line.strip_prefix(&format!("#! SET {name} ")));
@@ -204,36 +210,49 @@ fn kernels(path: &Path, text: &str) -> Result<Results> {
         density if density > 0.0 => -thermal_energy * density.ln(),
         _ => f64::NAN,
     };
-    let (values, errors) = match of_rows(path, &kernels, thermal_energy) {
+    let of_rows = author.and_then(|author| of_rows(author, &kernels, thermal_energy));
+    let is_inside = |bias: &BiasInput| of_rows.is_none() || !is_taken_off(bias);
+    let warning = author.and_then(|author| author.warning(is_inside));
+    let (values, errors) = match of_rows {
         Some([values, errors]) => (values, Some(errors)),
         None => ((0..kernels.points()).map(value).collect(), None),
     };
-    Ok(table(kernels.columns(), "", values, errors))
+    let mut results = table(kernels.columns(), "", values, errors);
+    results.warnings.extend(warning);
+    Ok(results)
 }
 
-/// A profile and its errors by the rows of `thermo.csv` beside a file of kernels, NAME.kernels: rows are weighted by
-/// exp(U / k_B T) with the energy U of the bias, and give densities, as smooth as the narrowest kernels are wide. `None`
-/// where the rows have no such columns, or are means of samples.
-fn of_rows(path: &Path, kernels: &Gaussians, thermal_energy: f64) -> Option<[Vec<f64>; 2]> {
-    let folder = path.parent()?;
-    let thermo = RunFiles::read(folder).ok()?.thermo?;
-    let input = Input::read(&folder.join("input.toml")).ok();
-    let are_moments = |rows: &&StageRows| !input.as_ref().is_some_and(|input| are_means(input, &rows.name));
-    let name = path.file_stem()?.to_str()?;
-    let energy = thermo.quantity(&format!("bias_{name}")).or_else(|| thermo.quantity("bias"))?;
+/// Returns true for biases whose energy weights rows: it depends on the configuration alone or, of kernels, soon hardly
+/// changes.
+fn is_taken_off(bias: &BiasInput) -> bool {
+    stays(bias) || matches!(bias.action, BiasAction::Opes(_))
+}
+
+/// A profile and its errors by the rows of `thermo.csv` beside a file of kernels: rows of the stages in which the bias acts
+/// are weighted by exp(U / k_B T) with the energy U of this and of all other biases, and give densities, as smooth as the
+/// narrowest kernels are wide. `None` where the rows have no such columns, or are means of samples.
+fn of_rows(author: &Author, kernels: &Gaussians, thermal_energy: f64) -> Option<[Vec<f64>; 2]> {
+    let Author { input, thermo, name } = author;
+    let stages = author.stages();
+    let is_moment = |rows: &&StageRows| {
+        stages.iter().any(|stage| stage.name == rows.name) && !are_means(input, &rows.name)
+    };
+    let biases = input.biases.iter().map(|bias| &bias.value);
+    let taken_off = biases.filter(|bias| bias.name == *name || is_taken_off(bias));
+    let energies: Vec<usize> =
+        taken_off.map(|bias| thermo.quantity(&energy_column(bias))).collect::<Option<_>>()?;
     let variables: Vec<usize> =
         kernels.names.iter().map(|name| thermo.quantity(name)).collect::<Option<_>>()?;
     let n = variables.len();
     let width = |d: usize| kernels.rows.iter().map(|row| row[n + d]).fold(f64::INFINITY, f64::min);
     let widths: Vec<f64> = (0..n).map(width).collect();
     let mut rows: Vec<Vec<f64>> = Vec::new();
-    for stage in thermo.stages.iter().filter(are_moments) {
+    for stage in thermo.stages.iter().filter(is_moment) {
         for k in 0..stage.time.len() {
-            let energy = stage.values[energy][k];
+            let energy: f64 = energies.iter().map(|quantity| stage.values[*quantity][k]).sum();
             let places = variables.iter().map(|quantity| stage.values[*quantity][k]);
             let row: Vec<f64> =
                 places.chain(widths.iter().copied()).chain([energy / thermal_energy]).collect();
-            // In stages without the bias its energy is zero and the rows count as they are.
             if row.iter().all(|x| x.is_finite()) {
                 rows.push(row);
             }

@@ -2,11 +2,15 @@
 //! write them.
 
 use crate::arguments::AnalyzeOptions;
+use crate::biased_run::{acting, stage_number};
 use crate::reading::Tell;
+use crate::same_energy::{Sampled, refuse_different};
 use crate::states::{Contents, Samples, UNIT, by_energies};
-use jostle_analysis::Results;
 use jostle_analysis::averages::BlockAverage;
+use jostle_analysis::{ResultWarning, Results};
 use jostle_core::{Error, Result, UnitSystem};
+use jostle_engine::INPUT;
+use jostle_io::Input;
 use jostle_show::complete_lines;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +72,7 @@ pub fn free_energy(paths: &[PathBuf], options: &AnalyzeOptions, tell: Tell) -> R
             return Err(Error::file(&other.path, message).hint("all windows have one temperature"));
         }
     }
+    let boxes = refuse_unlike(&windows)?;
     let n = first.states.len();
     let mut samples = Samples {
         states: (0..n).map(|k| k as f64).collect(),
@@ -84,6 +89,7 @@ pub fn free_energy(paths: &[PathBuf], options: &AnalyzeOptions, tell: Tell) -> R
     }
     let count = samples.rows.iter().map(Vec::len).sum();
     let mut results = by_energies(&samples, tell)?;
+    results.warnings.extend(boxes);
     let thermal_energy = UnitSystem::Nano.boltzmann() * first.temperature;
     if let Some(table) = results.tables.first_mut() {
         for (k, name) in first.names.iter().enumerate() {
@@ -99,6 +105,37 @@ pub fn free_energy(paths: &[PathBuf], options: &AnalyzeOptions, tell: Tell) -> R
         results.value("free energy by MBAR, as an energy", "kJ/mol", energy);
     }
     Ok((results, count))
+}
+
+/// Refuses windows of runs with other energies than the first, of those that have their input beside their samples.
+fn refuse_unlike(windows: &[Window]) -> Result<Option<ResultWarning>> {
+    let mut inputs = Vec::new();
+    for window in windows {
+        let folder = window.path.parent().unwrap_or(Path::new("."));
+        let path = folder.join(INPUT);
+        if path.is_file() {
+            let input = Input::read(&path)?;
+            let stage = sampled_stage(&input, &window.path)?;
+            inputs.push((folder, input, stage));
+        }
+    }
+    let runs: Vec<Sampled> =
+        inputs.iter().map(|(path, input, stage)| Sampled { path, input, stage: *stage }).collect();
+    let acts = |name: &str| {
+        let biases = runs.iter().flat_map(|run| acting(run.input, &run.input.stages[run.stage].value));
+        biases.into_iter().any(|bias| bias.name == name)
+    };
+    // Energies of biases are not among those of windows, and may not differ.
+    refuse_different(&runs, |name| !acts(name), "free energy by MBAR")
+}
+
+/// Number of the stage that a file has samples of.
+fn sampled_stage(input: &Input, file: &Path) -> Result<usize> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.strip_suffix(".dhdl.xvg").unwrap_or_default();
+    let known = input.alchemy.iter().flat_map(|alchemy| &alchemy.value.stages);
+    let stage = known.clone().find(|stage| *stage == stem).or(known.clone().next());
+    stage_number(input, file, stage.map(String::as_str))
 }
 
 /// Thermodynamic integration along the windows by trapezoids, in units of k_B T; `None` where a window has too few

@@ -11,6 +11,7 @@ mod hostile;
 mod imd;
 mod ipi;
 mod jostle;
+mod profiles;
 mod ranks;
 mod runs;
 mod sampling;

@@ -2,8 +2,8 @@
 
 use crate::jostle::{Desk, LIQUID};
 
-/// A particle in a double well at k_B T = 1, with other biases.
-fn particle(biases: &str, steps: u64, every: u64, seed: u64) -> String {
+/// A particle in a double well at k_B T = 1, with biases.
+pub fn particle(biases: &str, steps: u64, every: u64, seed: u64) -> String {
     format!(
         r#"
 units = "lj"
@@ -28,10 +28,9 @@ name = "z"
 kind = "position"
 atoms = "all"
 axis = "z"
-[[bias]]
-name = "wells"
-kind = "formula"
+[[field]]
 energy = "3 (x^2 - 1)^2 + 0.5 x + y^2 + z^2"
+positions = "unwrapped"
 {biases}
 [[stage]]
 name = "go"
@@ -47,11 +46,11 @@ precision = "double"
     )
 }
 
-fn wells(x: f64) -> f64 {
+pub fn wells(x: f64) -> f64 {
     3.0 * (x * x - 1.0).powi(2) + 0.5 * x
 }
 
-fn desk() -> Desk {
+pub fn desk() -> Desk {
     let desk = Desk::new();
     let xyz =
         "1\nLattice=\"40 0 0 0 40 0 0 0 40\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\nA -0.9 0.1 0.1\n";
@@ -60,13 +59,13 @@ fn desk() -> Desk {
 }
 
 /// Columns of a table in CSV, without its head.
-fn table(text: &str) -> Vec<Vec<f64>> {
+pub fn table(text: &str) -> Vec<Vec<f64>> {
     let row = |line: &str| line.split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect();
     text.lines().skip(1).map(row).collect()
 }
 
 /// Largest deviation from the exact profile between -1.2 and 1.2, both with their means taken off.
-fn deviation(rows: &[Vec<f64>]) -> f64 {
+pub fn deviation(rows: &[Vec<f64>]) -> f64 {
     let inner: Vec<&Vec<f64>> = rows.iter().filter(|row| row[0].abs() < 1.2 && row[1].is_finite()).collect();
     assert!(inner.len() > 10, "{rows:?}");
     let off: Vec<f64> = inner.iter().map(|row| row[1] - wells(row[0])).collect();
@@ -91,7 +90,11 @@ fn energies_of_one_configuration_have_biases() {
     let desk = desk();
     let moving = "[[bias]]\nname = \"moving\"\nkind = \"harmonic\"\nvariable = \"x\"\n\
                   center = [0.1, 2]\nstiffness = 15\n";
-    desk.write("p.toml", particle(moving, 10, 1, 3));
+    // The wells are a bias, too.
+    let text = particle(moving, 10, 1, 3)
+        .replace("[[field]]", "[[bias]]\nname = \"wells\"\nkind = \"formula\"")
+        .replace("positions = \"unwrapped\"\n", "");
+    desk.write("p.toml", text);
     let shown = desk.succeed(&["energy", "p.toml", "--json"]).json();
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let wells = wells(-0.9) + 0.02;
@@ -151,7 +154,7 @@ fn umbrella_windows_become_a_profile() {
     let later = desk.succeed(&[&arguments[..], &["--first", "1000", "--every", "2"]].concat());
     assert!(later.stderr.contains("of 4000 samples of 8 windows"), "{}", later.stderr);
     for (option, value, message) in
-        [("--stage", "nope", "no rows of a stage 'nope'"), ("--atoms", "all", "not of atoms")]
+        [("--stage", "nope", "no stage 'nope'"), ("--atoms", "all", "not of atoms")]
     {
         let refused = desk.jostle(&[&arguments[..], &[option, value]].concat());
         assert!(refused.code != Some(0) && refused.stderr.contains(message), "{}", refused.stderr);

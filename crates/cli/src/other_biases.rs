@@ -1,0 +1,98 @@
+//! Biases that act beside the one that a profile is made with, whose energies stay in the profile.
+
+use jostle_analysis::{ResultWarning, Verdict};
+use jostle_engine::INPUT;
+use jostle_io::Input;
+use jostle_io::input::model::{BiasAction, BiasInput, StageInput};
+use jostle_show::{RunFiles, StageRows, ThermoTable};
+use std::path::Path;
+
+/// Name of the column with the energy of a bias.
+pub fn energy_column(bias: &BiasInput) -> String {
+    format!("bias_{}", bias.name)
+}
+
+/// Returns true for biases whose energy is a function of variables and stays the same while they act.
+pub fn stays(bias: &BiasInput) -> bool {
+    match &bias.action {
+        BiasAction::Harmonic { center, stiffness } => center[0] == center[1] && stiffness[0] == stiffness[1],
+        BiasAction::Linear { .. } | BiasAction::Wall { .. } | BiasAction::Formula(_) => true,
+        BiasAction::Torque { .. }
+        | BiasAction::Metadynamics(..)
+        | BiasAction::Opes(_)
+        | BiasAction::Abf(_) => false,
+    }
+}
+
+/// Run that has written a file of a bias: NAME.hills, NAME.kernels or NAME.grad.
+pub struct Author {
+    pub input: Input,
+    pub thermo: ThermoTable,
+    /// Name of the bias.
+    pub name: String,
+}
+
+impl Author {
+    /// The run in whose folder a file is; `None` where it has no input with such a bias, or no rows.
+    pub fn of(path: &Path) -> Option<Self> {
+        let (folder, name) = (path.parent()?, path.file_stem()?.to_str()?.to_string());
+        let input = Input::read(&folder.join(INPUT)).ok()?;
+        let thermo = RunFiles::read(folder).ok()?.thermo?;
+        let is_there = input.biases.iter().any(|bias| bias.value.name == name);
+        is_there.then_some(Author { input, thermo, name })
+    }
+
+    /// Stages in which the bias acts.
+    pub fn stages(&self) -> Vec<&StageInput> {
+        let bias = self.input.biases.iter().map(|bias| &bias.value).find(|bias| bias.name == self.name);
+        let stages = self.input.stages.iter().map(|stage| &stage.value);
+        stages.filter(|stage| bias.is_some_and(|bias| bias.acts_in(stage))).collect()
+    }
+
+    /// Warning about biases that act beside it and stay in its profile, of those that `wanted` accepts.
+    pub fn warning(&self, wanted: impl Fn(&BiasInput) -> bool) -> Option<ResultWarning> {
+        let inside = beside((&self.input, &self.thermo), &self.stages(), &self.name, wanted);
+        warning(&inside.iter().map(|bias| bias.name.as_str()).collect::<Vec<_>>())
+    }
+}
+
+/// Biases that act in stages beside one of a name, of those that `wanted` accepts, whose energy is not zero in all rows:
+/// a wall that nothing has reached is none of them.
+pub fn beside<'a>(
+    (input, thermo): (&'a Input, &ThermoTable),
+    stages: &[&StageInput],
+    name: &str,
+    wanted: impl Fn(&BiasInput) -> bool,
+) -> Vec<&'a BiasInput> {
+    let is_zero = |bias: &BiasInput, rows: &StageRows| {
+        let energies = thermo.quantity(&energy_column(bias)).map(|quantity| &rows.values[quantity]);
+        energies.is_some_and(|energies| energies.iter().all(|energy| *energy == 0.0))
+    };
+    let is_wanted = |rows: &&StageRows| stages.iter().any(|stage| stage.name == rows.name);
+    // Without rows an energy is not known to be zero.
+    let without_rows = !thermo.stages.iter().any(|rows| is_wanted(&rows));
+    let acts = |bias: &BiasInput| {
+        stages.iter().any(|stage| bias.acts_in(stage))
+            && (without_rows || thermo.stages.iter().filter(is_wanted).any(|rows| !is_zero(bias, rows)))
+    };
+    let others = input.biases.iter().map(|bias| &bias.value);
+    others.filter(|bias| bias.name != name && wanted(bias) && acts(bias)).collect()
+}
+
+/// Warning that a profile is that of the system with biases; `None` without any.
+pub fn warning(biases: &[&str]) -> Option<ResultWarning> {
+    let names = biases.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+    let (what, them) = match biases.len() {
+        0 => return None,
+        1 => ("bias", "it"),
+        _ => ("biases", "them"),
+    };
+    Some(ResultWarning {
+        verdict: Verdict::Doubtful,
+        about: "free energy".into(),
+        reason: format!("it is that of the system with {what} {names}"),
+        remedy: format!(
+            "run without {them}, or with umbrella windows or opes, whose profile is without {them}"
+        ),
+    })
+}
