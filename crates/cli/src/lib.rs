@@ -59,6 +59,7 @@ mod schema;
 mod select;
 mod slurm;
 mod solvate;
+mod state_table;
 mod states;
 mod steered;
 mod sweep;

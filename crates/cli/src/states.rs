@@ -10,9 +10,9 @@ pub(crate) const UNIT: &str = "kT";
 
 /// Samples of all tables, by state.
 pub(crate) struct Samples {
-    /// Parameter of each state, ascending.
+    /// Parameter of each state of one, ascending, or its number along the path.
     pub states: Vec<f64>,
-    /// For each state its samples in the order of the files: energies in all states, or one derivative.
+    /// For each state its samples in the order of the files: energies in all states, or the derivative with each parameter.
     pub rows: Vec<Vec<Vec<f64>>>,
     pub contents: Contents,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Samples {
 pub(crate) enum Contents {
     /// Energies in all states.
     Energies,
-    /// Derivatives with the parameter.
+    /// Derivatives with parameters.
     Derivatives,
 }
 
@@ -40,11 +40,33 @@ fn reweighted(rows: &[Vec<Vec<f64>>]) -> Result<Mbar> {
     Mbar::new(energies, rows.iter().map(Vec::len).collect())
 }
 
-/// BAR between a state and the one before it.
-fn step_to(rows: &[Vec<Vec<f64>>], k: usize) -> Result<Estimate> {
+/// BAR between two states.
+fn step(rows: &[Vec<Vec<f64>>], [from, to]: [usize; 2]) -> Result<Estimate> {
     let difference =
         |from: usize, to: usize| -> Vec<f64> { rows[from].iter().map(|row| row[to] - row[from]).collect() };
-    bennett(&difference(k - 1, k), &difference(k, k - 1))
+    bennett(&difference(from, to), &difference(to, from))
+}
+
+/// BAR from the first state to all others, from each state with samples to the next one; NaN for states without.
+fn by_bar(all: &[Vec<Vec<f64>>], independent: &[Vec<Vec<f64>>]) -> Vec<Estimate> {
+    let unknown = Estimate { value: f64::NAN, error: f64::NAN };
+    let mut steps = vec![unknown; all.len()];
+    steps.iter_mut().take(1).for_each(|first| *first = Estimate { value: 0.0, error: 0.0 });
+    let mut last = 0;
+    for k in (1..all.len()).filter(|k| !all[*k].is_empty()) {
+        if let (Ok(of_all), Ok(of_independent)) = (step(all, [last, k]), step(independent, [last, k])) {
+            let value = steps[last].value + of_all.value;
+            steps[k] = Estimate { value, error: steps[last].error.hypot(of_independent.error) };
+        }
+        last = k;
+    }
+    steps
+}
+
+/// Least overlap of states with samples and the next ones of these.
+fn least_overlap(matrix: &[Vec<f64>], rows: &[Vec<Vec<f64>>]) -> f64 {
+    let sampled: Vec<usize> = (0..rows.len()).filter(|k| !rows[*k].is_empty()).collect();
+    sampled.windows(2).map(|pair| matrix[pair[0]][pair[1]]).fold(f64::INFINITY, f64::min)
 }
 
 /// MBAR, BAR and overlaps. Values are those of all samples, errors those of independent ones: samples that are left out
@@ -67,18 +89,7 @@ pub(crate) fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
     let estimates: Vec<Estimate> = (0..n).map(estimate).collect();
     let mut table = Table::new("free-energy", "state", String::new(), samples.states.clone());
     table.with_errors("free energy by MBAR", UNIT, &pairs(&estimates));
-    let mut steps = vec![Estimate { value: 0.0, error: 0.0 }];
-    for k in 1..n {
-        let last = steps[k - 1];
-        // A state without samples has no neighbours to be compared with.
-        let unknown = Estimate { value: f64::NAN, error: f64::NAN };
-        steps.push(match (step_to(&samples.rows, k), step_to(&chosen, k)) {
-            (Ok(of_all), Ok(independent)) => {
-                Estimate { value: last.value + of_all.value, error: last.error.hypot(independent.error) }
-            }
-            _ => unknown,
-        });
-    }
+    let steps = by_bar(&samples.rows, &chosen);
     table.with_errors("free energy by BAR", UNIT, &pairs(&steps));
     let mut results = Results::default();
     let total = estimates.last().copied().unwrap_or(steps[0]);
@@ -89,7 +100,7 @@ pub(crate) fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
     for (k, state) in samples.states.iter().enumerate() {
         overlap.plain(&format!("from {state}"), "", matrix.iter().map(|row| row[k]).collect());
     }
-    let least = (1..n).map(|k| matrix[k - 1][k]).fold(f64::INFINITY, f64::min);
+    let least = least_overlap(&matrix, &samples.rows);
     if least < LEAST_OVERLAP {
         results.warnings.push(ResultWarning {
             verdict: Verdict::Doubtful,

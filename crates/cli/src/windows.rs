@@ -140,7 +140,7 @@ fn sampled_stage(input: &Input, file: &Path) -> Result<usize> {
 
 /// Thermodynamic integration along the windows by trapezoids, in units of k_B T; `None` where a window has too few
 /// samples.
-fn integrate(states: &[Vec<f64>], slopes: &[Vec<Vec<f64>>], thermal_energy: f64) -> Option<(f64, f64)> {
+pub fn integrate(states: &[Vec<f64>], slopes: &[Vec<Vec<f64>>], thermal_energy: f64) -> Option<(f64, f64)> {
     let (mut value, mut variance) = (0.0, 0.0);
     for (k, samples) in slopes.iter().enumerate() {
         let weight = |c: usize| {

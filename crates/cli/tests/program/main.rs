@@ -16,5 +16,6 @@ mod ranks;
 mod runs;
 mod sampling;
 mod solvate;
+mod state_tables;
 mod trajectories;
 mod viewer;
