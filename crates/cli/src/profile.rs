@@ -4,7 +4,8 @@ use crate::arguments::AnalyzeOptions;
 use crate::biased_run::{BiasedRun, acting, moves, stage_number, thermal_energy};
 use crate::grid_profile::{hills_of_walkers, of_file, of_walkers};
 use crate::reading::{Tell, refuse_twice};
-use crate::{steered, umbrella};
+use crate::steered;
+use crate::umbrella::{self, Method, WindowSettings};
 use jostle_analysis::{Record, Results};
 use jostle_core::{Error, Result};
 use jostle_engine::INPUT;
@@ -12,25 +13,12 @@ use jostle_io::Input;
 use jostle_io::input::model::{BiasAction, BiasInput};
 use std::path::{Path, PathBuf};
 
-/// Bins of a profile where `bins=` does not say.
-const BINS: usize = 50;
-
-/// Method for umbrella windows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    Mbar,
-    Wham,
-}
-
 /// Settings of the command, and folders or files besides the first.
-pub struct Request {
+struct Request {
     paths: Vec<PathBuf>,
     /// The first setting, as it is written.
     setting: Option<String>,
-    pub method: Method,
-    pub bins: usize,
-    /// Variable of the profile of windows.
-    pub variable: Option<String>,
+    windows: WindowSettings,
     temperature: Option<String>,
 }
 
@@ -110,9 +98,7 @@ fn request(options: &AnalyzeOptions) -> Result<Request> {
     let mut request = Request {
         paths: vec![options.trajectory.clone()],
         setting: None,
-        method: Method::Mbar,
-        bins: BINS,
-        variable: None,
+        windows: WindowSettings::default(),
         temperature: None,
     };
     for word in &options.settings {
@@ -121,14 +107,15 @@ fn request(options: &AnalyzeOptions) -> Result<Request> {
         request.setting = request.setting.or_else(|| setting.map(|_| word.clone()));
         match setting {
             None => request.paths.push(PathBuf::from(word)),
-            Some(("method", "mbar")) => request.method = Method::Mbar,
-            Some(("method", "wham")) => request.method = Method::Wham,
+            Some(("method", "mbar")) => request.windows.method = Method::Mbar,
+            Some(("method", "wham")) => request.windows.method = Method::Wham,
             Some(("bins", text)) => {
-                request.bins = text.parse().ok().filter(|n| (2..=10_000).contains(n)).ok_or_else(|| {
-                    Error::input(format!("bins = {text} is not a whole number from 2 to 10000"))
-                })?;
+                request.windows.bins =
+                    text.parse().ok().filter(|n| (2..=10_000).contains(n)).ok_or_else(|| {
+                        Error::input(format!("bins = {text} is not a whole number from 2 to 10000"))
+                    })?;
             }
-            Some(("variable", text)) => request.variable = Some(text.to_string()),
+            Some(("variable", text)) => request.windows.variable = Some(text.to_string()),
             Some(("temperature", text)) => request.temperature = Some(text.to_string()),
             Some(_) => {
                 return Err(Error::input(format!("\"{word}\" means nothing for a profile"))
@@ -180,5 +167,5 @@ fn of_runs(options: &AnalyzeOptions, request: &Request, tell: Tell) -> Result<(S
         refuse_rows(options, "the work of a steered run is that at its end")?;
         return steered::free_energy(&runs, thermal_energy);
     }
-    umbrella::profile(options, &runs, (request, thermal_energy), tell)
+    umbrella::profile(options, &runs, (&request.windows, thermal_energy), tell)
 }

@@ -6,7 +6,6 @@ use crate::biased_run::BiasedRun;
 use crate::grid_profile::{difference, table};
 use crate::moments::refuse_means;
 use crate::other_biases::{energy_column, stays};
-use crate::profile::{Method, Request};
 use crate::reading::Tell;
 use crate::same_energy::{Sampled, refuse_different};
 use jostle_analysis::{ResultWarning, Results};
@@ -15,6 +14,27 @@ use jostle_core::{Dimension, Error, Result};
 use jostle_io::input::model::{BiasAction, BiasInput};
 use jostle_sampling::free_energy::{BLOCKS, Mbar, independent, inefficiency, wham_of_blocks};
 use std::collections::BTreeSet;
+
+/// Method for umbrella windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Mbar,
+    Wham,
+}
+
+/// Settings of a profile of windows.
+pub struct WindowSettings {
+    pub method: Method,
+    pub bins: usize,
+    /// Variable of the profile; `None`: that of the harmonic biases which differ.
+    pub variable: Option<String>,
+}
+
+impl Default for WindowSettings {
+    fn default() -> Self {
+        WindowSettings { method: Method::Mbar, bins: 50, variable: None }
+    }
+}
 
 /// Variables of samples: their names, and their periods.
 type Variables<'a> = Vec<(&'a str, Option<f64>)>;
@@ -154,10 +174,10 @@ fn springs(run: &BiasedRun, variables: &Variables) -> Vec<Spring> {
 pub fn profile(
     options: &AnalyzeOptions,
     runs: &[BiasedRun],
-    (request, thermal_energy): (&Request, f64),
+    (settings, thermal_energy): (&WindowSettings, f64),
     tell: Tell,
 ) -> Result<(String, u64, Results)> {
-    let name = variable_of(runs, request.variable.as_deref())?;
+    let name = variable_of(runs, settings.variable.as_deref())?;
     let known = runs[0].input.variables.iter().map(|variable| &variable.value);
     let Some(variable) = known.clone().find(|variable| variable.name.value == name) else {
         let names: Vec<&str> = known.map(|variable| variable.name.value.as_str()).collect();
@@ -181,8 +201,8 @@ pub fn profile(
         runs.len()
     ));
     let springs: Vec<Vec<Spring>> = runs.iter().map(|run| springs(run, &variables)).collect();
-    let bins = Bins::of(variables[0].1, request.bins, &samples);
-    let [values, errors] = match request.method {
+    let bins = Bins::of(variables[0].1, settings.bins, &samples);
+    let [values, errors] = match settings.method {
         Method::Mbar => by_mbar(&samples, &springs, &bins, thermal_energy)?,
         Method::Wham => by_wham(&samples, &springs, &bins, thermal_energy)?,
     };
