@@ -1,7 +1,7 @@
 //! Molecules that are placed anew, `place = "molecules"`: their topologies, joined, and the form of each.
 
 use super::coordinates::Coordinates;
-use super::nonbonded::{LennardJonesParameters, UnlikePairs};
+use super::nonbonded::{NonbondedParameters, UnlikePairs};
 use super::{Molecules, join};
 use crate::input::Input;
 use crate::input::model::{AtomsInput, DensityInput, Located, MixtureInput, RegionInput};
@@ -88,7 +88,7 @@ impl Input {
         simbox: SimBox,
         positions: Vec<Vec3>,
     ) -> Result<(System, Forces)> {
-        let wells = LennardJonesParameters::of(&mixture.molecules, unlike(&mixture));
+        let wells = NonbondedParameters::of(&mixture.molecules, unlike(&mixture));
         let (system, bound) = self.copies(mixture.molecules, simbox, positions)?;
         let forces = self.forces_of_molecules(&system, &wells, bound)?;
         Ok((system, forces))
@@ -110,7 +110,7 @@ impl Input {
     /// If the files are not those that the system was made of.
     pub fn forces_of_mixture(&self, system: &System) -> Result<Option<Forces>> {
         let Some(mixture) = self.read_mixture()? else { return Ok(None) };
-        let wells = LennardJonesParameters::of(&mixture.molecules, unlike(&mixture));
+        let wells = NonbondedParameters::of(&mixture.molecules, unlike(&mixture));
         // Bonded terms do not depend on the positions of molecules.
         let forms = mixture.forms.iter().flat_map(|form| std::iter::repeat_n(&form.positions, form.count));
         let positions = forms.flatten().copied().collect();

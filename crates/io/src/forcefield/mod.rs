@@ -29,7 +29,7 @@ pub use far_pairs::PairSeparation;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::{DihedralKind, Forces, Mixing};
 pub use mixture::{Mixture, MoleculeForm};
-use nonbonded::{LennardJonesParameters, UnlikePairs};
+use nonbonded::{NonbondedParameters, UnlikePairs};
 use solvent::IonSet;
 use std::ops::Range;
 
@@ -294,7 +294,7 @@ impl Input {
         let (mut molecules, mut coordinates) = self.read_part(files, span)?;
         let at = |e: Error| self.at_files(span, e);
         self.enhance(&mut molecules, &mut coordinates).map_err(at)?;
-        let wells = LennardJonesParameters::of(&molecules, UnlikePairs::OfFiles);
+        let wells = NonbondedParameters::of(&molecules, UnlikePairs::OfFiles);
         let (system, bound) = molecules.into_system(coordinates, self.system.periodic).map_err(at)?;
         let system = self.replicated(system)?;
         let forces = self.forces_of_molecules(&system, &wells, bound)?;

@@ -20,18 +20,18 @@ pub enum UnlikePairs {
     OfInput,
 }
 
-/// Lennard-Jones parameters of a force field.
-pub struct LennardJonesParameters {
+/// Parameters of forces of a force field between atoms that nothing binds.
+pub struct NonbondedParameters {
     n_species: usize,
     unlike: UnlikePairs,
     /// Epsilon and sigma of every two species, a square by rows.
     of_pairs: Vec<[f64; 2]>,
 }
 
-impl LennardJonesParameters {
+impl NonbondedParameters {
     /// Parameters of nonbonded forces of molecules.
     pub fn of(molecules: &Molecules, unlike: UnlikePairs) -> Self {
-        LennardJonesParameters {
+        NonbondedParameters {
             n_species: molecules.species.len(),
             unlike,
             of_pairs: molecules.lennard_jones.clone(),
@@ -70,7 +70,7 @@ impl Input {
     pub(super) fn forces_of_molecules(
         &self,
         system: &System,
-        wells: &LennardJonesParameters,
+        wells: &NonbondedParameters,
         bound: Forces,
     ) -> Result<Forces> {
         let at_topology = |message: &str| self.source.error(&self.system.atoms.span, message);
@@ -128,7 +128,7 @@ impl Input {
     fn lennard_jones_of(
         &self,
         force: &Located<ForceInput>,
-        wells: &LennardJonesParameters,
+        wells: &NonbondedParameters,
         species: &[Species],
     ) -> Result<PairTerm> {
         let given = &force.value;
