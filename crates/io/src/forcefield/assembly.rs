@@ -409,6 +409,7 @@ impl Assembly {
             topology,
             forces,
             lennard_jones: pairs,
+            cutoffs: Vec::new(),
             boundary: Boundary::Unsaid,
             separation: PairSeparation::NearestImages,
             coordinates: None,

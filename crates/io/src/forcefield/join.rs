@@ -31,6 +31,7 @@ pub(super) fn join(parts: &[(Molecules, usize)], rule: Option<Mixing>) -> Result
         topology: Topology::default(),
         forces: Forces::default(),
         lennard_jones: wells(parts, rule)?,
+        cutoffs: parts.iter().flat_map(|(part, _)| part.cutoffs.clone()).collect(),
         boundary: super::Boundary::Periodic(None),
         separation: match parts.iter().all(|(part, _)| part.separation == PairSeparation::NearestImages) {
             true => PairSeparation::NearestImages,

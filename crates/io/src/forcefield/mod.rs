@@ -5,6 +5,7 @@ mod amber;
 mod assembly;
 mod charmm;
 pub mod coordinates;
+mod cutoffs;
 pub(crate) mod elements;
 pub mod enhanced;
 mod far_pairs;
@@ -25,6 +26,7 @@ use crate::input::model::{AtomsInput, MoleculesInput, WallForce};
 use crate::structure::{around, wrap};
 use crate::text;
 use coordinates::Coordinates;
+pub use cutoffs::{CutoffOf, GivenCutoff};
 pub use far_pairs::PairSeparation;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::{DihedralKind, Forces, Mixing};
@@ -58,6 +60,8 @@ pub struct Molecules {
     pub forces: Forces,
     /// Epsilon and sigma of every two species, a square by rows.
     pub lennard_jones: Vec<[f64; 2]>,
+    /// Cut-offs that the files give beside these parameters.
+    pub cutoffs: Vec<GivenCutoff>,
     /// Boundary of the system.
     pub boundary: Boundary,
     /// Separation of pairs that are excluded or have forces of their own.

@@ -1,9 +1,11 @@
 //! Forces between the atoms of molecules that nothing binds: their parameters come from the files of
 //! the force field, how far they reach from the input.
 
-use super::Molecules;
+use super::{CutoffOf, GivenCutoff, Molecules};
 use crate::input::Input;
-use crate::input::model::{FieldInput, FieldStrength, ForceInput, Located, PairInput, PotentialInput};
+use crate::input::model::{
+    Cutoff, FieldInput, FieldStrength, ForceInput, Located, PairInput, PotentialInput,
+};
 use jostle_core::{Result, Species, System};
 use jostle_potentials::{Forces, PairChoice, PairKind, PairTerm, Vacuum};
 
@@ -26,6 +28,8 @@ pub struct NonbondedParameters {
     unlike: UnlikePairs,
     /// Epsilon and sigma of every two species, a square by rows.
     of_pairs: Vec<[f64; 2]>,
+    /// Cut-offs of the files.
+    pub(super) cutoffs: Vec<GivenCutoff>,
 }
 
 impl NonbondedParameters {
@@ -35,6 +39,7 @@ impl NonbondedParameters {
             n_species: molecules.species.len(),
             unlike,
             of_pairs: molecules.lennard_jones.clone(),
+            cutoffs: molecules.cutoffs.clone(),
         }
     }
 
@@ -94,6 +99,7 @@ impl Input {
                 return Err(at_topology("the input does not say how far the forces of molecules reach")
                     .hint(format!("{SECTIONS}; or set periodic = false in [system]: open space")));
             }
+            self.check_no_cutoffs(wells)?;
             let vacuum = Vacuum::new(wells.n_species, self.units.coulomb(), |a, b| wells.get(a, b));
             return Ok(Forces { vacuum: Some(vacuum), ..bound });
         }
@@ -113,7 +119,11 @@ impl Input {
             }
         };
         let electrostatics = match &self.electrostatics {
-            Some(given) => Some(self.electrostatics_term(given, &pairs, 0.0)?),
+            Some(given) => {
+                let term = self.electrostatics_term(given, &pairs, 0.0)?;
+                self.check_cutoff(&given.span, CutoffOf::Charges, term.cutoff, wells)?;
+                Some(term)
+            }
             None if system.charges.iter().any(|q| *q != 0.0) => {
                 return Err(at_topology("the topology has charges, the input does not say what they do")
                     .hint("add [electrostatics] with kind = \"pme\""));
@@ -151,6 +161,10 @@ impl Input {
         };
         let mut filled = ForceInput { mixing: None, ..given.clone() };
         filled.pairs.extend(wells.pairs(species, &force.span).into_iter().filter(|pair| !said(pair)));
-        self.pair_term(&Located { value: filled, span: force.span.clone() }, species, 0.0)
+        let term = self.pair_term(&Located { value: filled, span: force.span.clone() }, species, 0.0)?;
+        if let Some(length) = given.cutoff.and_then(Cutoff::length) {
+            self.check_cutoff(&force.span, CutoffOf::LennardJones, length, wells)?;
+        }
+        Ok(term)
     }
 }

@@ -3,7 +3,7 @@
 use super::amber;
 use jostle_core::{Error, UnitSystem, Vector};
 use jostle_io::Input;
-use jostle_io::forcefield::Molecules;
+use jostle_io::forcefield::{CutoffOf, Molecules};
 use jostle_io::input::model::{MoleculesInput, Rigid};
 use std::fs;
 
@@ -222,6 +222,26 @@ fn what_is_missing_or_unknown_is_named_at_its_line() {
         ("", "", &["special_bonds charmm\nbond_coeff 7 1 1"][..], "\"7\" is none of the 1 bond types"),
         ("", "", &["special_bonds charmm\nbond_coeff 1 x 1"][..], "bond style x is not computed"),
         ("", "", &["special_bonds charmm\nbond_coeff 1 1 x"][..], "\"x\" is no number"),
+        ("", "", &["special_bonds charmm\nbond_coeff 1 $(v_k/2) 1"][..], "\"$(v_k/2)\" is a variable"),
+        ("", "", &["special_bonds charmm\nbond_coeff 1 \"120\" 1"][..], "\"120\" is in quotes"),
+        (
+            "",
+            "",
+            &["special_bonds charmm\npair_style hybrid lj/charmm/coul/long 8 9\npair_coeff 1 1 ${e} 3"][..],
+            "\"${e}\" is a variable",
+        ),
+        (
+            "",
+            "",
+            &["special_bonds charmm\npair_style lj/charmm/coul/long 8 ${rc}"][..],
+            "\"${rc}\" is a variable",
+        ),
+        (
+            "",
+            "",
+            &["special_bonds charmm\npair_style lj/charmm/coul/long 9"][..],
+            "too few or too many cut-offs",
+        ),
         ("", "", &["special_bonds charmm\npair_coeff 1 3 1 1"][..], "\"3\" is none of the 2 atom types"),
         ("", "", &["special_bonds charmm\npair_coeff 1"][..], "ends before the second type"),
         (
@@ -237,6 +257,87 @@ fn what_is_missing_or_unknown_is_named_at_its_line() {
         let error = read(&DATA.replace(from, to), scripts).unwrap_err();
         assert!(error.message().contains(cause), "{from}: {error}");
         assert!(error.place().is_some(), "{from}: {error}");
+    }
+}
+
+/// Cut-offs of Lennard-Jones forces, and those of charges.
+fn cutoffs(molecules: &Molecules) -> [Vec<f64>; 2] {
+    [CutoffOf::LennardJones, CutoffOf::Charges]
+        .map(|of| molecules.cutoffs.iter().filter(|given| given.of == of).map(|given| given.length).collect())
+}
+
+#[test]
+fn cutoffs_stand_behind_pair_styles() {
+    let charged = DATA.replace(
+        "# lj/charmm/coul/long\n\n1 0.1 3.4 0.05 3.2\n2 0.04 2.5 0.04",
+        "# lj/cut\n\n1 0.1 3.4\n2 0.04",
+    );
+    for (style, lennard_jones, charges) in [
+        ("lj/cut 9", &[9.0][..], &[][..]),
+        ("lj/cut/coul/long", &[], &[]),
+        ("lj/cut/coul/long 9", &[9.0], &[9.0]),
+        ("lj/cut/coul/cut/omp 5 4", &[5.0], &[4.0]),
+        ("lj/long/coul/long cut long 9 8", &[9.0], &[8.0]),
+        ("lj/charmm/coul/long 8 10", &[10.0], &[10.0]),
+        ("lj/charmm/coul/long 8 10 12", &[10.0], &[12.0]),
+        ("lj/charmm/coul/charmm 8 10 7 12", &[10.0], &[12.0]),
+    ] {
+        let read = read(&charged, &[SCRIPT, &format!("pair_style {style}")]).unwrap();
+        assert_eq!(cutoffs(&read), [lennard_jones, charges], "{style}");
+    }
+    let rows = "pair_coeff * * coul/long\npair_coeff 1 1 lj/cut 0.1 3.4\npair_coeff 2 2 lj/cut 0.04 2.5\n";
+    let data =
+        DATA.replace("Pair Coeffs # lj/charmm/coul/long\n\n1 0.1 3.4 0.05 3.2\n2 0.04 2.5 0.04 2.5\n", "");
+    let read = read(&data, &[SCRIPT, &format!("pair_style hybrid/overlay lj/cut 9 coul/long 8\n{rows}")]);
+    assert_eq!(cutoffs(&read.unwrap()), [[9.0], [8.0]]);
+}
+
+/// A script whose forces end elsewhere than those of the input is refused, with both places.
+#[test]
+fn cutoffs_of_a_script_are_those_of_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.data"), DATA).unwrap();
+    let sections = |lennard_jones: &str, charges: &str| {
+        format!(
+            "[[force]]\nkind = \"lennard-jones\"\ncutoff = {lennard_jones}\n[electrostatics]\nkind = \"pme\"\n{charges}"
+        )
+    };
+    let molecules = |units: &str, numbers: &str, rest: &str| {
+        let script = format!("{SCRIPT}pair_style lj/charmm/coul/long {numbers}\n");
+        fs::write(folder.path().join("in.a"), script).unwrap();
+        let text = format!(
+            "units = \"{units}\"\n[system]\ntopology = \"a.data\"\nparameters = [\"in.a\"]\n{rest}\n"
+        );
+        Input::parse(&folder.path().join("in.toml"), &text).unwrap().read_molecules().map(drop)
+    };
+    for (units, numbers, own) in [
+        ("real", "", sections("8", "cutoff = 7")),
+        ("real", "8 9", sections("9", "")),
+        ("real", "8 9 7", sections("9", "cutoff = 7")),
+        ("nano", "8 9 7", sections("0.9", "cutoff = 0.7")),
+        ("nano", "8 9.3", sections("\"9.3 A\"", "")),
+    ] {
+        molecules(units, numbers, &own).unwrap_or_else(|e| panic!("{numbers}: {e}"));
+    }
+    let open = "periodic = false".to_string();
+    molecules("real", "", &open).unwrap();
+    for (units, numbers, own, line, words) in [
+        (
+            "real",
+            "8 9",
+            sections("8", "cutoff = 9"),
+            5,
+            ["Lennard-Jones forces is 8 A here", "9 A in line 3 of"],
+        ),
+        ("real", "8 9", sections("9", "cutoff = 8"), 8, ["charges is 8 A here", "9 A in line 3 of"]),
+        ("nano", "8 9", sections("1", "cutoff = 0.9"), 5, ["is 1 nm here", "0.9 nm in line 3 of"]),
+        ("real", "8 9", open, 3, ["no cut-offs", "9 A in line 3 of"]),
+    ] {
+        let error = molecules(units, numbers, &own).unwrap_err();
+        assert!(words.iter().all(|words| error.message().contains(words)), "{error}");
+        assert!(error.message().contains("in.a (lj/charmm/coul/long)"), "{error}");
+        assert_eq!(error.place().unwrap().line, Some(line), "{error}");
+        assert!(error.help().is_some_and(|hint| hint.contains("cutoff") || hint.contains("cut-offs")));
     }
 }
 

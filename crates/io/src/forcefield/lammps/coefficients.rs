@@ -1,6 +1,6 @@
 //! Coefficients of bonded types, from a data file and from scripts, the last of which holds.
 
-use super::script::{Place, Script, Subject};
+use super::script::{Place, Script, Subject, names_style};
 use crate::structure::lammps::coefficients::Acting;
 use crate::structure::lammps::{BondedList, LammpsData, bonded_styles::plain};
 use jostle_core::{Error, Result};
@@ -51,7 +51,7 @@ impl Coefficients {
             };
             let before = if list == BondedList::Impropers { data.n_dihedral_types } else { 0 };
             let labels = &names[list as usize];
-            let own = rest.first().filter(|word| word.parse::<f64>().is_err());
+            let own = rest.first().filter(|word| names_style(word));
             let numbers = numbers(&rest[usize::from(own.is_some())..], &line.place)?;
             let style = style([own, of_sections[list as usize].as_ref()], list, script, &line.place)?;
             let chosen = range(types, labels.len(), |word| {
@@ -117,7 +117,12 @@ pub(super) fn numbers(words: &[String], place: &Place) -> Result<Vec<f64>> {
     let number = |word: &String| {
         let number = word.parse::<f64>().ok().filter(|number| number.is_finite());
         number.ok_or_else(|| {
-            place.error(format!("\"{word}\" is no number")).hint("variables and file names are not read")
+            let (what, hint) = match word {
+                _ if word.contains('$') => ("a variable", "write its value: variables are not evaluated"),
+                _ if word.contains(['"', '\'']) => ("in quotes", "write the number without them"),
+                _ => ("no number", "file names are not read"),
+            };
+            place.error(format!("\"{}\" is {what}", word.trim_matches('"'))).hint(hint)
         })
     };
     words.iter().map(number).collect()

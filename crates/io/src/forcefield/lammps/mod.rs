@@ -2,6 +2,7 @@
 //! styles and coefficients beside it.
 
 mod coefficients;
+mod cutoffs;
 mod pairs;
 mod script;
 
@@ -48,7 +49,11 @@ pub(super) fn read(path: &Path, text: &str, scripts: &[PathBuf], units: UnitSyst
     reader.angles()?;
     reader.dihedrals()?;
     reader.special_pairs(&script)?;
-    reader.finish(from, units)
+    let mut molecules = reader.finish(from, units)?;
+    if let Some((words, place)) = &script.pair_style {
+        molecules.cutoffs = cutoffs::cutoffs(words, place, factor(from, units, Dimension::LENGTH))?;
+    }
+    Ok(molecules)
 }
 
 struct LammpsReader<'a> {

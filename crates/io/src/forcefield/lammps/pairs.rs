@@ -3,7 +3,8 @@
 //! Charges act as the input says, between all pairs or none. Styles that differ in that are refused.
 
 use super::coefficients::{numbers, range};
-use super::script::{Place, Script, Subject};
+use super::cutoffs;
+use super::script::{Place, Script, Subject, names_style};
 use crate::structure::lammps::coefficients::Acting;
 use crate::structure::lammps::{LammpsData, bonded_styles::plain};
 use jostle_core::{Error, Result};
@@ -87,26 +88,23 @@ enum Styles {
 
 impl Styles {
     fn of(words: &[String], place: &Place) -> Result<Self> {
-        let [name, rest @ ..] = words else { return Err(place.error("pair_style says nothing")) };
+        let [name, ..] = words else { return Err(place.error("pair_style says nothing")) };
         let overlay = match plain(name) {
             "hybrid" => false,
             "hybrid/overlay" => true,
             _ => return PairStyle::of(name, place).map(Styles::One),
         };
         let mut styles: Vec<String> = Vec::new();
-        // Cut-offs, and what lj/long is told of its sums.
-        let argument =
-            |word: &&String| word.parse::<f64>().is_ok() || ["cut", "long", "off"].contains(&word.as_str());
-        for word in rest.iter().filter(|word| !argument(word)) {
+        for (word, _) in cutoffs::styles(words).into_iter().skip(1) {
             if !COULOMB.contains(&plain(word)) {
                 PairStyle::of(word, place)?;
             }
-            if styles.contains(word) {
+            if styles.iter().any(|known| known == word) {
                 return Err(place
                     .error(format!("{name} has the pair style {word} twice"))
                     .hint("once is read"));
             }
-            styles.push(word.clone());
+            styles.push(word.into());
         }
         Ok(if overlay { Styles::Overlay(styles) } else { Styles::Hybrid(styles) })
     }
@@ -179,9 +177,7 @@ impl PairForces {
         };
         let style = match styles {
             Styles::One(_) => None,
-            Styles::Hybrid(_) | Styles::Overlay(_) => {
-                rest.first().filter(|word| word.parse::<f64>().is_err())
-            }
+            Styles::Hybrid(_) | Styles::Overlay(_) => rest.first().filter(|word| names_style(word)),
         };
         let numbers = numbers(&rest[usize::from(style.is_some())..], place)?;
         let types = |word: &str| {

@@ -208,6 +208,12 @@ impl Script {
     }
 }
 
+/// Returns true for a word that may be the name of a style: it begins with a letter, as no number, variable or text in
+/// quotes does.
+pub(super) fn names_style(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
 fn without_comment(line: &str) -> &str {
     line.split('#').next().unwrap_or("").trim()
 }
