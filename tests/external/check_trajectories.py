@@ -135,6 +135,8 @@ def with_gsd(path, sample):
             assert list(got.log["time"]) == [frame["time"]]
             assert got.particles.types == ["Ar", "Kr"]
             assert list(got.particles.typeid) == [k % 2 for k in range(len(frame["positions"]))]
+            compare("masses", got.particles.mass, sample["masses"], 1e-5)
+            compare("charges", got.particles.charge, sample["charges"], 1e-5)
             edges = np.array(frame["edges"])
             (lx, ly, lz), (xy, xz, yz) = edges.diagonal(), (edges[1, 0], edges[2, 0], edges[2, 1])
             compare("box", got.configuration.box, [lx, ly, lz, xy / ly, xz / lz, yz / lz], 1e-7 * edges.max())

@@ -202,6 +202,8 @@ mod tests {
             units,
             names,
             species: vec![0],
+            masses: Vec::new(),
+            charges: Vec::new(),
             atoms,
             bonds,
             periodic,

@@ -44,10 +44,23 @@ fn sample(
     let name = format!("{n}-{units}.{}", format.extension());
     let names = vec!["Ar".to_string(), "Kr".to_string()];
     let species = (0..n).map(|k| (k % 2) as u16).collect();
+    let masses: Vec<f64> = (0..n).map(|k| [39.948, 83.798][k % 2]).collect();
+    let charges: Vec<f64> = (0..n).map(|k| 0.5 - 0.25 * k as f64).collect();
     let (timestep, every) = (0.5, 20);
     let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
-    let header =
-        TrajectoryHeader { units, names, species, atoms, bonds, periodic, timestep, every, images: false };
+    let header = TrajectoryHeader {
+        units,
+        names,
+        species,
+        masses: masses.clone(),
+        charges: charges.clone(),
+        atoms,
+        bonds,
+        periodic,
+        timestep,
+        every,
+        images: false,
+    };
     let mut writer = TrajectoryWriter::create(&folder.join(&name), format, header)?;
     let mut frames = Vec::new();
     for k in 0..5u64 {
@@ -70,7 +83,10 @@ fn sample(
         frames.push(json!({ "step": step, "time": time, "edges": simbox.edges(),
                             "positions": positions, "velocities": velocities }));
     }
-    Ok(json!({ "file": name, "format": format.name(), "units": units.name(), "frames": frames }))
+    Ok(
+        json!({ "file": name, "format": format.name(), "units": units.name(), "masses": masses, "charges": charges,
+               "frames": frames }),
+    )
 }
 
 /// Groups of three atoms near each other, some of them outside the box.

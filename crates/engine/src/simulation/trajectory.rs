@@ -69,7 +69,9 @@ impl Simulation {
             Action::Minimize { .. } => 0.0,
         };
         let state = self.backend.state()?;
-        let species = state.index_by_id().into_iter().map(|index| state.species[index]).collect();
+        let species: Vec<u16> = state.index_by_id().into_iter().map(|index| state.species[index]).collect();
+        let mass = |s: &u16| self.units.mass_to_user(self.tables.species[usize::from(*s)].mass);
+        let (masses, charges) = (species.iter().map(mass).collect(), self.charges()?);
         let names = self.tables.species.iter().map(|s| s.name.clone()).collect();
         let (atoms, bonds) = (self.tables.names.clone(), chemical_bonds(&self.tables.topology));
         let periodic = self.backend.simbox().periodic();
@@ -77,6 +79,8 @@ impl Simulation {
             units: self.units,
             names,
             species,
+            masses,
+            charges,
             atoms,
             bonds,
             periodic,

@@ -60,6 +60,8 @@ pub fn write_xyz(
         units,
         names: system.species.iter().map(|s| s.name.clone()).collect(),
         species: index_by_id.iter().map(|index| system.state.species[index]).collect(),
+        masses: Vec::new(),
+        charges: Vec::new(),
         atoms: system.names.clone(),
         bonds: Vec::new(),
         periodic: system.simbox.periodic(),

@@ -109,6 +109,14 @@ pub(super) trait FormatWriter: Send {
         Ok(())
     }
 
+    /// Takes up a file of this extent, which may be of an earlier version.
+    ///
+    /// # Errors
+    /// If its frames are not of this format.
+    fn take_up(&mut self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Result<()> {
+        Ok(())
+    }
+
     /// Bytes before the first frame, given the extent of the file. They are written anew after every frame,
     /// and never longer than at first.
     fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {

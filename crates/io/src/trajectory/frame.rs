@@ -70,6 +70,10 @@ pub struct TrajectoryHeader {
     pub names: Vec<String>,
     /// Species of each atom, by id.
     pub species: Vec<u16>,
+    /// Mass of each atom, by id, in the unit of the unit system; empty where it is not known.
+    pub masses: Vec<f64>,
+    /// Charge of each atom, by id; empty where it is not known.
+    pub charges: Vec<f64>,
     /// Names of atoms in their molecules; empty where only their species have names.
     pub atoms: Names,
     /// Pairs of bound atoms, for formats with bonds.

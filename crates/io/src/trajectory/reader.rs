@@ -213,6 +213,8 @@ impl TrajectoryReader {
             units: self.units,
             names: self.labels.names.clone(),
             species: self.labels.species.clone(),
+            masses: Vec::new(),
+            charges: Vec::new(),
             atoms: self.labels.atoms.clone(),
             bonds: self.labels.bonds.clone(),
             periodic: first.simbox.periodic(),

@@ -40,7 +40,7 @@ impl TrajectoryWriter {
     /// Resumes a trajectory at its recorded extent; bytes behind that are cut off.
     ///
     /// # Errors
-    /// If the file is missing, cannot be written, or is shorter than it was.
+    /// If the file is missing, cannot be written, is shorter than it was, or its frames are others.
     pub fn resume(
         path: &Path,
         kind: TrajectoryFormat,
@@ -58,7 +58,9 @@ impl TrajectoryWriter {
             return Err(Error::file(path, message)
                 .hint("it was shortened or replaced since; put the file back, or start a new run"));
         }
-        let (path, buffer, format) = (path.to_path_buf(), Vec::new(), kind.writer());
+        let mut format = kind.writer();
+        format.take_up(&header, &written).map_err(|e| e.in_file(path))?;
+        let (path, buffer) = (path.to_path_buf(), Vec::new());
         let mut writer = TrajectoryWriter { path, file, format, header, written, buffer };
         writer.file.set_len(written.bytes).map_err(|e| writer.io_error("shorten", &e))?;
         let cut = writer.write_patch(Patch::Behind).and_then(|()| writer.write_header());

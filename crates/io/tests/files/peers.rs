@@ -178,6 +178,8 @@ fn header(atoms: usize, images: bool) -> TrajectoryHeader {
         units: UnitSystem::Real,
         names: vec!["Ar".into()],
         species: vec![0; atoms],
+        masses: Vec::new(),
+        charges: Vec::new(),
         atoms: Names::default(),
         bonds: Vec::new(),
         periodic: [true; 3],

@@ -18,6 +18,8 @@ pub fn header(units: UnitSystem) -> TrajectoryHeader {
         units,
         names,
         species,
+        masses: Vec::new(),
+        charges: Vec::new(),
         atoms,
         bonds,
         periodic,

@@ -12,6 +12,8 @@ fn header(n: usize) -> TrajectoryHeader {
         units: UnitSystem::Real,
         names: vec!["Ar".into(), "Kr".into()],
         species: (0..n).map(|k| (k % 2) as u16).collect(),
+        masses: (0..n).map(|k| [39.948, 83.798][k % 2]).collect(),
+        charges: (0..n).map(|k| 0.5 - k as f64).collect(),
         atoms: Names::default(),
         bonds: Vec::new(),
         periodic: [true; 3],
@@ -205,6 +207,48 @@ fn a_resumed_file_equals_an_uninterrupted_one() {
         assert_eq!(writer.written_so_far().bytes, whole.len() as u64);
         assert!(std::fs::read(&path).unwrap() == whole, "{}", kind.name());
     }
+}
+
+/// Masses and charges are in the first frame of a GSD file.
+#[test]
+fn gsd_has_masses_and_charges() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.gsd");
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Gsd, header(5)).unwrap();
+    [10, 20].into_iter().for_each(|step| write(&mut writer, 5, step).unwrap());
+    let bytes = std::fs::read(&path).unwrap();
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let names: Vec<&[u8]> = bytes[256..512].split(|byte| *byte == 0).collect();
+    // Entries: frame, rows, place, columns, name and type.
+    let entries: Vec<usize> = (word(8)..).step_by(32).take(word(16)).filter(|at| word(at + 16) > 0).collect();
+    let numbers = |name: &str| -> Vec<(usize, Vec<f32>)> {
+        let id = |at: usize| usize::from(u16::from_le_bytes([bytes[at + 28], bytes[at + 29]]));
+        let found = entries.iter().filter(|at| names[id(**at)] == name.as_bytes());
+        let single = |at: usize| f32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let of = |at: &usize| (word(*at), (0..word(at + 8)).map(|k| single(word(at + 16) + 4 * k)).collect());
+        found.map(of).collect()
+    };
+    assert_eq!(numbers("particles/mass"), [(0, vec![39.948, 83.798, 39.948, 83.798, 39.948])]);
+    assert_eq!(numbers("particles/charge"), [(0, vec![0.5, -0.5, -1.5, -2.5, -3.5])]);
+}
+
+/// Files that an earlier version began have neither; they are gone on with as they are.
+#[test]
+fn gsd_files_without_masses_are_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.gsd");
+    let early = TrajectoryHeader { masses: Vec::new(), charges: Vec::new(), ..header(7) };
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Gsd, early).unwrap();
+    [10, 20].into_iter().for_each(|step| write(&mut writer, 7, step).unwrap());
+    let extent = writer.written_so_far();
+    write(&mut writer, 7, 30).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let resume = |n: usize| TrajectoryWriter::resume(&path, TrajectoryFormat::Gsd, header(n), extent);
+    write(&mut resume(7).unwrap(), 7, 30).unwrap();
+    assert!(std::fs::read(&path).unwrap() == whole);
+    let error = resume(8).map(drop).unwrap_err();
+    assert!(error.message().contains("not of the size"), "{error}");
+    assert!(std::fs::read(&path).unwrap() == whole);
 }
 
 /// Lists of formats in the documentation are those of the registry; `jostle convert --help` and messages are made

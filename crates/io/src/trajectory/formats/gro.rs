@@ -299,6 +299,8 @@ Water, t=   0.50000 step= 250
             units: UnitSystem::Real,
             names: vec!["X".into()],
             species: vec![0; 2],
+            masses: Vec::new(),
+            charges: Vec::new(),
             atoms,
             bonds: Vec::new(),
             periodic: [true; 3],

@@ -1,6 +1,6 @@
 //! GSD 2 with HOOMD's schema
 //! (<https://gsd.readthedocs.io/en/stable/file-layer.html>, <https://gsd.readthedocs.io/en/stable/schema-hoomd.html>):
-//! positions, velocities and images, in single precision, in the units of the run, which the name of the
+//! positions, velocities and images, masses and charges in the first frame, in single precision, in the units of the run, which the name of the
 //! application that wrote the file tells.
 //!
 //! The schema has steps, but no times; of the logged quantities, `log/time` is the time.
@@ -19,7 +19,7 @@ use std::fs::File;
 pub(super) const FORMAT: FormatDefinition = FormatDefinition {
     name: "gsd",
     title: "GSD",
-    about: "GSD as of HOOMD: positions and velocities in single precision",
+    about: "GSD as of HOOMD: positions, velocities, masses and charges in single precision",
     contents: &[
         Content::Velocities,
         Content::Images,
@@ -46,7 +46,7 @@ const TIME: &str = "log/time";
 
 /// Names of the chunks, in the order of the index; the first frame has all of them, others only
 /// [`EVERY`].
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 11] = [
     "configuration/step",
     "configuration/box",
     TIME,
@@ -56,10 +56,14 @@ const NAMES: [&str; 9] = [
     "particles/position",
     "particles/velocity",
     "particles/image",
+    "particles/mass",
+    "particles/charge",
 ];
 const EVERY: [usize; 6] = [0, 1, 2, 6, 7, 8];
 const VELOCITY: usize = 7;
 const IMAGE: usize = 8;
+const MASS: usize = 9;
+const CHARGE: usize = 10;
 const HEADER: u64 = 256;
 /// Bytes for the names, in pieces of 64.
 const NAME_PIECES: u64 = 4;
@@ -71,6 +75,9 @@ const FIRST: u64 = 256;
 struct Writer {
     /// True where frames have velocities; known with the first. Those of a run do.
     velocities: bool,
+    /// False where the first frame has neither masses nor charges, though they are known: an earlier version began
+    /// the file.
+    properties: bool,
 }
 
 /// A chunk: its name, rows, columns, the number of its type, bytes of a number.
@@ -91,7 +98,7 @@ impl Chunk {
 
 impl Writer {
     fn new() -> Self {
-        Writer { velocities: true }
+        Writer { velocities: true, properties: true }
     }
 
     /// The chunks of a frame.
@@ -108,8 +115,15 @@ impl Writer {
             (atoms, 3, 9, 4),
             (atoms, 3, 9, 4),
             (atoms, 3, 7, 4),
+            (atoms, 1, 9, 4),
+            (atoms, 1, 9, 4),
         ];
-        let absent = [(VELOCITY, !self.velocities), (IMAGE, !header.images)];
+        let absent = [
+            (VELOCITY, !self.velocities),
+            (IMAGE, !header.images),
+            (MASS, !self.properties || header.masses.is_empty()),
+            (CHARGE, !self.properties || header.charges.is_empty()),
+        ];
         let all = shapes.into_iter().enumerate();
         let all = all.map(|(name, (rows, columns, kind, width))| Chunk { name, rows, columns, kind, width });
         all.filter(move |c| (number == 0 || EVERY.contains(&c.name)) && !absent.contains(&(c.name, true)))
@@ -117,10 +131,10 @@ impl Writer {
 
     /// Entries of the index before a frame.
     fn entries(&self, header: &TrajectoryHeader, number: u64) -> u64 {
-        let without = u64::from(!self.velocities) + u64::from(!header.images);
+        let count = |number: u64| self.chunks(header, number).count() as u64;
         match number {
             0 => 0,
-            _ => NAMES.len() as u64 - without + (number - 1) * (EVERY.len() as u64 - without),
+            _ => count(0) + (number - 1) * count(1),
         }
     }
 
@@ -182,6 +196,18 @@ impl Writer {
 }
 
 impl FormatWriter for Writer {
+    fn take_up(&mut self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Result<()> {
+        let fits = |writer: &Writer| writer.begin(header, written.frames) == written.bytes;
+        if !fits(self) {
+            self.properties = false;
+        }
+        match fits(self) {
+            true => Ok(()),
+            false => Err(Error::simulation("the frames of this file are not of the size that they had")
+                .hint("go on with the version of Jostle that began the run")),
+        }
+    }
+
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
         let (index, room) = (self.index(header, written.frames), self.room(header, written.frames));
         let mut out = Vec::new();
@@ -268,6 +294,8 @@ impl FormatWriter for Writer {
                     let images = frame.images.unwrap_or_default().as_flattened();
                     out.extend(images.iter().flat_map(|n| n.to_le_bytes()));
                 }
+                "particles/mass" => header.masses.iter().try_for_each(|m| single(*m, out))?,
+                "particles/charge" => header.charges.iter().try_for_each(|q| single(*q, out))?,
                 _ => {
                     let velocities = frame.velocities.unwrap_or_default().as_flattened();
                     velocities.iter().try_for_each(|v| single(*v, out))?;
