@@ -398,6 +398,7 @@ fn wrong_bodies_are_refused() {
         ),
         ("[[rigid]]\natoms = \"all\"\nby = \"all\"", &go, "reaches too far in this box"),
         ("[[rigid]]\natoms = \"species A\"", &go, "no two of these atoms are in one rigid body"),
+        ("[[rigid]]\natoms = \"index 1\"\nby = \"all\"", &go, "a body has two atoms at least"),
         ("[[rigid]]\natoms = \"all\"\nby = \"residue\"", &go, "these atoms have no residues"),
         (
             "[[group]]\nname = \"held\"\natoms = \"index 1\"\nfrozen = true\n[[rigid]]\natoms = \"all\"",

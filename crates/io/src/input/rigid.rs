@@ -53,7 +53,11 @@ impl Input {
             }
             if bodies.len() == before {
                 let error = Error::input("no two of these atoms are in one rigid body");
-                return Err(self.at(rigid, error.hint("by = \"all\" joins all of them")));
+                let hint = match rigid.value.by {
+                    BodyDivision::All => "a body has two atoms at least: choose more of them",
+                    _ => "by = \"all\" joins all of them",
+                };
+                return Err(self.at(rigid, error.hint(hint)));
             }
         }
         let linear = bodies.iter().filter(|body| body.form == BodyForm::Linear);
