@@ -148,7 +148,7 @@ pub(crate) fn check_barostat(
     }
     if momentum == Momentum::Thermal {
         return Err(Error::input(
-            "fields, walls and driven atoms stay where they are, so a barostat cannot act on them",
+            "fields, walls, frozen and driven atoms stay where they are, so a barostat cannot act on them",
         )
         .hint("leave one of them out"));
     }

@@ -475,5 +475,5 @@ fn impossible_barostats_are_refused() {
     let mut frozen = liquid();
     frozen.driven = Driven::BySpecies(vec![Some(Vec3::ZERO)]);
     let error = refused(frozen, stage().thermostat(BUSSI).barostat(barostat));
-    assert!(error.contains("stay where they are"), "{error}");
+    assert!(error.contains("frozen and driven atoms stay where they are"), "{error}");
 }
