@@ -74,7 +74,7 @@ impl Simulation {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<StageOutcome> {
-        let in_stage = |e: Error| e.context(format!("stage '{}'", stage.name));
+        let in_stage = |e: Error| advised(stage, e).context(format!("stage '{}'", stage.name));
         self.check_observers(stage).map_err(in_stage)?;
         self.check_saved_forces().map_err(in_stage)?;
         let is_under_way = self.run.is_some();
@@ -400,6 +400,18 @@ impl Simulation {
 /// Steps at which long-range forces act, after those that are done.
 fn respa_schedule(stage: &StageInput, run: &StageRun) -> RespaSchedule {
     RespaSchedule { every: stage.long_range_every, done: run.stage_step }
+}
+
+/// Error of a stage. Its advice is not to minimise first where that is what the stage does.
+fn advised(stage: &StageInput, error: Error) -> Error {
+    let apart = "move the atoms apart at the start, or give them a repulsion that keeps them apart";
+    match (&stage.action, error.help()) {
+        (Action::Minimize { .. }, Some(help)) if help.contains("minimise first") => {
+            let help = help.replace("minimise first, or shorten the time step", apart);
+            error.hint(help.replace("minimise first, shorten the time step", apart))
+        }
+        _ => error,
+    }
 }
 
 /// Number of steps of a stage; for a minimisation, at most.

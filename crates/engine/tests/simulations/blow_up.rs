@@ -32,7 +32,7 @@ fn error_of(open: Open, system: System, stage: StageInput) -> String {
     let builder = Simulation::builder(UnitSystem::Lj, system).force(lj).settings(settings).open_with(open);
     let error = builder.stage(stage).build().and_then(|mut simulation| simulation.run()).unwrap_err();
     println!("{error}");
-    error.message().to_string()
+    error.to_string()
 }
 
 fn devices(large: usize) -> [(Open, usize); 2] {
@@ -65,6 +65,8 @@ fn minimisers_name_atoms_and_force() {
                 let (first, second) = (side.pow(3) + 1, side.pow(3) + 2);
                 let force = format!("force on atom {first} is not finite; atom {second} is 1.000e-3 away");
                 assert!(found.contains(&force), "{minimizer:?}, thermo every {every}: {found}");
+                let advice = !found.contains("minimise first") && found.contains("move the atoms apart");
+                assert!(advice, "{found}");
             }
         }
     }
