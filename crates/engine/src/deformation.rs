@@ -1,13 +1,18 @@
 //! Boxes that change their shape while atoms move.
 
 use jostle_core::{Result, SimBox, SymTensor, Vector};
-use jostle_io::input::model::{Deformation, Plane, Strain};
+use jostle_io::input::model::{Action, Plane, StageInput, Strain};
 
-/// The strain of the box during a step of a stage: the strain at the end of the interval, between two
-/// changes, to which the step belongs; 0 before the first step.
-pub(crate) fn strain(deformation: &Deformation, timestep: f64, stage_step: u64) -> f64 {
+/// The strain of the box during a step of a stage that deforms it: the strain at the end of the interval, between
+/// two changes, to which the step belongs; 0 before the first step. The last interval ends with the stage.
+pub(crate) fn strain(stage: &StageInput, stage_step: u64) -> Option<(Strain, f64)> {
+    let (Some(deformation), Action::Dynamics { steps, timestep, .. }) = (&stage.deformation, &stage.action)
+    else {
+        return None;
+    };
     let changes = stage_step.div_ceil(deformation.every);
-    deformation.rate * timestep * (changes * deformation.every) as f64
+    let until = changes.saturating_mul(deformation.every).min(*steps);
+    Some((deformation.mode, deformation.rate * timestep * until as f64))
 }
 
 /// The box that `start` becomes under a strain. Its volume stays the same.
@@ -56,7 +61,7 @@ fn axes(plane: Plane) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_io::input::model::Axis;
+    use jostle_io::input::model::{Axis, Deformation};
 
     const MODES: [Strain; 6] = [
         Strain::Tension(Axis::X),
@@ -90,7 +95,8 @@ mod tests {
     fn strains_grow_in_steps() {
         let every = 10;
         let deformation = Deformation { mode: MODES[3], rate: 0.5, every };
-        let strains: Vec<f64> = [0, 1, 9, 10, 11, 20].map(|s| strain(&deformation, 0.01, s)).into();
-        assert_eq!(strains, [0.0, 0.05, 0.05, 0.05, 0.1, 0.1]);
+        let stage = StageInput::dynamics("shear", 24, 0.01).deform(deformation);
+        let strains = [0, 1, 9, 10, 11, 20, 21, 24].map(|step| strain(&stage, step).unwrap().1);
+        assert_eq!(strains, [0.0, 0.05, 0.05, 0.05, 0.1, 0.1, 0.12, 0.12]);
     }
 }

@@ -243,16 +243,13 @@ impl StageRun {
     }
 
     fn deform(&self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
-        let (Some(deformation), Action::Dynamics { timestep, .. }) = (&stage.deformation, &stage.action)
-        else {
-            return Ok(());
-        };
-        if !self.stage_step.is_multiple_of(deformation.every) {
+        let changes = |every: u64| self.stage_step.is_multiple_of(every);
+        if !stage.deformation.is_some_and(|deformation| changes(deformation.every)) {
             return Ok(());
         }
+        let Some((mode, strain)) = strain(stage, self.stage_step + 1) else { return Ok(()) };
         let start = self.first_box(backend.simbox())?;
-        let strain = strain(deformation, *timestep, self.stage_step + 1);
-        backend.deform(deformed(&start, deformation.mode, strain)?)?;
+        backend.deform(deformed(&start, mode, strain)?)?;
         backend.update_neighbors()?;
         backend.compute_forces(Evaluate::Forces)
     }

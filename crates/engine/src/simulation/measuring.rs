@@ -72,7 +72,7 @@ impl Simulation {
         let degrees_of_freedom = run.degrees_of_freedom;
         let atoms = run.atoms(stage, sample.map(|s| &s.thermostat)).with_work(self.backend.work());
         let mass = self.facts.total_mass;
-        let strain = stage.deformation.map(|d| (d.mode, strain(&d, stage_timestep(stage), run.stage_step)));
+        let strain = strain(stage, run.stage_step);
         let input = ThermoInput { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
         let thermo = match sample {
             Some(s) => input.convert(self.backend.simbox(), &s.energies, &s.kinetic),

@@ -66,6 +66,10 @@ fn the_box_follows_the_strain() {
     let strains: Vec<f64> = rows[..7].iter().map(|t| t.strain.unwrap() / (0.02 * 0.004)).collect();
     let expected = [0.0, 10.0, 10.0, 10.0, 10.0, 10.0, 20.0];
     assert!(strains.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{strains:?}");
+    // The last interval, of one step, ends with the stage.
+    let (rows, sheared) = deform(Strain::Shear(Plane::Xz), 7);
+    assert!((sheared.tilts()[1] - 0.032 * edge).abs() < 1e-12);
+    assert!((rows.last().unwrap().strain.unwrap() - 0.032).abs() < 1e-12);
     let (_, long) = deform(Strain::Tension(Axis::Y), 10);
     assert!((long.volume() / start.volume() - 1.0).abs() < 1e-12);
     assert!((long.lengths()[1] / edge - 1.032).abs() < 1e-12);
