@@ -1,6 +1,6 @@
 //! Text of the report of a stage.
 
-use crate::report::{Convergence, StageReport};
+use crate::report::{Convergence, StageReport, TimeSpent};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, UnitSystem};
 
@@ -65,22 +65,32 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
     }
     let time = &report.time;
     if time.total > 0.0 {
-        let mut parts = vec![
+        let percent = |(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total);
+        line("time", parts_of_time(time).into_iter().map(percent).collect::<Vec<_>>().join(", "));
+    }
+    lines.join("\n")
+}
+
+/// Seconds by kind of work, which add up to the total.
+fn parts_of_time(time: &TimeSpent) -> Vec<(&'static str, f64)> {
+    let mut parts = match time.is_divided() {
+        true => vec![
             ("pair forces", time.pair),
             ("neighbour lists", time.neighbors),
             ("integration", time.integrate),
-        ];
-        if !time.is_divided() {
-            parts = vec![("steps", time.total - time.output - time.analysis)];
-        }
-        parts.push(("output", time.output));
-        if time.analysis > 0.0 {
-            parts.push(("analysis", time.analysis));
-        }
-        let percent = |(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total);
-        line("time", parts.into_iter().map(percent).collect::<Vec<_>>().join(", "));
+        ],
+        false => vec![("steps", time.total - time.output - time.analysis)],
+    };
+    parts.push(("output", time.output));
+    if time.analysis > 0.0 {
+        parts.push(("analysis", time.analysis));
     }
-    lines.join("\n")
+    // Other forces, variables, and what is done between steps.
+    let other = time.total - parts.iter().map(|(_, seconds)| seconds).sum::<f64>();
+    if other >= 0.005 * time.total {
+        parts.push(("other", other));
+    }
+    parts
 }
 
 /// A value with its error, to the first two digits of the error: `-6.1235 ± 0.0012`.
@@ -118,6 +128,21 @@ pub fn rounded(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Work of no kind of its own, such as that of variables, is a part, too.
+    #[test]
+    fn parts_of_the_time_add_up() {
+        let divided =
+            TimeSpent { total: 10.0, pair: 2.0, neighbors: 0.5, integrate: 0.5, output: 0.25, analysis: 0.0 };
+        for time in [divided, TimeSpent { pair: 0.0, neighbors: 0.0, integrate: 0.0, ..divided }] {
+            let parts = parts_of_time(&time);
+            assert!(
+                (parts.iter().map(|(_, seconds)| seconds).sum::<f64>() - 10.0).abs() < 1e-12,
+                "{parts:?}"
+            );
+        }
+        assert_eq!(parts_of_time(&divided).last(), Some(&("other", 6.75)));
+    }
 
     #[test]
     fn digits_end_where_the_error_begins() {
