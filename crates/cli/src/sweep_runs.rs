@@ -114,7 +114,9 @@ impl Row {
         let average = |average: &Value| {
             let text = |name: &str| average[name].as_str().map(String::from);
             let estimate = |name: &str| average["estimate"][name].as_f64();
-            Some((text("quantity")?, text("unit")?, estimate("mean")?, estimate("error")?))
+            // The value of the conserved quantity depends on where a run begins: runs have nothing in common to compare.
+            let quantity = text("quantity").filter(|quantity| quantity != "conserved")?;
+            Some((quantity, text("unit")?, estimate("mean")?, estimate("error")?))
         };
         let finished = summary["status"] == "finished";
         Row {
