@@ -127,7 +127,7 @@ impl BondedTypes {
     /// Adds a row of a dihedral.
     ///
     /// # Errors
-    /// Those of rows of several terms.
+    /// If rows of other types stand between one of several terms and earlier ones of its types.
     pub fn add_dihedral(&mut self, row: ParameterRow, line: &SourceLine) -> Result<()> {
         match row.function {
             SERIES => self.add_to_series(ParameterRow { function: 1, ..row }, line),

@@ -87,7 +87,8 @@ fn write(header: &TrajectoryHeader, frame: &Frame, number: u64, out: &mut dyn Wr
     for (id, r) in frame.positions.iter().enumerate() {
         let (atom, residue) = called(header, id);
         let [element, name, kind, chain, insertion] =
-            [&atom.element, &atom.name, &residue.name, &residue.chain, &residue.insertion].map(|text| word(text));
+            [&atom.element, &atom.name, &residue.name, &residue.chain, &residue.insertion]
+                .map(|text| word(text));
         let Vector([x, y, z]) = r.map(|x| x * angstrom);
         writeln!(
             out,

@@ -1,7 +1,7 @@
 //! GSD 2 with HOOMD's schema
 //! (<https://gsd.readthedocs.io/en/stable/file-layer.html>, <https://gsd.readthedocs.io/en/stable/schema-hoomd.html>):
-//! positions, velocities and images, masses and charges in the first frame, in single precision, in the units of the run, which the name of the
-//! application that wrote the file tells.
+//! positions, velocities and images, and masses and charges in the first frame, in single precision, in the units of the
+//! run, which the name of the application that wrote the file tells.
 //!
 //! The schema has steps, but no times; of the logged quantities, `log/time` is the time.
 //!
