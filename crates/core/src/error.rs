@@ -99,6 +99,12 @@ impl Error {
         self
     }
 
+    /// Changes the remedy, where there is one.
+    pub fn map_hint(mut self, changed: impl FnOnce(String) -> String) -> Self {
+        self.0.hint = self.0.hint.map(changed);
+        self
+    }
+
     /// Adds the file. A place that is already there is kept.
     pub fn in_file(mut self, file: &Path) -> Self {
         self.0.place.get_or_insert_with(|| Place {

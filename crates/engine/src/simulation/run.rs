@@ -404,13 +404,18 @@ fn respa_schedule(stage: &StageInput, run: &StageRun) -> RespaSchedule {
 
 /// Error of a stage. Its advice is not to minimise first where that is what the stage does.
 fn advised(stage: &StageInput, error: Error) -> Error {
-    let apart = "move the atoms apart at the start, or give them a repulsion that keeps them apart";
-    match (&stage.action, error.help()) {
-        (Action::Minimize { .. }, Some(help)) if help.contains("minimise first") => {
-            let help = help.replace("minimise first, or shorten the time step", apart);
-            error.hint(help.replace("minimise first, shorten the time step", apart))
+    const APART: &str = "move the atoms apart at the start, or give them a repulsion that keeps them apart";
+    const ADVICE: [(&str, &str); 4] = [
+        ("minimise first, or shorten the time step", APART),
+        ("minimise first, shorten the time step", APART),
+        ("minimise first if atoms overlap", APART),
+        (" (minimise first)", ""),
+    ];
+    match stage.action {
+        Action::Minimize { .. } => {
+            error.map_hint(|hint| ADVICE.iter().fold(hint, |hint, (from, to)| hint.replace(from, to)))
         }
-        _ => error,
+        Action::Dynamics { .. } => error,
     }
 }
 
