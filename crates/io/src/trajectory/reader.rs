@@ -51,6 +51,23 @@ pub struct TrajectoryReader {
     bytes: u64,
 }
 
+/// The units to read a file in: its own, those that were asked for, or those of files beside it.
+fn unit_system(
+    of_file: FileUnits,
+    asked: Option<UnitSystem>,
+    of_others: Option<UnitSystem>,
+) -> Result<UnitSystem> {
+    Ok(match (of_file, asked, of_others) {
+        (FileUnits::Of(units), Some(asked), _) if units != asked => {
+            return Err(Error::input(format!("the file is in units \"{units}\", not \"{asked}\"")));
+        }
+        (FileUnits::Of(units), _, _) | (_, Some(units), _) | (_, None, Some(units)) => units,
+        (FileUnits::Fixed("nm"), None, None) => UnitSystem::Nano,
+        (FileUnits::Fixed(_), None, None) => UnitSystem::Real,
+        (FileUnits::Unknown, None, None) => UnitSystem::Lj,
+    })
+}
+
 impl TrajectoryReader {
     /// Opens a trajectory of any [`TrajectoryFormat`], which its contents tell, and reads its first frame. Files
     /// may be packed where [`TrajectoryFormat::reads_packed`] says so.
@@ -104,15 +121,7 @@ impl TrajectoryReader {
             start.as_ref().and_then(|start| start.units).filter(|_| source.units() == FileUnits::Unknown);
         let of_others = of_names.or(of_start);
         let knows_units = source.units() != FileUnits::Unknown || open.units.or(of_others).is_some();
-        let units = match (source.units(), open.units, of_others) {
-            (FileUnits::Of(units), Some(asked), _) if units != asked => {
-                return Err(Error::file(path, format!("the file is in units \"{units}\", not \"{asked}\"")));
-            }
-            (FileUnits::Of(units), _, _) | (_, Some(units), _) | (_, None, Some(units)) => units,
-            (FileUnits::Fixed("nm"), None, None) => UnitSystem::Nano,
-            (FileUnits::Fixed(_), None, None) => UnitSystem::Real,
-            (FileUnits::Unknown, None, None) => UnitSystem::Lj,
-        };
+        let units = unit_system(source.units(), open.units, of_others).map_err(|e| e.blame_file(path))?;
         let scale = match source.units() {
             FileUnits::Fixed(unit) => [1.0 / length_factor(units, unit), 1.0 / picoseconds(units)],
             _ => [1.0; 2],
