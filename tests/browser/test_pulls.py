@@ -17,7 +17,8 @@ from browser import JOSTLE, Absent, Browser, wait
 from inputs import WATER
 
 # Few atoms, cold and out of each other's reach: one that is pulled follows the pointer. They are soft: a pull in step
-# with an atom's swing makes it so fast that a hard core would be met within a step, and the energy not be kept.
+# with an atom's swing makes it so fast that a hard core would be met within a step, and the energy not be kept. The
+# box is open: in a periodic one an atom that swings across a face is seen now here, now at the other end.
 ATOMS = """
 title = "Atoms to be pulled"
 units = "lj"
@@ -25,6 +26,7 @@ units = "lj"
 lattice = "fcc"
 atoms = 32
 density = 0.02
+periodic = false
 temperature = 1e-8
 seed = 7
 [species.A]
@@ -141,6 +143,19 @@ def grab(page):
     raise AssertionError("no atom can be grabbed")
 
 
+def follows(page, atom, pointer):
+    """Waits until the mean place of an atom is the pointer's. No single place would do: the atom swings about the
+    pointer, and on an ellipse, which never meets it, where others have pushed it aside."""
+    places = []
+    while len(places) < 400:
+        places.append(seen_at(page, atom))
+        mean = [sum(along) / len(places) for along in zip(*places)]
+        if len(places) >= 40 and math.dist(mean, pointer) < 12:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"the atom does not follow the pointer {pointer}: it is at {mean} on average")
+
+
 def number(page, name):
     return float(page.locator(f"#{name}").inner_text().replace("−", "-"))
 
@@ -155,14 +170,8 @@ def test_an_atom_follows_the_pointer(browser, start, tmp_path):
     page.mouse.move(x + 60, y + 40, steps=5)
     wait(page, "() => pulling.springs.length > 0 && Number(document.getElementById('force').textContent) > 0")
     page.screenshot(path=tmp_path / "atoms-pulled.png")
-    # The atom swings about the pointer.
     x, y = x + 60, y + 40
-    for _ in range(200):
-        if math.dist(seen_at(page, atom), [x, y]) < 12:
-            break
-        page.wait_for_timeout(50)
-    else:
-        raise AssertionError("the atom does not follow the pointer")
+    follows(page, atom, [x, y])
     # Pulled back and forth, so that the spring does work.
     for k in range(8):
         page.mouse.move(x + 40 * (-1) ** k, y, steps=4)
