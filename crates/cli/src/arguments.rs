@@ -15,8 +15,8 @@ use jostle_core::UnitSystem;
 use jostle_engine::model::TrajectoryFormat;
 use jostle_io::input::NamedChoice;
 pub use run::{
-    ComputeOptions, ImdOptions, OutputFormat, ResumeOptions, RunOptions, SetOptions, SettingOptions,
-    SweepOptions, WarningsOptions,
+    ComputeOptions, ForceMatrix, ImdOptions, OutputFormat, ResumeOptions, RunOptions, SetOptions,
+    SettingOptions, SweepOptions, WarningsOptions,
 };
 pub use solvate::SolvateOptions;
 use std::path::PathBuf;

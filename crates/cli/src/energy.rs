@@ -22,6 +22,7 @@ pub fn energy(options: &EnergyOptions) -> Result<()> {
     let overrides = options.compute.overrides();
     let mut settings = input.run.settings;
     settings.threads = overrides.threads.or(settings.threads);
+    settings.force_matrix = overrides.force_matrix;
     let device = overrides.device.unwrap_or(input.run.device);
     let (system, forces) = system_from_input(&input)?;
     check_energies(&input, &forces)?;

@@ -1,6 +1,8 @@
 //! `jostle run` and `jostle resume`
 
-use crate::arguments::{ComputeOptions, ResumeOptions, RunOptions, SettingOptions, WarningsOptions};
+use crate::arguments::{
+    ComputeOptions, ForceMatrix, ResumeOptions, RunOptions, SettingOptions, WarningsOptions,
+};
 use crate::compiling;
 use crate::console::Console;
 use crate::dashboard::Dashboard;
@@ -26,7 +28,8 @@ impl ComputeOptions {
     /// Changes that these options make to an input.
     pub fn overrides(&self) -> Overrides {
         let [threads, ranks] = [self.threads, self.ranks].map(|n| n.map(|n| n.get()));
-        Overrides { threads, ranks, device: self.device, ..Overrides::default() }
+        let force_matrix = self.force_matrix.map(|ForceMatrix(shape)| shape);
+        Overrides { threads, ranks, force_matrix, device: self.device, ..Overrides::default() }
     }
 }
 

@@ -6,7 +6,7 @@
 //! Comput. Phys. Commun. 184 (2013) 2641). Only the last cluster of a column can be incomplete.
 //! Ghosts, which are atoms of other domains, have columns and clusters of their own behind the others.
 
-use crate::columns::{Bounds, Columns, lay_columns, sort};
+use crate::columns::{Bounds, Columns, Pairs, Partner, lay_columns, sort};
 use crate::simd::Scalar;
 use crate::simd::aligned::Aligned;
 use crate::threads::Team;
@@ -39,9 +39,13 @@ pub struct Clusters<S> {
     pub columns: Columns,
     /// Number of clusters that are not of ghosts; these come first.
     pub owned: usize,
-    /// The columns of ghosts of upper domains, with which pairs are listed, and of those of lower ones; empty without
-    /// domains.
+    /// Number of clusters that have lists: these, and in a force matrix those of the first groups of ghosts.
+    pub listed: usize,
+    /// The columns of each group of ghosts; empty without domains.
     pub ghost_columns: Vec<Columns>,
+    /// Groups of ghosts with which pairs are listed: for clusters that are not of ghosts, and for each of the groups that
+    /// have lists.
+    partners: Vec<Vec<Partner>>,
 }
 
 impl<S: Scalar> Clusters<S> {
@@ -59,7 +63,9 @@ impl<S: Scalar> Clusters<S> {
             fractional: Vec::new(),
             columns: Columns::default(),
             owned: 0,
+            listed: 0,
             ghost_columns: Vec::new(),
+            partners: Vec::new(),
         }
     }
 
@@ -119,8 +125,9 @@ impl<S: Scalar> Clusters<S> {
         columns.first_cluster = self.cut_columns(&first_atoms);
         self.form(team, simbox, (state, places), 0);
         columns.bounds = self.bounds_of(&columns);
-        (self.owned, self.columns) = (self.count(), columns);
+        (self.owned, self.listed, self.columns) = (self.count(), self.count(), columns);
         self.ghost_columns.clear();
+        self.partners.clear();
     }
 
     /// Sorts these ghosts, which follow the atoms in clusters so far, and forms their clusters; returns the index that
@@ -147,6 +154,25 @@ impl<S: Scalar> Clusters<S> {
         columns.bounds = self.bounds_of(&columns);
         self.ghost_columns.push(columns);
         order
+    }
+
+    /// Lists pairs with these groups of ghosts: of clusters that are not of ghosts, and of the clusters of each of the first
+    /// groups.
+    pub(crate) fn list_pairs(&mut self, partners: &[Vec<Partner>]) {
+        self.partners = partners.to_vec();
+        let last = partners.len().checked_sub(2).and_then(|group| self.ghost_columns.get(group));
+        self.listed = last.map_or(self.owned, Columns::end);
+    }
+
+    /// Columns among which a cluster that has lists is, and the columns of the ghosts with which pairs of its are listed.
+    pub(crate) fn around(&self, cluster: usize) -> (&Columns, impl Iterator<Item = (&Columns, Pairs)>) {
+        let group = self.ghost_columns.partition_point(|columns| columns.end() <= cluster);
+        let (columns, partners) = match cluster < self.owned {
+            true => (&self.columns, self.partners.first()),
+            false => (&self.ghost_columns[group], self.partners.get(group + 1)),
+        };
+        let of_group = |partner: &Partner| (&self.ghost_columns[partner.group], partner.pairs);
+        (columns, partners.into_iter().flatten().map(of_group))
     }
 
     /// Puts the empty places of incomplete clusters where no atom can be within `far`, however wide

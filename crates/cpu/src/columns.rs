@@ -67,10 +67,40 @@ impl Columns {
         self.first_cluster[column] as usize..self.first_cluster[column + 1] as usize
     }
 
+    /// The first cluster.
+    pub fn begin(&self) -> usize {
+        self.first_cluster.first().map_or(0, |begin| *begin as usize)
+    }
+
+    /// One past the last cluster.
+    pub fn end(&self) -> usize {
+        self.first_cluster.last().map_or(0, |end| *end as usize)
+    }
+
     fn index(&self, s: Vec3) -> u32 {
         let at = |k: usize| (self.place(k, s[k]).max(0.0) as usize).min(self.n[k] - 1);
         (at(0) * self.n[1] + at(1)) as u32
     }
+}
+
+/// A group of ghosts with which pairs are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Partner {
+    /// Number of the group.
+    pub group: usize,
+    /// The pairs.
+    pub pairs: Pairs,
+}
+
+/// Pairs of a cluster of one group with clusters of another one that are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairs {
+    /// All.
+    All,
+    /// Those whose numbers, counted from the first cluster of each group, have an even sum.
+    Even,
+    /// The others.
+    Odd,
 }
 
 /// Chooses columns so that a full cluster is about as long as its column is wide.

@@ -5,7 +5,7 @@
 
 pub mod blocks;
 pub mod bonded;
-mod by_id;
+pub mod by_id;
 pub mod cells;
 mod changes;
 mod coefficients;

@@ -210,8 +210,7 @@ impl<S: Scalar> BlockBuild<'_, S> {
         let (mut candidates, mut masks) = (Vec::new(), Vec::new());
         let mut row_masks = RowMasks::default();
         for cluster in list.clusters.clone() {
-            // Pairs inside a cluster move unless all of it is frozen.
-            let own = search.is_frozen(cluster) == (motion == Motion::Frozen);
+            let own = search.has_own(cluster, motion);
             if !search.around(cluster, motion, &mut candidates) {
                 continue;
             }

@@ -45,6 +45,13 @@ impl<'a, S: Scalar> PairSearch<'a, S> {
         self.frozen_rows(cluster).count_ones() as usize == self.clusters.atoms(cluster).len()
     }
 
+    /// Returns true where pairs inside a cluster are listed and move in this way: unless all of it is frozen they move.
+    /// Those inside a cluster of ghosts are listed by another rank.
+    #[inline(always)]
+    pub fn has_own(&self, cluster: usize, motion: Motion) -> bool {
+        cluster < self.clusters.owned && self.is_frozen(cluster) == (motion == Motion::Frozen)
+    }
+
     /// Rows of a cluster whose pairs with another one move in this way.
     #[inline(always)]
     pub fn rows(&self, cluster: usize, other: usize, motion: Motion) -> u32 {
@@ -60,7 +67,7 @@ impl<'a, S: Scalar> PairSearch<'a, S> {
     #[inline(always)]
     pub fn around(&mut self, cluster: usize, motion: Motion, candidates: &mut Vec<Candidate>) -> bool {
         let (frozen, apart) = (self.is_frozen(cluster), self.of_frozen.is_some());
-        let own = frozen == (motion == Motion::Frozen);
+        let own = self.has_own(cluster, motion);
         if motion == Motion::Frozen && self.frozen_rows(cluster) == 0 {
             return false;
         }

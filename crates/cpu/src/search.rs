@@ -4,7 +4,7 @@
 //! order, so that in every strip the window of heights within reach only moves up.
 
 use crate::cells::Clusters;
-use crate::columns::{Bounds, Columns};
+use crate::columns::{Bounds, Columns, Pairs};
 use crate::simd::Scalar;
 use jostle_core::{SimBox, Vec3};
 
@@ -26,6 +26,9 @@ struct Strip {
     /// The box around its atoms, image shift included.
     bounds: Bounds,
     relation: Relation,
+    /// Of the clusters of ghosts those are listed whose number has this remainder, with that of the cluster itself, by
+    /// two; `None`: all.
+    remainder: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,7 +103,8 @@ impl<'a, S: Scalar> Search<'a, S> {
                 if all[other].low[2] > high {
                     break;
                 }
-                if all[other].high[2] >= low {
+                let is_listed = strip.remainder.is_none_or(|r| (cluster + other) % 2 == r);
+                if is_listed && all[other].high[2] >= low {
                     found.push(Candidate { cluster: other, shift: strip.shift });
                 }
             }
@@ -110,7 +114,7 @@ impl<'a, S: Scalar> Search<'a, S> {
     /// Finds the strips of the column that `cluster` is in.
     fn find_strips(&mut self, cluster: usize) {
         let clusters = self.clusters;
-        let columns = &clusters.columns;
+        let (columns, partners) = clusters.around(cluster);
         let mine = columns.first_cluster.partition_point(|&first| first as usize <= cluster) - 1;
         let members = columns.members(mine);
         self.column_end = members.end;
@@ -120,19 +124,35 @@ impl<'a, S: Scalar> Search<'a, S> {
             here.include(inside.low);
             here.include(inside.high);
         }
-        self.add_strips(columns, &here, Some(mine));
-        let halves = match self.listed {
-            Listed::Once => &clusters.ghost_columns[..clusters.ghost_columns.len().min(1)],
-            Listed::FromBothSides => &clusters.ghost_columns,
-        };
-        for ghosts in halves {
-            self.add_strips(ghosts, &here, None);
+        // Pairs inside a group of ghosts are those of its own rank.
+        if cluster < clusters.owned {
+            self.add_strips(columns, &here, Some(mine), None);
+        }
+        match self.listed {
+            Listed::Once => partners.for_each(|(ghosts, pairs)| {
+                let begin = columns.begin() + ghosts.begin();
+                let remainder = match pairs {
+                    Pairs::All => None,
+                    Pairs::Even => Some(begin % 2),
+                    Pairs::Odd => Some((begin + 1) % 2),
+                };
+                self.add_strips(ghosts, &here, None, remainder);
+            }),
+            Listed::FromBothSides => {
+                clusters.ghost_columns.iter().for_each(|ghosts| self.add_strips(ghosts, &here, None, None));
+            }
         }
     }
 
     /// Adds the strips within reach of `here`, in fractional coordinates: of the columns among which `mine` is, or
-    /// of those of ghosts, every cluster of which is listed.
-    fn add_strips(&mut self, columns: &Columns, here: &Bounds, mine: Option<usize>) {
+    /// of those of ghosts, of which clusters with a remainder are listed, or all.
+    fn add_strips(
+        &mut self,
+        columns: &Columns,
+        here: &Bounds,
+        mine: Option<usize>,
+        remainder: Option<usize>,
+    ) {
         let periodic = self.simbox.periodic();
         // Fractional coordinates differ by at most distance / width.
         let span = |k: usize| {
@@ -165,7 +185,8 @@ impl<'a, S: Scalar> Search<'a, S> {
                     let members = columns.members(column);
                     let shift = self.simbox.shift(image);
                     let bounds = columns.bounds[column].moved(shift);
-                    let strip = Strip { next: members.start, end: members.end, shift, bounds, relation };
+                    let (next, end) = (members.start, members.end);
+                    let strip = Strip { next, end, shift, bounds, relation, remainder };
                     self.strips.push(strip);
                 }
             }

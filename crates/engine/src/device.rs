@@ -81,6 +81,10 @@ fn check_ranks(device: DeviceInput) -> Result<()> {
 }
 
 fn open_alone(device: DeviceInput, system: System, forces: Forces, settings: Settings) -> Result<Opened> {
+    if settings.force_matrix.is_some() {
+        return Err(Error::input("a force matrix divides pairs among ranks, and there is one")
+            .hint("start several by mpirun or --ranks, or leave out --force-matrix"));
+    }
     let mut note = None;
     let mut gpus = match device {
         DeviceInput::Cpu => Vec::new(),

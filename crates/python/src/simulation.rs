@@ -60,6 +60,7 @@ fn overrides(
         most_steps: steps,
         strictness: if strict { Strictness::Strict } else { Strictness::Lenient },
         ranks: None,
+        force_matrix: None,
     })
 }
 

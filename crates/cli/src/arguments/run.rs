@@ -144,9 +144,26 @@ pub struct ComputeOptions {
     /// Divide the work as MPI would, among threads as N ranks: a look at what `mpirun -n N` does
     #[arg(long, value_name = "N")]
     pub ranks: Option<std::num::NonZeroUsize>,
+    /// Let ranks divide pairs of atoms as a matrix of rows and columns, not space: for forces that reach half the box
+    #[arg(long, value_name = "PxQ", value_parser = force_matrix)]
+    pub force_matrix: Option<ForceMatrix>,
     /// Where to compute: auto, cpu, cuda, cuda:1, cuda:0,1, cuda:all [default: what the input says, else auto]
     #[arg(long, hide_possible_values = true, value_parser = DeviceName)]
     pub device: Option<DeviceInput>,
+}
+
+/// Rows and columns of a force matrix of ranks.
+#[derive(Debug, Clone, Copy)]
+pub struct ForceMatrix(pub [usize; 2]);
+
+/// Reads the rows and columns of a force matrix.
+fn force_matrix(text: &str) -> Result<ForceMatrix, String> {
+    let numbers =
+        text.split_once('x').and_then(|(p, q)| Some([p.trim().parse().ok()?, q.trim().parse().ok()?]));
+    match numbers {
+        Some(shape) if !shape.contains(&0) => Ok(ForceMatrix(shape)),
+        _ => Err("rows and columns of ranks, as 2x2".into()),
+    }
 }
 
 /// Reads the name of a device, and suggests those that need no number.

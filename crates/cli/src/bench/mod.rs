@@ -42,11 +42,17 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
         thermo: options.thermo,
     };
     if options.case.as_deref() == Some("scaling") {
-        let ComputeOptions { threads, ranks, device } = &options.compute;
-        let chosen = [threads.is_some(), ranks.is_some(), device.is_some(), options.devices.is_some()];
+        let ComputeOptions { threads, ranks, force_matrix, device } = &options.compute;
+        let chosen = [
+            threads.is_some(),
+            ranks.is_some(),
+            force_matrix.is_some(),
+            device.is_some(),
+            options.devices.is_some(),
+        ];
         if chosen.contains(&true) || options.output.is_some() {
             return Err(Error::input("scaling is that of ranks on the CPU, on one core to all")
-                .hint("leave out --threads, --ranks, --device, --devices and --output"));
+                .hint("leave out --threads, --ranks, --force-matrix, --device, --devices and --output"));
         }
         let network = Network::new(options.network.as_deref().unwrap_or(&[2.0, 0.4]))?;
         let name = options.of.as_deref().unwrap_or("melt-256k");

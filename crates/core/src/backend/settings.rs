@@ -123,4 +123,7 @@ pub struct Settings {
     pub algorithm: Algorithm,
     /// How far beyond the cut-off neighbour lists reach; `None` tunes it while running.
     pub skin: Option<f64>,
+    /// Rows and columns of ranks that divide pairs as a force matrix (Berry, Schuchart and Henschel 2013); `None`: ranks
+    /// divide space.
+    pub force_matrix: Option<[usize; 2]>,
 }

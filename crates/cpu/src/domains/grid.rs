@@ -20,17 +20,22 @@ pub(crate) struct Link {
     pub rank: usize,
     /// Image of the sender's atoms that the receiver has.
     pub image: [i32; 3],
-    /// Side of the receiver on which this image lies.
-    pub side: Side,
+    /// Group of the receiver's ghosts that this image belongs to: the [`Side`], or in a force matrix the rank.
+    pub group: usize,
 }
 
-/// Side of a domain on which another one lies, by the first axis along which they differ.
+/// Side of a domain on which another one lies, by the first axis along which they differ: the group of its ghosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
+    /// The upper one, whose ghosts are in the lists of pairs.
+    Upper,
     /// The lower one.
     Lower,
-    /// The upper one.
-    Upper,
+}
+
+impl Side {
+    /// Number of sides.
+    pub const COUNT: usize = 2;
 }
 
 /// Sides of a domain on which it has ghosts.
@@ -160,7 +165,7 @@ impl Grid {
                     let [receiver, source] = ends(other);
                     let side = self.side(receiver, source, image);
                     if let Some(side) = side.filter(|side| shell == Shell::Full || *side == Side::Upper) {
-                        links.push(Link { rank: self.rank(other), image, side });
+                        links.push(Link { rank: self.rank(other), image, group: side as usize });
                     }
                 }
             }

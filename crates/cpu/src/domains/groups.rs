@@ -23,7 +23,7 @@ impl Domains {
         if self.leaders.is_empty() {
             return;
         }
-        let (divided, periodic) = (self.grid.divided(), simbox.periodic());
+        let (divided, periodic) = (self.axes_with_ghosts(), simbox.periodic());
         for (index, first) in self.first_of_groups(&state.id).into_iter().enumerate() {
             if first as usize == index {
                 continue;

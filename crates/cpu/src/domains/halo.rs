@@ -5,7 +5,7 @@
 //! come last: they are in no cluster, and nothing comes back from them.
 
 use super::Domains;
-use super::grid::{Side, distance2_from};
+use super::grid::{Link, distance2_from};
 use crate::cells::Clusters;
 use crate::simd::Scalar;
 use jostle_core::{Result, SimBox, State, Vec3, Vector};
@@ -137,22 +137,24 @@ impl Halo {
     }
 }
 
-/// Ghosts in storage, those of upper domains first.
+/// Ghosts in storage, one group after the other.
 pub(crate) struct GhostOrder {
     /// Number in messages of each ghost.
     pub numbers: Vec<u32>,
-    /// Number of those of upper domains.
-    pub n_upper: usize,
+    /// Number of ghosts of each group.
+    pub sizes: Vec<usize>,
 }
 
 impl GhostOrder {
-    /// Order of ghosts of which so many come one after the other from each side.
-    fn new(parts: &[(Side, usize)]) -> Self {
-        let sides: Vec<Side> = parts.iter().flat_map(|(side, n)| iter::repeat_n(*side, *n)).collect();
-        let mut numbers: Vec<u32> = (0..sides.len() as u32).collect();
+    /// Order of ghosts of which so many come one after the other, in these groups.
+    fn new(parts: &[(usize, usize)], n_groups: usize) -> Self {
+        let groups: Vec<usize> = parts.iter().flat_map(|(group, n)| iter::repeat_n(*group, *n)).collect();
+        let mut sizes = vec![0; n_groups];
+        groups.iter().for_each(|group| sizes[*group] += 1);
+        let mut numbers: Vec<u32> = (0..groups.len() as u32).collect();
         // The sort is stable.
-        numbers.sort_by_key(|number| sides[*number as usize] == Side::Lower);
-        GhostOrder { n_upper: sides.iter().filter(|side| **side == Side::Upper).count(), numbers }
+        numbers.sort_by_key(|number| groups[*number as usize]);
+        GhostOrder { numbers, sizes }
     }
 }
 
@@ -173,20 +175,18 @@ impl Domains {
         // A little more, so that rounding never loses a ghost; from the region of the other rank or, between regions, from
         // that of this one, too.
         let near = (reach + overhang) * (1.0 + 1e-6);
-        let reach = near + overhang;
-        let own = self.rank();
+        let [receivers, sources] = self.links(simbox, near + overhang);
         let mut sent: Vec<Sent> = Vec::new();
-        for link in self.grid.receivers(own, simbox, reach, self.shell) {
+        for link in receivers {
             if sent.last().is_none_or(|sent| sent.rank != link.rank) {
                 sent.push(Sent { rank: link.rank, ..Sent::default() });
             }
             let Some(sent) = sent.last_mut() else { continue };
-            let region = self.grid.region(link.rank).map(|s| s - Vector(link.image.map(f64::from)));
+            let region = self.region(link.rank).map(|s| s - Vector(link.image.map(f64::from)));
             choose(clusters, simbox, places, &region, near, &mut sent.atoms);
             sent.images.push((simbox.shift(link.image), sent.atoms.len()));
         }
         // Both sides have the images of a rank in one order: a message has the end of each of them.
-        let sources = self.grid.sources(own, simbox, reach, self.shell);
         let of_rank: Vec<_> = sources.chunk_by(|a, b| a.rank == b.rank).collect();
         let expected: Vec<_> = of_rank.iter().map(|links| (links[0].rank, links.len())).collect();
         let ends = |sent: &Sent| sent.images.iter().map(|(_, end)| *end as u64).collect();
@@ -196,7 +196,7 @@ impl Domains {
         let received = of_rank.iter().zip(&ends).map(|(links, ends)| {
             let mut begin = 0;
             for (link, end) in links.iter().zip(ends) {
-                parts.push((link.side, *end as usize - begin));
+                parts.push((link.group, *end as usize - begin));
                 begin = *end as usize;
             }
             Received { rank: links[0].rank, ghosts: vec![Copied::of(0); begin] }
@@ -213,7 +213,7 @@ impl Domains {
             row.extend(state.angular_velocity.get(index).copied().unwrap_or_default());
         });
         let rows = self.swap(rows, &self.halo.expected(ROW))?.concat();
-        let order = GhostOrder::new(&parts);
+        let order = GhostOrder::new(&parts, self.ghosts.count);
         for number in &order.numbers {
             let row = &rows[*number as usize * ROW..][..ROW];
             let vector = |at: usize| -> Vec3 { Vector([row[at], row[at + 1], row[at + 2]]) };
@@ -227,6 +227,24 @@ impl Domains {
             }
         }
         Ok(order)
+    }
+
+    /// Ranks that have atoms of this one as ghosts, up to a distance of `reach`, and ranks of which this one has, both in
+    /// the order of ranks.
+    fn links(&self, simbox: &SimBox, reach: f64) -> [Vec<Link>; 2] {
+        let (own, grid, shell) = (self.rank(), &self.grid, self.shell);
+        match &self.matrix {
+            Some(matrix) => [matrix.receivers(own), matrix.sources(own)],
+            None => [grid.receivers(own, simbox, reach, shell), grid.sources(own, simbox, reach, shell)],
+        }
+    }
+
+    /// Region near which a rank has ghosts: its domain, and in a force matrix all of space.
+    fn region(&self, rank: usize) -> [Vec3; 2] {
+        match self.matrix {
+            Some(_) => [f64::NEG_INFINITY, f64::INFINITY].map(|s| Vector([s; 3])),
+            None => self.grid.region(rank),
+        }
     }
 
     /// Puts a ghost at rest behind all atoms: its id and species, and its position.

@@ -22,6 +22,7 @@
 //! process; a rank asks for atoms bound to its own that are not among its ghosts (`guests`). Atoms that constraints
 //! or virtual sites join belong to one rank (`groups`), which moves them as one process does.
 
+mod force_matrix;
 mod gather;
 pub(crate) mod grid;
 mod groups;
@@ -34,6 +35,7 @@ pub(crate) use halo::Halo;
 
 use crate::ranks::Ranks;
 use bytemuck::Pod;
+use force_matrix::{ForceMatrix, GhostGroups};
 use grid::{Grid, Shell};
 use jostle_core::{Algorithm, Error, Result, Settings, SimBox, State, System, Vec3};
 use jostle_potentials::Forces;
@@ -50,6 +52,10 @@ pub(crate) struct Domains {
     pub communicator: Communicator,
     pub grid: Grid,
     shell: Shell,
+    /// Ranks in rows and columns, where pairs are divided so.
+    matrix: Option<ForceMatrix>,
+    /// Groups of the ghosts of this rank.
+    pub ghosts: GhostGroups,
     /// Number of atoms of all ranks, and of each species.
     pub n_atoms: usize,
     pub counts: Vec<usize>,
@@ -96,10 +102,23 @@ pub(crate) enum Condition {
 
 impl Domains {
     /// Domains of a system for these ranks. The system has all atoms; those of other ranks are to be dropped. `leaders`
-    /// has the first atom of the group that each atom is in, by id.
-    pub fn new(ranks: Ranks, system: &System, forces: &Forces, leaders: Vec<u32>) -> Self {
+    /// has the first atom of the group that each atom is in, by id; `matrix` the numbers of rows and columns of a force
+    /// matrix.
+    ///
+    /// # Errors
+    /// If a force matrix does not fit the ranks.
+    pub fn new(
+        ranks: Ranks,
+        system: &System,
+        forces: &Forces,
+        (leaders, matrix): (Vec<u32>, Option<[usize; 2]>),
+    ) -> Result<Self> {
         let communicator = ranks.communicator;
-        Domains {
+        let matrix = matrix.map(|shape| ForceMatrix::new(shape, communicator.size())).transpose()?;
+        let ghosts = |matrix: &ForceMatrix| matrix.ghosts(communicator.rank());
+        Ok(Domains {
+            ghosts: matrix.as_ref().map_or_else(GhostGroups::of_sides, ghosts),
+            matrix,
             grid: Grid::new(communicator.size(), &system.simbox, &system.state.position),
             shell: if forces.three_body.is_some() { Shell::Full } else { Shell::Half },
             communicator,
@@ -114,6 +133,30 @@ impl Domains {
             gathered: State::default(),
             gathered_places: Vec::new(),
             failure: Failure::None,
+        })
+    }
+
+    /// Returns true where pairs are divided as a force matrix.
+    pub fn is_matrix(&self) -> bool {
+        self.matrix.is_some()
+    }
+
+    /// The division in words.
+    pub fn describe(&self) -> String {
+        match &self.matrix {
+            Some(matrix) => matrix.describe(),
+            None => {
+                let [x, y, z] = self.grid.parts();
+                format!("{x} x {y} x {z} domains")
+            }
+        }
+    }
+
+    /// Axes along which images of atoms are ghosts; along others the search for pairs looks at images.
+    pub fn axes_with_ghosts(&self) -> [bool; 3] {
+        match self.matrix {
+            Some(_) => [false; 3],
+            None => self.grid.divided(),
         }
     }
 
@@ -122,8 +165,8 @@ impl Domains {
         self.grid = Grid::cut(self.grid.parts(), simbox, positions);
     }
 
-    /// Moves borders now and then, so that all ranks spend as much time in pair forces; before atoms migrate for a new
-    /// list.
+    /// Moves borders now and then, so that all ranks spend as much time in pair forces, or in a force matrix have as many
+    /// atoms; before atoms migrate for a new list.
     ///
     /// # Errors
     /// If another rank has failed.
@@ -132,7 +175,9 @@ impl Domains {
         if !self.builds.is_multiple_of(BUILDS_PER_BALANCE) {
             return Ok(());
         }
-        let loads = self.communicator.gather_equal(&[std::mem::take(&mut self.load)])?;
+        let own = std::mem::take(&mut self.load);
+        let load = if self.matrix.is_some() { self.n_owned as f64 } else { own };
+        let loads = self.communicator.gather_equal(&[load])?;
         let mean = loads.iter().sum::<f64>() / loads.len() as f64;
         if loads.iter().any(|load| *load > BALANCED * mean) {
             self.grid = self.grid.balanced(&loads);
@@ -225,6 +270,21 @@ impl Domains {
         self.communicator.exchange(&outgoing, &mut incoming)?;
         Ok(received)
     }
+}
+
+/// Refuses a force matrix for forces that are not divided so; `obstacle` is what stands against domains.
+///
+/// # Errors
+/// If there are such forces: names them.
+pub(crate) fn check_matrix(forces: &Forces, obstacle: Option<&'static str>) -> Result<()> {
+    let what = match obstacle {
+        None if forces.three_body.is_some() => "three-body forces",
+        None if forces.grains.is_some() => "contacts of grains",
+        None => return Ok(()),
+        Some(obstacle) => obstacle,
+    };
+    Err(Error::input(format!("a force matrix of ranks divides pair forces, and not these: {what}"))
+        .hint("leave out --force-matrix"))
 }
 
 /// Reason why a system is not divided into domains; `None` where it can be. Rigid bodies have this extent: one that is

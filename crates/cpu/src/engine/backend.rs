@@ -5,6 +5,7 @@ use super::motion::Pending;
 use super::{Cpu, Incoming};
 use crate::by_id::ByTeam;
 use crate::division::Division;
+use crate::domains::Domains;
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Follow, MotionCheck};
@@ -349,6 +350,10 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             return Err(Error::input("the plain reference has no friction and noise between pairs of atoms")
                 .hint("leave out algorithm"));
         }
+        if self.workers.division.domains().is_some_and(Domains::is_matrix) {
+            return Err(Error::input("a force matrix of ranks does not divide friction and noise of pairs")
+                .hint("leave out --force-matrix"));
+        }
         self.forward_positions()?;
         let (clusters, id) = (&self.neighbors.clusters, &self.system.state.id);
         let own = self.own_tasks();
@@ -428,8 +433,7 @@ impl<S: Scalar> DeviceReport for Cpu<S> {
         let division = match &self.workers.division {
             Division::None => String::new(),
             Division::Domains(domains) => {
-                let [x, y, z] = domains.grid.parts();
-                format!(", {x} x {y} x {z} domains")
+                format!(", {}", domains.describe())
             }
             Division::Tasks(ranks) => match ranks.whole {
                 Some(reason) => format!(", forces divided but not atoms ({reason})"),

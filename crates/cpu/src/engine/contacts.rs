@@ -63,11 +63,11 @@ impl<S: Scalar> Cpu<S> {
 
     /// Changes angular velocities by the torques, over `dt`.
     pub(super) fn turn(&mut self, dt: f64) {
+        let n_moved = self.moved_tasks();
         let Some(contacts) = &self.terms.contacts else { return };
         let (clusters, state) = (&self.neighbors.clusters, &mut self.system.state);
         let State { id, species, angular_velocity, .. } = state;
         let mut rest = &mut angular_velocity[..];
-        let n_moved = self.workers.division.domains().map_or(self.tasks.len(), |_| self.tasks.len() / 2);
         let mut parts = Vec::with_capacity(n_moved);
         for task in &self.tasks[..n_moved] {
             let range = task.list.clusters.clone();

@@ -5,7 +5,7 @@ use super::{Cpu, Task};
 use crate::blocks::{Sums, TaskForces};
 use crate::cells::{Fractions, predict};
 use crate::division::Division;
-use crate::domains::{Condition, Failure, first_of};
+use crate::domains::{Condition, Domains, Failure, first_of};
 use crate::electrostatics::LatticeSumKernel;
 use crate::simd::Scalar;
 use jostle_core::{
@@ -23,8 +23,8 @@ impl<S: Scalar> Cpu<S> {
 
     /// The box with the images that the search for pairs has to look at: along other axes they are ghosts.
     pub(super) fn box_with_images(&self) -> SimBox {
-        let divided = self.workers.division.domains().map_or([false; 3], |domains| domains.grid.divided());
-        self.system.simbox.without_images(divided)
+        let ghosts = self.workers.division.domains().map_or([false; 3], Domains::axes_with_ghosts);
+        self.system.simbox.without_images(ghosts)
     }
 
     /// Largest of the numbers of all ranks that have different atoms.
@@ -53,14 +53,16 @@ impl<S: Scalar> Cpu<S> {
         let fractions = Fractions::of(simbox, places);
         clusters.arrange(team, &with_images, (state, places), &fractions);
         let ghosts = domains.import_ghosts(simbox, reach, clusters, (state, places))?;
-        let (begin, end) = (domains.n_owned, state.len());
-        let mut order = Vec::with_capacity(end - begin);
-        for side in [begin..begin + ghosts.n_upper, begin + ghosts.n_upper..end] {
-            let sorted = clusters.arrange_ghosts(team, &with_images, (state, places), side.clone());
-            order.extend(sorted.iter().map(|k| ghosts.numbers[side.start - begin + *k as usize]));
+        let mut order = Vec::with_capacity(ghosts.numbers.len());
+        for n in ghosts.sizes {
+            let (begin, first) = (order.len(), domains.n_owned + order.len());
+            let sorted = clusters.arrange_ghosts(team, &with_images, (state, places), first..first + n);
+            order.extend(sorted.iter().map(|k| ghosts.numbers[begin + *k as usize]));
         }
+        clusters.list_pairs(&domains.ghosts.partners);
         clusters.fill_empty_places(far);
-        self.tasks.resize_with(2 * team.size(), Task::default);
+        let n_tasks = self.n_runs() * self.workers.team.size();
+        self.tasks.resize_with(n_tasks, Task::default);
         let shares = self.shares();
         let Division::Domains(domains) = &mut self.workers.division else { return Ok(()) };
         domains.place(&self.neighbors.clusters, &order, &shares);
@@ -101,10 +103,10 @@ impl<S: Scalar> Cpu<S> {
         domains.forward_numbers(numbers)
     }
 
-    /// Sets what tasks of ghosts have to zero, `stride` numbers a cluster.
+    /// Sets what tasks of ghosts without lists have to zero, `stride` numbers a cluster.
     pub(super) fn clear_ghosts(&mut self, stride: usize, of: fn(&mut Task<S>) -> &mut TaskForces<S>) {
-        let n_moved = self.moved_tasks();
-        for task in &mut self.tasks[n_moved..] {
+        let evaluated = self.evaluated_tasks().end;
+        for task in &mut self.tasks[evaluated..] {
             let n_clusters = task.list.clusters.len();
             of(task).clear_own(n_clusters * stride);
         }

@@ -74,7 +74,7 @@ impl<S: Scalar> Cpu<S> {
     /// If a bond has broken: names the two atoms.
     pub(super) fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
         let embedding = self.embed(evaluate)?;
-        let own_tasks = self.own_tasks();
+        let (own, evaluated) = (self.own_tasks(), self.evaluated_tasks());
         let on = (self.n_owned(), &self.workers.division);
         self.terms.restraints.evaluate_distances(&self.system, &self.forces, on)?;
         if let Some(vacuum) = &mut self.terms.vacuum {
@@ -88,7 +88,7 @@ impl<S: Scalar> Cpu<S> {
         let (vacuum, bonded, system, all) =
             (&self.terms.vacuum, &self.terms.bonded, &self.system, &self.forces);
         let (restraints, start) = (&self.terms.restraints, Instant::now());
-        let by_task = self.workers.team.map(self.tasks[own_tasks].iter_mut().collect(), |_, task| {
+        let by_task = self.workers.team.map(self.tasks[evaluated.clone()].iter_mut().collect(), |t, task| {
             let mut sums = vec![Sums::default(); n_searched];
             ListKernels { pairs: kernels, lattice_sums }.set_forces(
                 task,
@@ -104,6 +104,10 @@ impl<S: Scalar> Cpu<S> {
             if let Some(kernel) = three_body {
                 let how = (level, evaluate);
                 sums[three_body_term] = kernel.add_forces(how, clusters, &mut task.centers, pass.accumulated);
+            }
+            // What acts on single atoms, and bonds, is evaluated by the owner.
+            if !own.contains(&(evaluated.start + t)) {
+                return (sums, None);
             }
             let own = &mut task.forces.own;
             let vacuum = vacuum.iter();
@@ -206,10 +210,10 @@ impl<S: Scalar> Cpu<S> {
     /// and, if asked for, of the energies of pairs.
     fn embed(&mut self, evaluate: Evaluate) -> Result<f64> {
         let Some(mut kernel) = self.terms.embedded.take() else { return Ok(0.0) };
-        let own = self.own_tasks();
+        let (own, evaluated) = (self.own_tasks(), self.evaluated_tasks());
         let (clusters, level, width) =
             (&self.neighbors.clusters, self.workers.level, self.neighbors.clusters.width);
-        let pairs = self.workers.team.map(self.tasks[own.clone()].iter_mut().collect(), |_, task| {
+        let pairs = self.workers.team.map(self.tasks[evaluated].iter_mut().collect(), |_, task| {
             let Task { list, densities, packed, .. } = task;
             densities.clear_numbers(list, width);
             let pairs = ListedPairs::All;

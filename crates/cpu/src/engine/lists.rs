@@ -1,6 +1,7 @@
 //! Neighbour lists over all tasks: the sort of atoms into clusters, and everything that is made anew after it.
 
 use super::{Cpu, Incoming, Task};
+use crate::cells::Clusters;
 use crate::domains;
 use crate::neighbors::{Exclusions, ListBuild};
 use crate::ranks::Partition;
@@ -74,18 +75,33 @@ impl<S: Scalar> Cpu<S> {
         Ok(())
     }
 
-    /// Clusters of every task: an equal share of all, or of all those of ghosts.
+    /// Number of runs of clusters that are divided among as many tasks each: of atoms that this rank moves, in a force
+    /// matrix of ghosts that have lists, and of other ghosts.
+    pub(super) fn n_runs(&self) -> usize {
+        match self.workers.division.domains() {
+            None => 1,
+            Some(domains) if domains.ghosts.n_listed == 0 => 2,
+            Some(_) => 3,
+        }
+    }
+
+    /// Clusters of every task: equal shares of each run.
     pub(super) fn shares(&self) -> Vec<Range<usize>> {
-        let (clusters, n_moved) = (&self.neighbors.clusters, self.moved_tasks());
-        let share = |(begin, end): (usize, usize), part: usize, n_parts: usize| {
-            let n = end - begin;
-            begin + part * n / n_parts..begin + (part + 1) * n / n_parts
+        let (clusters, n_parts) = (&self.neighbors.clusters, self.moved_tasks());
+        let Clusters { owned, listed, .. } = *clusters;
+        let ends = match self.n_runs() {
+            1 => vec![clusters.count()],
+            2 => vec![owned, clusters.count()],
+            _ => vec![owned, listed, clusters.count()],
         };
-        let n_ghosts = self.tasks.len() - n_moved;
-        let moved = (0..n_moved).map(|task| share((0, clusters.owned), task, n_moved));
-        moved
-            .chain((0..n_ghosts).map(|task| share((clusters.owned, clusters.count()), task, n_ghosts)))
-            .collect()
+        let mut begin = 0;
+        let mut shares = Vec::with_capacity(self.tasks.len());
+        for end in ends {
+            let share = |part: usize| begin + part * (end - begin) / n_parts;
+            shares.extend((0..n_parts).map(|part| share(part)..share(part + 1)));
+            begin = end;
+        }
+        shares
     }
 
     /// Finds the atoms of terms that name atoms, after a sort.
@@ -111,7 +127,7 @@ impl<S: Scalar> Cpu<S> {
     /// Builds the lists of all tasks, and finds the bonds of their atoms.
     fn build_lists(&mut self, index_by_id: &IdIndex) {
         let shares = self.shares();
-        let (own, level) = (self.own_tasks(), self.workers.level);
+        let (own, evaluated, level) = (self.own_tasks(), self.evaluated_tasks(), self.workers.level);
         let reach = self.cutoff + self.neighbors.skin.now();
         // In open space there are no lists.
         let searched = self.forces.vacuum.is_none() || self.forces.n_searched() > 0;
@@ -128,7 +144,7 @@ impl<S: Scalar> Cpu<S> {
         self.workers.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = shares[t].clone();
             task.of_frozen = None;
-            if !own.contains(&t) {
+            if !evaluated.contains(&t) {
                 task.list.clear();
                 task.forces.clear(&task.list, width);
                 return;
@@ -149,7 +165,7 @@ impl<S: Scalar> Cpu<S> {
                 level.run(CentersBuild { clusters, simbox: with_images, reach, list, centers });
             }
             task.forces.clear(&task.list, width);
-            if !bonded.is_empty() {
+            if !bonded.is_empty() && own.contains(&t) {
                 let own = task.list.clusters.clone();
                 bonded.place(simbox, state, index_by_id, clusters, own, &mut task.bonds);
             }

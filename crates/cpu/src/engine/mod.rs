@@ -135,7 +135,7 @@ impl<S: Scalar> Cpu<S> {
         };
         let constraints = Constraints::new(&system, level)?;
         let partition = if settings.reproducible { Partition::Fixed } else { Partition::ByThreads };
-        let division = divide(&mut system, &forces, &settings, (&constraints, ranks));
+        let division = divide(&mut system, &forces, &settings, (&constraints, ranks))?;
         if division.domains().is_some() {
             terms.lattice_sums.iter_mut().for_each(LatticeSumKernel::divide);
         }
@@ -180,22 +180,29 @@ impl<S: Scalar> Cpu<S> {
 
 /// Division of a system among ranks: into domains where all that it has is divided so, and then without the atoms of
 /// other ranks.
+///
+/// # Errors
+/// If a force matrix is asked for where there is none.
 fn divide(
     system: &mut System,
     forces: &Forces,
     settings: &Settings,
     (constraints, ranks): (&Constraints, Option<Ranks>),
-) -> Division {
-    let Some(mut ranks) = ranks else { return Division::None };
-    if ranks.communicator.size() == 1 {
-        return Division::Tasks(ranks);
+) -> Result<Division> {
+    let Some(mut ranks) = ranks else { return Ok(Division::None) };
+    let obstacle = domains::obstacle(forces, settings, constraints.extent());
+    if settings.force_matrix.is_some() {
+        domains::check_matrix(forces, obstacle)?;
+    } else if ranks.communicator.size() == 1 {
+        return Ok(Division::Tasks(ranks));
     }
-    ranks.whole = domains::obstacle(forces, settings, constraints.extent());
+    ranks.whole = obstacle;
     if ranks.whole.is_some() {
-        return Division::Tasks(ranks);
+        return Ok(Division::Tasks(ranks));
     }
-    let mut domains = Box::new(Domains::new(ranks, system, forces, constraints.leaders()));
+    let layout = (constraints.leaders(), settings.force_matrix);
+    let mut domains = Box::new(Domains::new(ranks, system, forces, layout)?);
     let places = system.state.position.clone();
     domains.keep_own(&system.simbox, &mut system.state, &places);
-    Division::Domains(domains)
+    Ok(Division::Domains(domains))
 }

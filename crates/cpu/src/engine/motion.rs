@@ -26,12 +26,12 @@ pub(super) enum Pending {
 impl<S: Scalar> Cpu<S> {
     /// Runs `body` on the atoms of every task, in parallel; returns results in the order of tasks.
     pub(super) fn each<R: Send>(&mut self, body: impl Fn(TaskAtoms<S>) -> R + Sync) -> Vec<R> {
+        let n_moved = self.moved_tasks();
         let Clusters { width, first, origin, position: relative, built, .. } = &mut self.neighbors.clusters;
         let State { id, species, position, velocity, .. } = &mut self.system.state;
         let (mut relative, mut built) = (&mut relative[..], &built[..]);
         let (mut id, mut species, mut slot) = (&id[..], &species[..], self.motion.constraints.slots());
         let (mut position, mut velocity) = (&mut position[..], &mut velocity[..]);
-        let n_moved = self.workers.division.domains().map_or(self.tasks.len(), |_| self.tasks.len() / 2);
         let mut parts = Vec::with_capacity(n_moved);
         for task in &self.tasks[..n_moved] {
             let range = task.list.clusters.clone();

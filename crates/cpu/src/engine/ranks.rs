@@ -17,14 +17,22 @@ use jostle_transport::{Incoming, Outgoing};
 use std::ops::Range;
 
 impl<S: Scalar> Cpu<S> {
-    /// Tasks that this rank evaluates.
+    /// Tasks whose atoms are this rank's own.
     pub(super) fn own_tasks(&self) -> Range<usize> {
         self.workers.division.ranks().map_or(0..self.moved_tasks(), Ranks::own)
     }
 
+    /// Tasks whose pairs this rank evaluates: its own, and in a force matrix those of ghosts that have lists.
+    pub(super) fn evaluated_tasks(&self) -> Range<usize> {
+        match self.workers.division.domains().is_some_and(|domains| domains.ghosts.n_listed > 0) {
+            true => 0..2 * self.moved_tasks(),
+            false => self.own_tasks(),
+        }
+    }
+
     /// Number of tasks whose atoms this rank moves, the first ones; further tasks are of ghosts.
     pub(super) fn moved_tasks(&self) -> usize {
-        self.workers.division.domains().map_or(self.tasks.len(), |_| self.tasks.len() / 2)
+        self.tasks.len() / self.n_runs()
     }
 
     /// Divides the tasks among the ranks.

@@ -1,7 +1,7 @@
 //! Constraints and virtual sites in domains of several ranks against one rank: groups that migrate through all domains
 //! are never cut, distances stay, and forces on virtual sites reach their atoms.
 
-use crate::domains::on_ranks;
+use crate::domains::{matrices, on_ranks};
 use crate::{constraints, virtual_sites};
 use jostle_core::topology::Constraint;
 use jostle_core::{
@@ -82,28 +82,31 @@ fn stretch(system: &System, positions: &[Vec3]) -> f64 {
 
 /// Compares steps on grids of domains with those of one rank.
 fn compare(system: &System, forces: &Forces, (dt, n_steps): (f64, u64), grids: &[usize], what: &str) {
-    let run = |n_ranks: usize, precision| {
+    let run = |n_ranks: usize, force_matrix, precision| {
         let settings = Settings {
             threads: Some(1 + n_ranks % 2),
             precision,
+            force_matrix,
             skin: Some(0.1 * system.simbox.lengths()[0] / 2.0),
             ..Settings::default()
         };
         on_ranks(n_ranks, (system, forces, settings), |_, cpu| {
-            assert!(n_ranks == 1 || cpu.describe().contains("domains"), "{}", cpu.describe());
+            let division = if force_matrix.is_some() { "force matrix" } else { "domains" };
+            assert!(n_ranks == 1 || cpu.describe().contains(division), "{}", cpu.describe());
             advance(cpu, dt, n_steps)
         })
         .unwrap()
     };
     for precision in [Precision::Double, Precision::Mixed] {
-        let one = run(1, precision);
+        let one = run(1, None, precision);
         // Rounding of single precision grows in as few steps to some hundred times itself.
         let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-3 };
         let scale = one.sums.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         let fastest = one.velocities.iter().flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
-        for &n_ranks in grids {
-            let many = run(n_ranks, precision);
-            let what = format!("{what}, {n_ranks} ranks, {precision:?}");
+        let ways = |n_ranks| [None, Some(matrices(n_ranks)[0])].map(|matrix| (n_ranks, matrix));
+        for (n_ranks, force_matrix) in grids.iter().copied().flat_map(ways) {
+            let many = run(n_ranks, force_matrix, precision);
+            let what = format!("{what}, {n_ranks} ranks, {force_matrix:?}, {precision:?}");
             let r = apart(&one.positions, &many.positions) / system.simbox.lengths()[0];
             let v = apart(&one.velocities, &many.velocities) / fastest;
             let sums = one.sums.iter().zip(&many.sums).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

@@ -16,6 +16,7 @@ use jostle_potentials::{
     DihedralKind, DihedralTerm, Forces, Grains, PairEntry, PairKind, PairTerm, Truncation, Vacuum,
 };
 use jostle_transport::threads;
+use std::iter;
 
 /// Calls `body` with the device of every rank; result of rank 0.
 pub fn on_ranks<R: Send>(
@@ -51,7 +52,15 @@ fn norm(v: Vec3) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Compares forces and energies of ranks with those of one rank in double precision.
+/// Shapes of a force matrix of ranks: the nearest to a square, both ways round.
+pub fn matrices(n_ranks: usize) -> [[usize; 2]; 2] {
+    let rows = (1..=n_ranks).filter(|rows| n_ranks.is_multiple_of(*rows) && rows * rows <= n_ranks).max();
+    let rows = rows.unwrap_or(1);
+    [[rows, n_ranks / rows], [n_ranks / rows, rows]]
+}
+
+/// Compares forces and energies of ranks, which divide space or are a force matrix, with those of one rank in double
+/// precision.
 pub fn compare(system: &System, forces: &Forces, n_ranks: usize, what: &str) {
     compare_in(&[Precision::Double, Precision::Mixed], (system, forces), n_ranks, what);
 }
@@ -70,11 +79,15 @@ pub fn compare_in(
     // Parts of a lattice sum that nearly cancel are as large as the energy of atoms with themselves.
     let itself: f64 = forces.sums().map(|sum| sum.constants(system)[0].abs()).sum();
     let scale = expected.terms.iter().map(|energy| energy.abs()).sum::<f64>() + virial + itself;
-    for &precision in precisions {
+    // Those of Stillinger, Weber and Tersoff need ghosts on all sides.
+    let matrices = matrices(n_ranks).into_iter().filter(|_| forces.three_body.is_none());
+    let divisions = iter::once(None).chain(matrices.map(Some));
+    let ways = divisions.flat_map(|matrix| precisions.iter().map(move |precision| (matrix, *precision)));
+    for (force_matrix, precision) in ways {
         let threads = 1 + n_ranks % 2;
-        let on = (system, forces, settings(precision, threads));
+        let on = (system, forces, Settings { force_matrix, ..settings(precision, threads) });
         let (found, energies) = on_ranks(n_ranks, on, |_, cpu| evaluate(cpu)).unwrap();
-        let what = format!("{what}, {n_ranks} ranks, {precision:?}");
+        let what = format!("{what}, {n_ranks} ranks, {force_matrix:?}, {precision:?}");
         assert_eq!(found.len(), exact.len(), "{what}");
         let errors = || found.iter().zip(&exact).map(|(a, b)| norm(*a - *b));
         let sums = || energies.terms.iter().chain(&energies.virial);

@@ -57,8 +57,14 @@ fn reproducible_runs_are_the_same_with_any_number_of_threads() {
             let with = |threads| {
                 let algorithm = Algorithm::Clusters;
                 let skin = None;
-                let settings =
-                    Settings { threads: Some(threads), precision, reproducible: true, algorithm, skin };
+                let settings = Settings {
+                    threads: Some(threads),
+                    precision,
+                    reproducible: true,
+                    algorithm,
+                    skin,
+                    force_matrix: None,
+                };
                 run(100, settings, level)
             };
             let one = with(1);

@@ -55,6 +55,9 @@ pub struct Overrides {
     pub device: Option<DeviceInput>,
     /// Number of ranks as threads of this process; `None`: one, or the processes that MPI has started.
     pub ranks: Option<usize>,
+    /// Rows and columns of a force matrix of ranks, see [`Settings::force_matrix`](jostle_core::Settings::force_matrix);
+    /// `None`: ranks divide space, whatever the input or a checkpoint says.
+    pub force_matrix: Option<[usize; 2]>,
     /// Largest number of steps of a stage.
     pub most_steps: Option<u64>,
     /// Treatment of warnings: errors, if this or the input says so.

@@ -36,15 +36,18 @@ fn reproducible(input: &Input) -> Input {
 struct Division {
     ranks: usize,
     threads: usize,
+    /// Rows and columns of a force matrix.
+    matrix: Option<[usize; 2]>,
 }
 
 impl Division {
     fn overrides(self, most_steps: u64) -> Overrides {
-        let Division { ranks, threads } = self;
+        let Division { ranks, threads, matrix } = self;
         let device = Some(jostle_engine::model::DeviceInput::Cpu);
         Overrides {
             ranks: Some(ranks),
             threads: Some(threads),
+            force_matrix: matrix,
             most_steps: Some(most_steps),
             device,
             ..Overrides::default()
@@ -84,7 +87,7 @@ fn results(simulation: &mut Simulation, folder: &Path) -> Results {
     }
 }
 
-const ONE: Division = Division { ranks: 1, threads: 1 };
+const ONE: Division = Division { ranks: 1, threads: 1, matrix: None };
 
 /// Lennard-Jones, screened charges by an open cut-off, minimisation, constraints, charges on a mesh, restraints, a
 /// barostat, formulas, grains with fields and walls, chains, virtual sites, embedded atoms, three-body forces, pair friction,
@@ -202,13 +205,45 @@ fn assert_close(one: &Results, many: &Results, tolerance: f64, what: &str) {
 /// Runs with domains are those of one process to rounding, through all ensembles.
 #[test]
 fn domains_are_one_process_to_rounding() {
-    let divisions = [Division { ranks: 2, threads: 2 }, Division { ranks: 6, threads: 1 }];
+    let divisions = [Division { ranks: 2, threads: 2, ..ONE }, Division { ranks: 6, threads: 1, ..ONE }];
     for (k, (name, input)) in inputs().into_iter().enumerate() {
         let input = double(&input);
         let (many, device) = run_on(&input, 10, divisions[k % 2]);
         assert!(device.contains("domains"), "{name}: {device}");
         assert_close(&run(&input, 10, ONE), &many, 1e-8, &format!("{name}, {device}"));
     }
+}
+
+/// A force matrix of ranks is one process to rounding, where there are no forces but those of pairs; its checkpoints go
+/// on without it.
+#[test]
+fn force_matrices_are_one_process_to_rounding() {
+    let matrix =
+        |rows, columns| Division { ranks: rows * columns, threads: 1, matrix: Some([rows, columns]) };
+    for (k, (name, input)) in inputs().into_iter().enumerate() {
+        let (input, division) = (double(&input), [matrix(2, 1), matrix(2, 3), matrix(1, 3)][k % 3]);
+        if ["grains", "silicon", "dpd"].contains(&name) {
+            let refused = Simulation::from_input(&input, &division.overrides(10));
+            let error = refused.and_then(|mut simulation| simulation.run()).expect_err(name);
+            assert!(error.message().contains("force matrix"), "{name}: {error}");
+            continue;
+        }
+        let (many, device) = run_on(&input, 10, division);
+        assert!(device.contains("force matrix"), "{name}: {device}");
+        assert_close(&run(&input, 10, ONE), &many, 1e-8, &format!("{name}, {device}"));
+    }
+    let input = double(&example("yukawa", &[]));
+    let whole = run(&input, 20, ONE);
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("parts");
+    let mut simulation = Simulation::from_input(&input, &matrix(2, 2).overrides(20)).unwrap();
+    simulation.write_to(&folder, Existing::Refuse).unwrap();
+    assert_eq!(simulation.run_with(&mut (), &stop_every(7)).unwrap(), Outcome::Interrupted);
+    drop(simulation);
+    let mut simulation = Simulation::resume(&folder, &ONE.overrides(20)).unwrap();
+    assert!(!simulation.device().contains("force matrix"), "{}", simulation.device());
+    assert_eq!(simulation.run().unwrap(), Outcome::Finished);
+    assert_close(&whole, &results(&mut simulation, &folder), 1e-8, "parts");
 }
 
 /// Checkpoints of domains are those of one process and go on with any number of ranks.
@@ -219,12 +254,12 @@ fn domains_go_on_with_another_number_of_ranks() {
     let folder = tempfile::tempdir().unwrap();
     let folder: PathBuf = folder.path().join("parts");
     let mut simulation =
-        Simulation::from_input(&input, &Division { ranks: 4, threads: 1 }.overrides(10)).unwrap();
+        Simulation::from_input(&input, &Division { ranks: 4, threads: 1, ..ONE }.overrides(10)).unwrap();
     simulation.write_to(&folder, Existing::Refuse).unwrap();
     let mut next = [4, 1, 3, 2].into_iter().cycle();
     while simulation.run_with(&mut (), &stop_every(7)).unwrap() == Outcome::Interrupted {
         drop(simulation);
-        let division = Division { ranks: next.next().unwrap(), threads: 1 };
+        let division = Division { ranks: next.next().unwrap(), threads: 1, ..ONE };
         simulation = Simulation::resume(&folder, &division.overrides(10)).unwrap();
     }
     assert_close(&whole, &results(&mut simulation, &folder), 1e-7, "parts");
@@ -252,7 +287,7 @@ fn reproducible_runs_are_the_same_with_any_number_of_ranks() {
         let input = reproducible(&input);
         let one = run(&input, 10, ONE);
         for (ranks, threads) in [(2, 1), (5, 2)] {
-            let many = run(&input, 10, Division { ranks, threads });
+            let many = run(&input, 10, Division { ranks, threads, ..ONE });
             assert!(one == many, "{name}: {ranks} ranks of {threads} threads are not one");
         }
     }
@@ -266,12 +301,12 @@ fn runs_go_on_with_another_number_of_ranks() {
     let folder = tempfile::tempdir().unwrap();
     let folder: PathBuf = folder.path().join("parts");
     let mut simulation =
-        Simulation::from_input(&input, &Division { ranks: 4, threads: 1 }.overrides(30)).unwrap();
+        Simulation::from_input(&input, &Division { ranks: 4, threads: 1, ..ONE }.overrides(30)).unwrap();
     simulation.write_to(&folder, Existing::Refuse).unwrap();
     let mut next = [1, 2, 3].into_iter().cycle();
     while simulation.run_with(&mut (), &stop_every(17)).unwrap() == Outcome::Interrupted {
         drop(simulation);
-        let division = Division { ranks: next.next().unwrap(), threads: 1 };
+        let division = Division { ranks: next.next().unwrap(), threads: 1, ..ONE };
         simulation = Simulation::resume(&folder, &division.overrides(30)).unwrap();
     }
     assert!(whole == results(&mut simulation, &folder));
@@ -288,7 +323,10 @@ fn errors_are_those_of_one_rank() {
         // Positions come after it, which are as different as sums in another order make them.
         error.to_string().split(" has flown off").next().map(str::to_string)
     };
-    assert_eq!(error(Division { ranks: 1, threads: 3 }), error(Division { ranks: 3, threads: 1 }));
+    assert_eq!(
+        error(Division { ranks: 1, threads: 3, ..ONE }),
+        error(Division { ranks: 3, threads: 1, ..ONE })
+    );
 }
 
 #[test]
@@ -300,4 +338,9 @@ fn ranks_that_make_no_sense_are_refused() {
     let device = Some(jostle_engine::model::DeviceInput::gpu(0));
     let gpu = refused(Overrides { ranks: Some(2), device, ..Overrides::default() });
     assert!(gpu.message().contains("on CPUs only"), "{gpu}");
+    let matrix = |ranks| refused(Overrides { ranks, force_matrix: Some([2, 3]), ..Overrides::default() });
+    assert!(matrix(Some(4)).message().contains("does not fit the 4"), "{}", matrix(Some(4)));
+    for one in [Some(1), None] {
+        assert!(matrix(one).message().contains("there is one"), "{}", matrix(one));
+    }
 }

@@ -184,6 +184,7 @@ impl Builder<'_> {
                 reproducible: fields.need("reproducible")?,
                 algorithm: fields.need_choice("algorithm")?,
                 skin: fields.get("skin").map(|s| s.value),
+                force_matrix: None,
             },
             output: fields.get::<String>("output").map(|o| self.source.folder().join(o.value)),
             strictness: if fields.need("strict")? { Strictness::Strict } else { Strictness::Lenient },

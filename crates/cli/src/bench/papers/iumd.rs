@@ -5,10 +5,12 @@ use super::session::Session;
 use super::table::{Finding, PaperRow, PaperTable, Verdict, log_log};
 use super::{LeftOut, NO_GPU, Paper, cpu_and_gpu};
 use crate::bench::cases::{cut_at_half_the_box, resize};
-use crate::bench::measure::Measured;
+use crate::bench::measure::{Measured, Messages};
 use crate::example;
+use crate::machine::Machine;
 use crate::numbers::{grouped, significant};
 use jostle_core::{Algorithm, Processor, Result};
+use jostle_engine::ranks::are_processes;
 use jostle_engine::{peak_flops, system_from_input};
 use jostle_io::Input;
 
@@ -17,7 +19,7 @@ pub const PAPER: Paper = Paper {
     name: "iumd",
     citation: "D. K. Berry, J. Schuchart and R. Henschel (2013): IUMD, every pair of screened ions",
     machine: "Tesla K20; 32 threads of two AMD 6380",
-    tables: &[ions, processors],
+    tables: &[ions, processors, matrices],
     left_out: &[
         LeftOut {
             what: "Table I: which partial sums are made where",
@@ -25,10 +27,6 @@ pub const PAPER: Paper = Paper {
         },
         LeftOut { what: "C, m and l by hand", why: "the shape of tiles is measured at the start of a run" },
         LeftOut { what: "figure 7: share of time on the GPU", why: "whole steps are made there: all of it" },
-        LeftOut {
-            what: "efficiency on P x Q processes",
-            why: "processes divide atoms by domains: `jostle bench ions-28k --ranks N` measures that",
-        },
     ],
 };
 
@@ -42,6 +40,12 @@ const IONS: [(usize, f64); 7] = [
     (13_824, 41.389),
     (27_648, 140.982),
 ];
+
+/// Ions of the table of force matrices.
+const IN_MATRICES: usize = 6_912;
+
+/// Efficiency above which processes are limited by what each computes alone.
+const LIMITED_BY_ALONE: f64 = 0.8;
 
 /// System of so many ions, each pair within half the box.
 fn system(count: usize, here: Processor) -> Result<Input> {
@@ -169,5 +173,56 @@ fn processors(session: &Session) -> Result<PaperTable> {
             ["ions", "ms a step"],
             vec![("CPU, all threads", curve(0)), ("GPU", curve(1))],
         ),
+    })
+}
+
+/// Section IV: force matrices of all shapes that the ranks at hand have, beside domains.
+fn matrices(session: &Session) -> Result<PaperTable> {
+    let settings = session.run_settings().overrides;
+    let mpi = are_processes();
+    let asked = settings.ranks.unwrap_or_else(|| Machine::look().cores.max(2));
+    let measure = |ranks: Option<usize>, shape: Option<[usize; 2]>| {
+        let name = shape.map_or("no force matrix".to_string(), |[p, q]| format!("force matrix of {p} x {q}"));
+        let ranks = ranks.filter(|_| !mpi);
+        session.on_ranks(ranks, shape).measure(&name, system(IN_MATRICES, Processor::Cpu)?)
+    };
+    let domains = measure(Some(asked), None)?;
+    let ranks = domains.messages.map_or(1, |messages| messages.ranks);
+    // Processes cannot be fewer than MPI has started.
+    let one = if mpi { None } else { Some(measure(None, None)?.seconds_per_step()) };
+    let efficiency = |now: &Measured| one.map(|one| one / (ranks as f64 * now.seconds_per_step()));
+    let row = |name: String, now: &Measured| {
+        let step = now.seconds_per_step();
+        let of_messages = |number: fn(Messages) -> f64| now.messages.map(number);
+        let waiting = of_messages(|messages| 100.0 * messages.seconds).map(|share| share / step);
+        let (count, kilobytes) = (of_messages(|m| m.messages), of_messages(|m| 1e-3 * m.bytes));
+        PaperRow { name, numbers: vec![Some(1e3 * step), efficiency(now), count, kilobytes, waiting] }
+    };
+    let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
+    let mut rows = vec![row("domains".into(), &domains)];
+    let mut best: Option<f64> = None;
+    for [p, q] in shapes.filter(|_| ranks > 1) {
+        let now = measure(Some(ranks), Some([p, q]))?;
+        rows.push(row(format!("force matrix of {p} x {q}"), &now));
+        best = efficiency(&now).into_iter().chain(best).reduce(f64::max);
+    }
+    let count = grouped(IN_MATRICES as u64);
+    Ok(PaperTable {
+        title: format!("Section IV: {ranks} processes as a force matrix of P x Q, {count} ions"),
+        unit: "ms a step; efficiency beside one process; messages and kB of process 0 a step; percent of the time in them, \
+               waiting included",
+        device: domains.device.clone(),
+        columns: vec!["ms a step", "efficiency", "messages", "kB", "waiting"],
+        digits: 3,
+        finding: Finding {
+            then: "many processes are limited by what each of them computes alone, messages left out",
+            verdict: best.map_or(Verdict::NotMeasured, |best| Verdict::of(best > LIMITED_BY_ALONE)),
+            now: match best {
+                Some(best) => format!("the best shape has an efficiency of {}", significant(best, 2)),
+                None => "how fast one process is was not measured".into(),
+            },
+        },
+        rows,
+        figure: None,
     })
 }

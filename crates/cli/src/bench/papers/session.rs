@@ -45,6 +45,15 @@ impl Session {
         session
     }
 
+    /// Ranks with one thread each, as a force matrix of this shape if one is given; `None` for as many as MPI has started,
+    /// or one.
+    pub fn on_ranks(&self, ranks: Option<usize>, force_matrix: Option<[usize; 2]>) -> Self {
+        let mut session = self.on(DeviceInput::Cpu);
+        let overrides = &mut session.run_settings.overrides;
+        (overrides.threads, overrides.ranks, overrides.force_matrix) = (Some(1), ranks, force_matrix);
+        session
+    }
+
     /// Session with these settings in arithmetic of a precision.
     pub fn in_precision(&self, precision: Precision) -> Self {
         let mut session = *self;

@@ -53,8 +53,8 @@ pub enum Verdict {
     Reproduced,
     /// Conclusion that does not.
     Differs,
-    /// Conclusion about a GPU where there is none.
-    NeedsGpu,
+    /// Conclusion about what is missing here, as a GPU.
+    NotMeasured,
 }
 
 impl Verdict {
@@ -65,14 +65,14 @@ impl Verdict {
 
     /// The verdict on one about gains of a GPU, none of which are known without one.
     pub fn of_gains(gains: &[f64], holds: impl Fn(&[f64]) -> bool) -> Self {
-        if gains.is_empty() { Verdict::NeedsGpu } else { Verdict::of(holds(gains)) }
+        if gains.is_empty() { Verdict::NotMeasured } else { Verdict::of(holds(gains)) }
     }
 
     fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::Differs => "differs",
-            Verdict::NeedsGpu => "not measured",
+            Verdict::NotMeasured => "not measured",
         }
     }
 }
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn gains_of_no_gpu_are_not_judged() {
-        assert_eq!(Verdict::of_gains(&[], |_| true), Verdict::NeedsGpu);
+        assert_eq!(Verdict::of_gains(&[], |_| true), Verdict::NotMeasured);
         assert_eq!(Verdict::of_gains(&[2.0], |gains| gains[0] > 1.0), Verdict::Reproduced);
     }
 }

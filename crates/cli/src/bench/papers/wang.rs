@@ -96,7 +96,7 @@ fn melt(session: &Session) -> Result<PaperTable> {
         finding: Finding {
             then: "a list makes a GPU 2.9 times as fast as cells without one, which look at nine atoms in vain for each \
                    within the cut-off",
-            verdict: faster.map_or(Verdict::NeedsGpu, |faster| Verdict::of(faster > 1.5)),
+            verdict: faster.map_or(Verdict::NotMeasured, |faster| Verdict::of(faster > 1.5)),
             now: match faster {
                 Some(faster) => format!("{} times", significant(faster, 3)),
                 None => "a CPU has one algorithm".into(),
@@ -181,7 +181,7 @@ fn sizes(session: &Session) -> Result<PaperTable> {
         digits: 3,
         finding: Finding {
             then: "one GPU is 11 times as fast as one core; what is left on the CPU limits it (Amdahl)",
-            verdict: gain.map_or(Verdict::NeedsGpu, |gain| Verdict::of(gain > 1.0)),
+            verdict: gain.map_or(Verdict::NotMeasured, |gain| Verdict::of(gain > 1.0)),
             now: match gain {
                 Some(gain) => format!(
                     "for a million atoms {} times as fast as all threads of the CPU; nothing is left there",

@@ -112,6 +112,7 @@ impl SimulationBuilder {
         };
         let mut settings = input.run.settings;
         settings.threads = overrides.threads.or(settings.threads);
+        settings.force_matrix = overrides.force_matrix;
         SimulationBuilder {
             units: input.units,
             system,

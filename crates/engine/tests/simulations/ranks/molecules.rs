@@ -84,7 +84,7 @@ const METHODS: [&str; 2] = ["kind = \"reaction-field\"\ndielectric = 78", "kind 
 
 #[test]
 fn molecules_are_those_of_one_process() {
-    let divisions = [Division { ranks: 4, threads: 1 }, Division { ranks: 3, threads: 2 }];
+    let divisions = [Division { ranks: 4, threads: 1, ..ONE }, Division { ranks: 3, threads: 2, ..ONE }];
     for (k, method) in METHODS.into_iter().enumerate() {
         for (sites, division) in
             [Sites::Three, Sites::Four].into_iter().zip([divisions[k % 2], divisions[1 - k % 2]])
@@ -105,12 +105,12 @@ fn molecules_go_on_with_another_number_of_ranks() {
     let folder = tempfile::tempdir().unwrap();
     let folder: PathBuf = folder.path().join("parts");
     let mut simulation =
-        Simulation::from_input(&input, &Division { ranks: 3, threads: 1 }.overrides(10)).unwrap();
+        Simulation::from_input(&input, &Division { ranks: 3, threads: 1, ..ONE }.overrides(10)).unwrap();
     simulation.write_to(&folder, Existing::Refuse).unwrap();
     let mut next = [1, 4, 2].into_iter().cycle();
     while simulation.run_with(&mut (), &stop_every(7)).unwrap() == Outcome::Interrupted {
         drop(simulation);
-        let division = Division { ranks: next.next().unwrap(), threads: 1 };
+        let division = Division { ranks: next.next().unwrap(), threads: 1, ..ONE };
         simulation = Simulation::resume(&folder, &division.overrides(10)).unwrap();
     }
     assert_close(&whole, &results(&mut simulation, &folder), 1e-7, "parts");
@@ -131,7 +131,7 @@ fn molecules_keep_their_energy_and_lengths() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("run");
     let mut simulation =
-        Simulation::from_input(&input, &Division { ranks: 4, threads: 1 }.overrides(1000)).unwrap();
+        Simulation::from_input(&input, &Division { ranks: 4, threads: 1, ..ONE }.overrides(1000)).unwrap();
     assert!(simulation.device().contains("domains"), "{}", simulation.device());
     simulation.write_to(&folder, Existing::Refuse).unwrap();
     assert_eq!(simulation.run().unwrap(), Outcome::Finished);
