@@ -25,12 +25,12 @@ pub struct IdIndex(Vec<u32>);
 const ABSENT: u32 = u32::MAX;
 
 impl IdIndex {
-    /// Indices of atoms with these ids, in storage order.
+    /// Indices of atoms with these ids, in storage order. Of several atoms with one id, as ghosts have, it is the first.
     pub fn new(ids: &[u32]) -> Self {
         let n_ids = ids.iter().max().map_or(0, |last| *last as usize + 1);
         let mut index_by_id = vec![ABSENT; n_ids];
-        for (index, id) in (0..).zip(ids) {
-            index_by_id[*id as usize] = index;
+        for (index, id) in ids.iter().enumerate().rev() {
+            index_by_id[*id as usize] = index as u32;
         }
         IdIndex(index_by_id)
     }

@@ -2,7 +2,7 @@
 
 use crate::device_data::{AtomGroups, DeviceData};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::neighbor_engine::{NeighborEngine, Trigger};
+use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use std::fmt;
 use std::ops::Range;
@@ -254,9 +254,10 @@ impl NeighborEngine for AllPairs {
         launches
     }
 
-    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
-        // Groups of later slots are left by the step before.
-        let mut launches = Vec::from_iter((slot == 0).then(|| self.arrange(data, slot, Trigger::Step)));
+    fn step(&self, data: &DeviceData, slot: i32, before: SlotBefore) -> Option<Vec<Launch>> {
+        // A step leaves the groups of the next slot, at positions at which these atoms stay.
+        let are_left = slot > 0 && before == SlotBefore::Step;
+        let mut launches = Vec::from_iter((!are_left).then(|| self.arrange(data, slot, Trigger::Step)));
         let (shares, [first, count]) = self.shares(&self.forces, data, slot, Trigger::Step);
         launches.extend(shares);
         // One block for each group, those without atoms included.

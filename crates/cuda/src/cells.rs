@@ -2,7 +2,7 @@
 
 use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch, Module};
-use crate::neighbor_engine::{NeighborEngine, Trigger};
+use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Result};
 
@@ -54,7 +54,7 @@ impl NeighborEngine for Cells {
         vec![launch.with_value(slot).with_value(trigger as i32)]
     }
 
-    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, data: &DeviceData, slot: i32, _: SlotBefore) -> Option<Vec<Launch>> {
         Some(vec![Launch::new(&self.step, self.blocks, THREADS).with_value(*data).with_value(slot)])
     }
 

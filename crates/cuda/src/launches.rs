@@ -10,7 +10,7 @@ use crate::exchange::{Division, Exchange, MeshDivision, MeshWork, MotionDivision
 use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::mid_step::MidStepForces;
-use crate::neighbor_engine::{NeighborEngine, Trigger};
+use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use crate::sums::{KINETIC, Summation, VIRIAL};
 use crate::thermostat::ScalingThermostat;
 use crate::vacuum::VacuumKernel;
@@ -333,8 +333,11 @@ impl Launches<'_> {
         });
         let mut launches = kernels(thermostat.unwrap_or_default());
         // Steps in one kernel include pair forces only.
-        let at_once =
-            if self.moves_with_pairs() { self.neighbor_engine.step(&self.moved(), slot) } else { None };
+        let before = if self.mid_step.is_some() { SlotBefore::MidStep } else { SlotBefore::Step };
+        let at_once = match self.moves_with_pairs() {
+            true => self.neighbor_engine.step(&self.moved(), slot, before),
+            false => None,
+        };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
                 launches.push(SequencePart::Kernel(constraints.noise(&self.moved(), slot, MoveFrom::Step)));

@@ -3,7 +3,7 @@
 use crate::device_data::{AtomLists, Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::TileShape;
-use crate::neighbor_engine::{NeighborEngine, Trigger};
+use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Result};
 use jostle_potentials::Forces;
@@ -134,7 +134,7 @@ impl NeighborEngine for List {
         vec![launch.with_value(slot).with_value(trigger as i32)]
     }
 
-    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, data: &DeviceData, slot: i32, _: SlotBefore) -> Option<Vec<Launch>> {
         // A block at least, to go on to the next slot without atoms, too.
         let blocks = self.team_blocks.max(1);
         Some(vec![Launch::new(&self.step, blocks, THREADS).with_value(*data).with_value(slot)])

@@ -5,7 +5,7 @@ use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch, Module};
 use crate::exchange::Exchange;
 use crate::list_capacity::ListCapacity;
-use crate::neighbor_engine::{NeighborEngine, Trigger};
+use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use jostle_core::{Error, Evaluate, Result};
 
 /// Arrays of a many-body force.
@@ -95,7 +95,7 @@ impl<T: ManyBodyArrays> NeighborEngine for ManyBodyEngine<T> {
         first.into_iter().chain(exchanged.into_iter().flatten()).chain(pass(kernel)).collect()
     }
 
-    fn step(&self, _data: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, _data: &DeviceData, _slot: i32, _before: SlotBefore) -> Option<Vec<Launch>> {
         None
     }
 

@@ -19,6 +19,15 @@ pub enum Trigger {
     Build = 3,
 }
 
+/// What the slot before a step has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotBefore {
+    /// A step, which has moved atoms to where they are.
+    Step,
+    /// Forces in the middle of a step, after which atoms have drifted on.
+    MidStep,
+}
+
 /// Algorithm that finds the pairs within the cut-off, and the forces that follow. All of it is launches that
 /// the caller makes, so that they can be recorded.
 pub trait NeighborEngine: Send {
@@ -45,7 +54,7 @@ pub trait NeighborEngine: Send {
 
     /// Launches that compute forces and move atoms to the next positions at once; `None` where the algorithm
     /// cannot.
-    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>>;
+    fn step(&self, data: &DeviceData, slot: i32, before: SlotBefore) -> Option<Vec<Launch>>;
 
     /// Returns true where such a step takes samples: see `Control::sample_every`.
     fn samples(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::device_data::{BoxGeometry, DeviceData, TileLists};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
 use crate::list_capacity::{CLASSES, ListCapacity};
-use crate::neighbor_engine::{NeighborEngine, Trigger};
+use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
 
@@ -197,7 +197,7 @@ impl NeighborEngine for Tiles {
         vec![launch.with_value(*data).with_value(slot).with_value(trigger as i32)]
     }
 
-    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, data: &DeviceData, slot: i32, _: SlotBefore) -> Option<Vec<Launch>> {
         // A block at least, to go on to the next slot without atoms, too.
         let blocks = self.blocks.max(1);
         let launch = Launch::new(&self.step, blocks, self.shape.threads()).shared(self.tile_bytes());

@@ -38,6 +38,26 @@ impl ThreadRank {
         self.from[from].recv().map_err(|_| self.lost(from))
     }
 
+    /// Sends and receives.
+    fn transfer(&self, outgoing: &[Outgoing], incoming: &mut [Incoming]) -> Result<()> {
+        for Outgoing { to, bytes } in outgoing {
+            self.to[*to].send(bytes.to_vec()).map_err(|_| self.lost(*to))?;
+        }
+        for Incoming { from, bytes } in incoming {
+            let message = self.receive(*from)?;
+            if message.len() != bytes.len() {
+                return Err(Error::simulation(format!(
+                    "rank {} expected {} bytes of rank {from} and got {}: this is a bug in Jostle",
+                    self.rank,
+                    bytes.len(),
+                    message.len()
+                )));
+            }
+            bytes.copy_from_slice(&message);
+        }
+        Ok(())
+    }
+
     /// Failure of another rank, or its silent end.
     fn lost(&self, other: usize) -> Error {
         match &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -63,22 +83,8 @@ impl Transport for ThreadRank {
     }
 
     fn exchange(&mut self, outgoing: &[Outgoing], incoming: &mut [Incoming]) -> Result<()> {
-        for Outgoing { to, bytes } in outgoing {
-            self.to[*to].send(bytes.to_vec()).map_err(|_| self.lost(*to))?;
-        }
-        for Incoming { from, bytes } in incoming {
-            let message = self.receive(*from)?;
-            if message.len() != bytes.len() {
-                return Err(Error::simulation(format!(
-                    "rank {} expected {} bytes of rank {from} and got {}: this is a bug in Jostle",
-                    self.rank,
-                    bytes.len(),
-                    message.len()
-                )));
-            }
-            bytes.copy_from_slice(&message);
-        }
-        Ok(())
+        // Where this fails, the rank may stay for a while to tell rank 0, which waits for others that wait for this one.
+        self.transfer(outgoing, incoming).inspect_err(|error| self.abort(error))
     }
 
     fn abort(&mut self, reason: &Error) {

@@ -1,7 +1,8 @@
 //! Ranks that are threads.
 
 use jostle_core::Error;
-use jostle_transport::{self_test, threads};
+use jostle_transport::threads::communicators;
+use jostle_transport::{Communicator, Incoming, self_test, threads};
 
 #[test]
 fn the_self_test_passes_with_any_number_of_threads() {
@@ -47,4 +48,22 @@ fn a_panic_of_one_rank_ends_the_others() {
         communicator.barrier()
     });
     assert!(failed.unwrap_err().message().contains("a test of panics"));
+}
+
+/// A rank that has lost another one, but lingers, keeps no third one waiting.
+#[test]
+fn a_loss_is_passed_on() {
+    let mut communicators = communicators(3).into_iter();
+    let ranks = [0, 1, 2].map(|_| communicators.next().unwrap());
+    let [first, second, third] = ranks;
+    let lost = |communicator: &Communicator, from: usize| {
+        let incoming = &mut [Incoming { from, bytes: &mut [0; 8] }];
+        communicator.exchange(&[], incoming).unwrap_err().message().to_string()
+    };
+    let waiting = std::thread::spawn(move || lost(&first, 1));
+    third.abort(&Error::simulation("out of luck"));
+    // It stays until the first one has heard of it.
+    let messages = [lost(&second, 2), waiting.join().unwrap()];
+    assert!(messages.iter().all(|message| message.contains("rank 2 failed: out of luck")), "{messages:?}");
+    drop(second);
 }

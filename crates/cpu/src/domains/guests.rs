@@ -55,12 +55,3 @@ impl Domains {
         self.swap(ranks.iter().copied().zip(numbers).collect(), &expected)
     }
 }
-
-/// Indices of atoms by id, those of this rank before the ghosts of the same atoms, which come later in storage.
-pub(crate) fn first_of(ids: &[u32]) -> IdIndex {
-    let n_ids = ids.iter().max().map_or(0, |last| *last + 1);
-    let mut seen = vec![false; n_ids as usize];
-    // A number that no atom has, for copies.
-    let first = |id: &u32| if std::mem::replace(&mut seen[*id as usize], true) { n_ids } else { *id };
-    IdIndex::new(&ids.iter().map(first).collect::<Vec<_>>())
-}

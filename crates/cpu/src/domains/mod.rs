@@ -30,7 +30,6 @@ mod guests;
 mod halo;
 mod migration;
 
-pub(crate) use guests::first_of;
 pub(crate) use halo::Halo;
 
 use crate::ranks::Ranks;

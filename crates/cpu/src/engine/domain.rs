@@ -5,7 +5,7 @@ use super::{Cpu, Task};
 use crate::blocks::{Sums, TaskForces};
 use crate::cells::{Fractions, predict};
 use crate::division::Division;
-use crate::domains::{Condition, Domains, Failure, first_of};
+use crate::domains::{Condition, Domains, Failure};
 use crate::electrostatics::LatticeSumKernel;
 use crate::simd::Scalar;
 use jostle_core::{
@@ -72,7 +72,8 @@ impl<S: Scalar> Cpu<S> {
         if bonded.is_empty() && excluded.is_empty() {
             return Ok(());
         }
-        let (owned, index_by_id) = (&state.id[..domains.n_owned], first_of(&state.id));
+        // Atoms of this rank come before the ghosts of the same atoms.
+        let (owned, index_by_id) = (&state.id[..domains.n_owned], state.index_by_id());
         let mut wanted = bonded.absent(owned, &index_by_id);
         let partners = owned.iter().filter_map(|id| excluded.get(*id as usize)).flatten();
         wanted.extend(partners.filter(|id| index_by_id.get(**id).is_none()));

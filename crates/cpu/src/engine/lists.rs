@@ -2,7 +2,6 @@
 
 use super::{Cpu, Incoming, Task};
 use crate::cells::Clusters;
-use crate::domains;
 use crate::neighbors::{Exclusions, ListBuild};
 use crate::ranks::Partition;
 use crate::simd::Scalar;
@@ -42,11 +41,7 @@ impl<S: Scalar> Cpu<S> {
         let needed =
             !terms.bonded.is_empty() || !self.neighbors.excluded.is_empty() || terms.vacuum.is_some();
         let needed = needed || !motion.constraints.is_empty() || !terms.restraints.is_empty();
-        let index_by_id = match (needed, self.workers.division.domains()) {
-            (false, _) => IdIndex::default(),
-            (true, None) => self.system.state.index_by_id(),
-            (true, Some(_)) => domains::first_of(&self.system.state.id),
-        };
+        let index_by_id = if needed { self.system.state.index_by_id() } else { IdIndex::default() };
         self.place_terms(&index_by_id);
         self.build_lists(&index_by_id);
         self.share_foreign_clusters()?;

@@ -13,7 +13,8 @@ use jostle_fixtures::chains;
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{
-    DihedralKind, DihedralTerm, Forces, Grains, PairEntry, PairKind, PairTerm, Truncation, Vacuum,
+    BondKind, BondTerm, DihedralKind, DihedralTerm, Forces, Grains, PairEntry, PairKind, PairTerm,
+    Truncation, Vacuum,
 };
 use jostle_transport::threads;
 use std::iter;
@@ -181,6 +182,24 @@ fn bound_atoms_are_those_of_one_domain() {
                 compare(&system, &forces, n_ranks, &format!("{periodic:?} {exclude:?}"));
             }
         }
+    }
+}
+
+/// Bonds in a box in which domains have several images of an atom as ghosts, and none of the atoms with the largest ids.
+#[test]
+fn bound_atoms_are_found_among_many_images() {
+    let mut system = every_potential::shaken([6, 6, 6], 2);
+    let n = system.state.len() as u32;
+    system.topology.bond_types = vec!["a".into()];
+    system.topology.bonds = (0..n)
+        .map(|k| Bond { kind: 0, atoms: [k, (k * 37 + 11) % n] })
+        .filter(|bond| bond.atoms[0] != bond.atoms[1])
+        .collect();
+    let term = BondTerm::new(BondKind::HarmonicBond, 1).with(0, &[2.0, 1.0]).unwrap();
+    let pair = every_potential::term(PairKind::LennardJones, Truncation::ForceShifted, 2);
+    let forces = Forces { bonds: vec![term], ..vec![pair].into() };
+    for n_ranks in [2, 3, 4, 6, 8, 12] {
+        compare(&system, &forces, n_ranks, "bonds among images");
     }
 }
 

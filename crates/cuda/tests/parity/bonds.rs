@@ -100,6 +100,36 @@ fn a_broken_bond_is_named() {
     assert!(error.message().starts_with("step "), "{error}");
 }
 
+/// Steps whose only forces are those of pairs, with friction and noise in their middle, by every algorithm.
+#[test]
+fn friction_and_noise_of_unbound_pairs_agree() {
+    let (mut system, forces) = (chains([true; 3]), forces(Exclude::None));
+    system.topology = Topology::default();
+    let forces: Forces = forces.pairs.into();
+    let positions = |backend: &mut dyn Backend| {
+        backend.update_neighbors().unwrap();
+        backend.compute_forces(Evaluate::Forces).unwrap();
+        let batch = StepBatch {
+            first_step: 1,
+            steps: 6,
+            timestep: 0.004,
+            seed: 7,
+            sample_every: 0,
+            evaluate: Evaluate::Forces,
+            long_range: RespaSchedule::ALWAYS,
+        };
+        run(backend, &batch, &mut Thermostat::Dissipative(Dissipative::new(1.5, 4.5, 1.2, batch.timestep)));
+        by_id(backend).position
+    };
+    let exact = settings(Algorithm::Auto, Precision::Double);
+    let right = positions(&mut *jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap());
+    for algorithm in [Algorithm::List, Algorithm::Tiles, Algorithm::Cells, Algorithm::AllPairs] {
+        let mut gpu = on_gpu(system.clone(), forces.clone(), settings(algorithm, Precision::Double));
+        let error = largest(positions(&mut *gpu).iter().zip(&right).map(|(a, b)| distance(*a, *b)));
+        assert!(error < 1e-11, "{algorithm:?}: {error:e} apart");
+    }
+}
+
 /// Friction and noise between pairs: the same impulses on both devices, and momentum is conserved.
 #[test]
 fn friction_and_noise_of_pairs_agree() {

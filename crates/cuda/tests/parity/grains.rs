@@ -135,6 +135,7 @@ fn agree((system, forces): (System, Forces)) {
         ),
         (Algorithm::Auto, Precision::Double, advance, 1e-11),
         (Algorithm::Cells, Precision::Mixed, run, 2e-4),
+        (Algorithm::AllPairs, Precision::Double, run, 1e-11),
     ]
     .into_iter()
     .enumerate()
