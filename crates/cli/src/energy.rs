@@ -34,7 +34,8 @@ pub fn energy(options: &EnergyOptions) -> Result<()> {
     // Energies of biases are no quantities of the forces.
     let unit =
         |name: &str| quantities.iter().find(|q| q.name == name).map_or(energy_unit.as_str(), |q| &q.unit);
-    let point = single_point_with(input.units, system, forces, device, settings, biases)?;
+    let on = (device, overrides.ranks);
+    let point = single_point_with(input.units, system, forces, on, settings, biases)?;
     if let Some(path) = &options.forces {
         let unit = unit_name(input.units, Dimension::FORCE);
         output::write_file(path, forces_csv(&unit, &species, &point.forces).as_bytes())?;

@@ -48,6 +48,23 @@ pub fn open(
     }
 }
 
+/// Puts a system on a device, or on so many CPU ranks that are threads of this process; `None`: one, or the processes
+/// that MPI has started.
+///
+/// # Errors
+/// Errors of [`open`] and [`open_on_threads`].
+pub fn open_on(
+    (device, ranks): (DeviceInput, Option<usize>),
+    system: System,
+    forces: impl Into<Forces>,
+    settings: Settings,
+) -> Result<Opened> {
+    match ranks {
+        None | Some(1) => open(device, system, forces, settings),
+        Some(n) => open_on_threads(n, device, system, forces, settings),
+    }
+}
+
 /// Puts a system on CPU ranks that are threads of this process.
 ///
 /// # Errors

@@ -56,10 +56,10 @@ pub fn single_point(
     device: DeviceInput,
     settings: Settings,
 ) -> Result<SinglePoint> {
-    single_point_with(units, system, forces, device, settings, Vec::new())
+    single_point_with(units, system, forces, (device, None), settings, Vec::new())
 }
 
-/// Computes energies and forces of a system as it is, those of the host included.
+/// Computes energies and forces of a system as it is, those of the host included, on a device or on so many ranks.
 ///
 /// # Errors
 /// As for [`single_point`], and if a force of the host cannot be computed.
@@ -67,14 +67,14 @@ pub fn single_point_with(
     units: UnitSystem,
     system: System,
     forces: impl Into<Forces>,
-    device: DeviceInput,
+    (device, ranks): (DeviceInput, Option<usize>),
     settings: Settings,
     custom: Vec<Box<dyn CustomForce>>,
 ) -> Result<SinglePoint> {
     // One evaluation takes less time than starting a GPU, which is therefore used only on request.
     let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
     evaluate(units, system, forces.into(), settings, custom, |system, forces, settings| {
-        device::open(device, system, forces, settings).map(|opened| opened.backend)
+        device::open_on((device, ranks), system, forces, settings).map(|opened| opened.backend)
     })
 }
 

@@ -28,6 +28,15 @@ fn energy_for_people_and_for_programs_is_the_same() {
         json["terms"].as_array().unwrap().iter().map(|term| term["energy"].as_f64().unwrap()).sum();
     assert!((terms - potential).abs() <= 1e-12 * potential.abs());
 
+    // Ranks, which divide space or pairs, are those that were asked for.
+    for (more, division) in
+        [(&["--ranks", "3"][..], "domains"), (&["--ranks", "4", "--force-matrix", "2x2"], "2 x 2")]
+    {
+        let divided = desk.succeed(&[&["energy", "liquid.toml", "--json"], more].concat()).json();
+        assert!(divided["device"].as_str().unwrap().contains(division), "{divided}");
+        assert!((divided["potential"].as_f64().unwrap() - potential).abs() < 1e-5 * potential.abs());
+    }
+
     let text = desk.succeed(&["energy", "liquid.toml"]).stdout;
     for word in ["lennard_jones", "potential", "virial", "pressure"] {
         assert!(text.contains(word), "no '{word}' in:\n{text}");

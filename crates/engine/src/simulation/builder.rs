@@ -403,10 +403,7 @@ fn notes_about_restraints(springs: &Springs, stages: &[StageInput]) -> impl Iter
 
 /// Function that puts a system on a device of the input, or on so many ranks of this process.
 fn known(device: DeviceInput, ranks: Option<usize>) -> Box<OpenDevice> {
-    Box::new(move |system, forces, settings| match ranks {
-        None | Some(1) => device::open(device, system, forces, settings),
-        Some(n) => device::open_on_threads(n, device, system, forces, settings),
-    })
+    Box::new(move |system, forces, settings| device::open_on((device, ranks), system, forces, settings))
 }
 
 /// Most threads: more than any machine has cores.

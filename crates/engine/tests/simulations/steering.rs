@@ -164,7 +164,8 @@ fn point(input: &Input) -> SinglePoint {
     let (system, forces) = system_from_input(input).unwrap();
     let biases = BiasForce::at_start(input, &system).unwrap();
     let biases = biases.into_iter().map(|force| Box::new(force) as Box<dyn CustomForce>).collect();
-    single_point_with(input.units, system, forces, DeviceInput::Cpu, input.run.settings, biases).unwrap()
+    single_point_with(input.units, system, forces, (DeviceInput::Cpu, None), input.run.settings, biases)
+        .unwrap()
 }
 
 /// A bias on the potential energy scales all forces and their virial.

@@ -81,7 +81,8 @@ fn operations() -> Result<usize> {
 /// Table II: milliseconds a step.
 fn ions(session: &Session) -> Result<PaperTable> {
     let measured = measure_all(session)?;
-    let threads = measured.first().map_or(1, |now| now.threads);
+    let ranks = |now: &Measured| now.messages.map_or(1, |messages| messages.ranks);
+    let threads = measured.first().map_or(1, |now| now.threads * ranks(now));
     let device = session.run_settings().overrides.device.unwrap_or_default();
     let most = peak_flops::most_operations(device, session.here, threads)?;
     let operations = operations()?;
