@@ -83,9 +83,11 @@ pub struct GroupMember {
 
 impl Center {
     /// A group of atoms, which are nearest images of the first one at `places`: unbroken positions, by id,
-    /// when the run began. The centre of a molecule across an edge of the box is then at that edge.
+    /// when the run began, in the box of that time. The centre of a molecule across an edge of the box is then at
+    /// that edge, and a run that is resumed in another box has the same images.
     pub fn new(system: &System, atoms: &[u32], places: &[Vec3]) -> Self {
-        let (simbox, index_by_id) = (&system.simbox, system.state.index_by_id());
+        let simbox = system.reference_box.as_ref().unwrap_or(&system.simbox);
+        let index_by_id = system.state.index_by_id();
         let total: f64 = atoms.iter().map(|id| system.mass(index_by_id.of(*id))).sum();
         let Some(first) = atoms.first().map(|id| places[*id as usize]) else { return Center::default() };
         let member = |id: &u32| {
@@ -352,5 +354,21 @@ mod tests {
         system.state.image[1] = [0, 1, 0];
         let after = at(&system);
         assert!((0..3).all(|k| (after[k] - before[k]).abs() < 1e-12), "{after:?}");
+    }
+
+    /// A run that is resumed after its box has grown has the images of its beginning: in the larger box another image of
+    /// the second atom would be next to the first one.
+    #[test]
+    fn images_are_those_in_the_box_of_the_beginning() {
+        let cube = |length: f64| SimBox::new([0.0; 3], [length; 3], [0.0; 3], [true; 3]).unwrap();
+        let mut system = System::new(cube(10.0), vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }]);
+        system.state.push(0, [1.0, 5.0, 5.0]);
+        system.state.push(0, [6.5, 5.0, 5.0]);
+        let places = system.state.position.clone();
+        let begun = Center::new(&system, &[0, 1], &places);
+        assert_eq!(begun.members[1].image, [-1, 0, 0]);
+        system.reference_box = Some(system.simbox);
+        system.deform(cube(12.0));
+        assert_eq!(Center::new(&system, &[0, 1], &places), begun);
     }
 }

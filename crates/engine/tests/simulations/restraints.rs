@@ -389,8 +389,18 @@ fn nonsense_is_pointed_at() {
     assert_eq!(error.message(), "the stiffness of \"pair\" cannot change while energy is minimised");
 }
 
-/// Reference positions that follow the box are defined in the box at the beginning of the run, also when the
-/// run is resumed with another box.
+/// A restraint between groups that are as wide as the box.
+const WIDE: &str = r#"
+[[restraint]]
+name = "wide"
+kind = "distance"
+between = ["index 0 to 199", "index 300 to 511"]
+length = 1
+stiffness = 10
+"#;
+
+/// Reference positions that follow the box and images of wide groups are those in the box at the beginning of the run,
+/// also when the run is resumed with another box.
 #[test]
 fn reference_positions_survive_a_restart_in_another_box() {
     let stages = r#"
@@ -401,7 +411,7 @@ thermostat = { kind = "langevin", temperature = 0.5, friction = 2 }
 barostat = { kind = "monte-carlo", pressure = 0.5, every = 5 }
 thermo = { every = 6 }
 "#;
-    let input = input(SPRINGS, stages).unwrap();
+    let input = input(&format!("{SPRINGS}{WIDE}"), stages).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join("whole");
     let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
