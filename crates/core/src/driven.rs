@@ -1,9 +1,9 @@
 //! Driven atoms, which keep a velocity whatever acts on them, and the masses that integrators use.
 
-use crate::{State, Vec3};
+use crate::{State, System, Vec3};
 use serde::{Deserialize, Serialize};
 
-/// Velocities of driven atoms; zero for frozen ones.
+/// Velocities of driven atoms; zero for frozen ones. A virtual site has that of its atoms, see [`Driven::with_sites`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Driven {
     /// Velocities by species; empty where no atom is driven.
@@ -34,6 +34,24 @@ impl Driven {
             all[*id as usize] = self.of(*species, *id);
         }
         group.iter().for_each(|id| all[*id as usize] = Some(velocity));
+        Driven::ById(all)
+    }
+
+    /// Velocities in which each virtual site of a system has the one that all of its atoms keep, and none where they
+    /// keep none in common: it moves with them whatever was said of it.
+    pub fn with_sites(self, system: &System) -> Self {
+        let System { state, topology, .. } = system;
+        let index_by_id = state.index_by_id();
+        let own = |id: u32| self.of(state.species[index_by_id.of(id)], id);
+        let of_atoms =
+            |atoms: [u32; 3]| own(atoms[0]).filter(|v| atoms.iter().all(|atom| own(*atom) == Some(*v)));
+        let sites = topology.virtual_sites.iter().map(|v| (v.site, of_atoms(v.atoms)));
+        let changed: Vec<_> = sites.filter(|(site, velocity)| own(*site) != *velocity).collect();
+        if changed.is_empty() {
+            return self;
+        }
+        let mut all: Vec<_> = (0..state.len() as u32).map(own).collect();
+        changed.into_iter().for_each(|(site, velocity)| all[site as usize] = velocity);
         Driven::ById(all)
     }
 }
@@ -78,5 +96,39 @@ impl Masses {
             all[*id as usize] = self.of(*species, *id);
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{SiteRule, VirtualSite};
+    use crate::{SimBox, Species, Vector};
+
+    /// A site keeps the velocity that all of its atoms keep, whatever was said of it.
+    #[test]
+    fn sites_are_driven_as_their_atoms() {
+        let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
+        let simbox = SimBox::new([0.0; 3], [5.0; 3], [0.0; 3], [true; 3]).unwrap();
+        let mut system = System::new(simbox, vec![species("O", 16.0), species("H", 1.0), species("M", 0.0)]);
+        [0, 1, 1, 2].iter().for_each(|kind| system.state.push(*kind, [1.0; 3]));
+        let rule = SiteRule::Average([0.6, 0.2, 0.2]);
+        system.topology.virtual_sites = vec![VirtualSite { site: 3, atoms: [0, 1, 2], rule }];
+        let (still, moving) = (Some(Vec3::ZERO), Some(Vector([1.0, 0.0, 0.0])));
+        for (given, site) in [
+            ([still, still, still, None], still),
+            ([moving, moving, moving, still], moving),
+            ([None, still, still, still], None),
+            ([still, moving, moving, still], None),
+        ] {
+            let Driven::ById(kept) = Driven::ById(given.to_vec()).with_sites(&system) else {
+                panic!("{given:?} is by species")
+            };
+            assert_eq!(kept, [given[0], given[1], given[2], site]);
+        }
+        let consistent = Driven::BySpecies(vec![still, still, still]);
+        assert_eq!(consistent.clone().with_sites(&system), consistent);
+        let followed = Driven::BySpecies(vec![still, still, None]).with_sites(&system);
+        assert_eq!(followed, Driven::ById(vec![still; 4]));
     }
 }

@@ -330,7 +330,7 @@ impl Input {
     /// The velocities that atoms keep, of some species and of some groups.
     ///
     /// # Errors
-    /// If an atom is in two groups that are driven.
+    /// If an atom is in two groups that are driven, or a virtual site would keep another velocity than its atoms.
     pub fn driven(&self, system: &System) -> Result<Driven> {
         let mut driven = self.driven_species(&system.species);
         let mut taken = vec![false; system.state.len()];
@@ -347,7 +347,37 @@ impl Input {
             atoms.iter().for_each(|id| taken[*id as usize] = true);
             driven = driven.with(&system.state, atoms, velocity);
         }
-        Ok(driven)
+        if driven == Driven::default() {
+            return Ok(driven);
+        }
+        let kept = driven.clone().with_sites(system);
+        self.check_driven_sites(system, &driven, &kept)?;
+        Ok(kept)
+    }
+
+    /// Refuses a velocity that was given to a virtual site and that its atoms do not keep.
+    fn check_driven_sites(&self, system: &System, given: &Driven, kept: &Driven) -> Result<()> {
+        let index_by_id = system.state.index_by_id();
+        let species = |id: u32| system.state.species[index_by_id.of(id)];
+        let is_alone = |id: &u32| {
+            let velocity = given.of(species(*id), *id);
+            velocity.is_some() && kept.of(species(*id), *id) != velocity
+        };
+        let Some(site) = system.topology.virtual_sites.iter().map(|v| v.site).find(is_alone) else {
+            return Ok(());
+        };
+        let has_site = |group: &&Located<GroupInput>| {
+            let atoms = self.chosen(system, &group.value.atoms);
+            group.value.driven.is_some() && atoms.is_ok_and(|atoms| atoms.contains(&site))
+        };
+        let name = &system.species[usize::from(species(site))].name;
+        let of_group = self.groups.iter().find(has_site).map(|group| &group.span);
+        let of_species = || self.species.iter().find(|s| s.value.name == *name).map(|s| &s.span);
+        let site = system.names.describe(site);
+        let message =
+            format!("{site} is a virtual site, which moves with its atoms, and not all of them do so");
+        let error = self.source.error(of_group.or_else(of_species).unwrap_or(&(0..0)), message);
+        Err(error.hint("freeze or drive its atoms: virtual sites follow them"))
     }
 
     /// The names of the groups that are reported.
