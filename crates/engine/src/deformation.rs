@@ -1,7 +1,9 @@
 //! Boxes that change their shape while atoms move.
 
 use jostle_core::{Result, SimBox, SymTensor, Vector};
-use jostle_io::input::model::{Action, Plane, StageInput, Strain};
+use jostle_io::Input;
+use jostle_io::input::model::{Action, FieldStrength, Plane, StageInput, Strain};
+use jostle_potentials::Forces;
 
 /// The strain of the box during a step of a stage that deforms it: the strain at the end of the interval, between
 /// two changes, to which the step belongs; 0 before the first step. The last interval ends with the stage.
@@ -48,6 +50,51 @@ pub(crate) fn stress(mode: Strain, pressure: &SymTensor) -> f64 {
         Strain::Shear(Plane::Xz) => -pressure[4],
         Strain::Shear(Plane::Yz) => -pressure[5],
     }
+}
+
+/// Strains of boxes as stages may make them, of no simple ratio, so that no wave of a formula fits them by chance.
+const TRIED: [f64; 2] = [0.016_180_34, -0.012_360_68];
+
+/// Boxes as a stage that changes the box may make them; none where a stage keeps it.
+fn changed_boxes(start: &SimBox, stage: &StageInput) -> Vec<SimBox> {
+    let mut boxes = Vec::new();
+    if let Some(deformation) = &stage.deformation {
+        boxes.extend(TRIED.iter().filter_map(|strain| deformed(start, deformation.mode, *strain).ok()));
+    }
+    if stage.barostat.is_some() {
+        let scaled = |strain: &f64| {
+            let edge = |k: usize| Vector([0, 1, 2].map(|j| if j == k { 1.0 + strain } else { 0.0 }));
+            start.mapped([0, 1, 2].map(edge)).ok()
+        };
+        boxes.extend(TRIED.iter().filter_map(scaled));
+    }
+    boxes
+}
+
+/// Refuses fields by formulas whose energy jumps at a face of the box once a stage has changed it: numbers of a formula do
+/// not follow the box.
+///
+/// # Errors
+/// If there is one; the error points at its formula.
+pub(crate) fn check_formula_fields(input: &Input, simbox: &SimBox, forces: &Forces) -> Result<()> {
+    let texts = input.fields.iter().filter_map(|field| match &field.value.strength {
+        FieldStrength::Energy(energy) => Some(&energy.text),
+        _ => None,
+    });
+    for (field, text) in forces.formula_fields.iter().zip(texts) {
+        for stage in input.stages.iter().map(|stage| &stage.value) {
+            let checked = changed_boxes(simbox, stage).iter().try_for_each(|changed| field.check(changed));
+            checked.map_err(|error| {
+                let hint = "keep the box, or open it along this axis; or let the field act along unbroken paths, by \
+                            positions = \"unwrapped\": numbers of a formula do not follow the box";
+                error
+                    .map_hint(|_| hint.into())
+                    .context(format!("in a box that stage '{}' changes", stage.name))
+                    .at_span(&input.source.path, &input.source.text, text.span.clone())
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn axes(plane: Plane) -> (usize, usize) {

@@ -6,6 +6,7 @@ use super::overlap::check_atoms;
 use super::velocities::{assign_velocities, drive};
 use crate::alchemy::{self, Alchemy};
 use crate::checkpoint::Checkpoint;
+use crate::deformation::check_formula_fields;
 use crate::measure;
 use jostle_core::{Error, Result, SimBox, System, Topology};
 use jostle_io::Input;
@@ -55,6 +56,7 @@ pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<
     };
     input.choose(&mut system)?;
     input.apply_groups(&system, &mut forces)?;
+    check_formula_fields(input, &system.simbox, &forces)?;
     split_charges(input, &system, system.simbox.volume(), &mut forces);
     check_cutoffs(input, &system.simbox, &forces)?;
     let alchemy = alchemy::apply(input, &mut system, &mut forces)?;

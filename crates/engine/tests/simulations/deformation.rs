@@ -3,8 +3,10 @@
 use crate::fixtures::{Rows, argon};
 use jostle_core::{Settings, SimBox, System, UnitSystem};
 use jostle_engine::model::{Axis, Deformation, Plane, StageInput, Strain};
-use jostle_engine::{Simulation, Thermo, WarningKind};
+use jostle_engine::{Overrides, Simulation, Thermo, WarningKind};
+use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::path::Path;
 
 /// A cold crystal of argon.
 fn crystal() -> System {
@@ -94,4 +96,39 @@ fn what_cannot_be_deformed_is_refused() {
     // The box becomes thinner than two cut-offs.
     let error = refuse(crystal(), 0.499 * simbox.lengths()[0], 0.1);
     assert!(error.message().contains("more than half the smallest width"), "{error}");
+}
+
+/// Numbers of a formula do not follow a box that changes: a field whose energy would jump at its faces is refused before a
+/// step, also where a later stage changes the box.
+#[test]
+fn formulas_that_a_change_of_the_box_tears_are_refused() {
+    let start = |field: &str, stage: &str| {
+        let text = format!(
+            "units = \"lj\"\n[system]\nlattice = \"sc\"\natoms = 512\ndensity = 1\ntemperature = 1\n[species.A]\nmass = 1\n\
+             [[field]]\n{field}\n[[stage]]\nname = \"hold\"\nsteps = 4\ntimestep = 0.002\n[[stage]]\nname = \"change\"\n\
+             steps = 4\ntimestep = 0.002\n{stage}\n[run]\nthreads = 1\ndevice = \"cpu\"\n"
+        );
+        let input = Input::parse(Path::new("torn.toml"), &text).unwrap();
+        Simulation::from_input(&input, &Overrides::default())
+    };
+    let wave = "energy = \"cos(2 pi x / l)\"\nparameters = { l = 8 }";
+    let deform = |kind: &str| format!("deform = {{ {kind}, rate = 0.1 }}");
+    let (tension, shear) = ("kind = \"tension\", axis = \"z\"", "kind = \"shear\", plane = \"xy\"");
+    let barostat = "thermostat = { kind = \"bussi\", temperature = 1 }\n\
+                    barostat = { kind = \"monte-carlo\", pressure = 1 }";
+    for stage in [&deform(tension), &deform(shear), barostat] {
+        let error = start(wave, stage).err().unwrap_or_else(|| panic!("{stage} is accepted"));
+        let message = "in a box that stage 'change' changes: the energy jumps where an atom crosses the face";
+        assert!(error.message().starts_with(message), "{error}");
+        assert_eq!(error.place().and_then(|place| place.line), Some(9), "{error}");
+    }
+    // A wave across the shear, a field far from the faces, one along unbroken paths, and a box that stays.
+    for (field, stage) in [
+        (wave.replace('x', "z").as_str(), deform(shear).as_str()),
+        ("energy = \"if((x - 4)^2 < 4, 4 - (x - 4)^2, 0)\"", &deform(tension)),
+        (&format!("{wave}\npositions = \"unwrapped\""), &deform(tension)),
+        (wave, ""),
+    ] {
+        start(field, stage).unwrap();
+    }
 }
