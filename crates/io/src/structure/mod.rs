@@ -237,7 +237,8 @@ fn detect(path: &Path, text: &str) -> Result<FileFormat> {
     ))
 }
 
-/// Moves an atom into the box.
+/// Moves an atom into the box along its periodic axes, and to its unwrapped position along open ones, where there are no
+/// images.
 ///
 /// # Errors
 /// If it is so far away that the number of boxes in between makes no sense.
@@ -253,6 +254,10 @@ pub(crate) fn wrap(
     {
         return Err(format!("the atom at {position:?} is more than a million boxes away"));
     }
+    let periodic = simbox.periodic();
+    let beyond = std::array::from_fn(|k| if periodic[k] { 0 } else { image[k] });
+    *position += simbox.shift(beyond);
+    (0..3).for_each(|k| image[k] -= beyond[k]);
     simbox.wrap(position, image);
     Ok(())
 }
