@@ -250,7 +250,10 @@ impl<S: Scalar> Cpu<S> {
     pub(super) fn evaluate_reference(&mut self) -> Result<()> {
         let weight = self.terms.lattice_sums.first().map_or(1.0, |sum| sum.weight);
         let (forces, energies) = reference::evaluate_weighted(&self.system, &self.forces, weight)?;
-        self.evaluation.energies = energies;
+        // Energies without those of the constraints, which only a step that is asked for energies adds.
+        if self.evaluation.evaluated == Evaluate::ForcesAndEnergies {
+            self.evaluation.energies = energies;
+        }
         let width = self.neighbors.clusters.width;
         for task in &mut self.tasks {
             let range = task.list.clusters.clone();

@@ -1,5 +1,6 @@
 //! Constraints: constant distances, conservation of energy and momentum, and the virial of constraints.
 
+use jostle_core::backend::Algorithm;
 use jostle_core::topology::Constraint;
 use jostle_core::{
     Backend, ClosingKick, Evaluate, Precision, Settings, SimBox, Species, System, Topology, Vec3, Vector,
@@ -177,4 +178,21 @@ fn too_many_constraints_in_one_molecule_are_refused() {
     system.topology.constraints.extend((0..10).map(link));
     let error = open_at(system, forces, Settings::default(), Level::best()).map(|_| ()).unwrap_err();
     assert!(error.message().contains("43 constraints are joined in one group at atom 1"), "{error}");
+}
+
+/// Energies and virial of a step, constraints included, stay where only forces are evaluated after it, as they are where
+/// long-range forces act at some steps.
+#[test]
+fn energies_stay_where_only_forces_are_evaluated() {
+    let (system, forces) = water();
+    for algorithm in [Algorithm::Clusters, Algorithm::Reference] {
+        let settings =
+            Settings { threads: Some(1), precision: Precision::Double, algorithm, ..Settings::default() };
+        let mut cpu = open_at(system.clone(), forces.clone(), settings, Level::best()).unwrap();
+        cpu.constrain_velocities(None).unwrap();
+        step(&mut *cpu, 2e-4);
+        let energies = cpu.energies().clone();
+        cpu.compute_forces(Evaluate::Forces).unwrap();
+        assert_eq!(*cpu.energies(), energies, "{algorithm:?}");
+    }
 }
