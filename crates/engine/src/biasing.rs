@@ -99,6 +99,7 @@ impl BiasForce {
         let surroundings = Surroundings::new(system);
         let variables = variables_from_input(input, system, &surroundings)?;
         check_defined(input, system, &variables)?;
+        check_sites(input, system, &variables)?;
         let biases = input.biases.iter().map(|bias| named_bias(input, bias, &variables));
         let biases = biases.collect::<Result<Vec<_>>>()?;
         let steps = |stage: &StageInput| match stage.action {
@@ -187,13 +188,43 @@ fn check_defined(input: &Input, system: &System, variables: &Variables) -> Resul
         // They are not known before forces are.
         return Ok(());
     }
-    let index_by_id = system.state.index_by_id();
-    let position = |id: &u32| {
-        let index = index_by_id.of(*id);
-        system.state.unwrapped_position(&system.simbox, index)
-    };
-    let positions: Vec<Vec3> = variables.atoms().iter().map(position).collect();
+    let positions = positions_of(variables, system);
     variables.evaluate(&system.simbox, &positions).map(|_| ()).map_err(|e| at_variable(input, e))
+}
+
+/// Unwrapped positions of the atoms of variables.
+fn positions_of(variables: &Variables, system: &System) -> Vec<Vec3> {
+    let index_by_id = system.state.index_by_id();
+    let position = |id: &u32| system.state.unwrapped_position(&system.simbox, index_by_id.of(*id));
+    variables.atoms().iter().map(position).collect()
+}
+
+/// Refuses biases whose forces act on virtual sites where the run begins: devices pass forces on sites on to atoms before
+/// those of biases are there.
+fn check_sites(input: &Input, system: &System, variables: &Variables) -> Result<()> {
+    let mut sites: Vec<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
+    if sites.is_empty() || input.biases.is_empty() || variables.take_energies() {
+        return Ok(());
+    }
+    sites.sort_unstable();
+    let positions = positions_of(variables, system);
+    let evaluated = variables.evaluate(&system.simbox, &positions).map_err(|e| at_variable(input, e))?;
+    for bias in &input.biases {
+        for number in &bias.value.variables {
+            let slopes: Vec<f64> = (0..variables.len()).map(|k| f64::from(u8::from(k == *number))).collect();
+            let forces = evaluated.forces(&slopes).forces;
+            let mut acting = variables.atoms().iter().zip(&forces).filter(|(_, force)| **force != [0.0; 3]);
+            let Some((id, _)) = acting.find(|(id, _)| sites.binary_search(id).is_ok()) else { continue };
+            let message = format!(
+                "a bias on variable '{}' acts on {}, a virtual site without mass",
+                variables.name(*number),
+                system.names.describe(*id)
+            );
+            let error = Error::input(message).hint("choose the atoms that the site follows");
+            return Err(error.at_span(&input.source.path, &input.source.text, bias.span.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// A bias of an input.

@@ -236,3 +236,51 @@ fn extra_points_are_where_amber_has_them() {
     ];
     agrees("topology = \"extra_points.prmtop\"", "extra_points", &terms, 1e-7);
 }
+
+/// Water with a fourth site, and sections that name its atoms.
+fn four_sites(more: &str) -> jostle_core::Result<Simulation> {
+    let text = format!(
+        "units = \"real\"\n[system]\nplace = \"water\"\nmolecules = 27\nbond_length = 0.9572\nbond_angle = 104.52\n\
+         site_distance = 0.1546\ndensity = \"0.9 g/cm3\"\ntemperature = 298\n[electrostatics]\n\
+         kind = \"reaction-field\"\ncutoff = 4.6\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 4.6\n\
+         pairs = {{ O-O = {{ epsilon = 0.15, sigma = 3.16 }}, H-H = \"none\", M-M = \"none\", H-O = \"none\", \
+         M-O = \"none\", H-M = \"none\" }}\n[species.H]\nmass = 1.008\ncharge = 0.5564\n[species.O]\n\
+         mass = 15.9994\n{more}\n[[stage]]\nname = \"go\"\nsteps = 4\ntimestep = 1\n[run]\nthreads = 1\n\
+         device = \"cpu\"\nprecision = \"double\"\n"
+    );
+    let more = if more.contains("[species.M]") { "" } else { "[species.M]\ncharge = -1.1128\n" };
+    let input = Input::parse(Path::new("sites.toml"), &format!("{text}{more}"))?;
+    Simulation::from_input(&input, &Overrides::default())
+}
+
+/// Sites are frozen with their atoms; what would hold or move a site without them is refused at its place in the input.
+#[test]
+fn sites_are_held_by_their_atoms_alone() {
+    let group = |atoms: &str| format!("[[group]]\nname = \"held\"\natoms = \"{atoms}\"\nfrozen = true\n");
+    let frozen = four_sites(&group("species O or species H")).unwrap();
+    assert_eq!(frozen.driven().len(), 108);
+    let free = four_sites(&group("species O")).unwrap();
+    assert_eq!(free.driven().len(), 27);
+    let restraint = |rest: &str| format!("[[restraint]]\nstiffness = 1\n{rest}\n");
+    let variable = "[[variable]]\nname = \"v\"\nkind = \"distance\"\nbetween = [\"index 3\", \"index 20\"]\n\
+                    weights = \"equal\"\n[[bias]]\nname = \"b\"\nkind = \"harmonic\"\nvariable = \"v\"\n\
+                    center = 1\nstiffness = 1\n";
+    for (more, message) in [
+        (group("not index 0"), "atom 4 is a virtual site, which moves with its atoms"),
+        ("[species.M]\ncharge = -1.1128\nfrozen = true\n".into(), "atom 4 is a virtual site"),
+        (
+            restraint("kind = \"distance\"\nbetween = [\"index 0\", \"index 3\"]\nlength = 2"),
+            "the atoms of a restraint have no mass",
+        ),
+        (
+            restraint("kind = \"position\"\natoms = \"species M\"\nscaling = \"center\""),
+            "the atoms of a restraint have no mass",
+        ),
+        (variable.into(), "a bias on variable 'v' acts on atom 4, a virtual site without mass"),
+    ] {
+        let error = four_sites(&more).err().unwrap_or_else(|| panic!("{more} is accepted"));
+        assert!(error.message().starts_with(message) && error.help().is_some(), "{more}: {error}");
+        assert!(error.place().is_some_and(|place| place.line.is_some()), "{error:?}");
+        assert_eq!(error.kind(), jostle_core::ErrorKind::Input, "{error:?}");
+    }
+}

@@ -179,18 +179,6 @@ impl RestraintInput {
     }
 }
 
-/// The centre of mass of reference positions of some atoms; `None` where they have no mass.
-fn reference_center(system: &System, atoms: &[u32]) -> Option<Vec3> {
-    let index_by_id = system.state.index_by_id();
-    let (mut center, mut total) = (Vec3::ZERO, 0.0);
-    for id in atoms {
-        let (mass, place) = (system.mass(index_by_id.of(*id)), system.reference_positions[*id as usize]);
-        total += mass;
-        center += mass * place;
-    }
-    (total > 0.0).then(|| center / total)
-}
-
 impl Input {
     /// Chooses the atoms of all selections of the input, among those of a system as it begins.
     ///
@@ -257,7 +245,7 @@ impl Input {
     /// Tells the fields of the input which of the chosen atoms they act on, and adds the restraints.
     ///
     /// # Errors
-    /// If atoms were chosen by another input.
+    /// If atoms were chosen by another input, or a restraint needs a centre of atoms without mass.
     pub fn apply_groups(&self, system: &System, forces: &mut Forces) -> Result<()> {
         forces.formula_fields = self.formula_fields(system)?;
         let is_uniform =
@@ -277,7 +265,10 @@ impl Input {
             match &restraint.value.holds {
                 Holds::Places { atoms, scaling } => {
                     let chosen = self.chosen(system, atoms)?;
-                    let center = reference_center(system, chosen).filter(|_| *scaling == Scaling::Center);
+                    let center = match scaling {
+                        Scaling::Center => Some(self.reference_center(system, (atoms, chosen))?),
+                        Scaling::None => None,
+                    };
                     own.center = center.zip(system.reference_box).map(|(r, then)| then.to_fractional(r));
                     let from = center.unwrap_or_default();
                     anchors.extend(chosen.iter().map(|atom| {
@@ -287,7 +278,9 @@ impl Input {
                 }
                 Holds::Distance { between: [a, b], range } => {
                     let center = |atoms| {
-                        Ok(Center::new(system, self.chosen(system, atoms)?, &system.reference_positions))
+                        let chosen = self.chosen(system, atoms)?;
+                        self.reference_center(system, (atoms, chosen))?;
+                        Ok(Center::new(system, chosen, &system.reference_positions))
                     };
                     let centers = [center(a)?, center(b)?];
                     distances.push(Distance { centers, range: *range, spring });
@@ -296,6 +289,30 @@ impl Input {
             springs.push(own);
         }
         Ok(())
+    }
+
+    /// The centre of mass of reference positions of the atoms that a selection has.
+    ///
+    /// # Errors
+    /// If they have no mass.
+    fn reference_center(
+        &self,
+        system: &System,
+        (selection, atoms): (&Located<Selection>, &[u32]),
+    ) -> Result<Vec3> {
+        let index_by_id = system.state.index_by_id();
+        let (mut center, mut total) = (Vec3::ZERO, 0.0);
+        for id in atoms {
+            let (mass, place) = (system.mass(index_by_id.of(*id)), system.reference_positions[*id as usize]);
+            total += mass;
+            center += mass * place;
+        }
+        if total > 0.0 {
+            return Ok(center / total);
+        }
+        let message = "the atoms of a restraint have no mass, and so no centre of mass";
+        let hint = "choose atoms with mass, such as those that a virtual site follows";
+        Err(self.source.error(&selection.span, message).hint(hint))
     }
 
     /// Ids of the atoms of `[alchemy]`: of the molecule, or of both parts of it.
