@@ -340,12 +340,12 @@ mod tests {
     fn heat_is_what_scaling_gives() {
         for mut thermostat in thermostats(1.0).filter(Thermostat::scales_velocities) {
             let (mut kinetic, start) = (40.0, thermostat.heat().unwrap());
-            for step in 2..40 {
-                let before = thermostat.scale_by_state(0.01);
+            for step in 2..160 {
+                let before = thermostat.scale_by_state(0.0025);
                 kinetic *= before.powi(2);
                 if thermostat.schedule().is_due(step) {
                     let deviates = thermostat.deviates(7, step);
-                    kinetic *= thermostat.scale_by_kinetic(kinetic, 0.01, deviates).powi(2);
+                    kinetic *= thermostat.scale_by_kinetic(kinetic, 0.0025, deviates).powi(2);
                 }
             }
             let (given, gained) = (thermostat.heat().unwrap() - start, kinetic - 40.0);

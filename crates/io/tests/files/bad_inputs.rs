@@ -165,7 +165,7 @@ const TABLE: &[Bad] = &[
             "\"nose-hoover\", temperature = 94.4, period = \"0.04 ps\"",
         ),
         22,
-        "period is 8 time steps: a Nosé-Hoover chain so quick can fly apart",
+        "period is 8 time steps: too few for a Nosé-Hoover chain",
         "at least 50 time steps, 250 here",
     ),
     bad(("kind = \"bussi\", ", ""), 22, "\"thermostat\" needs a kind", "\"bussi\""),
