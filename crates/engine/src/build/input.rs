@@ -8,7 +8,7 @@ use crate::alchemy::{self, Alchemy};
 use crate::checkpoint::Checkpoint;
 use crate::deformation::check_formula_fields;
 use crate::measure;
-use jostle_core::{Error, Result, SimBox, System, Topology};
+use jostle_core::{Error, Molecules, Result, SimBox, State, System, Topology, Vec3};
 use jostle_io::Input;
 use jostle_io::Structure;
 use jostle_io::input::model::{AtomsInput, Located};
@@ -213,7 +213,8 @@ pub(crate) fn plain_system(checkpoint: Checkpoint) -> Result<System> {
     Ok(system)
 }
 
-/// The atoms of a checkpoint as those of any other file: wrapped into the box, with images of zero.
+/// The atoms of a checkpoint as those of any other file: wrapped into the box, with images of zero. Along axes that the
+/// input opens molecules are whole.
 fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
     let span = &input.system.atoms.span;
     let checkpoint = Checkpoint::read(path)?;
@@ -227,11 +228,16 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
     // The input says which atoms are rigid bodies.
     topology.rigid_bodies.clear();
     let periodic = input.system.periodic.unwrap_or(simbox.periodic());
-    let simbox = SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic);
+    let begun = simbox;
+    let simbox = SimBox::new(begun.origin(), begun.lengths(), begun.tilts(), periodic);
     let simbox = simbox.map_err(|e| at(input, span, e))?;
     for (position, image) in state.position.iter_mut().zip(&mut state.image) {
-        simbox.wrap(position, image);
+        begun.wrap(position, image);
         *image = [0; 3];
+    }
+    if begun.periodic() != periodic {
+        let molecules = Molecules::new(&topology, &species, &state);
+        join_along_open_axes(&mut state, &molecules, (&begun, &simbox));
     }
     let species = species.into_iter().map(|s| FileSpecies {
         name: s.name,
@@ -250,6 +256,20 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         coefficients: Vec::new(),
         momenta: Vec::new(),
     })
+}
+
+/// Moves atoms that were wrapped into a box so that molecules are whole along the axes that another box like it has open.
+fn join_along_open_axes(state: &mut State, molecules: &Molecules, (begun, opened): (&SimBox, &SimBox)) {
+    let index_by_id = state.index_by_id();
+    let wrapped: Vec<Vec3> = index_by_id.iter().map(|index| state.position[index]).collect();
+    let paths = molecules.paths(begun, |id| wrapped[id as usize]);
+    let mut first = vec![None; molecules.count()];
+    for (id, molecule) in molecules.of_atoms().iter().enumerate() {
+        let start = *first[*molecule as usize].get_or_insert(wrapped[id]);
+        let mut image = begun.image_of(start + paths[id] - wrapped[id]);
+        (0..3).filter(|k| opened.periodic()[*k]).for_each(|k| image[k] = 0);
+        state.position[index_by_id.of(id as u32)] += begun.shift(image);
+    }
 }
 
 fn at(input: &Input, span: &Range<usize>, error: Error) -> Error {

@@ -3,7 +3,7 @@
 
 use crate::fixtures::{run_in_parts, thermo_csv};
 use jostle_engine::model::{StageInput, ThermostatInput};
-use jostle_engine::{Overrides, Simulation};
+use jostle_engine::{Existing, Overrides, Simulation, system_from_input};
 use jostle_io::Input;
 use std::path::Path;
 
@@ -97,4 +97,37 @@ thermo = { every = 1 }
     assert_eq!(thermo_csv(&a), thermo_csv(&b));
     assert!(thermo_csv(&a).lines().next().unwrap().contains("bond_fene"), "{}", thermo_csv(&a));
     assert!(thermo_csv(&a).lines().next().unwrap().contains("angle_cosine"));
+}
+
+/// Chains of a checkpoint of a periodic box are whole in a box that is open, and in one that is open along one axis they are
+/// so along that axis.
+#[test]
+fn chains_of_a_checkpoint_are_whole_along_open_axes() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let stage = "[[stage]]\nname = \"go\"\nsteps = 20\ntimestep = 0.002\n";
+    let mut simulation = Simulation::from_input(&melt(20, 10, stage), &Overrides::default()).unwrap();
+    simulation.write_to(&run, Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    for periodic in [[false; 3], [true, true, false]] {
+        let text = format!(
+            "units = \"lj\"\n[system]\nfile = \"{}\"\nperiodic = {periodic:?}\n[[force]]\nkind = \"soft-sphere\"\n\
+             pairs.\"bead-bead\" = {{ epsilon = 1, sigma = 1 }}\n[[bond]]\nkind = \"fene\"\n\
+             types.chain = {{ stiffness = 30, longest = 1.5 }}\n{stage}",
+            run.join("latest.checkpoint").display()
+        );
+        let input = Input::parse(Path::new("open.toml"), &text).unwrap();
+        let (system, _) = system_from_input(&input).unwrap();
+        let index_by_id = system.state.index_by_id();
+        let position = |id: u32| system.state.position[index_by_id.of(id)];
+        for bond in &system.topology.bonds {
+            let [a, b] = bond.atoms.map(position);
+            let open = (0..3).filter(|k| !periodic[*k]);
+            assert!(
+                open.map(|k| (b[k] - a[k]).powi(2)).sum::<f64>() < 1.5 * 1.5,
+                "{periodic:?}: {a:?} {b:?}"
+            );
+        }
+        assert!(system.state.image.iter().all(|image| *image == [0; 3]));
+    }
 }
