@@ -30,6 +30,8 @@ pub(crate) struct Active {
 pub(crate) struct DeviceWithForces {
     pub(crate) device: Box<dyn Backend>,
     pub(crate) active: Vec<Active>,
+    /// False where a force does not have the stage under way yet: after a restart, or one just added.
+    in_stage: bool,
     /// Force whose biases the device evaluates.
     pub(crate) taken: TakenBiases,
     /// Last note of where biases are evaluated.
@@ -61,6 +63,7 @@ impl DeviceWithForces {
         DeviceWithForces {
             device,
             active: Vec::new(),
+            in_stage: false,
             taken: TakenBiases::None,
             place_of_biases: None,
             positions: Vec::new(),
@@ -75,6 +78,7 @@ impl DeviceWithForces {
     /// Adds a force.
     pub fn add(&mut self, force: Box<dyn CustomForce>) {
         self.active.push(Active { force, positions: Vec::new(), forces: AtomForces::default() });
+        self.in_stage = false;
     }
 
     /// The forces.
@@ -108,7 +112,13 @@ impl DeviceWithForces {
     pub fn begin_stage(&mut self, stage: &StageSpan) -> Result<Option<String>> {
         self.fetch_biases()?;
         self.active.iter_mut().try_for_each(|active| active.force.begin_stage(stage))?;
+        self.in_stage = true;
         self.place_biases()
+    }
+
+    /// Returns true if all forces have the stage under way.
+    pub fn is_in_stage(&self) -> bool {
+        self.in_stage
     }
 
     /// Tells number and end of the step that comes.

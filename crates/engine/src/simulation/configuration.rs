@@ -110,6 +110,7 @@ impl Simulation {
         }
         let constrained = self.tables.topology.is_constrained();
         if self.readiness == Readiness::Stale {
+            self.continue_stage()?;
             if let Some(run) = &self.run {
                 run.set_restraints(&mut *self.backend)?;
             }
@@ -144,6 +145,15 @@ impl Simulation {
         let custom = self.backend.forces().flat_map(|force| force.values()).collect();
         let thermo = Thermo { custom, ..thermo };
         Ok(Evaluated { thermo, virial: self.backend.energies().virial })
+    }
+
+    /// Gives the stage under way to forces that do not have it yet, as after a restart: biases act by stages.
+    fn continue_stage(&mut self) -> Result<()> {
+        let Some(stage) = self.stage_under_way().filter(|_| !self.backend.is_in_stage()) else {
+            return Ok(());
+        };
+        let place_of_biases = self.backend.begin_stage(&self.stage_span(&stage))?;
+        place_of_biases.map_or(Ok(()), |place| self.output.log(&place))
     }
 
     /// Returns true where long-range forces act at some steps of the stage only.

@@ -167,7 +167,7 @@ impl Simulation {
     }
 
     /// The stage under way, or the one that begins.
-    fn stage_span(&self, stage: &StageInput) -> StageSpan {
+    pub(super) fn stage_span(&self, stage: &StageInput) -> StageSpan {
         let done = self.run.as_ref().map_or(0, |run| run.stage_step);
         StageSpan {
             name: stage.name.clone(),

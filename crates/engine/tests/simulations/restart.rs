@@ -1,5 +1,6 @@
 //! Equality, bit for bit, of runs that were interrupted and resumed with uninterrupted ones.
 
+use crate::biases;
 use crate::fixtures::{argon, column, emulated, run_in_parts, stop_every, thermo_csv};
 use crate::reflection::slab;
 use jostle_core::{Precision, Settings, UnitSystem};
@@ -88,6 +89,21 @@ fn settings_changed_in_memory_are_kept() {
 
 /// Steps between interruptions.
 const INTERVAL: u64 = 23;
+
+/// Quantities of a resumed run, asked for before its first step, are those with its biases.
+#[test]
+fn biases_act_before_the_first_step_of_a_resumed_run() {
+    let bias =
+        "[[bias]]\nname = \"pull\"\nkind = \"harmonic\"\nvariable = \"d\"\ncenter = 1\nstiffness = 50\n";
+    let input = biases::input(&format!("{}{bias}", biases::DISTANCE), biases::BUSSI);
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    first.write_to(folder.path(), Existing::Replace).unwrap();
+    first.advance(10).unwrap();
+    first.leave_folder().unwrap();
+    let mut second = Simulation::resume(folder.path(), &Overrides::default()).unwrap();
+    assert_eq!(second.evaluate().unwrap(), first.evaluate().unwrap());
+}
 
 fn stage(name: &str, more: &str) -> String {
     format!("[[stage]]\nname = \"{name}\"\nsteps = 60\ntimestep = 0.005\nthermo = {{ every = 5 }}\n{more}\n")
