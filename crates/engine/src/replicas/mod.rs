@@ -7,6 +7,7 @@
 //! atoms of both: the same rule for all that replicas may differ in. Velocities take part by their temperature alone:
 //! they are scaled.
 
+mod compatibility;
 mod record;
 
 pub use record::RECORD;
@@ -14,11 +15,11 @@ pub use record::RECORD;
 use crate::atomic_file::AppendFile;
 use crate::side_by_side::{AfterFailure, SideBySide, on_all};
 use crate::{CHECKPOINT, Existing, Extent, INPUT, Outcome, Overrides, Simulation};
-use jostle_analysis::kinds::Frames;
+use compatibility::{check, check_boxes, exchanging_steps};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Error, Result};
 use jostle_io::Input;
-use jostle_io::input::model::{Action, Located, MeasureInput, StageInput};
+use jostle_io::input::model::StageInput;
 use record::Record;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +66,8 @@ impl Replicas {
     ///
     /// # Errors
     /// If there is one input only, an input is wrong, the runs are not of the same atoms and stages, no stage has both a
-    /// thermostat and as many steps, or the folder holds something else.
+    /// thermostat and as many steps, replicas would have different boxes in a stage that keeps them, or the folder holds
+    /// something else.
     pub fn open(
         folder: &Path,
         inputs: &[(String, Input)],
@@ -86,7 +88,8 @@ impl Replicas {
             Some(record) if record.commit > 0 => resumed(folder, inputs, record, &overrides)?,
             _ => begun(inputs, &overrides)?,
         };
-        check(&mut simulations, &names, every)?;
+        let under_way = found.as_ref().map_or(0, |record| record.stage);
+        check(&simulations, inputs, every, under_way)?;
         let is_new = found.is_none();
         let record = found.unwrap_or_else(|| Record::new(names, every));
         if record.commit == 0 {
@@ -106,10 +109,12 @@ impl Replicas {
     /// Runs what is left, until `stop` is set; `observe` is called after each round of exchanges.
     ///
     /// # Errors
-    /// If a run fails or a file cannot be written. The same call of [`Replicas::open`] goes on from the last set of
+    /// If a run fails, replicas have different boxes where a stage begins that keeps them, or a file cannot be written. The
+    /// same call of [`Replicas::open`] goes on from the last set of
     /// checkpoints.
     pub fn run(&mut self, observe: &mut dyn FnMut(&Replicas), stop: &AtomicBool) -> Result<Outcome> {
         while let Some(stage) = self.stage().cloned() {
+            check_boxes(&self.simulations, &self.record.folders, self.record.every, &stage)?;
             if let Some(steps) = exchanging_steps(&stage)
                 && self.run_stage(steps, observe, stop)? == Outcome::Interrupted
             {
@@ -264,14 +269,6 @@ fn exchange_pair(pair: &mut [Simulation], chance: f64) -> Result<bool> {
     Ok(accepted)
 }
 
-/// Steps of a stage in which atoms are exchanged; `None` for one without a thermostat.
-fn exchanging_steps(stage: &StageInput) -> Option<u64> {
-    match stage.action {
-        Action::Dynamics { steps, thermostat: Some(_), .. } => Some(steps),
-        _ => None,
-    }
-}
-
 /// Simulations that begin.
 fn begun(inputs: &[(String, Input)], overrides: &Overrides) -> Result<Vec<Simulation>> {
     open_all(inputs, |(_, input)| Simulation::from_input(input, overrides))
@@ -327,51 +324,6 @@ fn create(folder: &Path, simulations: &mut [Simulation], record: &Record, is_new
         let existing = if is_new { Existing::Refuse } else { Existing::Replace };
         simulation.write_to(replica, existing)?;
         let _ = std::fs::remove_file(replica.join(CHECKPOINT));
-    }
-    Ok(())
-}
-
-/// Refuses runs that cannot exchange atoms.
-fn check(simulations: &mut [Simulation], names: &[String], every: u64) -> Result<()> {
-    let [first, others @ ..] = simulations else { return Ok(()) };
-    let refused = |why: String| Err(Error::input(format!("no replica exchange: {why}")));
-    let stages = first.stages();
-    if stages.iter().all(|stage| exchanging_steps(stage).is_none_or(|steps| steps <= every)) {
-        return refused(format!("no stage has a thermostat and more than {every} steps"));
-    }
-    for stage in stages.iter().filter(|stage| exchanging_steps(stage).is_some()) {
-        if stage.until.is_some() || stage.deformation.is_some() {
-            return refused(format!("stage '{}' ends by a condition, or deforms the box", stage.name));
-        }
-        let along_path = |measure: &&Located<MeasureInput>| measure.value.kind.frames == Frames::AlongPath;
-        if let Some(measure) = stage.measures.iter().find(along_path) {
-            let (what, stage) = (measure.value.kind.name, &stage.name);
-            return refused(format!(
-                "stage '{stage}' measures {what} along the path of atoms, and replicas have atoms of each other by turns"
-            ));
-        }
-        if !every.is_multiple_of(stage.long_range_every.max(1)) {
-            let period = stage.long_range_every;
-            return refused(format!("{every} steps are no multiple of long_range_every = {period}"));
-        }
-    }
-    for (other, name) in others.iter_mut().zip(&names[1..]) {
-        let pair = format!("{} and {name}", names[0]);
-        let alike = (other.species(), other.topology()) == (first.species(), first.topology())
-            && other.n_atoms() == first.n_atoms()
-            && other.driven() == first.driven();
-        if !alike {
-            return refused(format!("{pair} are not of the same atoms"));
-        }
-        let steps =
-            |stage: &StageInput| (stage.name.clone(), exchanging_steps(stage), stage.barostat.is_some());
-        if !other.stages().iter().map(steps).eq(first.stages().iter().map(steps)) {
-            return refused(format!("{pair} do not have the same stages"));
-        }
-        let fixed = |stage: &StageInput| exchanging_steps(stage).is_some() && stage.barostat.is_none();
-        if first.stages().iter().any(fixed) && other.simbox() != first.simbox() {
-            return refused(format!("{pair} have different boxes"));
-        }
     }
     Ok(())
 }

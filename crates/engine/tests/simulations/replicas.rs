@@ -173,16 +173,80 @@ fn restarts_change_no_bit() {
     drop(second);
     run(&killed, &fluids(), 10);
     for found in [&stopped, &killed] {
-        for name in ["replica-0", "replica-1", "replica-2"] {
-            assert_eq!(thermo_csv(&found.join(name)), thermo_csv(&through.join(name)), "{name}");
-        }
-        let table = |folder: &Path| std::fs::read_to_string(folder.join("exchange.csv")).unwrap();
-        assert_eq!(table(found), table(&through));
+        assert_same_bits(found, &through);
     }
     // A finished exchange has nothing left to do.
     let mut again = Replicas::open(&through, &fluids(), 10, &Overrides::default()).unwrap();
     let nothing = &mut |_: &Replicas| panic!("a round of a finished exchange");
     assert_eq!(again.run(nothing, &AtomicBool::new(false)).unwrap(), Outcome::Finished);
+}
+
+/// Refuses folders of exchanges with other rows, or another table of exchanges.
+fn assert_same_bits(found: &Path, expected: &Path) {
+    for name in ["replica-0", "replica-1", "replica-2"] {
+        assert_eq!(thermo_csv(&found.join(name)), thermo_csv(&expected.join(name)), "{name}");
+    }
+    let table = |folder: &Path| std::fs::read_to_string(folder.join("exchange.csv")).unwrap();
+    assert_eq!(table(found), table(expected));
+}
+
+/// Replicas that have come to boxes of their own, in a stage with a barostat after one without, go on with them.
+#[test]
+fn restarts_at_constant_pressure_change_no_bit() {
+    let replicas = || {
+        named([0.3, 0.5, 0.8].into_iter().zip(1..).map(|(pressure, seed)| {
+            let stage = format!(
+                "steps = 40\ntimestep = 0.004\nthermo = {{ every = 5 }}\n[[stage]]\nname = \"press\"\n\
+                 steps = 100\ntimestep = 0.004\nthermo = {{ every = 5 }}\n\
+                 thermostat = {{ kind = \"bussi\", temperature = 1, period = 0.2 }}\n\
+                 barostat = {{ kind = \"monte-carlo\", pressure = {pressure}, every = 2 }}"
+            );
+            input(1.0, seed, FLUID, &stage)
+        }))
+    };
+    let home = tempfile::tempdir().unwrap();
+    let [through, stopped] = ["through", "stopped"].map(|name| home.path().join(name));
+    let finished = run(&through, &replicas(), 10);
+    let volumes: Vec<f64> = finished.simulations().iter().map(|one| one.simbox().volume()).collect();
+    assert!(volumes[0] != volumes[1] && volumes[1] != volumes[2], "{volumes:?}");
+    drop(finished);
+    let stop = AtomicBool::new(false);
+    let mut first = Replicas::open(&stopped, &replicas(), 10, &Overrides::default()).unwrap();
+    let is_reached =
+        |replicas: &Replicas| replicas.stage().unwrap().name == "press" && replicas.exchanged_at() >= 40;
+    let mut observe = |replicas: &Replicas| stop.store(is_reached(replicas), Ordering::Relaxed);
+    assert_eq!(first.run(&mut observe, &stop).unwrap(), Outcome::Interrupted);
+    drop(first);
+    run(&stopped, &replicas(), 10);
+    assert_same_bits(&stopped, &through);
+    // Nothing is left, whatever the boxes.
+    run(&stopped, &replicas(), 10);
+}
+
+/// A replica that is interrupted after each step, while the others are where atoms are exchanged: their energies have
+/// that of the bias, though its stage goes on with the next step only.
+#[test]
+fn restarts_with_biases_change_no_bit() {
+    let replicas = || {
+        named([0.9, 1.1, 1.3].into_iter().zip(1..).map(|(length, seed)| {
+            let bias = format!(
+                "{FLUID}[[variable]]\nname = \"d\"\nkind = \"distance\"\n\
+                 between = [\"index 0\", \"index 1\"]\n[[bias]]\nname = \"u\"\nkind = \"harmonic\"\n\
+                 variable = \"d\"\ncenter = {length}\nstiffness = 40\n"
+            );
+            input(1.0, seed, &bias, "steps = 60\ntimestep = 0.004\nthermo = { every = 5 }")
+        }))
+    };
+    let home = tempfile::tempdir().unwrap();
+    let [through, stopped] = ["through", "stopped"].map(|name| home.path().join(name));
+    run(&through, &replicas(), 5);
+    for step in 0..24 {
+        let mut part = Replicas::open(&stopped, &replicas(), 5, &Overrides::default()).unwrap();
+        part.simulations()[step / 5 % 3].handle().stop();
+        assert_eq!(part.run(&mut |_| {}, &AtomicBool::new(false)).unwrap(), Outcome::Interrupted, "{step}");
+    }
+    run(&stopped, &replicas(), 5);
+    assert_same_bits(&stopped, &through);
 }
 
 /// Atoms of another replica come with their energy, which the conserved quantity takes off.
@@ -235,6 +299,69 @@ fn what_cannot_be_exchanged_is_refused() {
     let text = one().source.text.replace("thermostat = {", "#");
     let alone = Input::parse(Path::new("replica.toml"), &text).unwrap();
     refused(&[alone.clone(), alone], 10, "no stage has a thermostat");
+    let both = |more: &str, words: &str| {
+        let one = || input(1.0, 1, &format!("{FLUID}{more}"), stage);
+        refused(&[one(), one()], 10, words);
+    };
+    let variable = "[[variable]]\nname = \"v\"\n";
+    let ends = "kind = \"distance\"\nbetween = [\"index 0\", \"index 1\"]\n";
+    let pull =
+        "[[bias]]\nname = \"b\"\nvariable = \"v\"\nkind = \"harmonic\"\ncenter = [1, 2]\nstiffness = 9\n";
+    both(&format!("{variable}{ends}{pull}"), "bias 'b' does work on atoms");
+    let angle = "kind = \"dihedral\"\ncenters = [\"index 0\", \"index 1\", \"index 3\", \"index 13\"]\n";
+    let turn = "[[bias]]\nname = \"b\"\nvariable = \"v\"\nkind = \"torque\"\ntorque = 1\n";
+    both(&format!("{variable}{angle}{turn}"), "bias 'b' counts the turns");
+}
+
+/// Stages of replicas in which each would have averages over boxes of the others.
+#[test]
+fn boxes_that_a_stage_keeps_are_equal() {
+    let home = tempfile::tempdir().unwrap();
+    let thermostat = "thermostat = { kind = \"bussi\", temperature = 1, period = 0.2 }";
+    let dynamics = |name: &str, more: &str| {
+        format!("[[stage]]\nname = \"{name}\"\nsteps = 100\ntimestep = 0.004\n{more}\n")
+    };
+    let opened = |name: &str, inputs: [Input; 2]| {
+        Replicas::open(&home.path().join(name), &named(inputs), 10, &Overrides::default())
+    };
+    let stage = "steps = 100\ntimestep = 0.004\n";
+    let press =
+        |kind: &str| format!("{stage}barostat = {{ kind = \"monte-carlo\", pressure = 0.4, {kind} }}\n");
+    let isotropic = press("coupling = \"isotropic\"");
+    // After a barostat, which can be foreseen.
+    for (first, more, words) in [
+        (&isotropic, "", "another box after the barostat of stage 'sample', and stage 'next' keeps it"),
+        (
+            &press("coupling = \"anisotropic\""),
+            "barostat = { kind = \"monte-carlo\", pressure = 0.4 }",
+            "another shape of its box after the barostat of stage 'sample', and stage 'next' keeps it",
+        ),
+    ] {
+        let one =
+            || input(1.0, 1, FLUID, &(first.clone() + &dynamics("next", &format!("{thermostat}\n{more}"))));
+        let error = opened("foreseen", [one(), one()]).err().unwrap().to_string();
+        assert!(error.contains(words) && error.contains("replica.toml"), "{error}");
+    }
+    // Without exchanges in the second stage, averages are those of its own box.
+    let alone = || input(1.0, 1, FLUID, &(isotropic.clone() + &dynamics("next", "")));
+    opened("alone", [alone(), alone()]).unwrap();
+    // After deformations that differ.
+    let deformed = |rate: f64| {
+        let shear = format!("deform = {{ kind = \"shear\", plane = \"xy\", rate = {rate} }}");
+        let text = input(1.0, 1, FLUID, &(stage.to_string() + &dynamics("next", thermostat))).source.text;
+        let text = text.replacen("thermostat = {", &format!("{shear} #"), 1);
+        Input::parse(Path::new("replica.toml"), &text).unwrap()
+    };
+    let mut sheared = opened("sheared", [deformed(0.1), deformed(0.2)]).unwrap();
+    let error = sheared.run(&mut |_| {}, &AtomicBool::new(false)).err().unwrap().to_string();
+    assert!(error.contains("different boxes, which stage 'next' keeps"), "{error}");
+    // A barostat that keeps the shape, from boxes of two shapes.
+    let shaped = |atoms: &str| {
+        let text = input(1.0, 1, "", &isotropic).source.text.replace("atoms = 27", atoms);
+        Input::parse(Path::new("replica.toml"), &text).unwrap()
+    };
+    let error = opened("shapes", [shaped("cells = [2, 2, 4]"), shaped("cells = [4, 2, 2]")]).err().unwrap();
+    assert!(error.to_string().contains("different shapes of their boxes"), "{error}");
 }
 
 /// Folders of other runs are not replaced, and an exchange goes on as it began.

@@ -45,6 +45,14 @@ impl Barostat {
         }
     }
 
+    /// Edges of the box that change together.
+    pub fn coupling(&self) -> Coupling {
+        match *self {
+            Barostat::MonteCarlo { coupling, .. } => coupling,
+            Barostat::CellRescaling { .. } | Barostat::MartynaTobiasKlein { .. } => Coupling::Isotropic,
+        }
+    }
+
     /// Time steps between two times that it acts.
     pub fn every(&self) -> u64 {
         match *self {
@@ -55,8 +63,8 @@ impl Barostat {
     }
 }
 
-/// Edges of the box that change together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Edges of the box that change together, in the order of the freedom of the box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coupling {
     /// All of them: the box keeps its shape.
     Isotropic,
