@@ -85,8 +85,8 @@ impl Groups {
     /// that groups of one kind have the same pairs.
     ///
     /// # Errors
-    /// If more than [`MOST`] constraints or [`MOST_ATOMS`] atoms are joined, or an atom of a rigid body is in
-    /// something else.
+    /// If more than [`MOST`] constraints or [`MOST_ATOMS`] atoms are joined, an atom of a rigid body is in
+    /// something else, or a group reaches across half the box.
     pub fn new(system: &System) -> Result<Self> {
         let (_, inverse_mass) = system.dynamic_masses();
         let inverse_mass = inverse_mass.by_id(&system.state);
@@ -128,6 +128,7 @@ impl Groups {
             }
             all.add(&members, atoms, &mass);
         }
+        all.check_extent(system)?;
         all.groups.sort_by_key(|group| group.shape);
         all.add_bodies(system, &mass)?;
         Ok(all)
@@ -136,6 +137,30 @@ impl Groups {
     /// Returns true where there are neither groups nor bodies.
     pub fn are_empty(&self) -> bool {
         self.groups.is_empty() && self.bodies.is_empty()
+    }
+
+    /// Refuses groups whose atoms are not joined where each is nearest to the first one: there motion has them.
+    fn check_extent(&self, system: &System) -> Result<()> {
+        /// Relative difference of vectors that is rounding: others differ by an edge of the box.
+        const ROUNDING: f64 = 1e-3;
+        let (simbox, index_by_id) = (&system.simbox, system.state.index_by_id());
+        for group in &self.groups {
+            let Shape { pairs, sites, .. } = &self.shapes[group.shape];
+            let position = |k: usize| system.state.position[index_by_id.of(group.atoms[k])];
+            let from_first = |k: usize| simbox.nearest_image(position(k) - position(0));
+            let arms = sites.iter().flat_map(|Site { atoms: [a, b, c], .. }| [[*a, *b], [*a, *c]]);
+            let is_apart = |[a, b]: &[usize; 2]| {
+                let nearest = simbox.nearest_image(position(*b) - position(*a));
+                let off = from_first(*b) - from_first(*a) - nearest;
+                off.norm() > ROUNDING * nearest.norm()
+            };
+            if pairs.iter().copied().chain(arms).any(|pair| is_apart(&pair)) {
+                let name = system.names.describe(group.atoms[0]);
+                let message = format!("constraints or virtual sites at {name} reach across half the box");
+                return Err(Error::input(message).hint("use a larger box"));
+            }
+        }
+        Ok(())
     }
 
     /// Adds the rigid bodies, sorted by form and number of atoms.

@@ -117,3 +117,25 @@ fn atoms_that_hang_together_are_found() {
     system.topology.constraints[0].length = 2.1;
     assert!(Groups::new(&system).unwrap().groups[0].water.is_none());
 }
+
+/// Points in a row, whose group reaches 0.6 or more from the atom that it begins with: more than half of the smaller box.
+#[test]
+fn groups_across_half_a_box_are_refused() {
+    use crate::{SimBox, SiteRule, Species};
+    let system = |length: f64, constraints: u32, site: Option<VirtualSite>| {
+        let atom = Species { name: "C".into(), mass: 12.0, charge: 0.0 };
+        let mut system = System::new(SimBox::orthorhombic([length; 3]).unwrap(), vec![atom]);
+        (0..5).for_each(|k| system.state.push(0, [0.1 + 0.3 * f64::from(k), 0.2, 0.3]));
+        let constraint = |k: u32| Constraint { atoms: [k, k + 1], length: 0.3 };
+        system.topology.constraints = (0..constraints).map(constraint).collect();
+        system.topology.virtual_sites.extend(site);
+        system
+    };
+    let site = VirtualSite { site: 4, atoms: [2, 1, 3], rule: SiteRule::Average([0.5, 0.25, 0.25]) };
+    for (constraints, site) in [(3, None), (1, Some(site))] {
+        let error = Groups::new(&system(1.0, constraints, site)).err().map(|e| e.to_string());
+        let error = error.unwrap_or_default();
+        assert!(error.contains("reach across half the box"), "{constraints}: {error}");
+        Groups::new(&system(2.0, constraints, site)).unwrap();
+    }
+}
