@@ -1,6 +1,6 @@
 //! Maps over two dihedral angles, evaluated one by one: a protein has one for each residue at most.
 
-use super::entries::{BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
+use super::entries::{BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, on_chain};
 use crate::blocks::Sums;
 use crate::simd::{Level, Scalar};
 use jostle_core::Evaluate;
@@ -26,7 +26,7 @@ impl<S: Scalar> BondedKernel<S, 4> for Maps {
     ) -> (Sums, Option<Broken>) {
         let mut sums = Sums::default();
         for entry in entries {
-            let vectors = chain(entry.role, std::array::from_fn(|k| context.vectors.towards(entry, k)));
+            let vectors = context.vectors.chain(entry);
             let (energy, forces) = self.0[entry.kind as usize].forces(vectors);
             context.add(entry, on_chain(entry.role, forces));
             if context.evaluate == Evaluate::ForcesAndEnergies && entry.role == 0 {

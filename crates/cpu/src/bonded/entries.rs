@@ -3,43 +3,37 @@
 
 use crate::blocks::Sums;
 use crate::simd::{Level, Scalar};
-use jostle_core::{Error, Evaluate, IdIndex, SimBox, State, Vec3};
+use jostle_core::{Error, Evaluate, SimBox, State, Vec3};
 
-/// A bond, an angle or a dihedral for one of its atoms; `N` other atoms belong to it.
+/// A bond, an angle or a dihedral for one of its atoms; it joins `N + 1` atoms.
 #[derive(Debug, Clone, Copy)]
 pub struct BondedEntry<const N: usize> {
     /// Place of the x component of the atom's force in the task.
     pub(super) slot: u32,
-    /// The index of the atom in storage.
-    pub(super) atom: u32,
-    /// Indices of the others.
+    /// Index of the first of the bound atoms in storage.
+    pub(super) first: u32,
+    /// Indices of the others, in their order.
     pub(super) others: [u32; N],
     pub(super) kind: u32,
     /// Role of the atom, its place among the bound atoms; the energy is counted for the first one.
     pub(super) role: u8,
-    /// Images of the others, see [`Images`].
+    /// Images of the others, each nearest to the atom before it; see [`Images`].
     pub(super) images: [u8; N],
 }
 
 impl<const N: usize> BondedEntry<N> {
-    /// Entry of an atom (id and index), from the indices `index_by_id` and images `image(index)` of the
-    /// others.
+    /// Entry of the `role`-th of some bound atoms, at the index `first` and those of the `others`, from the images
+    /// `image(from, to)` of atoms that are next to each other.
     pub(super) fn new(
         slot: u32,
-        (id, atom): (u32, u32),
+        role: usize,
         kind: u32,
-        members: &[u32],
-        index_by_id: &IdIndex,
-        image: &impl Fn(usize) -> u8,
+        (first, others): (u32, [u32; N]),
+        image: &impl Fn(u32, u32) -> u8,
     ) -> Self {
-        let role = members.iter().position(|member| *member == id).unwrap_or(0);
-        let rest = members.iter().enumerate().filter(|(k, _)| *k != role);
-        let mut others = [0; N];
-        for (other, (_, member)) in others.iter_mut().zip(rest) {
-            *other = index_by_id.of(*member) as u32;
-        }
-        let images = others.map(|other| image(other as usize));
-        BondedEntry { slot, atom, others, kind, role: role as u8, images }
+        let mut from = first;
+        let images = others.map(|to| image(std::mem::replace(&mut from, to), to));
+        BondedEntry { slot, first, others, kind, role: role as u8, images }
     }
 }
 
@@ -117,12 +111,17 @@ pub(super) struct BondVectors<'a> {
 }
 
 impl BondVectors<'_> {
-    /// Vector from another atom to the entry's.
+    /// Vectors from atom to atom along the group of an entry.
     #[inline(always)]
-    pub(super) fn towards<const N: usize>(&self, entry: &BondedEntry<N>, k: usize) -> Vec3 {
-        let (a, b) = (self.position[entry.atom as usize], self.position[entry.others[k] as usize]);
-        let shift = self.images.shifts[entry.images[k] as usize];
-        a - (b + shift)
+    pub(super) fn chain<const N: usize>(&self, entry: &BondedEntry<N>) -> [Vec3; N] {
+        let mut from = self.position[entry.first as usize];
+        let mut vectors = [Vec3::ZERO; N];
+        for k in 0..N {
+            let to = self.position[entry.others[k] as usize];
+            vectors[k] = to + self.images.shifts[entry.images[k] as usize] - from;
+            from = to;
+        }
+        vectors
     }
 }
 
@@ -160,20 +159,6 @@ pub(super) trait BondedKernel<S, const N: usize>: Send + Sync {
 
 /// The order of a symmetric tensor's elements.
 pub const TENSOR: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
-
-/// Vectors from atom to atom along a group, from the vectors that point from the others to the atom of this
-/// role.
-#[inline(always)]
-pub(super) fn chain<const N: usize>(role: u8, towards: [Vec3; N]) -> [Vec3; N] {
-    let role = usize::from(role);
-    // Position of the k-th atom relative to the one of this role.
-    let at = |k: usize| match k.cmp(&role) {
-        std::cmp::Ordering::Less => -towards[k],
-        std::cmp::Ordering::Equal => Vec3::ZERO,
-        std::cmp::Ordering::Greater => -towards[k - 1],
-    };
-    std::array::from_fn(|k| at(k + 1) - at(k))
-}
 
 /// Force on the atom of this role, from the forces on the tips of these vectors.
 #[inline(always)]

@@ -1,8 +1,6 @@
 //! Functions of bonds, angles and dihedrals over lists of entries, a register full at a time.
 
-use super::entries::{
-    BondVectors, BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain,
-};
+use super::entries::{BondVectors, BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, on_chain};
 use crate::blocks::Sums;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use jostle_core::{Evaluate, Vec3, Vector};
@@ -116,8 +114,8 @@ trait BondedFunction<const N: usize>: Send + Sync {
     const N_COEFFICIENTS: usize;
     /// Vectors for unused lanes.
     const PADDING: [Vec3; N];
-    /// Vectors of the function from the vectors that point from the others to the atom of this role.
-    fn vectors(role: u8, towards: [Vec3; N]) -> [Vec3; N];
+    /// Vectors of the function from those that lead from atom to atom.
+    fn vectors(chain: [Vec3; N]) -> [Vec3; N];
     /// Energy, and the force along each vector on its tip.
     fn evaluate<L: Lanes<Scalar = f64>>(vectors: [Vector<L>; N], c: &[L]) -> (L, [Vector<L>; N]);
     /// Force on the atom of this role.
@@ -131,8 +129,8 @@ impl<F: PairFunction> BondedFunction<1> for OfBond<F> {
     const PADDING: [Vec3; 1] = [Vector([0.5, 0.0, 0.0])];
 
     #[inline(always)]
-    fn vectors(_role: u8, towards: [Vec3; 1]) -> [Vec3; 1] {
-        towards
+    fn vectors(chain: [Vec3; 1]) -> [Vec3; 1] {
+        chain
     }
 
     #[inline(always)]
@@ -142,8 +140,8 @@ impl<F: PairFunction> BondedFunction<1> for OfBond<F> {
     }
 
     #[inline(always)]
-    fn on(_role: u8, [force]: [Vec3; 1]) -> Vec3 {
-        force
+    fn on(role: u8, forces: [Vec3; 1]) -> Vec3 {
+        on_chain(role, forces)
     }
 }
 
@@ -155,13 +153,8 @@ impl<F: AngleFunction> BondedFunction<2> for OfAngle<F> {
 
     /// Vectors from the middle to the ends.
     #[inline(always)]
-    fn vectors(role: u8, [first, second]: [Vec3; 2]) -> [Vec3; 2] {
-        // The others are, in order: middle and end, both ends, end and middle.
-        match role {
-            0 => [first, first - second],
-            1 => [-first, -second],
-            _ => [second - first, second],
-        }
+    fn vectors([to_middle, from_middle]: [Vec3; 2]) -> [Vec3; 2] {
+        [-to_middle, from_middle]
     }
 
     #[inline(always)]
@@ -187,8 +180,8 @@ impl<F: DihedralFunction> BondedFunction<3> for OfDihedral<F> {
     const PADDING: [Vec3; 3] = [Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]), Vector([0.0, 0.0, 1.0])];
 
     #[inline(always)]
-    fn vectors(role: u8, towards: [Vec3; 3]) -> [Vec3; 3] {
-        chain(role, towards)
+    fn vectors(chain: [Vec3; 3]) -> [Vec3; 3] {
+        chain
     }
 
     #[inline(always)]
@@ -284,11 +277,7 @@ impl<B: BondedFunction<N>, const N: usize> BoundForces<'_, B, N> {
         for (batch, found) in entries.chunks(L::WIDTH).zip(found.chunks_mut(L::WIDTH)) {
             let (mut d, mut f) = (padding, padding);
             for (lane, entry) in batch.iter().enumerate() {
-                let mut towards = [Vec3::ZERO; N];
-                for n in 0..N {
-                    towards[n] = between.towards(entry, n);
-                }
-                let vectors = B::vectors(entry.role, towards);
+                let vectors = B::vectors(between.chain(entry));
                 for n in 0..N {
                     for k in 0..3 {
                         d[n][k][lane] = vectors[n][k];
@@ -325,7 +314,7 @@ impl<B: BondedFunction<N>, const N: usize> BoundForces<'_, B, N> {
                 if whole >> at & 1 == 0 && broken.is_none() {
                     let mut squares = [0.0; MOST_LANES];
                     length2.store(&mut squares);
-                    let atoms = [entry.atom as usize, entry.others[0] as usize];
+                    let atoms = [entry.first as usize, entry.others[0] as usize];
                     *broken = Some(Broken { atoms, length: squares[at].sqrt() });
                 }
                 if ENERGIES && entry.role == 0 {

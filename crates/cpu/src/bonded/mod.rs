@@ -71,18 +71,21 @@ impl<S: Scalar, const N: usize, const M: usize> Family<S, N, M> {
         found.iter_mut().for_each(Vec::clear);
     }
 
-    /// Puts the groups of an atom (id and index) on the lists of their terms.
+    /// Puts the groups of an atom on the lists of their terms.
     fn place(
         &self,
         slot: u32,
-        atom: (u32, u32),
+        id: u32,
         index_by_id: &IdIndex,
-        image: &impl Fn(usize) -> u8,
+        image: &impl Fn(u32, u32) -> u8,
         found: &mut [Vec<BondedEntry<N>>],
     ) {
-        for &number in self.of.get(atom.0) {
+        let index = |member: u32| index_by_id.of(member) as u32;
+        for &number in self.of.get(id) {
             let (kind, members) = self.groups[number as usize];
-            let entry = BondedEntry::new(slot, atom, kind, &members, index_by_id, image);
+            let role = members.iter().position(|member| *member == id).unwrap_or(0);
+            let others = std::array::from_fn(|k| index(members[k + 1]));
+            let entry = BondedEntry::new(slot, role, kind, (index(members[0]), others), image);
             for (_, list) in self.terms.iter().zip(&mut *found).filter(|(term, _)| term.has(kind)) {
                 list.push(entry);
             }
@@ -190,7 +193,7 @@ impl<S: Scalar> BondedKernels<S> {
         self.images = Images::new(simbox);
     }
 
-    /// Makes the entries of a task's atoms, with the images of the others. Atoms have just been wrapped into
+    /// Makes the entries of a task's atoms, with the images of those that are next to each other. Atoms have just been wrapped into
     /// the box; images are right until they are wrapped again. `index_by_id` has the indices of atoms.
     pub fn place(
         &self,
@@ -205,16 +208,16 @@ impl<S: Scalar> BondedKernels<S> {
         self.angles.clear(&mut found.angles);
         self.dihedrals.clear(&mut found.dihedrals);
         self.cmaps.clear(&mut found.cmaps);
+        let position = |index: u32| state.position[index as usize];
+        let image = |from: u32, to: u32| self.images.of(simbox, position(from), position(to));
         for (c, cluster) in own.enumerate() {
             for (lane, place) in clusters.atoms(cluster).enumerate() {
                 let slot = (c * 3 * clusters.width + lane) as u32;
-                let image =
-                    |other: usize| self.images.of(simbox, state.position[place], state.position[other]);
-                let atom = (state.id[place], place as u32);
-                self.bonds.place(slot, atom, index_by_id, &image, &mut found.bonds);
-                self.angles.place(slot, atom, index_by_id, &image, &mut found.angles);
-                self.dihedrals.place(slot, atom, index_by_id, &image, &mut found.dihedrals);
-                self.cmaps.place(slot, atom, index_by_id, &image, &mut found.cmaps);
+                let id = state.id[place];
+                self.bonds.place(slot, id, index_by_id, &image, &mut found.bonds);
+                self.angles.place(slot, id, index_by_id, &image, &mut found.angles);
+                self.dihedrals.place(slot, id, index_by_id, &image, &mut found.dihedrals);
+                self.cmaps.place(slot, id, index_by_id, &image, &mut found.cmaps);
             }
         }
     }

@@ -8,8 +8,8 @@ use jostle_core::{
     Backend, Bond, Dihedral, Energies, Evaluate, Exclude, NoiseKey, Precision, Result, Settings, SimBox,
     Species, State, System, Vec3, Vector,
 };
-use jostle_cpu::open_on_ranks;
-use jostle_fixtures::chains;
+use jostle_cpu::{open_on_ranks, reference};
+use jostle_fixtures::chains::{self, boxes_of_long_bonds, chain_of_long_bonds};
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{
@@ -108,6 +108,24 @@ pub fn compare_in(
                 assert!(energy_error < 1e-6, "{what}: sums differ by {energy_error:e}");
             }
         }
+    }
+}
+
+/// Beads of one term that are nearer to images of each other, on ranks that have some of them as ghosts.
+#[test]
+fn long_bonds_in_a_small_box_are_those_in_a_large_one() {
+    for (simbox, n_ranks) in boxes_of_long_bonds().into_iter().flat_map(|b| [1, 2, 3, 4, 8].map(|n| (b, n))) {
+        let start = Vector([0.9, 0.6, 2.0]);
+        let (small, forces) = chain_of_long_bonds(simbox, start);
+        let (large, _) = chain_of_long_bonds(SimBox::orthorhombic([40.0; 3]).unwrap(), start);
+        let (exact, expected) = reference::evaluate(&large, &forces).unwrap();
+        let on = (&small, &forces, settings(Precision::Double, 1));
+        let (found, energies) = on_ranks(n_ranks, on, |_, cpu| evaluate(cpu)).unwrap();
+        let off = (energies.potential() - expected.potential()).abs();
+        assert!(off < 1e-11 * expected.potential(), "{n_ranks} ranks: {energies:?}, not {expected:?}");
+        let errors = found.iter().zip(&exact).map(|(a, b)| norm(*a - *b));
+        let (error, scale) = (errors.fold(0.0, f64::max), exact.iter().map(|f| norm(*f)).fold(0.0, f64::max));
+        assert!(error < 1e-11 * scale, "{n_ranks} ranks: forces differ by {error:e} of {scale}");
     }
 }
 

@@ -7,7 +7,7 @@ use jostle_core::{
     Algorithm, Backend, Evaluate, Exclude, Precision, RespaSchedule, Settings, SimBox, StepBatch, System,
     Thermostat, Topology, Vector,
 };
-use jostle_fixtures::chains::{bead, chains, forces};
+use jostle_fixtures::chains::{bead, boxes_of_long_bonds, chain_of_long_bonds, chains, forces};
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
 
 fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
@@ -67,6 +67,33 @@ fn bonds_and_angles_agree() {
         let error = largest(places(&mut *gpu).iter().zip(places(&mut *cpu)).map(|(a, b)| distance(*a, b)));
         assert!(error < path, "{what}: {error:e} apart");
         assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
+    }
+}
+
+/// Bonds lead to the nearest image of the next atom, wherever the others of an angle, a dihedral or a map are: in a small
+/// box as in a large one.
+#[test]
+fn long_bonds_in_a_small_box_are_those_in_a_large_one() {
+    for (simbox, precision) in boxes_of_long_bonds().into_iter().zip([Precision::Mixed, Precision::Double]) {
+        let start = Vector([0.9, 0.6, 2.0]);
+        let (small, forces) = chain_of_long_bonds(simbox, start);
+        let (large, _) = chain_of_long_bonds(SimBox::orthorhombic([40.0; 3]).unwrap(), start);
+        let exact = settings(Algorithm::Auto, Precision::Double);
+        let mut cpu = jostle_cpu::open(large, forces.clone(), exact).unwrap();
+        let mut gpu: Box<dyn Backend> = on_gpu(small, forces, settings(Algorithm::Auto, precision));
+        for backend in [&mut cpu, &mut gpu] {
+            backend.update_neighbors().unwrap();
+            backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        }
+        let tolerance = if precision == Precision::Double { 1e-11 } else { 1e-5 };
+        let (found, right) = (gpu.energies().clone(), cpu.energies().clone());
+        let sums = found.terms.iter().zip(&right.terms).chain(found.virial.iter().zip(&right.virial));
+        let [with, expected] = [&mut gpu, &mut cpu].map(|backend| by_id(&mut **backend).force);
+        let scale = largest(expected.iter().map(|f| norm(*f)));
+        let error = largest(sums.map(|(a, b)| a - b));
+        assert!(error < tolerance * scale, "{precision:?}: {found:?}, not {right:?}");
+        let error = largest(with.iter().zip(expected).map(|(a, b)| distance(*a, b)));
+        assert!(error < tolerance * scale, "{precision:?}: forces {error:e} of {scale}");
     }
 }
 
