@@ -12,6 +12,7 @@
 mod format;
 mod formats;
 mod frame;
+mod frame_times;
 mod reader;
 mod source;
 mod step_times;

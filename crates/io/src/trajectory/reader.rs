@@ -7,12 +7,13 @@
 use super::format::{Access, Content, FormatDefinition};
 use super::formats::TrajectoryFormat;
 use super::frame::{Snapshot, TrajectoryHeader};
+use super::frame_times::FrameTimes;
 use super::source::{AtomLabels, ByteStream, FileStart, FileUnits, FrameSource};
-use super::step_times::StepTimes;
 use super::units::{length_factor, picoseconds};
 use crate::chemical_bonds;
 use crate::structure::{Reading, Structure};
 use jostle_core::{Components, Dimension, Error, Result, SimBox, UnitSystem};
+use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +27,8 @@ pub struct Open {
     /// A file with the names of the atoms for a trajectory without: a trajectory of a format that has names, or
     /// LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
     pub names: Option<PathBuf>,
-    /// The time of a step for files that count steps only; `None`: that of the run whose `thermo.csv` is beside it.
+    /// The time of a step, which counts more than times of the file; `None`: times of the file or, where it counts steps
+    /// only, that of the run whose `thermo.csv` is beside it.
     pub timestep: Option<f64>,
 }
 
@@ -34,16 +36,16 @@ pub struct Open {
 pub struct TrajectoryReader {
     path: PathBuf,
     source: Box<dyn FrameSource>,
-    first: Option<Snapshot>,
+    /// First frames, in the numbers of the file.
+    ahead: VecDeque<Snapshot>,
     frames: u64,
     units: UnitSystem,
     knows_units: bool,
     /// Unit of length and unit of time of the file, in those of the reader.
     scale: [f64; 2],
     labels: AtomLabels,
-    timestep: Option<f64>,
-    /// Times of the run, for files that count steps only.
-    step_times: Option<StepTimes>,
+    times: FrameTimes,
+    notes: Vec<String>,
     /// Box of the run, whose corner or open axes the file does not tell.
     run_box: Option<SimBox>,
     format: &'static FormatDefinition,
@@ -63,9 +65,18 @@ fn unit_system(
         }
         (FileUnits::Of(units), _, _) | (_, Some(units), _) | (_, None, Some(units)) => units,
         (FileUnits::Fixed("nm"), None, None) => UnitSystem::Nano,
-        (FileUnits::Fixed(_), None, None) => UnitSystem::Real,
+        (FileUnits::Fixed(_) | FileUnits::FixedLength(_), None, None) => UnitSystem::Real,
         (FileUnits::Unknown, None, None) => UnitSystem::Lj,
     })
+}
+
+/// Unit of length and unit of time of a file, in those of the reader.
+fn scale(of_file: FileUnits, units: UnitSystem) -> [f64; 2] {
+    match of_file {
+        FileUnits::Fixed(unit) => [1.0 / length_factor(units, unit), 1.0 / picoseconds(units)],
+        FileUnits::FixedLength(unit) => [1.0 / length_factor(units, unit), 1.0],
+        FileUnits::Unknown | FileUnits::Of(_) => [1.0; 2],
+    }
 }
 
 impl TrajectoryReader {
@@ -122,33 +133,35 @@ impl TrajectoryReader {
         let of_others = of_names.or(of_start);
         let knows_units = source.units() != FileUnits::Unknown || open.units.or(of_others).is_some();
         let units = unit_system(source.units(), open.units, of_others).map_err(|e| e.blame_file(path))?;
-        let scale = match source.units() {
-            FileUnits::Fixed(unit) => [1.0 / length_factor(units, unit), 1.0 / picoseconds(units)],
-            _ => [1.0; 2],
-        };
+        let scale = scale(source.units(), units);
         let has_box = format.has(Content::Boundaries) && format.has(Content::Corner);
         let run_box = start.filter(|_| !has_box).and_then(|start| start.simbox_in(units));
-        let (path, timestep) = (path.to_path_buf(), open.timestep);
-        let counts_steps = first.time.is_none() && timestep.is_none();
-        let step_times = counts_steps.then(|| StepTimes::beside(&path, units)).flatten();
-        let mut reader = TrajectoryReader {
-            path,
+        let are_told = open.units.or(of_others).is_some();
+        let times = FrameTimes::of_file(source.units(), units, are_told, open.timestep);
+        let times = times.with_run(path, &first);
+        let mut ahead = VecDeque::from([first]);
+        if times.are_replaced(&ahead[0]) {
+            // Times of one frame may agree by chance: the first is often at zero.
+            ahead.extend(source.next().map_err(|e| e.context("frame 1").blame_file(path))?);
+        }
+        let of_times = times.notes(&ahead.iter().collect::<Vec<_>>());
+        let notes = [source.notes(), &of_times].concat();
+        Ok(TrajectoryReader {
+            path: path.to_path_buf(),
             source,
-            first: None,
+            ahead,
             frames: 0,
             units,
             knows_units,
             scale,
             labels,
-            timestep,
-            step_times,
+            times,
+            notes,
             run_box,
             format,
             read,
             bytes,
-        };
-        reader.first = Some(reader.finished(first));
-        Ok(reader)
+        })
     }
 
     /// The next frame; `None` after the last.
@@ -156,24 +169,23 @@ impl TrajectoryReader {
     /// # Errors
     /// If the frame is damaged or cut short; the error names file, frame and cause.
     pub fn next_frame(&mut self) -> Result<Option<Snapshot>> {
-        let frame = match self.first.take() {
+        let number = self.frames;
+        let in_frame = |e: Error| e.context(format!("frame {number}")).blame_file(&self.path);
+        let next = match self.ahead.pop_front() {
             Some(frame) => Some(frame),
-            None => {
-                let number = self.frames;
-                let in_frame = |e: Error| e.context(format!("frame {number}")).blame_file(&self.path);
-                let Some(frame) = self.source.next().map_err(in_frame)? else { return Ok(None) };
-                let (n, before) = (frame.positions.len(), self.labels.species.len());
-                if n != before {
-                    let message = format!("frame {number} has {n} atoms, those before it {before}");
-                    let hint = "trajectories whose number of atoms changes are not read".to_string();
-                    return Err(Error::file(&self.path, message)
-                        .hint(self.labels.alternatives.clone().unwrap_or(hint)));
-                }
-                Some(self.finished(frame))
-            }
+            None => self.source.next().map_err(in_frame)?,
         };
+        let Some(frame) = next else { return Ok(None) };
+        let (n, before) = (frame.positions.len(), self.labels.species.len());
+        if n != before {
+            let message = format!("frame {number} has {n} atoms, those before it {before}");
+            let hint = "trajectories whose number of atoms changes are not read".to_string();
+            return Err(
+                Error::file(&self.path, message).hint(self.labels.alternatives.clone().unwrap_or(hint))
+            );
+        }
         self.frames += 1;
-        Ok(frame)
+        Ok(Some(self.finished(frame)))
     }
 
     /// Unit system of all numbers that come out. Reduced units where neither the file nor [`Open`] tells: the
@@ -211,7 +223,7 @@ impl TrajectoryReader {
     /// Notes for the user about contents of the file that are not read, or are taken for something that the file
     /// does not say.
     pub fn notes(&self) -> &[String] {
-        self.source.notes()
+        &self.notes
     }
 
     /// Header for a writer of the same frames, given the first two of them.
@@ -255,9 +267,7 @@ impl TrajectoryReader {
     /// A frame in the units of the reader.
     fn finished(&self, mut frame: Snapshot) -> Snapshot {
         let [length, time] = self.scale;
-        let told = || self.timestep.map(|dt| dt * frame.step as f64);
-        let of_run = || self.step_times.map(|times| times.of(frame.step));
-        frame.time = frame.time.map(|t| t * time).or_else(told).or_else(of_run);
+        frame.time = self.times.of(&frame);
         if length != 1.0 {
             frame.positions.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
             // A scaled box is as valid as it was.

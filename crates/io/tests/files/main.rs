@@ -25,6 +25,7 @@ mod select;
 mod structure;
 mod table;
 mod three_body;
+mod times;
 mod trajectory;
 mod virtual_sites;
 mod written;

@@ -9,6 +9,7 @@
 //! another time step, steps are numbered so that times are right ([`FrameClock`]). Frames that are not equally far
 //! apart in time are refused.
 
+mod programs;
 mod read;
 
 use crate::trajectory::TrajectoryFormat;

@@ -23,6 +23,8 @@ pub(super) enum FileUnits {
     Of(UnitSystem),
     /// The format's own: this length and picoseconds.
     Fixed(&'static str),
+    /// This length of the format's own, and the time of a LAMMPS run, whose unit the file does not tell.
+    FixedLength(&'static str),
 }
 
 /// Species, names and bonds of the atoms of a file.

@@ -1,4 +1,4 @@
-//! DCD as CHARMM, NAMD, LAMMPS, OpenMM and X-PLOR write it, in either byte order, with record marks of 32 or
+//! DCD as CHARMM, NAMD, LAMMPS, OpenMM and X-PLOR write it ([`super::programs`]), in either byte order, with record marks of 32 or
 //! 64 bits, and with atoms that are fixed: frames after the first leave them out.
 //!
 //! The six numbers of a unit cell are lengths and cosines of angles (as programs write that call themselves
@@ -7,6 +7,7 @@
 //! MDAnalysis does, numbers that make no sense as angles are taken for such a matrix, too.
 
 use super::AKMA;
+use super::programs::StepUnit;
 use crate::trajectory::frame::Snapshot;
 use crate::trajectory::source::{
     Binary, ByteOrder, ByteStream, FileUnits, FrameSource, Width, damaged, reserved, simbox_of, unreadable,
@@ -92,9 +93,15 @@ impl Records {
 
     /// Passes over a record of any length.
     fn pass(&mut self) -> Result<()> {
+        self.text().map(drop)
+    }
+
+    /// Record of any length as text.
+    fn text(&mut self) -> Result<String> {
         let length = self.mark()?;
-        self.binary.bytes(length)?;
-        self.expect(length as usize)
+        let text = String::from_utf8_lossy(self.binary.bytes(length)?).into_owned();
+        self.expect(length as usize)?;
+        Ok(text)
     }
 }
 
@@ -108,8 +115,10 @@ pub(super) struct Source {
     /// Less than zero where the first time is.
     first_step: i64,
     every: i64,
-    /// Time step in ps; 0 where the file does not tell.
+    /// Time step in ps or in the unit of the run; 0 where the file does not tell.
     timestep: f64,
+    step_unit: StepUnit,
+    notes: Vec<String>,
     /// Version of CHARMM whose format the file has; 0: none.
     version: i32,
     unit_cell: bool,
@@ -137,7 +146,7 @@ impl Source {
             *word = if k == 9 { r.binary.f32()?.to_bits() as i32 } else { r.binary.i32()? };
         }
         r.expect(84)?;
-        r.pass()?;
+        let titles = r.text()?;
         let atoms = r.whole(1)?[0];
         let atoms = usize::try_from(atoms).map_err(|_| damaged(format!("it has {atoms} atoms")))?;
         let free = match control[8] {
@@ -145,6 +154,14 @@ impl Source {
             fixed => Some(free_atoms(r, atoms, fixed)?),
         };
         let (version, first) = (control[19], Vec::new());
+        let in_header = if version != 0 { f32::from_bits(control[9] as u32) } else { 0.0 };
+        let step_unit = StepUnit::of(&titles, control[1], control[2], in_header);
+        let timestep = match step_unit {
+            StepUnit::Akma => f64::from(in_header) * AKMA,
+            // Digits of the input, not of its rounding to single precision.
+            StepUnit::Run => in_header.to_string().parse().unwrap_or_default(),
+            StepUnit::None => 0.0,
+        };
         Ok(Source {
             records,
             atoms,
@@ -152,7 +169,9 @@ impl Source {
             first,
             first_step: control[1].into(),
             every: control[2].max(1).into(),
-            timestep: if version != 0 { f64::from(f32::from_bits(control[9] as u32)) * AKMA } else { 0.0 },
+            timestep,
+            step_unit,
+            notes: step_unit.note(in_header).into_iter().collect(),
             version,
             unit_cell: version != 0 && control[10] != 0,
             fourth: version != 0 && control[11] != 0,
@@ -226,7 +245,11 @@ impl FrameSource for Source {
     }
 
     fn units(&self) -> FileUnits {
-        FileUnits::Fixed("A")
+        self.step_unit.file_units()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 }
 
