@@ -37,6 +37,10 @@ pub fn analyze(options: &AnalyzeOptions) -> Result<()> {
 /// # Errors
 /// If the trajectory cannot be read or does not have what is measured.
 pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<Record> {
+    let of_whole = kinds::find(&options.kind).is_some_and(|kind| kind.observable == Observable::Whole);
+    if of_whole || [PMF, FREE_ENERGY].contains(&options.kind.as_str()) {
+        refuse_frame_options(options)?;
+    }
     match options.kind.as_str() {
         VARIABLE => return variables::along_trajectory(options, tell),
         INTERACTION => return interactions::along_trajectory(options, tell),
@@ -202,6 +206,15 @@ fn refuse_exchanged(trajectory: &Path, kind: &Kind) -> Result<()> {
         return Err(Error::file(trajectory, message).hint("analyze runs without exchange"));
     }
     Ok(())
+}
+
+/// Refuses options of the frames of a trajectory, for kinds of analysis that read none.
+fn refuse_frame_options(options: &AnalyzeOptions) -> Result<()> {
+    let reading = &options.reading;
+    let given = [("--timestep", reading.timestep.is_some()), ("--names", reading.names.is_some())];
+    let Some((option, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+    let message = format!("{option} means nothing for {}, which reads no trajectory", options.kind);
+    Err(Error::input(message).hint("leave it out"))
 }
 
 fn of_all(kind: &Kind) -> Error {

@@ -368,7 +368,7 @@ pub struct ReadingOptions {
     /// A file with the atoms' names, for a trajectory without [default: start.xyz beside it]
     #[arg(long, value_name = "FILE")]
     pub names: Option<PathBuf>,
-    /// Time of a step, for a trajectory that only counts steps
+    /// Time of a step; it counts more than times of the file [default: times of the file, or of the run beside it]
     #[arg(long, value_name = "TIME")]
     pub timestep: Option<f64>,
     /// First frame or row, from 0

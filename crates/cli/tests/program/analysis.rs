@@ -447,6 +447,12 @@ fn the_viscosity_is_measured_while_it_goes() {
     assert!(during.len() >= 50);
     let largest = after.iter().fold(0.0f64, |a, b| a.max(b.abs()));
     assert!(during.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-9 * largest));
+    let refused = desk.jostle(&["analyze", "viscosity", "liquid", "--timestep", "0.1"]);
+    assert!(
+        refused.code != Some(0) && refused.stderr.contains("--timestep means nothing"),
+        "{}",
+        refused.stderr
+    );
     let refused = desk.jostle(&["analyze", "viscosity", "liquid/sample.xyz"]);
     assert!(refused.code != Some(0) && refused.stderr.contains("thermo.csv"), "{}", refused.stderr);
 }

@@ -45,7 +45,7 @@ def analyze(
         input: input file that describes the atoms, for trajectories without a run.
         units: unit system of the trajectory, where the file does not say.
         names: file with the names of the atoms, for a trajectory without; None: start.xyz beside it, if there is one.
-        timestep: time of a step in `units`, for a trajectory that only counts steps.
+        timestep: time of a step in `units`, which counts more than times of the file.
         first, last, every: frames that are taken, counted from 0.
         settings: settings of the kind, as numbers in the units of the trajectory or as text with a unit.
 
