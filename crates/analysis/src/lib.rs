@@ -7,6 +7,7 @@
 pub mod averages;
 mod blocks;
 pub mod cells;
+mod common_motion;
 mod correlate;
 mod green_kubo;
 mod heat_flux;
@@ -25,6 +26,7 @@ mod view;
 mod warning;
 
 pub use blocks::{BlockEstimate, Blocks};
+pub use common_motion::CommonMotion;
 pub use heat_flux::{FEWEST_SLABS, HeatExchange, HeatFlux, THERMAL_CONDUCTIVITY};
 pub use kinds::{Kind, Observable};
 pub use measure::{Measure, restore, save};

@@ -45,7 +45,7 @@ impl fmt::Display for ResultWarning {
 
 /// A systematic error below this part of a number is negligible: few simulations give a
 /// transport coefficient better.
-const DOUBTFUL: f64 = 0.03;
+pub(crate) const DOUBTFUL: f64 = 0.03;
 /// Above this part of it a number would mislead.
 const WITHHELD: f64 = 0.1;
 /// The relative error of a variance of so many independent values, sqrt(2 / n), is a fifth.

@@ -12,13 +12,15 @@ use crate::trajectory_context::{FrameSums, TrajectoryContext};
 use crate::variables;
 use jostle_analysis::kinds::Frames;
 use jostle_analysis::{
-    FrameSubset, Kind, MeasureSettings, Observable, Paths, Polarity, Record, SystemInfo, View, Whole, kinds,
+    CommonMotion, FrameSubset, Kind, Measure, MeasureSettings, Observable, Paths, Polarity, Record,
+    SystemInfo, View, Whole, kinds,
 };
 use jostle_core::quantity::describe;
-use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
+use jostle_core::{Dimension, Error, Result, SimBox, Species, System, Vec3};
 use jostle_engine::fluctuations;
 use jostle_engine::replicas::RECORD;
 use jostle_engine::{CHECKPOINT, Checkpoint};
+use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Selection, Snapshot, TrajectoryReader};
 use jostle_show::RunFiles;
 use std::fmt::Write as _;
@@ -101,63 +103,97 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
         ReadingOptions { units: options.reading.units.or(context.units()), ..options.reading.clone() };
     let mut frames = FrameSelection::open(&options.trajectory, &reading, tell)?;
     let units = frames.reader().units();
-    let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
+    let here = |e: Error| e.in_file(&options.trajectory);
+    let follows_positions = kind.frames == Frames::AlongPath && kind.observable == Observable::Positions;
+    let corner_matters = follows_positions && !frames.reader().knows_corner();
+    let mut common_motion = corner_matters.then(CommonMotion::default);
     let mut measure = None;
-    let mut chosen: Option<Vec<u32>> = None;
-    let mut sums: Option<FrameSums> = None;
     let mut paths = Paths::default();
     let mut count = 0u64;
-    let here = |e: Error| e.in_file(&options.trajectory);
     while let Some(mut frame) = frames.next_frame()? {
         // Positions outside of the box would seem to move with its edges where it changes.
         frame.wrap_counted().map_err(here)?;
-        let reader = frames.reader();
         let measure = match &mut measure {
             Some(measure) => measure,
-            none => {
-                let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
-                let wanted = kind.observable.is_of_whole() || options.atoms.is_some();
-                let known = if wanted { context.system(reader)? } else { None };
-                if let Some(text) = &options.atoms {
-                    chosen = Some(choose(text, known.as_ref(), reader, &frame)?);
-                }
-                if known.is_none() && kind.observable == Observable::HeatCurrent {
-                    return Err(here(
-                        Error::input("a trajectory does not tell the forces between its atoms")
-                            .hint("they come from the run beside it, or from an input: --input FILE"),
-                    ));
-                }
-                if kind.observable.is_of_whole() {
-                    let known = known.map(|system| context.frame_sums(options, kind, &settings, system));
-                    sums = known.transpose()?;
-                }
-                let polarity = sums.as_ref().map_or(Polarity::Unknown, FrameSums::polarity);
-                let system_info = SystemInfo { units, names, species, simbox: frame.simbox, polarity };
-                none.insert(kind.measure(&system_info.part(chosen.as_deref()), &settings)?)
-            }
+            none => none.insert(FrameMeasure::new(options, kind, &context, frames.reader(), &frame)?),
         };
-        let view = View {
-            time: frame.time,
-            simbox: &frame.simbox,
-            positions: &frame.positions,
-            unwrapped: paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()),
-            images: frame.images.as_deref(),
-            velocities: frame.velocities.as_deref(),
-            whole: sums.as_mut().map(|sums| sums.whole(&frame)).transpose().map_err(here)?,
-        };
-        let part = chosen.as_deref().map(|atoms| FrameSubset::of(&view, atoms));
-        measure.add(&part.as_ref().map_or(view, |part| part.view(&view))).map_err(here)?;
+        let unwrapped = paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref());
+        if let Some(common_motion) = &mut common_motion {
+            common_motion.add(&frame.simbox, unwrapped);
+        }
+        measure.add(&frame, unwrapped).map_err(here)?;
         count += 1;
     }
     frames.end();
-    let Some(measure) = measure else {
+    let Some(FrameMeasure { measure, .. }) = measure else {
         return Err(
             Error::file(&options.trajectory, "there is no frame to analyze").hint("see --first and --last")
         );
     };
-    let results = measure.results().map_err(here)?;
+    let mut results = measure.results().map_err(here)?;
+    let with_corner = TrajectoryFormat::titles("or", TrajectoryFormat::has_corner);
+    results.warnings.extend(common_motion.and_then(|motion| motion.warning(kind.name, &with_corner)));
     tell(&format!("{} frames, units = {units}", grouped(count)));
     Ok(Record { kind: kind.name.into(), units: units.name().into(), frames: count, results })
+}
+
+/// Measure of the frames of a trajectory.
+struct FrameMeasure {
+    measure: Box<dyn Measure>,
+    /// Ids of the atoms that are chosen; `None`: all.
+    chosen: Option<Vec<u32>>,
+    sums: Option<FrameSums>,
+}
+
+impl FrameMeasure {
+    /// Measure that was asked for, given the first frame.
+    ///
+    /// # Errors
+    /// If settings or atoms do not fit, or it needs what is not known of the atoms.
+    fn new(
+        options: &AnalyzeOptions,
+        kind: &Kind,
+        context: &TrajectoryContext,
+        reader: &TrajectoryReader,
+        first: &Snapshot,
+    ) -> Result<Self> {
+        let settings = MeasureSettings::parse(&options.settings, kind.settings, reader.units())?;
+        let wanted = kind.observable.is_of_whole() || options.atoms.is_some();
+        let known = if wanted { context.system(reader)? } else { None };
+        let choose = |text: &String| choose(text, known.as_ref(), reader, first);
+        let chosen = options.atoms.as_ref().map(choose).transpose()?;
+        if known.is_none() && kind.observable == Observable::HeatCurrent {
+            return Err(Error::input("a trajectory does not tell the forces between its atoms")
+                .hint("they come from the run beside it, or from an input: --input FILE")
+                .in_file(&options.trajectory));
+        }
+        let of_whole = known.filter(|_| kind.observable.is_of_whole());
+        let sums = of_whole.map(|system| context.frame_sums(options, kind, &settings, system)).transpose()?;
+        let polarity = sums.as_ref().map_or(Polarity::Unknown, FrameSums::polarity);
+        let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
+        let system_info =
+            SystemInfo { units: reader.units(), names, species, simbox: first.simbox, polarity };
+        let measure = kind.measure(&system_info.part(chosen.as_deref()), &settings)?;
+        Ok(FrameMeasure { measure, chosen, sums })
+    }
+
+    /// Takes a frame, and the positions of its atoms on unbroken paths.
+    ///
+    /// # Errors
+    /// If the frame lacks what is measured.
+    fn add(&mut self, frame: &Snapshot, unwrapped: &[Vec3]) -> Result<()> {
+        let view = View {
+            time: frame.time,
+            simbox: &frame.simbox,
+            positions: &frame.positions,
+            unwrapped,
+            images: frame.images.as_deref(),
+            velocities: frame.velocities.as_deref(),
+            whole: self.sums.as_mut().map(|sums| sums.whole(frame)).transpose()?,
+        };
+        let part = self.chosen.as_deref().map(|atoms| FrameSubset::of(&view, atoms));
+        self.measure.add(&part.as_ref().map_or(view, |part| part.view(&view)))
+    }
 }
 
 /// The ids of the atoms that words choose in the first frame. What the atoms are called says what is

@@ -301,3 +301,30 @@ fn variables_follow_a_box_that_grows() {
     }
     assert_eq!(found.lines().count(), frames.len() + 1);
 }
+
+/// A box that breathes about its centre, as in LAMMPS, carries all atoms along where the corner is not known.
+#[test]
+fn motion_with_a_box_without_corner_is_doubtful() {
+    let desk = Desk::new();
+    let text = (0..30).fold(String::new(), |text, frame| {
+        let scale = 1.0 + 0.04 * f64::from(frame % 5 - 2);
+        let atoms = (0..400).fold(String::new(), |atoms, k| {
+            let own = |axis: i32| 0.1 * f64::from(frame * (1 + (k * k * (3 + axis)) % 7) * (1 - 2 * (k % 2)));
+            let [x, y, z] = [0, 1, 2].map(|axis| 5.0 + scale * (f64::from(k % 10) - 5.0) + own(axis));
+            atoms + &format!("{} 1 {x} {y} {z}\n", k + 1)
+        });
+        let (low, high) = (5.0 - 5.0 * scale, 5.0 + 5.0 * scale);
+        let edges = format!("{low} {high}\n").repeat(3);
+        text + &format!(
+            "ITEM: TIMESTEP\n{frame}\nITEM: NUMBER OF ATOMS\n400\nITEM: BOX BOUNDS pp pp pp\n{edges}\
+             ITEM: ATOMS id type x y z\n{atoms}"
+        )
+    });
+    desk.write("npt.lammpstrj", text);
+    desk.succeed(&["convert", "npt.lammpstrj", "npt.dcd", "--timestep", "1", "--units", "lj"]);
+    let told = |name: &str| {
+        desk.succeed(&["analyze", "msd", name, "--timestep", "1", "--units", "lj", "from=1", "to=5"]).stderr
+    };
+    assert!(told("npt.dcd").contains("the box changes"), "{}", told("npt.dcd"));
+    assert!(!told("npt.lammpstrj").contains("the box changes"), "{}", told("npt.lammpstrj"));
+}

@@ -199,6 +199,12 @@ impl TrajectoryReader {
         self.knows_units
     }
 
+    /// Returns true where the point about which the box changes is known: its corner, or its centre where that is the origin.
+    pub fn knows_corner(&self) -> bool {
+        let tells = [Content::Corner, Content::CenteredBox].iter().any(|content| self.format.has(*content));
+        tells || self.run_box.is_some()
+    }
+
     /// Names of the species; `X` for all atoms of a file without names.
     pub fn names(&self) -> &[String] {
         &self.labels.names
