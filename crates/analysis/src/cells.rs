@@ -389,11 +389,6 @@ impl Cells {
         Some(((place[0] * self.shape[1] + place[1]) * self.shape[2] + place[2], image))
     }
 
-    /// Number of cells that are searched around a point.
-    pub(crate) fn around_each(&self) -> f64 {
-        self.span.iter().map(|n| 2.0 * f64::from(*n) + 1.0).product()
-    }
-
     /// Goes over all atoms within reach of a point.
     pub fn around(&self, point: Vec3, mut each: impl FnMut(u32, f64)) {
         let mut s = self.simbox.to_fractional(point);

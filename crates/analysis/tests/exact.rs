@@ -24,7 +24,8 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
             let (names, species) =
                 (vec!["A".into(), "B".into()], (0..n).map(|k| u16::from(k % 4 == 0)).collect());
             let polarity = Polarity::Unknown;
-            let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox: *simbox, polarity };
+            let system_info =
+                SystemInfo { units: UnitSystem::Lj, names, species, simbox: *simbox, polarity, massless: 0 };
             kind.measure(&system_info, &settings).unwrap()
         });
         let view = View {
@@ -394,6 +395,30 @@ fn balls_and_tubes_have_their_minkowski_functionals() {
     assert_eq!(value(&tube, "Euler characteristic"), 0.0);
 }
 
+/// Separate spheres of radius 0.4, 0.95 apart or a little less: coarse voxels join them, and finer ones tell so. Where nothing
+/// is doubtful numbers are those of separate spheres.
+#[test]
+fn voxels_that_join_spheres_are_told_from_fine_ones() {
+    let simbox = SimBox::orthorhombic([5.7; 3]).unwrap();
+    let mut stream = Stream::new(3, Purpose::Test, 0, 0);
+    let place = |k: i32| {
+        Vector([k % 6, k / 6 % 6, k / 36].map(|n| 0.95 * f64::from(n)))
+            + Vec3::from_fn(|_| 0.06 * stream.uniform())
+    };
+    let spheres: Vec<Vec3> = (0..216).map(place).collect();
+    let exact = [216.0 * 4.0 * std::f64::consts::PI * 0.16, 216.0 * 0.8, 216.0];
+    for (voxel, joins) in [(0.05, false), (0.1, false), (0.2, true), (0.4, true)] {
+        let settings = ["radius=0.4", &format!("voxel={voxel}")];
+        let found = analyze("minkowski", &settings, &simbox, std::iter::once(at_rest(spheres.clone())));
+        for (name, exact) in ["surface", "mean breadth", "Euler characteristic"].iter().zip(exact) {
+            let (value, warning) = (found.get(name).map(|value| value.value), found.warning(name));
+            let is_right = value.is_some_and(|value| (value / exact - 1.0).abs() < 0.03);
+            assert_eq!(warning.is_none(), is_right, "{voxel} {name}: {value:?} for {exact}, {warning:?}");
+        }
+        assert_eq!(found.warning("Euler characteristic").is_some(), joins, "{voxel}");
+    }
+}
+
 #[test]
 fn what_cannot_be_set_is_refused() {
     let kind = kinds::find("rdf").unwrap();
@@ -421,7 +446,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
         });
         let (names, species) = (vec!["A".into(), "B".into()], (0..n as u16).map(|k| k % 2).collect());
         let polarity = Polarity::Neutral;
-        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
+        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, massless: 0 };
         let fresh = || kind.measure(&system_info, &settings).unwrap();
         let (mut whole, mut parts) = (fresh(), fresh());
         for frame in 0..40 {
