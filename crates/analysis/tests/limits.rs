@@ -15,6 +15,7 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
         species,
         simbox,
         polarity: Polarity::Neutral,
+        massless: 0,
     };
     let mut measure = kind.measure(&system_info, &settings)?;
     for frame in 0..2 {
@@ -101,8 +102,14 @@ fn systems_that_do_not_fit_are_refused_before_they_begin() {
         });
         let names = (0..names).map(|k| format!("A{k}")).collect();
         let species = vec![0; atoms];
-        let system_info =
-            SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity: Polarity::Unknown };
+        let system_info = SystemInfo {
+            units: UnitSystem::Lj,
+            names,
+            species,
+            simbox,
+            polarity: Polarity::Unknown,
+            massless: 0,
+        };
         kind.measure(&system_info, &settings).map(|_| ()).map_err(|e| e.to_string())
     };
     let million = 1_000_000;

@@ -5,6 +5,8 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem, Vector};
 
 const ATOMS: usize = 500;
+/// Atoms without mass, which no quantity per atom counts.
+const SITES: usize = 100;
 const FREEDOM: usize = 1500;
 const THERMAL: f64 = 1.5;
 
@@ -45,9 +47,10 @@ fn analyze_with(
     let system_info = SystemInfo {
         units,
         names: vec!["A".into()],
-        species: vec![0; ATOMS],
+        species: vec![0; ATOMS + SITES],
         simbox,
         polarity: Polarity::Neutral,
+        massless: SITES,
     };
     let mut measure = kind.measure(&system_info, &MeasureSettings::parse(&words, kind.settings, units)?)?;
     for (k, (frame, volume)) in frames.enumerate() {
@@ -285,7 +288,7 @@ fn what_has_no_dipole_moment_is_refused() {
         (Polarity::Neutral, open, "periodic along all axes"),
     ] {
         let (names, species) = (vec!["A".into()], vec![0; ATOMS]);
-        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
+        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, massless: 0 };
         let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
         let refused = kind.measure(&system_info, &settings).err().unwrap().to_string();
         assert!(refused.contains(why), "{refused}");

@@ -172,7 +172,7 @@ impl FrameMeasure {
         let polarity = sums.as_ref().map_or(Polarity::Unknown, FrameSums::polarity);
         let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
         let system_info =
-            SystemInfo { units: reader.units(), names, species, simbox: first.simbox, polarity };
+            SystemInfo { units: reader.units(), names, species, simbox: first.simbox, polarity, massless: 0 };
         let measure = kind.measure(&system_info.part(chosen.as_deref()), &settings)?;
         Ok(FrameMeasure { measure, chosen, sums })
     }
@@ -288,9 +288,11 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
     }
     let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
     let names = system.species.iter().map(|s| s.name.clone()).collect();
-    let species = system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();
+    let species: Vec<u16> =
+        system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();
+    let massless = species.iter().filter(|s| system.species[usize::from(**s)].mass == 0.0).count();
     let system_info =
-        SystemInfo { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown };
+        SystemInfo { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown, massless };
     let here = |e: Error| e.in_file(folder);
     let mut measure = kind.measure(&system_info, &settings).map_err(here)?;
     let mut frames = 0u64;

@@ -241,12 +241,14 @@ pub(crate) fn system_info(
     simbox: SimBox,
     dipoles: &Dipoles,
 ) -> SystemInfo {
+    let is_massless = |s: &&u16| species[usize::from(**s)].mass == 0.0;
     SystemInfo {
         units,
         names: species.iter().map(|s| s.name.clone()).collect(),
         species: state.index_by_id().into_iter().map(|index| state.species[index]).collect(),
         simbox,
         polarity: dipoles.polarity(),
+        massless: state.species.iter().filter(is_massless).count(),
     }
 }
 
