@@ -8,7 +8,7 @@ use crate::measure::Measure;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting, TEMPERATURE};
-use crate::view::{View, Whole};
+use crate::view::{View, Whole, without_velocities};
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3};
@@ -86,9 +86,7 @@ impl ByCurrent {
 impl Measure for ByCurrent {
     fn add(&mut self, frame: &View) -> Result<()> {
         let whole = frame.whole()?;
-        let current = (self.current)(&whole).ok_or_else(|| {
-            Error::input("the trajectory has no velocities").hint("xyz, trr and lammpstrj files have them")
-        })?;
+        let current = (self.current)(&whole).ok_or_else(without_velocities)?;
         self.transport.add(frame, self.thermal.unwrap_or(whole.thermal_energy()), current)
     }
 

@@ -88,6 +88,11 @@ pub struct View<'a> {
     pub whole: Option<Whole>,
 }
 
+/// Failure of a measure of velocities in a frame that has none.
+pub(crate) fn without_velocities() -> Error {
+    Error::input("the trajectory has no velocities")
+}
+
 /// Number of the slab in which a position is, wrapped or not, of a periodic box that is cut into so many along an axis.
 pub fn slab(simbox: &SimBox, position: Vec3, axis: usize, slabs: usize) -> usize {
     let place = simbox.to_fractional(position)[axis];
@@ -171,6 +176,14 @@ impl<'a> View<'a> {
             velocities: None,
             whole: Some(whole),
         }
+    }
+
+    /// Velocities of the atoms.
+    ///
+    /// # Errors
+    /// If they are not known.
+    pub(crate) fn velocities(&self) -> Result<&'a [Vec3]> {
+        self.velocities.ok_or_else(without_velocities)
     }
 
     /// The system as a whole.

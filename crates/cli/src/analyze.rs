@@ -143,6 +143,7 @@ struct FrameMeasure {
     /// Ids of the atoms that are chosen; `None`: all.
     chosen: Option<Vec<u32>>,
     sums: Option<FrameSums>,
+    needs_velocities: bool,
 }
 
 impl FrameMeasure {
@@ -174,7 +175,9 @@ impl FrameMeasure {
         let system_info =
             SystemInfo { units: reader.units(), names, species, simbox: first.simbox, polarity, massless: 0 };
         let measure = kind.measure(&system_info.part(chosen.as_deref()), &settings)?;
-        Ok(FrameMeasure { measure, chosen, sums })
+        let of_velocities = [Observable::Velocities, Observable::Current, Observable::HeatCurrent];
+        let needs_velocities = of_velocities.contains(&kind.observable);
+        Ok(FrameMeasure { measure, chosen, sums, needs_velocities })
     }
 
     /// Takes a frame, and the positions of its atoms on unbroken paths.
@@ -192,7 +195,14 @@ impl FrameMeasure {
             whole: self.sums.as_mut().map(|sums| sums.whole(frame)).transpose()?,
         };
         let part = self.chosen.as_deref().map(|atoms| FrameSubset::of(&view, atoms));
-        self.measure.add(&part.as_ref().map_or(view, |part| part.view(&view)))
+        let added = self.measure.add(&part.as_ref().map_or(view, |part| part.view(&view)));
+        added.map_err(|e| match self.needs_velocities && frame.velocities.is_none() {
+            true => e.hint(format!(
+                "{} files have them, if they were written",
+                TrajectoryFormat::titles("and", TrajectoryFormat::has_velocities)
+            )),
+            false => e,
+        })
     }
 }
 

@@ -73,9 +73,7 @@ struct Velocities {
 impl Measure for Velocities {
     fn add(&mut self, frame: &View) -> Result<()> {
         self.clock.add(frame.time)?;
-        let velocities = frame.velocities.ok_or_else(|| {
-            Error::input("the trajectory has no velocities").hint("xyz, trr and lammpstrj files have them")
-        })?;
+        let velocities = frame.velocities()?;
         // Single precision is far below any statistical error, and half the memory to go through.
         let now: Vec<f32> = velocities.as_flattened().iter().map(|v| *v as f32).collect();
         let since = self.blocks.frames() as usize % self.origins;
