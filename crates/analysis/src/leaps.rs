@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// quarter of the box means that one in two hundred is taken for another.
 const LOST: f64 = 0.5;
 /// A few may be those of fast atoms among slow ones, all of which are lost.
-const FEW: f64 = 0.01;
+pub(crate) const FEW: f64 = 0.01;
 
 /// Steps from frame to frame on paths that were put together by nearest images, and those among them that
 /// are longer than a quarter of the box.

@@ -6,6 +6,7 @@
 //! again and again would walk at random; so would all that have come far (S. von Bülow, J. T. Bullerjahn and G. Hummer,
 //! J. Chem. Phys. 153 (2020) 021101).
 
+use crate::leaps;
 use jostle_core::{SimBox, Vec3};
 
 /// Unbroken paths from positions that may have been wrapped into the box: each atom goes to that image of its new position
@@ -17,18 +18,24 @@ pub struct Paths {
     before: Vec<Vec3>,
     crossings: Vec<[i32; 3]>,
     paths: Vec<Vec3>,
+    /// Atoms whose last step was longer than a quarter of the box.
+    far: usize,
 }
 
 impl Paths {
     /// Goes on to the next frame; positions on unbroken paths.
     pub fn advance(&mut self, simbox: &SimBox, positions: &[Vec3], images: Option<&[[i32; 3]]>) -> &[Vec3] {
+        self.far = 0;
         if let Some(images) = images {
             self.crossings = images.to_vec();
         } else {
             self.crossings.resize(positions.len(), [0; 3]);
+            let quarter = 0.5 * simbox.largest_cutoff();
             for ((crossed, before), now) in self.crossings.iter_mut().zip(&self.before).zip(positions) {
                 let moved = *now - simbox.from_comoving(*before);
-                let shift = simbox.image_of(simbox.nearest_image(moved) - moved);
+                let step = simbox.nearest_image(moved);
+                self.far += usize::from(step.norm_squared() > quarter * quarter);
+                let shift = simbox.image_of(step - moved);
                 *crossed = std::array::from_fn(|k| crossed[k] + shift[k]);
             }
         }
@@ -36,6 +43,11 @@ impl Paths {
         self.paths = positions.iter().zip(&self.crossings).map(whole).collect();
         self.before = comoving(simbox, positions);
         &self.paths
+    }
+
+    /// Returns true where some of the last steps were so long that the nearest image may not be where an atom went.
+    pub fn are_doubtful(&self) -> bool {
+        self.far as f64 > leaps::FEW * self.paths.len() as f64
     }
 }
 

@@ -32,32 +32,36 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
     let here = |e: Error| e.in_file(&trajectory);
     let start = beginning(&input, &trajectory, &system)?;
     let (mut variables, mut paths) = (None::<Variables>, Paths::default());
+    if let Some(start) = &start {
+        paths.advance(&start.simbox, &start.state.position, None);
+    }
+    // Paths from where the run began have the images that it chose there, as long as steps are short.
+    let mut from_start = start.is_some();
     let (mut times, mut rows, mut loose) = (Vec::new(), Vec::new(), false);
     while let Some(mut frame) = frames.next_frame()? {
         frame.wrap_counted().map_err(here)?;
         let unwrapped: Vec<Vec3> =
             paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()).to_vec();
+        from_start &= frame.images.is_none() && !paths.are_doubtful();
         system.simbox = frame.simbox;
         system.state.position.copy_from_slice(&frame.positions);
         system.state.image.fill([0; 3]);
         let surroundings = Surroundings::with_paths(&system, unwrapped.clone());
+        let is_first = variables.is_none();
         let variables = match &mut variables {
-            Some(variables) => {
-                if frame.images.is_none() {
-                    variables.find_images(&surroundings);
-                }
-                variables
-            }
+            Some(variables) => variables,
             none => {
                 let begun = start.as_ref().map(Surroundings::new);
                 let (first, there) =
                     (start.as_ref().unwrap_or(&system), begun.as_ref().unwrap_or(&surroundings));
-                let variables = none.insert(variables_from_input(&input, first, there)?);
-                variables.find_images(&surroundings);
-                variables
+                none.insert(variables_from_input(&input, first, there)?)
             }
         };
-        loose |= frame.images.is_none() && variables.have_loose_groups(&surroundings);
+        let counts_crossings = frame.images.is_some();
+        if !from_start && (is_first || !counts_crossings) {
+            variables.find_images(&surroundings);
+        }
+        loose |= !from_start && !counts_crossings && variables.have_loose_groups(&surroundings);
         let positions: Vec<Vec3> = variables.atoms().iter().map(|id| unwrapped[*id as usize]).collect();
         let time = frame.time.unwrap_or(times.len() as f64);
         let moment = |e: Error| here(e.context(format!("time {time}")));
@@ -94,6 +98,7 @@ fn beginning(input: &Input, trajectory: &Path, system: &System) -> Result<Option
     }
     let Ok((mut built, _)) = system_from_input(input) else { return Ok(None) };
     built.state.sort_by_id();
+    built.state.image.fill([0; 3]);
     Ok((built.state.len() == system.state.len()).then_some(built))
 }
 
@@ -102,10 +107,11 @@ fn loose_groups() -> ResultWarning {
     ResultWarning {
         verdict: Verdict::Doubtful,
         about: "variable".into(),
-        reason: "atoms of a group that nothing binds are nearly half the box apart, and the trajectory does not count \
-                 the crossings of borders: which images belong together is not certain"
+        reason: "atoms of a group that nothing binds are nearly half the box apart or more, and the trajectory does not \
+                 count the crossings of borders: which images belong together is not certain"
             .into(),
-        remedy: "the columns of thermo.csv, or a trajectory with the numbers of crossings, which those of runs have not \
+        remedy: "the columns of thermo.csv, frames so near each other and to the start of the run that no atom moves by a \
+                 quarter of the box, or a trajectory with the numbers of crossings, which those of runs have not \
                  (ix iy iz in LAMMPS dumps, images in GSD and H5MD)"
             .into(),
     }
