@@ -1,5 +1,7 @@
 """Atoms of MDAnalysis."""
 
+import warnings
+
 import jostle
 import numpy
 import pytest
@@ -44,6 +46,23 @@ def test_the_last_frame_of_a_run_goes_on(argon, tmp_path):
     assert sim.potential_energy == pytest.approx(argon.potential_energy, rel=1e-4)
     assert jostle.from_mdanalysis(universe.atoms[:2], run=RUN).n_atoms == 2
     sim.run()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_frame_without_box_is_open_and_said_to_be():
+    universe = mda.Universe.empty(2, trajectory=True)
+    universe.add_TopologyAttr("names", ["Ar"] * 2)
+    universe.add_TopologyAttr("masses", [39.948] * 2)
+    universe.atoms.positions = [[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]]
+    with pytest.warns(jostle.JostleWarning, match="MDAnalysis gives no box"):
+        jostle.from_mdanalysis(universe, run=RUN)
+    with pytest.raises(jostle.InputError, match="MDAnalysis gives no box"):
+        jostle.from_mdanalysis(universe, run=RUN, strict=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", jostle.JostleWarning)
+        assert jostle.from_mdanalysis(universe, run=RUN, system={"periodic": False}).n_atoms == 2
+        universe.dimensions = [20.0, 20.0, 20.0, 90.0, 90.0, 90.0]
+        assert jostle.from_mdanalysis(universe, run=RUN).box[0, 0] == pytest.approx(20.0)
 
 
 def test_a_topology_has_the_force_field(tmp_path):

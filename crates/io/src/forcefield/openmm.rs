@@ -154,6 +154,13 @@ impl OpenmmReader<'_, '_> {
     fn finish(self, root: Node) -> Result<Molecules> {
         let OpenmmReader { file, assembly, pairs } = self;
         let (n, given) = (assembly.n_atoms(), pairs.particles.len());
+        if n > 0 && given == 0 {
+            let message = format!("the System has {n} particles, and no NonbondedForce with them");
+            return Err(file.error(root, message).hint(
+                "charges and Lennard-Jones forces are those of one: add it, with addParticle(0, 1, 0) for each particle \
+                 without them",
+            ));
+        }
         if n == 0 || n != given {
             let message = format!("the System has {n} particles, and a NonbondedForce for {given}");
             return Err(file.error(root, message));

@@ -27,6 +27,13 @@ const SYSTEM: &str = r#"<?xml version="1.0" ?>
 </System>
 "#;
 
+/// Its NonbondedForce.
+const WITH_CHARGES: &str = r#"<Force type="NonbondedForce" method="0">
+<Particles><Particle eps="0" q=".4" sig="1"/><Particle eps="0.65" q="-.4" sig=".3166"/></Particles>
+<Exceptions><Exception eps="0" p1="0" p2="1" q="0" sig="1"/></Exceptions>
+</Force>
+"#;
+
 /// A topology with files of parameters.
 pub(crate) fn files(topology: &Path, parameters: &[PathBuf]) -> MoleculesInput {
     MoleculesInput {
@@ -143,6 +150,7 @@ fn damaged_and_unknown_systems_are_refused_at_their_line() {
         ("type=\"HarmonicBondForce\"", "type=\"CustomBondForce\" energy=\"r\"", 9, "r"),
         ("<Particle mass=\"15.999\"/>", "", 10, "there is no atom 2"),
         ("<Particle eps=\"0\" q=\".4\" sig=\"1\"/>", "", 2, "2 particles, and a NonbondedForce for 1"),
+        (WITH_CHARGES, "", 2, "2 particles, and no NonbondedForce"),
         ("eps=\"0.65\"", "eps=\"-0.65\"", 13, "epsilon = -0.65"),
     ] {
         assert!(SYSTEM.contains(from), "{from}");

@@ -19,9 +19,9 @@ def note(message):
     _log.info(message)
 
 
-def doubt(message, strict):
-    """Warns of what another package does otherwise; an error where warnings are errors."""
+def doubt(message, strict, frames=5):
+    """Warns of what another package does otherwise, so many frames from the user; an error where warnings are errors."""
     if strict:
         raise InputError(message)
-    # As above, from the functions that read a System.
-    warnings.warn(message, JostleWarning, stacklevel=5)
+    # As above; the functions that read a System are five frames away.
+    warnings.warn(message, JostleWarning, stacklevel=frames)

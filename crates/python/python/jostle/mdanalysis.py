@@ -11,6 +11,7 @@ from MDAnalysis.lib.mdamath import triclinic_vectors
 
 from ._atoms import write_gro, write_xyz
 from ._jostle import si as si_units
+from ._messages import doubt
 from ._simulation import Simulation
 
 __all__ = ["from_mdanalysis"]
@@ -39,7 +40,8 @@ def from_mdanalysis(
 
     With a topology, which has the force field, atoms must be all of its atoms in its order. Without, species are the
     elements of the atoms, or their types or names where there are none, with the masses and charges that MDAnalysis
-    has; forces come from `keys`.
+    has; forces come from `keys`. Without a box of MDAnalysis boundaries are open, with a warning unless `system` has
+    `periodic`.
 
     Args:
         atoms: an AtomGroup, or a Universe.
@@ -55,6 +57,13 @@ def from_mdanalysis(
     atoms = atoms.atoms
     if len(atoms) == 0:
         raise ValueError("there are no atoms")
+    if atoms.dimensions is None and "periodic" not in keys.get("system", {}):
+        doubt(
+            "MDAnalysis gives no box for this frame, so that the simulation has open boundaries; where that is meant, "
+            'system={"periodic": False} says so, else universe.dimensions = [a, b, c, alpha, beta, gamma] sets the box',
+            strict,
+            frames=3,
+        )
     with tempfile.TemporaryDirectory() as folder:
         if topology is None:
             path = os.path.join(folder, "atoms.xyz")
