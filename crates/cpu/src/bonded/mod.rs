@@ -193,8 +193,8 @@ impl<S: Scalar> BondedKernels<S> {
         self.images = Images::new(simbox);
     }
 
-    /// Makes the entries of a task's atoms, with the images of those that are next to each other. Atoms have just been wrapped into
-    /// the box; images are right until they are wrapped again. `index_by_id` has the indices of atoms.
+    /// Makes the entries of a task's atoms, with the images of those that are next to each other. Atoms have just been
+    /// wrapped into the box; images are right until they are wrapped again. `index_by_id` has the indices of atoms.
     pub fn place(
         &self,
         simbox: &SimBox,

@@ -120,7 +120,7 @@ fn formulas_that_a_change_of_the_box_tears_are_refused() {
         let error = start(wave, stage).err().unwrap_or_else(|| panic!("{stage} is accepted"));
         let message = "in a box that stage 'change' changes: the energy jumps where an atom crosses the face";
         assert!(error.message().starts_with(message), "{error}");
-        assert_eq!(error.place().and_then(|place| place.line), Some(9), "{error}");
+        assert_eq!(error.place().and_then(|place| place.line), Some(10), "{error}");
     }
     // A wave across the shear, a field far from the faces, one along unbroken paths, and a box that stays.
     for (field, stage) in [

@@ -244,8 +244,8 @@ fn four_sites(more: &str) -> jostle_core::Result<Simulation> {
          site_distance = 0.1546\ndensity = \"0.9 g/cm3\"\ntemperature = 298\n[electrostatics]\n\
          kind = \"reaction-field\"\ncutoff = 4.6\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 4.6\n\
          pairs = {{ O-O = {{ epsilon = 0.15, sigma = 3.16 }}, H-H = \"none\", M-M = \"none\", H-O = \"none\", \
-         M-O = \"none\", H-M = \"none\" }}\n[species.H]\nmass = 1.008\ncharge = 0.5564\n[species.O]\n\
-         mass = 15.9994\n{more}\n[[stage]]\nname = \"go\"\nsteps = 4\ntimestep = 1\n[run]\nthreads = 1\n\
+         M-O = \"none\", H-M = \"none\" }}\n[species.O]\nmass = 15.9994\n[species.H]\n\
+         mass = 1.008\ncharge = 0.5564\n{more}\n[[stage]]\nname = \"go\"\nsteps = 4\ntimestep = 1\n[run]\nthreads = 1\n\
          device = \"cpu\"\nprecision = \"double\"\n"
     );
     let more = if more.contains("[species.M]") { "" } else { "[species.M]\ncharge = -1.1128\n" };
