@@ -26,7 +26,7 @@ use jostle_core::quantity::unit_name;
 use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
 };
-use jostle_io::input::model::{DeviceInput, StageInput, Strictness};
+use jostle_io::input::model::{Action, DeviceInput, StageInput, Strictness, ThermostatKind};
 use jostle_potentials::external::{Field, FormulaField, ReflectingWall, Wall};
 use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm, ThreeBody};
@@ -301,6 +301,7 @@ impl SimulationBuilder {
     fn open(self) -> Result<Simulation> {
         let SimulationBuilder { units, system, forces, stages, settings, custom_forces, .. } = self;
         check_system(&system, &forces, &settings)?;
+        check_force_matrix(&settings, &stages)?;
         check_masses(&system)?;
         let facts = SystemFacts::new(&system, &forces)?;
         for stage in &stages {
@@ -422,6 +423,21 @@ fn check_threads(settings: &Settings) -> Result<()> {
 
 /// Longest skin over the longest cut-off.
 const LONGEST_SKIN: f64 = 10.0;
+
+/// Refuses a force matrix where a stage has friction and noise of pairs, which are not divided so.
+fn check_force_matrix(settings: &Settings, stages: &[StageInput]) -> Result<()> {
+    let of_pairs = |stage: &StageInput| match &stage.action {
+        Action::Dynamics { thermostat: Some(thermostat), .. } => {
+            thermostat.kind == ThermostatKind::Dissipative
+        }
+        Action::Dynamics { .. } | Action::Minimize { .. } => false,
+    };
+    if settings.force_matrix.is_some() && stages.iter().any(of_pairs) {
+        return Err(Error::input("a force matrix of ranks does not divide friction and noise of pairs")
+            .hint("leave out --force-matrix"));
+    }
+    Ok(())
+}
 
 /// Refuses a skin so long that lists would hold atoms several times over.
 fn check_skin(settings: &Settings, simbox: &SimBox, forces: &Forces) -> Result<()> {

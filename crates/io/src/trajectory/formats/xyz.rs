@@ -134,12 +134,14 @@ impl FrameSource for Source {
         }
         let simbox = header.simbox(header.periodic(None), &positions)?;
         if self.frames == 0 && header.columns.velocity.is_none() {
-            let note = |name: &String| match name.as_str() {
+            let note = |name: &String| {
+                match name.as_str() {
                 "momenta" => "the column momenta is not read: velocities are those over masses, which no trajectory has \
                      (from ASE in units = \"real\": atoms.set_array(\"velo\", atoms.get_velocities() * ase.units.fs), \
                      in \"metal\" times 1000)"
                     .to_string(),
                 _ => format!("the column {name} is not read: it would have to be velo:R:3"),
+            }
             };
             self.notes = header.columns.unread.iter().map(note).collect();
         }
