@@ -177,6 +177,22 @@ fn neighbours_of_a_sweep_exchange_their_atoms() {
     assert!(!desk.path("other").exists());
 }
 
+/// An algorithm that only a GPU has does not keep a run from going on without one.
+#[test]
+fn a_run_of_a_gpu_goes_on_on_the_cpu() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("256", "108"));
+    let list =
+        ["run", "liquid.toml", "--device", "cuda", "--set", "run.algorithm=\"list\"", "--output", "parts"];
+    let output = desk.command(&list).env("JOSTLE_EMULATED_GPU", repository("target/emulated")).output();
+    let finished = Finished::of(output.unwrap());
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let resumed = desk.succeed(&["resume", "parts", "--device", "cpu"]);
+    assert!(resumed.stderr.contains("nothing left to do"), "{}", resumed.stderr);
+    let refused = desk.jostle(&["run", "liquid.toml", "--device", "cpu", "--set", "run.algorithm=\"list\""]);
+    assert!(refused.stderr.contains("GPU"), "{}", refused.stderr);
+}
+
 #[test]
 fn runs_at_once_are_those_one_after_the_other() {
     let desk = Desk::new();

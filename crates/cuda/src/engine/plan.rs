@@ -155,13 +155,18 @@ impl Plan {
         };
         if !algorithms.contains(&algorithm) {
             let what = if settings.reproducible { "reproducible runs" } else { "such an algorithm" };
-            let (forces, algorithms) = match (&forces.embedded, &forces.three_body) {
-                (Some(_), _) => ("of embedded atoms", "\"tiles\" or \"list\""),
-                (_, Some(_)) => ("with three-body forces", "\"list\""),
-                (None, None) => ("with charges", "\"tiles\" or \"list\""),
+            let forces = match (&forces.embedded, &forces.three_body) {
+                (Some(_), _) => "of embedded atoms",
+                (_, Some(_)) => "with three-body forces",
+                (None, None) => "with charges",
+            };
+            let names: Vec<_> = algorithms.iter().map(|a| format!("\"{}\"", a.name())).collect();
+            let remedy = match names.is_empty() {
+                true => "leave out reproducible".to_string(),
+                false => format!("set algorithm = {}", names.join(" or ")),
             };
             return Err(Error::input(format!("the GPU engine has no {what} {forces}"))
-                .hint(format!("set algorithm = {algorithms}, or device = \"cpu\"")));
+                .hint(format!("{remedy}, or set device = \"cpu\"")));
         }
         Ok(Plan {
             algorithm,

@@ -11,9 +11,9 @@ use crate::input_text::{InputText, RunSettings, absolute};
 use crate::run_folder::newest_checkpoint;
 use crate::simulation::facts::{Columns, check_column};
 use crate::simulation::{Overrides, Simulation};
-use jostle_core::{Backend, Error, Result, Settings, System};
+use jostle_core::{Algorithm, Backend, Error, Processor, Result, Settings, System};
 use jostle_io::Input;
-use jostle_io::input::model::{Action, StageInput};
+use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_io::read_files::recorded;
 use jostle_potentials::Forces;
 use std::path::Path;
@@ -62,6 +62,7 @@ impl Simulation {
         };
         let mut input = Input::parse(&source.path, &source.text)?;
         source.run.apply(&mut input);
+        forget_algorithm(&mut input.run.settings, overrides);
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
         let mut system = checkpoint.clone().into_system()?;
         alchemy::restore_plain(&checkpoint, &mut system)?;
@@ -183,5 +184,17 @@ impl SimulationBuilder {
             self.custom_forces.push(Box::new(records));
         }
         self
+    }
+}
+
+/// Leaves the algorithm of a run open where it goes on with another kind of device than that of the algorithm.
+fn forget_algorithm(settings: &mut Settings, overrides: &Overrides) {
+    let device = match overrides.device {
+        Some(DeviceInput::Cpu) => Processor::Cpu,
+        Some(DeviceInput::Cuda(_)) => Processor::Gpu,
+        Some(DeviceInput::Auto) | None => return,
+    };
+    if settings.algorithm.processor().is_some_and(|processor| processor != device) {
+        settings.algorithm = Algorithm::Auto;
     }
 }
