@@ -218,7 +218,7 @@ impl<R: Real> Chain<'_, R> {
 
     /// Both at once, where nothing else acts on what moves: the factor for its velocity, given its kinetic
     /// energy. Reversible, of the fourth order (Martyna, Tuckerman, Tobias, Klein, Mol. Phys. 87 (1996)
-    /// 1117, but for the friction among links, see [`Chain::exchange`]).
+    /// 1117, but for the friction among links, whose solution is exact).
     pub fn propagate(&mut self, kinetic: R, time: R) -> R {
         self.propagate_with(kinetic, time, Self::drag)
     }
