@@ -97,7 +97,7 @@ pub struct Partner {
 pub enum Pairs {
     /// All.
     All,
-    /// Those whose numbers, counted from the first cluster of each group, have an even sum.
+    /// Pairs whose numbers, counted from the first cluster of each group, have an even sum.
     Even,
     /// The others.
     Odd,

@@ -46,7 +46,7 @@ impl<'a, S: Scalar> PairSearch<'a, S> {
     }
 
     /// Returns true where pairs inside a cluster are listed and move in this way: unless all of it is frozen they move.
-    /// Those inside a cluster of ghosts are listed by another rank.
+    /// Pairs inside a cluster of ghosts are listed by another rank.
     #[inline(always)]
     pub fn has_own(&self, cluster: usize, motion: Motion) -> bool {
         cluster < self.clusters.owned && self.is_frozen(cluster) == (motion == Motion::Frozen)

@@ -19,7 +19,7 @@ pub enum Trigger {
     Build = 3,
 }
 
-/// What the slot before a step has done.
+/// Work of the slot before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotBefore {
     /// A step, which has moved atoms to where they are.

@@ -105,7 +105,7 @@ impl<S: Scalar> Cpu<S> {
                 let how = (level, evaluate);
                 sums[three_body_term] = kernel.add_forces(how, clusters, &mut task.centers, pass.accumulated);
             }
-            // What acts on single atoms, and bonds, is evaluated by the owner.
+            // Bonds, and forces on single atoms, are evaluated by the owner.
             if !own.contains(&(evaluated.start + t)) {
                 return (sums, None);
             }

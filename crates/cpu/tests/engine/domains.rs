@@ -80,7 +80,7 @@ pub fn compare_in(
     // Parts of a lattice sum that nearly cancel are as large as the energy of atoms with themselves.
     let itself: f64 = forces.sums().map(|sum| sum.constants(system)[0].abs()).sum();
     let scale = expected.terms.iter().map(|energy| energy.abs()).sum::<f64>() + virial + itself;
-    // Those of Stillinger, Weber and Tersoff need ghosts on all sides.
+    // Three-body forces need ghosts on all sides.
     let matrices = matrices(n_ranks).into_iter().filter(|_| forces.three_body.is_none());
     let divisions = iter::once(None).chain(matrices.map(Some));
     let ways = divisions.flat_map(|matrix| precisions.iter().map(move |precision| (matrix, *precision)));
