@@ -165,14 +165,6 @@ exchange_receive(DeviceData w, ExchangeData e, void* array, int atom_bytes, int 
     end_exchange(e, number);
 }
 
-// Stores the forces on an atom into an array.
-DEVICE void store_force_at(real* array, int i, real3 f) {
-    real* to = array + 3 * (size_t)i;
-    to[0] = f.x;
-    to[1] = f.y;
-    to[2] = f.z;
-}
-
 // Forces on an atom in an array that other GPUs write to.
 DEVICE real3 landed_force(const real* array, int i) {
     const real* from = array + 3 * (size_t)i;

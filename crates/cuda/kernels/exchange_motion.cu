@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_send_bor
         if (!owns(w, i)) continue;
         const real3 f = load_force(w, i);
         for (int gpu = 0; gpu < e.count; gpu++) {
-            if (gpu != e.rank) store_force_at((real*)landing_zone(e, gpu, number), i, f);
+            if (gpu != e.rank) store_force_in((real*)landing_zone(e, gpu, number), i, f);
         }
     }
     publish_when_stored(e, number);

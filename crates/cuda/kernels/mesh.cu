@@ -304,11 +304,18 @@ DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential
     return {b * along_x, s.slope[1][atom][j] * value, b * along_z};
 }
 
-// Adds the weighted reciprocal-space forces on the atoms of a block and the forces between excluded atoms; energy and
-// virial of the latter are added to `sums`.
+// Place of the forces of a mesh: as in mesh.rs.
+enum ForcesTo {
+    TO_FORCES,       // of pairs, to which they are added; those in the array for meshes become 0
+    TO_MESH_FORCES,  // an array for them, while those of pairs are computed
+};
+
+// Weighted reciprocal-space forces on the atoms of a block and forces between excluded atoms, with those of meshes of a
+// lower number; energy and virial of excluded atoms are added to `sums`. Forces of meshes are added up before they are
+// added to others, so that their place makes no difference.
 template <bool ENERGY>
-DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, double weight, double* sums) {
-    if (!ENERGY && weight == 0 && w.exclusions.fours == 0) return;
+DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, double weight, int to, int number, double* sums) {
+    if (!ENERGY && weight == 0 && w.exclusions.fours == 0 && w.atoms.mesh_force == nullptr) return;
     const Span atoms = own_atoms(w);
     const int first = atoms.begin + blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, atoms.end - first);
     if (own <= 0) return;
@@ -336,8 +343,11 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
         reciprocal_force[threadIdx.x] = {};
     }
     __syncthreads();
-    real3 force = {}, before = {};
-    if (part == 0 && atom < own) before = load_force(w, i);
+    real3 force = {}, before = {}, of_meshes = {};
+    if (part == 0 && atom < own) {
+        if (to == TO_FORCES) before = force_in(w.atoms.force, i);
+        if (number > 0) of_meshes = force_in(w.atoms.mesh_force, i);
+    }
     if (atom < own) force = excluded_force_on<ENERGY>(w, now, i, partner, part, TEAM, infinity(), sums);
 #pragma unroll
     for (int step = TEAM / 2; step > 0; step /= 2) {
@@ -352,8 +362,10 @@ DEVICE void gather(const DeviceData& w, const MeshArrays& m, const Slot& now, do
     const double* r = m.reciprocal;
     const real3 f = {a * (real)r[0], multiply_add(a, (real)r[1], b * (real)r[3]),
                      multiply_add(a, (real)r[2], multiply_add(b, (real)r[4], c * (real)r[5]))};
-    const real3 more = {f.x + force.x, f.y + force.y, f.z + force.z};
-    store_force(w, i, {before.x + more.x, before.y + more.y, before.z + more.z});
+    real3 more = {f.x + force.x, f.y + force.y, f.z + force.z};
+    if (number > 0) more = {more.x + of_meshes.x, more.y + of_meshes.y, more.z + of_meshes.z};
+    if (to == TO_FORCES) store_force(w, i, {before.x + more.x, before.y + more.y, before.z + more.z});
+    if (w.atoms.mesh_force != nullptr) store_force_in(w.atoms.mesh_force, i, to == TO_FORCES ? real3{} : more);
 }
 
 // Weight of long-range forces: `asked` in an evaluation that belongs to no step.
@@ -362,20 +374,20 @@ DEVICE double weight_of(const DeviceData& w, const Slot& now, int trigger, doubl
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_gather(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
+mesh_gather(DeviceData w, MeshArrays m, int slot, int trigger, double asked, int to, int number) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
-    if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), nullptr);
+    if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), to, number, nullptr);
 }
 
 // Forces, and shares of blocks in energy and virial of excluded atoms.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
-mesh_gather_energies(DeviceData w, MeshArrays m, int slot, int trigger, double asked) {
+mesh_gather_energies(DeviceData w, MeshArrays m, int slot, int trigger, double asked, int to, int number) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     double sums[EXCLUDED_SUMS] = {};
-    gather<true>(w, m, now, weight_of(w, now, trigger, asked), sums);
+    gather<true>(w, m, now, weight_of(w, now, trigger, asked), to, number, sums);
 #if REPRODUCIBLE
     for (int k = 0; k < EXCLUDED_SUMS; k++) {
         for (int step = TEAM / 2; step > 0; step /= 2) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], step);

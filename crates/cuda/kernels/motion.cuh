@@ -28,17 +28,27 @@ DEVICE void store(double* a, int i, Double3 u) {
     a[1] = u.y;
     a[2] = u.z;
 }
-DEVICE real3 load_force(const DeviceData& w, int i) {
-    const real* f = w.atoms.force + 3 * (size_t)i;
-    return {f[0], f[1], f[2]};
+DEVICE real3 force_in(const real* array, int i) {
+    array += 3 * (size_t)i;
+    return {array[0], array[1], array[2]};
+}
+DEVICE void store_force_in(real* array, int i, real3 f) {
+    array += 3 * (size_t)i;
+    array[0] = f.x;
+    array[1] = f.y;
+    array[2] = f.z;
 }
 
-DEVICE void store_force(const DeviceData& w, int i, real3 f) {
-    real* to = w.atoms.force + 3 * (size_t)i;
-    to[0] = f.x;
-    to[1] = f.y;
-    to[2] = f.z;
+// Force on an atom. Those of meshes come from an array of their own in steps in which they are computed beside those of
+// pairs: kernels that move atoms get its address, and those that add forces do not.
+DEVICE real3 load_force(const DeviceData& w, int i) {
+    const real3 f = force_in(w.atoms.force, i);
+    if (w.atoms.mesh_force == nullptr) return f;
+    const real3 of_mesh = force_in(w.atoms.mesh_force, i);
+    return {f.x + of_mesh.x, f.y + of_mesh.y, f.z + of_mesh.z};
 }
+
+DEVICE void store_force(const DeviceData& w, int i, real3 f) { store_force_in(w.atoms.force, i, f); }
 
 // v += scale f
 DEVICE void kick(Double3& v, double scale, real3 f) {

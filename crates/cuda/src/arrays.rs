@@ -30,6 +30,8 @@ pub struct Arrays {
     id: [Buffer<u32>; 2],
     image: [Buffer<i32>; 2],
     force: Reals,
+    /// Forces of meshes, where sums over all images have forces.
+    mesh_force: Option<Reals>,
     /// Charges by id and in storage order, where charges have forces.
     charge: Option<[Reals; 2]>,
     bin: Buffer<u32>,
@@ -146,6 +148,7 @@ impl Arrays {
         // Limits as kernels need them, and the inverse of their squares.
         let limits: Vec<f64> = limits.iter().flat_map(|part| [*part, 1.0 / (part * part)]).collect();
         let positions = || device.alloc(n * position_units(precision));
+        let has_mesh = forces.has_reciprocal_sum();
         Ok(Arrays {
             precision,
             n,
@@ -161,6 +164,7 @@ impl Arrays {
             id: [device.alloc(n)?, device.alloc(n)?],
             image: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             force: Reals::alloc(device, precision, 3 * n)?,
+            mesh_force: has_mesh.then(|| Reals::alloc(device, precision, 3 * n)).transpose()?,
             charge: charges.map(charge).transpose()?,
             bin: device.alloc(n)?,
             rank: device.alloc(n)?,
@@ -201,6 +205,7 @@ impl Arrays {
             id: self.id.each_ref().map(Buffer::address),
             image: self.image.each_ref().map(Buffer::address),
             force: self.force.address(),
+            mesh_force: 0,
             charge_by_id: charges[0],
             charge: charges[1],
         };
@@ -223,6 +228,11 @@ impl Arrays {
             sort,
             ..DeviceData::default()
         }
+    }
+
+    /// Address of the array for forces of meshes, where there is one.
+    pub fn mesh_force(&self) -> Option<u64> {
+        self.mesh_force.as_ref().map(Reals::address)
     }
 
     /// Copies the atoms to the device, into the first set of arrays. Positions for the forces
@@ -386,7 +396,7 @@ impl Arrays {
             Precision::Mixed => 4,
             Precision::Double => 8,
         };
-        let charges: usize = self.charge.iter().flatten().map(Reals::bytes).sum();
+        let charges = self.charge.iter().flatten().chain(&self.mesh_force).map(Reals::bytes).sum::<usize>();
         let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 20;
         charges + self.n * per_atom + 4 * (self.count.len() + self.start.len() + self.displaced.len())
     }

@@ -396,6 +396,11 @@ impl Constraints {
         [self.words[6].address(), self.held.index]
     }
 
+    /// Returns true where there are virtual sites.
+    pub fn has_sites(&self) -> bool {
+        self.spread.is_some()
+    }
+
     /// Launch that transfers the forces on virtual sites to the atoms that define them, if there are any;
     /// with energies, blocks leave their shares of the change of the virial.
     pub fn spread(
@@ -422,7 +427,7 @@ impl Constraints {
     /// Launch that computes the noise of such a move, for which no forces are needed.
     pub fn noise(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
         let launch = self.launch(&self.noise, data).with_value(slot).with_value(from as i32);
-        launch.waits(Waits::SideStream)
+        launch.waits(Waits::ThirdStream)
     }
 
     /// Launches of the second half of the kick that ends a step.

@@ -195,6 +195,8 @@ shared_structure! {
         pub id: [u64; 2] = "u32*",
         pub image: [u64; 2] = "int*",
         pub force: u64 = "real*",
+        /// Forces of meshes beside these; null where there are none or they are in `force`: see `load_force`.
+        pub mesh_force: u64 = "real*",
         /// Charges by id: see `Atom` in pair.cuh.
         pub charge_by_id: u64 = "const real*",
         /// Charges in storage order, set by the sort; null where charges have no forces.
@@ -418,6 +420,11 @@ impl DeviceData {
     /// Data for a kernel that computes forces on all atoms.
     pub fn with_all_atoms(self) -> Self {
         DeviceData { owned: OwnedAtoms { first: 0, end: self.n }, ..self }
+    }
+
+    /// Data for a kernel that knows the array for forces of meshes, at this address.
+    pub fn with_mesh_forces(self, mesh_force: u64) -> Self {
+        DeviceData { atoms: AtomArrays { mesh_force, ..self.atoms }, ..self }
     }
 }
 

@@ -18,7 +18,7 @@ use ewald::Ewald;
 use excluded::ExcludedCharges;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::{Forces, LatticeSum};
-pub use mesh::SPREAD_ATOMS;
+pub use mesh::{ForcesTo, MeshForces, SPREAD_ATOMS};
 use mesh::{Mesh, MeshAddresses};
 
 /// Number of sums of which each part leaves shares: energy and virial.
@@ -125,15 +125,20 @@ impl LatticeSumKernel {
         }
     }
 
-    /// Launches that add the forces, with `add_up` as in [`LatticeSumKernel::reciprocal`]. `asked`: weight of
-    /// long-range forces outside steps.
+    /// Returns true where forces are those of a mesh alone, or of nothing, so that they may have an array of their own.
+    pub fn has_mesh_at_most(&self) -> bool {
+        self.excluded.is_none() && self.ewald.is_none()
+    }
+
+    /// Launches that compute the forces, with `add_up` as in [`LatticeSumKernel::reciprocal`]. Only those of a
+    /// mesh go elsewhere than to the forces of pairs.
     pub fn forces(
         &self,
         data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
-        (asked, work): (f64, &MeshWork),
+        how: MeshForces,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let mut launches = Vec::new();
@@ -142,9 +147,9 @@ impl LatticeSumKernel {
             launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(excluded.shares())));
         }
         if let Some(mesh) = &self.mesh {
-            launches.extend(mesh.forces(data, slot, trigger, evaluate, (asked, work), add_up));
+            launches.extend(mesh.forces(data, slot, trigger, evaluate, how, add_up));
         }
-        launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(data, slot, trigger, asked)));
+        launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(data, slot, trigger, how.weight)));
         launches
     }
 

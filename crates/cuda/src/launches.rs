@@ -1,12 +1,14 @@
 //! Launches of a step, a list, and the ends of a segment, put together from the parts that a run has.
 
+mod forces;
+
 use crate::biases::BiasKernels;
 use crate::bonded::BondedKernels;
 use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Kernel, Launch, Waits};
-use crate::electrostatics::{LatticeSumKernel, SUMS};
-use crate::exchange::{Division, Exchange, MeshDivision, MeshWork, MotionDivision, Needs};
+use crate::electrostatics::LatticeSumKernel;
+use crate::exchange::{Division, Exchange, MotionDivision, Needs};
 use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::mid_step::MidStepForces;
@@ -67,6 +69,8 @@ pub struct Launches<'a> {
     pub resident_blocks: u32,
     /// Weight of long-range forces in evaluations outside steps.
     pub long_range_weight: f64,
+    /// Address of the array for forces of meshes.
+    pub mesh_force: Option<u64>,
 }
 
 impl Launches<'_> {
@@ -100,7 +104,9 @@ impl Launches<'_> {
                 Work::Atoms => over_atoms,
                 Work::Bins => bins.div_ceil(SCAN_BLOCK) as u32,
             };
-            launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.data).with_value(slot));
+            let launch =
+                Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.with_mesh_forces(self.data));
+            launches.push(launch.with_value(slot));
         }
         for kernel in self.kernels.exclusions.iter().filter(|_| self.data.exclusions.fours > 0) {
             let launch = Launch::new(kernel, over_atoms, ATOM_THREADS);
@@ -182,117 +188,6 @@ impl Launches<'_> {
             .with_value(trigger as i32)
     }
 
-    /// Launches of forces and, if asked for, of sums of energies.
-    pub fn forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
-        let energies = evaluate == Evaluate::ForcesAndEnergies;
-        let undivided = if self.counts_undivided() { evaluate } else { Evaluate::Forces };
-        let mut launches = self.pair_forces(slot, trigger, evaluate);
-        let [biases, of_biases] =
-            self.biases.map(|biases| biases.forces(&self.data, slot, trigger, evaluate)).unwrap_or_default();
-        match evaluate {
-            Evaluate::Forces => drop(launches.splice(0..0, biases)),
-            Evaluate::ForcesAndEnergies => launches.extend(biases),
-        }
-        let silent = trigger == Trigger::Immediate && self.long_range_weight == 0.0 && !energies;
-        let add_up = |c: &LatticeSumKernel| {
-            let term = c.term;
-            move |shares| self.add_onto(shares, SUMS, term, trigger)
-        };
-        let work = self.mesh_work(slot, trigger);
-        let of_mesh = if matches!(work, MeshWork::Part(_)) { evaluate } else { undivided };
-        let heard = self.charges.iter().filter(|_| !silent);
-        let reciprocal: Vec<Launch> =
-            heard.flat_map(|c| c.reciprocal(&self.data, slot, trigger, of_mesh, &work, add_up(c))).collect();
-        let of_charges = |c: &LatticeSumKernel| {
-            c.forces(&self.data, slot, trigger, of_mesh, (self.long_range_weight, &work), add_up(c))
-        };
-        let of_charges: Vec<Launch> = self.charges.iter().flat_map(of_charges).collect();
-        if energies {
-            launches.extend(reciprocal);
-        } else {
-            // Shares of energies, which the reciprocal space would overwrite, do not exist.
-            launches.splice(0..0, reciprocal.into_iter().map(|launch| launch.waits(Waits::SideStream)));
-        }
-        let row = self.row_length();
-        let vacuum = self.vacuum.map(|v| v.forces(&self.data, slot, row, trigger, undivided));
-        launches.extend(vacuum.into_iter().flatten());
-        if let Some(bonded) = self.bonded {
-            let evaluate = if self.division == Some(Division::Pairs) { undivided } else { evaluate };
-            launches.push(bonded.forces(&self.data_of_bonded(evaluate), slot, trigger, evaluate));
-            let sums =
-                (evaluate == Evaluate::ForcesAndEnergies).then(|| bonded.sums(&self.data, row, trigger));
-            launches.extend(sums);
-        }
-        let external = self.external.map(|o| o.forces(&self.data, slot, row, trigger, undivided));
-        launches.extend(external.into_iter().flatten());
-        launches.extend(of_charges.into_iter().map(|launch| launch.waits(Waits::AllStreams)));
-        launches.extend(of_biases);
-        if let (Some(exchange), Some(Division::Atoms)) = (self.exchange, self.division) {
-            match (trigger, self.motion) {
-                (Trigger::Step, MotionDivision::Divided) => {
-                    launches.extend(exchange.own_forces(&self.data, slot))
-                }
-                _ => launches.extend(exchange.forces(&self.data, slot, trigger)),
-            }
-        }
-        launches.extend(self.forces_of_sites(slot, trigger, undivided));
-        launches
-    }
-
-    /// Work of this GPU on meshes.
-    fn mesh_work(&self, slot: i32, trigger: Trigger) -> MeshWork {
-        match (self.division, self.exchange) {
-            (Some(Division::Atoms), Some(exchange)) if exchange.mesh_division() == MeshDivision::Divided => {
-                MeshWork::Part(exchange.mesh(&self.data, slot, trigger))
-            }
-            _ => MeshWork::Whole,
-        }
-    }
-
-    /// Launches of pair forces, and of the sums of their energies.
-    fn pair_forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
-        let mut launches = self.neighbor_engine.forces(&self.data, slot, trigger, evaluate);
-        if let (Some(exchange), Some(Division::Pairs)) = (self.exchange, self.division) {
-            launches.extend(exchange.sums_of_forces(&self.data, slot, trigger));
-        }
-        if evaluate == Evaluate::ForcesAndEnergies {
-            let count = self.n_pairs + VIRIAL;
-            let sum = self.add_shares(self.neighbor_engine.energy_blocks(), count, 0, trigger);
-            match self.exchange {
-                // Exact sums are over the shares of all atoms.
-                Some(exchange) if !self.divides_sums => {
-                    launches.extend(exchange.shares(&self.data, count, slot, trigger));
-                }
-                _ => {}
-            }
-            launches.push(sum);
-        }
-        launches
-    }
-
-    /// Launches that transfer the forces on virtual sites.
-    fn forces_of_sites(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
-        let Some(constraints) = self.constraints else { return Vec::new() };
-        let data = if trigger == Trigger::Step { self.moved() } else { self.data };
-        let Some(spread) = constraints.spread(&data, slot, trigger, evaluate) else { return Vec::new() };
-        let energies = evaluate == Evaluate::ForcesAndEnergies;
-        let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
-        std::iter::once(spread.waits(Waits::AllStreams)).chain(energies.then(more)).collect()
-    }
-
-    /// Data for bonded forces: exact sums of their energies are over all atoms.
-    fn data_of_bonded(&self, evaluate: Evaluate) -> DeviceData {
-        match evaluate {
-            Evaluate::ForcesAndEnergies if !self.divides_sums => self.data.with_all_atoms(),
-            _ => self.data,
-        }
-    }
-
-    /// True where the energies of what is not divided are added up here: by one GPU only, if sums are divided.
-    fn counts_undivided(&self) -> bool {
-        self.leads || !self.divides_sums
-    }
-
     /// Launches of the sums of kinetic tensor and momentum.
     pub fn kinetic(&self, trigger: Trigger) -> Vec<Launch> {
         let offset = if trigger == Trigger::SegmentEnd { self.n_terms + VIRIAL } else { 0 };
@@ -358,7 +253,8 @@ impl Launches<'_> {
     fn advance(&self, slot: i32) -> Launch {
         let data = self.moved();
         let blocks = blocks_of(data.owned.end - data.owned.first);
-        Launch::new(&self.kernels.advance, blocks, ATOM_THREADS).with_value(data).with_value(slot)
+        let launch = Launch::new(&self.kernels.advance, blocks, ATOM_THREADS).with_value(data);
+        launch.with_value(slot).waits(Waits::AllStreams)
     }
 
     /// Data for a kernel that moves atoms: all of them, or those of this GPU, whose positions it sends to the others.
@@ -367,7 +263,7 @@ impl Launches<'_> {
             (MotionDivision::Divided, Some(exchange)) => {
                 DeviceData { peers: exchange.positions(), ..self.data }
             }
-            _ => self.data.with_all_atoms(),
+            _ => self.with_mesh_forces(self.data.with_all_atoms()),
         }
     }
 

@@ -4,7 +4,7 @@ use super::box_change::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::{DeviceData, MOST_GPUS};
-use crate::driver::{Buffer, Device, Kernel, Launch};
+use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::exchange::MeshWork;
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build, Gpus};
@@ -23,6 +23,8 @@ const KERNELS: &str =
     concat!(include_str!("../../kernels/mesh.cu"), include_str!("../../kernels/mesh_modes.cu"));
 /// Number of threads of a block that transforms lines: as in `mesh.cu`, like all of these.
 const THREADS: u32 = 128;
+/// Number of threads of a block that transforms a plane.
+const PLANE_THREADS: u32 = 512;
 /// Number of threads of a block that spreads charges or gathers forces.
 const SPREAD_THREADS: u32 = 256;
 /// Number of atoms of such a block, which has a copy of the mesh around them if they are near each other.
@@ -56,6 +58,26 @@ shared_structure! {
         /// Roots of unity along x, then y, then z.
         turns: u64 = "const Complex*",
     }
+}
+
+/// Place of the forces of a mesh: as in `mesh.cu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForcesTo {
+    /// Added to the forces of pairs.
+    Forces = 0,
+    /// The array for forces of meshes, while those of pairs are computed.
+    MeshForces = 1,
+}
+
+/// How a mesh computes forces.
+#[derive(Clone, Copy)]
+pub struct MeshForces<'a> {
+    pub work: &'a MeshWork,
+    /// Weight of long-range forces in evaluations outside steps.
+    pub weight: f64,
+    pub to: ForcesTo,
+    /// Number of the mesh: those with a lower one have left their forces in the array for them.
+    pub number: usize,
 }
 
 /// Splitting and mesh of a method.
@@ -114,12 +136,32 @@ pub struct Mesh {
 
 struct MeshKernels {
     spread: Kernel,
-    forward: [Kernel; 2],
+    planes: PlaneKernels,
     convolve: Kernel,
     energies: Kernel,
-    backward: [Kernel; 2],
     gather: Kernel,
     gather_energies: Kernel,
+}
+
+/// Kernels of the transforms along z and y, forward and backward.
+enum PlaneKernels {
+    /// Both in one, by a block a plane: of half the launches, where two copies of a plane fit shared memory.
+    Whole([Kernel; 2]),
+    /// Along z, then y, and back, by a block some lines.
+    Lines([[Kernel; 2]; 2]),
+}
+
+impl PlaneKernels {
+    fn new(module: &Module, whole: bool) -> Result<Self> {
+        let kernel = |name: &str| module.kernel(name);
+        Ok(match whole {
+            true => PlaneKernels::Whole([kernel("mesh_forward_planes")?, kernel("mesh_backward_planes")?]),
+            false => PlaneKernels::Lines([
+                [kernel("mesh_forward_z")?, kernel("mesh_forward_y")?],
+                [kernel("mesh_backward_y")?, kernel("mesh_backward_z")?],
+            ]),
+        })
+    }
 }
 
 /// Source of the kernels for a mesh of `n` points.
@@ -145,6 +187,8 @@ fn build(
         build.options.push(format!("-DMESH_{axis}={n}"));
         build.options.push(format!("-DLINES_{axis}={}", lines(n, precision)?));
     }
+    build.options.push(format!("-DWHOLE_PLANES={}", i32::from(whole_planes_fit(n, precision))));
+    build.options.push(format!("-DPLANE_THREADS={PLANE_THREADS}"));
     let points: usize = n.iter().product();
     if points > i32::MAX as usize {
         return Err(too_many(&format!("{points} points")));
@@ -190,6 +234,12 @@ fn lines(n: usize, precision: Precision) -> Result<usize> {
         0 => Err(too_many(&format!("{n} points along an edge"))),
         lines => Ok(lines),
     }
+}
+
+/// Returns true where a block has memory for a plane of points along y and z, twice.
+fn whole_planes_fit([_, y, z]: [usize; 3], precision: Precision) -> bool {
+    let room = (y / 2 * (z + 1)).max((z / 2 + 1) * (y + 1));
+    2 * complex_bytes(precision) * room <= SHARED
 }
 
 fn too_many(points: &str) -> Error {
@@ -295,10 +345,9 @@ impl Mesh {
             parts: whole,
             kernels: MeshKernels {
                 spread: kernel("mesh_spread")?,
-                forward: [kernel("mesh_forward_z")?, kernel("mesh_forward_y")?],
+                planes: PlaneKernels::new(&module, whole_planes_fit(n, precision))?,
                 convolve: kernel("mesh_convolve")?,
                 energies: kernel("mesh_convolve_energies")?,
-                backward: [kernel("mesh_backward_y")?, kernel("mesh_backward_z")?],
                 gather: kernel("mesh_gather")?,
                 gather_energies: kernel("mesh_gather_energies")?,
             },
@@ -395,13 +444,21 @@ impl Mesh {
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let [x, y, z] = self.n;
-        let MeshKernels { spread, forward, convolve, energies, backward, .. } = &self.kernels;
+        let MeshKernels { spread, planes, convolve, energies, .. } = &self.kernels;
         let turn = self.turn(data, slot, trigger, work);
         let lines = |kernel, count, n| turn.launch(kernel, self.blocks(count, n), THREADS);
         let (along_z, along_y, along_x) = (turn.planes * y / 2, turn.planes * (z / 2 + 1), turn.columns);
         let mut launches = vec![turn.over_atoms(spread)];
         launches.extend(work.all_have());
-        launches.extend([lines(&forward[0], along_z, z), lines(&forward[1], along_y, y)]);
+        let whole = |kernel| turn.launch(kernel, turn.planes.max(1) as u32, PLANE_THREADS);
+        let [there, back] = match planes {
+            PlaneKernels::Whole([forward, backward]) => [vec![whole(forward)], vec![whole(backward)]],
+            PlaneKernels::Lines([forward, backward]) => [
+                vec![lines(&forward[0], along_z, z), lines(&forward[1], along_y, y)],
+                vec![lines(&backward[0], along_y, y), lines(&backward[1], along_z, z)],
+            ],
+        };
+        launches.extend(there);
         launches.extend(work.all_have());
         match evaluate {
             Evaluate::Forces => launches.push(lines(convolve, along_x, x)),
@@ -410,31 +467,35 @@ impl Mesh {
             }
         }
         launches.extend(work.all_have());
-        launches.extend([lines(&backward[0], along_y, y), lines(&backward[1], along_z, z)]);
+        launches.extend(back);
         launches.extend(work.all_have());
         launches
     }
 
     /// Launches from the potential to forces, including those of excluded charges, with `add_up` as in
-    /// [`Mesh::reciprocal`]. `asked`: weight of long-range forces outside steps.
+    /// [`Mesh::reciprocal`].
     pub fn forces(
         &self,
         data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
-        (asked, work): (f64, &MeshWork),
+        how: MeshForces,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
-        let turn = self.turn(data, slot, trigger, work);
+        let turn = self.turn(data, slot, trigger, how.work);
+        let gather = |kernel| {
+            let launch = turn.over_atoms(kernel).with_value(how.weight);
+            launch.with_value(how.to as i32).with_value(how.number as i32)
+        };
         if evaluate == Evaluate::Forces || self.form.excluded_shares == 0 {
-            return vec![turn.over_atoms(&self.kernels.gather).with_value(asked)];
+            return vec![gather(&self.kernels.gather)];
         }
-        let shares = match work {
+        let shares = match how.work {
             MeshWork::Whole => self.form.excluded_shares,
             MeshWork::Part(_) => turn.atom_blocks(),
         };
-        vec![turn.over_atoms(&self.kernels.gather_energies).with_value(asked), add_up(shares)]
+        vec![gather(&self.kernels.gather_energies), add_up(shares)]
     }
 
     /// Largest number of shares that are left at a time.

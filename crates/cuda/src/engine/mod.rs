@@ -409,6 +409,7 @@ impl Cuda {
             sums: self.plan.summation,
             resident_blocks: 6 * self.device.multiprocessors(),
             long_range_weight: self.evaluation.long_range_weight,
+            mesh_force: self.arrays.mesh_force(),
         }
     }
 
