@@ -1,12 +1,38 @@
 // Biases on functions of centres of groups. Once in a step: centres, by `bias_centers` where a group is large; then, by
 // one block, values of variables, energies and slopes of biases, forces on centres, work and hills; then forces on atoms.
 //
-// In front of this file are bias_variables.cuh and bias_terms.cuh, and before these source that is generated from
+// In front of this file are bias_variables.cuh, bias_terms.cuh and bias_densities.cuh, and before these source that is generated from
 // jostle_sampling: functions of vectors between centres, from components to {value, margin, derivatives} (`part_whole`,
 // `part_along_x`, ..., `between_vectors`, `turn`);
 //     void bias_formula(int formula, const double* in, double* out)   from values to {value, slopes}
 // and between, spring, linear, wall, hill_energy, hill_along, tempering, switching_work, taken_off, thermal_velocity,
-// advance_particle, reflected, grid_line and grid_plane.
+// advance_particle, reflected, grid_line, grid_plane, square_in_widths, density_kernel, opes_energy, sample_weight,
+// new_kernel and merged_kernel.
+
+// Returns true for biases that all threads evaluate together.
+DEVICE bool shared_by_threads(const BiasTerm& term) { return term.function == BIAS_HILLS || term.function == BIAS_OPES; }
+
+// Energies of all biases and their slopes.
+DEVICE void evaluate_biases(const BiasData& b, i64 step) {
+    for (i64 k = threadIdx.x; k < b.n_terms; k += BIAS_THREADS) {
+        const BiasTerm& term = b.terms[k];
+        if (!b.spans[k].acts) {
+            b.energies[3 * k] = 0.0;
+            for (int c = 0; c < term.count; c++) b.slopes[term.first + c] = 0.0;
+        } else if (!shared_by_threads(term)) {
+            evaluate_bias(b, k, step);
+        }
+    }
+    for (i64 k = 0; k < b.n_terms; k++) {
+        if (!shared_by_threads(b.terms[k]) || !b.spans[k].acts) continue;
+        if (b.terms[k].function == BIAS_OPES) {
+            evaluate_density(b, k, step);
+        } else {
+            take_pending_hill(b, k, step);
+            if (threadIdx.x == 0) evaluate_grid(b, k);
+        }
+    }
+}
 
 // Derivatives of the energy with variables: those of biases, then of formulas passed on to what they are made of.
 DEVICE void find_weights(const BiasData& b) {
@@ -203,6 +229,20 @@ DEVICE void end_particle(const BiasData& b, i64 k, i64 step) {
     numbers[PARTICLE_PENDING] = (double)step;
 }
 
+// End of a step for all biases.
+DEVICE void end_biases(const BiasData& b, i64 step) {
+    for (i64 k = threadIdx.x; k < b.n_terms; k += BIAS_THREADS) {
+        if (!b.spans[k].acts) continue;
+        if (b.terms[k].function == BIAS_HARMONIC) end_spring(b, k, step);
+        if (b.terms[k].function == BIAS_HILLS) end_hills(b, k, step);
+        if (b.terms[k].function == BIAS_ADAPTIVE) end_particle(b, k, step);
+    }
+    for (i64 k = 0; k < b.n_terms; k++) {
+        if (b.terms[k].function == BIAS_OPES && b.spans[k].acts) end_density(b, k, step);
+    }
+    __syncthreads();
+}
+
 // Row of numbers for the host.
 DEVICE void write_row(const BiasData& b, i64 number) {
     const i64 after_values = 6 + b.n_variables, length = after_values + 3 * b.n_terms + 1;
@@ -268,16 +308,9 @@ bias_evaluate(DeviceData w, BiasData b, int slot, int trigger, int actions) {
     __syncthreads();
     if (actions & BIAS_EVALUATE) evaluate_all(w, b, step);
     __syncthreads();
+    if (actions & BIAS_END_STEP) end_biases(b, step);
     if (threadIdx.x == 0) keep_undefined(w, b, step);
-    if (actions & BIAS_END_STEP) {
-        for (i64 k = threadIdx.x; k < b.n_terms; k += BIAS_THREADS) {
-            if (!b.spans[k].acts) continue;
-            if (b.terms[k].function == BIAS_HARMONIC) end_spring(b, k, step);
-            if (b.terms[k].function == BIAS_HILLS) end_hills(b, k, step);
-            if (b.terms[k].function == BIAS_ADAPTIVE) end_particle(b, k, step);
-        }
-        __syncthreads();
-    }
+    __syncthreads();
     if (trigger == TRIGGER_STEP) return;
     write_row(b, trigger == TRIGGER_SEGMENT_END ? w.control->part / 2 : 0);
 }

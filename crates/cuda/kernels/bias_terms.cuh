@@ -126,7 +126,7 @@ DEVICE void evaluate_particle(const BiasData& b, i64 k, i64 step, double* out) {
     }
 }
 
-// Energy and slopes of a bias that is not one of hills.
+// Energy and slopes of a bias that one thread evaluates.
 DEVICE void evaluate_bias(const BiasData& b, i64 k, i64 step) {
     const BiasTerm& term = b.terms[k];
     const BiasVariable& variable = b.variables[b.entries[term.first]];
@@ -199,7 +199,7 @@ DEVICE void take_pending_hill(const BiasData& b, i64 k, i64 step) {
     __syncthreads();
     if (threadIdx.x == 0) {
         const i64 count = (i64)numbers[HILL_COUNT];
-        if (count < term.hill_capacity) {
+        if (count < term.capacity) {
             for (int c = 0; c < HILL_SIZE; c++) term.hills[HILL_SIZE * count + c] = hill[c];
             numbers[HILL_COUNT] = (double)(count + 1);
         } else {
@@ -243,22 +243,4 @@ DEVICE void evaluate_grid(const BiasData& b, i64 k) {
         grid_plane(in, out);
     }
     store_bias(b, k, out);
-}
-
-// Energies of all biases and their slopes.
-DEVICE void evaluate_biases(const BiasData& b, i64 step) {
-    for (i64 k = threadIdx.x; k < b.n_terms; k += BIAS_THREADS) {
-        const BiasTerm& term = b.terms[k];
-        if (!b.spans[k].acts) {
-            b.energies[3 * k] = 0.0;
-            for (int c = 0; c < term.count; c++) b.slopes[term.first + c] = 0.0;
-        } else if (term.function != BIAS_HILLS) {
-            evaluate_bias(b, k, step);
-        }
-    }
-    for (i64 k = 0; k < b.n_terms; k++) {
-        if (b.terms[k].function != BIAS_HILLS || !b.spans[k].acts) continue;
-        take_pending_hill(b, k, step);
-        if (threadIdx.x == 0) evaluate_grid(b, k);
-    }
 }

@@ -1,6 +1,7 @@
 //! Biases on functions of centres of groups, as plain data: a device that takes them evaluates and applies them in
 //! its own steps.
 
+use super::bias_memory::BiasMemory;
 use crate::{Error, Result, Vec3};
 
 /// An atom of a group.
@@ -150,6 +151,8 @@ pub enum BiasFunction {
     Formula(VariableExpression),
     /// Hills on a grid of one or two variables, see [`HillSettings`].
     Metadynamics(HillSettings),
+    /// An energy that follows from a density of kernels, see [`KernelSettings`].
+    Opes(KernelSettings),
     /// Springs to a particle that gets the mean force on it taken off, see [`AdaptiveForceSettings`].
     AdaptiveForce(AdaptiveForceSettings),
 }
@@ -203,6 +206,23 @@ pub struct HillSettings {
     pub axes: Vec<GridAxis>,
 }
 
+/// Settings of a bias that follows from a density of kernels of one or two variables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelSettings {
+    /// Width of the first kernel along each variable.
+    pub width: Vec<f64>,
+    /// Steps between kernels.
+    pub every: u64,
+    /// k_B T
+    pub thermal_energy: f64,
+    /// Energy by which the bias changes where the density is e times as high.
+    pub scale: f64,
+    /// Least value of the density over its mean, and value of a kernel of height 1 at its cutoff.
+    pub least: f64,
+    /// Squared distance, in widths, beyond which kernels vanish.
+    pub square_cutoff: f64,
+}
+
 /// A bias.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CenterBias {
@@ -240,86 +260,6 @@ pub struct BiasCourse {
     pub fresh: bool,
     /// For each bias the steps of the stages in which it acts, before this stage and in all; `None`: it does not act.
     pub spans: Vec<Option<[u64; 2]>>,
-}
-
-/// Numbers of a bias that change from step to step.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct BiasMemory {
-    /// Numbers whose meaning depends on the kind, see [`SpringMemory`], [`HillMemory`] and [`ParticleMemory`].
-    pub numbers: Vec<f64>,
-    /// Numbers on a grid.
-    pub grid: Vec<f64>,
-    /// Hills that have begun to act since the memory was written: time, height and centre.
-    pub hills: Vec<[f64; HILL_NUMBERS]>,
-}
-
-/// Numbers of a hill: time, height and centre along two variables.
-pub const HILL_NUMBERS: usize = 4;
-
-/// Indices of the numbers of a harmonic bias.
-pub struct SpringMemory;
-
-impl SpringMemory {
-    /// Work done so far: the first number of every kind.
-    pub const WORK: usize = 0;
-    /// 1 where value and progress at the end of the last step are known.
-    pub const KNOWN: usize = 1;
-    /// Value at the end of the last step.
-    pub const VALUE: usize = 2;
-    /// Progress at the end of the last step.
-    pub const PROGRESS: usize = 3;
-    /// Number of numbers.
-    pub const COUNT: usize = 4;
-}
-
-/// Indices of the numbers of metadynamics.
-pub struct HillMemory;
-
-impl HillMemory {
-    /// Work done so far.
-    pub const WORK: usize = 0;
-    /// 1 where values at the end of the last step are known.
-    pub const KNOWN: usize = 1;
-    /// Values at the end of the last step.
-    pub const VALUES: usize = 2;
-    /// Step at whose end a hill was noted that has yet to act; -1: there is none.
-    pub const PENDING: usize = 4;
-    /// That hill.
-    pub const PENDING_HILL: usize = 5;
-    /// Step with which the newest hill has begun to act, until its end; -1: there is none.
-    pub const NEWEST: usize = 9;
-    /// That hill.
-    pub const NEWEST_HILL: usize = 10;
-    /// Number of numbers.
-    pub const COUNT: usize = 14;
-}
-
-/// Indices of the numbers of an adaptive biasing force.
-pub struct ParticleMemory;
-
-impl ParticleMemory {
-    /// Work done so far.
-    pub const WORK: usize = 0;
-    /// 1 where values and place at the end of the last step are known.
-    pub const KNOWN: usize = 1;
-    /// These values.
-    pub const VALUES: usize = 2;
-    /// That place of the particle.
-    pub const LAST_PLACE: usize = 4;
-    /// 1 where the particle has a place.
-    pub const BEGUN: usize = 6;
-    /// Its place.
-    pub const PLACE: usize = 7;
-    /// Its velocity.
-    pub const VELOCITY: usize = 9;
-    /// Step at whose end its next place was found that has yet to act; -1: there is none.
-    pub const PENDING: usize = 11;
-    /// That place.
-    pub const NEXT: usize = 12;
-    /// Number of samples in all blocks.
-    pub const SAMPLES: usize = 15;
-    /// Number of numbers.
-    pub const COUNT: usize = 16;
 }
 
 /// Energies and values at a step.

@@ -4,6 +4,7 @@
 
 mod added;
 mod batch;
+mod bias_memory;
 mod biases;
 mod ensemble;
 mod settings;
@@ -18,11 +19,14 @@ use crate::{
 };
 pub use added::AddedForces;
 pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StageTime, StepBatch};
+pub use bias_memory::{
+    BiasMemory, DensityMemory, HILL_NUMBERS, HillMemory, KERNEL_NUMBERS, KernelMemory, ParticleMemory,
+    SpringMemory,
+};
 pub use biases::{
-    AdaptiveForceSettings, BiasCourse, BiasEvaluation, BiasFunction, BiasMemory, BiasPlace, BiasRow,
-    CenterBias, CenterBiases, CenterFunction, CenterMember, CenterVariable, GridAxis, HILL_NUMBERS,
-    HillMemory, HillSettings, Installation, MemberPair, PairCount, ParticleMemory, SAMPLE_BLOCKS,
-    SpringMemory, VariableExpression,
+    AdaptiveForceSettings, BiasCourse, BiasEvaluation, BiasFunction, BiasPlace, BiasRow, CenterBias,
+    CenterBiases, CenterFunction, CenterMember, CenterVariable, GridAxis, HillSettings, Installation,
+    KernelSettings, MemberPair, PairCount, SAMPLE_BLOCKS, VariableExpression,
 };
 pub use ensemble::{Ensemble, Member, Message, Presence, Serve};
 pub use settings::{Algorithm, Precision, Processor, Settings};

@@ -2,8 +2,9 @@
 
 use super::data::{
     self, BiasData, BiasGroup, BiasMember, BiasPartner, BiasSpan, BiasState, BiasTerm, BiasVariable, Entries,
-    HillArrays, NONE_UNDEFINED, NUMBERS, STRUCTURE_NUMBERS,
+    NONE_UNDEFINED, STRUCTURE_NUMBERS,
 };
+use super::hills::{HillArrays, NUMBERS};
 use super::places::Places;
 use crate::driver::{Buffer, Device};
 use jostle_core::Result;

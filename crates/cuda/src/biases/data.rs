@@ -1,19 +1,16 @@
 //! Arrays that the kernels for biases read, and their layout.
 
-use crate::driver::{Buffer, Device};
+use super::hills::{HILL_COUNT, HillArrays, NUMBERS};
 use crate::shared::shared_structure;
+use jostle_core::Vec3;
 use jostle_core::backend::{
-    AdaptiveForceSettings, BiasFunction, CenterBiases, CenterFunction, GridAxis, HILL_NUMBERS, HillMemory,
-    HillSettings, PairCount, ParticleMemory, SAMPLE_BLOCKS, SpringMemory, VariableExpression,
+    AdaptiveForceSettings, BiasFunction, CenterBiases, CenterFunction, DensityMemory, GridAxis, HILL_NUMBERS,
+    HillMemory, KERNEL_NUMBERS, KernelMemory, KernelSettings, PairCount, ParticleMemory, SAMPLE_BLOCKS,
+    SpringMemory, VariableExpression,
 };
-use jostle_core::{Result, Vec3};
-use jostle_sampling::bias::FIRST_VELOCITY;
+use jostle_sampling::bias::{FIRST_VELOCITY, MERGED};
 use std::collections::HashMap;
 
-/// Numbers of each bias that change from step to step.
-pub const NUMBERS: usize = 16;
-/// Index among them of the number of hills since they were taken last.
-pub const HILL_COUNT: usize = 14;
 /// Numbers of a variable that is a function of all members of a group: factors of arms and of the turned reference in its
 /// slopes, the slope by charge, strain, sums over members, and one more sum.
 pub const STRUCTURE_NUMBERS: usize = 38;
@@ -72,9 +69,10 @@ shared_structure! {
         pub first: i32,
         pub count: i32,
         /// Harmonic: centre and stiffness, first and last. Linear: force, centre. Wall: place, stiffness, side. Hills:
-        /// height, interval, gamma (0: not tempered), k_B T. Adaptive force: k_B T, damping, samples.
+        /// height, interval, gamma (0: not tempered), k_B T. Adaptive force: k_B T, damping, samples. OPES: k_B T,
+        /// interval, scale of the energy, least value of a density.
         pub parameters: [f64; 4],
-        /// Widths of hills, or stiffness of the springs to a particle.
+        /// Widths of hills or of the first kernel, or stiffness of the springs to a particle.
         pub width: [f64; 2],
         /// Mass of a particle.
         pub mass: [f64; 2],
@@ -86,8 +84,11 @@ shared_structure! {
         pub grid: u64 = "double*",
         /// Values and slopes of a hill at the points of each axis.
         pub tables: u64 = "double*",
+        /// Hills, or kernels of two densities in turns, and the number that there is memory for.
         pub hills: u64 = "double*",
-        pub hill_capacity: i64,
+        pub capacity: i64,
+        /// Squared distance, in widths, beyond which kernels vanish.
+        pub square_cutoff: f64,
     }
 
     /// Stages in which a bias acts: steps before the present one, and of all.
@@ -205,8 +206,8 @@ const VARIABLES: [&str; 18] = [
     "BIAS_PAIRS",
 ];
 /// Functions of biases, likewise.
-const BIASES: [&str; 6] =
-    ["BIAS_HARMONIC", "BIAS_LINEAR", "BIAS_WALL", "BIAS_HILLS", "BIAS_FORMULA", "BIAS_ADAPTIVE"];
+const BIASES: [&str; 7] =
+    ["BIAS_HARMONIC", "BIAS_LINEAR", "BIAS_WALL", "BIAS_HILLS", "BIAS_FORMULA", "BIAS_ADAPTIVE", "BIAS_OPES"];
 
 /// Enumerations and constants in CUDA.
 pub fn constants() -> String {
@@ -223,6 +224,19 @@ pub fn constants() -> String {
         ("HILL_PENDING_HILL", HillMemory::PENDING_HILL),
         ("HILL_NEWEST", HillMemory::NEWEST),
         ("HILL_NEWEST_HILL", HillMemory::NEWEST_HILL),
+        ("KERNEL_WORK", KernelMemory::WORK),
+        ("KERNEL_KNOWN", KernelMemory::KNOWN),
+        ("KERNEL_VALUES", KernelMemory::VALUES),
+        ("KERNEL_PENDING", KernelMemory::PENDING),
+        ("KERNEL_NEWEST", KernelMemory::NEWEST),
+        ("KERNEL_CURRENT", KernelMemory::CURRENT),
+        ("FIRST_DENSITY", KernelMemory::DENSITIES[0]),
+        ("DENSITY_KERNELS", DensityMemory::KERNELS),
+        ("DENSITY_WEIGHT", DensityMemory::WEIGHT),
+        ("DENSITY_SQUARES", DensityMemory::SQUARES),
+        ("DENSITY_MEAN", DensityMemory::MEAN),
+        ("DENSITY_SIZE", DensityMemory::COUNT),
+        ("KERNEL_SIZE", KERNEL_NUMBERS),
         ("PARTICLE_WORK", ParticleMemory::WORK),
         ("PARTICLE_KNOWN", ParticleMemory::KNOWN),
         ("PARTICLE_VALUES", ParticleMemory::VALUES),
@@ -241,10 +255,12 @@ pub fn constants() -> String {
     ];
     let numbers: Vec<String> = numbers.iter().map(|(name, k)| format!("{name} = {k}")).collect();
     format!(
-        "enum {{ {} }};\nenum {{ {} }};\nenum {{ {} }};\n#define NONE_UNDEFINED {NONE_UNDEFINED}ull\n",
+        "enum {{ {} }};\nenum {{ {} }};\nenum {{ {} }};\n#define NONE_UNDEFINED {NONE_UNDEFINED}ull\n\
+         #define MERGED_SQUARE {:?}\n",
         VARIABLES.join(", "),
         BIASES.join(", "),
-        numbers.join(", ")
+        numbers.join(", "),
+        MERGED * MERGED
     )
 }
 
@@ -347,39 +363,7 @@ pub fn variables(biases: &CenterBiases, entries: &mut Entries) -> Vec<BiasVariab
     made
 }
 
-/// Memory of the grid and of the hills of a bias.
-pub struct HillArrays {
-    pub grid: Buffer<f64>,
-    pub tables: Buffer<f64>,
-    pub hills: Buffer<f64>,
-}
-
-impl HillArrays {
-    /// Memory for a grid, with room for so many hills.
-    ///
-    /// # Errors
-    /// If the device has too little.
-    pub fn new(device: &Device, settings: &HillSettings, hills: usize) -> Result<Self> {
-        let points: Vec<usize> = settings.axes.iter().map(|axis| axis.points()).collect();
-        let grid = points.iter().product::<usize>() << points.len();
-        Ok(HillArrays {
-            grid: device.alloc(grid)?,
-            tables: device.alloc(2 * points.iter().sum::<usize>())?,
-            hills: device.alloc(HILL_NUMBERS * hills)?,
-        })
-    }
-
-    /// Memory for the bins of an adaptive force, which has no hills.
-    ///
-    /// # Errors
-    /// If the device has too little.
-    pub fn of_bins(device: &Device, settings: &AdaptiveForceSettings) -> Result<Self> {
-        let grid = device.alloc(settings.numbers())?;
-        Ok(HillArrays { grid, tables: device.alloc(1)?, hills: device.alloc(HILL_NUMBERS)? })
-    }
-}
-
-/// Biases as kernels read them; `arrays` has those of metadynamics, by the number of the bias.
+/// Biases as kernels read them; `arrays` has those with hills, kernels or bins, by the number of the bias.
 pub fn terms(
     biases: &CenterBiases,
     entries: &mut Entries,
@@ -404,8 +388,13 @@ pub fn terms(
             grid: 0,
             tables: 0,
             hills: 0,
-            hill_capacity: 0,
+            capacity: 0,
+            square_cutoff: 0.0,
         };
+        if let Some(arrays) = arrays.get(&k) {
+            (term.grid, term.tables) = (arrays.grid.address(), arrays.tables.address());
+            (term.hills, term.capacity) = (arrays.hills.address(), arrays.capacity() as i64);
+        }
         match &bias.function {
             BiasFunction::Harmonic { center: [a, b], stiffness: [c, d] } => {
                 term.parameters = [*a, *b, *c, *d]
@@ -424,11 +413,6 @@ pub fn terms(
                 term.parameters = [settings.height, settings.every as f64, gamma, thermal_energy];
                 term.lay_out(&settings.axes);
                 term.width[..settings.width.len()].copy_from_slice(&settings.width);
-                if let Some(HillArrays { grid, tables, hills }) = arrays.get(&k) {
-                    (term.grid, term.tables) = (grid.address(), tables.address());
-                    term.hills = hills.address();
-                    term.hill_capacity = (hills.len() / HILL_NUMBERS) as i64;
-                }
             }
             BiasFunction::Formula(expression) => {
                 term.function = 4;
@@ -441,7 +425,13 @@ pub fn terms(
                 term.lay_out(&settings.axes);
                 term.width[..settings.stiffness.len()].copy_from_slice(&settings.stiffness);
                 term.mass[..settings.mass.len()].copy_from_slice(&settings.mass);
-                term.grid = arrays.get(&k).map_or(0, |arrays| arrays.grid.address());
+            }
+            BiasFunction::Opes(settings) => {
+                term.function = 6;
+                let KernelSettings { width, every, thermal_energy, scale, least, square_cutoff } = settings;
+                term.parameters = [*thermal_energy, *every as f64, *scale, *least];
+                term.square_cutoff = *square_cutoff;
+                term.width[..width.len()].copy_from_slice(width);
             }
         }
         term

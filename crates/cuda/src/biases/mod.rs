@@ -2,9 +2,11 @@
 
 mod arrays;
 mod data;
+mod hills;
 mod places;
 mod source;
 
+pub use hills::Growth;
 pub use source::build;
 
 use crate::device_data::DeviceData;
@@ -13,15 +15,14 @@ use crate::kernels::{self, ATOM_THREADS};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use arrays::{Arrays, BEFORE_A_STAGE};
-use data::{BiasData, BiasSpan, BiasState, Entries, HILL_COUNT, HillArrays, NONE_UNDEFINED, NUMBERS};
-use jostle_core::backend::{
-    BiasCourse, BiasFunction, BiasMemory, BiasRow, CenterBiases, CenterFunction, HILL_NUMBERS,
-};
+use data::{BiasData, BiasSpan, BiasState, Entries, NONE_UNDEFINED};
+use hills::{HILL_COUNT, HillArrays, NUMBERS, count, kernel_counts};
+use jostle_core::backend::{BiasCourse, BiasMemory, BiasRow, CenterBiases, CenterFunction};
 use jostle_core::{Error, Evaluate, Precision, Result, StepBatch};
 use places::Places;
 use std::collections::HashMap;
 
-/// Hills for which there is room at first.
+/// Hills or kernels for which there is room at first.
 const FIRST_HILLS: usize = 256;
 
 /// Work of a launch of `bias_evaluate`: bits as in `bias.cu`.
@@ -39,8 +40,6 @@ pub struct BiasKernels {
     data: BiasData,
     arrays: Arrays,
     hills: HashMap<usize, HillArrays>,
-    /// Most hills that each bias may have since they were taken last.
-    most_hills: HashMap<usize, usize>,
     n_chunks: u32,
     places: Kernel,
     centers: Kernel,
@@ -77,17 +76,11 @@ impl BiasKernels {
         let build = source::build(biases, precision, sums)?;
         let module = device.compile("bias.cu", &build.source, &build.options)?;
         let mut hills = HashMap::new();
-        // Tests grow the memory of hills.
+        // Tests grow the memory of hills and kernels.
         let first_hills = if device.is_for_tests() { 1 } else { FIRST_HILLS };
         for (k, bias) in biases.biases.iter().enumerate() {
-            match &bias.function {
-                BiasFunction::Metadynamics(settings) => {
-                    hills.insert(k, HillArrays::new(device, settings, first_hills)?);
-                }
-                BiasFunction::AdaptiveForce(settings) => {
-                    hills.insert(k, HillArrays::of_bins(device, settings)?);
-                }
-                _ => {}
+            if let Some(arrays) = HillArrays::new(device, &bias.function, first_hills)? {
+                hills.insert(k, arrays);
             }
         }
         let places = Places::new(biases, n);
@@ -97,7 +90,6 @@ impl BiasKernels {
             biases: biases.clone(),
             data,
             arrays,
-            most_hills: hills.keys().map(|k| (*k, 0)).collect(),
             hills,
             n_chunks: (places.chunks.len() / 2) as u32,
             places: module.kernel("bias_places")?,
@@ -113,9 +105,9 @@ impl BiasKernels {
         &self.biases
     }
 
-    /// Bytes of its grids.
+    /// Bytes of its grids, hills and kernels.
     pub fn bytes(&self) -> usize {
-        self.hills.values().map(|arrays| 8 * (arrays.grid.len() + arrays.hills.len())).sum()
+        self.hills.values().map(HillArrays::bytes).sum()
     }
 
     fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData) -> Launch {
@@ -165,7 +157,7 @@ impl BiasKernels {
     ///
     /// # Errors
     /// If they are those of other biases, or the device failed.
-    pub fn begin(&mut self, course: &BiasCourse, memory: &[BiasMemory]) -> Result<()> {
+    pub fn begin(&mut self, device: &Device, course: &BiasCourse, memory: &[BiasMemory]) -> Result<Growth> {
         let span = |span: &Option<[u64; 2]>| {
             let [before, total] = span.unwrap_or_default().map(|steps| steps as f64);
             BiasSpan { before, total, acts: i64::from(span.is_some()) }
@@ -174,6 +166,8 @@ impl BiasKernels {
         let fits = |(k, memory): (usize, &BiasMemory)| {
             memory.numbers.len() <= NUMBERS
                 && memory.grid.len() == self.hills.get(&k).map_or(0, |arrays| arrays.grid.len())
+                && memory.kernels.each_ref().map(Vec::len)
+                    == kernel_counts(&self.biases.biases[k].function, &memory.numbers)
         };
         let count = self.biases.biases.len();
         if spans.len() != count || memory.len() != count || !memory.iter().enumerate().all(fits) {
@@ -181,14 +175,15 @@ impl BiasKernels {
         }
         self.arrays.spans.write(0, &spans)?;
         let mut numbers = vec![0.0; NUMBERS * count];
+        let mut growth = Growth::None;
         for (k, memory) in memory.iter().enumerate() {
             numbers[NUMBERS * k..][..memory.numbers.len()].copy_from_slice(&memory.numbers);
-            if let Some(arrays) = self.hills.get(&k) {
-                arrays.grid.write(0, &memory.grid)?;
+            if let Some(arrays) = self.hills.get_mut(&k) {
+                growth = growth.and(arrays.write(device, memory)?);
             }
         }
+        self.update_terms(growth)?;
         self.arrays.numbers.write(0, &numbers)?;
-        self.most_hills.values_mut().for_each(|most| *most = 0);
         self.arrays.state.write(
             0,
             &[BiasState {
@@ -200,7 +195,18 @@ impl BiasKernels {
                 fresh: i64::from(course.fresh),
                 ..BEFORE_A_STAGE
             }],
-        )
+        )?;
+        Ok(growth)
+    }
+
+    /// Tells the device where hills and kernels are, if their memory has moved.
+    fn update_terms(&self, growth: Growth) -> Result<()> {
+        if growth == Growth::None {
+            return Ok(());
+        }
+        let mut entries = Entries::default();
+        data::variables(&self.biases, &mut entries);
+        self.arrays.terms.write(0, &data::terms(&self.biases, &mut entries, &self.hills))
     }
 
     fn state(&self) -> Result<BiasState> {
@@ -220,7 +226,7 @@ impl BiasKernels {
         self.reserve(device, 1)
     }
 
-    /// Makes room for the hills of a batch and for its rows.
+    /// Makes room for the hills and kernels of a batch and for its rows.
     ///
     /// # Errors
     /// If the device failed, or has too little memory.
@@ -235,35 +241,18 @@ impl BiasKernels {
         Ok(Growth::Moved)
     }
 
-    /// Makes room for the hills of so many more steps.
+    /// Makes room for the hills and kernels of so many more steps.
     fn reserve(&mut self, device: &Device, steps: u64) -> Result<Growth> {
         let mut growth = Growth::None;
-        for (k, most) in &mut self.most_hills {
-            let (Some(arrays), BiasFunction::Metadynamics(settings)) =
-                (self.hills.get_mut(k), &self.biases.biases[*k].function)
-            else {
-                continue;
+        for (k, arrays) in &mut self.hills {
+            let made = || {
+                let mut numbers = [0.0; NUMBERS];
+                self.arrays.numbers.read(NUMBERS * k, &mut numbers)?;
+                Ok(count(&self.biases.biases[*k].function, &numbers))
             };
-            let room = arrays.hills.len() / HILL_NUMBERS;
-            let more = (steps / settings.every.max(1)) as usize + 2;
-            if *most + more > room {
-                let mut count = [0.0];
-                self.arrays.numbers.read(NUMBERS * k + HILL_COUNT, &mut count)?;
-                *most = count[0] as usize;
-            }
-            *most += more;
-            if *most > room {
-                let larger = device.alloc(HILL_NUMBERS * (2 * *most))?;
-                larger.copy_from(&arrays.hills, arrays.hills.len())?;
-                arrays.hills = larger;
-                growth = Growth::Moved;
-            }
+            growth = growth.and(arrays.reserve(device, steps, made)?);
         }
-        if growth == Growth::Moved {
-            let mut entries = Entries::default();
-            data::variables(&self.biases, &mut entries);
-            self.arrays.terms.write(0, &data::terms(&self.biases, &mut entries, &self.hills))?;
-        }
+        self.update_terms(growth)?;
         Ok(growth)
     }
 
@@ -276,16 +265,14 @@ impl BiasKernels {
         let mut all = Vec::new();
         for (k, own) in numbers.chunks_exact(NUMBERS).enumerate() {
             let mut memory = BiasMemory { numbers: own.to_vec(), ..BiasMemory::default() };
-            if let Some(arrays) = self.hills.get(&k) {
-                memory.grid = arrays.grid.to_vec()?;
-                let mut hills = vec![0.0; HILL_NUMBERS * own[HILL_COUNT] as usize];
-                arrays.hills.read(0, &mut hills)?;
-                memory.hills = hills.as_chunks::<HILL_NUMBERS>().0.to_vec();
-                self.arrays.numbers.write(NUMBERS * k + HILL_COUNT, &[0.0])?;
+            if let Some(arrays) = self.hills.get_mut(&k) {
+                arrays.read(&self.biases.biases[k].function, &mut memory)?;
+                if !memory.hills.is_empty() {
+                    self.arrays.numbers.write(NUMBERS * k + HILL_COUNT, &[0.0])?;
+                }
             }
             all.push(memory);
         }
-        self.most_hills.values_mut().for_each(|most| *most = 0);
         Ok(all)
     }
 
@@ -362,13 +349,4 @@ impl BiasKernels {
         };
         [evaluation, vec![self.apply(data, slot, trigger)]]
     }
-}
-
-/// Effect of making room on addresses that recorded launches hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Growth {
-    /// All stay.
-    None,
-    /// Some are others now.
-    Moved,
 }

@@ -11,8 +11,9 @@ use crate::sums::Summation;
 use jostle_core::backend::{CenterBiases, CenterFunction};
 use jostle_core::{Precision, Real, Result};
 use jostle_sampling::bias::{
-    advance_particle, between, hill_along, hill_energy, linear, reflected, spring, switching_work, taken_off,
-    tempering, thermal_velocity, wall,
+    advance_particle, between, density_kernel, hill_along, hill_energy, linear, merged_kernel, new_kernel,
+    opes_energy, reflected, sample_weight, spring, square_in_widths, switching_work, taken_off, tempering,
+    thermal_velocity, wall,
 };
 use jostle_sampling::grid::interpolate;
 use jostle_sampling::rotation::{jacobi_rotation, quaternion_matrix, turn_of};
@@ -23,6 +24,7 @@ use jostle_sampling::with_slopes;
 const KERNELS: &str = concat!(
     include_str!("../../kernels/bias_variables.cuh"),
     include_str!("../../kernels/bias_terms.cuh"),
+    include_str!("../../kernels/bias_densities.cuh"),
     include_str!("../../kernels/bias.cu")
 );
 
@@ -100,6 +102,14 @@ fn of_biases() -> String {
             advance_particle([x[0], x[1]], x[2], [x[3], x[4], x[5], x[6]], x[7]).to_vec()
         }),
         scalar_function("reflected", 4, |x| reflected([x[0], x[1]], [x[2], x[3]]).to_vec()),
+        scalar_function("square_in_widths", 4, |x| vec![square_in_widths([x[0], x[1]], [x[2], x[3]])]),
+        scalar_function("density_kernel", 6, |x| {
+            density_kernel(x[0], [x[1], x[2]], [x[3], x[4]], x[5]).to_vec()
+        }),
+        scalar_function("opes_energy", 4, |x| opes_energy(x[0], x[1], x[2], x[3]).to_vec()),
+        scalar_function("sample_weight", 2, |x| vec![sample_weight(x[0], x[1])]),
+        scalar_function("new_kernel", 4, |x| new_kernel(x[0], [x[1], x[2]], x[3]).to_vec()),
+        scalar_function("merged_kernel", 5, |x| merged_kernel([x[0], x[1]], x[2], [x[3], x[4]]).to_vec()),
         scalar_function("grid_line", 6, |x| interpolate(&x[..1], &x[1..5], &x[5..])),
         scalar_function("grid_plane", 20, |x| interpolate(&x[..2], &x[2..18], &x[18..])),
     ]

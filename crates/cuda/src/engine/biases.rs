@@ -79,7 +79,11 @@ impl BiasEvaluation for Cuda {
     }
 
     fn begin_biases(&mut self, course: &BiasCourse, memory: &[BiasMemory]) -> Result<()> {
-        self.installed()?.begin(course, memory)
+        let device = self.device.clone();
+        if self.installed()?.begin(&device, course, memory)? == Growth::Moved {
+            self.recorded.graphs = None;
+        }
+        Ok(())
     }
 
     fn begin_bias_step(&mut self, step: u64) -> Result<()> {

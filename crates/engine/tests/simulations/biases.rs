@@ -247,11 +247,20 @@ width = 0.3
 every = 5
 "#;
 
-/// The emulated GPU has the rows of the CPU, with every variable and every bias.
+/// A variable that only the host can evaluate, so that all biases stay there.
+const TURNED: &str = r#"
+[[variable]]
+name = "turned"
+kind = "rotation"
+atoms = "index 20 to 29"
+axis = "z"
+"#;
+
+/// The emulated GPU has the rows of the CPU, with every variable and every bias, which the host evaluates for both.
 #[test]
 fn both_devices_have_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let input = input(&[EVERYTHING, KERNELS].concat(), BUSSI);
+    let input = input(&[EVERYTHING, KERNELS, TURNED].concat(), BUSSI);
     let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
     for (open, name) in [(cpu, "cpu"), (emulated as Open, "gpu")] {
         run_on(&input, &folder.path().join(name), open, u64::MAX);

@@ -11,6 +11,7 @@ mod custom_forces;
 mod cutoffs;
 mod deformation;
 mod device_biases;
+mod device_opes;
 mod devices;
 mod dispersion;
 mod dissipative;

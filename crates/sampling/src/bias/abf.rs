@@ -333,7 +333,7 @@ impl Bias for Abf {
         write(ParticleMemory::SAMPLES, &[by_variable.samples as f64]);
         let blocks = by_variable.parts.iter().flat_map(Bins::numbers);
         let grid = by_particle.numbers().chain(blocks).collect();
-        BiasMemory { numbers, grid, hills: Vec::new() }
+        BiasMemory { numbers, grid, ..BiasMemory::default() }
     }
 
     fn take_memory(&mut self, BiasMemory { numbers, grid, .. }: BiasMemory) {

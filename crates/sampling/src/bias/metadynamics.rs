@@ -254,10 +254,10 @@ impl Bias for Metadynamics {
         };
         note(HillMemory::PENDING, HillMemory::PENDING_HILL, pending.noted());
         note(HillMemory::NEWEST, HillMemory::NEWEST_HILL, newest.as_ref());
-        BiasMemory { numbers, grid: self.state.grid.numbers().to_vec(), hills: Vec::new() }
+        BiasMemory { numbers, grid: self.state.grid.numbers().to_vec(), ..BiasMemory::default() }
     }
 
-    fn take_memory(&mut self, BiasMemory { numbers, grid, hills }: BiasMemory) {
+    fn take_memory(&mut self, BiasMemory { numbers, grid, hills, .. }: BiasMemory) {
         let dimensions = self.variables.len();
         let noted = |step: usize, hill: usize| {
             (numbers[step] >= 0.0).then(|| (numbers[step] as u64, Hill::of(&numbers[hill..], dimensions)))

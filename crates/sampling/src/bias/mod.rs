@@ -6,6 +6,7 @@ mod bins;
 mod formula;
 mod gaussians;
 mod harmonic;
+mod kernel_density;
 mod linear;
 mod metadynamics;
 mod opes;
@@ -17,9 +18,12 @@ pub use abf::{Abf, AbfSettings, FIRST_VELOCITY, advance_particle, reflected, tak
 pub use formula::FormulaBias;
 pub use gaussians::add_row;
 pub use harmonic::{Harmonic, between, spring};
+pub use kernel_density::{
+    density_kernel, merged_kernel, new_kernel, opes_energy, sample_weight, square_in_widths,
+};
 pub use linear::{Linear, linear};
 pub use metadynamics::{Metadynamics, MetadynamicsSettings, hill_along, hill_energy, tempering};
-pub use opes::{Opes, OpesSettings};
+pub use opes::{MERGED, Opes, OpesSettings};
 pub use switching::switching_work;
 pub use torque::Torque;
 pub use wall::{Side, Wall, wall};
