@@ -1,6 +1,7 @@
 //! Biases that follow from a density of kernels, which a GPU makes within its steps: rows, kernels, checkpoints.
 
 use crate::biases::{BUSSI, builder_on, input_text, run_on};
+use crate::device_biases::place_of_biases;
 use crate::fixtures::{Open, column, emulated, thermo_csv};
 use jostle_engine::{Existing, Outcome};
 use jostle_io::Input;
@@ -75,12 +76,6 @@ fn kernels(folder: &Path, name: &str) -> Vec<Vec<f64>> {
     rows.map(|line| line.split(' ').map(|x| x.parse().unwrap()).collect()).collect()
 }
 
-/// The log of a run says that its biases are evaluated on the device.
-fn assert_on_device(folder: &Path) {
-    let log = fs::read_to_string(folder.join("jostle.log")).unwrap();
-    assert!(log.contains("biases are evaluated on the device"), "{log}");
-}
-
 /// Energies, works and kernels are those of the host, with more kernels than there is memory for at first, some of them
 /// merged; the device makes many steps at once.
 #[test]
@@ -99,7 +94,7 @@ fn kernels_on_the_device_are_those_of_the_host() {
     };
     assert_eq!(simulation.run_with(&mut (), &count).unwrap(), Outcome::Finished);
     assert!(batches.get() < 20, "{} batches of 80 steps", batches.get());
-    assert_on_device(&b);
+    assert!(place_of_biases(&b).contains("on the device"), "{}", place_of_biases(&b));
     let own = NAMES.map(|name| [format!("bias_{name}"), format!("{name}_work")]);
     let others = ["phi", "bend", "d", "bias", "pressure", "conserved", "potential"].map(String::from);
     for name in own.as_flattened().iter().chain(&others) {
@@ -128,7 +123,7 @@ fn resumed_runs_of_a_device_have_the_same_kernels() {
     let [a, b] = ["whole", "parts"].map(|name| folder.path().join(name));
     run_on(&input, &a, emulated, u64::MAX);
     run_on(&input, &b, emulated, 2);
-    assert_on_device(&b);
+    assert!(place_of_biases(&b).contains("on the device"), "{}", place_of_biases(&b));
     assert_eq!(thermo_csv(&a), thermo_csv(&b));
     for name in NAMES {
         let [one, other] = [&a, &b].map(|folder| kernels(folder, name));
@@ -155,7 +150,7 @@ fn a_device_takes_over_the_kernels_of_the_host() {
     assert_eq!(simulation.run_with(&mut (), &stop).unwrap(), Outcome::Interrupted);
     drop(simulation);
     builder_on(&input, emulated).resume(&b).unwrap().run().unwrap();
-    assert_on_device(&b);
+    assert!(place_of_biases(&b).contains("on the device"), "{}", place_of_biases(&b));
     for name in NAMES {
         let (expected, found) = (kernels(&a, name), kernels(&b, name));
         assert_eq!(found.len(), expected.len(), "{name}");

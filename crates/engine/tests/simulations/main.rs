@@ -11,6 +11,7 @@ mod custom_forces;
 mod cutoffs;
 mod deformation;
 mod device_biases;
+mod device_biases_in_water;
 mod device_opes;
 mod devices;
 mod dispersion;
