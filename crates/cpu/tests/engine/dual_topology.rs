@@ -14,23 +14,35 @@ use jostle_potentials::{BondKind, BondTerm, Forces, Truncation};
 
 const SOFT_CORES: [SoftCore; 2] =
     [SoftCore::Beutler { alpha: 0.5, power: 1 }, SoftCore::Gapsys { alpha: 0.85 }];
-/// Parts of the molecule, whose atoms 0 to 2 are common to both ends.
+/// Parts that disappear and appear; atoms 0 to 2 are common to both ends.
 const PARTS: [&[u32]; 2] = [&[3, 4, 5], &[6, 7]];
 const ALL: u32 = 8;
 
 /// A branched molecule among ions: 0-1-2, with a chain 3-4-5 and one 6-7 at its end, neighbours excluded, and three
 /// pairs that a force field has scaled: of each part with the rest, and of both.
 fn hybrid(method: Method) -> (System, Forces) {
+    let springs = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [2, 6], [6, 7]];
+    joined(method, &springs, &[[1, 4], [7, 1], [4, 6]])
+}
+
+/// Three molecules among ions: 0-1-2, and one of each part.
+fn two_molecules(method: Method) -> (System, Forces) {
+    joined(method, &[[0, 1], [1, 2], [3, 4], [4, 5], [6, 7]], &[[0, 2]])
+}
+
+/// Both kinds of dual topologies: parts of one molecule, and whole molecules.
+const KINDS: [fn(Method) -> (System, Forces); 2] = [hybrid, two_molecules];
+
+/// Atoms among ions with springs and scaled pairs.
+fn joined(method: Method, springs: &[[u32; 2]], scaled: &[[u32; 2]]) -> (System, Forces) {
     let (mut system, mut forces) = solute(110, method, Truncation::Plain, false);
     let topology = &mut system.topology;
     topology.bond_types = vec!["spring".into(), "1-4".into()];
-    let springs = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [2, 6], [6, 7]];
-    let scaled = [[1, 4], [7, 1], [4, 6]];
     let of_kind = |kind: u32, pairs: &[[u32; 2]]| {
         pairs.iter().map(move |atoms| Bond { kind, atoms: *atoms }).collect::<Vec<_>>()
     };
-    topology.bonds = [of_kind(0, &springs), of_kind(1, &scaled)].concat();
-    topology.excluded = [&springs[..], &scaled].concat();
+    topology.bonds = [of_kind(0, springs), of_kind(1, scaled)].concat();
+    topology.excluded = [springs, scaled].concat();
     let bonds = forces.bonds.remove(0).with_types(2);
     let scaled = BondTerm::new(BondKind::ScaledPair, 2).with(1, &[0.15, 0.9, -0.4]).unwrap();
     forces.bonds = vec![bonds, scaled];
@@ -113,16 +125,19 @@ fn own_energy(whole: &(System, Forces), part: usize) -> f64 {
 /// other; forces on the atoms that both ends have are those of the plain system, but for these springs.
 #[test]
 fn ends_are_plain_systems() {
-    let whole = hybrid(ewald());
+    KINDS.into_iter().for_each(|kind| compare_ends(&kind(ewald())));
+}
+
+fn compare_ends(whole: &(System, Forces)) {
     let springs = Forces { bonds: vec![whole.1.bonds[0].clone()], ..Forces::default() };
-    assert!(own_energy(&whole, 0).abs() > 0.01);
+    assert!(own_energy(whole, 0).abs() > 0.01);
     for form in forms() {
         for (there, gone) in [(0, 1), (1, 0)] {
             let mut factors = [[0.0; 2]; 2];
             factors[there] = [1.0; 2];
-            let State { system, forces, .. } = state_of(&whole, factors, form);
+            let State { system, forces, .. } = state_of(whole, factors, form);
             let plain = without(&whole.0, PARTS[gone]);
-            let own = if form.own_energy == OwnEnergy::Kept { own_energy(&whole, gone) } else { 0.0 };
+            let own = if form.own_energy == OwnEnergy::Kept { own_energy(whole, gone) } else { 0.0 };
             let of_springs = energy_of(&whole.0, &springs) - energy_of(&plain, &springs);
             let expected = energy_of(&plain, &whole.1) + of_springs + own;
             close(energy_of(&system, &forces), expected, 1e-9, &format!("{form:?}, end {there}"));
@@ -139,14 +154,17 @@ fn ends_are_plain_systems() {
 /// Energies of other states, and derivatives with the coupling parameter of each part, against evaluations.
 #[test]
 fn energies_of_other_states_are_those_of_evaluations_of_their_own() {
-    let whole = hybrid(ewald());
+    KINDS.into_iter().for_each(|kind| compare_states(&kind(ewald())));
+}
+
+fn compare_states(whole: &(System, Forces)) {
     const HERE: Factors = [[0.4, 0.6], [0.3, 0.7]];
     for form in forms() {
         let energy = |factors: Factors| {
-            let State { system, forces, .. } = state_of(&whole, factors, form);
+            let State { system, forces, .. } = state_of(whole, factors, form);
             energy_of(&system, &forces)
         };
-        let (own, State { system, forces, parts }) = (energy(HERE), state_of(&whole, HERE, form));
+        let (own, State { system, forces, parts }) = (energy(HERE), state_of(whole, HERE, form));
         for (number, (_, coupling)) in parts.iter().enumerate() {
             let (lambda, among) = (HERE[number][1], [HERE[number][1], 0.0, 0.2, 1.0]);
             let table = coupling.table(&system.counts(), &among, lambda).unwrap();
@@ -189,8 +207,8 @@ fn energies_of_other_states_are_those_of_evaluations_of_their_own() {
 
 #[test]
 fn the_engine_agrees_with_the_reference() {
-    for form in forms() {
-        let whole = hybrid(Method::pme(2.6, 1e-6, 6));
+    for (kind, form) in KINDS.into_iter().flat_map(|kind| forms().map(move |form| (kind, form))) {
+        let whole = kind(Method::pme(2.6, 1e-6, 6));
         let State { system, forces, .. } = state_of(&whole, [[0.4, 0.6], [0.3, 0.7]], form);
         let (expected_forces, expected) = reference::evaluate(&system, &forces).unwrap();
         for (precision, tolerance) in [(Precision::Double, 1e-5), (Precision::Mixed, 5e-5)] {
@@ -204,8 +222,8 @@ fn the_engine_agrees_with_the_reference() {
 
 #[test]
 fn changes_can_be_taken_back() {
-    let whole = hybrid(ewald());
-    for form in forms() {
+    for (kind, form) in KINDS.into_iter().flat_map(|kind| forms().map(move |form| (kind, form))) {
+        let whole = kind(ewald());
         let State { mut system, parts, .. } = state_of(&whole, [[0.4, 1.0], [0.0, 0.3]], form);
         parts.iter().rev().for_each(|(original, _)| original.restore(&mut system).unwrap());
         assert_eq!(system, whole.0);

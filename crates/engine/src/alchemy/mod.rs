@@ -1,6 +1,6 @@
 //! `[alchemy]` during a run: the system of the window of the run, and samples of the energies of all windows.
 //!
-//! A sample needs no step: the host evaluates the Lennard-Jones energies of the molecule, or of both parts of it, in all
+//! A sample needs no step: the host evaluates the Lennard-Jones energies of the molecule, or of both parts, in all
 //! windows at the positions of the device (`CouplingTable`), and the device the energy of charges at three factors, or at
 //! six pairs of factors, of which it is a quadratic function.
 //! Forces and energies of the step stay as they are, so that samples change no bit of a path.
@@ -47,7 +47,7 @@ pub(crate) struct Alchemy {
 /// Samples of all stages, and what a resumed run needs to undo the change of the system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct State {
-    /// Of the molecule, or of both parts of it, in the order of the changes.
+    /// Of the molecule, or of both parts, in the order of the changes.
     originals: Vec<Original>,
     stages: Vec<StageSamples>,
     /// Number of the stage under way in `stages`, and its first step; `None` in a stage without samples.

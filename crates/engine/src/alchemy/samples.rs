@@ -14,7 +14,7 @@ const OF_FILES: UnitSystem = UnitSystem::Nano;
 /// The windows of a path, and that of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// Windows, of each the state of the molecule or of both parts of it.
+    /// Windows, of each the state of the molecule or of both parts.
     pub windows: Vec<Vec<Window>>,
     pub window: usize,
 }

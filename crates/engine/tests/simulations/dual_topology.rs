@@ -8,8 +8,17 @@ use jostle_io::Input;
 use std::fs;
 use std::path::Path;
 
-/// Ethane in water whose two methyl groups give their hydrogens up and take them; `None` without the files.
-fn ethane(window: usize) -> Option<String> {
+/// Words that choose what disappears and what appears, and the treatment of their own energy.
+type Parts = [&'static str; 3];
+
+/// Two methyl groups of ethane, which give their hydrogens up and take them.
+const GROUPS: Parts = ["resname LIG and index 2 to 4", "resname LIG and index 5 to 7", "scaled"];
+
+/// Ethane, and a molecule of water.
+const MOLECULES: Parts = ["resname LIG", "molecule 5", "kept"];
+
+/// Ethane in water, with a dual topology; `None` without the files.
+fn ethane(window: usize, [atoms, appearing, own_energy]: Parts) -> Option<String> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/free-energy/ethane"));
     if !folder.exists() {
         println!("skipped: there is no {}", folder.display());
@@ -32,14 +41,14 @@ kind = "pme"
 cutoff = 0.8
 accuracy = 1e-4
 [alchemy]
-atoms = "resname LIG and index 2 to 4"
+atoms = "{atoms}"
 lambda_charges = [1, 0.5, 0.25, 0, 0]
 lambda_lennard_jones = [1, 1, 1, 0.6, 0]
-appearing = "resname LIG and index 5 to 7"
+appearing = "{appearing}"
 appearing_charges = [0, 0.5, 0.75, 1, 1]
 appearing_lennard_jones = [1, 1, 1, 1, 1]
 window = {window}
-own_energy = "scaled"
+own_energy = "{own_energy}"
 sample_every = 4
 [[stage]]
 name = "sample"
@@ -79,9 +88,13 @@ fn energy_at(text: &str, positions: &[Vec3]) -> f64 {
 /// Differences are those of evaluations in every window, derivatives those of windows beside.
 #[test]
 fn samples_are_energies_of_the_windows() {
+    [GROUPS, MOLECULES].into_iter().for_each(compare_windows);
+}
+
+fn compare_windows(parts: Parts) {
     let folder = tempfile::tempdir().unwrap();
     const WINDOW: usize = 3;
-    let Some(text) = ethane(WINDOW) else { return };
+    let Some(text) = ethane(WINDOW, parts) else { return };
     let mut simulation = run_in_parts(&input(&text), folder.path().join("run").as_path(), u64::MAX);
     let rows = rows(&folder.path().join("run"));
     assert_eq!(rows.len(), 3);
@@ -91,7 +104,7 @@ fn samples_are_energies_of_the_windows() {
     let positions = simulation.positions().unwrap();
     let here = energy_at(&text, &positions);
     for window in 0..5 {
-        let expected = energy_at(&ethane(window).unwrap(), &positions) - here;
+        let expected = energy_at(&ethane(window, parts).unwrap(), &positions) - here;
         let found = last[5 + window];
         assert!(
             (found - expected).abs() < 1e-5 * (1.0 + expected.abs()),
@@ -119,7 +132,7 @@ fn samples_are_energies_of_the_windows() {
 #[test]
 fn a_restart_in_the_middle_changes_no_bit() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(text) = ethane(1) else { return };
+    let Some(text) = ethane(1, GROUPS) else { return };
     let [whole, parts] = ["whole", "parts"].map(|name| folder.path().join(name));
     run_in_parts(&input(&text), &whole, u64::MAX);
     run_in_parts(&input(&text), &parts, 5);
@@ -130,8 +143,12 @@ fn a_restart_in_the_middle_changes_no_bit() {
 
 #[test]
 fn the_gpu_takes_the_samples_of_the_cpu() {
+    [GROUPS, MOLECULES].into_iter().for_each(compare_devices);
+}
+
+fn compare_devices(parts: Parts) {
     let folder = tempfile::tempdir().unwrap();
-    let Some(text) = ethane(3) else { return };
+    let Some(text) = ethane(3, parts) else { return };
     let mut found = Vec::new();
     for (open, name) in [(jostle_cpu::open as Open, "cpu"), (emulated as Open, "gpu")] {
         let folder = folder.path().join(name);
@@ -146,9 +163,26 @@ fn the_gpu_takes_the_samples_of_the_cpu() {
     }
 }
 
+/// Reproducible runs have the same samples on any number of ranks, which the two molecules are on different ones of.
+#[test]
+fn ranks_take_the_samples_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(text) = ethane(1, MOLECULES) else { return };
+    let mut found = Vec::new();
+    for ranks in [None, Some(2)] {
+        let folder = folder.path().join(format!("{ranks:?}"));
+        let overrides = Overrides { ranks, ..Overrides::default() };
+        let mut simulation = Simulation::from_input(&input(&text), &overrides).unwrap();
+        simulation.write_to(&folder, Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+        found.push(fs::read_to_string(folder.join(FILE)).unwrap());
+    }
+    assert_eq!(found[0], found[1]);
+}
+
 #[test]
 fn parts_that_make_no_sense_are_refused() {
-    let Some(text) = ethane(0) else { return };
+    let Some(text) = ethane(0, GROUPS) else { return };
     for (from, to, expected) in [
         ("appearing_charges = [0, 0.5, 0.75, 1, 1]\n", "", "needs appearing_charges"),
         ("[0, 0.5, 0.75, 1, 1]", "[0, 0.5, 0.75, 1]", "4 values of appearing_charges"),
@@ -171,7 +205,7 @@ fn parts_that_make_no_sense_are_refused() {
     }
     for (from, to, expected) in [
         ("index 5 to 7", "index 4 to 7", "belongs to both parts"),
-        ("appearing = \"resname LIG and index 5 to 7\"", "appearing = \"index 20\"", "two molecules"),
+        ("appearing = \"resname LIG and index 5 to 7\"", "appearing = \"index 20 23\"", "two molecules"),
     ] {
         assert!(text.contains(from), "{from}");
         let error = system_from_input(&input(&text.replace(from, to))).unwrap_err();

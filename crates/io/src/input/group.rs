@@ -315,7 +315,7 @@ impl Input {
         Err(self.source.error(&selection.span, message).hint(hint))
     }
 
-    /// Ids of the atoms of `[alchemy]`: of the molecule, or of both parts of it.
+    /// Ids of the atoms of `[alchemy]`: of the molecule, or of both parts.
     ///
     /// # Errors
     /// If atoms were chosen by another input.

@@ -11,9 +11,9 @@
 //!   those on all others are (annihilation, [`OwnEnergy`]);
 //! - Lennard-Jones tails follow from the species; the tail of the solute with its own images stays.
 //!
-//! [`exchange_parts`] does the same for two parts of one molecule, each with a path of its own and no forces between
-//! them (a dual topology): one part disappears, and the other one appears. Bonds, angles and dihedrals stay as they are;
-//! 1-4 pairs with the rest of the molecule are scaled.
+//! [`exchange_parts`] does the same for two parts of one molecule or of two, each with a path of its own and no forces
+//! between them (a dual topology): one part disappears, and the other one appears. Bonds, angles and dihedrals stay as
+//! they are; 1-4 pairs with the rest of the molecule are scaled. Either part may be a whole molecule.
 //!
 //! [`Coupling`] gives the Lennard-Jones energies of other states at the same positions, and the derivative.
 
@@ -147,11 +147,12 @@ pub fn decouple(
     decouple_part(system, forces, (atoms, &[], window), n_pairs, decoupling.into())
 }
 
-/// Turns a system and its forces into those of a state in which two parts of one molecule have no forces on each other,
-/// and each is coupled to all other atoms, those of the same molecule included, by the factors of a window of its own.
+/// Turns a system and its forces into those of a state in which two parts, each of one molecule, have no forces on each
+/// other, and each is coupled to all other atoms, those of the same molecule included, by the factors of a window of its
+/// own.
 ///
 /// # Errors
-/// If the parts are not two disjoint parts of one molecule, or a force on them is of a kind that cannot be scaled.
+/// If a part has atoms of two molecules, the parts overlap, or a force on them is of a kind that cannot be scaled.
 pub fn exchange_parts(
     system: &mut System,
     forces: &mut Forces,
@@ -162,7 +163,7 @@ pub fn exchange_parts(
     let [(first, first_window), (second, second_window)] = parts;
     check_parts(system, [first, second])?;
     if forces.exclude != Exclude::None {
-        return Err(Error::input("two parts of a molecule need excluded pairs that a topology lists")
+        return Err(Error::input("two parts need excluded pairs that a topology lists")
             .hint("leave exclude out, and list the pairs in the topology"));
     }
     let n_pairs = forces.pairs.len();
@@ -250,18 +251,20 @@ fn check_molecule(system: &System, atoms: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses parts that are not two disjoint parts of one molecule, beside other atoms.
+/// Refuses parts that have atoms of two molecules or common atoms, and parts that are all that there is.
 fn check_parts(system: &System, parts: [&[u32]; 2]) -> Result<()> {
     let describe = |id: u32| system.names.describe(id);
     let molecules = Molecules::new(&system.topology, &system.species, &system.state);
     let of = molecules.of_atoms();
-    let [Some(first), Some(_)] = parts.map(|part| part.first().map(|id| of[*id as usize])) else {
-        return Err(Error::input("a part of the molecule has no atoms"));
-    };
-    let mut all = parts.iter().flat_map(|part| part.iter());
-    if let Some(id) = all.find(|id| of[**id as usize] != first) {
-        let message = format!("{} and {} belong to two molecules", describe(parts[0][0]), describe(*id));
-        return Err(Error::input(message).hint("choose two parts of one molecule"));
+    for part in parts {
+        let Some(first) = part.first() else {
+            return Err(Error::input("a part of a dual topology has no atoms"));
+        };
+        if let Some(id) = part.iter().find(|id| of[**id as usize] != of[*first as usize]) {
+            let message = format!("{} and {} belong to two molecules", describe(*first), describe(*id));
+            let hint = "choose a molecule, or a part of one, that disappears, and one that appears";
+            return Err(Error::input(message).hint(hint));
+        }
     }
     if let Some(id) = parts[0].iter().find(|id| parts[1].binary_search(id).is_ok()) {
         let message = format!("{} belongs to both parts", describe(*id));

@@ -28,13 +28,13 @@ pub(super) static ALCHEMY: Section = Section {
             "appearing",
             Kind::Text,
             Absent("a molecule alone is decoupled"),
-            "a dual topology: words that choose the part of a molecule that appears while atoms, a part of the same molecule, disappear; the parts have no forces on each other",
+            "a dual topology: words that choose the molecule, or the part of one, that appears while atoms, another molecule or part, disappear; they have no forces on each other",
         ),
         Key::new(
             "appearing_charges",
             Kind::Series(UnitInterval),
             Absent("needed with appearing"),
-            "factor of the charges of the appearing part in each window",
+            "factor of the charges of what appears in each window",
         )
         .with(&["appearing"]),
         Key::new(

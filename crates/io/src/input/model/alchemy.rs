@@ -6,11 +6,11 @@ use jostle_potentials::alchemy::{Decoupling, Window};
 /// `[alchemy]`
 #[derive(Debug, Clone)]
 pub struct AlchemyInput {
-    /// The molecule, or the part of it that disappears.
+    /// The molecule that disappears, or the part of one.
     pub atoms: Located<Selection>,
     /// Windows of its path.
     pub windows: Vec<Window>,
-    /// Part of the same molecule that appears.
+    /// Molecule that appears, or the part of one.
     pub appearing: Option<AppearingInput>,
     /// Number of the window of the run.
     pub window: usize,
@@ -22,7 +22,7 @@ pub struct AlchemyInput {
     pub stages: Vec<String>,
 }
 
-/// `appearing = "..."`: a second part of a molecule, with a path of its own.
+/// `appearing = "..."`: a second molecule or part of one, with a path of its own.
 #[derive(Debug, Clone)]
 pub struct AppearingInput {
     /// Its atoms.
@@ -32,12 +32,12 @@ pub struct AppearingInput {
 }
 
 impl AlchemyInput {
-    /// Selections of the molecule, or of both parts of it.
+    /// Selection of what disappears, and of what appears.
     pub fn selections(&self) -> impl Iterator<Item = &Located<Selection>> {
         std::iter::once(&self.atoms).chain(self.appearing.iter().map(|part| &part.atoms))
     }
 
-    /// Windows of the path, of each the state of the molecule or of both parts of it.
+    /// Windows of the path, of each the state of the molecule or of both parts.
     pub fn windows_of_parts(&self) -> Vec<Vec<Window>> {
         let appearing = |number: usize| self.appearing.iter().map(move |part| part.windows[number]);
         let windows = self.windows.iter().enumerate();
