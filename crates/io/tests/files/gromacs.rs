@@ -325,3 +325,47 @@ fn files_that_include_each_other_come_to_an_end() {
     fs::write(&top, "#include \"f25.itp\"\n".repeat(3000) + &chain("1 2 yes 1 1", WELLS, "")).unwrap();
     assert_eq!(read_at(&top).unwrap().atoms.len(), 4);
 }
+
+/// State B is read where it is that of state A; atoms and terms that change on the way to it are refused, since no path
+/// leads there. Charges without a column are those of the type.
+#[test]
+fn states_b_that_differ_are_refused() {
+    let types = ["0.34 0.36", "0.33 0.40", "0.30 0.20"];
+    let text = chain("1 2 yes 0.5 0.5", types, "[ dihedraltypes ]\nX Y Y Z 9 0 1 3 180 1 2\n");
+    let bound = text.replace("[ pairs ]", "[ angles ]\n1 2 3 1 109 400\n[ pairs ]");
+    let atom = "2 Y 1 MOL A2 2 0.0 12.011";
+    for (from, to, expected) in [
+        (atom, format!("{atom} Y 0.0 12.011"), None),
+        (atom, format!("{atom} Y"), None),
+        (atom, format!("{atom} X 0.0 12.011"), Some("another type")),
+        (atom, format!("{atom} Y 0.1"), Some("another charge")),
+        (atom, format!("{atom} Y 0.0 14.0"), Some("another mass")),
+        (atom, "2 Y 1 MOL A2 2 0.3 12.011 Y".into(), Some("another charge")),
+        (atom, format!("{atom} W 0.0 12.011"), Some("W")),
+        ("1 2 1 0.15 1000", "1 2 1 0.15 1000 0.15 1000".into(), None),
+        ("1 2 1 0.15 1000", "1 2 1 0.15 1000 0.15 900".into(), Some("this bond has other parameters")),
+        ("109 400", "109 400 109 400".into(), None),
+        ("109 400", "109 400 109 0".into(), Some("this angle has other parameters")),
+        ("1 4 1\n", "1 4 1 0.3 0.2 0.3 0.2\n".into(), None),
+        ("1 4 1\n", "1 4 1 0.3 0.2 0.3 0\n".into(), Some("this 1-4 pair has other parameters")),
+        ("[ pairs ]", "[ dihedrals ]\n1 2 3 4 9 0 1 3 0 0 3\n[ pairs ]".into(), Some("this dihedral has")),
+        ("[ pairs ]", "[ dihedrals ]\n1 2 3 4 9\n[ pairs ]".into(), Some("this dihedral has")),
+        (
+            "[ moleculetype ]",
+            "[ pairtypes ]\nX Z 1 0.35 0.70 0.35 0\n[ moleculetype ]".into(),
+            Some("this pair of types has"),
+        ),
+        ("[ pairs ]", "[ constraints ]\n1 3 2 0.2 0.3\n[ pairs ]".into(), Some("this constraint has")),
+    ] {
+        assert!(bound.contains(from), "{from}");
+        let found = read(&bound.replacen(from, &to, 1));
+        match expected {
+            None => assert!(found.is_ok(), "{to}: {}", found.unwrap_err()),
+            Some(expected) => {
+                let error = found.err().unwrap_or_else(|| panic!("{to} is read"));
+                assert!(error.to_string().contains(expected), "{error}, not {expected}");
+                assert!(error.place().is_some(), "{error} has no place");
+            }
+        }
+    }
+}

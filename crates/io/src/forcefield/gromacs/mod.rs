@@ -3,6 +3,7 @@
 mod exclusions;
 mod molecule;
 mod preprocess;
+mod state_b;
 mod types;
 mod virtual_sites;
 mod write;

@@ -2,6 +2,7 @@
 
 use super::exclusions::excluded_by_bonds;
 use super::preprocess::SourceLine;
+use super::state_b;
 use super::types::{BondedTypes, Defaults, ParameterRow, Types, find, no_type, number};
 use super::virtual_sites;
 use crate::forcefield::assembly::Assembly;
@@ -42,7 +43,8 @@ pub(super) enum MoleculeTerm {
     Site(u32, [u32; 3], SiteRule),
 }
 
-/// A row of `[ atoms ]`: number, type, residue's number and name, name, charge group, charge, mass.
+/// A row of `[ atoms ]`: number, type, residue's number and name, name, charge group, charge, mass; type, charge and mass
+/// of state B.
 /// The number must be the expected one, because bonds name atoms by it.
 pub(super) fn atom(
     types: &Types,
@@ -59,15 +61,23 @@ pub(super) fn atom(
             "atoms of a molecule are numbered from 1; a molecule of its own begins with [ moleculetype ], a name and nrexcl",
         ));
     }
-    let known = types.atoms.get(of_type).ok_or_else(|| no_type(line, of_type, types.atoms.keys()))?;
+    let known = |name: &str| types.atoms.get(name).ok_or_else(|| no_type(line, name, types.atoms.keys()));
     let or = |k: usize, usual: f64| words.get(k).map_or(Ok(usual), |word| number(line, word));
+    let usual = known(of_type)?;
+    let (charge, mass) = (or(6, usual.charge)?, or(7, usual.mass)?);
+    if let Some(other) = words.get(8) {
+        // Charge and mass of state B are those of its type where there is no column of them, whatever state A has.
+        let usual = known(other)?;
+        let state_b = (*other, or(9, usual.charge)?, or(10, usual.mass)?);
+        state_b::check_atom(line, name, [(of_type, charge, mass), state_b])?;
+    }
     Ok(TopologyAtom {
         of_type: of_type.to_string(),
         residue: Residue::numbered(residue),
         residue_name: residue_name.to_string(),
         name: name.to_string(),
-        charge: or(6, known.charge)?,
-        mass: or(7, known.mass)?,
+        charge,
+        mass,
     })
 }
 
@@ -276,7 +286,7 @@ impl MoleculeKind {
             return Err(line.error(format!("the {what} function {} is not read", row.function)));
         }
         let rows = rows.of(row.function);
-        // Number of parameters of these functions.
+        // Number of parameters of these functions in state A.
         let least = match (what, row.function) {
             ("constraint", _) => 1,
             ("dihedral", 1 | 4 | 9) => 3,
@@ -294,13 +304,12 @@ impl MoleculeKind {
         if found.is_empty() {
             return Err(self.lacks(line, what, row, types, rows));
         }
-        match found.iter().find(|p| p.len() < least) {
-            Some(short) => {
-                let message = format!("this {what} has {} parameters, {least} are wanted", short.len());
-                Err(line.error(message))
-            }
-            None => Ok(found),
+        if let Some(short) = found.iter().find(|p| p.len() < least) {
+            let message = format!("this {what} has {} parameters, {least} are wanted", short.len());
+            return Err(line.error(message));
         }
+        found.iter().try_for_each(|p| state_b::check_term(line, what, p, least))?;
+        Ok(found)
     }
 
     /// An error for a row without parameters.
@@ -345,6 +354,7 @@ impl MoleculeKind {
         let [Some(a), Some(b)] = [0, 1].map(|k| self.atom(&row.types[k])) else {
             return Err(line.error("a pair needs two atoms"));
         };
+        state_b::check_term(line, "1-4 pair", &row.parameters, 2)?;
         let charges = defaults.scale[1] * a.charge * b.charge;
         let well = match (&row.parameters[..], Types::pair(&types.pairs_14, &a.of_type, &b.of_type)) {
             ([v, w, ..], _) => defaults.well([*v, *w]),

@@ -1,6 +1,7 @@
 //! The parameters of types of atoms in GROMACS' topologies.
 
 use super::preprocess::SourceLine;
+use super::state_b;
 use crate::forcefield::missing::nearest;
 use jostle_core::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -304,6 +305,7 @@ impl Types {
             let message = format!("the function {} of pairs of types is not read", row.function);
             return Err(line.error(message).hint("Lennard-Jones forces (1) are"));
         }
+        state_b::check_term(line, "pair of types", &row.parameters, 2)?;
         Ok(([a.clone(), b.clone()], [*v, *w]))
     }
 
