@@ -4,6 +4,8 @@
     python tests/external/hydration.py ../shared/free-energy --device cuda --output hydration
     python tests/external/hydration.py ../shared/free-energy --molecules methane --steps 20000   # a first look
 
+The same command again goes on where it was interrupted.
+
 A molecule is decoupled from water in 16 windows of a run each: its charges, then its Lennard-Jones force. It keeps its own
 energy, so that no leg in vacuum is needed; the free energy of hydration is minus that of decoupling. All windows are at
 1 atm, and the mean volume of each is printed: water that is 1% too thin takes 0.2 kcal/mol off the free energy of a
@@ -21,11 +23,11 @@ import argparse
 import json
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CHARGES = [1, 0.75, 0.5, 0.25] + [0] * 12
 LENNARD_JONES = [1] * 5 + [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0]
-LAST = len(CHARGES) - 1
 PUBLISHED = {
     "methane": [2.47, 2.48, 2.44, 2.52],
     "ethane": [2.50, 2.50, 2.48, 2.56],
@@ -39,15 +41,25 @@ SAMPLING = 'kind = "monte-carlo"'
 THERMOSTAT = '{ kind = "bussi", temperature = 298.15, period = 0.5 }'
 
 
-def system_text(topology, coordinates, options):
+def decoupling_text():
+    return f"""
+[alchemy]
+atoms = "resname LIG"
+lambda_charges = {CHARGES}
+lambda_lennard_jones = {LENNARD_JONES}
+"""
+
+
+def system_text(source, alchemy, options):
+    """An input up to its minimisation, with files of the folder `source`; `alchemy` ends with keys of [alchemy]."""
     return f"""
 units = "nano"
 [system]
-topology = "{topology}"
-coordinates = "{coordinates}"
+topology = "{source / "solvated.parm7"}"
+coordinates = "{source / "solvated.rst7"}"
 rigid = "hydrogens"
 temperature = 298.15
-seed = {options.seed}
+seed = 1
 [[force]]
 kind = "lennard-jones"
 cutoff = 1.0
@@ -55,15 +67,10 @@ tail_correction = true
 [electrostatics]
 kind = "pme"
 cutoff = 1.0
-[alchemy]
-atoms = "resname LIG"
-lambda_charges = {CHARGES}
-lambda_lennard_jones = {LENNARD_JONES}
+{alchemy}
 window = 0
 soft_core = "{options.soft_core}"
 sample_every = {options.every}
-[run]
-device = "{options.device}"
 [[stage]]
 name = "minimize"
 minimize = {{ steps = 500 }}
@@ -82,25 +89,37 @@ barostat = {{ {barostat}, pressure = "1 atm" }}
 """
 
 
-def sweep(file, windows, output, options):
-    """Folders of the runs of some windows, which are made unless they are there."""
+def sweep(file, windows, output, device, number, options):
+    """Folders of the runs of some windows on a device, by window; what is finished is not run again."""
     over = "alchemy.window=" + ",".join(str(window) for window in windows)
-    command = [options.jostle, "sweep", file, "--over", over, "--output", output, "--json"]
-    with open(output.with_suffix(".log"), "w") as log:
+    # Seeds follow from the place in the list of windows.
+    seed = f"system.seed={options.seed + 1000 * number}"
+    command = [options.jostle, "sweep", file, "--over", over, "--output", output, "--device", device, "--set", seed, "--json"]
+    with open(output.with_suffix(f".{number}.log"), "w") as log:
         made = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=log, text=True)
-    return [output / row["folder"] for row in json.loads(made.stdout)]
+    return {window: output / row["folder"] for window, row in zip(windows, json.loads(made.stdout))}
 
 
-def run_windows(molecule, options):
-    """Folders of the runs of all windows."""
+def sweep_all(file, n_windows, output, options):
+    """Folders of the runs of all windows, of which each device has its share."""
+    shares = [range(number, n_windows, len(options.device)) for number in range(len(options.device))]
+    with ThreadPoolExecutor(len(shares)) as pool:
+        runs = [pool.submit(sweep, file, windows, output, device, number, options)
+                for number, (device, windows) in enumerate(zip(options.device, shares))]
+    folders = {window: folder for run in runs for window, folder in run.result().items()}
+    return [folders[window] for window in range(n_windows)]
+
+
+def run_windows(molecule, alchemy, n_windows, options):
+    """Folders of the runs of all windows, from files in the folder of the molecule."""
     source, folder = (options.files / molecule).resolve(), options.output / molecule
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{options.soft_core}.toml"
-    text = system_text(source / "solvated.parm7", source / "solvated.rst7", options)
+    text = system_text(source, alchemy, options)
     text += stage_text("shrink", options.steps // 5, SHRINKING)
     text += stage_text("sample", options.steps, SAMPLING, f"thermo = {{ every = {max(options.steps // 1000, 1)} }}")
     file.write_text(text)
-    folders = sweep(file, range(LAST + 1), folder / options.soft_core, options)
+    folders = sweep_all(file, n_windows, folder / options.soft_core, options)
     print(f"{molecule}: volumes " + ", ".join(map(volume, folders)) + " nm^3", flush=True)
     return folders
 
@@ -112,18 +131,23 @@ def volume(folder):
     return f"{estimate['mean']:.3f} +- {estimate['error']:.3f}"
 
 
-def compare(molecule, folders, seconds, options):
+def free_energy(folders, options):
+    """Free energy of the last window less that of the first, with its error, in kcal/mol, by MBAR."""
     command = [options.jostle, "analyze", "free-energy", *folders, "--json"]
     answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     values = {value["name"]: value for value in answer["results"]["values"]}
     energy = values["free energy by MBAR, as an energy"]
-    hydration, error = -energy["value"] / KILOCALORIE, energy["error"] / KILOCALORIE
+    if options.check:
+        check([folder / "sample.dhdl.xvg" for folder in folders], values["free energy by MBAR"]["value"])
+    return energy["value"] / KILOCALORIE, energy["error"] / KILOCALORIE
+
+
+def compare(molecule, decoupling, seconds, options):
+    hydration, error = -decoupling[0], decoupling[1]
     published = PUBLISHED[molecule]
     mean = sum(published) / len(published)
     print(f"{molecule}, {options.soft_core}: {hydration:.2f} +- {error:.2f} kcal/mol; published {published}, "
           f"mean {mean:.2f}, difference {hydration - mean:+.2f}; {seconds:.0f} s", flush=True)
-    if options.check:
-        check([folder / "sample.dhdl.xvg" for folder in folders], values["free energy by MBAR"]["value"])
 
 
 def check(files, found):
@@ -137,23 +161,30 @@ def check(files, found):
     print(f"  alchemlyb, all samples: {value:.3f} kT; jostle: {found:.3f} kT")
 
 
-def main():
+def arguments():
+    """Arguments of this script and of those that share its windows."""
     parser = argparse.ArgumentParser()
     parser.add_argument("files", type=Path)
-    parser.add_argument("--molecules", nargs="+", default=list(PUBLISHED))
     parser.add_argument("--jostle", default="target/release/jostle")
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--device", nargs="+", default=["auto"], help="several share the windows: cuda:0 cuda:1")
     parser.add_argument("--steps", type=int, default=500_000, help="of each window")
     parser.add_argument("--every", type=int, default=250)
     parser.add_argument("--seed", type=int, default=100)
     parser.add_argument("--soft-core", default="beutler")
-    parser.add_argument("--output", type=Path, default=Path("hydration"))
+    parser.add_argument("--output", type=Path, default=Path("hydration"), help="folder of the runs")
     parser.add_argument("--check", action="store_true")
+    return parser
+
+
+def main():
+    parser = arguments()
+    parser.add_argument("--molecules", nargs="+", default=list(PUBLISHED))
     options = parser.parse_args()
     for molecule in options.molecules:
         begun = time.time()
-        folders = run_windows(molecule, options)
-        compare(molecule, folders, time.time() - begun, options)
+        folders = run_windows(molecule, decoupling_text(), len(CHARGES), options)
+        compare(molecule, free_energy(folders, options), time.time() - begun, options)
 
 
-main()
+if __name__ == "__main__":
+    main()
