@@ -338,7 +338,9 @@ pub fn slots_per_look(life: f64, idle: f64) -> u32 {
 /// expensive, every one counts.
 pub fn slots_serve(slots: u32, life: f64, idle: f64) -> bool {
     let off = 0.2 * spare_for(idle).max(0.15);
-    (slots_per_look((1.0 - off) * life, idle)..=slots_per_look((1.0 + off) * life, idle)).contains(&slots)
+    let near = [1.0 - off, 1.0, 1.0 + off].map(|part| slots_per_look(part * life, idle));
+    // Lists that last longer are looked at twice, with half as many slots.
+    (near[0].min(near[1])..=near[2].max(near[1])).contains(&slots) || near.contains(&slots)
 }
 
 /// Preference for some more slots than needed, smaller where idle slots are expensive.
@@ -349,6 +351,17 @@ fn spare_for(idle: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Slots that were recorded for lists are not replaced by as many.
+    #[test]
+    fn slots_serve_the_lists_that_they_are_for() {
+        for idle in [0.1, 0.5, 0.8, 1.0] {
+            for life in (10..2000).map(|k| 0.1 * f64::from(k)) {
+                let slots = slots_per_look(life, idle);
+                assert!(slots_serve(slots, life, idle), "{slots} for {life}, {idle}");
+            }
+        }
+    }
 
     #[test]
     fn no_slot_is_idle_where_slots_are_dear() {

@@ -452,4 +452,8 @@ impl Backend for DeviceWithForces {
     fn join(&mut self, member: &Member) -> bool {
         self.device.join(member)
     }
+
+    fn agreed_duration(&self) -> Option<f64> {
+        self.device.agreed_duration()
+    }
 }

@@ -78,6 +78,11 @@ impl Member {
         Presence(self)
     }
 
+    /// Number of members, those that are away included.
+    pub fn count(&self) -> usize {
+        self.ensemble.lock().seats.len()
+    }
+
     /// Returns true where the member takes part.
     pub fn is_present(&self) -> bool {
         !matches!(self.ensemble.lock().seats[self.number], Seat::Away)

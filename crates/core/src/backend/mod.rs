@@ -375,4 +375,10 @@ pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + Devic
     fn join(&mut self, _member: &Member) -> bool {
         false
     }
+
+    /// Duration of the last batch in seconds, on which replicas that go together agree, so that their next batches have as
+    /// many steps; `None` where the device works alone.
+    fn agreed_duration(&self) -> Option<f64> {
+        None
+    }
 }

@@ -145,7 +145,7 @@ impl BiasKernels {
     pub fn apply(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
         let blocks = kernels::blocks_of(self.data.n_places as i32);
         let launch = self.launch(&self.apply, blocks, data).with_value(slot).with_value(trigger as i32);
-        launch.waits(Waits::AllStreams)
+        launch.waits(Waits::MainAndThird)
     }
 
     /// Launch that ends a step of the host.
@@ -334,7 +334,7 @@ impl BiasKernels {
         Ok(Some(error.context(format!("step {fault_step}"))))
     }
 
-    /// Launches of an evaluation; the second part adds the forces, which waits for both streams.
+    /// Launches of an evaluation; the second part adds the forces, which waits for the first.
     pub fn forces(
         &self,
         data: &DeviceData,

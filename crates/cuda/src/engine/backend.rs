@@ -423,6 +423,10 @@ impl Backend for Cuda {
     fn join(&mut self, member: &Member) -> bool {
         self.join_ensemble(member)
     }
+
+    fn agreed_duration(&self) -> Option<f64> {
+        self.is_together().then_some(self.recorded.seconds)
+    }
 }
 
 /// Returns true where energies of a batch would have virials of constraints for long-range forces at another weight

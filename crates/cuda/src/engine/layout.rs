@@ -1,5 +1,6 @@
 //! Layout of the work on the device: tiles, and the number of steps that are recorded at a time.
 
+use super::extent::Extent;
 use crate::kernels::TileShape;
 use jostle_core::System;
 use jostle_potentials::Forces;
@@ -20,9 +21,14 @@ pub struct Layout {
 impl Layout {
     /// Layout for a system that is divided among so many GPUs.
     pub fn of_system(system: &System, forces: &Forces, gpus: usize, multiprocessors: u32) -> Self {
-        let n = system.state.len();
-        let reached = 4.0 / 3.0 * PI * forces.largest_cutoff().powi(3) / system.simbox.volume();
-        Self::for_atoms(n.div_ceil(gpus), reached * n as f64, multiprocessors)
+        let n = system.state.len().div_ceil(gpus);
+        Self::for_atoms(n, neighbors(system, forces), multiprocessors)
+    }
+
+    /// Layout for a system of which so many replicas share a GPU.
+    pub fn of_replicas(system: &System, forces: &Forces, replicas: usize, multiprocessors: u32) -> Self {
+        let n = system.state.len() * replicas;
+        Self::for_atoms(n, neighbors(system, forces), multiprocessors)
     }
 
     /// Layout for so many atoms, each with so many others within the cut-off: large tiles where there are
@@ -40,4 +46,25 @@ impl Layout {
         let shape = TileShape::new(atoms, team).for_atoms(n, multiprocessors);
         Layout { shape, slots_per_look: 8 }
     }
+
+    /// This layout with blocks that suit a box: those that are too large for it are found by the first list, and kernels
+    /// compiled once more; most can be told before.
+    pub(super) fn in_box(mut self, extent: Extent) -> Self {
+        while !extent.has_room_for_turns(self.shape.atoms)
+            && let Some(smaller) = self.shape.halved()
+        {
+            self.shape = smaller;
+        }
+        // Blocks of the smallest size turn, too, and are divided where there is no room for that.
+        if !extent.has_room_for_turns(self.shape.atoms) && extent.has_room_for(self.shape.atoms) {
+            self.shape.parts = 2;
+        }
+        self
+    }
+}
+
+/// Number of others within the largest cut-off of an atom.
+fn neighbors(system: &System, forces: &Forces) -> f64 {
+    let reached = 4.0 / 3.0 * PI * forces.largest_cutoff().powi(3) / system.simbox.volume();
+    reached * system.state.len() as f64
 }

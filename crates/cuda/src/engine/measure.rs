@@ -87,13 +87,18 @@ impl Cuda {
     pub(super) fn set_algorithm(&mut self, algorithm: PairAlgorithm) -> Result<bool> {
         if self.plan.algorithm != algorithm {
             self.plan.algorithm = algorithm;
-            self.arrange()?;
-            self.read_control()?;
-            self.control.slot[0].stale = 1;
-            self.write_control()?;
+            self.arrange_anew()?;
         }
         self.update_neighbors()?;
         Ok(self.plan.algorithm == algorithm)
+    }
+
+    /// Adopts a plan that has changed; lists are stale then.
+    pub(super) fn arrange_anew(&mut self) -> Result<()> {
+        self.arrange()?;
+        self.read_control()?;
+        self.control.slot[0].stale = 1;
+        self.write_control()
     }
 
     /// Measures tiles of different shapes, continues with the fastest and stores it in a folder, for this

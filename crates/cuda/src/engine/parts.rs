@@ -64,8 +64,9 @@ pub struct Recorded {
     pub others: Others,
     /// Division of motion in the last batch, for which lists were built.
     pub motion: Option<MotionDivision>,
-    /// Seconds per slot of the last batch.
+    /// Seconds per slot of the last batch, and of all of it.
     pub seconds_per_slot: f64,
+    pub seconds: f64,
 }
 
 /// Order of the atoms on the device, as far as the host knows.

@@ -26,8 +26,10 @@ use jostle_core::{Algorithm, Error, Precision, Result, Settings};
 use jostle_potentials::Forces;
 use std::ops::Range;
 
-/// Most blocks among which the atoms of one may be divided.
+/// Most blocks among which the atoms of one may be divided, most of which then find nothing to do: where there is room
+/// for them, and where replicas share the GPU.
 const MOST_PARTS: u32 = 16;
+const MOST_PARTS_OF_REPLICAS: u32 = 2;
 
 /// Number of atoms with lists of their own that belong to the same GPU: arrays are copied in words of 16 bytes.
 const LIST_GRAIN: usize = 32;
@@ -76,6 +78,8 @@ pub struct Plan {
     pub excluded: Exclusions,
     pub precision: Precision,
     pub n: usize,
+    /// Number of replicas that share the GPU.
+    pub replicas: usize,
     multiprocessors: u32,
     /// The other GPUs of the run, and the shares of all.
     pub peers: Option<(Peers, Balance)>,
@@ -109,6 +113,21 @@ fn named(settings: &Settings, excluded: &Exclusions) -> Result<Option<PairAlgori
     }))
 }
 
+/// Algorithm that is probably the fastest of some, for a system of `n` atoms; `size` has those of all replicas.
+fn cheapest(
+    algorithms: &[PairAlgorithm],
+    layout: Layout,
+    extent: Extent,
+    size: Size,
+    n: usize,
+) -> PairAlgorithm {
+    // Tiles that hold every atom are all pairs, with less exact positions.
+    let tile = ListCapacity::estimate(layout.shape, extent.density, extent.reach, usize::MAX).tile;
+    let room_for_tiles = extent.has_room_for(layout.shape.atoms.min(32)) && tile < n;
+    let fits = |algorithm: &PairAlgorithm| *algorithm != PairAlgorithm::Tiles || room_for_tiles;
+    cost::cheapest(algorithms.iter().copied().filter(fits), size).unwrap_or(PairAlgorithm::Tiles)
+}
+
 impl Plan {
     /// Plan for given settings.
     ///
@@ -118,22 +137,12 @@ impl Plan {
         settings: Settings,
         summation: Summation,
         forces: &Forces,
-        mut layout: Layout,
+        layout: Layout,
         (extent, multiprocessors): (Extent, u32),
         excluded: Exclusions,
         n: usize,
     ) -> Result<Self> {
-        // Blocks that are too large for the box are found by the first list, and kernels compiled once more: most can
-        // be told before.
-        while !extent.has_room_for_turns(layout.shape.atoms)
-            && let Some(smaller) = layout.shape.halved()
-        {
-            layout.shape = smaller;
-        }
-        // Blocks of the smallest size turn, too, and are divided where there is no room for that.
-        if !extent.has_room_for_turns(layout.shape.atoms) && extent.has_room_for(layout.shape.atoms) {
-            layout.shape.parts = 2;
-        }
+        let layout = layout.in_box(extent);
         let mut algorithms = PairAlgorithm::ALL.to_vec();
         algorithms.retain(|algorithm| {
             algorithm.has(forces, summation) && (excluded.is_empty() || algorithm.excludes())
@@ -144,13 +153,7 @@ impl Plan {
             None if settings.reproducible || forces.grains.is_some() => (PairAlgorithm::List, false),
             None => {
                 let size = Size { atoms: n, neighbors: extent.neighbors(), multiprocessors };
-                // Tiles that hold every atom are all pairs, with less exact positions.
-                let tile =
-                    ListCapacity::estimate(layout.shape, extent.density, extent.reach, usize::MAX).tile;
-                let room_for_tiles = extent.has_room_for(layout.shape.atoms.min(32)) && tile < n;
-                let fits = |algorithm: &PairAlgorithm| *algorithm != PairAlgorithm::Tiles || room_for_tiles;
-                let cheapest = cost::cheapest(algorithms.iter().copied().filter(fits), size);
-                (cheapest.unwrap_or(PairAlgorithm::Tiles), true)
+                (cheapest(&algorithms, layout, extent, size, n), true)
             }
         };
         if !algorithms.contains(&algorithm) {
@@ -184,6 +187,7 @@ impl Plan {
             excluded,
             precision: settings.precision,
             n,
+            replicas: 1,
             multiprocessors,
             peers: None,
         })
@@ -192,6 +196,18 @@ impl Plan {
     /// True where pairs are in lists that last for some steps.
     pub fn has_lists(&self) -> bool {
         matches!(self.algorithm, PairAlgorithm::Tiles | PairAlgorithm::List)
+    }
+
+    /// Adapts layout and algorithm to so many replicas that share the GPU: alone, a small system is divided among more
+    /// threads than pay where all its replicas keep the GPU busy.
+    pub fn share_with_replicas(&mut self, layout: Layout, replicas: usize, extent: Extent) {
+        self.replicas = replicas;
+        self.layout = Layout { slots_per_look: self.layout.slots_per_look, ..layout.in_box(extent) };
+        if self.free {
+            self.algorithm = cheapest(&self.algorithms, self.layout, extent, self.size(extent), self.n);
+        }
+        self.capacity = self.estimate(extent).small_without(SPARE);
+        self.tightness = Tightness::Estimated;
     }
 
     /// Divides the work with other GPUs.
@@ -282,7 +298,8 @@ impl Plan {
     }
 
     fn size(&self, extent: Extent) -> Size {
-        Size { atoms: self.n, neighbors: extent.neighbors(), multiprocessors: self.multiprocessors }
+        let atoms = self.n * self.replicas;
+        Size { atoms, neighbors: extent.neighbors(), multiprocessors: self.multiprocessors }
     }
 
     /// Replaces tiles by another algorithm where a block has not enough memory for them.
@@ -316,9 +333,10 @@ impl Plan {
     /// that is no remedy: where the box is too small, or there are more than a few parts.
     fn divide_blocks(&mut self, extent: Extent) -> bool {
         let shape = &mut self.layout.shape;
+        let most_parts = if self.replicas > 1 { MOST_PARTS_OF_REPLICAS } else { MOST_PARTS };
         if let Some(smaller) = shape.halved() {
             *shape = smaller;
-        } else if shape.parts < MOST_PARTS && extent.has_room_for(shape.atoms) {
+        } else if shape.parts < most_parts && extent.has_room_for(shape.atoms) {
             shape.parts *= 2;
         } else {
             return false;

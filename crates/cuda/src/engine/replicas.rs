@@ -100,6 +100,18 @@ impl Cuda {
         true
     }
 
+    /// Plans for the replicas that share the GPU, before the first batch of all.
+    pub(super) fn plan_together(&mut self) -> Result<()> {
+        let replicas = self.member.as_ref().map_or(1, Member::count);
+        if self.plan.replicas == replicas {
+            return Ok(());
+        }
+        let multiprocessors = self.device.multiprocessors();
+        let layout = Layout::of_replicas(&self.system, &self.forces, replicas, multiprocessors);
+        self.plan.share_with_replicas(layout, replicas, self.extent());
+        self.arrange_anew()
+    }
+
     /// True where others wait for this replica.
     pub(super) fn is_together(&self) -> bool {
         self.member.as_ref().is_some_and(Member::is_present)

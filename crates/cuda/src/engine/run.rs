@@ -72,8 +72,10 @@ impl Cuda {
         }
         self.admit_others(forces);
         let together = forces.is_empty() && self.is_together();
-        if forces.is_empty() && !together {
-            self.tune(batch.steps)?;
+        match together {
+            true => self.plan_together()?,
+            false if forces.is_empty() => self.tune(batch.steps)?,
+            false => {}
         }
         let start = Instant::now();
         let had_graphs = self.recorded.graphs.is_some();
@@ -111,7 +113,7 @@ impl Cuda {
         if together {
             cost = self.agree_on(cost)?;
         }
-        self.recorded.seconds_per_slot = cost.seconds / slots as f64;
+        (self.recorded.seconds, self.recorded.seconds_per_slot) = (cost.seconds, cost.seconds / slots as f64);
         self.learn_from(&cost)?;
         Ok(samples)
     }

@@ -47,8 +47,8 @@ impl Launches<'_> {
         }
         let external = self.external.map(|o| o.forces(&self.data, slot, row, trigger, undivided));
         launches.extend(external.into_iter().flatten());
-        launches.extend(self.forces_of_charges(slot, trigger, of_mesh, &work));
         launches.extend(of_biases);
+        launches.extend(self.forces_of_charges(slot, trigger, of_mesh, &work));
         if let (Some(exchange), Some(Division::Atoms)) = (self.exchange, self.division) {
             match (trigger, self.motion) {
                 (Trigger::Step, MotionDivision::Divided) => {
@@ -149,7 +149,6 @@ impl Launches<'_> {
     /// where nothing else needs all forces before. One GPU then has room for both.
     pub(super) fn has_meshes_beside(&self) -> bool {
         self.exchange.is_none()
-            && self.biases.is_none()
             && self.constraints.is_none_or(|constraints| !constraints.has_sites())
             && self.charges.iter().any(LatticeSumKernel::acts)
             && self.charges.iter().all(LatticeSumKernel::has_mesh_at_most)

@@ -303,7 +303,8 @@ impl Simulation {
         if let Some(samples) = run.advance_batch(&mut *self.backend, &batch)? {
             let now = Instant::now();
             let analysis = run.time.analysis;
-            self.batch_size.adapt(batch.steps, (now - begun).as_secs_f64());
+            let seconds = self.backend.agreed_duration().unwrap_or((now - begun).as_secs_f64());
+            self.batch_size.adapt(batch.steps, seconds);
             for sample in &samples {
                 self.count(stage, run, batch.sample_every);
                 if schedule.is_output_due(run.stage_step) {

@@ -30,7 +30,7 @@ impl Shared {
         let mut follows = [false; 3];
         for launch in launches {
             let number = match launch.waits {
-                Waits::MainStream | Waits::AllStreams => 0,
+                Waits::MainStream | Waits::MainAndThird | Waits::AllStreams => 0,
                 Waits::SideStream => 1,
                 Waits::ThirdStream => 2,
             };
@@ -38,12 +38,15 @@ impl Shared {
                 streams[number].join(streams[0])?;
                 (in_use[number], follows[number]) = (true, false);
             }
-            if launch.waits == Waits::AllStreams {
-                for other in 1..streams.len() {
-                    if std::mem::take(&mut in_use[other]) {
-                        streams[0].join(streams[other])?;
-                        follows[0] = false;
-                    }
+            let joined = match launch.waits {
+                Waits::AllStreams => 1..3,
+                Waits::MainAndThird => 2..3,
+                _ => 0..0,
+            };
+            for other in joined {
+                if std::mem::take(&mut in_use[other]) {
+                    streams[0].join(streams[other])?;
+                    follows[0] = false;
                 }
             }
             let early =
