@@ -1,5 +1,6 @@
 //! A frame as measures get it.
 
+use crate::molecules::MoleculeView;
 use jostle_core::{Error, Result, SimBox, SymTensor, UnitSystem, Vec3};
 
 /// The system that all frames of an analysis are of.
@@ -82,6 +83,8 @@ pub struct View<'a> {
     /// Number of box crossings of each atom, where that was counted: its unbroken path is at
     /// its position shifted by so many edges.
     pub images: Option<&'a [[i32; 3]]>,
+    /// Molecules, where they are known and a measure takes them.
+    pub molecules: Option<MoleculeView<'a>>,
     /// Velocities, where they are known.
     pub velocities: Option<&'a [Vec3]>,
     /// The system as a whole, where it is known.
@@ -105,6 +108,8 @@ pub struct FrameSubset {
     positions: Vec<Vec3>,
     unwrapped: Vec<Vec3>,
     images: Option<Vec<[i32; 3]>>,
+    /// Molecule of each atom, and its vector from the first atom of it.
+    molecules: Option<(Vec<u32>, Vec<Vec3>)>,
     velocities: Option<Vec<Vec3>>,
 }
 
@@ -118,6 +123,7 @@ impl FrameSubset {
             positions: some(view.positions, atoms),
             unwrapped: some(view.unwrapped, atoms),
             images: view.images.map(|images| some(images, atoms)),
+            molecules: view.molecules.map(|all| (some(all.of_atoms, atoms), some(all.arms, atoms))),
             velocities: view.velocities.map(|velocities| some(velocities, atoms)),
         }
     }
@@ -131,6 +137,7 @@ impl FrameSubset {
             positions: &self.positions,
             unwrapped: &self.unwrapped,
             images: self.images.as_deref(),
+            molecules: self.molecules.as_ref().map(|(of_atoms, arms)| MoleculeView { of_atoms, arms }),
             velocities: self.velocities.as_deref(),
             whole: whole.whole,
         }
@@ -173,6 +180,7 @@ impl<'a> View<'a> {
             positions: &[],
             unwrapped: &[],
             images: None,
+            molecules: None,
             velocities: None,
             whole: Some(whole),
         }

@@ -34,6 +34,7 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
             positions: &frame.positions,
             unwrapped: paths.advance(simbox, &frame.positions, None),
             images: None,
+            molecules: None,
             velocities: frame.velocities.as_deref(),
             whole: None,
         };
@@ -453,15 +454,16 @@ fn what_is_remembered_is_all_there_is_to_remember() {
             let time = 0.1 * f64::from(frame);
             let moved: Vec<Vec3> = start.iter().zip(&velocities).map(|(r, v)| *r + *v * time).collect();
             // No more than what it is said to see.
-            let seen = |observable, atoms| if kind.observable == observable { atoms } else { &[][..] };
-            let positions = seen(Observable::Positions, &moved[..]);
+            let seen = |takes, atoms| if takes { atoms } else { &[][..] };
+            let positions = seen(kind.observable.positions(), &moved[..]);
             let view = View {
                 time: Some(time),
                 simbox: &simbox,
                 positions,
                 unwrapped: positions,
                 images: Some(&vec![[0; 3]; positions.len()]),
-                velocities: Some(seen(Observable::Velocities, &velocities[..])),
+                molecules: None,
+                velocities: Some(seen(kind.observable == Observable::Velocities, &velocities[..])),
                 whole: Some(Whole {
                     kinetic: 100.0 + time.cos(),
                     total: -50.0,

@@ -1,6 +1,6 @@
 //! Boxes and settings that would take all memory or all time are refused with the number.
 
-use jostle_analysis::{Kind, MeasureSettings, Observable, Polarity, Results, SystemInfo, View, Whole, kinds};
+use jostle_analysis::{Kind, MeasureSettings, Polarity, Results, SystemInfo, View, Whole, kinds};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3, Vector};
 
 /// Two frames of a kind with those of these settings that it has, else its defaults.
@@ -25,6 +25,7 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
             positions,
             unwrapped: positions,
             images: None,
+            molecules: None,
             velocities: Some(positions),
             whole: Some(Whole {
                 kinetic: 1.0,
@@ -58,7 +59,7 @@ fn a_box_without_a_volume_is_refused() {
     }
     for edges in [[1e-10, 5.0, 5.0], [5.0, 5.0, 1e-10], [1e-10; 3]] {
         let simbox = SimBox::orthorhombic(edges).unwrap();
-        for kind in kinds::ALL.iter().filter(|kind| kind.observable == Observable::Positions) {
+        for kind in kinds::ALL.iter().filter(|kind| kind.observable.positions()) {
             let found = analyze(kind, &USUAL, simbox, &three());
             let by_distance = ["rdf", "van-hove", "clusters", "bond-order", "minkowski"].contains(&kind.name);
             if let Err(refused) = &found {

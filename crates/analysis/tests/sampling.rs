@@ -54,6 +54,7 @@ fn vacf(interval: f64, frames: usize, settings: &[&str]) -> Results {
             positions: &[],
             unwrapped: &[],
             images: None,
+            molecules: None,
             velocities: Some(&velocities),
             whole: None,
         };
@@ -134,6 +135,7 @@ fn msd_of(n: usize, frames: usize, settings: &[&str], mut next: impl FnMut(&[Vec
             positions: &wrapped,
             unwrapped: paths.advance(&simbox, &wrapped, None),
             images: None,
+            molecules: None,
             velocities: None,
             whole: None,
         };
@@ -308,6 +310,7 @@ fn frames(kind: &str, settings: &[&str], simbox: SimBox, frames: &[Vec<Vec3>]) -
             positions,
             unwrapped: positions,
             images: None,
+            molecules: None,
             velocities: None,
             whole: None,
         };
@@ -399,6 +402,7 @@ fn a_box_that_breathes_adds_no_displacement() {
                 positions: &at,
                 unwrapped: &whole.collect::<Vec<Vec3>>(),
                 images: Some(&images),
+                molecules: None,
                 velocities: None,
                 whole: None,
             };

@@ -12,11 +12,11 @@ use crate::trajectory_context::{FrameSums, TrajectoryContext};
 use crate::variables;
 use jostle_analysis::kinds::Frames;
 use jostle_analysis::{
-    CommonMotion, FrameSubset, Kind, Measure, MeasureSettings, Observable, Paths, Polarity, Record,
-    SystemInfo, View, Whole, kinds,
+    CommonMotion, FrameSubset, Kind, Measure, MeasureSettings, MoleculeView, Observable, Paths, Polarity,
+    Record, SystemInfo, View, Whole, kinds,
 };
 use jostle_core::quantity::describe;
-use jostle_core::{Dimension, Error, Result, SimBox, Species, System, Vec3};
+use jostle_core::{Dimension, Error, Molecules, Result, SimBox, Species, System, Vec3};
 use jostle_engine::fluctuations;
 use jostle_engine::replicas::RECORD;
 use jostle_engine::{CHECKPOINT, Checkpoint};
@@ -60,6 +60,7 @@ pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<
     }
     match kind.observable {
         Observable::Positions
+        | Observable::Molecules
         | Observable::Velocities
         | Observable::Dipole
         | Observable::Current
@@ -104,7 +105,7 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
     let mut frames = FrameSelection::open(&options.trajectory, &reading, tell)?;
     let units = frames.reader().units();
     let here = |e: Error| e.in_file(&options.trajectory);
-    let follows_positions = kind.frames == Frames::AlongPath && kind.observable == Observable::Positions;
+    let follows_positions = kind.frames == Frames::AlongPath && kind.observable.positions();
     let corner_matters = follows_positions && !frames.reader().knows_corner();
     let mut common_motion = corner_matters.then(CommonMotion::default);
     let mut measure = None;
@@ -142,6 +143,8 @@ struct FrameMeasure {
     measure: Box<dyn Measure>,
     /// Ids of the atoms that are chosen; `None`: all.
     chosen: Option<Vec<u32>>,
+    /// Molecules, where they are known and the measure takes them.
+    molecules: Option<Molecules>,
     sums: Option<FrameSums>,
     needs_velocities: bool,
 }
@@ -159,7 +162,8 @@ impl FrameMeasure {
         first: &Snapshot,
     ) -> Result<Self> {
         let settings = MeasureSettings::parse(&options.settings, kind.settings, reader.units())?;
-        let wanted = kind.observable.is_of_whole() || options.atoms.is_some();
+        let takes_molecules = kind.observable == Observable::Molecules;
+        let wanted = kind.observable.is_of_whole() || takes_molecules || options.atoms.is_some();
         let known = if wanted { context.system(reader)? } else { None };
         let choose = |text: &String| choose(text, known.as_ref(), reader, first);
         let chosen = options.atoms.as_ref().map(choose).transpose()?;
@@ -168,6 +172,8 @@ impl FrameMeasure {
                 .hint("they come from the run beside it, or from an input: --input FILE")
                 .in_file(&options.trajectory));
         }
+        let joined = known.as_ref().filter(|_| takes_molecules);
+        let molecules = joined.map(|system| Molecules::new(&system.topology, &system.species, &system.state));
         let of_whole = known.filter(|_| kind.observable.is_of_whole());
         let sums = of_whole.map(|system| context.frame_sums(options, kind, &settings, system)).transpose()?;
         let polarity = sums.as_ref().map_or(Polarity::Unknown, FrameSums::polarity);
@@ -177,7 +183,7 @@ impl FrameMeasure {
         let measure = kind.measure(&system_info.part(chosen.as_deref()), &settings)?;
         let of_velocities = [Observable::Velocities, Observable::Current, Observable::HeatCurrent];
         let needs_velocities = of_velocities.contains(&kind.observable);
-        Ok(FrameMeasure { measure, chosen, sums, needs_velocities })
+        Ok(FrameMeasure { measure, chosen, molecules, sums, needs_velocities })
     }
 
     /// Takes a frame, and the positions of its atoms on unbroken paths.
@@ -185,12 +191,16 @@ impl FrameMeasure {
     /// # Errors
     /// If the frame lacks what is measured.
     fn add(&mut self, frame: &Snapshot, unwrapped: &[Vec3]) -> Result<()> {
+        let paths = |all: &Molecules| all.paths(&frame.simbox, |id| frame.positions[id as usize]);
+        let arms = self.molecules.as_ref().map(paths);
+        let molecules = self.molecules.as_ref().zip(arms.as_deref());
         let view = View {
             time: frame.time,
             simbox: &frame.simbox,
             positions: &frame.positions,
             unwrapped,
             images: frame.images.as_deref(),
+            molecules: molecules.map(|(all, arms)| MoleculeView { of_atoms: all.of_atoms(), arms }),
             velocities: frame.velocities.as_deref(),
             whole: self.sums.as_mut().map(|sums| sums.whole(frame)).transpose()?,
         };

@@ -461,6 +461,9 @@ fn kind_name() -> PossibleValuesParser {
     let value = |kind: &Kind| {
         let about = match kind.observable {
             Observable::Positions | Observable::Velocities => kind.about.to_string(),
+            Observable::Molecules => {
+                format!("{}; bonds are those of the run beside the trajectory, or of --input", kind.about)
+            }
             Observable::Whole => format!("{}; from the rows of thermo.csv", kind.about),
             Observable::HeatCurrent => {
                 format!("{}; forces are those of the run beside the trajectory, or of --input", kind.about)

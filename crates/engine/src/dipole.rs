@@ -32,6 +32,11 @@ impl Dipoles {
         Dipoles { molecules: Molecules::new(topology, species, state), charges }
     }
 
+    /// The molecules.
+    pub(crate) fn molecules(&self) -> &Molecules {
+        &self.molecules
+    }
+
     /// Classification of the molecules: without charges, neutral, or with ions, whose dipole moment is
     /// undefined.
     pub fn polarity(&self) -> Polarity {

@@ -6,10 +6,12 @@ use crate::heat_current::{self, HeatCurrent};
 use crate::heat_flux::DrivenHeat;
 use crate::run_files::stage_file;
 use jostle_analysis::{
-    FrameSubset, Kind, Measure, Observable, Record, SystemInfo, View, Whole, restore, save,
+    FrameSubset, Kind, Measure, MoleculeView, Observable, Record, SystemInfo, View, Whole, restore, save,
 };
 use jostle_core::group::chosen;
-use jostle_core::{Backend, Error, Group, IdIndex, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use jostle_core::{
+    Backend, Error, Group, IdIndex, Molecules, Result, SimBox, Species, State, System, UnitSystem, Vec3,
+};
 use jostle_io::Input;
 use jostle_io::input::model::{MeasureInput, StageInput};
 use jostle_potentials::Forces;
@@ -84,7 +86,10 @@ impl Measures {
         }
         let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
         let threads = threads.map_err(|e| Error::device(format!("no threads to measure with: {e}")))?;
-        let asked = measures.iter().any(|m| m.kind.observable.atoms() && m.kind.observable.energies());
+        let asked = measures.iter().any(|m| {
+            let observable = m.kind.observable;
+            observable == Observable::Molecules || observable.atoms() && observable.energies()
+        });
         Ok(Measures { measures, sums: asked.then_some(sums), threads: Some(threads), heat: None })
     }
 
@@ -104,8 +109,9 @@ impl Measures {
     /// # Errors
     /// If the device failed, or a frame lacks what is measured.
     pub(crate) fn add_atoms(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
-        let [positions, velocities] = [Observable::Positions, Observable::Velocities]
-            .map(|observable| self.is_due(observable, stage_step));
+        let taken = [Observable::Positions, Observable::Molecules, Observable::Velocities];
+        let [positions, molecules, velocities] = taken.map(|observable| self.is_due(observable, stage_step));
+        let positions = positions || molecules;
         if !positions && !velocities {
             return Ok(());
         }
@@ -120,17 +126,22 @@ impl Measures {
         let wrapped = by_id(&index_by_id, positions, |index| state.wrapped_with_image(&simbox, index));
         let (positions, images): (Vec<Vec3>, Vec<[i32; 3]>) = wrapped.into_iter().unzip();
         let velocities = by_id(&index_by_id, velocities, |index| state.velocity[index]);
+        let molecules = self.sums.as_ref().filter(|_| molecules).map(|sums| sums.dipoles.molecules());
+        let joined =
+            |all: &Molecules| (all.of_atoms().to_vec(), all.paths(&simbox, |id| positions[id as usize]));
+        let molecules = molecules.map(joined);
+        let molecules = molecules.as_ref().map(|(of_atoms, arms)| MoleculeView { of_atoms, arms });
         let view = View {
             time: Some(time),
             simbox: &simbox,
             positions: &positions,
             unwrapped: &unwrapped,
             images: Some(&images),
+            molecules,
             velocities: Some(&velocities),
             whole: None,
         };
-        self.add_view(Observable::Positions, stage_step, &view)?;
-        self.add_view(Observable::Velocities, stage_step, &view)
+        taken.into_iter().try_for_each(|observable| self.add_view(observable, stage_step, &view))
     }
 
     /// Adds energies, pressure and sums over atoms to the measures of the whole system that are due.
@@ -172,7 +183,9 @@ impl Measures {
             let view = part.as_ref().map_or(*view, |part| part.view(view));
             // A few sums take less time than waking another thread.
             let added = match observable {
-                Observable::Positions | Observable::Velocities => threads.install(|| m.measure.add(&view)),
+                Observable::Positions | Observable::Molecules | Observable::Velocities => {
+                    threads.install(|| m.measure.add(&view))
+                }
                 Observable::Whole | Observable::Dipole | Observable::Current | Observable::HeatCurrent => {
                     m.measure.add(&view)
                 }
@@ -275,7 +288,7 @@ pub(crate) fn check(input: &Input, system: &System, forces: &Forces) -> Result<(
         let MeasureInput { kind, settings, .. } = &measure.value;
         let mut tried = kind.measure(&whole.part(atoms), settings).map_err(here)?;
         // A box that changes may fit later.
-        if kind.observable == Observable::Positions && !changes_box(input, stage) {
+        if kind.observable.positions() && !changes_box(input, stage) {
             try_first(&mut *tried, system, atoms).map_err(here)?;
         }
         fluctuations::check(kind, stage, input, system).map_err(here)?;
@@ -320,6 +333,7 @@ fn try_first(measure: &mut dyn Measure, system: &System, atoms: Option<&[u32]>) 
         positions: &wrapped,
         unwrapped: &unwrapped,
         images: None,
+        molecules: None,
         velocities: None,
         whole: None,
     };

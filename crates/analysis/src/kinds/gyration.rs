@@ -1,20 +1,25 @@
 //! Sizes of chains whose atoms follow each other: end-to-end distance and radius of gyration.
+//!
+//! Bonds say how a chain goes on where they are known, and the order of its atoms where they are not. Atoms of several
+//! molecules, or without bonds, are no chain but a cluster.
 
 use super::{Frames, Kind, Measure, Observable};
 use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::limits;
+use crate::molecules::{MoleculeView, along_bonds, shifts_together};
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::Setting;
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::{Dimension, Error, Result, Vec3};
+use std::ops::Range;
 
 pub(super) const KIND: Kind = Kind {
     name: "gyration",
     about: "end-to-end distance, radius of gyration and internal distances of chains",
-    observable: Observable::Positions,
+    observable: Observable::Molecules,
     frames: Frames::EachAlone,
     settings: &[Setting {
         name: "length",
@@ -54,19 +59,35 @@ struct Chains {
     ends: BlockAverage,
 }
 
+/// Positions of a chain, whole.
+fn whole(frame: &View, atoms: Range<usize>) -> Vec<Vec3> {
+    let chain = &frame.positions[atoms.clone()];
+    if let Some(all) = frame.molecules {
+        let of_chain =
+            MoleculeView { of_atoms: &all.of_atoms[atoms.clone()], arms: &all.arms[atoms.clone()] };
+        let whole = along_bonds(chain, Some(of_chain));
+        if of_chain.are_one() {
+            return whole;
+        }
+        let shifts = shifts_together(frame.simbox, &whole, Some(of_chain.of_atoms));
+        return whole.iter().zip(shifts).map(|(r, n)| *r + frame.simbox.shift(n)).collect();
+    }
+    // No bond is as long as half the box.
+    let mut path: Vec<Vec3> = vec![chain[0]];
+    for pair in chain.windows(2) {
+        let last = path[path.len() - 1];
+        path.push(last + frame.simbox.nearest_image(pair[1] - pair[0]));
+    }
+    path
+}
+
 impl Measure for Chains {
     fn add(&mut self, frame: &View) -> Result<()> {
         let n = self.length;
         self.blocks.frame();
         let mut ends = 0.0;
-        for chain in frame.positions.chunks(n) {
-            // A chain is followed from atom to atom: no bond is as long as half the box.
-            let mut path: Vec<Vec3> = vec![chain[0]];
-            for pair in chain.windows(2) {
-                let d = frame.simbox.nearest_image(pair[1] - pair[0]);
-                let last = path[path.len() - 1];
-                path.push(last + d);
-            }
+        for first in (0..frame.positions.len()).step_by(n) {
+            let path = whole(frame, first..first + n);
             let square = |a: Vec3, b: Vec3| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>();
             let centre = Vec3::from_fn(|k| path.iter().map(|r| r[k]).sum::<f64>() / n as f64);
             ends += square(path[0], path[n - 1]);

@@ -34,6 +34,8 @@ use jostle_core::Result;
 pub enum Observable {
     /// Positions, wrapped and on unbroken paths: the frames of a trajectory.
     Positions,
+    /// Positions with the molecules that bonds join atoms to, where these are known: frames beside a run, or with an input.
+    Molecules,
     /// Velocities alone: frames that have them.
     Velocities,
     /// Energies and pressure of the system as a whole: the rows of `thermo.csv`.
@@ -51,6 +53,11 @@ impl Observable {
     /// Returns true where it needs the atoms, for itself or for a sum over charges or energies.
     pub fn atoms(self) -> bool {
         self != Observable::Whole
+    }
+
+    /// Returns true where it is the positions of atoms, with their molecules or without.
+    pub fn positions(self) -> bool {
+        matches!(self, Observable::Positions | Observable::Molecules)
     }
 
     /// Returns true where it is a sum over charges.

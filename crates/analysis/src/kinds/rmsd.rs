@@ -3,6 +3,7 @@
 
 use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
+use crate::molecules::{along_bonds, shifts_together};
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::view::{SystemInfo, View};
@@ -11,7 +12,7 @@ use jostle_core::{Error, Result, Vec3};
 pub(super) const KIND: Kind = Kind {
     name: "rmsd",
     about: "root mean square deviation from the first frame, shifted and turned to where it is least",
-    observable: Observable::Positions,
+    observable: Observable::Molecules,
     frames: Frames::EachAlone,
     settings: &[],
     new: |system_info, _| {
@@ -29,7 +30,7 @@ struct Deviation {
     system_info: SystemInfo,
     /// The first frame, about its centre.
     first: Vec<Vec3>,
-    /// Edges of the box by which its unbroken paths are shifted, so that it is whole.
+    /// Edges of the box by which molecules on unbroken paths are shifted, so that the first frame lies together.
     shifts: Vec<[i32; 3]>,
     /// Time, or the number of the frame, and deviation.
     series: Vec<(f64, f64)>,
@@ -41,16 +42,13 @@ impl Measure for Deviation {
         if frame.unwrapped.len() < 2 {
             return Err(Error::input("the shape of fewer than two atoms does not change"));
         }
+        let whole = along_bonds(frame.unwrapped, frame.molecules);
         if self.shifts.is_empty() {
-            // Each atom in the image nearest to the one before it.
-            let mut last = frame.unwrapped[0];
-            for r in frame.unwrapped {
-                last += frame.simbox.nearest_image(*r - last);
-                self.shifts.push(frame.simbox.image_of(last - *r));
-            }
+            let of_atoms = frame.molecules.map(|molecules| molecules.of_atoms);
+            self.shifts = shifts_together(frame.simbox, &whole, of_atoms);
         }
-        let whole = frame.unwrapped.iter().zip(&self.shifts).map(|(r, n)| *r + frame.simbox.shift(*n));
-        let now = centered(whole.collect());
+        let together = whole.iter().zip(&self.shifts).map(|(r, n)| *r + frame.simbox.shift(*n));
+        let now = centered(together.collect());
         if self.first.is_empty() {
             self.first.clone_from(&now);
         }

@@ -130,6 +130,7 @@ fn distribution(name: &str, session: &Session, input: Input) -> Result<(Vec<f64>
             positions: &positions,
             unwrapped: &positions,
             images: None,
+            molecules: None,
             velocities: None,
             whole: None,
         })?;
