@@ -119,6 +119,13 @@ impl Results {
         }
     }
 
+    /// Adds the temperature of a thermal energy that was taken.
+    pub(crate) fn temperature(&mut self, units: UnitSystem, (thermal, error): BlockEstimate) {
+        let kelvin = |energy: f64| energy / units.boltzmann();
+        let name = unit_name(units, Dimension::TEMPERATURE);
+        self.value("temperature", &name, (kelvin(thermal), error.map(kelvin)));
+    }
+
     /// Adds a warning about a value, a table or a column.
     pub(crate) fn warn(&mut self, about: &str, (verdict, reason): (Verdict, String), remedy: &str) {
         let [about, remedy] = [about, remedy].map(String::from);

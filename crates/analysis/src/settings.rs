@@ -21,7 +21,7 @@ pub(crate) const TEMPERATURE: Setting = Setting {
     name: "temperature",
     dimension: Dimension::TEMPERATURE,
     default: None,
-    about: "of the molecules [default: from the kinetic energy]",
+    about: "of the molecules [default: from the kinetic energy; for frames of a trajectory, from the rows of thermo.csv nearest in time]",
 };
 
 /// Settings with their values.

@@ -164,6 +164,7 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
             table.with_errors(&format!("running {}", what.name), &name, &running);
             results.value(what.name, &name, (running[end].0, error));
             results.value("integral to", &unit(units, 0, 1), (times[end], Some(0.0)));
+            results.temperature(units, self.blocks.means()[width + 1]);
             if let Some(si) = what.si {
                 results.value_in_si(what.name, si, (units, what.dimension), (running[end].0, error));
             }

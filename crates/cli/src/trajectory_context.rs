@@ -5,7 +5,8 @@ use crate::arguments::AnalyzeOptions;
 use jostle_analysis::{Kind, MeasureSettings, Observable, Polarity, Whole};
 use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_engine::dipole::check_conductor;
-use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, HeatCurrent, system_from_input};
+use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, HeatCurrent, fluctuations, system_from_input};
+use jostle_io::input::model::StageInput;
 use jostle_io::{Input, Snapshot, TrajectoryReader};
 use jostle_show::RunFiles;
 use std::path::{Path, PathBuf};
@@ -66,7 +67,7 @@ impl TrajectoryContext {
     /// Sums over its charges or energies, for a kind of analysis.
     ///
     /// # Errors
-    /// If they mean something else with the forces of this system, or the temperature is not given.
+    /// If they mean something else with the forces of this system or in this stage, or the temperature is not given.
     pub fn frame_sums(
         &self,
         options: &AnalyzeOptions,
@@ -74,48 +75,103 @@ impl TrajectoryContext {
         settings: &MeasureSettings,
         system: System,
     ) -> Result<FrameSums> {
-        let of_run = self.run.as_ref().map(|run| run.join("input.toml")).filter(|path| path.is_file());
-        let of_run = of_run.filter(|_| self.input.is_none()).map(|path| Input::read(&path)).transpose()?;
+        let of_run = self.run.as_ref().filter(|_| self.input.is_none());
+        let of_run =
+            of_run.map(|run| Checkpoint::read(&run.join(CHECKPOINT))?.input()).transpose()?.flatten();
         let input = self.input.as_ref().or(of_run.as_ref());
-        if let Some(input) = input.filter(|_| kind.observable == Observable::Dipole) {
-            check_conductor(input).map_err(|e| e.in_file(&input.source.path))?;
+        if let Some(input) = input {
+            let here = |e: Error| e.in_file(&input.source.path);
+            if kind.observable == Observable::Dipole {
+                check_conductor(input).map_err(here)?;
+            }
+            if let Some(stage) = stage_of(options, input) {
+                let named = |e: Error| here(e.context(format!("stage '{}'", stage.name)));
+                fluctuations::check(kind, stage, input, &system).map_err(named)?;
+            }
         }
         let heat_current = match kind.observable {
             Observable::HeatCurrent => {
                 let input = input_of(options, "forces between atoms")?;
-                Some(HeatCurrent::from_input(&input, &system).map_err(|e| e.in_file(&input.source.path))?)
+                let current = HeatCurrent::from_input(&input, &system, stage_of(options, &input));
+                Some(current.map_err(|e| e.in_file(&input.source.path))?)
             }
             _ => None,
         };
-        let (kinetic, degrees_of_freedom) = match settings.get("temperature") {
-            Some(_) => (f64::NAN, 0),
-            None => self.kinetic(options)?,
+        let rows = match settings.get("temperature") {
+            Some(_) => None,
+            None => Some(self.kinetic_rows(options)?),
         };
         Ok(FrameSums {
             dipoles: Dipoles::of(&system),
             heat_current,
             observable: kind.observable,
             system,
-            kinetic,
-            degrees_of_freedom,
+            rows,
         })
     }
 
-    /// The mean kinetic energy of the stage that a trajectory is of, and its degrees of freedom.
-    fn kinetic(&self, options: &AnalyzeOptions) -> Result<(f64, usize)> {
+    /// The kinetic energies of the stage that a trajectory is of.
+    fn kinetic_rows(&self, options: &AnalyzeOptions) -> Result<KineticRows> {
         let unknown = || {
             Error::file(&options.trajectory, "the temperature of the molecules is not known")
                 .hint("give it: temperature=300; or, beside the files of a run, the stage: --stage NAME")
         };
         let run = RunFiles::read(self.run.as_ref().ok_or_else(unknown)?)?;
-        let stem = options.trajectory.file_stem().and_then(|s| s.to_str());
-        let name = options.stage.as_deref().or(stem).ok_or_else(unknown)?;
+        let name = stage_name(options).ok_or_else(unknown)?;
         let thermo = run.thermo.as_ref().ok_or_else(unknown)?;
         let rows = thermo.stages.iter().find(|s| s.name == name).ok_or_else(unknown)?;
         let report = run.stages.iter().find(|r| r.name == name).ok_or_else(unknown)?;
-        let column = &rows.values[thermo.quantity("kinetic").ok_or_else(unknown)?];
-        let mean = column.iter().sum::<f64>() / column.len() as f64;
-        Some((mean, report.degrees_of_freedom)).filter(|(mean, _)| mean.is_finite()).ok_or_else(unknown)
+        let kinetic = &rows.values[thermo.quantity("kinetic").ok_or_else(unknown)?];
+        let known = rows.time.iter().copied().zip(kinetic.iter().copied());
+        let rows: Vec<(f64, f64)> = known.filter(|(_, kinetic)| kinetic.is_finite()).collect();
+        let degrees_of_freedom = report.degrees_of_freedom;
+        Some(KineticRows { rows, degrees_of_freedom })
+            .filter(|known| !known.rows.is_empty())
+            .ok_or_else(unknown)
+    }
+}
+
+/// Name of the stage that a trajectory is of: what was asked for, else the name of the file.
+fn stage_name(options: &AnalyzeOptions) -> Option<&str> {
+    options.stage.as_deref().or_else(|| options.trajectory.file_stem().and_then(|stem| stem.to_str()))
+}
+
+/// Stage of an input that a trajectory is of, where it is one of them.
+fn stage_of<'a>(options: &AnalyzeOptions, input: &'a Input) -> Option<&'a StageInput> {
+    let name = stage_name(options)?;
+    input.stages.iter().map(|stage| &stage.value).find(|stage| stage.name == name)
+}
+
+/// Kinetic energies in the rows of `thermo.csv` of a stage.
+struct KineticRows {
+    /// Times, ascending, and energies.
+    rows: Vec<(f64, f64)>,
+    degrees_of_freedom: usize,
+}
+
+impl KineticRows {
+    /// The kinetic energy in the row that is nearest in time.
+    ///
+    /// # Errors
+    /// If the time is not known, or no row is as near as rows are to each other.
+    fn at(&self, time: Option<f64>) -> Result<f64> {
+        let hint = "give the temperature: temperature=300";
+        let time = time.ok_or_else(|| {
+            Error::input("frames of this trajectory have no times, so that no rows of thermo.csv are theirs")
+                .hint(hint)
+        })?;
+        let next = self.rows.partition_point(|(row, _)| *row < time);
+        let off = |(row, _): &&(f64, f64)| (row - time).abs();
+        let around = &self.rows[next.saturating_sub(1)..self.rows.len().min(next + 1)];
+        let nearest = around.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
+        let apart = self.rows.windows(2).map(|pair| pair[1].0 - pair[0].0).reduce(f64::max);
+        let apart = apart.unwrap_or(f64::INFINITY);
+        match nearest.filter(|row| off(row) <= apart * (1.0 + 1e-6)) {
+            Some((_, kinetic)) => Ok(*kinetic),
+            None => {
+                Err(Error::input(format!("thermo.csv has no row near the frame at time {time}")).hint(hint))
+            }
+        }
     }
 }
 
@@ -126,8 +182,8 @@ pub struct FrameSums {
     observable: Observable,
     /// In the order of ids.
     system: System,
-    kinetic: f64,
-    degrees_of_freedom: usize,
+    /// Kinetic energies, where the temperature is not given.
+    rows: Option<KineticRows>,
 }
 
 impl FrameSums {
@@ -139,7 +195,7 @@ impl FrameSums {
     /// The dipole moment of a frame, or its current of charges or heat.
     ///
     /// # Errors
-    /// If a molecule is bound to its own image, or a position is not finite.
+    /// If a molecule is bound to its own image, a position is not finite, or the frame has no temperature.
     pub fn whole(&mut self, frame: &Snapshot) -> Result<Whole> {
         let state = &mut self.system.state;
         state.position.copy_from_slice(&frame.positions);
@@ -152,9 +208,9 @@ impl FrameSums {
         let heat_current = heat_current.map(|current| current.evaluate(&frame.simbox, state)).transpose()?;
         let with_velocities = is(Observable::Current) && frame.velocities.is_some();
         Ok(Whole {
-            kinetic: self.kinetic,
+            kinetic: self.rows.as_ref().map_or(Ok(f64::NAN), |rows| rows.at(frame.time))?,
             total: f64::NAN,
-            degrees_of_freedom: self.degrees_of_freedom,
+            degrees_of_freedom: self.rows.as_ref().map_or(0, |rows| rows.degrees_of_freedom),
             pressure: None,
             dipole,
             current: with_velocities.then(|| self.dipoles.current(state)),

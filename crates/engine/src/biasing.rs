@@ -314,6 +314,10 @@ impl CustomForce for BiasForce {
         Ok(())
     }
 
+    fn acts(&self) -> bool {
+        self.biases.act()
+    }
+
     fn end_step(&mut self, now: &Configuration) -> Result<()> {
         self.choose(now.positions);
         let energies = now.potential.map(|potential| &potential.energies);

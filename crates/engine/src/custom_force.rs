@@ -107,6 +107,11 @@ pub trait CustomForce: Send {
         Ok(())
     }
 
+    /// Returns true where it may act on atoms in the stage under way.
+    fn acts(&self) -> bool {
+        true
+    }
+
     /// Takes note of a step of dynamics that is over, with the configuration of its last evaluation: once a step.
     ///
     /// # Errors

@@ -1,38 +1,42 @@
-//! Viscosity and electrical conductivity by fluctuations: those of a stage in which nothing but forces between atoms moves
-//! momentum and charge.
+//! Numbers that come from fluctuations: those of a stage in equilibrium, and of transport one in which nothing but forces
+//! between atoms moves momentum and charge.
 
 use jostle_analysis::kinds::Frames;
 use jostle_analysis::{Kind, Observable};
 use jostle_core::thermostat::SubStep;
 use jostle_core::{Error, Result, System};
 use jostle_io::Input;
-use jostle_io::input::model::{Action, Holds, RestraintInput, StageInput};
+use jostle_io::input::model::{Action, Holds, StageInput};
 
 /// Refuses the kinds of analysis for which the fluctuations of this stage are not those of equilibrium.
 ///
 /// # Errors
-/// If something drives the system in the stage, or a viscosity is asked for where a thermostat or forces from outside take
+/// If something drives the system in the stage, changes its temperature, or a viscosity is asked for where a thermostat or forces from outside take
 /// momentum from atoms.
 pub fn check(kind: &Kind, stage: &StageInput, input: &Input, system: &System) -> Result<()> {
-    let is_viscosity = kind.observable == Observable::Whole && kind.frames == Frames::AlongPath;
-    let reason = match kind.observable {
-        Observable::Current => driving(stage).or_else(|| fields(input)),
-        _ if is_viscosity => driving(stage).or_else(|| loss_of_momentum(stage, input, system)),
-        _ => None,
-    };
-    match reason {
-        Some(reason) => {
-            let message = format!("{} is found from fluctuations in equilibrium, and {reason}", kind.name);
-            Err(Error::input(message).hint(
-                "measure in a stage at constant energy, or with a thermostat of all atoms together (bussi, nose-hoover) at one temperature",
-            ))
+    let reason = match (kind.observable, kind.frames) {
+        (Observable::Current, _) => driving(stage).or_else(|| fields(input)),
+        (Observable::Whole, Frames::AlongPath) => {
+            driving(stage).or_else(|| loss_of_momentum(stage, input, system))
         }
-        None => Ok(()),
-    }
+        (Observable::Whole | Observable::Dipole, _) => driving(stage),
+        // Conditions of heat currents are those of `heat_current::check`.
+        (Observable::HeatCurrent, _) => None,
+        (Observable::Positions | Observable::Molecules | Observable::Velocities, _) => None,
+    };
+    let Some(reason) = reason else { return Ok(()) };
+    let hint = match (kind.observable, kind.frames) {
+        (Observable::Whole, Frames::AlongPath) => {
+            "measure in a stage at constant energy, or with a thermostat of all atoms together (bussi, nose-hoover) at one temperature"
+        }
+        _ => "measure in a stage at one temperature or at constant energy, in which nothing is driven",
+    };
+    let message = format!("{} is found from fluctuations in equilibrium, and {reason}", kind.name);
+    Err(Error::input(message).hint(hint))
 }
 
 /// Reason for which a system is driven in a stage.
-fn driving(stage: &StageInput) -> Option<&'static str> {
+pub(crate) fn driving(stage: &StageInput) -> Option<&'static str> {
     let changes = stage.temperatures().is_some_and(|[first, last]| first != last);
     let cases = [
         (stage.deformation.is_some(), "this stage deforms the box"),
@@ -54,9 +58,9 @@ fn loss_of_momentum(stage: &StageInput, input: &Input, system: &System) -> Optio
         Action::Minimize { .. } => None,
     };
     let has = |sub_step| thermostat.is_some_and(|thermostat| thermostat.kind.step().contains(&sub_step));
-    let holds_places = |restraint: &RestraintInput| matches!(restraint.holds, Holds::Places { .. });
+    let holds_places = |k: usize| matches!(input.restraints[k].value.holds, Holds::Places { .. });
     let outside = !(input.fields.is_empty() && input.walls.is_empty())
-        || input.restraints.iter().any(|restraint| holds_places(&restraint.value));
+        || (0..input.restraints.len()).any(|k| holds_places(k) && stage.restrains(k));
     let cases = [
         (
             has(SubStep::PairNoise),

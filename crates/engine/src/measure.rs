@@ -4,6 +4,7 @@ use crate::dipole::{Dipoles, check_conductor};
 use crate::fluctuations;
 use crate::heat_current::{self, HeatCurrent};
 use crate::heat_flux::DrivenHeat;
+use crate::ramp::Springs;
 use crate::run_files::stage_file;
 use jostle_analysis::{
     FrameSubset, Kind, Measure, MoleculeView, Observable, Record, SystemInfo, View, Whole, restore, save,
@@ -295,22 +296,15 @@ pub(crate) fn check(input: &Input, system: &System, forces: &Forces) -> Result<(
         match kind.observable {
             Observable::Dipole => check_conductor(input).map_err(here)?,
             Observable::HeatCurrent => {
-                heat_current::check(stage, heat_current::obstacle(system, forces)).map_err(here)?;
-                check_unbiased(input).map_err(here)?;
+                let springs = Springs::new(&forces.restraints);
+                let obstacle = heat_current::obstacle(system, forces);
+                heat_current::check(stage, obstacle, &springs).map_err(here)?;
+                heat_current::check_unbiased(input, Some(stage)).map_err(here)?;
             }
             _ => {}
         }
     }
     Ok(())
-}
-
-/// Refuses biases beside a heat current, which does not have their forces.
-fn check_unbiased(input: &Input) -> Result<()> {
-    match input.biases.is_empty() {
-        true => Ok(()),
-        false => Err(Error::input("the heat current of atoms under a bias is not known")
-            .hint("measure in a run without [[bias]]")),
-    }
 }
 
 /// Returns true where the box changes in a stage, or in one before it.

@@ -57,6 +57,11 @@ impl Springs {
         self.0.iter().zip(stiffness).any(|((_, target), ends)| wanted(*target) && ends != [0.0; 2])
     }
 
+    /// True if any restraint acts in a stage.
+    pub fn are_in(&self, stage: &StageInput) -> bool {
+        self.act(stage, |_| true)
+    }
+
     /// True if position restraints act in a stage, so that momentum is not conserved.
     pub fn hold_positions(&self, stage: &StageInput) -> bool {
         self.act(stage, |target| target != RestraintTarget::Distance)

@@ -111,6 +111,11 @@ impl Biases {
         self.fresh = fresh;
     }
 
+    /// Returns true where any bias acts in the stage under way.
+    pub fn act(&self) -> bool {
+        self.all.iter().any(|named| self.acts(named))
+    }
+
     /// Returns true where a bias acts in the stage under way.
     pub(crate) fn acts(&self, named: &NamedBias) -> bool {
         self.course.timestep.is_some()

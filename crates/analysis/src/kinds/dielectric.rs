@@ -103,6 +103,7 @@ impl Measure for Dielectric {
         }
         if verdict != Some(Verdict::Withheld) {
             results.value("relative permittivity", "", permittivity[0]);
+            results.temperature(self.units, self.blocks.means()[WIDTH - 1]);
         }
         // These are zero: what they are not says how far there is to go.
         let moment = unit_name(self.units, Dimension { charge: 1, length: 1, ..Dimension::NUMBER });

@@ -4,6 +4,7 @@ mod analysis;
 mod batches;
 mod commands;
 mod documents;
+mod equilibrium;
 mod extract;
 mod failures;
 mod far_right;

@@ -146,7 +146,7 @@ impl SystemFacts {
         self.springs.check(stage)?;
         check_stage(stage, simbox)?;
         heat_flux::check(stage, simbox, topology)?;
-        heat_current::check(stage, self.conduction.as_ref().err().copied())?;
+        heat_current::check(stage, self.conduction.as_ref().err().copied(), &self.springs)?;
         stage.check_long_range(self.reciprocal == ReciprocalSum::Present)?;
         check_constraints(stage, topology)?;
         let molecules = || Molecules::new(topology, species, state).count();

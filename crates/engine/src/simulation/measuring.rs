@@ -185,7 +185,7 @@ impl Simulation {
         let system_info = system_info(self.units, &tables.species, state, simbox, &dipoles);
         let threads = self.origin.threads;
         let heat_current = self.facts.heat_current(stage, tables, (&simbox, state), threads)?;
-        if heat_current.is_some() && self.backend.forces().next().is_some() {
+        if heat_current.is_some() && self.backend.forces().any(|force| force.acts()) {
             return Err(Error::input("the heat current of atoms under forces from outside is not known")
                 .hint("measure it without biases and custom forces"));
         }

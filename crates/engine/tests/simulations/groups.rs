@@ -334,8 +334,8 @@ fn measures_without_a_meaning_are_refused_at_the_start() {
     }
 }
 
-/// Viscosities and conductivities by fluctuations are refused where something else than forces between atoms moves momentum
-/// or charge.
+/// Numbers by fluctuations are refused where the temperature changes, or something else than forces between atoms moves
+/// momentum or charge; restraints count in the stages in which they act.
 #[test]
 fn fluctuations_are_those_of_equilibrium() {
     let bussi = "thermostat = { kind = \"bussi\", temperature = 1 }";
@@ -343,11 +343,16 @@ fn fluctuations_are_those_of_equilibrium() {
     let ramp = "thermostat = { kind = \"bussi\", temperature = [1, 2] }";
     let shear = "deform = { kind = \"shear\", plane = \"xy\", rate = 0.1 }";
     let field = "[[field]]\nelectric = [1, 0, 0]\n";
+    let held = "[[restraint]]\nname = \"r\"\nkind = \"position\"\natoms = \"index 0\"\nstiffness = 5\n";
     for (kind, stage, more, reason) in [
         ("viscosity", bussi, "", None),
         ("conductivity", langevin, "", None),
         ("viscosity", langevin, "", Some("on single atoms ends flows")),
         ("viscosity", ramp, "", Some("the temperature of this stage changes")),
+        ("heat-capacity", ramp, "", Some("the temperature of this stage changes")),
+        ("viscosity", bussi, held, Some("take momentum from atoms")),
+        ("viscosity", &format!("{bussi}\nrestraints = []"), held, None),
+        ("viscosity", &format!("{bussi}\nrestraints = {{ r = 2 }}"), held, Some("take momentum from atoms")),
         ("conductivity", shear, "", Some("deforms the box")),
         ("viscosity", bussi, field, Some("take momentum from atoms")),
         ("conductivity", bussi, field, Some("fields drive the charges")),

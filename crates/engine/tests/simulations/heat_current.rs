@@ -55,6 +55,25 @@ fn a_liquid_has_its_thermal_conductivity() {
     }
 }
 
+const RESTRAINT: &str =
+    "[[restraint]]\nname = \"r\"\nkind = \"position\"\natoms = \"index 0\"\nstiffness = 5\n";
+
+/// Restraints and biases of other stages do not act on the heat current of this one.
+#[test]
+fn what_does_not_act_in_a_stage_is_no_obstacle() {
+    let bias = "[[variable]]\nname = \"d\"\nkind = \"distance\"\nbetween = [\"index 1\", \"index 2\"]\n\
+        [[bias]]\nname = \"pull\"\nkind = \"linear\"\nvariable = \"d\"\nforce = 1\nstages = [\"melt\"]\n";
+    let text = LIQUID
+        .replace("steps = 2_000", "steps = 10")
+        .replace("steps = 120_000", "steps = 200")
+        .replace("measure = [", "restraints = []\nmeasure = [")
+        .replacen("[[stage]]", &format!("{RESTRAINT}{bias}[[stage]]"), 1);
+    let input = Input::parse(Path::new("liquid.toml"), &text).unwrap();
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.run().unwrap();
+    assert!(simulation.results()[0].1.results.get("temperature").unwrap().value > 0.5);
+}
+
 #[test]
 fn mistakes_point_into_the_input() {
     let (species, pair) = ("[species.Ar]\nmass = 1", "pairs.\"Ar-Ar\" = { epsilon = 1, sigma = 1 }");
@@ -78,6 +97,15 @@ fn mistakes_point_into_the_input() {
         (
             vec![in_stage("thermostat = { kind = \"dpd\", temperature = 1, friction = 1, cutoff = 1 }")],
             "heat of single atoms",
+        ),
+        (
+            vec![in_stage("thermostat = { kind = \"bussi\", temperature = [1, 2] }")],
+            "temperature of this stage changes",
+        ),
+        (vec![("[[stage]]", format!("{RESTRAINT}[[stage]]"))], "fields, walls or restraints"),
+        (
+            vec![("[[stage]]", format!("{RESTRAINT}[[stage]]")), in_stage("restraints = { r = 1 }")],
+            "fields, walls or restraints",
         ),
         (
             vec![("density = 0.6", "density = 0.6\nperiodic = [true, true, false]".into())],

@@ -152,6 +152,12 @@ impl StageInput {
             || self.restraints.iter().flatten().any(|[first, last]| first != last)
     }
 
+    /// Returns true where the restraint with this number acts.
+    pub fn restrains(&self, number: usize) -> bool {
+        let given = |all: &Vec<[f64; 2]>| all.get(number).is_some_and(|ends| *ends != [0.0; 2]);
+        self.restraints.as_ref().is_none_or(given)
+    }
+
     /// The stage with restraints of this stiffness, at its beginning and at its end.
     pub fn restrain(mut self, stiffness: impl Into<Vec<[f64; 2]>>) -> Self {
         self.restraints = Some(stiffness.into());
