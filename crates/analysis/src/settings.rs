@@ -34,9 +34,9 @@ impl MeasureSettings {
     /// Reads `name=value` words; values may carry units.
     ///
     /// # Errors
-    /// If a name is unknown or a value is no quantity of the right kind.
+    /// If a name is unknown or there twice, or a value is no quantity of the right kind.
     pub fn parse(words: &[String], known: &'static [Setting], units: UnitSystem) -> Result<Self> {
-        let mut values = Vec::new();
+        let mut values: Vec<(&'static str, f64)> = Vec::new();
         for word in words {
             let (name, text) = word.split_once('=').unwrap_or((word, ""));
             let Some(setting) = known.iter().find(|s| s.name == name) else {
@@ -53,6 +53,9 @@ impl MeasureSettings {
             };
             if !value.is_finite() {
                 return Err(Error::input(format!("{name} is {value}, not a finite number")));
+            }
+            if values.iter().any(|(other, _)| *other == name) {
+                return Err(Error::input(format!("{name} is given twice")).hint("give it one value"));
             }
             values.push((setting.name, value));
         }
@@ -108,5 +111,21 @@ impl MeasureSettings {
         };
         let hint = format!("it may be {} to {}", range.start(), range.end());
         Err(Error::input(format!("{name} = {value} {fault}")).hint(hint))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_has_one_value() {
+        let parse = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+            MeasureSettings::parse(&words, &[TEMPERATURE], UnitSystem::Lj)
+        };
+        assert_eq!(parse(&["temperature=2"]).unwrap().get("temperature"), Some(2.0));
+        let refused = parse(&["temperature=1", "temperature=2"]).unwrap_err().to_string();
+        assert!(refused.contains("temperature is given twice"), "{refused}");
     }
 }

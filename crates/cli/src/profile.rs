@@ -101,10 +101,17 @@ fn request(options: &AnalyzeOptions) -> Result<Request> {
         windows: WindowSettings::default(),
         temperature: None,
     };
+    let mut given: Vec<&str> = Vec::new();
     for word in &options.settings {
         // Folders of a sweep are named "center=0.5".
         let setting = if Path::new(word).exists() { None } else { word.split_once('=') };
         request.setting = request.setting.or_else(|| setting.map(|_| word.clone()));
+        if let Some((name, _)) = setting {
+            if given.contains(&name) {
+                return Err(Error::input(format!("{name} is given twice")).hint("give it one value"));
+            }
+            given.push(name);
+        }
         match setting {
             None => request.paths.push(PathBuf::from(word)),
             Some(("method", "mbar")) => request.windows.method = Method::Mbar,

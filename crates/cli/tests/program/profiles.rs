@@ -55,6 +55,8 @@ fn windows_take_off_all_biases() {
     assert!(!found.stderr.contains("warning"), "{}", found.stderr);
     let rows = with_wells(table(&found.stdout), |_| 0.0);
     assert!(deviation(&rows) < 0.7, "{} {}", deviation(&rows), found.stdout);
+    let refused = pmf(&desk, &names, &["bins=30", "bins=40"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("bins is given twice"), "{}", refused.stderr);
     let refused = pmf(&desk, &names, &["method=wham"]);
     assert!(refused.stderr.contains("method=mbar takes them off"), "{}", refused.stderr);
 }
