@@ -5,7 +5,7 @@ use super::fields::{Entry, Fields, Value, entry_span};
 use super::formula;
 use super::model::*;
 use crate::memory;
-use jostle_core::{Dimension, Result, Vec3, Vector, WaterShape};
+use jostle_core::{Dimension, Result, SimBox, Vec3, Vector, WaterShape};
 use std::ops::Range;
 
 /// Random positions keep this fraction of the mean distance by default: a packing of 18%, well
@@ -82,7 +82,7 @@ impl Builder<'_> {
         let velocities = temperature
             .zip(distribution)
             .map(|(temperature, distribution)| VelocityInput { temperature, distribution });
-        let periodic = fields.get::<[bool; 3]>("periodic").map(|p| p.value);
+        let periodic = periodic(fields);
         let replicate = fields.get::<[u64; 3]>("replicate");
         let copies = replicate.map_or([1; 3], |r| r.value.map(|n| usize::try_from(n).unwrap_or(usize::MAX)));
         let replicate = Located { value: copies, span: entry_span(fields, "replicate") };
@@ -241,9 +241,10 @@ impl Builder<'_> {
             RegionInput::Density(DensityInput::Number(density)) => 1.0 / density,
             RegionInput::Density(DensityInput::LatticeConstant(edge)) => edge.powi(3),
         };
-        let min_distance = fields
-            .get::<f64>("min_distance")
-            .map_or(DEFAULT_MIN_DISTANCE * volume_per_atom.cbrt(), |d| d.value);
+        // No more than what a box of one or two atoms, or a narrow one, has room for.
+        let usual = DEFAULT_MIN_DISTANCE * volume_per_atom.cbrt();
+        let default = || usual.min(largest_distance(&region, n * volume_per_atom, periodic(fields)));
+        let min_distance = fields.get::<f64>("min_distance").map_or_else(default, |d| d.value);
         Ok(AtomsInput::Random { atoms: atoms as usize, region, min_distance })
     }
 
@@ -345,6 +346,21 @@ pub(super) fn region(fields: &Fields) -> Result<RegionInput> {
         }
         None => RegionInput::Density(density(fields.need("density")?)),
     })
+}
+
+/// The axes along which the box is periodic, where they are given.
+fn periodic(fields: &Fields) -> Option<[bool; 3]> {
+    fields.get::<[bool; 3]>("periodic").map(|p| p.value)
+}
+
+/// The largest distance of atoms that is one of nearest images in a box with this volume; infinite in one that makes no sense.
+fn largest_distance(region: &RegionInput, volume: f64, periodic: Option<[bool; 3]>) -> f64 {
+    let (lengths, tilts) = match region {
+        RegionInput::Box { lengths, tilts } => (*lengths, *tilts),
+        RegionInput::Density(_) => ([volume.cbrt(); 3], [0.0; 3]),
+    };
+    let simbox = SimBox::new([0.0; 3], lengths, tilts, periodic.unwrap_or([true; 3]));
+    simbox.map_or(f64::INFINITY, |simbox| simbox.largest_cutoff())
 }
 
 /// The sum of the counts, if the species give counts.

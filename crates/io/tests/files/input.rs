@@ -293,6 +293,9 @@ fn placement_keeps_a_distance_by_default() {
     assert_eq!(random("density = 0.125"), (400, 1.4));
     assert_eq!(random("density = 0.125\nmin_distance = 0.9"), (400, 0.9));
     assert_eq!(random("box = { lengths = [10, 20, 16] }"), (400, 1.4));
+    // In a narrow box no more than half of its width; along open axes there are no images.
+    assert_eq!(random("box = { lengths = [1600, 2, 1] }"), (400, 0.5));
+    assert_eq!(random("box = { lengths = [1600, 4, 0.5] }\nperiodic = [true, true, false]"), (400, 1.4));
 }
 
 const PASTA: &str = r#"

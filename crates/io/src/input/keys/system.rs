@@ -57,7 +57,7 @@ pub(super) static SYSTEM: Section = Section {
         Key::new(
             "min_distance",
             Kind::Quantity(LENGTH, Positive),
-            Absent("0.7 of the mean distance (volume / atoms)^(1/3); 2 angstrom between molecules"),
+            Absent("0.7 of the mean distance (volume / atoms)^(1/3), at most half the box; 2 angstrom between molecules"),
             "no two atoms are placed nearer than this",
         )
         .with(&["place"]),
