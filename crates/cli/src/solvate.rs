@@ -4,8 +4,9 @@ use crate::arguments::SolvateOptions;
 use crate::new_system::{self, NewSystem};
 use crate::numbers::grouped;
 use crate::output;
-use jostle_core::{Error, Result, UnitSystem, Vec3, Vector, shell_word};
+use jostle_core::{Dimension, Error, Result, UnitSystem, Vec3, Vector, shell_word};
 use jostle_engine::Existing;
+use jostle_engine::build::extraction::sections_left_out;
 use jostle_engine::build::solvation::files::RunSettings;
 use jostle_engine::build::solvation::{
     CounterIons, IonPairs, IonsInput, Size, Solute, Solvated, SolvationInput, solvate,
@@ -26,12 +27,16 @@ pub fn run(options: &SolvateOptions) -> Result<()> {
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
     let new = NewSystem::at(&options.output, existing)?;
     let size = size(options)?;
-    if !(options.temperature.is_finite() && options.temperature > 0.0) {
-        return Err(Error::input(format!("--temperature {} is not positive", options.temperature)));
+    if let Some(given) = options.temperature.filter(|given| !(given.is_finite() && *given > 0.0)) {
+        return Err(Error::input(format!("--temperature {given} is not positive")));
     }
     let vacuum = options.vacuum.as_deref().map_or(Ok(0.0), |text| length("vacuum", text))?;
     let ions = ions(options)?;
-    let files = options.solute.as_deref().map(|path| molecules(path, options)).transpose()?;
+    let input = options.solute.as_deref().filter(|path| is_input(path)).map(Input::read).transpose()?;
+    let of_input = input.as_ref().map(|input| molecules_of(input, options)).transpose()?;
+    let named = options.solute.as_deref().filter(|_| input.is_none());
+    let files = of_input.or_else(|| named.map(|topology| molecules(topology, options)));
+    let temperature = options.temperature.or(input.as_ref().and_then(temperature_of)).unwrap_or(300.0);
     let rigid = options.rigid.or(files.as_ref().map(|files| files.rigid)).unwrap_or(Rigid::Hydrogens);
     let hydrogen_mass = files.as_ref().and_then(|files| files.hydrogen_mass);
     let solute = files.as_ref().map(solute).transpose()?;
@@ -45,15 +50,12 @@ pub fn run(options: &SolvateOptions) -> Result<()> {
         seed: options.seed,
     })?;
     let title = title(options);
-    let settings = RunSettings {
-        title: &title,
-        name: &new.name,
-        temperature: options.temperature,
-        rigid,
-        hydrogen_mass,
-        seed: options.seed,
-    };
+    let settings =
+        RunSettings { title: &title, name: &new.name, temperature, rigid, hydrogen_mass, seed: options.seed };
     new.write(&solvated.files(settings)?)?;
+    if let Some(input) = &input {
+        report_left_out(input, temperature);
+    }
     report(options, &solvated, &new)
 }
 
@@ -103,31 +105,63 @@ fn ions(options: &SolvateOptions) -> Result<Option<IonsInput>> {
     Ok(Some(IonsInput { pair, counter_ions, concentration: *concentration }))
 }
 
-/// Files of the solute: those of an input, or those that options name.
-fn molecules(path: &Path, options: &SolvateOptions) -> Result<MoleculesInput> {
+fn is_input(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
+}
+
+/// Files of the solute that an input names.
+fn molecules_of(input: &Input, options: &SolvateOptions) -> Result<MoleculesInput> {
     let SolvateOptions { coordinates, parameters, define, include, .. } = options;
-    if path.extension().is_some_and(|extension| extension == "toml") {
-        if coordinates.is_some() || !(parameters.is_empty() && define.is_empty() && include.is_empty()) {
-            return Err(Error::file(path, "an input names the files of its molecules itself")
-                .hint("leave out --coordinates, --parameters, --define and --include"));
-        }
-        let input = Input::read(path)?;
-        return match input.system.atoms.value {
-            AtomsInput::Molecules(files) => Ok(files),
-            _ => Err(Error::file(path, "this input has no molecules with a force field")
-                .hint("an input with topology = \"...\" in [system] is wanted")
-                .of_input()),
-        };
+    let path = &input.source.path;
+    if coordinates.is_some() || !(parameters.is_empty() && define.is_empty() && include.is_empty()) {
+        return Err(Error::file(path, "an input names the files of its molecules itself")
+            .hint("leave out --coordinates, --parameters, --define and --include"));
     }
-    Ok(MoleculesInput {
-        topology: path.to_path_buf(),
+    match &input.system.atoms.value {
+        AtomsInput::Molecules(files) => Ok(files.clone()),
+        _ => Err(Error::file(path, "this input has no molecules with a force field")
+            .hint("an input with topology = \"...\" in [system] is wanted")
+            .of_input()),
+    }
+}
+
+/// Files of the solute that options name.
+fn molecules(topology: &Path, options: &SolvateOptions) -> MoleculesInput {
+    let SolvateOptions { coordinates, parameters, define, include, .. } = options;
+    MoleculesInput {
+        topology: topology.to_path_buf(),
         parameters: parameters.clone(),
         define: define.clone(),
         include: include.clone(),
-        coordinates: coordinates.clone().unwrap_or_else(|| path.to_path_buf()),
+        coordinates: coordinates.clone().unwrap_or_else(|| topology.to_path_buf()),
         rigid: Rigid::Hydrogens,
         hydrogen_mass: None,
-    })
+    }
+}
+
+/// Temperature of an input in kelvin: that of its last thermostat at the end of a stage, else that of its velocities, which
+/// may be those of a start that is heated.
+fn temperature_of(input: &Input) -> Option<f64> {
+    let of_stages = input.stages.iter().rev().find_map(|stage| stage.value.temperatures());
+    let given = of_stages.map(|[_, last]| last).or(input.system.velocities.map(|drawn| drawn.temperature))?;
+    let kelvin = given / input.units.from_si(Dimension::TEMPERATURE)?;
+    (kelvin > 0.0).then_some(kelvin)
+}
+
+/// Says what the input that is written does not have of the one that names the solute.
+fn report_left_out(input: &Input, temperature: f64) {
+    let copies = [
+        ("[[enhanced]]", !input.enhanced.is_empty()),
+        ("replicate", input.system.replicate.value != [1; 3]),
+        ("pairs of [[force]]", input.forces.iter().any(|force| !force.value.pairs.is_empty())),
+    ];
+    let copies = copies.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name);
+    let left_out: Vec<&str> = sections_left_out(input).into_iter().chain(copies).collect();
+    let path = input.source.path.display();
+    if !left_out.is_empty() {
+        say!("the new input has none of {} of {path}", left_out.join(", "));
+    }
+    say!("its forces and stages are those of the water, at {temperature} K");
 }
 
 /// Molecules in the units of GROMACS, with water that is rigid.

@@ -65,9 +65,10 @@ pub struct SolvateOptions {
     /// Empty space along z, which makes a slab with two surfaces of the water: a number in nm, or "30 A"
     #[arg(long, value_name = "LENGTH", allow_negative_numbers = true)]
     pub vacuum: Option<String>,
-    /// Temperature of the input that is written, in kelvin
-    #[arg(long, value_name = "K", default_value_t = 300.0)]
-    pub temperature: f64,
+    /// Temperature of the input that is written, in kelvin [default: 300; of an input, that of its last thermostat, else
+    /// of its velocities]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    pub temperature: Option<f64>,
     /// Rigid bonds in the input that is written [default: hydrogens; of an input, its own]
     #[arg(long, value_parser = word::<Rigid>())]
     pub rigid: Option<Rigid>,

@@ -90,6 +90,26 @@ fn a_solvated_molecule_runs() {
     assert_eq!(desk.read("wet.top"), before);
 }
 
+/// An input that names a solute has a temperature, and sections that are not in the new one.
+#[test]
+fn what_is_left_out_of_an_input_is_said() {
+    let desk = desk();
+    let input = "units = \"nano\"\n[system]\ntopology = \"methane.top\"\ncoordinates = \"methane.gro\"\nperiodic = false\n\
+         temperature = 10\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 1\n[electrostatics]\nkind = \"cutoff\"\ncutoff = 1\n\
+         [[field]]\nforce = [0, 0, 0.1]\n[[group]]\nname = \"g\"\natoms = \"all\"\n[[stage]]\nname = \"s\"\nsteps = 10\n\
+         timestep = 0.001\nthermostat = { kind = \"langevin\", temperature = [10, 310], friction = 1 }\n";
+    desk.write("alone.toml", input);
+    let wet = ["solvate", "alone.toml", "--box", "2.5", "--output"];
+    let said = desk.succeed(&[&wet[..], &["wet"]].concat()).stderr;
+    assert!(
+        said.contains("none of [[group]], [[field]] of alone.toml") && said.contains("at 310 K"),
+        "{said}"
+    );
+    assert!(desk.read("wet.toml").contains("temperature = [10, 310.0]"), "{}", desk.read("wet.toml"));
+    let said = desk.succeed(&[&wet[..], &["warm", "--temperature", "320"]].concat()).stderr;
+    assert!(said.contains("at 320 K") && desk.read("warm.toml").contains("[10, 320.0]"), "{said}");
+}
+
 #[test]
 fn exceptions_of_charmm_are_named() {
     let desk = desk();
