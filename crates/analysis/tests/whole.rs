@@ -1,4 +1,4 @@
-//! Structures that faces of the box cut: what measures of whole structures make of them.
+//! Boxes that change, and structures that their faces cut.
 
 use jostle_analysis::{MeasureSettings, MoleculeView, Paths, Polarity, Results, SystemInfo, View, kinds};
 use jostle_core::random::{Purpose, Stream};
@@ -40,7 +40,7 @@ fn analyze(
     };
     let mut measure = kind.measure(&system_info, &settings).unwrap();
     let mut paths = Paths::default();
-    for frame in frames {
+    for (k, frame) in frames.iter().enumerate() {
         let (simbox, positions) = frame;
         let unwrapped = paths.advance(simbox, positions, None).iter().enumerate();
         let crossed = |k: usize| simbox.shift(crossed.get(k).copied().unwrap_or_default());
@@ -48,7 +48,7 @@ fn analyze(
         let joined = joined.map(|joined| joined(frame));
         let molecules = joined.as_ref().map(|(of_atoms, arms)| MoleculeView { of_atoms, arms });
         let view = View {
-            time: None,
+            time: Some(0.1 * k as f64),
             simbox,
             positions,
             unwrapped: &unwrapped,
@@ -132,4 +132,23 @@ fn bonds_keep_molecules_whole() {
     let size = results.get("squared radius of gyration").unwrap().value;
     let expected = bond * bond * (count * count - 1) as f64 / 12.0;
     assert!((size - expected).abs() < 1e-9, "{size}");
+}
+
+/// The correction of diffusion for the size of the box is that of the mean edge: 2.837297 k_B T / (6 pi eta L).
+#[test]
+fn diffusion_is_corrected_for_the_mean_size_of_the_box() {
+    let mut stream = Stream::new(1, Purpose::Test, 5, 1);
+    let mut at = vec![Vector([0.5; 3]); 50];
+    let frames: Vec<Frame> = (0..400)
+        .map(|k| {
+            at.iter_mut().for_each(|r| *r = r.map(|x| x + 0.01 * stream.normal()));
+            let edge = if k == 0 { 10.0 } else { 5.0 };
+            (cube(edge), at.iter().map(|r| edge * r.map(|x| x.rem_euclid(1.0))).collect())
+        })
+        .collect();
+    let results = analyze("msd", &["viscosity=2", "temperature=3"], &frames, None, &[]);
+    let value = |name: &str| results.get(name).unwrap().value;
+    let shift = value("diffusion coefficient all, infinite box") - value("diffusion coefficient all");
+    let edge = 5.0 + 5.0 / 400.0;
+    assert!((shift / (2.837297 * 3.0 / (6.0 * std::f64::consts::PI * 2.0 * edge)) - 1.0).abs() < 1e-9);
 }

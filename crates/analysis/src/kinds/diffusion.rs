@@ -19,7 +19,7 @@ use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
@@ -81,6 +81,8 @@ struct Diffusion {
     over_atoms: PartAverages,
     counts: Vec<f64>,
     frames: u64,
+    /// Sum of the first edges of the boxes of all frames.
+    edges: f64,
 }
 
 impl Diffusion {
@@ -100,11 +102,7 @@ impl Diffusion {
                     .hint("temperature=94.4"));
             }
             settings.positive("temperature", 1.0)?;
-            let [x, y, z] = system_info.simbox.lengths();
-            let cubic = (x - y).abs() + (x - z).abs() < 1e-6 * x && system_info.simbox.is_orthorhombic();
-            if !cubic || system_info.simbox.periodic() != [true; 3] {
-                return Err(Error::input("the correction by the viscosity is for cubic periodic boxes"));
-            }
+            check_cubic(&system_info.simbox)?;
         }
         let atoms = system_info.species.len();
         let bytes = (KEPT * size_of::<Vec3>()) as f64 * atoms as f64;
@@ -114,7 +112,7 @@ impl Diffusion {
         let width = past.width() * (counts.len() + 2);
         let (blocks, over_atoms) = (Blocks::new(width), PartAverages::new(width));
         let parts = AtomParts::new(&system_info.species, &system_info.counts());
-        let (clock, leaps, frames) = (FrameSpacing::default(), Leaps::default(), 0);
+        let (clock, leaps, frames, edges) = (FrameSpacing::default(), Leaps::default(), 0, 0.0);
         Ok(Diffusion {
             system_info: system_info.clone(),
             settings: settings.clone(),
@@ -126,6 +124,7 @@ impl Diffusion {
             over_atoms,
             counts,
             frames,
+            edges,
         })
     }
 
@@ -138,6 +137,10 @@ impl Diffusion {
 impl Measure for Diffusion {
     fn add(&mut self, frame: &View) -> Result<()> {
         self.clock.add(frame.time)?;
+        if self.settings.get("viscosity").is_some() {
+            check_cubic(frame.simbox)?;
+        }
+        self.edges += frame.simbox.lengths()[0];
         self.blocks.frame();
         self.frames += 1;
         let now = comoving(frame.simbox, frame.unwrapped);
@@ -169,6 +172,7 @@ impl Measure for Diffusion {
             &mut self.blocks,
             &mut self.over_atoms,
             &mut self.frames,
+            &mut self.edges,
         ]
     }
 
@@ -285,11 +289,21 @@ impl Diffusion {
         results.value(&about, &diffusive, coefficient);
         let given = ["viscosity", "temperature"].map(|name| self.settings.get(name));
         if let [Some(viscosity), Some(temperature)] = given {
-            let edge = self.system_info.simbox.lengths()[0];
+            let edge = self.edges / self.frames as f64;
             let shift = finite_size(units.boltzmann() * temperature, viscosity, edge);
             let (d, error) = coefficient;
             results.value(&format!("{about}, infinite box"), &diffusive, (d + shift, error));
         }
+    }
+}
+
+/// Refuses boxes for which the correction by the viscosity does not hold.
+fn check_cubic(simbox: &SimBox) -> Result<()> {
+    let [x, y, z] = simbox.lengths();
+    let cubic = (x - y).abs() + (x - z).abs() < 1e-6 * x && simbox.is_orthorhombic();
+    match cubic && simbox.periodic() == [true; 3] {
+        true => Ok(()),
+        false => Err(Error::input("the correction by the viscosity is for cubic periodic boxes")),
     }
 }
 
