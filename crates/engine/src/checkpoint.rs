@@ -21,7 +21,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 19;
+const VERSION: u32 = 20;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Level of zstd: positions hardly compress, so that slower levels gain next to nothing.
@@ -62,6 +62,9 @@ pub(crate) struct Header {
     /// Volume of the box at the beginning of the run: parameters of forces that depend on densities keep
     /// their values from then.
     pub first_volume: f64,
+    /// Degrees of freedom of the groups whose temperatures are columns: those at the beginning of the run, as they depend on
+    /// the form of molecules.
+    pub group_degrees: Vec<f64>,
     /// Name, mass and charge, the mass as [`Species::mass`].
     pub species: Vec<(String, f64, f64)>,
     pub atoms: u64,
@@ -377,6 +380,7 @@ mod tests {
             tilts: *Vec3::ZERO,
             periodic: [true; 3],
             first_volume: 60.0,
+            group_degrees: vec![7.5],
             species: vec![("A".into(), 1.5, 0.0), ("B".into(), 2.5, -1.0)],
             atoms: 5,
             skin: 0.3,

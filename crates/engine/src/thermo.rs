@@ -233,7 +233,8 @@ pub(crate) struct Reported {
     atoms: Vec<u32>,
     /// Mass of each atom of the group, and mass that counts for the kinetic energy: zero for driven atoms.
     masses: Vec<[f64; 2]>,
-    degrees_of_freedom: f64,
+    /// Degrees of freedom of the atoms together.
+    pub degrees_of_freedom: f64,
 }
 
 impl Reported {

@@ -277,6 +277,9 @@ impl SimulationBuilder {
         simulation.backend.restore(state, list_positions, header.skin)?;
         simulation.restore_forces(header.forces)?;
         simulation.facts.first_volume = header.first_volume;
+        for (group, degrees) in simulation.columns.groups.iter_mut().zip(header.group_degrees) {
+            group.degrees_of_freedom = degrees;
+        }
         simulation.clock = header.clock;
         simulation.run = header.run;
         simulation.reports = header.reports;

@@ -114,6 +114,7 @@ impl Simulation {
             tilts: simbox.tilts(),
             periodic: simbox.periodic(),
             first_volume: self.facts.first_volume,
+            group_degrees: self.columns.groups.iter().map(|group| group.degrees_of_freedom).collect(),
             species: tables.species.iter().map(|s| (s.name.clone(), s.mass, s.charge)).collect(),
             atoms: state.len() as u64,
             skin: self.backend.neighbor_facts().skin,

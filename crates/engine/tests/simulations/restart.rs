@@ -330,6 +330,10 @@ measure = [{{ kind = "dielectric", every = 4 }}]
 [run]
 threads = 1
 reproducible = true
+[[group]]
+name = "some"
+atoms = "molecule 0 to 9"
+report = true
 "#
         )
     };
@@ -342,6 +346,9 @@ reproducible = true
     run_in_parts(&input, &parts, INTERVAL);
     let read = |run: &Path| fs::read_to_string(run.join("nve.dielectric.json")).unwrap();
     assert_eq!(read(&whole), read(&parts));
+    // Rows have the temperature of a group, whose molecules turn while the run goes on.
+    assert!(thermo_csv(&whole).contains("temperature_some"));
+    assert_eq!(thermo_csv(&whole), thermo_csv(&parts));
     let json: serde_json::Value = serde_json::from_str(&read(&whole)).unwrap();
     assert_eq!(json["frames"], 25);
     for (water, charges, why) in
