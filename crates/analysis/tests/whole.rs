@@ -99,6 +99,11 @@ fn unbound_atoms_are_no_chain() {
     let results = analyze("gyration", &[&length], &[crystal(1.0)], Some(&each_alone), &[]);
     let size = results.get("squared radius of gyration").unwrap().value;
     assert!((size - SIZE).abs() < 1e-9, "{size}");
+    assert!(results.warning("radius of gyration").is_none());
+    // The list of atoms whose bonds are not known is followed, and leads beyond the box.
+    let results = analyze("gyration", &[&length], &[crystal(1.0)], None, &[]);
+    let warning = results.warning("radius of gyration").unwrap();
+    assert!(warning.reason.contains("longer than the box"), "{warning}");
 }
 
 /// A rod longer than the box that turns and moves by nearly half a box from frame to frame: along its bonds it keeps its

@@ -13,7 +13,7 @@ use crate::saved_state::SavedState;
 use crate::settings::Setting;
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, independent, judge_fluctuations};
-use jostle_core::{Dimension, Error, Result, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 use std::ops::Range;
 
 pub(super) const KIND: Kind = Kind {
@@ -44,6 +44,7 @@ pub(super) const KIND: Kind = Kind {
             system_info: system_info.clone(),
             length,
             blocks,
+            beyond: 0,
             ends: BlockAverage::default(),
         }))
     },
@@ -55,6 +56,8 @@ struct Chains {
     /// Squared end-to-end distance, squared radius of gyration, squared distances of monomers by
     /// how far they are apart along the chain, from 1.
     blocks: Blocks,
+    /// Number of chains, over all frames, that are longer than the box along an axis, and whose bonds are not known.
+    beyond: u64,
     /// The mean square of end-to-end distances, for how many of its values are independent.
     ends: BlockAverage,
 }
@@ -81,6 +84,15 @@ fn whole(frame: &View, atoms: Range<usize>) -> Vec<Vec3> {
     path
 }
 
+/// Returns true where positions extend over more than the box along a periodic axis.
+fn is_beyond(simbox: &SimBox, path: &[Vec3]) -> bool {
+    let extends = |axis: usize| {
+        let along = || path.iter().map(|r| simbox.to_fractional(*r)[axis]);
+        along().fold(f64::NEG_INFINITY, f64::max) - along().fold(f64::INFINITY, f64::min) > 1.0
+    };
+    (0..3).any(|axis| simbox.periodic()[axis] && extends(axis))
+}
+
 impl Measure for Chains {
     fn add(&mut self, frame: &View) -> Result<()> {
         let n = self.length;
@@ -88,6 +100,7 @@ impl Measure for Chains {
         let mut ends = 0.0;
         for first in (0..frame.positions.len()).step_by(n) {
             let path = whole(frame, first..first + n);
+            self.beyond += u64::from(frame.molecules.is_none() && is_beyond(frame.simbox, &path));
             let square = |a: Vec3, b: Vec3| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>();
             let centre = Vec3::from_fn(|k| path.iter().map(|r| r[k]).sum::<f64>() / n as f64);
             ends += square(path[0], path[n - 1]);
@@ -103,7 +116,7 @@ impl Measure for Chains {
     }
 
     fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
-        vec![&mut self.blocks, &mut self.ends]
+        vec![&mut self.blocks, &mut self.beyond, &mut self.ends]
     }
 
     fn results(&self) -> Result<Results> {
@@ -120,6 +133,12 @@ impl Measure for Chains {
         results.value("end-to-end distance", &length, roots[0]);
         results.value("radius of gyration", &length, roots[1]);
         results.value("ratio of the squares", "", roots[2]);
+        if self.beyond > 0 {
+            let reason =
+                "bonds are not known, and from atom to atom of the list chains are longer than the box";
+            let remedy = "an input with the bonds: --input FILE; atoms without bonds are no chain";
+            results.warn("radius of gyration", (Verdict::Doubtful, reason.into()), remedy);
+        }
         let independent = independent(std::slice::from_ref(&self.ends));
         if judge_fluctuations(independent).is_some() {
             let frames = self.blocks.frames();
