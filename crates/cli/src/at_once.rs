@@ -16,8 +16,8 @@ use std::time::Instant;
 
 /// Atoms of all runs with which a GPU is busy.
 const ENOUGH_ATOMS: usize = 250_000;
-/// Most runs at once where no number is asked for: with more, recordings of all cost what is gained.
-const MOST_RUNS: usize = 16;
+/// Most runs at once where no number is asked for: as many as were measured to gain.
+const MOST_RUNS: usize = 64;
 
 /// Settings of runs of which several may be made at once: they share the cores.
 pub fn overrides(options: &SweepOptions) -> Overrides {

@@ -426,8 +426,7 @@ impl Constraints {
 
     /// Launch that computes the noise of such a move, for which no forces are needed.
     pub fn noise(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
-        let launch = self.launch(&self.noise, data).with_value(slot).with_value(from as i32);
-        launch.waits(Waits::ThirdStream)
+        self.launch(&self.noise, data).with_value(slot).with_value(from as i32)
     }
 
     /// Launches of the second half of the kick that ends a step.

@@ -5,6 +5,7 @@ mod box_change;
 pub mod ewald;
 pub mod excluded;
 pub mod mesh;
+mod planes;
 
 use crate::device_data::DeviceData;
 use crate::driver::{Device, Launch};

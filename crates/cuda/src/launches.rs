@@ -203,7 +203,7 @@ impl Launches<'_> {
             self.thermostat.map(|thermostat| thermostat.begin(&self.data)).into_iter().collect();
         match self.constraints {
             Some(constraints) => {
-                launches.push(constraints.noise(&self.data, 0, MoveFrom::SegmentStart));
+                launches.push(self.beside_forces(constraints.noise(&self.data, 0, MoveFrom::SegmentStart)));
                 launches.extend(constraints.moves(&self.data, 0, MoveFrom::SegmentStart));
             }
             None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
@@ -235,7 +235,8 @@ impl Launches<'_> {
         };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
-                launches.push(SequencePart::Kernel(constraints.noise(&self.moved(), slot, MoveFrom::Step)));
+                let noise = constraints.noise(&self.moved(), slot, MoveFrom::Step);
+                launches.push(SequencePart::Kernel(self.beside_forces(noise)));
                 launches.extend(forces());
                 launches.extend(kernels(constraints.moves(&self.moved(), slot, MoveFrom::Step)));
             }
@@ -247,6 +248,12 @@ impl Launches<'_> {
         }
         launches.extend(self.exchange_of_slot(slot + 1).map(SequencePart::Kernel));
         launches
+    }
+
+    /// Launch of something that needs no forces: on the third stream, where charges need not wait for it, or, where that has
+    /// biases, which take longer, before the charges.
+    fn beside_forces(&self, launch: Launch) -> Launch {
+        launch.waits(if self.biases.is_none() { Waits::ThirdStream } else { Waits::SideStream })
     }
 
     /// Moves the atoms that this GPU moves, from the forces on them.

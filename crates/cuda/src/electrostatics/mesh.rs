@@ -1,10 +1,11 @@
 //! Smooth particle-mesh Ewald (`kernels/mesh.cu`).
 
 use super::box_change::BoxChange;
+use super::planes::{self, PLANE_THREADS, PlaneKernels};
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::{DeviceData, MOST_GPUS};
-use crate::driver::{Buffer, Device, Kernel, Launch, Module};
+use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::exchange::MeshWork;
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build, Gpus};
@@ -23,8 +24,6 @@ const KERNELS: &str =
     concat!(include_str!("../../kernels/mesh.cu"), include_str!("../../kernels/mesh_modes.cu"));
 /// Number of threads of a block that transforms lines: as in `mesh.cu`, like all of these.
 const THREADS: u32 = 128;
-/// Number of threads of a block that transforms a plane.
-const PLANE_THREADS: u32 = 512;
 /// Number of threads of a block that spreads charges or gathers forces.
 const SPREAD_THREADS: u32 = 256;
 /// Number of atoms of such a block, which has a copy of the mesh around them if they are near each other.
@@ -32,7 +31,7 @@ pub const SPREAD_ATOMS: u32 = 64;
 /// Upper limit of the sum of the weights of a point, at every order.
 const LARGEST_WEIGHT: f64 = 0.3;
 /// Shared memory that a block can have without `allow_shared`, less that of sums of energies.
-const SHARED: usize = 47 * 1024;
+pub(super) const SHARED: usize = 47 * 1024;
 /// Most lines that a block transforms at a time.
 const MOST_LINES: usize = 8;
 
@@ -143,27 +142,6 @@ struct MeshKernels {
     gather_energies: Kernel,
 }
 
-/// Kernels of the transforms along z and y, forward and backward.
-enum PlaneKernels {
-    /// Both in one, by a block a plane: of half the launches, where two copies of a plane fit shared memory.
-    Whole([Kernel; 2]),
-    /// Along z, then y, and back, by a block some lines.
-    Lines([[Kernel; 2]; 2]),
-}
-
-impl PlaneKernels {
-    fn new(module: &Module, whole: bool) -> Result<Self> {
-        let kernel = |name: &str| module.kernel(name);
-        Ok(match whole {
-            true => PlaneKernels::Whole([kernel("mesh_forward_planes")?, kernel("mesh_backward_planes")?]),
-            false => PlaneKernels::Lines([
-                [kernel("mesh_forward_z")?, kernel("mesh_forward_y")?],
-                [kernel("mesh_backward_y")?, kernel("mesh_backward_z")?],
-            ]),
-        })
-    }
-}
-
 /// Source of the kernels for a mesh of `n` points.
 ///
 /// # Errors
@@ -187,8 +165,7 @@ fn build(
         build.options.push(format!("-DMESH_{axis}={n}"));
         build.options.push(format!("-DLINES_{axis}={}", lines(n, precision)?));
     }
-    build.options.push(format!("-DWHOLE_PLANES={}", i32::from(whole_planes_fit(n, precision))));
-    build.options.push(format!("-DPLANE_THREADS={PLANE_THREADS}"));
+    build.options.extend(planes::options(n, precision));
     let points: usize = n.iter().product();
     if points > i32::MAX as usize {
         return Err(too_many(&format!("{points} points")));
@@ -221,7 +198,7 @@ fn unit(strengths: &[f64], precision: Precision) -> f64 {
     (LARGEST_WEIGHT * most).log2().ceil().max(-60.0).exp2() * f64::exp2(-bits)
 }
 
-fn complex_bytes(precision: Precision) -> usize {
+pub(super) fn complex_bytes(precision: Precision) -> usize {
     match precision {
         Precision::Mixed => 8,
         Precision::Double => 16,
@@ -234,12 +211,6 @@ fn lines(n: usize, precision: Precision) -> Result<usize> {
         0 => Err(too_many(&format!("{n} points along an edge"))),
         lines => Ok(lines),
     }
-}
-
-/// Returns true where a block has memory for a plane of points along y and z, twice.
-fn whole_planes_fit([_, y, z]: [usize; 3], precision: Precision) -> bool {
-    let room = (y / 2 * (z + 1)).max((z / 2 + 1) * (y + 1));
-    2 * complex_bytes(precision) * room <= SHARED
 }
 
 fn too_many(points: &str) -> Error {
@@ -345,7 +316,7 @@ impl Mesh {
             parts: whole,
             kernels: MeshKernels {
                 spread: kernel("mesh_spread")?,
-                planes: PlaneKernels::new(&module, whole_planes_fit(n, precision))?,
+                planes: PlaneKernels::new(&module, planes::fit(n, precision))?,
                 convolve: kernel("mesh_convolve")?,
                 energies: kernel("mesh_convolve_energies")?,
                 gather: kernel("mesh_gather")?,
