@@ -57,7 +57,7 @@ fn temperatures_are_those_of_the_chosen_frames() {
     }
 }
 
-/// What measures refuse during a run analyses refuse after it.
+/// Analyses refuse after a run what measures refuse during it.
 #[test]
 fn stages_out_of_equilibrium_are_refused_after_the_run() {
     let desk = Desk::new();
