@@ -1,7 +1,7 @@
 //! Smooth particle-mesh Ewald (`kernels/mesh.cu`).
 
 use super::box_change::BoxChange;
-use super::planes::{self, PLANE_THREADS, PlaneKernels};
+use super::planes::{self, PLANE_THREADS, PlaneKernels, SHARED, complex_bytes};
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::{DeviceData, MOST_GPUS};
@@ -30,8 +30,6 @@ const SPREAD_THREADS: u32 = 256;
 pub const SPREAD_ATOMS: u32 = 64;
 /// Upper limit of the sum of the weights of a point, at every order.
 const LARGEST_WEIGHT: f64 = 0.3;
-/// Shared memory that a block can have without `allow_shared`, less that of sums of energies.
-pub(super) const SHARED: usize = 47 * 1024;
 /// Most lines that a block transforms at a time.
 const MOST_LINES: usize = 8;
 
@@ -196,13 +194,6 @@ fn unit(strengths: &[f64], precision: Precision) -> f64 {
         Precision::Double => (sizes.sum::<f64>(), 63.0),
     };
     (LARGEST_WEIGHT * most).log2().ceil().max(-60.0).exp2() * f64::exp2(-bits)
-}
-
-pub(super) fn complex_bytes(precision: Precision) -> usize {
-    match precision {
-        Precision::Mixed => 8,
-        Precision::Double => 16,
-    }
 }
 
 /// Number of lines of so many points for which a block has memory, twice.

@@ -1,9 +1,10 @@
 //! Transforms of a mesh along z and y (`kernels/mesh_modes.cu`): of whole planes where they fit shared memory.
 
-use super::mesh::{SHARED, complex_bytes};
 use crate::driver::{Kernel, Module};
 use jostle_core::{Precision, Result};
 
+/// Shared memory that a block can have without `allow_shared`, less that of sums of energies.
+pub const SHARED: usize = 47 * 1024;
 /// Number of threads of a block that transforms a plane.
 pub const PLANE_THREADS: u32 = 512;
 
@@ -41,4 +42,12 @@ pub fn options(n: [usize; 3], precision: Precision) -> [String; 2] {
 pub fn fit([_, y, z]: [usize; 3], precision: Precision) -> bool {
     let room = (y / 2 * (z + 1)).max((z / 2 + 1) * (y + 1));
     2 * complex_bytes(precision) * room <= SHARED
+}
+
+/// Bytes of a complex number.
+pub fn complex_bytes(precision: Precision) -> usize {
+    match precision {
+        Precision::Mixed => 8,
+        Precision::Double => 16,
+    }
 }
