@@ -22,6 +22,9 @@ trials include the energy of the spring. The box is neutral in all windows.
 Ethane's charges, which are small, go in one window, then the Lennard-Jones forces of both molecules change together, and
 methanol's charges come last, since atoms with a soft core have none. Published: H. H. Loeffler et al., J. Chem. Theory
 Comput. 14 (2018) 5567, by AMBER, CHARMM, GROMACS and SOMD.
+
+Measured on an H200 with 200 ps a window, the last one on a CPU: -6.06 +- 0.07 kcal/mol by MBAR (published -6.09 to -6.28),
+-6.10 +- 0.10 by thermodynamic integration.
 """
 
 import time
