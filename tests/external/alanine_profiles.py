@@ -104,13 +104,13 @@ def jobs(options):
 
 def by_pmf(options, kind, angle, folders):
     """Places, profile and errors in kT, by `jostle analyze pmf`."""
-    settings = [f"bins={BINS}", f"variable={angle}"] if kind in ("umbrella", "opes") else []
+    settings = [f"bins={BINS}"] if kind == "umbrella" else []
     command = [options.jostle, "analyze", "pmf", *folders, *settings, "--json"]
     made = subprocess.run(command, check=True, capture_output=True, text=True)
     tables = json.loads(made.stdout)["results"]["tables"]
     table = next(table for table in tables if table["name"].endswith("pmf"))
     columns = {column["name"]: numpy.array(column["values"], float) for column in table["columns"]}
-    place = columns[angle]
+    place = next(iter(columns.values()))
     return place, columns["free energy"] / KT, columns["free energy error"] / KT
 
 

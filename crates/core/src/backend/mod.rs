@@ -371,7 +371,7 @@ pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + Devic
     fn bias_place(&mut self) -> BiasPlace<'_>;
 
     /// Makes batches together with other replicas while the member takes part; returns false where the device works
-    /// alone. Every replica makes the steps that it would make alone.
+    /// alone. Every replica makes the steps that it would make alone, but for rounding.
     fn join(&mut self, _member: &Member) -> bool {
         false
     }

@@ -199,15 +199,21 @@ impl Plan {
     }
 
     /// Adapts layout and algorithm to so many replicas that share the GPU: alone, a small system is divided among more
-    /// threads than pay where all its replicas keep the GPU busy.
-    pub fn share_with_replicas(&mut self, layout: Layout, replicas: usize, extent: Extent) {
+    /// threads than pay where all its replicas keep the GPU busy. Returns false where the plan stays as it was.
+    pub fn share_with_replicas(&mut self, layout: Layout, replicas: usize, extent: Extent) -> bool {
+        let (before, algorithm) = (self.layout, self.algorithm);
         self.replicas = replicas;
-        self.layout = Layout { slots_per_look: self.layout.slots_per_look, ..layout.in_box(extent) };
+        self.layout = Layout { slots_per_look: before.slots_per_look, ..layout.in_box(extent) };
+        self.layout.shape.size = before.shape.size;
         if self.free {
             self.algorithm = cheapest(&self.algorithms, self.layout, extent, self.size(extent), self.n);
         }
+        if (self.layout, self.algorithm) == (before, algorithm) {
+            return false;
+        }
         self.capacity = self.estimate(extent).small_without(SPARE);
         self.tightness = Tightness::Estimated;
+        true
     }
 
     /// Divides the work with other GPUs.

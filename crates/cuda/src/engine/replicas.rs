@@ -108,8 +108,10 @@ impl Cuda {
         }
         let multiprocessors = self.device.multiprocessors();
         let layout = Layout::of_replicas(&self.system, &self.forces, replicas, multiprocessors);
-        self.plan.share_with_replicas(layout, replicas, self.extent());
-        self.arrange_anew()
+        match self.plan.share_with_replicas(layout, replicas, self.extent()) {
+            true => self.arrange_anew(),
+            false => Ok(()),
+        }
     }
 
     /// True where others wait for this replica.

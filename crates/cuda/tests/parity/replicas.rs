@@ -10,7 +10,7 @@ use jostle_core::{
     Algorithm, Backend, Evaluate, ForceEvaluation, RespaSchedule, Sample, Settings, State, StepBatch,
     SubSteps, System, Thermostat,
 };
-use jostle_cuda::Cuda;
+use jostle_cuda::{Cuda, Layout};
 use jostle_fixtures::covalent;
 use jostle_potentials::{Forces, PairKind, Truncation};
 use std::thread;
@@ -86,8 +86,10 @@ impl Case {
         let factor = 1.0 + 0.1 * number as f64;
         system.state.velocity.iter_mut().flatten().for_each(|v| *v *= factor);
         let (device, forces) = (device(), self.forces.clone());
+        // Alone, too, it has the layout of all, so that sums round alike.
+        let layout = Layout::of_replicas(&system, &forces, REPLICAS, device.multiprocessors());
         let mut gpu = match lists {
-            Lists::Estimated => Cuda::new(device, system, forces, settings),
+            Lists::Estimated => Cuda::with_layout(device, system, forces, settings, layout),
             Lists::Small => Cuda::with_small_capacity(device, system, forces, settings),
         }
         .unwrap();
