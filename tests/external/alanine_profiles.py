@@ -23,7 +23,7 @@ TEMPERATURE = 600
 KT = 0.0083144626 * TEMPERATURE
 ANGLES = {"phi": [4, 6, 8, 14], "psi": [6, 8, 14, 16]}
 BINS = 36
-WINDOWS = 18
+WINDOWS = 24
 SAMPLES = 25
 HIGHEST = 6
 BIASES = {
@@ -93,11 +93,11 @@ def jobs(options):
             found[kind, angle] = [(options, f"{kind}-{angle}", steps, 100 + number, bias)]
         centers = -numpy.pi + 2 * numpy.pi / WINDOWS * numpy.arange(WINDOWS)
         windows = [
-            f'[[bias]]\nname = "bias"\nkind = "harmonic"\nvariable = "{angle}"\ncenter = {center}\nstiffness = 60'
+            f'[[bias]]\nname = "bias"\nkind = "harmonic"\nvariable = "{angle}"\ncenter = {center}\nstiffness = 250'
             for center in centers
         ]
         found["umbrella", angle] = [
-            (options, f"umbrella-{angle}-{k}", steps // 10, 200 + 50 * number + k, bias) for k, bias in enumerate(windows)
+            (options, f"umbrella-{angle}-{k}", steps // 20, 200 + 50 * number + k, bias) for k, bias in enumerate(windows)
         ]
     return found
 
@@ -149,7 +149,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("files", type=Path)
     parser.add_argument("--jostle", default="target/release/jostle")
-    parser.add_argument("--steps", type=int, default=5_000_000, help="of each run; a tenth for windows")
+    parser.add_argument("--steps", type=int, default=5_000_000, help="of each run; a twentieth for windows")
     parser.add_argument("--long", type=int, default=1, help="pairs of unbiased runs")
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("alanine"))

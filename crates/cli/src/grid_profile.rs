@@ -2,7 +2,7 @@
 
 use crate::moments::are_means;
 use crate::other_biases::{Author, energy_column, stays};
-use jostle_analysis::{Results, Table};
+use jostle_analysis::{ResultWarning, Results, Table, Verdict};
 use jostle_core::{Error, Result};
 use jostle_io::input::model::{BiasAction, BiasInput};
 use jostle_sampling::free_energy::{BLOCKS, gradient_profile, jackknife_errors};
@@ -333,8 +333,41 @@ fn mean_forces(path: &Path, text: &str) -> Result<Results> {
         true => Some(errors_of_blocks(&left_out, (&bins, &spacing, &periodic))?),
         false => None,
     };
+    let warning = around_period(&spacing, &periodic, &gradients, &values, errors.as_deref());
     let columns = (0..n).map(|d| (format!("variable {}", d + 1), rows.iter().map(|row| row[d]).collect()));
-    Ok(table(columns.collect(), "", values, errors))
+    let mut results = table(columns.collect(), "", values, errors);
+    results.warnings.extend(warning);
+    Ok(results)
+}
+
+/// Errors of a profile, or part of its range where it has none, by which mean forces may fail to close around a period.
+const OPEN_BY_ERRORS: f64 = 5.0;
+const OPEN_BY_RANGE: f64 = 0.1;
+
+/// Warning where the mean forces along a variable with a period do not add up to nothing around it. Adaptive forces that do
+/// not close drive the variable round, and its friction is part of them then: most where it is seldom, on the barriers.
+fn around_period(
+    spacing: &[f64],
+    periodic: &[bool],
+    gradients: &[Vec<f64>],
+    values: &[f64],
+    errors: Option<&[f64]>,
+) -> Option<ResultWarning> {
+    if *periodic != [true] {
+        return None;
+    }
+    let open = spacing[0] * gradients.iter().map(|gradient| gradient[0]).sum::<f64>();
+    let largest = |numbers: &[f64]| numbers.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
+    let allowed = errors.map_or(OPEN_BY_RANGE * largest(values), |errors| OPEN_BY_ERRORS * largest(errors));
+    (open.abs() > allowed).then(|| ResultWarning {
+        verdict: Verdict::Doubtful,
+        about: "free energy".into(),
+        reason: format!(
+            "mean forces add up to {open:.3} around the period of the variable, where they should to nothing: it was \
+             driven round, and barriers are wrong by as much"
+        ),
+        remedy: "sample longer, or take metadynamics or umbrella windows along variables with a period".into(),
+    })
 }
 
 /// Errors of a profile from the mean forces without one block of samples after the other, block by block in the columns

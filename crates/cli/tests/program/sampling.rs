@@ -209,6 +209,23 @@ fn hills_and_mean_forces_become_profiles() {
 }
 
 #[test]
+fn mean_forces_that_do_not_close_around_a_period_are_doubtful() {
+    let desk = desk();
+    let forces = |more: f64| -> String {
+        let row = |k: usize| {
+            let x = -3.0 + 0.5 * k as f64;
+            format!("{x} {}\n", (std::f64::consts::PI * x / 3.0).sin() + more)
+        };
+        format!("# 1\n# -3.25 0.5 12 1\n{}", (0..12).map(row).collect::<String>())
+    };
+    for (name, more, said) in [("closed.grad", 0.0, false), ("open.grad", 0.3, true)] {
+        desk.write(name, forces(more));
+        let found = desk.succeed(&["analyze", "pmf", name]);
+        assert_eq!(found.stderr.contains("mean forces add up to 1.8"), said, "{name}: {}", found.stderr);
+    }
+}
+
+#[test]
 fn steered_runs_become_a_free_energy() {
     let desk = desk();
     let mut names = Vec::new();
