@@ -8,6 +8,10 @@ itself often enough for the distribution of an unbiased run to be known. Each me
 psi; each profile comes from `jostle analyze pmf`. Printed is, for each, the root mean square of the difference from the
 unbiased profile where that is below 6 kT, in kT and in units of both errors together; a method agrees where the latter is
 about 1. Needs numpy.
+
+Measured with the steps by default (10 ns; windows 0.5 ns), in units of errors, phi and psi: metadynamics 1.16 and 0.41,
+OPES 0.53 and 0.34, umbrella windows 1.07 and 6.7, ABF 9.0 and 5.9. Windows along psi are too short for phi to cross its
+barriers in them. ABF drives both angles round: their mean forces do not close around the period, which `analyze pmf` says.
 """
 
 import argparse
