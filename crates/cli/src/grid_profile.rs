@@ -364,7 +364,7 @@ fn around_period(
         about: "free energy".into(),
         reason: format!(
             "mean forces add up to {open:.3} around the period of the variable, where they should to nothing: it was \
-             driven round, and barriers are wrong by as much"
+             driven round, or its barriers hardly sampled, and they may be wrong by as much"
         ),
         remedy: "sample longer, or take metadynamics or umbrella windows along variables with a period".into(),
     })
