@@ -1,13 +1,13 @@
 // Biases on functions of centres of groups. Once in a step: centres, by `bias_centers` where a group is large; then, by
 // one block, values of variables, energies and slopes of biases, forces on centres, work and hills; then forces on atoms.
 //
-// In front of this file are bias_variables.cuh, bias_terms.cuh and bias_densities.cuh, and before these source that is generated from
-// jostle_sampling: functions of vectors between centres, from components to {value, margin, derivatives} (`part_whole`,
+// In front of this file are bias_variables.cuh, bias_terms.cuh, bias_densities.cuh and bias_particles.cuh, and before
+// these source that is generated from jostle_sampling: functions of vectors between centres, from components to {value, margin, derivatives} (`part_whole`,
 // `part_along_x`, ..., `between_vectors`, `turn`);
 //     void bias_formula(int formula, const double* in, double* out)   from values to {value, slopes}
-// and between, spring, linear, wall, hill_energy, hill_along, tempering, switching_work, taken_off, thermal_velocity,
-// advance_particle, reflected, grid_line, grid_plane, square_in_widths, density_kernel, opes_energy, sample_weight,
-// new_kernel and merged_kernel.
+// and between, spring, linear, wall, hill_energy, hill_along, tempering, switching_work, taken_off, slopes_in_cell,
+// thermal_velocity, advance_particle, reflected, grid_line, grid_plane, square_in_widths, density_kernel, opes_energy,
+// sample_weight, new_kernel and merged_kernel.
 
 // Returns true for biases that all threads evaluate together.
 DEVICE bool shared_by_threads(const BiasTerm& term) { return term.function == BIAS_HILLS || term.function == BIAS_OPES; }
@@ -159,76 +159,6 @@ DEVICE void end_hills(const BiasData& b, i64 k, i64 step) {
     for (int d = 0; d < 2; d++) hill[2 + d] = values[d];
 }
 
-// Adds a sample to its block; the blocks of [count of each bin, sums of each bin] double in length when all are full.
-DEVICE void add_to_block(const BiasTerm& term, double* samples, double* blocks, i64 bins, i64 bin, const double* values) {
-    const i64 size = bins * (1 + term.count), made = (i64)*samples;
-    i64 length = 1;
-    while (SAMPLE_BLOCKS * length <= made) length *= 2;
-    if (length > 1 && 2 * made == SAMPLE_BLOCKS * length) {
-        for (i64 k = 0; k < SAMPLE_BLOCKS * size; k++) {
-            const i64 block = k / size, place = k % size;
-            blocks[k] = 2 * block < SAMPLE_BLOCKS ? blocks[2 * block * size + place] + blocks[(2 * block + 1) * size + place] : 0.0;
-        }
-    }
-    double* own = blocks + made / length * size;
-    own[bin] += 1.0;
-    for (int d = 0; d < term.count; d++) own[bins + bin * term.count + d] += values[d];
-    *samples = (double)(made + 1);
-}
-
-// Samples of an adaptive force, its work, and the next place of its particle.
-DEVICE void end_particle(const BiasData& b, i64 k, i64 step) {
-    const BiasTerm& term = b.terms[k];
-    double* numbers = b.numbers + BIAS_NUMBERS * k;
-    const int n = term.count;
-    i64 bins = 1;
-    for (int d = 0; d < n; d++) bins *= term.intervals[d];
-    double values[2], place[2];
-    values_of(b, term, values);
-    for (int d = 0; d < n; d++) place[d] = numbers[PARTICLE_PLACE + d];
-    if (numbers[PARTICLE_KNOWN] != 0.0) {
-        const double *last = numbers + PARTICLE_VALUES, *before = numbers + PARTICLE_LAST_PLACE;
-        const double in[4] = {energy_of_springs(b, term, last, before), energy_of_springs(b, term, last, place),
-                              energy_of_springs(b, term, values, before), energy_of_springs(b, term, values, place)};
-        double work;
-        switching_work(in, &work);
-        numbers[PARTICLE_WORK] += work;
-    }
-    numbers[PARTICLE_KNOWN] = 1.0;
-    const i64 of_particle = bin_of(term, place), of_variables = bin_of(term, values);
-    double *count = term.grid, *sum = count + bins, *blocks = sum + bins * n;
-    if (of_particle >= 0) count[of_particle] += 1.0;
-    if (of_variables >= 0) {
-        double off[2] = {};
-        for (int d = 0; d < n; d++) off[d] = from_particle(b, term, d, place[d], values[d]);
-        add_to_block(term, numbers + PARTICLE_SAMPLES, blocks, bins, of_variables, off);
-    }
-    for (int d = 0; d < n; d++) {
-        numbers[PARTICLE_VALUES + d] = values[d];
-        numbers[PARTICLE_LAST_PLACE + d] = place[d];
-        const double on_spring[2] = {from_particle(b, term, d, values[d], place[d]), term.width[d]};
-        double pull[2], off = 0.0, next[2];
-        spring(on_spring, pull);
-        if (of_particle >= 0) {
-            sum[of_particle * n + d] += pull[1];
-            const double samples[3] = {count[of_particle], sum[of_particle * n + d], term.parameters[2]};
-            taken_off(samples, &off);
-        }
-        const double in[8] = {place[d],           numbers[PARTICLE_VELOCITY + d], pull[1] + off, term.mass[d],
-                              term.parameters[1], term.parameters[0],             b.state->timestep,
-                              bias_deviate(b.state->seed, (u32)d, step)};
-        advance_particle(in, next);
-        if (!term.periodic[d]) {
-            const double upper = term.lower[d] + (double)term.intervals[d] * term.spacing[d];
-            const double within[4] = {next[0], next[1], term.lower[d], upper};
-            reflected(within, next);
-        }
-        numbers[PARTICLE_NEXT + d] = next[0];
-        numbers[PARTICLE_VELOCITY + d] = next[1];
-    }
-    numbers[PARTICLE_PENDING] = (double)step;
-}
-
 // End of a step for all biases.
 DEVICE void end_biases(const BiasData& b, i64 step) {
     for (i64 k = threadIdx.x; k < b.n_terms; k += BIAS_THREADS) {
@@ -238,7 +168,9 @@ DEVICE void end_biases(const BiasData& b, i64 step) {
         if (b.terms[k].function == BIAS_ADAPTIVE) end_particle(b, k, step);
     }
     for (i64 k = 0; k < b.n_terms; k++) {
-        if (b.terms[k].function == BIAS_OPES && b.spans[k].acts) end_density(b, k, step);
+        if (!b.spans[k].acts) continue;
+        if (b.terms[k].function == BIAS_OPES) end_density(b, k, step);
+        if (b.terms[k].function == BIAS_ADAPTIVE) project_forces(b.terms[k], step);
     }
     __syncthreads();
 }

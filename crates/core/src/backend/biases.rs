@@ -185,9 +185,9 @@ impl AdaptiveForceSettings {
     }
 
     /// Number of numbers in the bins: counts and sums by the place of the particle, then by that of the variables for
-    /// each block of samples.
+    /// each block of samples, then values whose slopes push the particle.
     pub fn numbers(&self) -> usize {
-        (1 + SAMPLE_BLOCKS) * self.bins() * (1 + self.axes.len())
+        self.bins() * ((1 + SAMPLE_BLOCKS) * (1 + self.axes.len()) + 1)
     }
 }
 

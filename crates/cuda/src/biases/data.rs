@@ -8,7 +8,7 @@ use jostle_core::backend::{
     HillMemory, KERNEL_NUMBERS, KernelMemory, KernelSettings, PairCount, ParticleMemory, SAMPLE_BLOCKS,
     SpringMemory, VariableExpression,
 };
-use jostle_sampling::bias::{FIRST_VELOCITY, MERGED};
+use jostle_sampling::bias::{FIRST_VELOCITY, MERGED, project_every};
 use std::collections::HashMap;
 
 /// Numbers of a variable that is a function of all members of a group: factors of arms and of the turned reference in its
@@ -69,7 +69,8 @@ shared_structure! {
         pub first: i32,
         pub count: i32,
         /// Harmonic: centre and stiffness, first and last. Linear: force, centre. Wall: place, stiffness, side. Hills:
-        /// height, interval, gamma (0: not tempered), k_B T. Adaptive force: k_B T, damping, samples. OPES: k_B T,
+        /// height, interval, gamma (0: not tempered), k_B T. Adaptive force: k_B T, damping, samples, steps between
+        /// projections. OPES: k_B T,
         /// interval, scale of the energy, least value of a density.
         pub parameters: [f64; 4],
         /// Widths of hills or of the first kernel, or stiffness of the springs to a particle.
@@ -82,7 +83,7 @@ shared_structure! {
         pub points: [i64; 2],
         pub periodic: [i32; 2],
         pub grid: u64 = "double*",
-        /// Values and slopes of a hill at the points of each axis.
+        /// Values and slopes of a hill at the points of each axis; modes of the bins of an adaptive force.
         pub tables: u64 = "double*",
         /// Hills, or kernels of two densities in turns, and the number that there is memory for.
         pub hills: u64 = "double*",
@@ -421,7 +422,8 @@ pub fn terms(
             BiasFunction::AdaptiveForce(settings) => {
                 term.function = 5;
                 let AdaptiveForceSettings { thermal_energy, damping, full_samples, .. } = *settings;
-                term.parameters = [thermal_energy, damping, full_samples as f64, 0.0];
+                let every = project_every(settings.bins()) as f64;
+                term.parameters = [thermal_energy, damping, full_samples as f64, every];
                 term.lay_out(&settings.axes);
                 term.width[..settings.stiffness.len()].copy_from_slice(&settings.stiffness);
                 term.mass[..settings.mass.len()].copy_from_slice(&settings.mass);

@@ -3,9 +3,10 @@
 use crate::driver::{Buffer, Device};
 use jostle_core::Result;
 use jostle_core::backend::{
-    BiasFunction, BiasMemory, DensityMemory, GridAxis, HILL_NUMBERS, KERNEL_NUMBERS, KernelMemory,
+    AdaptiveForceSettings, BiasFunction, BiasMemory, DensityMemory, GridAxis, HILL_NUMBERS, KERNEL_NUMBERS, KernelMemory,
     ParticleMemory,
 };
+use jostle_sampling::bias::Modes;
 
 /// Numbers of each bias that change from step to step.
 pub const NUMBERS: usize = 16;
@@ -72,6 +73,18 @@ pub fn count(function: &BiasFunction, numbers: &[f64]) -> usize {
     }
 }
 
+/// Numbers for the projection of forces in the bins of two axes: amplitudes of the modes of both, their eigenvalues, and
+/// room for two numbers a bin.
+fn projection_tables(settings: &AdaptiveForceSettings) -> Vec<f64> {
+    if settings.axes.len() < 2 {
+        return Vec::new();
+    }
+    let modes: Vec<Modes> = settings.axes.iter().map(Modes::new).collect();
+    let amplitudes = modes.iter().flat_map(|modes| modes.amplitudes.iter().copied());
+    let eigenvalues = modes.iter().flat_map(|modes| modes.eigenvalues.iter().copied());
+    amplitudes.chain(eigenvalues).chain(vec![0.0; 2 * settings.bins()]).collect()
+}
+
 impl HillArrays {
     /// Memory for what a bias keeps, with room for so many hills or kernels; `None`: it keeps nothing.
     ///
@@ -81,16 +94,19 @@ impl HillArrays {
         let (grid, tables) = match function {
             BiasFunction::Metadynamics(settings) => {
                 let points: Vec<usize> = settings.axes.iter().map(GridAxis::points).collect();
-                (points.iter().product::<usize>() << points.len(), 2 * points.iter().sum::<usize>())
+                let grid = points.iter().product::<usize>() << points.len();
+                (grid, device.alloc(2 * points.iter().sum::<usize>())?)
             }
-            BiasFunction::AdaptiveForce(settings) => (settings.numbers(), 0),
-            BiasFunction::Opes(_) => (0, 0),
+            BiasFunction::AdaptiveForce(settings) => {
+                (settings.numbers(), device.upload(&projection_tables(settings))?)
+            }
+            BiasFunction::Opes(_) => (0, device.alloc(0)?),
             _ => return Ok(None),
         };
         let growth = growing(function);
         Ok(Some(HillArrays {
             grid: device.alloc(grid)?,
-            tables: device.alloc(tables)?,
+            tables,
             hills: device.alloc(growth.map_or(0, |growing| growing.size * hills))?,
             growth,
             most: 0,

@@ -12,7 +12,7 @@ use jostle_core::backend::{CenterBiases, CenterFunction};
 use jostle_core::{Precision, Real, Result};
 use jostle_sampling::bias::{
     advance_particle, between, density_kernel, hill_along, hill_energy, linear, merged_kernel, new_kernel,
-    opes_energy, reflected, sample_weight, spring, square_in_widths, switching_work, taken_off, tempering,
+    opes_energy, reflected, sample_weight, slopes_in_cell, spring, square_in_widths, switching_work, taken_off, tempering,
     thermal_velocity, wall,
 };
 use jostle_sampling::grid::interpolate;
@@ -25,6 +25,7 @@ const KERNELS: &str = concat!(
     include_str!("../../kernels/bias_variables.cuh"),
     include_str!("../../kernels/bias_terms.cuh"),
     include_str!("../../kernels/bias_densities.cuh"),
+    include_str!("../../kernels/bias_particles.cuh"),
     include_str!("../../kernels/bias.cu")
 );
 
@@ -97,6 +98,9 @@ fn of_biases() -> String {
         scalar_function("tempering", 3, |x| vec![tempering(x[0], x[1], x[2])]),
         scalar_function("switching_work", 4, |x| vec![switching_work([x[0], x[1]], [x[2], x[3]])]),
         scalar_function("taken_off", 3, |x| vec![taken_off(x[0], x[1], x[2])]),
+        scalar_function("slopes_in_cell", 8, |x| {
+            slopes_in_cell([x[0], x[1], x[2], x[3]], [x[4], x[5]], [x[6], x[7]]).to_vec()
+        }),
         scalar_function("thermal_velocity", 3, |x| vec![thermal_velocity(x[0], x[1], x[2])]),
         scalar_function("advance_particle", 8, |x| {
             advance_particle([x[0], x[1]], x[2], [x[3], x[4], x[5], x[6]], x[7]).to_vec()

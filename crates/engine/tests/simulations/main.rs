@@ -10,6 +10,7 @@ mod conservation;
 mod custom_forces;
 mod cutoffs;
 mod deformation;
+mod device_adaptive;
 mod device_biases;
 mod device_biases_in_water;
 mod device_opes;

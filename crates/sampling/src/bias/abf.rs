@@ -2,8 +2,11 @@
 //! is bound to the variables by springs, moves by Langevin's equation, and gets the mean of the force on it taken
 //! off, so that it diffuses freely. The free energy of the variables themselves follows from their histogram and from
 //! where the particle was (CZAR, equation 20 there), without second derivatives and for any variable.
+//!
+//! Of the means, the part that is the slope of an energy is taken off: see [`super::closed`] for the reason.
 
 use super::bins::{Bins, Blocks};
+use super::closed::{ClosedPart, project_every};
 use super::harmonic::spring;
 use super::switching::{Pending, switching_work};
 use super::{Bias, BiasVariable, Moment, axes, from_bytes, to_bytes};
@@ -80,6 +83,8 @@ struct State {
     /// Force on the particle by its place, and displacement of the particle by the place of the variables.
     by_particle: Bins,
     by_variable: Blocks,
+    /// Values at the middle of bins whose slopes push the particle.
+    closed: Vec<f64>,
     /// Values and place at the end of the last step.
     last: Option<[Vec<f64>; 2]>,
     work: f64,
@@ -92,6 +97,7 @@ pub struct Abf {
     axes: Vec<Axis>,
     stiffness: Vec<f64>,
     mass: Vec<f64>,
+    closed_part: ClosedPart,
     state: State,
 }
 
@@ -113,6 +119,7 @@ impl Abf {
         if bins > MOST_BINS {
             return Err(Error::input(format!("{bins} bins")).hint("make spacing wider"));
         }
+        let closed_part = ClosedPart::new(axes.iter().map(Axis::plain).collect())?;
         let kt = settings.thermal_energy;
         let stiffness: Vec<f64> = settings.coupling.iter().map(|sigma| kt / (sigma * sigma)).collect();
         let rate = settings.relaxation / (2.0 * std::f64::consts::PI);
@@ -124,10 +131,11 @@ impl Abf {
             velocity: vec![0.0; dimensions],
             by_particle: Bins::new(bins, dimensions),
             by_variable: Blocks::new(bins, dimensions),
+            closed: vec![0.0; bins],
             last: None,
             work: 0.0,
         };
-        Ok(Abf { variables, settings, axes, stiffness, mass, state })
+        Ok(Abf { variables, settings, axes, stiffness, mass, closed_part, state })
     }
 
     /// Bin with some values; `None` outside.
@@ -157,17 +165,12 @@ impl Abf {
 
     /// Moves the particle by a step, reflected where its range ends.
     fn advance(&self, values: &[f64], now: &Moment) -> (Vec<f64>, Vec<f64>) {
-        let AbfSettings { thermal_energy, full_samples, .. } = self.settings;
+        let thermal_energy = self.settings.thermal_energy;
         let (dt, place) = (now.timestep, &self.state.place);
-        let dimensions = self.variables.len();
-        let bias = self.bin(place).map(|bin| {
-            let count = self.state.by_particle.count[bin] as f64;
-            let sum = &self.state.by_particle.sum[bin * dimensions..(bin + 1) * dimensions];
-            sum.iter().map(|sum| taken_off(count, *sum, full_samples as f64)).collect::<Vec<f64>>()
-        });
+        let push = self.closed_part.slopes(&self.state.closed, place);
         let (mut places, mut velocities) = (Vec::new(), Vec::new());
         for (k, d) in self.displacement(values, place).iter().enumerate() {
-            let force = spring(*d, self.stiffness[k]).1 + bias.as_ref().map_or(0.0, |bias| bias[k]);
+            let force = spring(*d, self.stiffness[k]).1 + push[k];
             let mut stream = Stream::new(now.seed, Purpose::Bias, k as u32, now.step);
             let known = [self.mass[k], self.damping(), thermal_energy, dt];
             let [mut to, mut velocity] =
@@ -180,6 +183,14 @@ impl Abf {
             velocities.push(velocity);
         }
         (places, velocities)
+    }
+
+    /// Forces that would take the mean forces on the particle off, bin after bin.
+    fn taken_off(&self) -> Vec<f64> {
+        let Bins { count, sum } = &self.state.by_particle;
+        let (dimensions, full) = (self.axes.len(), self.settings.full_samples as f64);
+        let off = |(k, sum): (usize, &f64)| taken_off(count[k / dimensions] as f64, *sum, full);
+        sum.iter().enumerate().map(off).collect()
     }
 
     /// Gradient of the free energy along each variable at the middle of each bin; NaN where there are no
@@ -295,6 +306,9 @@ impl Bias for Abf {
         let (next, velocity) = self.advance(values, now);
         self.state.velocity = velocity;
         self.state.next.note(now.step, next);
+        if now.step.is_multiple_of(project_every(self.state.closed.len())) {
+            self.state.closed = self.closed_part.find(&self.taken_off());
+        }
         Ok(())
     }
 
@@ -315,7 +329,7 @@ impl Bias for Abf {
     }
 
     fn memory(&self) -> BiasMemory {
-        let State { place, next, velocity, by_particle, by_variable, last, work } = &self.state;
+        let State { place, next, velocity, by_particle, by_variable, closed, last, work } = &self.state;
         let mut numbers = vec![0.0; ParticleMemory::COUNT];
         let mut write =
             |first: usize, values: &[f64]| numbers[first..][..values.len()].copy_from_slice(values);
@@ -332,7 +346,7 @@ impl Bias for Abf {
         write(ParticleMemory::NEXT, next.get().map_or(&[], Vec::as_slice));
         write(ParticleMemory::SAMPLES, &[by_variable.samples as f64]);
         let blocks = by_variable.parts.iter().flat_map(Bins::numbers);
-        let grid = by_particle.numbers().chain(blocks).collect();
+        let grid = by_particle.numbers().chain(blocks).chain(closed.iter().copied()).collect();
         BiasMemory { numbers, grid, ..BiasMemory::default() }
     }
 
@@ -352,7 +366,8 @@ impl Bias for Abf {
         }
         state.by_variable.samples = numbers[ParticleMemory::SAMPLES] as u64;
         let rest = state.by_particle.take(&grid);
-        state.by_variable.parts.iter_mut().fold(rest, |rest, part| part.take(rest));
+        let rest = state.by_variable.parts.iter_mut().fold(rest, |rest, part| part.take(rest));
+        state.closed.copy_from_slice(rest);
     }
 
     fn show(&mut self, _center: f64, work: f64) {
@@ -369,7 +384,8 @@ impl Bias for Abf {
         let blocks = state.by_variable.parts.iter();
         let fits = state.by_variable.parts.len() == SAMPLE_BLOCKS
             && blocks.chain([&state.by_particle]).all(|bins| same(bins, &self.state.by_particle));
-        if !(fits && state.velocity.len() == self.axes.len()) {
+        if !(fits && state.velocity.len() == self.axes.len() && state.closed.len() == self.state.closed.len())
+        {
             return Err(Error::input("the checkpoint has an adaptive force on other bins")
                 .hint("begin a new run with this input"));
         }

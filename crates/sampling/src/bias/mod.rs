@@ -3,6 +3,7 @@
 
 mod abf;
 mod bins;
+mod closed;
 mod formula;
 mod gaussians;
 mod harmonic;
@@ -15,6 +16,7 @@ mod torque;
 mod wall;
 
 pub use abf::{Abf, AbfSettings, FIRST_VELOCITY, advance_particle, reflected, taken_off, thermal_velocity};
+pub use closed::{ClosedPart, Modes, project_every, slopes_in_cell};
 pub use formula::FormulaBias;
 pub use gaussians::add_row;
 pub use harmonic::{Harmonic, between, spring};
