@@ -1,7 +1,8 @@
 //! Coefficients of pair forces: a table of all pairs of species, what its columns have in common, and where a
 //! product of numbers of the species replaces it.
 
-use jostle_potentials::{Dispersion, LatticeSum, PairTerm, Potential};
+use jostle_potentials::{Dispersion, LatticeSum, PairKind, PairTerm, Potential};
+use std::ops::Range;
 
 /// Coefficients for which a term is 0 at any distance, and the cut-off of all pairs that interact: with
 /// these, no pair needs a cut-off of its own.
@@ -34,6 +35,13 @@ fn silent(term: &PairTerm) -> Option<Silent> {
 pub struct CoefficientTable {
     pub n_species: usize,
     pub rows: Vec<Vec<f64>>,
+    /// Columns of soft cores: windows of a path differ in them, and with one source a GPU makes the windows together.
+    of_soft_cores: Vec<Range<usize>>,
+}
+
+/// Returns true for a force that a coupling parameter scales.
+fn has_soft_core(term: &PairTerm) -> bool {
+    matches!(term.potential, Potential::BuiltIn(PairKind::SoftCore | PairKind::SoftCoreGapsys))
 }
 
 impl CoefficientTable {
@@ -48,7 +56,12 @@ impl CoefficientTable {
         };
         let mut rows: Vec<Vec<f64>> =
             pairs().map(|pair| terms.iter().zip(&silent).map(|term| cutoff2(term, pair)).collect()).collect();
+        let mut of_soft_cores = Vec::new();
         for (term, silent) in terms.iter().zip(silent) {
+            if has_soft_core(term) {
+                let first = rows[0].len();
+                of_soft_cores.push(first..first + term.n_coefficients());
+            }
             if let Some(Silent { coefficients, .. }) = silent {
                 for (row, (a, b)) in rows.iter_mut().zip(pairs()) {
                     row.extend(term.coefficients(a, b).unwrap_or_else(|| coefficients.clone()));
@@ -70,7 +83,7 @@ impl CoefficientTable {
                 rows.iter_mut().zip(products).for_each(|(row, product)| row.push(product));
             }
         }
-        CoefficientTable { n_species, rows }
+        CoefficientTable { n_species, rows, of_soft_cores }
     }
 
     /// Columns that differ between pairs as products of numbers of the two species, if all do.
@@ -95,7 +108,7 @@ impl CoefficientTable {
         Some(Products { by_species, by_column })
     }
 
-    /// Columns that are not the same for all pairs of species.
+    /// Columns that are not the same for all pairs of species and all windows of a path.
     pub fn varied(&self) -> Vec<usize> {
         (0..self.rows[0].len()).filter(|&k| self.uniform(k).is_none()).collect()
     }
@@ -110,8 +123,11 @@ impl CoefficientTable {
         numbers
     }
 
-    /// Value of a column, if it is the same for all pairs of species.
+    /// Value of a column, if it is the same for all pairs of species and all windows of a path.
     pub fn uniform(&self, column: usize) -> Option<f64> {
+        if self.of_soft_cores.iter().any(|columns| columns.contains(&column)) {
+            return None;
+        }
         let value = self.rows[0][column];
         self.rows.iter().all(|row| row[column] == value).then_some(value)
     }

@@ -185,3 +185,24 @@ fn species_with_charges_alone_are_found() {
     term.set(0, 1, entry());
     assert!(source(&term, &[charges]).contains("#define CHARGES_ALONE 0\n"));
 }
+
+/// Windows of a path have one source, so that a GPU makes them together, although all soft cores have a coefficient of 0
+/// at both ends.
+#[test]
+fn windows_of_a_path_have_one_source() {
+    for kind in [PairKind::SoftCore, PairKind::SoftCoreGapsys] {
+        let of_window = |lambda: f64| {
+            let mut plain = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
+            plain.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });
+            let mut soft = PairTerm::new(kind, Truncation::Plain, 2);
+            let parameters = vec![0.5 * lambda, 0.9, 0.5 * (1.0 - lambda)];
+            soft.set(0, 1, PairEntry { parameters, cutoff: 2.5 });
+            pair_source(&[plain, soft], &[], Precision::Mixed)
+        };
+        let windows = [1.0, 0.6, 0.2, 0.0].map(of_window);
+        for window in &windows[1..] {
+            assert_eq!(window.source, windows[0].source);
+            assert_ne!(window.table, windows[0].table);
+        }
+    }
+}

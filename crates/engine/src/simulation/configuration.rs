@@ -217,9 +217,9 @@ impl Simulation {
     }
 
     /// Lets the device make batches together with those of other simulations, while the member takes part; returns false
-    /// where it works alone: observers, as those of `[alchemy]`, end batches and evaluate by themselves.
+    /// where it works alone. While an observer looks at one of them, or evaluates, the others wait.
     pub fn join(&mut self, member: &Member) -> bool {
-        !self.has_observers() && self.backend.join(member)
+        self.backend.join(member)
     }
 
     /// Returns true where something observes the run between batches of steps.
