@@ -3,8 +3,8 @@
 use crate::driver::{Buffer, Device};
 use jostle_core::Result;
 use jostle_core::backend::{
-    AdaptiveForceSettings, BiasFunction, BiasMemory, DensityMemory, GridAxis, HILL_NUMBERS, KERNEL_NUMBERS, KernelMemory,
-    ParticleMemory,
+    AdaptiveForceSettings, BiasFunction, BiasMemory, DensityMemory, GridAxis, HILL_NUMBERS, KERNEL_NUMBERS,
+    KernelMemory, ParticleMemory,
 };
 use jostle_sampling::bias::Modes;
 

@@ -12,8 +12,8 @@ use jostle_core::backend::{CenterBiases, CenterFunction};
 use jostle_core::{Precision, Real, Result};
 use jostle_sampling::bias::{
     advance_particle, between, density_kernel, hill_along, hill_energy, linear, merged_kernel, new_kernel,
-    opes_energy, reflected, sample_weight, slopes_in_cell, spring, square_in_widths, switching_work, taken_off, tempering,
-    thermal_velocity, wall,
+    opes_energy, reflected, sample_weight, slopes_in_cell, spring, square_in_widths, switching_work,
+    taken_off, tempering, thermal_velocity, wall,
 };
 use jostle_sampling::grid::interpolate;
 use jostle_sampling::rotation::{jacobi_rotation, quaternion_matrix, turn_of};
