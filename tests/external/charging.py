@@ -106,7 +106,7 @@ atoms = "name NA"
 lambda_charges = {WINDOWS}
 lambda_lennard_jones = {[1] * len(WINDOWS)}
 window = 0
-sample_every = 20
+sample_every = 100
 [[stage]]
 name = "minimize"
 minimize = {{ steps = 500 }}

@@ -102,7 +102,7 @@ DEVICE double bias_virial(const DeviceData& w, const BiasData& b, int k) {
 
 // Work of a spring over a step, at whose end its variable has this value.
 DEVICE void end_spring(const BiasData& b, i64 k, i64 step) {
-    const BiasTerm& term = b.terms[k];
+    const BiasTerm term = b.terms[k];
     double* numbers = b.numbers + BIAS_NUMBERS * k;
     const double value = b.values[b.entries[term.first]], progress = progress_of(b, k, step);
     if (numbers[SPRING_KNOWN] != 0.0) {
@@ -131,7 +131,7 @@ DEVICE double energy_of_hill(const BiasData& b, const BiasTerm& term, const doub
 
 // Work of a hill that has begun to act with a step, and the next hill where one is due.
 DEVICE void end_hills(const BiasData& b, i64 k, i64 step) {
-    const BiasTerm& term = b.terms[k];
+    const BiasTerm term = b.terms[k];
     double* numbers = b.numbers + BIAS_NUMBERS * k;
     double values[2] = {};
     for (int d = 0; d < term.count; d++) values[d] = b.values[b.entries[term.first + d]];
@@ -236,6 +236,7 @@ bias_evaluate(DeviceData w, BiasData b, int slot, int trigger, int actions) {
     if (threadIdx.x == 0) {
         b.state->step = step;
         if (actions & BIAS_EVALUATE) b.state->undefined = NONE_UNDEFINED;
+        b.state->unended = trigger == TRIGGER_STEP && !(actions & BIAS_END_STEP);
     }
     __syncthreads();
     if (actions & BIAS_EVALUATE) evaluate_all(w, b, step);
@@ -245,6 +246,17 @@ bias_evaluate(DeviceData w, BiasData b, int slot, int trigger, int actions) {
     __syncthreads();
     if (trigger == TRIGGER_STEP) return;
     write_row(b, trigger == TRIGGER_SEGMENT_END ? w.control->part / 2 : 0);
+}
+
+// End of the step that was evaluated last, if that has not ended it.
+extern "C" __global__ void __launch_bounds__(BIAS_THREADS) bias_end_step(DeviceData w, BiasData b) {
+    wait_for_previous_kernel();
+    if (!b.state->unended) return;
+    const i64 step = b.state->step;
+    end_biases(b, step);
+    if (threadIdx.x != 0) return;
+    keep_undefined(w, b, step);
+    b.state->unended = 0;
 }
 
 // Forces on atoms, from those on the centres of their groups.

@@ -131,7 +131,7 @@ DEVICE void add_to_block(const BiasTerm& term, double* samples, double* blocks, 
 
 // Samples of an adaptive force, its work, and the next place of its particle.
 DEVICE void end_particle(const BiasData& b, i64 k, i64 step) {
-    const BiasTerm& term = b.terms[k];
+    const BiasTerm term = b.terms[k];
     double* numbers = b.numbers + BIAS_NUMBERS * k;
     const int n = term.count;
     i64 bins = 1;

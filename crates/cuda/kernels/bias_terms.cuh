@@ -87,7 +87,7 @@ DEVICE void values_of(const BiasData& b, const BiasTerm& term, double* values) {
 
 // Begins a stage: the particle starts at the variables, if it has no place yet.
 DEVICE void begin_particle(const BiasData& b, i64 k, i64 step, const double* values) {
-    const BiasTerm& term = b.terms[k];
+    const BiasTerm term = b.terms[k];
     double* numbers = b.numbers + BIAS_NUMBERS * k;
     if (numbers[PARTICLE_BEGUN] == 0.0) {
         if (bin_of(term, values) < 0) note_undefined(b, b.n_variables + k);
@@ -107,7 +107,7 @@ DEVICE void begin_particle(const BiasData& b, i64 k, i64 step, const double* val
 
 // Energy and slopes of the springs to the particle of an adaptive force.
 DEVICE void evaluate_particle(const BiasData& b, i64 k, i64 step, double* out) {
-    const BiasTerm& term = b.terms[k];
+    const BiasTerm term = b.terms[k];
     double* numbers = b.numbers + BIAS_NUMBERS * k;
     double values[2];
     values_of(b, term, values);
@@ -128,7 +128,7 @@ DEVICE void evaluate_particle(const BiasData& b, i64 k, i64 step, double* out) {
 
 // Energy and slopes of a bias that one thread evaluates.
 DEVICE void evaluate_bias(const BiasData& b, i64 k, i64 step) {
-    const BiasTerm& term = b.terms[k];
+    const BiasTerm term = b.terms[k];
     const BiasVariable& variable = b.variables[b.entries[term.first]];
     const double *p = term.parameters, value = b.values[b.entries[term.first]];
     double* numbers = b.numbers + BIAS_NUMBERS * k;
@@ -214,7 +214,7 @@ DEVICE void take_pending_hill(const BiasData& b, i64 k, i64 step) {
 
 // Energy and slopes on a grid, by one thread.
 DEVICE void evaluate_grid(const BiasData& b, i64 k) {
-    const BiasTerm& term = b.terms[k];
+    const BiasTerm term = b.terms[k];
     const int kinds = 1 << term.count;
     i64 interval[2] = {};
     double in[2 + 16 + 2], out[3];

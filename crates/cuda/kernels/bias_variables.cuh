@@ -78,7 +78,7 @@ DEVICE void note_undefined(const BiasData& b, i64 index) { atomicMin((u64*)&b.st
 
 // Value of a variable and its derivative with the vectors between centres, unless it is a formula.
 DEVICE void evaluate_variable(const DeviceData& w, const BiasData& b, i64 k) {
-    const BiasVariable& variable = b.variables[k];
+    const BiasVariable variable = b.variables[k];
     const double* edge = w.geometry.edge;
     switch (variable.function) {
         case BIAS_POSITION: b.values[k] = b.centers[3 * variable.from[0] + variable.axis]; return;
@@ -160,20 +160,24 @@ DEVICE Double3 turned_by(const double* turn, const double* y) {
 }
 
 // The rotation that turns the reference nearest to the members, from the sums of products: Jacobi's method, see
-// jostle_sampling::rotation.
+// jostle_sampling::rotation. Its loops are written out by the compiler, so that matrices stay in registers.
 APART void best_rotation(const double* products, double* turn) {
     double m[16], vectors[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     quaternion_matrix(products, m);
+#pragma unroll 1
     for (int sweep = 0; sweep < 50; sweep++) {
         const double scale = fabs(m[0]) + fabs(m[5]) + fabs(m[10]) + fabs(m[15]);
         const double off = fabs(m[4]) + fabs(m[8]) + fabs(m[9]) + fabs(m[12]) + fabs(m[13]) + fabs(m[14]);
         if (off <= 1e-17 * scale) break;
+#pragma unroll
         for (int p = 0; p < 3; p++) {
+#pragma unroll
             for (int q = p + 1; q < 4; q++) {
                 const double in[3] = {m[5 * p], m[5 * q], m[4 * p + q]};
                 if (in[2] == 0.0) continue;
                 double cs[2];
                 jacobi_rotation(in, cs);
+#pragma unroll
                 for (int k = 0; k < 4; k++) {
                     const double a = m[4 * k + p], b = m[4 * k + q], u = vectors[4 * k + p], v = vectors[4 * k + q];
                     m[4 * k + p] = cs[0] * a - cs[1] * b;
@@ -181,23 +185,30 @@ APART void best_rotation(const double* products, double* turn) {
                     vectors[4 * k + p] = cs[0] * u - cs[1] * v;
                     vectors[4 * k + q] = cs[1] * u + cs[0] * v;
                 }
+#pragma unroll
                 for (int k = 0; k < 4; k++) {
                     const double a = m[4 * p + k], b = m[4 * q + k];
                     m[4 * p + k] = cs[0] * a - cs[1] * b;
                     m[4 * q + k] = cs[1] * a + cs[0] * b;
                 }
+                m[4 * p + q] = m[4 * q + p] = 0.0;
             }
         }
     }
-    int largest = 0;
-    for (int a = 1; a < 4; a++) largest = m[5 * a] > m[5 * largest] ? a : largest;
-    const double quaternion[4] = {vectors[largest], vectors[4 + largest], vectors[8 + largest], vectors[12 + largest]};
+    double largest = m[0], quaternion[4] = {vectors[0], vectors[4], vectors[8], vectors[12]};
+#pragma unroll
+    for (int a = 1; a < 4; a++) {
+        if (!(m[5 * a] > largest)) continue;
+        largest = m[5 * a];
+        for (int k = 0; k < 4; k++) quaternion[k] = vectors[4 * k + a];
+    }
     turn_of(quaternion, turn);
 }
 
 // Slopes, strain and value of a variable of all members of a group, from its sums.
-DEVICE void finish_structure(const BiasData& b, i64 v, Structure& s) {
-    const BiasVariable& variable = b.variables[v];
+DEVICE void finish_structure(const BiasData& b, i64 v, Structure& structure) {
+    const BiasVariable variable = b.variables[v];
+    Structure s = structure;
     double value = 0.0;
     bool defined = true;
     for (int c = 0; c < 3; c++) s.along[c] = 0.0;
@@ -225,6 +236,7 @@ DEVICE void finish_structure(const BiasData& b, i64 v, Structure& s) {
     }
     if (!defined || !is_finite(value)) note_undefined(b, v);
     b.values[v] = value;
+    structure = s;
 }
 
 // Number of pairs of members of two groups, its strain, and its slope with the position of each member: a warp for each

@@ -22,6 +22,7 @@ pub const BEFORE_A_STAGE: BiasState = BiasState {
     undefined: NONE_UNDEFINED,
     fault: NONE_UNDEFINED,
     fault_step: 0,
+    unended: 0,
 };
 
 /// Numbers that an evaluation leaves, from step to step anew.

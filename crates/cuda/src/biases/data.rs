@@ -115,6 +115,8 @@ shared_structure! {
         pub undefined: u64,
         pub fault: u64,
         pub fault_step: i64,
+        /// Not 0 where a step has been evaluated that another launch ends.
+        pub unended: i64,
     }
 
     /// Addresses and numbers of everything.

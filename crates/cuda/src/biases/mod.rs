@@ -45,6 +45,7 @@ pub struct BiasKernels {
     centers: Kernel,
     evaluate: Kernel,
     apply: Kernel,
+    end_step: Kernel,
     /// Row of the last evaluation with energies; `None`: it is the first one on the device.
     last_row: Option<BiasRow>,
 }
@@ -96,6 +97,7 @@ impl BiasKernels {
             centers: module.kernel("bias_centers")?,
             evaluate: module.kernel("bias_evaluate")?,
             apply: module.kernel("bias_apply")?,
+            end_step: module.kernel("bias_end_step")?,
             last_row: None,
         })
     }
@@ -124,13 +126,15 @@ impl BiasKernels {
         self.build(data, -1)
     }
 
-    /// Launches that evaluate variables and biases, beside other forces.
-    pub fn evaluate(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Vec<Launch> {
+    /// Launches that evaluate variables and biases, and end the step unless another launch does.
+    fn evaluate(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let centers = (self.n_chunks > 0)
             .then(|| self.launch(&self.centers, self.n_chunks, data))
             .map(|launch| launch.with_value(slot).with_value(trigger as i32));
-        let action = match trigger {
-            Trigger::Step | Trigger::SegmentEnd => Action::EvaluateAndEndStep,
+        let action = match (trigger, evaluate) {
+            (Trigger::Step, Evaluate::ForcesAndEnergies) | (Trigger::SegmentEnd, _) => {
+                Action::EvaluateAndEndStep
+            }
             _ => Action::Evaluate,
         };
         centers.into_iter().chain([self.act(data, slot, trigger, action)]).collect()
@@ -334,7 +338,8 @@ impl BiasKernels {
         Ok(Some(error.context(format!("step {fault_step}"))))
     }
 
-    /// Launches of an evaluation; the second part adds the forces, which waits for the first.
+    /// Launches of an evaluation; the second part adds the forces, which waits for the first, and ends a step beside what
+    /// moves the atoms: samples of an adaptive force take longer than the pairs leave time for.
     pub fn forces(
         &self,
         data: &DeviceData,
@@ -342,11 +347,16 @@ impl BiasKernels {
         trigger: Trigger,
         evaluate: Evaluate,
     ) -> [Vec<Launch>; 2] {
-        let evaluation = self.evaluate(data, slot, trigger).into_iter();
-        let evaluation = match evaluate {
-            Evaluate::Forces => evaluation.map(|launch| launch.waits(Waits::ThirdStream)).collect(),
-            Evaluate::ForcesAndEnergies => evaluation.collect(),
-        };
-        [evaluation, vec![self.apply(data, slot, trigger)]]
+        let mut evaluation = self.evaluate(data, slot, trigger, evaluate);
+        if evaluate == Evaluate::Forces {
+            let mut after = Waits::ThirdAfterMain;
+            let mut beside = |launch: Launch| launch.waits(std::mem::replace(&mut after, Waits::ThirdStream));
+            evaluation = evaluation.into_iter().map(&mut beside).collect();
+        }
+        let mut applied = vec![self.apply(data, slot, trigger)];
+        if trigger == Trigger::Step && evaluate == Evaluate::Forces {
+            applied.push(self.launch(&self.end_step, 1, data).waits(Waits::ThirdStream));
+        }
+        [evaluation, applied]
     }
 }

@@ -115,6 +115,8 @@ pub enum Waits {
     SideStream,
     /// As for the side stream, on a third one: it runs beside both.
     ThirdStream,
+    /// As for the third stream, and also all before it but those of the side stream.
+    ThirdAfterMain,
     /// Launches of the third stream before it, and all before it but those of the side stream.
     MainAndThird,
     /// All launches before it.

@@ -32,9 +32,9 @@ impl Shared {
             let number = match launch.waits {
                 Waits::MainStream | Waits::MainAndThird | Waits::AllStreams => 0,
                 Waits::SideStream => 1,
-                Waits::ThirdStream => 2,
+                Waits::ThirdStream | Waits::ThirdAfterMain => 2,
             };
-            if !in_use[number] {
+            if !in_use[number] || launch.waits == Waits::ThirdAfterMain {
                 streams[number].join(streams[0])?;
                 (in_use[number], follows[number]) = (true, false);
             }
