@@ -31,13 +31,13 @@ pub fn overrides(options: &SweepOptions) -> Overrides {
     }
 }
 
-/// Number of runs like this one that are made at once. Boxes that change are written to recordings again and again, and
-/// observers end batches, which costs what is gained.
+/// Number of runs like this one that are made at once. Boxes that change are written to recordings again and again, which
+/// costs what is gained.
 pub fn number(options: &SweepOptions, simulation: &mut Simulation) -> usize {
     let same_box = simulation.stages().iter().all(|s| s.barostat.is_none() && s.deformation.is_none());
     match options.at_once {
         Some(runs) => usize::try_from(runs).unwrap_or(usize::MAX),
-        None if same_box && !simulation.has_observers() && simulation.is_on_gpu() => {
+        None if same_box && simulation.is_on_gpu() => {
             (ENOUGH_ATOMS / simulation.n_atoms().max(1)).clamp(1, MOST_RUNS)
         }
         None => 1,

@@ -222,11 +222,6 @@ impl Simulation {
         self.backend.join(member)
     }
 
-    /// Returns true where something observes the run between batches of steps.
-    pub fn has_observers(&self) -> bool {
-        !self.observers.is_empty()
-    }
-
     /// Returns true where atoms may be moved: without constraints, virtual sites and rigid bodies.
     pub fn atoms_may_be_moved(&self) -> bool {
         !self.tables.topology.has_groups()

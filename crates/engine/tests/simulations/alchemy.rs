@@ -3,7 +3,10 @@
 
 use crate::fixtures::{Open, emulated, run_in_parts};
 use jostle_core::Vec3;
-use jostle_engine::{Existing, Overrides, Simulation, WarningKind, single_point, system_from_input};
+use jostle_engine::side_by_side::{AfterFailure, SideBySide};
+use jostle_engine::{
+    Existing, Extent, Outcome, Overrides, Simulation, WarningKind, single_point, system_from_input,
+};
 use jostle_io::Input;
 use std::fs;
 use std::path::Path;
@@ -167,6 +170,37 @@ fn the_gpu_takes_the_samples_of_the_cpu() {
     assert_eq!(found[0].len(), found[1].len());
     for (a, b) in found[0].iter().flatten().zip(found[1].iter().flatten()) {
         assert!((a - b).abs() < 1e-6 * (1.0 + b.abs()), "{a} is not {b}");
+    }
+}
+
+/// Windows that a GPU makes together have the samples of those that it makes alone.
+#[test]
+fn windows_go_together_on_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |window: usize, name: &str| {
+        let text = ions(window, "").source.text.replace("reproducible = true", "");
+        let input = Input::parse(Path::new("alchemy.toml"), &text).unwrap();
+        let mut simulation = Simulation::from_input_on(&input, &Overrides::default(), emulated).unwrap();
+        simulation.write_to(&folder.path().join(format!("{name}-{window}")), Existing::Refuse).unwrap();
+        simulation
+    };
+    let windows = [0, 2, 4, 5];
+    for window in windows {
+        assert_eq!(open(window, "alone").run().unwrap(), Outcome::Finished);
+    }
+    let mut together = windows.map(|window| open(window, "together"));
+    let side_by_side = SideBySide::new(&mut together, windows.len());
+    assert!(side_by_side.is_together());
+    let outcomes =
+        side_by_side.advance(&mut together, &|_| Extent::All, AfterFailure::Stop, &mut (), &|| false);
+    assert!(outcomes.into_iter().all(|outcome| outcome.unwrap() == Outcome::Finished));
+    for window in windows {
+        let [alone, together] =
+            ["alone", "together"].map(|name| rows(&folder.path().join(format!("{name}-{window}"))));
+        assert!(alone.len() == together.len() && alone.len() == 4);
+        for (a, b) in alone.iter().flatten().zip(together.iter().flatten()) {
+            assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "window {window}: {b} is not {a}");
+        }
     }
 }
 
