@@ -85,11 +85,11 @@ DEVICE void values_of(const BiasData& b, const BiasTerm& term, double* values) {
     for (int d = 0; d < term.count; d++) values[d] = b.values[b.entries[term.first + d]];
 }
 
-// Begins a stage: the particle starts at the variables, if it has no place yet.
+// Begins a stage: the particle starts at the variables, unless it has ended the step before.
 DEVICE void begin_particle(const BiasData& b, i64 k, i64 step, const double* values) {
     const BiasTerm term = b.terms[k];
     double* numbers = b.numbers + BIAS_NUMBERS * k;
-    if (numbers[PARTICLE_BEGUN] == 0.0) {
+    if (numbers[PARTICLE_BEGUN] == 0.0 || numbers[PARTICLE_PENDING] < 0.0 || numbers[PARTICLE_PENDING] + 1.0 < (double)step) {
         if (bin_of(term, values) < 0) note_undefined(b, b.n_variables + k);
         for (int d = 0; d < term.count; d++) {
             const double in[3] = {term.parameters[0], term.mass[d], bias_deviate(b.state->seed, FIRST_VELOCITY + d, step)};
@@ -97,6 +97,7 @@ DEVICE void begin_particle(const BiasData& b, i64 k, i64 step, const double* val
             thermal_velocity(in, &numbers[PARTICLE_VELOCITY + d]);
         }
         numbers[PARTICLE_BEGUN] = 1.0;
+        numbers[PARTICLE_PENDING] = -1.0;
     }
     numbers[PARTICLE_KNOWN] = 1.0;
     for (int d = 0; d < term.count; d++) {

@@ -121,3 +121,78 @@ fn closed_parts_are_kept_in_checkpoints() {
         }
     }
 }
+
+/// A particle that has missed a stage, in which its variable was pulled away, begins anew at the variable.
+#[test]
+fn a_particle_that_has_missed_a_stage_begins_anew() {
+    let stage = |name: &str| {
+        format!(
+            "[[stage]]\nname = \"{name}\"\nsteps = 200\ntimestep = 0.005\nthermo = {{ every = 1 }}\n\
+             thermostat = {{ kind = \"langevin\", temperature = 1, friction = 1 }}\n"
+        )
+    };
+    let text = format!(
+        r#"
+units = "lj"
+[system]
+place = "random"
+box = {{ lengths = [9, 9, 9] }}
+temperature = 1
+seed = 5
+[species.A]
+mass = 1
+count = 8
+[[force]]
+kind = "soft-repulsion"
+pairs."A-A" = {{ strength = 1, size = 1 }}
+[[variable]]
+name = "d"
+kind = "distance"
+between = ["index 0", "index 1"]
+[[bias]]
+name = "adapt"
+kind = "abf"
+variables = ["d"]
+temperature = 1
+spacing = 0.1
+lower = 0
+upper = 8
+stages = ["one", "two", "four"]
+[[bias]]
+name = "hold"
+kind = "harmonic"
+variable = "d"
+center = 1.5
+stiffness = 20
+stages = ["zero", "one", "two"]
+[[bias]]
+name = "pull"
+kind = "harmonic"
+variable = "d"
+center = 4
+stiffness = 20
+stages = ["three"]
+{}{}{}{}{}
+[run]
+threads = 1
+precision = "double"
+"#,
+        stage("zero"),
+        stage("one"),
+        stage("two"),
+        stage("three"),
+        stage("four")
+    );
+    let input = Input::parse(Path::new("missed.toml"), &text).unwrap_or_else(|e| panic!("{e}"));
+    let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
+    for (open, name) in [(cpu, "cpu"), (emulated as Open, "gpu")] {
+        let folder = tempfile::tempdir().unwrap();
+        run_on(&input, &folder.path().join(name), open, u64::MAX);
+        let energies = column(&folder.path().join(name), "bias_adapt");
+        let [begin, second, last] = [201, 401, 801].map(|row| energies[row]);
+        assert!(begin < 1.0 && last < 1.0, "{name}: {begin} and {last} kT on the spring to the particle");
+        // The second stage goes on with the particle of the first.
+        let before = energies[400];
+        assert!((second - before).abs() < 0.5 * (1.0 + before), "{name}: {before} then {second} kT");
+    }
+}

@@ -256,7 +256,9 @@ impl Bias for Abf {
     }
 
     fn begin(&mut self, values: &[f64], now: &Moment) -> Result<()> {
-        if self.state.place.is_empty() {
+        // From a particle that has not ended the step before, the variables have moved away.
+        let follows = self.state.next.noted().is_some_and(|(step, _)| *step + 1 >= now.step);
+        if self.state.place.is_empty() || !follows {
             if self.bin(values).is_none() {
                 return Err(Error::simulation(format!(
                     "the variables of a bias begin at {values:?}, outside of its bins"
@@ -264,6 +266,7 @@ impl Bias for Abf {
                 .hint("widen the range by lower and upper"));
             }
             self.state.place = values.to_vec();
+            self.state.next = Pending::default();
             for (k, velocity) in self.state.velocity.iter_mut().enumerate() {
                 let mut stream = Stream::new(now.seed, Purpose::Bias, k as u32 + FIRST_VELOCITY, now.step);
                 *velocity = thermal_velocity(self.settings.thermal_energy, self.mass[k], stream.normal());
