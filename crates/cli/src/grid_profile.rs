@@ -1,7 +1,7 @@
 //! Profiles from files with hills, with kernels of a density, or with mean forces on a grid.
 
 use crate::moments::are_means;
-use crate::other_biases::{Author, energy_column, stays};
+use crate::other_biases::{Author, energy_column};
 use jostle_analysis::{ResultWarning, Results, Table, Verdict};
 use jostle_core::{Error, Result};
 use jostle_io::input::model::{BiasAction, BiasInput};
@@ -24,7 +24,8 @@ pub fn of_file(path: &Path) -> Result<(String, u64, Results)> {
             false => mean_forces(path, &text)?,
         };
         // Hills and mean forces are those of the system with all other biases.
-        results.warnings.extend(author.and_then(|author| author.warning(|_| true)));
+        let warnings = author.map(|author| [author.warning_of_walkers(), author.warning(|_| true)]);
+        results.warnings.extend(warnings.into_iter().flatten().flatten());
         results
     };
     let rows = text.lines().filter(|line| !line.starts_with('#')).count();
@@ -225,7 +226,7 @@ fn kernels(path: &Path, text: &str, author: Option<&Author>) -> Result<Results> 
 /// Returns true for biases whose energy weights rows: it depends on the configuration alone or, of kernels, soon hardly
 /// changes.
 fn is_taken_off(bias: &BiasInput) -> bool {
-    stays(bias) || matches!(bias.action, BiasAction::Opes(_))
+    bias.stays() || matches!(bias.action, BiasAction::Opes(_))
 }
 
 /// A profile and its errors by the rows of `thermo.csv` beside a file of kernels: rows of the stages in which the bias acts

@@ -12,18 +12,6 @@ pub fn energy_column(bias: &BiasInput) -> String {
     format!("bias_{}", bias.name)
 }
 
-/// Returns true for biases whose energy is a function of variables and stays the same while they act.
-pub fn stays(bias: &BiasInput) -> bool {
-    match &bias.action {
-        BiasAction::Harmonic { center, stiffness } => center[0] == center[1] && stiffness[0] == stiffness[1],
-        BiasAction::Linear { .. } | BiasAction::Wall { .. } | BiasAction::Formula(_) => true,
-        BiasAction::Torque { .. }
-        | BiasAction::Metadynamics(..)
-        | BiasAction::Opes(_)
-        | BiasAction::Abf(_) => false,
-    }
-}
-
 /// Run that has written a file of a bias: NAME.hills, NAME.kernels or NAME.grad.
 pub struct Author {
     pub input: Input,
@@ -47,6 +35,17 @@ impl Author {
         let bias = self.input.biases.iter().map(|bias| &bias.value).find(|bias| bias.name == self.name);
         let stages = self.input.stages.iter().map(|stage| &stage.value);
         stages.filter(|stage| bias.is_some_and(|bias| bias.acts_in(stage))).collect()
+    }
+
+    /// Warning about hills that are those of one walker among others.
+    pub fn warning_of_walkers(&self) -> Option<ResultWarning> {
+        let own = self.input.biases.iter().map(|bias| &bias.value).find(|bias| bias.name == self.name)?;
+        matches!(own.action, BiasAction::Metadynamics(_, Some(_))).then(|| ResultWarning {
+            verdict: Verdict::Doubtful,
+            about: "free energy".into(),
+            reason: "its hills are those of one walker, and the bias has those of all".into(),
+            remedy: "give the folder that the walkers share".into(),
+        })
     }
 
     /// Warning about biases that act beside it and stay in its profile, of those that `wanted` accepts.

@@ -151,6 +151,15 @@ fn grid_of_run(folder: &Path, stage: Option<&str>) -> Result<Option<PathBuf>> {
         };
         Some(folder.join(format!("{}.{ending}", bias.name)))
     };
+    let shares = |bias: &&BiasInput| matches!(bias.action, BiasAction::Metadynamics(_, Some(_)));
+    if let Some(bias) = acting(&input, stage).find(shares) {
+        let message = format!(
+            "bias '{}' has the hills of all walkers, of which this folder has those of one run",
+            bias.name
+        );
+        return Err(Error::file(folder, message)
+            .hint("give the folder that the walkers share (walkers = ... in the input)"));
+    }
     let mut files: Vec<PathBuf> = acting(&input, stage).filter_map(file).collect();
     match files.len() {
         0 | 1 => Ok(files.pop()),

@@ -6,7 +6,7 @@ use crate::same_energy::{Sampled, refuse_different};
 use jostle_analysis::Results;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result};
-use jostle_io::input::model::{BiasAction, BiasInput};
+use jostle_io::input::model::{Action, BiasAction, BiasInput, StageInput};
 use jostle_sampling::free_energy::{Estimate, crooks, jarzynski};
 
 /// The bias that moves in a run.
@@ -46,8 +46,30 @@ fn refuse_unfinished(run: &BiasedRun, bias: &BiasInput) -> Result<()> {
             ),
         )
         .hint("leave --stage out")),
-        None => Ok(()),
+        None => refuse_part_of_the_way(run, bias),
     }
+}
+
+/// Refuses a run that has been interrupted, or ended early, on the way.
+fn refuse_part_of_the_way(run: &BiasedRun, bias: &BiasInput) -> Result<()> {
+    let acting = || run.input.stages.iter().map(|stage| &stage.value).filter(|stage| bias.acts_in(stage));
+    let steps = |stage: &StageInput| match stage.action {
+        Action::Dynamics { steps, .. } => steps,
+        Action::Minimize { .. } => 0,
+    };
+    let planned: u64 = acting().map(steps).sum();
+    let of_bias = |name: &str| acting().any(|stage| stage.name == name);
+    let made: u64 =
+        run.files.stages.iter().filter(|report| of_bias(&report.name)).map(|report| report.steps).sum();
+    if made < planned {
+        let message = format!(
+            "bias '{}' has gone a part of its way: {made} of {planned} steps, whose work leads to no end that other \
+             runs have",
+            bias.name
+        );
+        return Err(Error::file(&run.path, message).hint("finish it by jostle resume, or leave it out"));
+    }
+    Ok(())
 }
 
 /// Free energy between the ends of a bias that moves in all runs.

@@ -5,7 +5,7 @@ use crate::arguments::AnalyzeOptions;
 use crate::biased_run::BiasedRun;
 use crate::grid_profile::{difference, table};
 use crate::moments::refuse_means;
-use crate::other_biases::{energy_column, stays};
+use crate::other_biases::energy_column;
 use crate::reading::Tell;
 use crate::same_energy::{Sampled, refuse_different};
 use jostle_analysis::{ResultWarning, Results};
@@ -109,7 +109,7 @@ fn variable_of<'a>(runs: &'a [BiasedRun], given: Option<&'a str>) -> Result<&'a 
 /// Refuses biases of which a window is no state of its own, and windows that differ in more than harmonic biases.
 fn refuse_unfit(runs: &[BiasedRun]) -> Result<Option<ResultWarning>> {
     for run in runs {
-        if let Some(bias) = others(run).find(|bias| !stays(bias)) {
+        if let Some(bias) = others(run).find(|bias| !bias.stays()) {
             let message = format!("bias '{}' does not stay the same in a window", bias.name);
             return Err(Error::file(&run.path, message)
                 .hint("windows have biases that are harmonic, linear, walls or formulas"));

@@ -65,7 +65,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
         let positions: Vec<Vec3> = variables.atoms().iter().map(|id| unwrapped[*id as usize]).collect();
         let time = frame.time.unwrap_or(times.len() as f64);
         let moment = |e: Error| here(e.context(format!("time {time}")));
-        rows.push(variables.evaluate(&frame.simbox, &positions).map_err(moment)?.values().to_vec());
+        rows.push(variables.values_without_energies(&frame.simbox, &positions).map_err(moment)?);
         times.push(time);
     }
     frames.end();
@@ -73,6 +73,16 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
         return Err(Error::file(&trajectory, "there is no frame to analyze").hint("see --first and --last"));
     };
     tell(&format!("{} frames, units = {}", grouped(times.len() as u64), input.units));
+    let of_energies = (0..variables.len()).filter(|k| variables.follows_from_energies(*k));
+    let left_out: Vec<&str> = of_energies.map(|k| variables.name(k)).collect();
+    if left_out.len() == variables.len() {
+        let message =
+            "all variables are energies, which are known during a run alone, not along a trajectory";
+        return Err(Error::file(&trajectory, message).hint("they are columns of thermo.csv"));
+    }
+    if !left_out.is_empty() {
+        tell(&format!("left out, as energies are known during a run alone: {}", left_out.join(", ")));
+    }
     if let Some(folder) = &options.output {
         std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
         output::write_file(&folder.join(COLVAR), colvar(&variables, &times, &rows).as_bytes())?;
@@ -120,7 +130,7 @@ fn loose_groups() -> ResultWarning {
 fn results(input: &Input, variables: &Variables, times: Vec<f64>, rows: &[Vec<f64>]) -> Results {
     let mut table = Table::new("variable", "time", unit_name(input.units, Dimension::TIME), times);
     let mut results = Results::default();
-    for k in 0..variables.len() {
+    for k in known(variables) {
         let (name, unit) = (variables.name(k), variables.unit(k, input.units));
         let values: Vec<f64> = rows.iter().map(|row| row[k]).collect();
         // The mean of an angle on a circle means nothing.
@@ -137,15 +147,20 @@ fn results(input: &Input, variables: &Variables, times: Vec<f64>, rows: &[Vec<f6
     results
 }
 
+/// Numbers of the variables that are known along a trajectory.
+fn known(variables: &Variables) -> impl Iterator<Item = usize> {
+    (0..variables.len()).filter(|k| !variables.follows_from_energies(*k))
+}
+
 /// Values in PLUMED's layout.
 fn colvar(variables: &Variables, times: &[f64], rows: &[Vec<f64>]) -> String {
-    let names: Vec<&str> = (0..variables.len()).map(|k| variables.name(k)).collect();
+    let names: Vec<&str> = known(variables).map(|k| variables.name(k)).collect();
     let mut text = format!("#! FIELDS time {}\n", names.join(" "));
-    for k in (0..variables.len()).filter(|k| variables.period(*k).is_some()) {
-        let _ = writeln!(text, "#! SET min_{} -pi\n#! SET max_{} pi", names[k], names[k]);
+    for name in known(variables).filter(|k| variables.period(*k).is_some()).map(|k| variables.name(k)) {
+        let _ = writeln!(text, "#! SET min_{name} -pi\n#! SET max_{name} pi");
     }
     for (time, row) in times.iter().zip(rows) {
-        let values: Vec<String> = row.iter().map(|x| x.to_string()).collect();
+        let values: Vec<String> = known(variables).map(|k| row[k].to_string()).collect();
         let _ = writeln!(text, "{time} {}", values.join(" "));
     }
     text

@@ -100,6 +100,7 @@ impl BiasForce {
         let variables = variables_from_input(input, system, &surroundings)?;
         check_defined(input, system, &variables)?;
         check_sites(input, system, &variables)?;
+        check_jumps(input, system, &variables)?;
         let biases = input.biases.iter().map(|bias| named_bias(input, bias, &variables));
         let biases = biases.collect::<Result<Vec<_>>>()?;
         let steps = |stage: &StageInput| match stage.action {
@@ -221,6 +222,33 @@ fn check_sites(input: &Input, system: &System, variables: &Variables) -> Result<
                 system.names.describe(*id)
             );
             let error = Error::input(message).hint("choose the atoms that the site follows");
+            return Err(error.at_span(&input.source.path, &input.source.text, bias.span.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses biases that adapt to a formula which jumps where one of its variables goes once round its period: their forces
+/// would tear atoms through the jump.
+fn check_jumps(input: &Input, system: &System, variables: &Variables) -> Result<()> {
+    let positions = positions_of(variables, system);
+    for bias in &input.biases {
+        let BiasInput { name, variables: numbers, action, .. } = &bias.value;
+        if !matches!(action, BiasAction::Abf(_) | BiasAction::Metadynamics(..) | BiasAction::Opes(_)) {
+            continue;
+        }
+        for number in numbers {
+            let found = variables.jump(&system.simbox, &positions, *number);
+            let Some((turned, jump)) = found.map_err(|e| at_variable(input, e))? else { continue };
+            let (formula, turned) = (variables.name(*number), variables.name(turned));
+            let message = format!(
+                "bias '{name}' acts on variable '{formula}', which jumps by {jump:.4} where '{turned}' goes once round \
+                 its period"
+            );
+            let hint = format!(
+                "let it act on '{turned}' itself, or on a formula that does not jump: sin({turned}), cos({turned})"
+            );
+            let error = Error::input(message).hint(hint);
             return Err(error.at_span(&input.source.path, &input.source.text, bias.span.clone()));
         }
     }

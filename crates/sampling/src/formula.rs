@@ -18,6 +18,11 @@ pub struct VariableFormula {
 }
 
 impl VariableFormula {
+    /// Numbers of the variables that it has.
+    pub fn variables(&self) -> &[usize] {
+        &self.variables
+    }
+
     /// Reads a formula in which names stand for numbers or for variables.
     ///
     /// # Errors

@@ -162,15 +162,62 @@ impl Variables {
     ) -> Result<Evaluated<'a>> {
         let mut frame = Frame::new(simbox, &self.groups, unwrapped);
         frame.energies = energies;
-        for Named { name, variable, .. } in &self.all {
+        self.add_values(&mut frame, |_| true)?;
+        Ok(Evaluated { variables: self, frame })
+    }
+
+    /// Values of the variables along a trajectory, whose energies nobody knows: NaN of those that follow from energies.
+    ///
+    /// # Errors
+    /// As [`Variables::evaluate_with`].
+    pub fn values_without_energies(&self, simbox: &SimBox, unwrapped: &[Vec3]) -> Result<Vec<f64>> {
+        let mut frame = Frame::new(simbox, &self.groups, unwrapped);
+        self.add_values(&mut frame, |k| !self.follows_from_energies(k))?;
+        Ok(frame.values)
+    }
+
+    /// Adds the values of all variables to a frame, NaN of those that are not known.
+    fn add_values(&self, frame: &mut Frame, is_known: impl Fn(usize) -> bool) -> Result<()> {
+        for (k, Named { name, variable, .. }) in self.all.iter().enumerate() {
+            if !is_known(k) {
+                frame.values.push(f64::NAN);
+                continue;
+            }
             let here = |e: Error| e.context(format!("variable '{name}'"));
-            let value = variable.value(&frame).map_err(here)?;
+            let value = variable.value(frame).map_err(here)?;
             if !value.is_finite() {
                 return Err(Error::simulation(format!("variable '{name}' is {value}, not a finite number")));
             }
             frame.values.push(value);
         }
-        Ok(Evaluated { variables: self, frame })
+        Ok(())
+    }
+
+    /// Difference that a formula makes where a variable with a period has gone once round it, with the number of that
+    /// variable, at these positions; `None` where it makes none.
+    ///
+    /// # Errors
+    /// If a variable is not defined there.
+    pub fn jump(&self, simbox: &SimBox, unwrapped: &[Vec3], number: usize) -> Result<Option<(usize, f64)>> {
+        let mut frame = Frame::new(simbox, &self.groups, unwrapped);
+        self.add_values(&mut frame, |k| !self.follows_from_energies(k))?;
+        Ok(self.jump_in(&mut frame, number))
+    }
+
+    fn jump_in(&self, frame: &mut Frame, number: usize) -> Option<(usize, f64)> {
+        let Named { variable, made_of, .. } = &self.all[number];
+        made_of.iter().find_map(|k| {
+            let Some(period) = self.period(*k) else { return self.jump_in(frame, *k) };
+            let mut at = |place: f64| {
+                let own = std::mem::replace(&mut frame.values[*k], place);
+                let value = variable.value(frame);
+                frame.values[*k] = own;
+                value.ok()
+            };
+            let (a, b) = (at(-0.5 * period)?, at(0.5 * period)?);
+            let jump = b - a;
+            (jump.abs() > 1e-6 * (1.0 + a.abs() + b.abs())).then_some((*k, jump))
+        })
     }
 
     /// Finds anew which images make groups whole, for frames that do not count the crossings of borders; reference

@@ -260,6 +260,12 @@ fn steered_runs_become_a_free_energy() {
     }
     let refused = desk.jostle(&["analyze", "pmf", "forth0"]);
     assert!(refused.stderr.contains("give several"), "{}", refused.stderr);
+    // The work of a part of the way leads to another end.
+    let text = desk.read("forth0.toml").replace("name = \"go\"", "name = \"go\"\nuntil = \"x > 0\"");
+    desk.write("part.toml", text);
+    desk.succeed(&["run", "part.toml"]);
+    let refused = desk.jostle(&["analyze", "pmf", "forth1", "part"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("a part of its way"), "{}", refused.stderr);
 }
 
 /// Variables along the trajectory of a run are the columns that the run wrote.
@@ -279,6 +285,13 @@ atoms = "index 4 to 7"
 name = "phi"
 kind = "dihedral"
 centers = ["index 0", "index 1", "index 2", "index 3"]
+[[variable]]
+name = "u"
+kind = "energy"
+[[variable]]
+name = "v"
+kind = "formula"
+value = "2 u + d"
 
 [[stage]]
 name = "equilibrate""#;
@@ -287,6 +300,8 @@ name = "equilibrate""#;
     desk.succeed(&["run", "liquid.toml"]);
     let found = desk.succeed(&["analyze", "variable", "liquid", "--output", "out"]);
     assert!(found.stderr.contains("size = ") && !found.stderr.contains("warning"), "{}", found.stderr);
+    // Energies, and formulas of them, are known during a run alone.
+    assert!(found.stderr.contains("left out, as energies are known during a run alone: u, v"));
     let mine = table(&desk.read("out/variable.csv"));
     let thermo = desk.read("liquid/thermo.csv");
     let head: Vec<&str> = thermo.lines().next().unwrap().split(',').collect();
@@ -505,6 +520,11 @@ fn hills_of_walkers_become_a_profile() {
     desk.write("shared/meta.2.hills", half);
     let rows = table(&desk.succeed(&["analyze", "pmf", "shared"]).stdout);
     assert!(deviation(&rows) < 0.9, "{} {rows:?}", deviation(&rows));
+    // The hills of one are not the bias that acted on it.
+    let refused = desk.jostle(&["analyze", "pmf", "a"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("of all walkers"), "{}", refused.stderr);
+    let warned = desk.succeed(&["analyze", "pmf", "a/meta.hills"]);
+    assert!(warned.stderr.contains("those of one walker"), "{}", warned.stderr);
 }
 
 /// Rows that are means of samples are no moments: fluctuations are not found from them, and what has a value at a row

@@ -320,3 +320,46 @@ fn paths_that_make_no_sense_are_refused() {
         assert!(error.place().is_some(), "{error} has no place");
     }
 }
+
+/// Stages that are no state of equilibrium have no samples, nor those with biases whose energy samples do not have.
+#[test]
+fn samples_of_changing_states_are_refused() {
+    let distance = "[[variable]]\nname = \"d\"\nkind = \"distance\"\nbetween = [\"index 3\", \"index 0\"]\n";
+    let energy = "[[variable]]\nname = \"u\"\nkind = \"energy\"\n\
+                  [[variable]]\nname = \"half\"\nkind = \"formula\"\nvalue = \"u / 2\"\n";
+    let bias = |kind: &str| format!("[[bias]]\nname = \"b\"\n{kind}\n");
+    let of =
+        |more: &str| Input::parse(Path::new("bad.toml"), &ions(0, "").source.text.replace("[run]", more));
+    for (more, expected) in [
+        (
+            distance.to_string()
+                + &bias(
+                    "kind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 1\nheight = 1\nevery = 5\nlower = 0\nupper = 9",
+                ),
+            "does not stay the same",
+        ),
+        (
+            distance.to_string()
+                + &bias("kind = \"harmonic\"\nvariable = \"d\"\ncenter = [1, 2]\nstiffness = 1"),
+            "does not stay the same",
+        ),
+        (
+            energy.to_string() + &bias("kind = \"linear\"\nvariable = \"half\"\nforce = 0.1"),
+            "samples would lack the difference",
+        ),
+    ] {
+        let error = of(&format!("{more}\n[run]")).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}, not {expected}");
+        assert!(error.place().is_some() && error.help().is_some(), "{error}");
+        // In the stage before, whose samples nobody takes, it may act.
+        let elsewhere = more.replace("name = \"b\"", "name = \"b\"\nstages = [\"settle\"]");
+        of(&format!("{elsewhere}\n[run]")).unwrap();
+    }
+    let spring =
+        "[[restraint]]\nname = \"hold\"\nkind = \"position\"\natoms = \"index 3\"\nstiffness = 5\n[run]";
+    let text = ions(0, "").source.text.replace("[run]", spring);
+    let ramped = text.replace("thermo = {", "restraints = { hold = [0, 5] }\nthermo = {");
+    let error = Input::parse(Path::new("bad.toml"), &ramped).unwrap_err();
+    assert!(error.to_string().contains("the stiffness of a restraint changes"), "{error}");
+    Input::parse(Path::new("good.toml"), &text).unwrap();
+}

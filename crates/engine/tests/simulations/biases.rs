@@ -222,8 +222,8 @@ height = 0.5
 every = 5
 bias_factor = 8
 temperature = 1.1
-lower = -1
-upper = 4.2
+lower = [-3.1416, -1]
+upper = [3.1416, 4.2]
 [[bias]]
 name = "adaptive"
 kind = "abf"
@@ -423,6 +423,21 @@ fn mistakes_point_into_the_input() {
         ),
         (variable("kind = \"volume\"").replace("\"v\"", "\"r\""), "it is that of the distance in formulas"),
         (
+            turn("")
+                + "kind = \"abf\"\nvariables = [\"phi\"]\ntemperature = 1\nlower = -1\nupper = 1\nspacing = 0.1\n",
+            "which has a period",
+        ),
+        (
+            turn("")
+                + "kind = \"abf\"\nvariables = [\"d\", \"phi\"]\ntemperature = 1\nlower = [0, -1]\nupper = [9, 3.14]\nspacing = 0.1\n",
+            "write -3.1416 for it",
+        ),
+        (
+            turn("[[variable]]\nname = \"f\"\nkind = \"formula\"\nvalue = \"phi + 0.5\"\n")
+                + "kind = \"abf\"\nvariables = [\"f\"]\ntemperature = 1\nlower = -3\nupper = 4\nspacing = 0.1\n",
+            "which jumps by 6.2832 where 'phi' goes once round",
+        ),
+        (
             bias(
                 "kind = \"metadynamics\"\nvariables = [\"d\"]\nwidth = 0.1\nheight = 1\nevery = 5\nlower = 0\nupper = 9\nwalkers = \"shared\"",
             ),
@@ -433,6 +448,19 @@ fn mistakes_point_into_the_input() {
         let found = failure(&more);
         assert!(found.contains(expected), "{more}: {found}");
     }
+    // A formula that does not jump takes an adaptive force.
+    let even = "[[variable]]\nname = \"f\"\nkind = \"formula\"\nvalue = \"cos(phi)\"\n";
+    let more = turn(even)
+        + "kind = \"abf\"\nvariables = [\"f\"]\ntemperature = 1\nlower = -1\nupper = 1\nspacing = 0.1\n";
+    Simulation::from_input(&input(&more, ""), &Overrides::default()).unwrap();
+}
+
+/// A distance, a dihedral angle, more variables, and the beginning of a bias.
+fn turn(more: &str) -> String {
+    format!(
+        "{DISTANCE}[[variable]]\nname = \"phi\"\nkind = \"dihedral\"\n\
+         centers = [\"index 0\", \"index 1\", \"index 2\", \"index 3\"]\n{more}[[bias]]\nname = \"b\"\n"
+    )
 }
 
 /// A variable with the name of another column would be read in its place, by `analyze pmf`, too.

@@ -61,8 +61,8 @@ temperature = 1
 spacing = [0.4, 0.7]
 coupling = [0.6, 0.6]
 full_samples = 3
-lower = [0, 0]
-upper = [6, 1]
+lower = [0, -3.14]
+upper = [6, 3.14]
 [[bias]]
 name = "sheet"
 kind = "abf"

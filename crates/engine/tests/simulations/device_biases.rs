@@ -156,8 +156,8 @@ height = 0.5
 every = 5
 bias_factor = 8
 temperature = 1.1
-lower = -1
-upper = 4.2
+lower = [-3.1416, -1]
+upper = [3.1416, 4.2]
 [[bias]]
 name = "line"
 kind = "metadynamics"
@@ -175,8 +175,8 @@ temperature = 1.1
 spacing = [0.4, 0.2]
 coupling = [0.3, 0.2]
 full_samples = 4
-lower = [-4, 0]
-upper = [4, 9]
+lower = [-3.1416, 0]
+upper = [3.1416, 9]
 [[bias]]
 name = "flat"
 kind = "abf"

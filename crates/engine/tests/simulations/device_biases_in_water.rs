@@ -76,8 +76,8 @@ height = 0.3
 every = 4
 bias_factor = 10
 temperature = 300
-lower = [0.5, -4]
-upper = [25, 4]
+lower = [0.5, -3.1416]
+upper = [25, 3.1416]
 [[bias]]
 name = "kernels"
 kind = "opes"

@@ -2,20 +2,26 @@
 
 use super::fields::{Fields, entry_span};
 use super::group;
-use super::model::{Action, AlchemyInput, AppearingInput, Located, SoftCoreKind, Source, StageInput};
+use super::model::{
+    Action, AlchemyInput, AppearingInput, BiasInput, Located, SoftCoreKind, Source, StageInput,
+    VariableInput, takes_energies,
+};
 use super::sampling::acting_stages;
 use jostle_core::{Error, Result};
 use jostle_potentials::alchemy::{Decoupling, SoftCore, Window};
+use std::ops::Range;
 
 /// Largest exponent of Beutler's soft core.
 const LARGEST_POWER: u64 = 6;
 
-/// `[alchemy]`
+/// `[alchemy]`, if the file has it.
 pub(super) fn alchemy(
     source: &Source,
-    fields: &Fields,
+    root: &Fields,
     stages: &[Located<StageInput>],
-) -> Result<Located<AlchemyInput>> {
+    sampling: (&[Located<VariableInput>], &[Located<BiasInput>]),
+) -> Result<Option<Located<AlchemyInput>>> {
+    let Some(Located { value: fields, .. }) = &root.get::<Fields>("alchemy") else { return Ok(None) };
     let missing = || Error::input(format!("{} needs \"atoms\"", fields.label));
     let atoms = group::atoms(source, fields)?.ok_or_else(missing)?;
     let windows = windows(source, fields, ["lambda_charges", "lambda_lennard_jones"])?;
@@ -34,6 +40,10 @@ pub(super) fn alchemy(
         let error = source.error(&entry_span(fields, "window"), message);
         return Err(error.hint(format!("they are counted from 0 to {}", windows.len() - 1)));
     }
+    let sampled = sampled_stages(source, fields, stages)?;
+    for stage in stages.iter().filter(|stage| sampled.contains(&stage.value.name)) {
+        refuse_changing_states(source, stage, sampling)?;
+    }
     let value = AlchemyInput {
         atoms,
         windows,
@@ -44,9 +54,9 @@ pub(super) fn alchemy(
             own_energy: fields.need_choice("own_energy")?,
         },
         sample_every: fields.need("sample_every")?,
-        stages: sampled_stages(source, fields, stages)?,
+        stages: sampled,
     };
-    Ok(Located { value, span: fields.span.clone() })
+    Ok(Some(Located { value, span: fields.span.clone() }))
 }
 
 /// Part of the molecule that appears, in so many windows.
@@ -135,4 +145,40 @@ fn sampled_stages(source: &Source, fields: &Fields, stages: &[Located<StageInput
         }
     }
     Ok(names)
+}
+
+/// Refuses samples of a stage that is no state of equilibrium, or whose biases differ between windows in energies that
+/// samples do not have.
+fn refuse_changing_states(
+    source: &Source,
+    stage: &Located<StageInput>,
+    (variables, biases): (&[Located<VariableInput>], &[Located<BiasInput>]),
+) -> Result<()> {
+    let name = &stage.value.name;
+    let refuse = |span: &Range<usize>, what: String, hint: &str| {
+        let message = format!("stage \"{name}\" has samples of [alchemy], but {what}");
+        Err(source.error(span, message).hint(format!("{hint}, or name other stages in [alchemy]")))
+    };
+    for bias in biases.iter().filter(|bias| bias.value.acts_in(&stage.value)) {
+        let hint = "let it act in other stages by stages = [...]";
+        if !bias.value.stays() {
+            let what = format!("bias \"{}\" does not stay the same there", bias.value.name);
+            return refuse(&bias.span, what, hint);
+        }
+        if bias.value.variables.iter().any(|k| takes_energies(variables, *k)) {
+            let what = format!(
+                "bias \"{}\" acts on an energy, which is another one in each window: samples would lack the difference",
+                bias.value.name
+            );
+            return refuse(&bias.span, what, hint);
+        }
+    }
+    let changes = |ends: &[f64; 2]| ends[0] != ends[1];
+    if stage.value.restraints.iter().flatten().any(changes) {
+        return refuse(&stage.span, "the stiffness of a restraint changes".into(), "give it one stiffness");
+    }
+    if stage.value.deformation.is_some() || stage.value.heat_flux.is_some() {
+        return refuse(&stage.span, "it is driven".into(), "leave deformation and heat flux out");
+    }
+    Ok(())
 }

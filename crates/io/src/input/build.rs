@@ -54,8 +54,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let variables = sampling::variables(&source, &root.need::<Vec<Fields>>("variable")?)?;
     let biases = root.need::<Vec<Fields>>("bias")?;
     let biases = sampling::biases(&source, units, &biases, &variables, &stages)?;
-    let alchemy = root.get::<Fields>("alchemy");
-    let alchemy = alchemy.map(|a| alchemy::alchemy(&source, &a.value, &stages)).transpose()?;
+    let alchemy = alchemy::alchemy(&source, root, &stages, (&variables, &biases))?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {

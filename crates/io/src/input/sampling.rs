@@ -284,7 +284,7 @@ fn action(
         }
         "metadynamics" => {
             let numbers = one_or_two(source, fields, variables)?;
-            let settings = metadynamics(source, units, fields, numbers.len())?;
+            let settings = metadynamics(source, units, fields, (&numbers, variables))?;
             let walkers = fields.get::<String>("walkers").map(|folder| WalkersInput {
                 folder: source.folder().join(folder.value),
                 every: fields.get::<u64>("walkers_every").map_or(10 * settings.every, |every| every.value),
@@ -308,7 +308,7 @@ fn action(
             let coupling = numbers_of(source, fields, "coupling", count)?;
             let settings = AbfSettings {
                 thermal_energy: units.boltzmann() * fields.need::<f64>("temperature")?,
-                range: range(source, fields, count)?,
+                range: range(source, fields, (&numbers, variables))?,
                 coupling: coupling.unwrap_or_else(|| spacing.clone()),
                 spacing,
                 relaxation: fields.need("relaxation")?,
@@ -351,10 +351,36 @@ fn needed_numbers(source: &Source, fields: &Fields, key: &str, count: usize) -> 
     numbers_of(source, fields, key, count)?.ok_or_else(|| missing(fields, key))
 }
 
-/// First and last values of one or two variables; NaN where they are not given.
-fn range(source: &Source, fields: &Fields, count: usize) -> Result<Vec<[f64; 2]>> {
-    let end =
-        |key: &str| Ok(numbers_of(source, fields, key, count)?.unwrap_or_else(|| vec![f64::NAN; count]));
+/// First and last values of one or two variables; NaN where they are not given. A grid goes once round a period, so that
+/// what is given for such a variable beside another one are the ends of its period.
+fn range(
+    source: &Source,
+    fields: &Fields,
+    (numbers, variables): (&[usize], &Variables),
+) -> Result<Vec<[f64; 2]>> {
+    for (key, sign) in [("lower", -0.5), ("upper", 0.5)] {
+        let Some(given) = fields.get::<[f64; 2]>(key) else { continue };
+        for (k, number) in numbers.iter().enumerate() {
+            let variable = &variables[*number].value;
+            let Some(period) = variable.kind.period() else { continue };
+            let end = sign * period;
+            if numbers.len() == 2 && (given.value[k] - end).abs() < 0.01 * period {
+                continue;
+            }
+            let message = format!(
+                "{key} of variable \"{}\", which has a period: bins and grids go once round it",
+                variable.name.value
+            );
+            let hint = match numbers.len() {
+                1 => format!("leave {key} out; walls (kind = \"wall\") hold a variable in a range"),
+                _ => format!("write {end:.4} for it; walls (kind = \"wall\") hold a variable in a range"),
+            };
+            return Err(source.error(&given.span, message).hint(hint));
+        }
+    }
+    let end = |key: &str| {
+        Ok(numbers_of(source, fields, key, numbers.len())?.unwrap_or_else(|| vec![f64::NAN; numbers.len()]))
+    };
     let (lower, upper): (Vec<f64>, Vec<f64>) = (end("lower")?, end("upper")?);
     Ok(lower.into_iter().zip(upper).map(|(lower, upper)| [lower, upper]).collect())
 }
@@ -363,8 +389,9 @@ fn metadynamics(
     source: &Source,
     units: UnitSystem,
     fields: &Fields,
-    count: usize,
+    (numbers, variables): (&[usize], &Variables),
 ) -> Result<MetadynamicsSettings> {
+    let count = numbers.len();
     let width = needed_numbers(source, fields, "width", count)?;
     let spacing = numbers_of(source, fields, "spacing", count)?;
     let tempering = match (fields.get::<f64>("bias_factor"), fields.get::<f64>("temperature")) {
@@ -388,7 +415,7 @@ fn metadynamics(
         height: fields.need("height")?,
         every: fields.need("every")?,
         tempering,
-        range: range(source, fields, count)?,
+        range: range(source, fields, (numbers, variables))?,
     })
 }
 

@@ -62,6 +62,27 @@ impl BiasInput {
         matches!(stage.action, Action::Dynamics { .. })
             && (self.stages.is_empty() || self.stages.contains(&stage.name))
     }
+
+    /// Returns true where its energy is a function of variables and stays the same while it acts.
+    pub fn stays(&self) -> bool {
+        match &self.action {
+            BiasAction::Harmonic { center, stiffness } => {
+                center[0] == center[1] && stiffness[0] == stiffness[1]
+            }
+            BiasAction::Linear { .. } | BiasAction::Wall { .. } | BiasAction::Formula(_) => true,
+            BiasAction::Torque { .. }
+            | BiasAction::Metadynamics(..)
+            | BiasAction::Opes(_)
+            | BiasAction::Abf(_) => false,
+        }
+    }
+}
+
+/// Returns true where a variable is an energy, or a formula of one.
+pub fn takes_energies(variables: &[Located<VariableInput>], number: usize) -> bool {
+    let VariableInput { kind, formula, .. } = &variables[number].value;
+    let of_formula = formula.iter().flat_map(VariableFormula::variables);
+    kind.takes_energies() || of_formula.into_iter().any(|k| takes_energies(variables, *k))
 }
 
 /// `walkers = "folder"`: runs of the same metadynamics that share their hills.
