@@ -55,7 +55,7 @@ impl MeasureSettings {
                 return Err(Error::input(format!("{name} is {value}, not a finite number")));
             }
             if values.iter().any(|(other, _)| *other == name) {
-                return Err(Error::input(format!("{name} is given twice")).hint("give it one value"));
+                return Err(Error::given_twice(name));
             }
             values.push((setting.name, value));
         }

@@ -89,7 +89,7 @@ pub fn points(axes: &[Axis]) -> Result<Vec<Point>> {
     if let Some(twice) =
         axes.iter().enumerate().find(|(k, axis)| axes[..*k].iter().any(|a| a.path == axis.path))
     {
-        return Err(Error::input(format!("--over {} is given twice", twice.1.path)));
+        return Err(Error::given_twice(&twice.1.path));
     }
     let count = axes.iter().try_fold(1_usize, |count, axis| count.checked_mul(axis.values.len()));
     if count.is_none_or(|count| count > MOST_POINTS) {

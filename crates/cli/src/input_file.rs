@@ -31,13 +31,11 @@ pub fn read(path: &Path, values: &SetOptions) -> Result<Input> {
 
 /// An input with other values. Errors about one of them say where it came from.
 fn with_values(name: &Path, bytes: Vec<u8>, set: &[Assignment]) -> Result<Input> {
-    let Ok(mut text) = String::from_utf8(bytes.clone()) else { return Input::parse_bytes(name, bytes) };
+    let Ok(text) = String::from_utf8(bytes.clone()) else { return Input::parse_bytes(name, bytes) };
     if Input::parse(name, &text).is_err_and(|error| error.message().contains("not valid TOML")) {
         return Input::parse(name, &text);
     }
-    for assignment in set {
-        text = assignment.apply(&text).map_err(|error| error.in_file(name))?;
-    }
+    let text = Assignment::apply_all(set, (name, &text))?;
     Input::parse(name, &text).map_err(|error| {
         let line = error.place().and_then(|place| text.lines().nth(place.line?.checked_sub(1)?));
         let meant =

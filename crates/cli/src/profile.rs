@@ -108,7 +108,7 @@ fn request(options: &AnalyzeOptions) -> Result<Request> {
         request.setting = request.setting.or_else(|| setting.map(|_| word.clone()));
         if let Some((name, _)) = setting {
             if given.contains(&name) {
-                return Err(Error::input(format!("{name} is given twice")).hint("give it one value"));
+                return Err(Error::given_twice(name));
             }
             given.push(name);
         }

@@ -13,6 +13,8 @@ use std::path::Path;
 
 /// Keys whose values make windows, of which one analysis takes all runs together.
 const WINDOWS: [&str; 2] = ["alchemy.", "bias."];
+/// Key of the seed.
+const SEED: &str = "system.seed";
 
 /// Seeds of the runs of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,20 +31,24 @@ pub enum Seeds {
 /// As for [`Input::read`], with the values of a point.
 pub fn inputs(options: &SweepOptions, points: &[Point], seeds: Seeds) -> Result<Vec<Input>> {
     let is_window = |path: &str| WINDOWS.iter().any(|key| path.starts_with(key));
-    let one_each = seeds == Seeds::OneEach || options.over.iter().any(|axis| is_window(&axis.path));
+    let paths = || options.over.iter().map(|axis| axis.path.as_str());
+    let one_each = paths().all(|path| path != SEED) && (seeds == Seeds::OneEach || paths().any(is_window));
     let mut inputs: Vec<Input> = Vec::with_capacity(points.len());
     for (point, k) in points.iter().zip(0..) {
         let first = inputs.first().filter(|_| one_each).map(|first| first.system.seed.wrapping_add(k));
-        let own = first.map(|seed| Assignment::new("system.seed", &seed.to_string())).transpose()?;
+        let own = first.map(|seed| Assignment::new(SEED, &seed.to_string())).transpose()?;
         inputs.push(input(options, point, own)?);
     }
     Ok(inputs)
 }
 
-/// The input with the values of a point, and with a seed of its own, which a value of the point replaces.
+/// The input with the values of a point, and with a seed of its own in place of one that is set.
 fn input(options: &SweepOptions, point: &Point, seed: Option<Assignment>) -> Result<Input> {
     let mut values = options.settings.values.clone();
-    values.set.extend(seed);
+    if let Some(seed) = seed {
+        values.set.retain(|given| given.path() != seed.path());
+        values.set.push(seed);
+    }
     for (axis, value) in options.over.iter().zip(&point.values) {
         values.set.push(Assignment::new(&axis.path, value)?);
     }

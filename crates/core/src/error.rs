@@ -60,6 +60,11 @@ impl Error {
         Self::new(ErrorKind::Input, message)
     }
 
+    /// A name with several values in a request that takes one.
+    pub fn given_twice(name: &str) -> Self {
+        Self::input(format!("{name} is given twice")).hint("give it one value")
+    }
+
     /// An error of a file: missing, unreadable, damaged, not writable.
     pub fn file(path: &Path, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::File, message).in_file(path)

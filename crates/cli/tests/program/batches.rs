@@ -40,6 +40,28 @@ fn errors_about_set_values_say_where_they_came_from() {
 }
 
 #[test]
+fn a_key_with_two_values_is_refused() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let refused = |arguments: &[&str], message: &str| {
+        let finished = desk.jostle(arguments);
+        assert_eq!(finished.code, Some(2), "{arguments:?}: {}", finished.stderr);
+        assert!(finished.stderr.contains(message), "{arguments:?}: {}", finished.stderr);
+    };
+    let twice = ["--set", "system.atoms=108", "--set", "system.atoms=32"];
+    for command in ["run", "check", "energy"] {
+        refused(&[&[command, "liquid.toml"], &twice[..]].concat(), "system.atoms is given twice");
+    }
+    let sweep = |more: [&'static str; 2]| {
+        [&["sweep", "liquid.toml", "--over", "stage.sample.steps=10,20"], &more[..]].concat()
+    };
+    refused(&sweep(["--over", "stage.sample.steps=30"]), "stage.sample.steps is given twice");
+    refused(&sweep(["--set", "stage.sample.steps=30"]), "stage.sample.steps is given twice");
+    refused(&sweep(["--over", "stage.2.steps=30"]), "stage.2.steps would replace stage.sample.steps");
+    assert!(!desk.path("liquid").exists() && !desk.path("liquid-sweep").exists());
+}
+
+#[test]
 fn several_inputs_run_one_after_the_other() {
     let desk = Desk::new();
     desk.write("a.toml", LIQUID);

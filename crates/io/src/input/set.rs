@@ -6,6 +6,7 @@
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result};
 use std::ops::Range;
+use std::path::Path;
 use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
@@ -73,17 +74,47 @@ impl Assignment {
         &self.value
     }
 
-    /// The text of an input with the value in its place: that of the key, or a new line in its table.
+    /// The text of an input, of this name, with all values in their places: each in that of its key, or in a new line of
+    /// its table.
     ///
     /// # Errors
-    /// If the text is no TOML, or there is no such table.
-    pub fn apply(&self, text: &str) -> Result<String> {
+    /// If the text is no TOML, there is no such table, or a value would replace another of them.
+    pub fn apply_all(all: &[Assignment], (name, text): (&Path, &str)) -> Result<String> {
+        let mut text = text.to_string();
+        let mut given: Vec<(Range<usize>, &Assignment)> = Vec::new();
+        for assignment in all {
+            let (range, new) = assignment.change_of(&text).map_err(|error| error.in_file(name))?;
+            let replaced = |(place, _): &&(Range<usize>, &Assignment)| {
+                range.start.max(place.start) < range.end.min(place.end)
+            };
+            if let Some((_, earlier)) = given.iter().find(replaced) {
+                return Err(assignment.replaces(earlier));
+            }
+            let grown = |end: usize| end - range.len() + new.len();
+            for (place, _) in given.iter_mut().filter(|(place, _)| place.end > range.start) {
+                let start = if place.start < range.start { place.start } else { grown(place.start) };
+                *place = start..grown(place.end);
+            }
+            given.push((range.start..range.start + new.len(), assignment));
+            text.replace_range(range, &new);
+        }
+        Ok(text)
+    }
+
+    /// Error of a value that takes the place of an earlier one; tables of lists have two names, and tables have keys.
+    fn replaces(&self, earlier: &Assignment) -> Error {
+        match (self.path(), earlier.path()) {
+            (own, other) if own == other => Error::given_twice(&own),
+            (own, other) => Error::input(format!("{own} would replace {other}, which is given, too"))
+                .hint("give each key one value"),
+        }
+    }
+
+    /// Range of a text that is replaced, and its replacement.
+    fn change_of(&self, text: &str) -> Result<(Range<usize>, String)> {
         let document = DeTable::parse(text)
             .map_err(|e| Error::input(format!("this is not valid TOML: {}", e.message())))?;
-        let (range, new) = self.change(text, &document)?;
-        let mut changed = text.to_string();
-        changed.replace_range(range, &new);
-        Ok(changed)
+        self.change(text, &document)
     }
 
     /// Range of the text that is replaced, and its replacement.
@@ -213,7 +244,12 @@ mod tests {
                          [[stage]]\nname = \"b\"\nthermo = { every = 5 }\n";
 
     fn set(assignment: &str) -> Result<String> {
-        assignment.parse::<Assignment>()?.apply(INPUT)
+        set_all(&[assignment])
+    }
+
+    fn set_all(assignments: &[&str]) -> Result<String> {
+        let all = assignments.iter().map(|text| text.parse()).collect::<Result<Vec<Assignment>>>()?;
+        Assignment::apply_all(&all, (Path::new("input.toml"), INPUT))
     }
 
     /// Value at a path of the changed text.
@@ -250,6 +286,43 @@ mod tests {
         assert_eq!(value("stage.b.thermo.file=x", &["stage", "1", "thermo", "file"]), "\"x\"");
         assert_eq!(value("units=real", &["units"]), "\"real\"");
         assert_eq!(value("run.threads=2", &["run", "threads"]), "2");
+    }
+
+    #[test]
+    fn a_value_that_would_replace_another_is_refused() {
+        let refused = |assignments: &[&str], cause: &str| {
+            let error = set_all(assignments).expect_err(cause);
+            assert!(error.message().contains(cause), "{assignments:?}: {error}");
+        };
+        refused(&["system.atoms=1", "title=other", "system.atoms=2"], "system.atoms is given twice");
+        refused(&["system.atoms=1", "system.atoms=1"], "system.atoms is given twice");
+        // Keys that the input has not got: in a table of it, at its head, in a new section, in braces.
+        for key in ["system.temperature", "units", "run.threads", "stage.b.thermo.file"] {
+            refused(&[&format!("{key}=1"), "title=t", &format!("{key}=2")], "is given twice");
+        }
+        refused(&["stage.a.steps=7", "stage.1.steps=8"], "stage.1.steps would replace stage.a.steps");
+        refused(&["stage.2.thermo.every=7", "stage.b.thermo={ every = 8 }"], "replace stage.2.thermo.every");
+        refused(&["stage.b.thermo={ every = 8 }", "stage.2.thermo.every=7"], "would replace stage.b.thermo");
+    }
+
+    #[test]
+    fn values_of_several_keys_stand_beside_each_other() {
+        let text = set_all(&[
+            "units=real",
+            "run.threads=2",
+            "system.atoms=1000",
+            "run.precision=double",
+            "stage.b.thermo={ every = 8 }",
+            "stage.2.thermo.file=x",
+            "stage.b.steps=3",
+            "system.seed=5",
+            "run.device=cpu",
+        ]);
+        let read: toml::Table = toml::from_str(&text.unwrap()).unwrap();
+        let expected = INPUT.replace("title", "units = \"real\"\ntitle").replace("10", "1000\nseed = 5");
+        let expected = expected.replace("every = 5 }", "every = 8, file = \"x\" }\nsteps = 3")
+            + "[run]\nthreads = 2\nprecision = \"double\"\ndevice = \"cpu\"\n";
+        assert_eq!(read, toml::from_str(&expected).unwrap());
     }
 
     #[test]

@@ -408,6 +408,18 @@ fn topologies_of_gromacs_are_put_together() {
 }
 
 #[test]
+fn a_macro_of_gromacs_has_one_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let define = ["RESTRAINED", "STIFF=1000", "STIFF=3000"].map(String::from).to_vec();
+    gromacs(folder.path(), ("", "")).unwrap();
+    let error = Molecules::read(
+        &MoleculesInput { define, ..files(&folder.path().join("a.top"), &[]) },
+        UnitSystem::Nano,
+    );
+    assert_eq!(error.unwrap_err().message(), "the macro STIFF is given twice");
+}
+
+#[test]
 fn mistakes_in_topologies_of_gromacs_are_found_in_their_files() {
     let folder = tempfile::tempdir().unwrap();
     for (change, place, message) in [

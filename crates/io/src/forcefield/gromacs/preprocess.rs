@@ -46,7 +46,10 @@ pub(super) fn lines(
     let mut macros = HashMap::new();
     for name in define {
         let (name, value) = name.split_once('=').unwrap_or((name, ""));
-        macros.insert(name.to_string(), value.split_whitespace().map(str::to_string).collect());
+        let words = value.split_whitespace().map(str::to_string).collect();
+        if macros.insert(name.to_string(), words).is_some() {
+            return Err(Error::given_twice(&format!("the macro {name}")));
+        }
     }
     let mut preprocessor = Preprocessor {
         macros,
