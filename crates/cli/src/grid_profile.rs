@@ -21,7 +21,7 @@ pub fn of_file(path: &Path) -> Result<(String, u64, Results)> {
     } else {
         let mut results = match text.starts_with("#! FIELDS time") {
             true => hills(path, &text)?,
-            false => mean_forces(path, &text)?,
+            false => mean_forces(path, &text, author.as_ref())?,
         };
         // Hills and mean forces are those of the system with all other biases.
         let warnings = author.map(|author| [author.warning_of_walkers(), author.warning(|_| true)]);
@@ -306,8 +306,9 @@ pub fn table(
 }
 
 /// Integral of the mean forces on a grid in Colvars' layout. Errors are those of the jackknife, where a file with mean
-/// forces of all samples but those of one block after the other is beside it.
-fn mean_forces(path: &Path, text: &str) -> Result<Results> {
+/// forces of all samples but those of one block after the other is beside it. Variables have their numbers for names where
+/// no run beside the file names them.
+fn mean_forces(path: &Path, text: &str, author: Option<&Author>) -> Result<Results> {
     let head: Vec<Vec<f64>> = text
         .lines()
         .take_while(|line| line.starts_with('#'))
@@ -335,7 +336,9 @@ fn mean_forces(path: &Path, text: &str) -> Result<Results> {
         false => None,
     };
     let warning = around_period(&spacing, &periodic, &gradients, &values, errors.as_deref());
-    let columns = (0..n).map(|d| (format!("variable {}", d + 1), rows.iter().map(|row| row[d]).collect()));
+    let known = author.map(Author::variables).filter(|names| names.len() == n);
+    let name = |d: usize| known.as_ref().map_or(format!("variable {}", d + 1), |names| names[d].to_string());
+    let columns = (0..n).map(|d| (name(d), rows.iter().map(|row| row[d]).collect()));
     let mut results = table(columns.collect(), "", values, errors);
     results.warnings.extend(warning);
     Ok(results)

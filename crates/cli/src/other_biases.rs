@@ -15,25 +15,35 @@ pub fn energy_column(bias: &BiasInput) -> String {
 /// Run that has written a file of a bias: NAME.hills, NAME.kernels or NAME.grad.
 pub struct Author {
     pub input: Input,
+    /// Its rows; none where there are no such.
     pub thermo: ThermoTable,
     /// Name of the bias.
     pub name: String,
 }
 
 impl Author {
-    /// The run in whose folder a file is; `None` where it has no input with such a bias, or no rows.
+    /// The run in whose folder a file is; `None` where it has no input with such a bias.
     pub fn of(path: &Path) -> Option<Self> {
         let (folder, name) = (path.parent()?, path.file_stem()?.to_str()?.to_string());
         let input = Input::read(&folder.join(INPUT)).ok()?;
-        let thermo = RunFiles::read(folder).ok()?.thermo?;
-        let is_there = input.biases.iter().any(|bias| bias.value.name == name);
-        is_there.then_some(Author { input, thermo, name })
+        let thermo = RunFiles::read(folder).ok()?.thermo.unwrap_or_default();
+        let author = Author { input, thermo, name };
+        author.bias().is_some().then_some(author)
+    }
+
+    fn bias(&self) -> Option<&BiasInput> {
+        self.input.biases.iter().map(|bias| &bias.value).find(|bias| bias.name == self.name)
+    }
+
+    /// Names of the variables that the bias acts on.
+    pub fn variables(&self) -> Vec<&str> {
+        let name = |number: &usize| self.input.variables[*number].value.name.value.as_str();
+        self.bias().map_or(Vec::new(), |bias| bias.variables.iter().map(name).collect())
     }
 
     /// Stages in which the bias acts.
     pub fn stages(&self) -> Vec<&StageInput> {
-        let bias = self.input.biases.iter().map(|bias| &bias.value).find(|bias| bias.name == self.name);
-        let stages = self.input.stages.iter().map(|stage| &stage.value);
+        let (bias, stages) = (self.bias(), self.input.stages.iter().map(|stage| &stage.value));
         stages.filter(|stage| bias.is_some_and(|bias| bias.acts_in(stage))).collect()
     }
 

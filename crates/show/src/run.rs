@@ -40,7 +40,7 @@ pub struct Finding {
 }
 
 /// `thermo.csv`, without the row of the start.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThermoTable {
     /// The unit of time.
     pub time_unit: String,

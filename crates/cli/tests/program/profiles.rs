@@ -110,6 +110,32 @@ fn other_biases_of_one_run_are_taken_off_or_named() {
     assert!(refused.stderr.contains("\"temperature=1\" means nothing"), "{}", refused.stderr);
 }
 
+/// Adaptive forces write no names; those of the run beside their file are the variables', with rows in `thermo.csv` or not.
+#[test]
+fn mean_forces_have_the_names_of_variables() {
+    let desk = desk();
+    for (variables, rows, head) in [
+        ("\"x\"", true, "x,free energy,free energy error"),
+        ("\"y\", \"x\"", true, "y,x,free energy,free energy error"),
+        ("\"y\", \"x\"", false, "y,x,free energy,free energy error"),
+    ] {
+        let abf = format!(
+            "[[bias]]\nname = \"abf\"\nkind = \"abf\"\nvariables = [{variables}]\ntemperature = 1\n\
+             lower = -2\nupper = 2\nspacing = 0.5\nrelaxation = 1\n"
+        );
+        let text = particle(&abf, 500, 100, 3);
+        let text = if rows { text } else { text.replace("thermo = { every = 100 }", "") };
+        desk.write("force.toml", text);
+        desk.succeed(&["run", "force.toml", "--overwrite"]);
+        let found = pmf(&desk, &["force".into()], &[]);
+        assert_eq!(found.stdout.lines().next(), Some(head), "{}", found.stderr);
+        // Elsewhere nothing tells them.
+        std::fs::copy(desk.path("force/abf.grad"), desk.path("abf.grad")).unwrap();
+        let found = pmf(&desk, &["abf.grad".into()], &[]);
+        assert!(found.stdout.starts_with("variable 1,"), "{}", found.stdout);
+    }
+}
+
 /// Runs of other temperatures, energies or files are not put together, and the first difference is named.
 #[test]
 fn windows_of_other_systems_are_refused() {
