@@ -5,7 +5,7 @@ use crate::other_biases::{Author, energy_column};
 use jostle_analysis::{ResultWarning, Results, Table, Verdict};
 use jostle_core::{Error, Result};
 use jostle_io::input::model::{BiasAction, BiasInput};
-use jostle_sampling::free_energy::{BLOCKS, gradient_profile, jackknife_errors};
+use jostle_sampling::free_energy::{BLOCKS, Estimate, gradient_profile, jackknife_error, jackknife_errors};
 use jostle_show::StageRows;
 use std::path::{Path, PathBuf};
 
@@ -305,95 +305,137 @@ pub fn table(
     Results { tables: vec![table], ..Results::default() }
 }
 
+/// Grid of mean forces in Colvars' layout, whose first axis counts fastest.
+struct ForceGrid<'a> {
+    path: &'a Path,
+    bins: Vec<usize>,
+    spacing: Vec<f64>,
+    periodic: Vec<bool>,
+}
+
+/// Mean forces along each axis, bin by bin.
+type MeanForces = Vec<Vec<f64>>;
+
+impl<'a> ForceGrid<'a> {
+    /// Reads the head of a file.
+    fn read(path: &'a Path, text: &str) -> Result<Self> {
+        let head: Vec<Vec<f64>> = text
+            .lines()
+            .map_while(|line| line.strip_prefix('#'))
+            .map(|line| line.split_whitespace().filter_map(|x| x.parse().ok()).collect())
+            .collect();
+        let dimensions = head.first().and_then(|line| line.first()).copied().unwrap_or_default();
+        let axes = head.get(1..).unwrap_or_default();
+        if !(dimensions == 1.0 || dimensions == 2.0)
+            || axes.len() != dimensions as usize
+            || axes.iter().any(|axis| axis.len() != 4)
+        {
+            return Err(Error::file_line(path, 1, "this is no grid of mean forces")
+                .hint("its head is \"# 1\" and \"# lower spacing bins periodic\""));
+        }
+        Ok(ForceGrid {
+            path,
+            bins: axes.iter().map(|axis| axis[2] as usize).collect(),
+            spacing: axes.iter().map(|axis| axis[1]).collect(),
+            periodic: axes.iter().map(|axis| axis[3] != 0.0).collect(),
+        })
+    }
+
+    /// Mean forces of all samples but those of one block after the other, block by block in the columns of a file.
+    fn left_out(&self, path: &Path) -> Result<Vec<MeanForces>> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
+        let (n, first) = (self.bins.len(), text.lines().find(|line| !line.starts_with('#')));
+        let columns = first.map_or(0, |line| line.split_whitespace().count());
+        let rows = numbers(path, &text, columns)?;
+        if columns < n || rows.len() != self.bins.iter().product::<usize>() {
+            return Err(Error::file(path, "this file and that of the mean forces do not fit together"));
+        }
+        let block = |k: usize| rows.iter().map(|row| row[n * k..n * (k + 1)].to_vec()).collect();
+        Ok((1..columns / n).map(block).collect())
+    }
+
+    fn profile(&self, forces: &MeanForces) -> Result<Vec<f64>> {
+        gradient_profile(&self.bins, &self.spacing, &self.periodic, forces)
+            .map_err(|e| e.blame_file(self.path))
+    }
+
+    /// Integrals of mean forces around the period of an axis, one for each line along it; NaN where a bin has none.
+    fn around(&self, axis: usize, forces: &MeanForces) -> Vec<f64> {
+        let (count, stride) = (self.bins[axis], self.bins[..axis].iter().product::<usize>());
+        let starts = (0..forces.len()).filter(|bin| bin / stride % count == 0);
+        let integral = |start: usize| {
+            let line = (0..count).map(|k| forces[start + k * stride][axis]);
+            self.spacing[axis] * line.sum::<f64>()
+        };
+        starts.map(integral).collect()
+    }
+
+    /// Mean of the integrals around the period of an axis over all lines whose bins have been sampled, in every block if
+    /// there are such; `None` without a line.
+    fn closure(&self, axis: usize, forces: &MeanForces, left_out: &[MeanForces]) -> Option<Estimate> {
+        let all = self.around(axis, forces);
+        let without: Vec<Vec<f64>> = left_out.iter().map(|forces| self.around(axis, forces)).collect();
+        let is_known = |line: &usize| all[*line].is_finite();
+        let in_blocks = |line: &usize| without.iter().all(|lines| lines[*line].is_finite());
+        let known: Vec<usize> = (0..all.len()).filter(is_known).collect();
+        let in_all: Vec<usize> = known.iter().copied().filter(in_blocks).collect();
+        let lines = if in_all.is_empty() { known } else { in_all };
+        let mean = |of: &Vec<f64>| lines.iter().map(|line| of[*line]).sum::<f64>() / lines.len() as f64;
+        let error = jackknife_error(&without.iter().map(mean).collect::<Vec<f64>>());
+        (!lines.is_empty()).then(|| Estimate { value: mean(&all), error })
+    }
+}
+
 /// Integral of the mean forces on a grid in Colvars' layout. Errors are those of the jackknife, where a file with mean
 /// forces of all samples but those of one block after the other is beside it. Variables have their numbers for names where
 /// no run beside the file names them.
 fn mean_forces(path: &Path, text: &str, author: Option<&Author>) -> Result<Results> {
-    let head: Vec<Vec<f64>> = text
-        .lines()
-        .take_while(|line| line.starts_with('#'))
-        .map(|line| line.trim_start_matches('#').split_whitespace().filter_map(|x| x.parse().ok()).collect())
-        .collect();
-    let dimensions = head.first().and_then(|line| line.first()).copied().unwrap_or_default();
-    let axes = head.get(1..).unwrap_or_default();
-    if !(dimensions == 1.0 || dimensions == 2.0)
-        || axes.len() != dimensions as usize
-        || axes.iter().any(|axis| axis.len() != 4)
-    {
-        return Err(Error::file_line(path, 1, "this is no grid of mean forces")
-            .hint("its head is \"# 1\" and \"# lower spacing bins periodic\""));
-    }
-    let n = axes.len();
+    let grid = ForceGrid::read(path, text)?;
+    let n = grid.bins.len();
     let rows = numbers(path, text, 2 * n)?;
-    let bins: Vec<usize> = axes.iter().map(|axis| axis[2] as usize).collect();
-    let spacing: Vec<f64> = axes.iter().map(|axis| axis[1]).collect();
-    let periodic: Vec<bool> = axes.iter().map(|axis| axis[3] != 0.0).collect();
-    let gradients: Vec<Vec<f64>> = rows.iter().map(|row| row[n..].to_vec()).collect();
-    let values = gradient_profile(&bins, &spacing, &periodic, &gradients).map_err(|e| e.blame_file(path))?;
-    let left_out = path.with_extension("jackknife");
-    let errors = match path.extension().is_some_and(|e| e == "grad") && left_out.is_file() {
-        true => Some(errors_of_blocks(&left_out, (&bins, &spacing, &periodic))?),
-        false => None,
+    let forces: MeanForces = rows.iter().map(|row| row[n..].to_vec()).collect();
+    let values = grid.profile(&forces)?;
+    let blocks = path.with_extension("jackknife");
+    let (left_out, errors) = match path.extension().is_some_and(|e| e == "grad") && blocks.is_file() {
+        true => {
+            let left_out = grid.left_out(&blocks)?;
+            let profiles = left_out.iter().map(|forces| grid.profile(forces)).collect::<Result<Vec<_>>>()?;
+            let errors = jackknife_errors(&profiles);
+            (left_out, Some(if errors.is_empty() { vec![f64::NAN; rows.len()] } else { errors }))
+        }
+        false => (Vec::new(), None),
     };
-    let warning = around_period(&spacing, &periodic, &gradients, &values, errors.as_deref());
     let known = author.map(Author::variables).filter(|names| names.len() == n);
     let name = |d: usize| known.as_ref().map_or(format!("variable {}", d + 1), |names| names[d].to_string());
+    let range = values.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
+    let closure = |d: usize| Some((d, grid.closure(d, &forces, &left_out)?));
+    let closures = (0..n).filter(|d| grid.periodic[*d]).filter_map(closure);
+    let warnings = closures.filter_map(|(d, closure)| open_period(&name(d), closure, range)).collect();
     let columns = (0..n).map(|d| (name(d), rows.iter().map(|row| row[d]).collect()));
-    let mut results = table(columns.collect(), "", values, errors);
-    results.warnings.extend(warning);
-    Ok(results)
+    Ok(Results { warnings, ..table(columns.collect(), "", values, errors) })
 }
 
-/// Errors of a profile, or part of its range where it has none, by which mean forces may fail to close around a period.
-const OPEN_BY_ERRORS: f64 = 5.0;
+/// Errors of the integral of mean forces around a period, or part of the range of the profile where it has none, beyond
+/// which they do not close.
+const OPEN_BY_ERRORS: f64 = 3.0;
 const OPEN_BY_RANGE: f64 = 0.1;
 
 /// Warning where the mean forces along a variable with a period do not add up to nothing around it. Adaptive forces that do
 /// not close drive the variable round, and its friction is part of them then: most where it is seldom, on the barriers.
-fn around_period(
-    spacing: &[f64],
-    periodic: &[bool],
-    gradients: &[Vec<f64>],
-    values: &[f64],
-    errors: Option<&[f64]>,
-) -> Option<ResultWarning> {
-    if *periodic != [true] {
-        return None;
-    }
-    let open = spacing[0] * gradients.iter().map(|gradient| gradient[0]).sum::<f64>();
-    let largest = |numbers: &[f64]| numbers.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
-    let allowed = errors.map_or(OPEN_BY_RANGE * largest(values), |errors| OPEN_BY_ERRORS * largest(errors));
-    (open.abs() > allowed).then(|| ResultWarning {
+fn open_period(name: &str, closure: Estimate, range: f64) -> Option<ResultWarning> {
+    let Estimate { value, error } = closure;
+    let (allowed, error) = match error.is_finite() {
+        true => (OPEN_BY_ERRORS * error, format!(" ± {error:.3}")),
+        false => (OPEN_BY_RANGE * range, String::new()),
+    };
+    (value.abs() > allowed).then(|| ResultWarning {
         verdict: Verdict::Doubtful,
         about: "free energy".into(),
         reason: format!(
-            "mean forces add up to {open:.3} around the period of the variable, where they should to nothing: it was \
+            "mean forces along {name} add up to {value:.3}{error} around its period, where they should to nothing: it was \
              driven round, or its barriers hardly sampled, and they may be wrong by as much"
         ),
         remedy: "sample longer, or take metadynamics or umbrella windows along variables with a period".into(),
-    })
-}
-
-/// Errors of a profile from the mean forces without one block of samples after the other, block by block in the columns
-/// of a file.
-fn errors_of_blocks(path: &Path, (bins, spacing, periodic): (&[usize], &[f64], &[bool])) -> Result<Vec<f64>> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-    let n = bins.len();
-    let columns =
-        text.lines().find(|line| !line.starts_with('#')).map_or(0, |line| line.split_whitespace().count());
-    let rows = numbers(path, &text, columns)?;
-    if columns < n || rows.len() != bins.iter().product::<usize>() {
-        return Err(Error::file(path, "this file and that of the mean forces do not fit together"));
-    }
-    let profile = |block: usize| {
-        let first = n * (1 + block);
-        let gradients: Vec<Vec<f64>> = rows.iter().map(|row| row[first..first + n].to_vec()).collect();
-        gradient_profile(bins, spacing, periodic, &gradients).map_err(|e| e.blame_file(path))
-    };
-    let left_out = (0..columns / n - 1).map(profile).collect::<Result<Vec<_>>>()?;
-    Ok(match left_out.is_empty() {
-        true => vec![f64::NAN; rows.len()],
-        false => jackknife_errors(&left_out),
     })
 }
 

@@ -136,6 +136,64 @@ fn mean_forces_have_the_names_of_variables() {
     }
 }
 
+/// Files of mean forces on a torus of 6 by 4 bins, the first axis open by 3 times the mean of 0.1 to 0.4 and the second by
+/// 0.1, and of four blocks, whose offsets have one size and both signs: standard errors are sqrt(3) times theirs. `None` is
+/// a bin without samples.
+fn torus(desk: &Desk, offset: f64, change: impl Fn(Option<usize>, [usize; 2]) -> Option<f64>) {
+    let force = |block: Option<usize>, [x, y]: [usize; 2]| {
+        let own = block.map_or(0.0, |k| if k % 2 == 0 { offset } else { -offset });
+        let wave = (std::f64::consts::TAU * x as f64 / 6.0).sin();
+        change(block, [x, y]).map_or(" nan nan".to_string(), |more| {
+            format!(" {} {}", wave + 0.1 * (y as f64 + 1.0) + own + more, 0.1 + own)
+        })
+    };
+    let table = |blocks: &[Option<usize>]| -> String {
+        let row = |bin: usize| {
+            let place = [bin % 6, bin / 6];
+            let numbers: String = blocks.iter().map(|block| force(*block, place)).collect();
+            format!("{} {}{numbers}\n", 0.5 * place[0] as f64, 0.25 * place[1] as f64)
+        };
+        (0..24).map(row).collect()
+    };
+    let head = "# 2\n# -0.25 0.5 6 1\n# -0.125 0.25 4 1\n";
+    desk.write("torus.grad", head.to_string() + &table(&[None]));
+    desk.write("torus.jackknife", head.to_string() + &table(&[0, 1, 2, 3].map(Some)));
+}
+
+/// Mean forces along each of two periodic variables close around its period, within the errors of that by the blocks.
+#[test]
+fn mean_forces_close_around_the_periods_of_two_variables() {
+    let desk = desk();
+    let said = || {
+        let found = pmf(&desk, &["torus.grad".into()], &[]);
+        assert_eq!(found.code, Some(0), "{}", found.stderr);
+        found.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let open = |text: &str| text.matches("around its period").count();
+    torus(&desk, 0.02, |_, _| Some(0.0));
+    let text = said();
+    assert!(text.contains("along variable 1 add up to 0.750 ± 0.104 around its period"), "{text}");
+    // The second is open by 0.1, which is less than three of its errors of 0.035.
+    assert_eq!(open(&text), 1, "{text}");
+    torus(&desk, 0.1, |_, _| Some(0.0));
+    assert_eq!(open(&said()), 0);
+    // Lines with a bin that was not sampled, or not in all blocks, do not count; 0.1 and 0.3 are left.
+    torus(&desk, 0.02, |block, bin| match (block, bin) {
+        (_, [2, 3]) | (Some(1), [0, 1]) => None,
+        _ => Some(0.0),
+    });
+    let text = said();
+    assert!(text.contains("along variable 1 add up to 0.600 ± 0.104 around its period"), "{text}");
+    // Where no line is in all blocks, no error is known.
+    torus(&desk, 0.02, |block, [x, _]| if block == Some(1) && x == 0 { None } else { Some(5.0) });
+    let text = said();
+    assert!(text.contains("along variable 1 add up to 15.750 around its period"), "{text}");
+    // An axis without a period has none to close around.
+    let torus = desk.read("torus.grad");
+    desk.write("torus.grad", torus.replace("# -0.25 0.5 6 1", "# -0.25 0.5 6 0"));
+    assert_eq!(open(&said()), 0);
+}
+
 /// Runs of other temperatures, energies or files are not put together, and the first difference is named.
 #[test]
 fn windows_of_other_systems_are_refused() {

@@ -11,7 +11,7 @@ mod work;
 
 pub use acceptance::bennett;
 pub use integration::{gradient_profile, mean_force_integral};
-pub use jackknife::jackknife_errors;
+pub use jackknife::{jackknife_error, jackknife_errors};
 pub use mbar::{Mbar, Profile};
 pub use samples::{independent, inefficiency};
 pub use wham::{BLOCKS, wham, wham_of_blocks};
