@@ -199,6 +199,8 @@ fn names(from: &Names, copies: usize) -> Names {
     Names {
         atoms: (0..copies as u32).flat_map(of_copy).collect(),
         residues: (0..copies).flat_map(|_| from.residues.iter().cloned()).collect(),
+        occupancy: from.occupancy.repeat(copies),
+        b_factor: from.b_factor.repeat(copies),
     }
 }
 

@@ -21,7 +21,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 21;
+const VERSION: u32 = 22;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Level of zstd: positions hardly compress, so that slower levels gain next to nothing.
@@ -413,7 +413,8 @@ mod tests {
             excluded: vec![[0, 3]],
             ..Topology::default()
         };
-        let names = Names { atoms: vec![AtomName::default(); 5], residues: Vec::new() };
+        let names =
+            Names { atoms: vec![AtomName::default(); 5], b_factor: vec![-1.0; 5], ..Names::default() };
         let groups = vec![Group { name: "g".into(), selection: "index 1 4".into(), atoms: vec![1, 4] }];
         let (charges, reference_positions) = (vec![0.5; 5], vec![Vector([0.25; 3]); 5]);
         let reference_box = Some(SimBox::new([1.0; 3], [4.0, 5.0, 6.0], [0.5, 0.0, 0.0], [true; 3]).unwrap());

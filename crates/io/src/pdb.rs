@@ -119,11 +119,9 @@ fn is_number(text: &str) -> bool {
 /// Collects the names of atoms, line by line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Collector {
-    pub names: Names,
+    names: Names,
     /// Marks of alternative places, and how many atoms have each.
     marked: BTreeMap<String, usize>,
-    /// True where an atom has an occupancy other than 1, or a B factor other than 0.
-    scattering: [bool; 2],
     /// Marks of the latest residue, which tell it from the next.
     last: Option<[String; 4]>,
 }
@@ -151,18 +149,32 @@ impl Collector {
         }
     }
 
-    /// Compares occupancy and B factor of an atom with those of one that is always there and at rest.
+    /// Adds the occupancy and the B factor of an atom.
     pub fn add_scattering(&mut self, occupancy: &str, b_factor: &str) {
-        for ((found, text), usual) in self.scattering.iter_mut().zip([occupancy, b_factor]).zip([1.0, 0.0]) {
-            *found |= !text.is_empty() && text.parse() != Ok(usual);
-        }
+        let number = |text: &str| text.parse().ok().filter(|x: &f64| x.is_finite()).unwrap_or(f64::NAN);
+        self.names.occupancy.push(number(occupancy));
+        self.names.b_factor.push(number(b_factor));
     }
 
-    /// Contents that are not kept, in words.
+    /// The names of all atoms; columns without a number are none.
+    pub fn into_names(self) -> Names {
+        let kept = |column: Vec<f64>| if column.iter().all(|x| x.is_nan()) { Vec::new() } else { column };
+        let Names { occupancy, b_factor, .. } = self.names;
+        Names { occupancy: kept(occupancy), b_factor: kept(b_factor), ..self.names }
+    }
+
+    /// Contents that are not kept, in words: occupancies and B factors other than those of atoms that are always there and
+    /// at rest among them.
     pub fn not_kept(&self) -> Vec<String> {
-        let names = ["occupancies", "B factors"].into_iter().zip(self.scattering);
-        let found: Vec<&str> = names.filter(|(_, found)| *found).map(|(name, _)| name).collect();
-        let scattering = (!found.is_empty()).then(|| format!("{} are not read", found.join(" and ")));
+        let columns = [("occupancies", &self.names.occupancy, 1.0), ("B factors", &self.names.b_factor, 0.0)];
+        let is_found = |column: &[f64], usual| column.iter().any(|x| !x.is_nan() && *x != usual);
+        let found: Vec<&str> = columns
+            .into_iter()
+            .filter(|(_, column, usual)| is_found(column, *usual))
+            .map(|(name, ..)| name)
+            .collect();
+        let scattering =
+            (!found.is_empty()).then(|| format!("{} are for selections only", found.join(" and ")));
         self.alternatives().into_iter().chain(scattering).collect()
     }
 

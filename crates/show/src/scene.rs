@@ -241,7 +241,7 @@ mod tests {
         let atom = |element: &str, residue| AtomName { name: "X".into(), element: element.into(), residue };
         let residue = |name: &str| Residue { name: name.into(), ..Residue::default() };
         let atoms = vec![atom("O", 0), atom("H", 0), atom("H", 0), atom("", 0), atom("CL", 1)];
-        system.names = Names { atoms, residues: vec![residue("HOH"), residue("CLA")] };
+        system.names = Names { atoms, residues: vec![residue("HOH"), residue("CLA")], ..Names::default() };
         let scene = Scene::of_system(&system);
         assert_eq!(
             (&scene.names[..], &scene.species[..]),

@@ -8,6 +8,7 @@ mod equilibrium;
 mod extract;
 mod failures;
 mod far_right;
+mod file_columns;
 mod hostile;
 mod imd;
 mod ipi;

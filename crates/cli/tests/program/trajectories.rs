@@ -84,7 +84,7 @@ fn what_is_not_read_is_said() {
     );
     let told = desk.succeed(&["convert", "crystal.pdb", "copy.gro"]);
     assert!(told.stderr.contains("insertion codes of residues are left out"), "{}", told.stderr);
-    assert!(told.stderr.contains("B factors are not read"), "{}", told.stderr);
+    assert!(told.stderr.contains("B factors are for selections only"), "{}", told.stderr);
     let told = desk.succeed(&["convert", "crystal.pdb", "crystal.xyz"]);
     assert!(told.stderr.contains("residues are left out: xyz files have none"), "{}", told.stderr);
     let told = desk.succeed(&["convert", "ase.xyz", "copy.lammpstrj"]);

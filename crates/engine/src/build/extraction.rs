@@ -67,9 +67,7 @@ impl Extraction {
         let whole = Molecules::read(files, UnitSystem::Nano)?;
         let mut part = whole.subset(&atoms);
         if part.names.atoms.is_empty() {
-            part.names.clone_from(&system.names);
-            part.names.atoms =
-                atoms.iter().filter_map(|id| system.names.atoms.get(*id as usize).cloned()).collect();
+            part.names = system.names.of_atoms(&atoms);
         }
         let nm = 1.0 / (1e-9 * input.units.from_si(Dimension::LENGTH).unwrap_or(1e9));
         let index_by_id = system.state.index_by_id();

@@ -110,6 +110,8 @@ impl<'a> Copies<'a> {
                 names.atoms.push(AtomName { residue, ..names.atoms[*id as usize].clone() });
             }
         }
+        let columns = [&mut names.occupancy, &mut names.b_factor].into_iter();
+        columns.filter(|column| !column.is_empty()).for_each(|column| self.extend(column));
     }
 }
 

@@ -363,7 +363,8 @@ fn same_atoms(topology: Names, coordinates: Option<Names>) -> Result<Names> {
                 .hint("both files must have the same atoms in the same order"));
         }
     }
-    Ok(topology)
+    let Names { occupancy, b_factor, .. } = coordinates;
+    Ok(Names { occupancy, b_factor, ..topology })
 }
 
 /// A box from its edges.

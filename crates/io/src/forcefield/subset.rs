@@ -1,7 +1,7 @@
 //! Some of the atoms of molecules, without the others.
 
 use super::Molecules;
-use jostle_core::{Angle, Bond, Constraint, CrossTerm, Dihedral, Names, Topology, VirtualSite};
+use jostle_core::{Angle, Bond, Constraint, CrossTerm, Dihedral, Topology, VirtualSite};
 
 impl Molecules {
     /// Molecules of these atoms alone, whose ids ascend: terms with an atom that is left out are left out, too, and atoms
@@ -11,19 +11,12 @@ impl Molecules {
         (0..).zip(atoms).for_each(|(k, id)| number[*id as usize] = Some(k));
         let kept = Kept(&number);
         let of = |id: &u32| *id as usize;
-        let names = match self.names.atoms.is_empty() {
-            true => Names::default(),
-            false => Names {
-                atoms: atoms.iter().map(|id| self.names.atoms[of(id)].clone()).collect(),
-                residues: self.names.residues.clone(),
-            },
-        };
         let Topology { bonds, angles, dihedrals, cross_terms, excluded, constraints, virtual_sites, .. } =
             &self.topology;
         Molecules {
             atoms: atoms.iter().map(|id| self.atoms[of(id)]).collect(),
             charges: atoms.iter().map(|id| self.charges[of(id)]).collect(),
-            names,
+            names: self.names.of_atoms(atoms),
             topology: Topology {
                 bonds: kept.of(bonds, |b| Some(Bond { atoms: kept.numbers(b.atoms)?, ..*b })),
                 angles: kept.of(angles, |a| Some(Angle { atoms: kept.numbers(a.atoms)?, ..*a })),

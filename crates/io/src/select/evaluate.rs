@@ -241,7 +241,24 @@ impl<'a> AtomProperties<'a> {
                 each(&|id| self.units.mass_to_user(self.system.mass(self.index_by_id.of(id as u32))))
             }
             Number::Charge => each(&|id| self.system.charge(self.index_by_id.of(id as u32))),
+            Number::Occupancy => self.column(&names.occupancy, ["occupancies", "occupancy"], span)?,
+            Number::BFactor => self.column(&names.b_factor, ["B factors", "B factor"], span)?,
         })
+    }
+
+    /// Numbers of a column of the file, which every atom must have.
+    fn column(&self, column: &[f64], [all, one]: [&str; 2], span: &Range<usize>) -> Result<Vec<f64>, Fault> {
+        if column.len() != self.index_by_id.len() {
+            let message = format!("the atoms of this system have no {all}");
+            return Err(Fault::new(span.clone(), message, "coordinates from a PDB or mmCIF file have them"));
+        }
+        match column.iter().position(|x| x.is_nan()) {
+            Some(id) => {
+                let message = format!("{} has no {one}", self.system.names.describe(id as u32));
+                Err(Fault::new(span.clone(), message, "give it a number in its column of the file"))
+            }
+            None => Ok(column.to_vec()),
+        }
     }
 
     fn class(&self, class: Class) -> Vec<bool> {

@@ -83,6 +83,10 @@ pub enum Number {
     Mass,
     /// The charge.
     Charge,
+    /// The occupancy in the file.
+    Occupancy,
+    /// The B factor in the file.
+    BFactor,
 }
 
 impl Number {
@@ -92,7 +96,9 @@ impl Number {
             Number::Index | Number::Serial | Number::ResidueNumber | Number::Residue | Number::Molecule => {
                 true
             }
-            Number::Coordinate(_) | Number::Mass | Number::Charge => false,
+            Number::Coordinate(_) | Number::Mass | Number::Charge | Number::Occupancy | Number::BFactor => {
+                false
+            }
         }
     }
 }
@@ -182,6 +188,16 @@ pub static KEYWORDS: &[Keyword] = &[
         about: "masses, in the units of the input",
     },
     Keyword { names: &["charge"], meaning: M::Number(Number::Charge), about: "charges" },
+    Keyword {
+        names: &["occupancy"],
+        meaning: M::Number(Number::Occupancy),
+        about: "occupancies, where coordinates come from PDB or mmCIF",
+    },
+    Keyword {
+        names: &["bfactor", "beta"],
+        meaning: M::Number(Number::BFactor),
+        about: "B factors, where coordinates come from PDB or mmCIF",
+    },
 ];
 
 /// Operators of selections: the words, their usage, and the atoms that they choose.

@@ -55,7 +55,7 @@ fn insertion_codes_stay_where_formats_have_them() {
     );
     let again = folder.path().join("copy.cif");
     let (pdb, note) = converted(folder.path(), &again, TrajectoryFormat::Pdb);
-    assert_eq!((pdb, note), (names, None));
+    assert_eq!((pdb.atoms, pdb.residues, note), (names.atoms, names.residues, None));
     let (names, note) = converted(folder.path(), &again, TrajectoryFormat::Gro);
     assert_eq!(labels(&names), ["1", "7"]);
     assert!(note.unwrap().contains("insertion codes of residues are left out"));
@@ -80,14 +80,14 @@ fn what_is_not_kept_of_crystals_is_said() {
     };
     let of_pdb = notes("a.pdb", PDB);
     assert!(of_pdb[0].contains("alternative places (1 in place A, 1 in place B)"), "{of_pdb:?}");
-    assert_eq!(of_pdb[1..], ["occupancies and B factors are not read"]);
+    assert_eq!(of_pdb[1..], ["occupancies and B factors are for selections only"]);
     let rows = |rows: &str| {
         let items = ["label_atom_id", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv"];
         let items: String = items.iter().map(|item| format!("_atom_site.{item}\n")).collect();
         notes("a.cif", &format!("data_a\nloop_\n{items}{rows}"))
     };
-    assert_eq!(rows("C 1 1 1 1.00 12.5\n"), ["B factors are not read"]);
-    assert_eq!(rows("C 1 1 1 1.00 0\nC 2 2 2 0.5 ?\n"), ["occupancies are not read"]);
+    assert_eq!(rows("C 1 1 1 1.00 12.5\n"), ["B factors are for selections only"]);
+    assert_eq!(rows("C 1 1 1 1.00 0\nC 2 2 2 0.5 ?\n"), ["occupancies are for selections only"]);
     assert_eq!(rows("C 1 1 1 1.00 0\nC 2 2 2 ? .\n"), [""; 0]);
 }
 

@@ -221,7 +221,8 @@ fn molecules_keep_their_names_in_mmcif() {
         element: element.to_string(),
         residue: k as u32 / 2,
     };
-    let atoms = Names { atoms: of_atoms.iter().enumerate().map(atom).collect(), residues };
+    let atoms =
+        Names { atoms: of_atoms.iter().enumerate().map(atom).collect(), residues, ..Names::default() };
     let (units, species) = (UnitSystem::Nano, vec![0; 6]);
     let header =
         TrajectoryHeader { units, names: vec!["X".into()], species, atoms: atoms.clone(), ..header(units) };
@@ -287,7 +288,7 @@ fn molecules_keep_their_names_in_pdb() {
         atom("O", "O", 2),
     ];
     let residues = vec![residue("VAL", 7, "B"), residue("CA", 8, ""), residue("TIP3", 9_999, "WAT")];
-    let names = Names { atoms, residues };
+    let names = Names { atoms, residues, ..Names::default() };
     let (units, species) = (UnitSystem::Real, vec![0; 5]);
     let header =
         TrajectoryHeader { units, names: vec!["X".into()], species, atoms: names.clone(), ..header(units) };
@@ -396,7 +397,7 @@ fn bonds_stand_in_pdb() {
     let residues = vec![residue("ALA"), residue("LIG"), residue("HOH")];
     let atoms = [0, 0, 1, 1, 1, 1, 1, 1, 2, 2].map(atom).to_vec();
     let bonds = vec![[0, 1], [1, 2], [2, 3], [2, 4], [2, 5], [2, 6], [6, 7], [8, 9]];
-    let atoms = Names { atoms, residues };
+    let atoms = Names { atoms, residues, ..Names::default() };
     let header = TrajectoryHeader {
         species: vec![0; 10],
         names: vec!["C".into()],

@@ -52,7 +52,7 @@ fn sample() -> System {
         ("HX2", "H", 3, 3, [15.0, 14.0, 15.0]),
         ("NA", "Na", 4, 4, [5.0, 18.0, 5.0]),
     ];
-    let mut names = Names { atoms: Vec::new(), residues };
+    let mut names = Names { residues, ..Names::default() };
     for (name, element, residue, species, place) in atoms {
         names.atoms.push(AtomName { name: name.into(), element: element.into(), residue });
         system.state.push(species, place);

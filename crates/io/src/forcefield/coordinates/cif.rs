@@ -78,6 +78,7 @@ ATOM   1 N  N     . ALA A 1 1 ? 9.0 9.0 9.0 1.00 11 ALA B N     2
         let names = found.names.unwrap();
         assert_eq!(names.describe(1), "atom 2 (O5' of ALA 11, chain B)");
         assert_eq!((names.residues.len(), names.atoms[2].element.as_str()), (2, "NA"));
+        assert_eq!((names.occupancy, names.b_factor), (vec![1.0; 3], vec![]));
         let free = TEXT.replace("_cell.", "_other.");
         assert!(read(Path::new("a.cif"), &free, UnitSystem::Nano).unwrap().simbox.is_none());
     }

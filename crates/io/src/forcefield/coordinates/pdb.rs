@@ -29,7 +29,7 @@ pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
         return Err(lines.error("the file has no ATOM").hint("is it a PDB file?"));
     }
     found.alternatives = collector.alternatives();
-    found.names = Some(collector.names);
+    found.names = Some(collector.into_names());
     Ok(found)
 }
 
@@ -55,6 +55,17 @@ ATOM      3  N   ALA A   1       2.876   0.867   2.169  1.00  0.00           N
         let names = found.names.unwrap();
         assert_eq!(names.describe(0), "atom 1 (N of ALA 1, chain A)");
         assert_eq!((names.atoms[1].name.as_str(), names.atoms[1].element.as_str()), ("NA", "NA"));
+    }
+
+    /// A column without a number of any atom is not stored.
+    #[test]
+    fn occupancies_and_b_factors_are_kept_where_they_are() {
+        let text = TEXT.replacen("1.00  0.00", "0.25      ", 1).replacen("1.00  0.00", "  no      ", 1);
+        let names = read(Lines::new(Path::new("a.pdb"), &text), UnitSystem::Nano).unwrap().names.unwrap();
+        assert!(names.occupancy[0] == 0.25 && names.occupancy[1].is_nan(), "{:?}", names.occupancy);
+        assert_eq!((names.occupancy.len(), names.b_factor.capacity()), (2, 0));
+        let names = read(Lines::new(Path::new("a.pdb"), TEXT), UnitSystem::Nano).unwrap().names.unwrap();
+        assert_eq!((names.occupancy, names.b_factor), (vec![1.0; 2], vec![0.0; 2]));
     }
 
     /// Elements where the columns of the symbol are empty: names in proteins and water tell, no others do.

@@ -189,7 +189,7 @@ impl FrameSource for Source {
         let edges = box_edges(&self.text.here(), self.text.line())?;
         let simbox = simbox_of(edges, &positions)?;
         if self.frames == 0 {
-            self.labels.atoms = collector.names;
+            self.labels.atoms = collector.into_names();
         }
         let velocities = (velocities.len() == positions.len()).then_some(velocities);
         let step = title.step.unwrap_or(self.frames);
@@ -294,7 +294,7 @@ Water, t=   0.50000 step= 250
             Residue { name: "POPC5".into(), number: 7, ..Residue::default() },
         ];
         let atom = |name: &str, residue| AtomName { name: name.into(), element: String::new(), residue };
-        let atoms = Names { atoms: vec![atom("C1", 0), atom("HG111", 1)], residues };
+        let atoms = Names { atoms: vec![atom("C1", 0), atom("HG111", 1)], residues, ..Names::default() };
         let header = TrajectoryHeader {
             units: UnitSystem::Real,
             names: vec!["X".into()],

@@ -368,7 +368,7 @@ impl FrameSource for Source {
         if self.frames == 0 {
             self.notes = collector.not_kept();
             self.labels.alternatives = collector.alternatives();
-            self.labels.atoms = collector.names;
+            self.labels.atoms = collector.into_names();
         }
         let simbox = self.said.cell()?.map_or_else(|| around(&positions), Ok)?;
         let (step, time) = (self.said.step.unwrap_or(self.frames), self.said.time);

@@ -143,7 +143,7 @@ impl FrameSource for Source {
         if self.frames == 0 {
             self.notes.extend(collector.not_kept());
             self.labels.alternatives = collector.alternatives();
-            self.labels.atoms = collector.names;
+            self.labels.atoms = collector.into_names();
             self.pass_bonds()?;
         }
         let simbox = self.simbox.map_or_else(|| around(&positions), Ok)?;
