@@ -155,6 +155,34 @@ pub(super) enum Patch {
     Behind,
 }
 
+/// Takes from the first frame of a file whether all have velocities, in a format whose frames are alike.
+///
+/// # Errors
+/// If a later frame differs.
+pub(super) fn same_velocities(all: &mut bool, frame: &Frame, number: u64, format: &str) -> Result<()> {
+    let own = frame.velocities.is_some();
+    if number == 0 {
+        *all = own;
+    }
+    let message = "some frames have velocities and others have none";
+    match *all == own {
+        true => Ok(()),
+        false => Err(Error::simulation(format!("{message}, which {format} files of Jostle's cannot hold"))),
+    }
+}
+
+/// A number in single precision.
+///
+/// # Errors
+/// If it is too large.
+pub(super) fn single_precision(x: f64, format: &str) -> Result<f32> {
+    let single = x as f32;
+    match single.is_finite() {
+        true => Ok(single),
+        false => Err(Error::simulation(format!("a number is too large for {format} files"))),
+    }
+}
+
 /// Failure to write a frame as text, which no memory causes in practice.
 pub(super) fn unwritable(error: std::io::Error) -> Error {
     Error::simulation(format!("a frame cannot be written as text: {error}"))

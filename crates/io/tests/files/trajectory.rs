@@ -209,6 +209,36 @@ fn a_resumed_file_equals_an_uninterrupted_one() {
     }
 }
 
+/// Binary formats refuse a frame of another layout, and numbers that single precision does not reach.
+#[test]
+fn frames_that_a_binary_format_cannot_hold_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (far, near, simbox) = ([Vector([1e41, 1.0, 1.0])], [Vector([1.0; 3])], simbox());
+    let frame = |positions, velocities| Frame {
+        step: 20,
+        time: Some(40.0),
+        simbox: &simbox,
+        positions,
+        velocities,
+        images: None,
+    };
+    let refused = |kind: TrajectoryFormat, frame: &Frame, message: &str| {
+        let path = folder.path().join("a");
+        let mut writer = TrajectoryWriter::create(&path, kind, header(1)).unwrap();
+        write(&mut writer, 1, 10).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let error = writer.write(frame).unwrap_err();
+        assert!(error.message().contains(message), "{error}");
+        assert!(std::fs::read(&path).unwrap() == before, "{}", kind.name());
+    };
+    for kind in [TrajectoryFormat::Gsd, TrajectoryFormat::H5md] {
+        refused(kind, &frame(&near, None), "some frames have velocities and others have none");
+    }
+    for kind in [TrajectoryFormat::Gsd, TrajectoryFormat::H5md, TrajectoryFormat::Trr] {
+        refused(kind, &frame(&far, Some(&near)), "a number is too large for");
+    }
+}
+
 /// Masses and charges are in the first frame of a GSD file.
 #[test]
 fn gsd_has_masses_and_charges() {

@@ -10,7 +10,7 @@
 
 mod read;
 
-use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision};
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision, same_velocities, single_precision};
 use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::Evidence;
 use jostle_core::{Components, Error, Result, Vector};
@@ -240,14 +240,7 @@ impl FormatWriter for Writer {
         number: u64,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        if number == 0 {
-            self.velocities = frame.velocities.is_some();
-        }
-        if self.velocities != frame.velocities.is_some() {
-            return Err(Error::simulation(
-                "some frames have velocities and others have none, which a GSD file cannot hold",
-            ));
-        }
+        same_velocities(&mut self.velocities, frame, number, "GSD")?;
         let brought = self.brought(header, number) as usize;
         if brought > 0 {
             (0..number).for_each(|k| self.indexed(header, k, out));
@@ -258,11 +251,7 @@ impl FormatWriter for Writer {
         let middle = simbox.to_cartesian(Vector([0.5; 3]));
         let chunks: Vec<Chunk> = self.chunks(header, number).collect();
         let single = |x: f64, out: &mut Vec<u8>| -> Result<()> {
-            let x = x as f32;
-            if !x.is_finite() {
-                return Err(Error::simulation("a number is too large for a GSD file"));
-            }
-            out.extend(x.to_le_bytes());
+            out.extend(single_precision(x, "GSD")?.to_le_bytes());
             Ok(())
         };
         for chunk in chunks {

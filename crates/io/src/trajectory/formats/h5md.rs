@@ -9,7 +9,7 @@
 mod hdf5;
 mod read;
 
-use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision};
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision, same_velocities, single_precision};
 use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::{Evidence, FrameSource};
 use hdf5::{AttributeValue, DataPlace, FAN, NumberType, Objects};
@@ -243,14 +243,7 @@ impl FormatWriter for Writer {
         number: u64,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        if number == 0 {
-            self.velocities = frame.velocities.is_some();
-        }
-        if self.velocities != frame.velocities.is_some() {
-            return Err(Error::simulation(
-                "some frames have velocities and others have none, which an H5MD file of Jostle's cannot hold",
-            ));
-        }
+        same_velocities(&mut self.velocities, frame, number, "H5MD")?;
         if number >= MOST {
             return Err(Error::simulation(format!("an H5MD file of Jostle's has room for {MOST} frames")));
         }
@@ -263,14 +256,10 @@ impl FormatWriter for Writer {
         let padding = || std::iter::repeat_n(0, frame.positions.len() % 2 * 4);
         let vectors = |vectors: &[Vec3], out: &mut Vec<u8>| {
             for x in vectors.as_flattened() {
-                let single = *x as f32;
-                if !single.is_finite() {
-                    return Err(Error::simulation("a number is too large for an H5MD file"));
-                }
-                out.extend(single.to_le_bytes());
+                out.extend(single_precision(*x, "H5MD")?.to_le_bytes());
             }
             out.extend(padding());
-            Ok(())
+            Ok::<(), Error>(())
         };
         vectors(frame.positions, out)?;
         if let Some(images) = frame.images {

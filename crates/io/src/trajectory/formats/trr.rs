@@ -1,7 +1,7 @@
 //! GROMACS TRR, as GROMACS' `trrio` lays it out: positions and velocities, which are written in single
 //! precision and read in single or double. Forces and virials are passed over.
 
-use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision};
+use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, single_precision};
 use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
 use crate::trajectory::source::{
     Binary, ByteOrder, Evidence, FileUnits, FrameSource, Width, damaged, simbox_of,
@@ -46,11 +46,7 @@ impl FormatWriter for Writer {
             out.extend(x.to_be_bytes());
         }
         let mut single = |x: f64| -> Result<()> {
-            let x = x as f32;
-            if !x.is_finite() {
-                return Err(Error::simulation("a number is too large for a TRR file"));
-            }
-            out.extend(x.to_be_bytes());
+            out.extend(single_precision(x, "TRR")?.to_be_bytes());
             Ok(())
         };
         single(frame.time_or_step() * ps)?;
