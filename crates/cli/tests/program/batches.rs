@@ -162,7 +162,8 @@ fn neighbours_of_a_sweep_exchange_their_atoms() {
         LIQUID.replace("steps = 80", "steps = 400").replace("256", "32").replace("2.5", "1.6"),
     );
     let over = |values: &'static str| ["sweep", "liquid.toml", "--exchange", "10", "--over", values];
-    let command = over("stage.equilibrate.thermostat.temperature=1.3,1.5,1.7");
+    let of_seed = ["--set", "system.seed=70"];
+    let command = [&over("stage.equilibrate.thermostat.temperature=1.3,1.5,1.7")[..], &of_seed].concat();
     let finished = desk.succeed(&command);
     assert_eq!(finished.stdout.lines().count(), 4, "{}", finished.stdout);
     let said = &finished.stderr;
@@ -181,6 +182,13 @@ fn neighbours_of_a_sweep_exchange_their_atoms() {
     let column =
         |k: usize| desk.read("liquid-sweep/temperature=1.5/thermo.csv").lines().nth(k).unwrap().to_string();
     assert!(column(1).starts_with("equilibrate,0,") && column(5).starts_with("equilibrate,40,"));
+    // Each run has a seed of its own, counted from that which is set.
+    let seed = |folder: &str, seed: u64| {
+        let input = desk.read(&format!("liquid-sweep/{folder}/input.toml"));
+        assert!(input.contains(&format!("seed = {seed}\n")), "{input}");
+    };
+    seed("temperature=1.3", 70);
+    seed("temperature=1.7", 72);
     // A finished exchange has nothing left to do.
     assert_eq!(desk.succeed(&command).stdout, finished.stdout);
 
