@@ -10,7 +10,9 @@
 
 mod read;
 
-use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision, same_velocities, single_precision};
+use crate::trajectory::format::{
+    Access, Content, FormatDefinition, FormatWriter, Patch, Precision, same_velocities, single_precision,
+};
 use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::Evidence;
 use jostle_core::{Components, Error, Result, Vector};

@@ -9,7 +9,9 @@
 mod hdf5;
 mod read;
 
-use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Patch, Precision, same_velocities, single_precision};
+use crate::trajectory::format::{
+    Access, Content, FormatDefinition, FormatWriter, Patch, Precision, same_velocities, single_precision,
+};
 use crate::trajectory::frame::{Frame, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::source::{Evidence, FrameSource};
 use hdf5::{AttributeValue, DataPlace, FAN, NumberType, Objects};

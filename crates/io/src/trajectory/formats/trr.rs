@@ -1,7 +1,9 @@
 //! GROMACS TRR, as GROMACS' `trrio` lays it out: positions and velocities, which are written in single
 //! precision and read in single or double. Forces and virials are passed over.
 
-use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, single_precision};
+use crate::trajectory::format::{
+    Access, Content, FormatDefinition, FormatWriter, Precision, single_precision,
+};
 use crate::trajectory::frame::{Frame, Snapshot, TrajectoryHeader};
 use crate::trajectory::source::{
     Binary, ByteOrder, Evidence, FileUnits, FrameSource, Width, damaged, simbox_of,
