@@ -44,6 +44,8 @@ pub(crate) struct DeviceWithForces {
     added: AddedForces,
     /// Number of the step under way, and the time at its end.
     moment: (u64, f64),
+    /// True where forces of the host have been evaluated at the positions of this step.
+    evaluated: bool,
     fields: FieldsInTime,
     /// Ids of virtual sites, in ascending order: forces act on atoms with mass.
     pub(crate) sites: Vec<u32>,
@@ -70,6 +72,7 @@ impl DeviceWithForces {
             potential,
             added: AddedForces::default(),
             moment: (0, 0.0),
+            evaluated: false,
             fields,
             sites,
         }
@@ -134,7 +137,8 @@ impl DeviceWithForces {
         let (simbox, (step, time), taken) = (self.device.simbox(), self.moment, self.taken);
         let potential = Some(&self.potential);
         let others = self.active.iter_mut().enumerate().filter(|(k, _)| TakenBiases::Force(*k) != taken);
-        others.map(|(_, active)| active).try_for_each(|active| {
+        let (others, evaluated) = (others.map(|(_, active)| active), self.evaluated);
+        others.filter(|active| evaluated || active.force.acts()).try_for_each(|active| {
             let positions = &active.positions;
             active.force.end_step(&Configuration { simbox, positions, step, time, potential })
         })
@@ -145,10 +149,11 @@ impl DeviceWithForces {
         self.forces().map(|force| force.work()).sum()
     }
 
-    /// Returns true where no force of the host acts on any atom.
+    /// Returns true where no force of the host acts on any atom in this stage: variables that are columns alone wait for
+    /// the next row.
     fn is_idle(&self) -> bool {
-        self.potential_use() == PotentialUse::None
-            && self.on_host().all(|force| force.atoms() == AtomChoice::Ids(&[]))
+        let rests = |force: &dyn CustomForce| force.atoms() == AtomChoice::Ids(&[]) || !force.acts();
+        self.potential_use() == PotentialUse::None && self.on_host().all(rests)
     }
 
     /// Forces that are computed in the memory of the device.
@@ -364,7 +369,8 @@ impl ForceEvaluation for DeviceWithForces {
         }
         let mut on_device: Vec<_> = self.active.iter_mut().filter_map(|a| a.force.on_device()).collect();
         self.device.add_device_forces(&mut on_device)?;
-        if self.is_idle() && evaluate == Evaluate::Forces {
+        self.evaluated = evaluate == Evaluate::ForcesAndEnergies || !self.is_idle();
+        if !self.evaluated {
             return Ok(());
         }
         let mut added = std::mem::take(&mut self.added);

@@ -11,6 +11,8 @@ use jostle_engine::{
 use jostle_potentials::restraint::{Center, Distance, Restraints, Spring};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const ATOMS: [u32; 2] = [7, 201];
 const STIFFNESS: f64 = 30.0;
@@ -326,4 +328,61 @@ fn forces_that_are_not_written_are_zero() {
         let energy = rows.0.last().unwrap().terms[1];
         assert!((energy - expected).abs() < 1e-9 * expected.abs(), "{energy} {expected}");
     }
+}
+
+/// A column of a distance, without a force; it counts evaluations.
+struct Onlooker {
+    evaluations: Arc<AtomicU64>,
+    distance: f64,
+}
+
+impl CustomForce for Onlooker {
+    fn name(&self) -> &str {
+        "onlooker"
+    }
+
+    fn atoms(&self) -> AtomChoice<'_> {
+        AtomChoice::Ids(&ATOMS)
+    }
+
+    fn momentum(&self) -> Momentum {
+        Momentum::Conserved
+    }
+
+    fn acts(&self) -> bool {
+        false
+    }
+
+    fn evaluate(&mut self, now: &Configuration, _forces: &mut AtomForces) -> Result<ForceSums> {
+        self.evaluations.fetch_add(1, Ordering::Relaxed);
+        self.distance = GrowingSpring::distance(now).norm();
+        Ok(ForceSums::default())
+    }
+
+    fn columns(&self) -> Vec<Quantity> {
+        vec![Quantity::new("distance", "")]
+    }
+
+    fn values(&self) -> Vec<Option<f64>> {
+        vec![Some(self.distance)]
+    }
+}
+
+/// Forces that do not act are evaluated where a row is due, and there alone.
+#[test]
+fn forces_that_do_not_act_wait_for_rows() {
+    let evaluations = Arc::new(AtomicU64::new(0));
+    let force = Onlooker { evaluations: evaluations.clone(), distance: f64::NAN };
+    let stage = StageInput::dynamics("go", 100, TIMESTEP).thermo(50);
+    let mut simulation = liquid(cpu()).stage(stage).custom_force(force).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    let distances = column(&folder.path().join("run"), "distance");
+    let positions = simulation.positions().unwrap();
+    let [a, b] = ATOMS.map(|id| positions[id as usize]);
+    let last = simulation.simbox().nearest_image(b - a).norm();
+    assert!((distances.last().unwrap() - last).abs() < 1e-12, "{distances:?} {last}");
+    let found = evaluations.load(Ordering::Relaxed);
+    assert!((3..8).contains(&found), "{found} evaluations for 3 rows");
 }
