@@ -56,7 +56,7 @@ fn a_liquid_has_its_thermal_conductivity() {
         .settings(one_thread())
         .stage(StageInput::dynamics("melt", 2000, 0.005).thermostat(ThermostatInput::langevin(1.35, 1.0)))
         .stage(drive("settle", 6000))
-        .stage(drive("sample", 30_000))
+        .stage(drive("sample", 100_000))
         .build()
         .unwrap();
     simulation.run().unwrap();
