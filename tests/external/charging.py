@@ -9,16 +9,19 @@ integration, as the lattice sum has it: with the energy of the ion's own images 
 correction for the size of the box (Hummer, Pratt and Garcia, J. Phys. Chem. 100 (1996) 1206), and, beside it, what would
 have been found without that energy. With it boxes of all sizes must agree but for terms of the order of the inverse volume,
 and the energy must be that of Born's ion: quadratic in the charge, with a radius that no box changes.
+
+Measured, kJ/mol by MBAR, 64 molecules (one H200, 100,000 steps a window), 128 and 256 (a CPU, 40,000 and 30,000): -375.8 +-
+0.5, -375.3 +- 1.0, -374.0 +- 0.9, a radius of 0.182 to 0.183 nm in all; without the images -217, -249 and -274.
 """
 
 import argparse
 import json
-import math
 import subprocess
 from pathlib import Path
 
 WINDOWS = [round(1 - 0.1 * k, 1) for k in range(11)]
 COULOMB = 138.935458  # kJ/mol nm
+THERMAL_ENERGY = 8.314462618e-3 * 300  # kJ/mol
 WIGNER = 2.837297
 PERMITTIVITY = 71  # SPC/E
 PER_VOLUME = 33.4  # molecules of water in a nm^3
@@ -154,10 +157,10 @@ def main():
         images = 0.5 * COULOMB * WIGNER / (n / PER_VOLUME) ** (1 / 3)
         found = []
         for name in ("MBAR", "thermodynamic integration"):
-            value = values[f"free energy by {name}, as an energy"]
-            radius = 0.5 * COULOMB * (1 - 1 / PERMITTIVITY) / value["value"]
-            found.append(f"{-value['value']:.2f} +- {value['error']:.2f} by {name} (Born's radius {radius:.4f} nm)")
-        without = -values["free energy by MBAR, as an energy"]["value"] + images
+            value, error = (THERMAL_ENERGY * values[f"free energy by {name}"][key] for key in ("value", "error"))
+            radius = 0.5 * COULOMB * (1 - 1 / PERMITTIVITY) / value
+            found.append(f"{-value:.2f} +- {error:.2f} by {name} (Born's radius {radius:.4f} nm)")
+        without = -THERMAL_ENERGY * values["free energy by MBAR"]["value"] + images
         print(f"{n} molecules: {', '.join(found)}; without its images {without:.2f} kJ/mol", flush=True)
 
 
