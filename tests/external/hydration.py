@@ -84,7 +84,7 @@ minimize = {{ steps = 500 }}
 
 
 def stage_text(name, steps, barostat="", more=""):
-    """A stage of time steps, in a fixed box without a barostat."""
+    """A stage of time steps; without a barostat its box is fixed."""
     barostat = f'barostat = {{ {barostat}, pressure = "1 atm" }}' if barostat else ""
     return f"""
 [[stage]]
@@ -103,7 +103,6 @@ def sweep(file, windows, output, device, number, options):
     # Seeds follow from the place in the list of windows.
     seed = f"system.seed={options.seed + 1000 * number}"
     command = [options.jostle, "sweep", file, "--over", over, "--output", output, "--device", device, "--set", seed, "--json"]
-    command += ["--at-once", str(len(windows))] if options.fixed else []
     with open(output.with_suffix(f".{number}.log"), "w") as log:
         made = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=log, text=True)
     return {window: output / row["folder"] for window, row in zip(windows, json.loads(made.stdout))}
@@ -136,9 +135,8 @@ def run_windows(molecule, alchemy, n_windows, options):
         text += stage_text("sample", options.steps, SAMPLING, sampling)
     file.write_text(text)
     folders = sweep_all(file, n_windows, folder / options.soft_core, options)
-    if options.fixed:
-        return folders
-    print(f"{molecule}: volumes " + ", ".join(map(volume, folders)) + " nm^3", flush=True)
+    if not options.fixed:
+        print(f"{molecule}: volumes " + ", ".join(map(volume, folders)) + " nm^3", flush=True)
     return folders
 
 

@@ -49,8 +49,7 @@ impl Author {
 
     /// Warning about hills that are those of one walker among others.
     pub fn warning_of_walkers(&self) -> Option<ResultWarning> {
-        let own = self.input.biases.iter().map(|bias| &bias.value).find(|bias| bias.name == self.name)?;
-        matches!(own.action, BiasAction::Metadynamics(_, Some(_))).then(|| ResultWarning {
+        matches!(self.bias()?.action, BiasAction::Metadynamics(_, Some(_))).then(|| ResultWarning {
             verdict: Verdict::Doubtful,
             about: "free energy".into(),
             reason: "its hills are those of one walker, and the bias has those of all".into(),

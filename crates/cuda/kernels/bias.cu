@@ -1,9 +1,10 @@
 // Biases on functions of centres of groups. Once in a step: centres, by `bias_centers` where a group is large; then, by
-// one block, values of variables, energies and slopes of biases, forces on centres, work and hills; then forces on atoms.
+// one block, values of variables, energies and slopes of biases, and forces on centres; then forces on atoms, and by one
+// block work, samples and hills.
 //
 // In front of this file are bias_variables.cuh, bias_terms.cuh, bias_densities.cuh and bias_particles.cuh, and before
-// these source that is generated from jostle_sampling: functions of vectors between centres, from components to {value, margin, derivatives} (`part_whole`,
-// `part_along_x`, ..., `between_vectors`, `turn`);
+// these source that is generated from jostle_sampling: functions of vectors between centres, from components to {value,
+// margin, derivatives} (`part_whole`, `part_along_x`, ..., `between_vectors`, `turn`);
 //     void bias_formula(int formula, const double* in, double* out)   from values to {value, slopes}
 // and between, spring, linear, wall, hill_energy, hill_along, tempering, switching_work, taken_off, slopes_in_cell,
 // thermal_velocity, advance_particle, reflected, grid_line, grid_plane, square_in_widths, density_kernel, opes_energy,

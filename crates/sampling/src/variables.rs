@@ -166,7 +166,7 @@ impl Variables {
         Ok(Evaluated { variables: self, frame })
     }
 
-    /// Values of the variables along a trajectory, whose energies nobody knows: NaN of those that follow from energies.
+    /// Values of the variables along a trajectory, whose energies are not known: NaN of those that follow from energies.
     ///
     /// # Errors
     /// As [`Variables::evaluate_with`].
@@ -201,23 +201,24 @@ impl Variables {
     pub fn jump(&self, simbox: &SimBox, unwrapped: &[Vec3], number: usize) -> Result<Option<(usize, f64)>> {
         let mut frame = Frame::new(simbox, &self.groups, unwrapped);
         self.add_values(&mut frame, |k| !self.follows_from_energies(k))?;
-        Ok(self.jump_in(&mut frame, number))
-    }
-
-    fn jump_in(&self, frame: &mut Frame, number: usize) -> Option<(usize, f64)> {
-        let Named { variable, made_of, .. } = &self.all[number];
-        made_of.iter().find_map(|k| {
-            let Some(period) = self.period(*k) else { return self.jump_in(frame, *k) };
-            let mut at = |place: f64| {
-                let own = std::mem::replace(&mut frame.values[*k], place);
-                let value = variable.value(frame);
-                frame.values[*k] = own;
-                value.ok()
-            };
-            let (a, b) = (at(-0.5 * period)?, at(0.5 * period)?);
+        let values = frame.values.clone();
+        // Formulas come after what they are made of, so that one pass gives the value at the end of a chain of them.
+        let mut turned_to = |turned: usize, place: f64| {
+            frame.values.clone_from(&values);
+            frame.values[turned] = place;
+            for (k, named) in self.all.iter().enumerate().take(number + 1).skip(turned + 1) {
+                if !named.made_of.is_empty() {
+                    frame.values[k] = named.variable.value(&frame).ok()?;
+                }
+            }
+            Some(frame.values[number])
+        };
+        Ok((0..number).find_map(|turned| {
+            let period = self.period(turned)?;
+            let (a, b) = (turned_to(turned, -0.5 * period)?, turned_to(turned, 0.5 * period)?);
             let jump = b - a;
-            (jump.abs() > 1e-6 * (1.0 + a.abs() + b.abs())).then_some((*k, jump))
-        })
+            (jump.abs() > 1e-6 * (1.0 + a.abs() + b.abs())).then_some((turned, jump))
+        }))
     }
 
     /// Finds anew which images make groups whole, for frames that do not count the crossings of borders; reference

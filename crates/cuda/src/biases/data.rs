@@ -70,8 +70,7 @@ shared_structure! {
         pub count: i32,
         /// Harmonic: centre and stiffness, first and last. Linear: force, centre. Wall: place, stiffness, side. Hills:
         /// height, interval, gamma (0: not tempered), k_B T. Adaptive force: k_B T, damping, samples, steps between
-        /// projections. OPES: k_B T,
-        /// interval, scale of the energy, least value of a density.
+        /// projections. OPES: k_B T, interval, scale of the energy, least value of a density.
         pub parameters: [f64; 4],
         /// Widths of hills or of the first kernel, or stiffness of the springs to a particle.
         pub width: [f64; 2],

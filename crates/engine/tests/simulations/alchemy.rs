@@ -351,7 +351,7 @@ fn samples_of_changing_states_are_refused() {
         let error = of(&format!("{more}\n[run]")).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}, not {expected}");
         assert!(error.place().is_some() && error.help().is_some(), "{error}");
-        // In the stage before, whose samples nobody takes, it may act.
+        // In the stage before, which has no samples, it may act.
         let elsewhere = more.replace("name = \"b\"", "name = \"b\"\nstages = [\"settle\"]");
         of(&format!("{elsewhere}\n[run]")).unwrap();
     }

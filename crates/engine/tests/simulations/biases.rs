@@ -448,11 +448,16 @@ fn mistakes_point_into_the_input() {
         let found = failure(&more);
         assert!(found.contains(expected), "{more}: {found}");
     }
-    // A formula that does not jump takes an adaptive force.
-    let even = "[[variable]]\nname = \"f\"\nkind = \"formula\"\nvalue = \"cos(phi)\"\n";
-    let more = turn(even)
-        + "kind = \"abf\"\nvariables = [\"f\"]\ntemperature = 1\nlower = -1\nupper = 1\nspacing = 0.1\n";
-    Simulation::from_input(&input(&more, ""), &Overrides::default()).unwrap();
+    // Formulas that do not jump take an adaptive force, also where one on the way does.
+    for even in
+        ["cos(phi)\"\n", "phi + 0.5\"\n[[variable]]\nname = \"f\"\nkind = \"formula\"\nvalue = \"cos(g)\"\n"]
+    {
+        let name = if even.contains("cos(g)") { "g" } else { "f" };
+        let formulas = format!("[[variable]]\nname = \"{name}\"\nkind = \"formula\"\nvalue = \"{even}");
+        let more = turn(&formulas)
+            + "kind = \"abf\"\nvariables = [\"f\"]\ntemperature = 1\nlower = -1\nupper = 1\nspacing = 0.1\n";
+        Simulation::from_input(&input(&more, ""), &Overrides::default()).unwrap();
+    }
 }
 
 /// A distance, a dihedral angle, more variables, and the beginning of a bias.
