@@ -11,7 +11,7 @@
 // sample_weight, new_kernel and merged_kernel.
 
 // Returns true for biases that all threads evaluate together.
-DEVICE bool shared_by_threads(const BiasTerm& term) { return term.function == BIAS_HILLS || term.function == BIAS_OPES; }
+DEVICE bool shared_by_threads(const BiasTerm& term) { return is(term, BIAS_HILLS) || is(term, BIAS_OPES); }
 
 // Energies of all biases and their slopes.
 DEVICE void evaluate_biases(const BiasData& b, i64 step) {
@@ -26,9 +26,8 @@ DEVICE void evaluate_biases(const BiasData& b, i64 step) {
     }
     for (i64 k = 0; k < b.n_terms; k++) {
         if (!shared_by_threads(b.terms[k]) || !b.spans[k].acts) continue;
-        if (b.terms[k].function == BIAS_OPES) {
-            evaluate_density(b, k, step);
-        } else {
+        if (is(b.terms[k], BIAS_OPES)) evaluate_density(b, k, step);
+        if (is(b.terms[k], BIAS_HILLS)) {
             take_pending_hill(b, k, step);
             if (threadIdx.x == 0) evaluate_grid(b, k);
         }
@@ -43,10 +42,10 @@ DEVICE void find_weights(const BiasData& b) {
         b.weights[v] = sum;
     }
     __syncthreads();
-    if (threadIdx.x != 0 || !b.formulas) return;
+    if (threadIdx.x != 0 || !VARIABLE_IN_USE(BIAS_FORMULA_OF_VARIABLES)) return;
     for (i64 v = b.n_variables - 1; v >= 0; v--) {
         const BiasVariable& variable = b.variables[v];
-        if (variable.function != BIAS_FORMULA_OF_VARIABLES) continue;
+        if (!is(variable, BIAS_FORMULA_OF_VARIABLES)) continue;
         for (int c = variable.first; c < variable.first + variable.count; c++)
             b.weights[b.entries[c]] += b.weights[v] * b.slopes[c];
     }
@@ -164,14 +163,14 @@ DEVICE void end_hills(const BiasData& b, i64 k, i64 step) {
 DEVICE void end_biases(const BiasData& b, i64 step) {
     for (i64 k = threadIdx.x; k < b.n_terms; k += BIAS_THREADS) {
         if (!b.spans[k].acts) continue;
-        if (b.terms[k].function == BIAS_HARMONIC) end_spring(b, k, step);
-        if (b.terms[k].function == BIAS_HILLS) end_hills(b, k, step);
-        if (b.terms[k].function == BIAS_ADAPTIVE) end_particle(b, k, step);
+        if (is(b.terms[k], BIAS_HARMONIC)) end_spring(b, k, step);
+        if (is(b.terms[k], BIAS_HILLS)) end_hills(b, k, step);
+        if (is(b.terms[k], BIAS_ADAPTIVE)) end_particle(b, k, step);
     }
     for (i64 k = 0; k < b.n_terms; k++) {
         if (!b.spans[k].acts) continue;
-        if (b.terms[k].function == BIAS_OPES) end_density(b, k, step);
-        if (b.terms[k].function == BIAS_ADAPTIVE) project_forces(b.terms[k], step);
+        if (is(b.terms[k], BIAS_OPES)) end_density(b, k, step);
+        if (is(b.terms[k], BIAS_ADAPTIVE)) project_forces(b.terms[k], step);
     }
     __syncthreads();
 }
@@ -201,7 +200,7 @@ DEVICE void evaluate_all(const DeviceData& w, const BiasData& b, i64 step) {
     for (i64 k = threadIdx.x; k < b.n_variables; k += BIAS_THREADS) evaluate_variable(w, b, k);
     evaluate_structures(w, b);
     __syncthreads();
-    if (threadIdx.x == 0 && b.formulas) evaluate_formulas(b);
+    if (threadIdx.x == 0 && VARIABLE_IN_USE(BIAS_FORMULA_OF_VARIABLES)) evaluate_formulas(b);
     __syncthreads();
     evaluate_biases(b, step);
     __syncthreads();
@@ -260,8 +259,9 @@ extern "C" __global__ void __launch_bounds__(BIAS_THREADS) bias_end_step(DeviceD
     b.state->unended = 0;
 }
 
-// Forces on atoms, from those on the centres of their groups.
-extern "C" __global__ void __launch_bounds__(BIAS_THREADS) bias_apply(DeviceData w, BiasData b, int slot, int trigger) {
+// Forces on atoms, from those on the centres of their groups: added to all others, or left by place for the kernels that
+// move atoms.
+extern "C" __global__ void __launch_bounds__(CHUNK_THREADS) bias_apply(DeviceData w, BiasData b, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const i64 place = blockIdx.x * blockDim.x + threadIdx.x;
@@ -279,6 +279,10 @@ extern "C" __global__ void __launch_bounds__(BIAS_THREADS) bias_apply(DeviceData
         x -= slope.x;
         y -= slope.y;
         z -= slope.z;
+    }
+    if (w.atoms.bias_force != nullptr) {
+        store_force_in(w.atoms.bias_force, (int)place, {(real)x, (real)y, (real)z});
+        return;
     }
     const int i = (int)b.index[place];
     const real3 f = load_force(w, i);

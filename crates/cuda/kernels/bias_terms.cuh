@@ -134,34 +134,33 @@ DEVICE void evaluate_bias(const BiasData& b, i64 k, i64 step) {
     const double *p = term.parameters, value = b.values[b.entries[term.first]];
     double* numbers = b.numbers + BIAS_NUMBERS * k;
     double in[BIAS_FORMULA_INPUTS + 3], out[BIAS_FORMULA_INPUTS + 3];
-    switch (term.function) {
-        case BIAS_HARMONIC: {
-            const double progress = progress_of(b, k, step);
-            const SpringState now = spring_at(b, term, value, progress);
-            out[0] = now.energy;
-            out[1] = now.slope;
-            b.energies[3 * k + 1] = now.center;
-            if (b.state->fresh) {
-                numbers[SPRING_KNOWN] = 1.0;
-                numbers[SPRING_VALUE] = value;
-                numbers[SPRING_PROGRESS] = progress;
-            }
-        } break;
-        case BIAS_LINEAR:
-            in[0] = value - p[1];
-            in[1] = p[0];
-            linear(in, out);
-            break;
-        case BIAS_WALL:
-            in[0] = shortest_difference(variable, value, p[0]);
-            in[1] = p[1];
-            in[2] = p[2];
-            wall(in, out);
-            break;
-        case BIAS_ADAPTIVE: evaluate_particle(b, k, step, out); break;
-        default:
-            for (int c = 0; c < term.count; c++) in[c] = b.values[b.entries[term.first + c]];
-            bias_formula(term.formula, in, out);
+    if (is(term, BIAS_HARMONIC)) {
+        const double progress = progress_of(b, k, step);
+        const SpringState now = spring_at(b, term, value, progress);
+        out[0] = now.energy;
+        out[1] = now.slope;
+        b.energies[3 * k + 1] = now.center;
+        if (b.state->fresh) {
+            numbers[SPRING_KNOWN] = 1.0;
+            numbers[SPRING_VALUE] = value;
+            numbers[SPRING_PROGRESS] = progress;
+        }
+    }
+    if (is(term, BIAS_LINEAR)) {
+        in[0] = value - p[1];
+        in[1] = p[0];
+        linear(in, out);
+    }
+    if (is(term, BIAS_WALL)) {
+        in[0] = shortest_difference(variable, value, p[0]);
+        in[1] = p[1];
+        in[2] = p[2];
+        wall(in, out);
+    }
+    if (is(term, BIAS_ADAPTIVE)) evaluate_particle(b, k, step, out);
+    if (is(term, BIAS_FORMULA)) {
+        for (int c = 0; c < term.count; c++) in[c] = b.values[b.entries[term.first + c]];
+        bias_formula(term.formula, in, out);
     }
     store_bias(b, k, out);
 }

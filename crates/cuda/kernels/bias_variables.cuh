@@ -1,6 +1,15 @@
 // Variables: centres of groups, and functions of them. See bias.cu.
 
-enum { BIAS_THREADS = 256, WARPS = BIAS_THREADS / 32 };
+// BIAS_THREADS is the number of threads of the block that evaluates everything, an option of the compiler.
+enum { CHUNK_THREADS = 256, WARPS = BIAS_THREADS / 32 };
+
+// Functions of variables and biases that there is code for.
+#define VARIABLE_IN_USE(function) ((VARIABLES_IN_USE >> (function) & 1u) != 0)
+#define STRUCTURES_IN_USE (VARIABLES_IN_USE >> BIAS_GYRATION != 0)
+#define BIAS_IN_USE(function) ((BIASES_IN_USE >> (function) & 1u) != 0)
+
+DEVICE bool is(const BiasVariable& variable, int function) { return VARIABLE_IN_USE(function) && variable.function == function; }
+DEVICE bool is(const BiasTerm& term, int function) { return BIAS_IN_USE(function) && term.function == function; }
 
 enum BiasAction { BIAS_EVALUATE = 1, BIAS_END_STEP = 2 };
 
@@ -20,6 +29,7 @@ extern "C" __global__ void bias_places(DeviceData w, BiasData b, int slot) {
     if (i >= w.n) return;
     const int set = slot >= 0 ? w.control->sorted ^ 1 : w.control->sorted;
     const int place = b.place_by_id[w.atoms.id[set][i]];
+    b.place_of_atom[i] = place;
     if (place >= 0) b.index[place] = i;
 }
 
@@ -44,13 +54,13 @@ DEVICE void add_member(const DeviceData& w, const BiasData& b, u32 k, double* pa
 }
 
 // Parts of the centres of large groups: a block for each chunk of members.
-extern "C" __global__ void __launch_bounds__(BIAS_THREADS) bias_centers(DeviceData w, BiasData b, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(CHUNK_THREADS) bias_centers(DeviceData w, BiasData b, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     double part[3] = {};
     const u32* chunk = b.chunks + 2 * blockIdx.x;
-    for (u32 k = chunk[0] + threadIdx.x; k < chunk[1]; k += BIAS_THREADS) add_member(w, b, k, part);
-    block_sums<BIAS_THREADS>(part, b.chunk_sums + 3 * blockIdx.x);
+    for (u32 k = chunk[0] + threadIdx.x; k < chunk[1]; k += CHUNK_THREADS) add_member(w, b, k, part);
+    block_sums<CHUNK_THREADS>(part, b.chunk_sums + 3 * blockIdx.x);
 }
 
 // Centres of all groups, a warp for each.
@@ -90,6 +100,7 @@ DEVICE void evaluate_variable(const DeviceData& w, const BiasData& b, i64 k) {
         case BIAS_DIPOLE:
         case BIAS_PAIRS: return;
     }
+#pragma unroll 1
     double in[9] = {}, out[11];
     for (int v = 0; v < variable.vectors; v++) {
         const double *from = b.centers + 3 * variable.from[v], *to = b.centers + 3 * variable.to[v];
@@ -99,19 +110,16 @@ DEVICE void evaluate_variable(const DeviceData& w, const BiasData& b, i64 k) {
         in[3 * v + 1] = y;
         in[3 * v + 2] = z;
     }
-    if (variable.function == BIAS_TILT) in[3 + variable.axis] = 1.0;
-    switch (variable.function) {
-        case BIAS_DISTANCE: part_whole(in, out); break;
-        case BIAS_ALONG_X: part_along_x(in, out); break;
-        case BIAS_ALONG_Y: part_along_y(in, out); break;
-        case BIAS_ALONG_Z: part_along_z(in, out); break;
-        case BIAS_IN_PLANE_XY: part_in_plane_xy(in, out); break;
-        case BIAS_IN_PLANE_XZ: part_in_plane_xz(in, out); break;
-        case BIAS_IN_PLANE_YZ: part_in_plane_yz(in, out); break;
-        case BIAS_TILT:
-        case BIAS_ANGLE: between_vectors(in, out); break;
-        default: turn(in, out);
-    }
+    if (is(variable, BIAS_TILT)) in[3 + variable.axis] = 1.0;
+    if (is(variable, BIAS_DISTANCE)) part_whole(in, out);
+    if (is(variable, BIAS_ALONG_X)) part_along_x(in, out);
+    if (is(variable, BIAS_ALONG_Y)) part_along_y(in, out);
+    if (is(variable, BIAS_ALONG_Z)) part_along_z(in, out);
+    if (is(variable, BIAS_IN_PLANE_XY)) part_in_plane_xy(in, out);
+    if (is(variable, BIAS_IN_PLANE_XZ)) part_in_plane_xz(in, out);
+    if (is(variable, BIAS_IN_PLANE_YZ)) part_in_plane_yz(in, out);
+    if (is(variable, BIAS_TILT) || is(variable, BIAS_ANGLE)) between_vectors(in, out);
+    if (is(variable, BIAS_DIHEDRAL)) turn(in, out);
     const bool defined = is_finite(out[0]) && out[1] > 0.0;
     if (!defined) note_undefined(b, k);
     b.values[k] = out[0];
@@ -125,7 +133,7 @@ DEVICE void evaluate_variable(const DeviceData& w, const BiasData& b, i64 k) {
 DEVICE void evaluate_formulas(const BiasData& b) {
     for (i64 k = 0; k < b.n_variables; k++) {
         const BiasVariable& variable = b.variables[k];
-        if (variable.function != BIAS_FORMULA_OF_VARIABLES) continue;
+        if (!is(variable, BIAS_FORMULA_OF_VARIABLES)) continue;
         double in[BIAS_FORMULA_INPUTS], out[BIAS_FORMULA_INPUTS + 1];
         for (int c = 0; c < variable.count; c++) in[c] = b.values[b.entries[variable.first + c]];
         bias_formula(variable.formula, in, out);
@@ -159,9 +167,30 @@ DEVICE Double3 turned_by(const double* turn, const double* y) {
             turn[6] * y[0] + turn[7] * y[1] + turn[8] * y[2]};
 }
 
-// The rotation that turns the reference nearest to the members, from the sums of products: Jacobi's method, see
-// jostle_sampling::rotation. Its loops are written out by the compiler, so that matrices stay in registers.
+// One of Jacobi's rotations of columns p and q, then of rows.
+DEVICE void rotate_by(const double* cs, int p, int q, double* m, double* vectors) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const double a = m[4 * k + p], b = m[4 * k + q], u = vectors[4 * k + p], v = vectors[4 * k + q];
+        m[4 * k + p] = cs[0] * a - cs[1] * b;
+        m[4 * k + q] = cs[1] * a + cs[0] * b;
+        vectors[4 * k + p] = cs[0] * u - cs[1] * v;
+        vectors[4 * k + q] = cs[1] * u + cs[0] * v;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const double a = m[4 * p + k], b = m[4 * q + k];
+        m[4 * p + k] = cs[0] * a - cs[1] * b;
+        m[4 * q + k] = cs[1] * a + cs[0] * b;
+    }
+    m[4 * p + q] = m[4 * q + p] = 0.0;
+}
+
+// The rotation that turns the reference nearest to the members, from the sums of products, by a warp: Jacobi's method, see
+// jostle_sampling::rotation. Even and odd lanes find two rotations at a time, which change nothing of each other. Loops are
+// written out by the compiler, so that matrices stay in registers.
 APART void best_rotation(const double* products, double* turn) {
+    const bool odd = threadIdx.x % 2 == 1;
     double m[16], vectors[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     quaternion_matrix(products, m);
 #pragma unroll 1
@@ -170,29 +199,18 @@ APART void best_rotation(const double* products, double* turn) {
         const double off = fabs(m[4]) + fabs(m[8]) + fabs(m[9]) + fabs(m[12]) + fabs(m[13]) + fabs(m[14]);
         if (off <= 1e-17 * scale) break;
 #pragma unroll
-        for (int p = 0; p < 3; p++) {
-#pragma unroll
-            for (int q = p + 1; q < 4; q++) {
-                const double in[3] = {m[5 * p], m[5 * q], m[4 * p + q]};
-                if (in[2] == 0.0) continue;
-                double cs[2];
-                jacobi_rotation(in, cs);
-#pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    const double a = m[4 * k + p], b = m[4 * k + q], u = vectors[4 * k + p], v = vectors[4 * k + q];
-                    m[4 * k + p] = cs[0] * a - cs[1] * b;
-                    m[4 * k + q] = cs[1] * a + cs[0] * b;
-                    vectors[4 * k + p] = cs[0] * u - cs[1] * v;
-                    vectors[4 * k + q] = cs[1] * u + cs[0] * v;
-                }
-#pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    const double a = m[4 * p + k], b = m[4 * q + k];
-                    m[4 * p + k] = cs[0] * a - cs[1] * b;
-                    m[4 * q + k] = cs[1] * a + cs[0] * b;
-                }
-                m[4 * p + q] = m[4 * q + p] = 0.0;
+        for (int q = 1; q < 4; q++) {
+            const int r = q == 1 ? 2 : 1, s = q == 3 ? 2 : 3;
+            const double in[3] = {odd ? m[5 * r] : m[0], odd ? m[5 * s] : m[5 * q], odd ? m[4 * r + s] : m[q]};
+            double cs[2] = {1.0, 0.0};
+            if (in[2] != 0.0) jacobi_rotation(in, cs);
+            double first[2], second[2];
+            for (int k = 0; k < 2; k++) {
+                first[k] = __shfl_sync(ALL_LANES, cs[k], 0);
+                second[k] = __shfl_sync(ALL_LANES, cs[k], 1);
             }
+            rotate_by(first, 0, q, m, vectors);
+            rotate_by(second, r, s, m, vectors);
         }
     }
     double largest = m[0], quaternion[4] = {vectors[0], vectors[4], vectors[8], vectors[12]};
@@ -202,7 +220,7 @@ APART void best_rotation(const double* products, double* turn) {
         largest = m[5 * a];
         for (int k = 0; k < 4; k++) quaternion[k] = vectors[4 * k + a];
     }
-    turn_of(quaternion, turn);
+    if (threadIdx.x == 0) turn_of(quaternion, turn);
 }
 
 // Slopes, strain and value of a variable of all members of a group, from its sums.
@@ -213,12 +231,12 @@ DEVICE void finish_structure(const BiasData& b, i64 v, Structure& structure) {
     bool defined = true;
     for (int c = 0; c < 3; c++) s.along[c] = 0.0;
     s.arms = 0.0;
-    if (variable.function == BIAS_DIPOLE) {
+    if (is(variable, BIAS_DIPOLE)) {
         const double* d = s.moment;
         value = variable.axis >= 0 ? d[variable.axis] : sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
         defined = variable.axis >= 0 || value > 0.0;
         for (int c = 0; c < 3; c++) s.along[c] = variable.axis >= 0 ? (c == variable.axis ? 1.0 : 0.0) : d[c] / value;
-    } else if (variable.function == BIAS_GYRATION) {
+    } else if (is(variable, BIAS_GYRATION)) {
         value = sqrt(s.squares[0] + s.squares[1] + s.squares[2]);
         defined = value > 0.0;
         s.arms = 1.0 / value;
@@ -227,7 +245,7 @@ DEVICE void finish_structure(const BiasData& b, i64 v, Structure& structure) {
         // At the reference itself there is no derivative, and none is added.
         s.arms = value > 0.0 ? 1.0 / value : 0.0;
     }
-    for (int c = 0; c < 9; c++) s.turned[c] *= variable.function == BIAS_DEVIATION ? -s.arms : 0.0;
+    for (int c = 0; c < 9; c++) s.turned[c] *= is(variable, BIAS_DEVIATION) ? -s.arms : 0.0;
     for (int k = 0; k < 6; k++) {
         const int a = k < 3 ? k : (k == 5 ? 1 : 0), c = k < 3 ? k : (k == 3 ? 1 : 2);
         s.strain[k] = s.arms * s.squares[k] + 0.5 * (s.moment[a] * s.along[c] + s.moment[c] * s.along[a]);
@@ -282,13 +300,14 @@ DEVICE void evaluate_pairs(const DeviceData& w, const BiasData& b, i64 v, Struct
 
 // Variables of all members of a group, one after the other, by the whole block.
 DEVICE void evaluate_structures(const DeviceData& w, const BiasData& b) {
+    if (!STRUCTURES_IN_USE) return;
     for (i64 v = 0; v < b.n_variables; v++) {
         const BiasVariable& variable = b.variables[v];
         if (variable.function < BIAS_GYRATION) continue;
         const i64 g = variable.from[0];
         const BiasGroup group = b.groups[g];
         Structure& s = ((Structure*)b.structures)[v];
-        if (variable.function == BIAS_PAIRS) {
+        if (is(variable, BIAS_PAIRS)) {
             evaluate_pairs(w, b, v, s);
             continue;
         }
@@ -304,8 +323,8 @@ DEVICE void evaluate_structures(const DeviceData& w, const BiasData& b) {
         }
         block_sums<BIAS_THREADS>(part, s.squares);
         __syncthreads();
-        if (variable.function == BIAS_DEVIATION) {
-            if (threadIdx.x == 0) best_rotation(s.products, s.turned);
+        if (is(variable, BIAS_DEVIATION)) {
+            if (threadIdx.x < 32) best_rotation(s.products, s.turned);
             __syncthreads();
             double square[1] = {};
             for (u32 k = group.first + threadIdx.x; k < group.end; k += BIAS_THREADS) {
@@ -324,7 +343,7 @@ DEVICE void evaluate_structures(const DeviceData& w, const BiasData& b) {
 
 // Derivative of the energy with the position of a member, by the variable of all members of its group.
 DEVICE Double3 structure_slope(const DeviceData& w, const BiasData& b, i64 v, u32 k) {
-    if (b.variables[v].function == BIAS_PAIRS) {
+    if (is(b.variables[v], BIAS_PAIRS)) {
         const double *slope = b.member_slopes + 3 * (size_t)k, weight = b.weights[v];
         return {weight * slope[0], weight * slope[1], weight * slope[2]};
     }

@@ -39,10 +39,15 @@ DEVICE void store_force_in(real* array, int i, real3 f) {
     array[2] = f.z;
 }
 
-// Force on an atom. Those of meshes come from an array of their own in steps in which they are computed beside those of
-// pairs: kernels that move atoms get its address, and those that add forces do not.
+// Force on an atom. Those of biases and meshes come from arrays of their own in steps in which they are computed beside
+// those of pairs: kernels that move atoms get their addresses, and those that add forces do not.
 DEVICE real3 load_force(const DeviceData& w, int i) {
-    const real3 f = force_in(w.atoms.force, i);
+    real3 f = force_in(w.atoms.force, i);
+    const int place = w.atoms.bias_place == nullptr ? -1 : w.atoms.bias_place[i];
+    if (place >= 0) {
+        const real3 of_bias = force_in(w.atoms.bias_force, place);
+        f = {f.x + of_bias.x, f.y + of_bias.y, f.z + of_bias.z};
+    }
     if (w.atoms.mesh_force == nullptr) return f;
     const real3 of_mesh = force_in(w.atoms.mesh_force, i);
     return {f.x + of_mesh.x, f.y + of_mesh.y, f.z + of_mesh.z};

@@ -206,6 +206,8 @@ impl Arrays {
             image: self.image.each_ref().map(Buffer::address),
             force: self.force.address(),
             mesh_force: 0,
+            bias_force: 0,
+            bias_place: 0,
             charge_by_id: charges[0],
             charge: charges[1],
         };

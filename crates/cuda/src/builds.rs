@@ -114,7 +114,7 @@ pub fn of_formula_field(field: &FormulaField, precision: Precision) -> Build {
 /// # Errors
 /// If a formula cannot be read.
 pub fn of_biases(biases: &CenterBiases, precision: Precision) -> Result<Build> {
-    biases::build(biases, precision, Summation::Fast)
+    biases::build(biases, biases::Functions::All, precision, Summation::Fast)
 }
 
 /// Sources that several GPUs need: the exchange between them, with fast sums and with exact ones of a unit of 1, and

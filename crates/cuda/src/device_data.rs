@@ -197,6 +197,9 @@ shared_structure! {
         pub force: u64 = "real*",
         /// Forces of meshes beside these; null where there are none or they are in `force`: see `load_force`.
         pub mesh_force: u64 = "real*",
+        /// Forces of biases beside these, by place, and the place of each atom, -1 for those without; null as above.
+        pub bias_force: u64 = "real*",
+        pub bias_place: u64 = "const int*",
         /// Charges by id: see `Atom` in pair.cuh.
         pub charge_by_id: u64 = "const real*",
         /// Charges in storage order, set by the sort; null where charges have no forces.
@@ -425,6 +428,11 @@ impl DeviceData {
     /// Data for a kernel that knows the array for forces of meshes, at this address.
     pub fn with_mesh_forces(self, mesh_force: u64) -> Self {
         DeviceData { atoms: AtomArrays { mesh_force, ..self.atoms }, ..self }
+    }
+
+    /// Data for a kernel that knows the arrays for forces of biases, at these addresses.
+    pub fn with_bias_forces(self, [bias_force, bias_place]: [u64; 2]) -> Self {
+        DeviceData { atoms: AtomArrays { bias_force, bias_place, ..self.atoms }, ..self }
     }
 }
 

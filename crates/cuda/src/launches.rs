@@ -203,7 +203,8 @@ impl Launches<'_> {
             self.thermostat.map(|thermostat| thermostat.begin(&self.data)).into_iter().collect();
         match self.constraints {
             Some(constraints) => {
-                launches.push(self.beside_forces(constraints.noise(&self.data, 0, MoveFrom::SegmentStart)));
+                let noise = constraints.noise(&self.data, 0, MoveFrom::SegmentStart);
+                launches.push(noise.waits(Waits::ThirdStream));
                 launches.extend(constraints.moves(&self.data, 0, MoveFrom::SegmentStart));
             }
             None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
@@ -236,7 +237,7 @@ impl Launches<'_> {
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
                 let noise = constraints.noise(&self.moved(), slot, MoveFrom::Step);
-                launches.push(SequencePart::Kernel(self.beside_forces(noise)));
+                launches.push(SequencePart::Kernel(noise.waits(Waits::ThirdStream)));
                 launches.extend(forces());
                 launches.extend(kernels(constraints.moves(&self.moved(), slot, MoveFrom::Step)));
             }
@@ -246,14 +247,10 @@ impl Launches<'_> {
                 launches.push(SequencePart::Kernel(self.advance(slot)));
             }
         }
+        let of_biases = self.biases.map(|biases| biases.end_step_of_batch(&self.data));
+        launches.extend(of_biases.map(SequencePart::Kernel));
         launches.extend(self.exchange_of_slot(slot + 1).map(SequencePart::Kernel));
         launches
-    }
-
-    /// Launch of something that needs no forces: on the third stream, where charges need not wait for it, or, where that has
-    /// biases, which take longer, before the charges.
-    fn beside_forces(&self, launch: Launch) -> Launch {
-        launch.waits(if self.biases.is_none() { Waits::ThirdStream } else { Waits::SideStream })
     }
 
     /// Moves the atoms that this GPU moves, from the forces on them.
@@ -270,7 +267,7 @@ impl Launches<'_> {
             (MotionDivision::Divided, Some(exchange)) => {
                 DeviceData { peers: exchange.positions(), ..self.data }
             }
-            _ => self.with_mesh_forces(self.data.with_all_atoms()),
+            _ => self.with_bias_forces(self.with_mesh_forces(self.data.with_all_atoms())),
         }
     }
 

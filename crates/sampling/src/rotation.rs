@@ -63,6 +63,10 @@ pub fn jacobi_rotation<R: Real>([pp, qq, pq]: [R; 3]) -> [R; 2] {
 /// Sweeps of Jacobi's method, which converges in four or five.
 const MOST_SWEEPS: usize = 50;
 
+/// Elements off the diagonal in the order of a sweep: two by two have nothing in common, so that a GPU finds their
+/// rotations at once.
+const ROTATIONS: [[usize; 2]; 6] = [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]];
+
 /// Unit eigenvector of the largest eigenvalue of a symmetric matrix.
 fn largest_eigenvector(m: [[f64; 4]; 4]) -> [f64; 4] {
     let (m, vectors, _) = diagonal(m);
@@ -80,10 +84,8 @@ fn diagonal(mut m: [[f64; 4]; 4]) -> ([[f64; 4]; 4], [[f64; 4]; 4], usize) {
         if off <= 1e-17 * scale {
             return (m, vectors, sweep);
         }
-        for p in 0..3 {
-            for q in p + 1..4 {
-                rotate(&mut m, &mut vectors, p, q);
-            }
+        for [p, q] in ROTATIONS {
+            rotate(&mut m, &mut vectors, p, q);
         }
     }
     (m, vectors, MOST_SWEEPS)

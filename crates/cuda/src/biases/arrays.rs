@@ -6,9 +6,10 @@ use super::data::{
 };
 use super::hills::{HillArrays, NUMBERS};
 use super::places::Places;
+use crate::arrays::Reals;
 use crate::driver::{Buffer, Device};
-use jostle_core::Result;
-use jostle_core::backend::{CenterBiases, CenterFunction};
+use jostle_core::backend::CenterBiases;
+use jostle_core::{Precision, Result};
 use std::collections::HashMap;
 
 /// State of all biases until a stage begins.
@@ -51,6 +52,8 @@ pub struct Arrays {
     pub rows: Buffer<f64>,
     place_by_id: Buffer<i32>,
     index: Buffer<u32>,
+    place_of_atom: Buffer<i32>,
+    force: Reals,
     members: Buffer<BiasMember>,
     groups: Buffer<BiasGroup>,
     chunks: Buffer<u32>,
@@ -65,7 +68,6 @@ pub struct Arrays {
     partners: Buffer<BiasPartner>,
     work: Work,
     first_bias_entry: usize,
-    formulas: usize,
 }
 
 impl Work {
@@ -102,12 +104,12 @@ impl Arrays {
         biases: &CenterBiases,
         places: &Places,
         hills: &HashMap<usize, HillArrays>,
+        precision: Precision,
     ) -> Result<Self> {
         let mut entries = Entries::default();
         let variables = data::variables(biases, &mut entries);
         let terms = data::terms(biases, &mut entries, hills);
         let sizes = [variables.len(), entries.variables.len()];
-        let is_formula = |function: &CenterFunction| matches!(function, CenterFunction::Formula(_));
         Ok(Arrays {
             spans: device.alloc(terms.len())?,
             state: device.upload(&[BEFORE_A_STAGE])?,
@@ -117,6 +119,8 @@ impl Arrays {
             rows: device.alloc(biases.row_length() + 1)?,
             place_by_id: device.upload(&places.by_id)?,
             index: device.alloc(places.count)?,
+            place_of_atom: device.upload(&vec![-1; places.by_id.len()])?,
+            force: Reals::alloc(device, precision, 3 * places.count)?,
             members: device.upload(&places.members)?,
             groups: device.upload(&places.groups)?,
             chunks: device.upload(&places.chunks)?,
@@ -131,8 +135,12 @@ impl Arrays {
             partners: device.upload(&places.partners)?,
             work: Work::new(device, places, &terms, sizes)?,
             first_bias_entry: entries.first_of_biases,
-            formulas: biases.variables.iter().filter(|variable| is_formula(&variable.function)).count(),
         })
+    }
+
+    /// Addresses of the forces by place, and of the place of each atom.
+    pub fn forces_beside(&self) -> [u64; 2] {
+        [self.force.address(), self.place_of_atom.address()]
     }
 
     /// Addresses and numbers of everything.
@@ -145,9 +153,9 @@ impl Arrays {
             n_entries: self.entries.len() as i64,
             first_bias_entry: self.first_bias_entry as i64,
             n_places: self.index.len() as i64,
-            formulas: self.formulas as i64,
             place_by_id: self.place_by_id.address(),
             index: self.index.address(),
+            place_of_atom: self.place_of_atom.address(),
             members: self.members.address(),
             groups: self.groups.address(),
             chunks: self.chunks.address(),

@@ -126,12 +126,12 @@ shared_structure! {
         pub n_entries: i64,
         pub first_bias_entry: i64,
         pub n_places: i64,
-        /// Number of variables that are formulas.
-        pub formulas: i64,
         /// Place among the atoms of groups, by id; -1 for others.
         pub place_by_id: u64 = "const int*",
         /// Index of each of them.
         pub index: u64 = "u32*",
+        /// Place of each atom, likewise.
+        pub place_of_atom: u64 = "int*",
         pub members: u64 = "const BiasMember*",
         pub groups: u64 = "const BiasGroup*",
         /// First member of each chunk, and one after the last.
@@ -211,8 +211,41 @@ const VARIABLES: [&str; 18] = [
 const BIASES: [&str; 7] =
     ["BIAS_HARMONIC", "BIAS_LINEAR", "BIAS_WALL", "BIAS_HILLS", "BIAS_FORMULA", "BIAS_ADAPTIVE", "BIAS_OPES"];
 
+/// Functions of variables and biases that kernels have code for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Functions {
+    /// Those of a run. Code that is not run takes time as well: what is run lies farther apart in it, and the rest of a step
+    /// leaves none of it in the caches of instructions.
+    InUse,
+    All,
+}
+
+impl Functions {
+    /// True where threads share the members of a group, or the kernels of a density.
+    pub fn are_shared(self, biases: &CenterBiases) -> bool {
+        let of_members = |function: &CenterFunction| {
+            use CenterFunction::{Deviation, Dipole, Gyration, Pairs};
+            matches!(function, Gyration | Deviation(_) | Dipole(_) | Pairs(..))
+        };
+        self == Functions::All
+            || biases.variables.iter().any(|variable| of_members(&variable.function))
+            || biases.biases.iter().any(|bias| matches!(bias.function, BiasFunction::Opes(_)))
+    }
+
+    /// Bits of these functions of variables and of biases, by their numbers.
+    fn bits(self, biases: &CenterBiases) -> [u32; 2] {
+        match self {
+            Functions::All => [(1 << VARIABLES.len()) - 1, (1 << BIASES.len()) - 1],
+            Functions::InUse => [
+                biases.variables.iter().fold(0, |bits, variable| bits | 1 << shape(&variable.function).0),
+                biases.biases.iter().fold(0, |bits, bias| bits | 1 << number_of_function(&bias.function)),
+            ],
+        }
+    }
+}
+
 /// Enumerations and constants in CUDA.
-pub fn constants() -> String {
+pub fn constants(biases: &CenterBiases, functions: Functions) -> String {
     let numbers = [
         ("BIAS_NUMBERS", NUMBERS),
         ("SPRING_WORK", SpringMemory::WORK),
@@ -255,10 +288,11 @@ pub fn constants() -> String {
         ("HILL_COUNT", HILL_COUNT),
         ("HILL_SIZE", HILL_NUMBERS),
     ];
+    let [of_variables, of_biases] = functions.bits(biases);
     let numbers: Vec<String> = numbers.iter().map(|(name, k)| format!("{name} = {k}")).collect();
     format!(
         "enum {{ {} }};\nenum {{ {} }};\nenum {{ {} }};\n#define NONE_UNDEFINED {NONE_UNDEFINED}ull\n\
-         #define MERGED_SQUARE {:?}\n",
+         #define MERGED_SQUARE {:?}\n#define VARIABLES_IN_USE {of_variables}u\n#define BIASES_IN_USE {of_biases}u\n",
         VARIABLES.join(", "),
         BIASES.join(", "),
         numbers.join(", "),
@@ -284,6 +318,19 @@ fn shape(function: &CenterFunction) -> (i32, i32, &'static [[usize; 2]]) {
         CenterFunction::Deviation(_) => (15, 0, &[]),
         CenterFunction::Dipole(along) => (16, along.map_or(-1, |axis| axis as i32), &[]),
         CenterFunction::Pairs(..) => (17, 0, &[]),
+    }
+}
+
+/// Number of a bias' function.
+fn number_of_function(function: &BiasFunction) -> i32 {
+    match function {
+        BiasFunction::Harmonic { .. } => 0,
+        BiasFunction::Linear { .. } => 1,
+        BiasFunction::Wall { .. } => 2,
+        BiasFunction::Metadynamics(_) => 3,
+        BiasFunction::Formula(_) => 4,
+        BiasFunction::AdaptiveForce(_) => 5,
+        BiasFunction::Opes(_) => 6,
     }
 }
 
@@ -375,7 +422,7 @@ pub fn terms(
     all.map(|(k, bias)| {
         let (first, count) = entries.add(bias.variables.iter().copied());
         let mut term = BiasTerm {
-            function: 0,
+            function: number_of_function(&bias.function),
             formula: 0,
             first,
             count,
@@ -402,26 +449,21 @@ pub fn terms(
                 term.parameters = [*a, *b, *c, *d]
             }
             BiasFunction::Linear { force, center } => {
-                term.function = 1;
                 term.parameters = [*force, *center, 0.0, 0.0];
             }
             BiasFunction::Wall { at, stiffness, side } => {
-                term.function = 2;
                 term.parameters = [*at, *stiffness, *side, 0.0];
             }
             BiasFunction::Metadynamics(settings) => {
-                term.function = 3;
                 let [gamma, thermal_energy] = settings.tempering.unwrap_or([0.0; 2]);
                 term.parameters = [settings.height, settings.every as f64, gamma, thermal_energy];
                 term.lay_out(&settings.axes);
                 term.width[..settings.width.len()].copy_from_slice(&settings.width);
             }
             BiasFunction::Formula(expression) => {
-                term.function = 4;
                 term.formula = number_of(biases, expression);
             }
             BiasFunction::AdaptiveForce(settings) => {
-                term.function = 5;
                 let AdaptiveForceSettings { thermal_energy, damping, full_samples, .. } = *settings;
                 let every = project_every(settings.bins()) as f64;
                 term.parameters = [thermal_energy, damping, full_samples as f64, every];
@@ -430,7 +472,6 @@ pub fn terms(
                 term.mass[..settings.mass.len()].copy_from_slice(&settings.mass);
             }
             BiasFunction::Opes(settings) => {
-                term.function = 6;
                 let KernelSettings { width, every, thermal_energy, scale, least, square_cutoff } = settings;
                 term.parameters = [*thermal_energy, *every as f64, *scale, *least];
                 term.square_cutoff = *square_cutoff;

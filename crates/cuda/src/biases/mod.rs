@@ -15,6 +15,7 @@ use crate::kernels::{self, ATOM_THREADS};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use arrays::{Arrays, BEFORE_A_STAGE};
+pub use data::Functions;
 use data::{BiasData, BiasSpan, BiasState, Entries, NONE_UNDEFINED};
 use hills::{HILL_COUNT, HillArrays, NUMBERS, count, kernel_counts};
 use jostle_core::backend::{BiasCourse, BiasMemory, BiasRow, CenterBiases, CenterFunction};
@@ -46,6 +47,8 @@ pub struct BiasKernels {
     evaluate: Kernel,
     apply: Kernel,
     end_step: Kernel,
+    /// Threads of the block of these two.
+    threads: u32,
     /// Row of the last evaluation with energies; `None`: it is the first one on the device.
     last_row: Option<BiasRow>,
 }
@@ -74,7 +77,7 @@ impl BiasKernels {
         if biases.groups.iter().flatten().any(|member| member.id as usize >= n) {
             return Err(Error::input("a bias acts on an atom that does not exist"));
         }
-        let build = source::build(biases, precision, sums)?;
+        let build = source::build(biases, Functions::InUse, precision, sums)?;
         let module = device.compile("bias.cu", &build.source, &build.options)?;
         let mut hills = HashMap::new();
         // Tests grow the memory of hills and kernels.
@@ -85,7 +88,7 @@ impl BiasKernels {
             }
         }
         let places = Places::new(biases, n);
-        let arrays = Arrays::new(device, biases, &places, &hills)?;
+        let arrays = Arrays::new(device, biases, &places, &hills, precision)?;
         let data = arrays.data();
         Ok(BiasKernels {
             biases: biases.clone(),
@@ -98,6 +101,7 @@ impl BiasKernels {
             evaluate: module.kernel("bias_evaluate")?,
             apply: module.kernel("bias_apply")?,
             end_step: module.kernel("bias_end_step")?,
+            threads: source::threads(biases, Functions::InUse),
             last_row: None,
         })
     }
@@ -114,6 +118,11 @@ impl BiasKernels {
 
     fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData) -> Launch {
         Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.data)
+    }
+
+    /// Launch of the block that does the work of one thread, and that of all together.
+    fn launch_one(&self, kernel: &Kernel, data: &DeviceData) -> Launch {
+        Launch::new(kernel, 1, self.threads).with_value(*data).with_value(self.data)
     }
 
     /// Launch that finds the atoms after a sort: part of building lists.
@@ -141,15 +150,28 @@ impl BiasKernels {
     }
 
     fn act(&self, data: &DeviceData, slot: i32, trigger: Trigger, action: Action) -> Launch {
-        let launch = self.launch(&self.evaluate, 1, data).with_value(slot).with_value(trigger as i32);
+        let launch = self.launch_one(&self.evaluate, data).with_value(slot).with_value(trigger as i32);
         launch.with_value(action as i32)
     }
 
-    /// Launch that adds the forces to those of other terms.
+    /// Launch that adds the forces to those of other terms, or leaves them for the kernels that move atoms, if `data` has
+    /// an array for them.
     pub fn apply(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
         let blocks = kernels::blocks_of(self.data.n_places as i32);
         let launch = self.launch(&self.apply, blocks, data).with_value(slot).with_value(trigger as i32);
-        launch.waits(Waits::MainAndThird)
+        let beside = data.atoms.bias_force != 0;
+        launch.waits(if beside { Waits::FourthStream } else { Waits::MainAndFourth })
+    }
+
+    /// Addresses of the array for forces that kernels that move atoms add, and of the place in it of each atom.
+    pub fn forces_beside(&self) -> [u64; 2] {
+        self.arrays.forces_beside()
+    }
+
+    /// Launch that ends a step of a batch: beside what follows, since samples of an adaptive force take longer than pairs
+    /// leave time for.
+    pub fn end_step_of_batch(&self, data: &DeviceData) -> Launch {
+        self.launch_one(&self.end_step, data).waits(Waits::FourthStream)
     }
 
     /// Launch that ends a step of the host.
@@ -338,25 +360,20 @@ impl BiasKernels {
         Ok(Some(error.context(format!("step {fault_step}"))))
     }
 
-    /// Launches of an evaluation; the second part adds the forces, which waits for the first, and ends a step beside what
-    /// moves the atoms: samples of an adaptive force take longer than the pairs leave time for.
-    pub fn forces(
+    /// Launches of an evaluation, beside that of other forces if there are no energies, and after the end of the step before.
+    pub fn evaluation(
         &self,
         data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
-    ) -> [Vec<Launch>; 2] {
-        let mut evaluation = self.evaluate(data, slot, trigger, evaluate);
-        if evaluate == Evaluate::Forces {
-            let mut after = Waits::ThirdAfterMain;
-            let mut beside = |launch: Launch| launch.waits(std::mem::replace(&mut after, Waits::ThirdStream));
-            evaluation = evaluation.into_iter().map(&mut beside).collect();
-        }
-        let mut applied = vec![self.apply(data, slot, trigger)];
-        if trigger == Trigger::Step && evaluate == Evaluate::Forces {
-            applied.push(self.launch(&self.end_step, 1, data).waits(Waits::ThirdStream));
-        }
-        [evaluation, applied]
+    ) -> Vec<Launch> {
+        let [first, others] = match evaluate {
+            Evaluate::Forces => [Waits::FourthAfterMain, Waits::FourthStream],
+            Evaluate::ForcesAndEnergies => [Waits::MainAndFourth, Waits::MainStream],
+        };
+        let waits = std::iter::once(first).chain(std::iter::repeat(others));
+        let launches = self.evaluate(data, slot, trigger, evaluate).into_iter();
+        launches.zip(waits).map(|(launch, waits)| launch.waits(waits)).collect()
     }
 }

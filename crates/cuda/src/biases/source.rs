@@ -2,7 +2,7 @@
 
 use super::data::{
     self, BiasData, BiasGroup, BiasMember, BiasPartner, BiasSpan, BiasState, BiasTerm, BiasVariable,
-    formulas, pair_counts,
+    Functions, formulas, pair_counts,
 };
 use crate::codegen::{Recorder, scalar_function};
 use crate::kernels::{self, Build};
@@ -32,13 +32,18 @@ const KERNELS: &str = concat!(
 /// Angle of a point in the plane, which generated functions call.
 const ANGLE: &str = "DEVICE double angle_of(double x, double y) { return atan2(y, x); }\n";
 
-/// Source and options for the variables and biases of a run: the same for all runs but for formulas.
+/// Source and options for the variables and biases of a run.
 ///
 /// # Errors
 /// If a formula cannot be read.
-pub fn build(biases: &CenterBiases, precision: Precision, sums: Summation) -> Result<Build> {
+pub fn build(
+    biases: &CenterBiases,
+    functions: Functions,
+    precision: Precision,
+    sums: Summation,
+) -> Result<Build> {
     let structures = [
-        data::constants(),
+        data::constants(biases, functions),
         BiasMember::source(),
         BiasPartner::source(),
         BiasGroup::source(),
@@ -57,7 +62,15 @@ pub fn build(biases: &CenterBiases, precision: Precision, sums: Summation) -> Re
         &of_formulas(biases)?,
     ]
     .concat();
-    Ok(kernels::module_source(&physics, KERNELS, precision, sums))
+    let mut build = kernels::module_source(&physics, KERNELS, precision, sums);
+    build.options.push(format!("-DBIAS_THREADS={}", threads(biases, functions)));
+    Ok(build)
+}
+
+/// Threads of the block that evaluates everything: few find room sooner beside pair forces, where none are needed to
+/// share the members of a group or the kernels of a density.
+pub fn threads(biases: &CenterBiases, functions: Functions) -> u32 {
+    if functions.are_shared(biases) { 256 } else { 64 }
 }
 
 /// Functions of vectors between centres.

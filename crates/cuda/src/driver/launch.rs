@@ -115,10 +115,12 @@ pub enum Waits {
     SideStream,
     /// As for the side stream, on a third one: it runs beside both.
     ThirdStream,
-    /// As for the third stream, and also all before it but those of the side stream.
-    ThirdAfterMain,
-    /// Launches of the third stream before it, and all before it but those of the side stream.
-    MainAndThird,
+    /// Launches of the fourth stream before it, and no others: it may run beside all that follow.
+    FourthStream,
+    /// As for the fourth stream, and also all before it but those of the side and third streams.
+    FourthAfterMain,
+    /// Launches of the fourth stream before it, and all before it but those of the side and third streams.
+    MainAndFourth,
     /// All launches before it.
     AllStreams,
 }

@@ -15,11 +15,15 @@ impl Launches<'_> {
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let undivided = if self.counts_undivided() { evaluate } else { Evaluate::Forces };
         let mut launches = self.pair_forces(slot, trigger, evaluate);
-        let [biases, of_biases] =
-            self.biases.map(|biases| biases.forces(&self.data, slot, trigger, evaluate)).unwrap_or_default();
+        let data_of_biases = match trigger {
+            Trigger::Step => self.with_bias_forces(self.data),
+            _ => self.data,
+        };
+        let of_biases = self.biases.map(|biases| biases.apply(&data_of_biases, slot, trigger));
+        let biases = self.biases.map(|biases| biases.evaluation(&self.data, slot, trigger, evaluate));
         match evaluate {
-            Evaluate::Forces => drop(launches.splice(0..0, biases)),
-            Evaluate::ForcesAndEnergies => launches.extend(biases),
+            Evaluate::Forces => drop(launches.splice(0..0, biases.into_iter().flatten())),
+            Evaluate::ForcesAndEnergies => launches.extend(biases.into_iter().flatten()),
         }
         let silent = trigger == Trigger::Immediate && self.long_range_weight == 0.0 && !energies;
         let work = self.mesh_work(slot, trigger);
@@ -154,7 +158,14 @@ impl Launches<'_> {
             && self.charges.iter().all(LatticeSumKernel::has_mesh_at_most)
     }
 
-    /// Data for kernels that need all forces on atoms, from wherever they are.
+    /// Data for kernels that move atoms, which add forces of biases, where nothing else needs all forces before.
+    pub(super) fn with_bias_forces(&self, data: DeviceData) -> DeviceData {
+        let sites = self.constraints.is_some_and(|constraints| constraints.has_sites());
+        let biases = self.biases.filter(|_| self.exchange.is_none() && !sites);
+        biases.map_or(data, |biases| data.with_bias_forces(biases.forces_beside()))
+    }
+
+    /// Data for kernels that need all forces of pairs and meshes on atoms, from wherever they are.
     pub(super) fn with_mesh_forces(&self, data: DeviceData) -> DeviceData {
         data.with_mesh_forces(self.mesh_force.filter(|_| self.has_meshes_beside()).unwrap_or(0))
     }

@@ -42,10 +42,8 @@ pub struct Gpu(Arc<Shared>);
 struct Shared {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    /// Second stream, for launches that are recorded on the side stream.
-    side_stream: Arc<CudaStream>,
-    /// Third stream, likewise.
-    third_stream: Arc<CudaStream>,
+    /// Side, third and fourth streams, for launches that are recorded on them.
+    other_streams: [Arc<CudaStream>; 3],
     /// Stream of copies to the host that kernels do not wait for.
     copy_stream: Arc<CudaStream>,
     name: String,
@@ -90,8 +88,8 @@ impl Gpu {
             let stream = context.new_stream()?;
             // Small kernels beside a large one should not wait for its blocks.
             let (_, first) = result::stream::get_priority_range()?;
-            let side_stream = context.new_stream_with_priority(first)?;
-            let third_stream = context.new_stream_with_priority(first)?;
+            let urgent = || context.new_stream_with_priority(first);
+            let other_streams = [urgent()?, urgent()?, urgent()?];
             let copy_stream = context.new_stream()?;
             let shared_memory =
                 context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
@@ -103,8 +101,7 @@ impl Gpu {
             Ok(Gpu(Arc::new(Shared {
                 context,
                 stream,
-                side_stream,
-                third_stream,
+                other_streams,
                 copy_stream,
                 name,
                 architecture,

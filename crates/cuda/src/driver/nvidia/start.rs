@@ -24,23 +24,33 @@ impl Shared {
     /// As for `start_on`.
     pub(super) unsafe fn start_recorded(&self, launches: &[Launch]) -> std::result::Result<(), DriverError> {
         let starts_early = self.starts_early.load(Ordering::Relaxed);
-        let streams = [&self.stream, &self.side_stream, &self.third_stream];
-        let mut in_use = [true, false, false];
+        let [side, third, fourth] = &self.other_streams;
+        let streams = [&self.stream, side, third, fourth];
+        let mut in_use = [true, false, false, false];
+        // Streams that were in use before, and may go on without what has come since on the main one.
+        let mut known = in_use;
         // True where a kernel depends on just the one before it on its stream.
-        let mut follows = [false; 3];
+        let mut follows = [false; 4];
         for launch in launches {
             let number = match launch.waits {
-                Waits::MainStream | Waits::MainAndThird | Waits::AllStreams => 0,
+                Waits::MainStream | Waits::MainAndFourth | Waits::AllStreams => 0,
                 Waits::SideStream => 1,
-                Waits::ThirdStream | Waits::ThirdAfterMain => 2,
+                Waits::ThirdStream => 2,
+                Waits::FourthStream | Waits::FourthAfterMain => 3,
             };
-            if !in_use[number] || launch.waits == Waits::ThirdAfterMain {
+            let goes_on = match launch.waits {
+                Waits::FourthAfterMain => false,
+                Waits::FourthStream => known[number],
+                _ => in_use[number],
+            };
+            if !goes_on {
                 streams[number].join(streams[0])?;
-                (in_use[number], follows[number]) = (true, false);
+                follows[number] = false;
             }
+            (in_use[number], known[number]) = (true, true);
             let joined = match launch.waits {
-                Waits::AllStreams => 1..3,
-                Waits::MainAndThird => 2..3,
+                Waits::AllStreams => 1..4,
+                Waits::MainAndFourth => 3..4,
                 _ => 0..0,
             };
             for other in joined {
