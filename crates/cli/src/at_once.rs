@@ -31,16 +31,16 @@ pub fn overrides(options: &SweepOptions) -> Overrides {
     }
 }
 
-/// Number of runs like this one that are made at once. Boxes that change are written to recordings again and again, which
-/// costs what is gained.
-pub fn number(options: &SweepOptions, simulation: &mut Simulation) -> usize {
+/// Number of runs like this one that are made at once by so many devices. Boxes that change are written to recordings again
+/// and again, which costs what is gained.
+pub fn number(options: &SweepOptions, simulation: &mut Simulation, devices: usize) -> usize {
     let same_box = simulation.stages().iter().all(|s| s.barostat.is_none() && s.deformation.is_none());
     match options.at_once {
         Some(runs) => usize::try_from(runs).unwrap_or(usize::MAX),
         None if same_box && simulation.is_on_gpu() => {
-            (ENOUGH_ATOMS / simulation.n_atoms().max(1)).clamp(1, MOST_RUNS)
+            devices * (ENOUGH_ATOMS / simulation.n_atoms().max(1)).clamp(1, MOST_RUNS)
         }
-        None => 1,
+        None => devices,
     }
 }
 
@@ -63,12 +63,12 @@ fn run_side_by_side(runs: Vec<(&str, Simulation)>, stop: &Arc<AtomicBool>) -> Ve
     let Some(first) = simulations.first_mut() else { return Vec::new() };
     let (atoms, device) = (first.n_atoms(), first.device());
     let way = if side_by_side.is_together() { "made together" } else { "at a time" };
-    say!(
-        "{} runs of {} atoms on {device}, {} {way}",
-        names.len(),
-        grouped(atoms as u64),
-        side_by_side.at_a_time()
-    );
+    let on = match side_by_side.devices() {
+        1 => device,
+        devices => format!("{devices} devices like {device}"),
+    };
+    let at_a_time = side_by_side.at_a_time();
+    say!("{} runs of {} atoms on {on}, {at_a_time} {way}", names.len(), grouped(atoms as u64));
     say!("of {}:", names[0]);
     let mut console = Console::new(first.units(), atoms, first.stages(), None);
     let begun = Instant::now();

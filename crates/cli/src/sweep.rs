@@ -9,9 +9,11 @@ use crate::interrupt;
 use crate::run;
 use crate::sweep_runs::{self, Before, Seeds, before};
 use jostle_core::{Error, Result};
+use jostle_engine::device::share_out;
 use jostle_engine::side_by_side::on_all;
 use jostle_engine::{Existing, Overrides, Simulation};
 use jostle_io::Input;
+use jostle_io::input::model::DeviceInput;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,8 +56,14 @@ fn run_points<'a>(
         error_report::print(error);
         code = error_report::exit_code(error);
     };
-    let mut left = (1..).zip(points.iter().zip(inputs));
-    let open = |(number, (point, input)): (usize, (&'a Point, &Input))| {
+    let asked = inputs.iter().map(|input| overrides.device.unwrap_or(input.run.device));
+    let asked: Vec<DeviceInput> = asked.collect();
+    let shared = share_out(&asked);
+    let n_devices = shared.as_ref().map_or(1, Vec::len);
+    let devices = shared.unwrap_or(asked).into_iter().cycle();
+    let mut left = (1..).zip(points.iter().zip(inputs).zip(devices));
+    let open = |(number, ((point, input), device)): (usize, ((&'a Point, &Input), DeviceInput))| {
+        let overrides = Overrides { device: Some(device), ..overrides };
         let opened = open_point(input, &folder.join(&point.folder), &overrides);
         (number, point.folder.as_str(), opened)
     };
@@ -64,7 +72,7 @@ fn run_points<'a>(
     {
         let mut first = open(first);
         let at_once = match &mut first.2 {
-            Ok(Some(simulation)) => at_once::number(options, simulation),
+            Ok(Some(simulation)) => at_once::number(options, simulation, n_devices),
             _ => 1,
         };
         // Kernels that were compiled for the first one serve all.

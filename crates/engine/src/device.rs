@@ -143,6 +143,22 @@ fn all_gpus() -> Result<Vec<Device>> {
     (0..driver.gpus.len()).map(Device::open).collect()
 }
 
+/// GPUs that runs side by side take by turns, one each, where all ask for the same ones, and there are no more of these than
+/// runs; `None`: each run takes what it asks for. Whole runs need nothing of each other, while GPUs that share the atoms of
+/// one wait for each other at each step.
+pub fn share_out(asked: &[DeviceInput]) -> Option<Vec<DeviceInput>> {
+    let gpus: Vec<usize> = match asked.first() {
+        Some(first) if asked.iter().any(|other| other != first) => Vec::new(),
+        Some(DeviceInput::Cuda(Gpus::Chosen(gpus))) => gpus.numbers().collect(),
+        Some(DeviceInput::Cuda(Gpus::All)) => {
+            (0..gpu_facts().driver.map_or(0, |driver| driver.gpus.len())).collect()
+        }
+        _ => Vec::new(),
+    };
+    let pays = (2..=asked.len()).contains(&gpus.len());
+    pays.then(|| gpus.into_iter().map(DeviceInput::gpu).collect())
+}
+
 /// The kind of device that a choice leads to on this machine, for a system that is large enough.
 pub fn preferred(device: DeviceInput) -> Processor {
     match device {

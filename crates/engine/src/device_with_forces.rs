@@ -455,6 +455,10 @@ impl Backend for DeviceWithForces {
         self.device.bias_place()
     }
 
+    fn gpu(&self) -> Option<usize> {
+        self.device.gpu()
+    }
+
     fn join(&mut self, member: &Member) -> bool {
         self.device.join(member)
     }

@@ -1,9 +1,10 @@
-//! Simulations that run at the same time, a thread each: as many as there are cores for, and on a GPU all of them, whose
+//! Simulations that run at the same time, a thread each: as many as there are cores for, and on a GPU all of its own, whose
 //! steps it makes together.
 
 use crate::{Extent, Outcome, Progress, Simulation};
 use jostle_core::Result;
 use jostle_core::backend::{Ensemble, Member, Presence};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -17,40 +18,77 @@ pub enum AfterFailure {
     GoOn,
 }
 
-/// A simulation with its presence in an ensemble, and a listener.
-type Part<'a, P> = (&'a mut Simulation, Option<Presence<'a>>, Option<&'a mut P>);
+/// A simulation with its number, its presence in an ensemble, and a listener.
+type Part<'a, P> = (usize, &'a mut Simulation, Option<Presence<'a>>, Option<&'a mut P>);
 
 /// The way in which some simulations run side by side.
 pub struct SideBySide {
+    /// Each GPU, or the CPUs, with simulations that run there.
+    devices: Vec<OnDevice>,
+}
+
+/// Simulations on a device.
+struct OnDevice {
+    /// Numbers of the simulations, and their parts in an ensemble where the device makes the steps of all together.
+    runs: Vec<(usize, Option<Member>)>,
     /// Number of simulations that run at a time.
     workers: usize,
-    /// Parts in an ensemble; empty where each device works alone.
-    members: Vec<Member>,
+}
+
+impl OnDevice {
+    /// The best way for these simulations. A GPU makes the steps of all together; where it cannot, as in reproducible
+    /// runs, and where several GPUs share the atoms, those of one after the other.
+    fn new(
+        simulations: &mut [Simulation],
+        numbers: Vec<usize>,
+        gpu: Option<usize>,
+        at_a_time: usize,
+    ) -> Self {
+        let alone = |numbers: Vec<usize>, workers: usize| {
+            let workers = workers.min(numbers.len()).max(1);
+            OnDevice { runs: numbers.into_iter().map(|number| (number, None)).collect(), workers }
+        };
+        if gpu.is_none() {
+            let of_several_gpus = numbers.iter().any(|number| simulations[*number].is_on_gpu());
+            return alone(numbers, if of_several_gpus { 1 } else { at_a_time });
+        }
+        let members = Ensemble::of(numbers.len());
+        let joined =
+            numbers.iter().zip(&members).filter(|(number, member)| simulations[**number].join(member));
+        if joined.count() < numbers.len() || numbers.len() == 1 {
+            return alone(numbers, 1);
+        }
+        let workers = numbers.len();
+        OnDevice { runs: numbers.into_iter().zip(members.into_iter().map(Some)).collect(), workers }
+    }
 }
 
 impl SideBySide {
-    /// The best way for these simulations, of which so many run at a time on CPUs. A GPU makes the steps of all together;
-    /// where it cannot, as in reproducible runs, it makes those of one after the other.
+    /// The best way for these simulations, of which so many run at a time on CPUs. GPUs that have a part of them each work
+    /// at the same time.
     pub fn new(simulations: &mut [Simulation], at_a_time: usize) -> Self {
-        let members = Ensemble::of(simulations.len());
-        let joined = simulations.iter_mut().zip(&members).map(|(one, member)| one.join(member));
-        let joined = joined.filter(|joined| *joined).count();
-        if joined > 1 && joined == simulations.len() {
-            return SideBySide { workers: joined, members };
+        let mut by_gpu: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        for (number, simulation) in simulations.iter().enumerate() {
+            by_gpu.entry(simulation.gpu()).or_default().push(number);
         }
-        let on_gpu = simulations.iter_mut().any(Simulation::is_on_gpu);
-        let workers = if on_gpu { 1 } else { at_a_time.min(simulations.len()).max(1) };
-        SideBySide { workers, members: Vec::new() }
+        let devices = by_gpu.into_iter();
+        let devices = devices.map(|(gpu, numbers)| OnDevice::new(simulations, numbers, gpu, at_a_time));
+        SideBySide { devices: devices.collect() }
     }
 
     /// Number of simulations that run at a time.
     pub fn at_a_time(&self) -> usize {
-        self.workers
+        self.devices.iter().map(|device| device.workers).sum()
     }
 
-    /// True where a GPU makes the steps of all together.
+    /// Number of devices that work at the same time.
+    pub fn devices(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// True where a GPU makes the steps of all together, or each of several GPUs those of its own.
     pub fn is_together(&self) -> bool {
-        !self.members.is_empty()
+        self.devices.iter().flat_map(|device| &device.runs).all(|(_, member)| member.is_some())
     }
 
     /// Runs a part of each simulation, until `stop` is true; returns their outcomes, in their order. `progress` listens to
@@ -65,18 +103,18 @@ impl SideBySide {
     ) -> Vec<Result<Outcome>> {
         let failed = AtomicBool::new(false);
         let is_stopped = || stop() || failed.load(Ordering::Relaxed);
-        // All are present before the first one begins.
-        let mut presences: Vec<Option<Presence>> =
-            self.members.iter().map(|member| Some(member.enter())).collect();
-        presences.resize_with(simulations.len(), || None);
         let listeners = std::iter::once(Some(progress)).chain(std::iter::repeat_with(|| None));
-        let parts: Vec<Part<P>> = simulations
-            .iter_mut()
-            .zip(presences)
-            .zip(listeners)
-            .map(|((simulation, presence), progress)| (simulation, presence, progress))
-            .collect();
-        on_all(parts, self.workers, |(simulation, _presence, progress): Part<P>| {
+        let mut left: Vec<_> = simulations.iter_mut().zip(listeners).map(Some).collect();
+        // All are present before the first one begins.
+        let mut parts: Vec<(Vec<Part<P>>, usize)> = Vec::new();
+        for device in &self.devices {
+            let taken = device.runs.iter().filter_map(|(number, member)| {
+                let (simulation, progress) = left[*number].take()?;
+                Some((*number, simulation, member.as_ref().map(Member::enter), progress))
+            });
+            parts.push((taken.collect(), device.workers));
+        }
+        let run = |(number, simulation, _presence, progress): Part<P>| {
             let mut extent = extent(simulation);
             let outcome = match progress {
                 Some(progress) => simulation.advance_with(&mut extent, progress, &is_stopped),
@@ -84,8 +122,12 @@ impl SideBySide {
             };
             let fails = outcome.is_err() && after_failure == AfterFailure::Stop;
             failed.fetch_or(fails, Ordering::Relaxed);
-            outcome
-        })
+            (number, outcome)
+        };
+        let outcomes = on_all(parts, self.devices.len(), |(parts, workers)| on_all(parts, workers, run));
+        let mut outcomes: Vec<(usize, Result<Outcome>)> = outcomes.into_iter().flatten().collect();
+        outcomes.sort_by_key(|(number, _)| *number);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 }
 

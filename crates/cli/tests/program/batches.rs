@@ -192,6 +192,14 @@ fn neighbours_of_a_sweep_exchange_their_atoms() {
     // A finished exchange has nothing left to do.
     assert_eq!(desk.succeed(&command).stdout, finished.stdout);
 
+    // Atoms pass between GPUs, which take replicas by turns, as they do between CPUs.
+    let mut of_gpus = desk.command(&command);
+    of_gpus.args(["--device", "cuda:0,1", "--output", "of-gpus"]);
+    let output = of_gpus.env("JOSTLE_EMULATED_GPU", repository("target/emulated")).output();
+    let finished = Finished::of(output.unwrap());
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(desk.read("of-gpus/exchange.csv"), table);
+
     let refused = |arguments: &[&str], words: &str| {
         let finished = desk.jostle(arguments);
         assert_eq!(finished.code, Some(2), "{}", finished.stderr);
@@ -249,7 +257,13 @@ fn runs_at_once_are_those_one_after_the_other() {
     let (alone, _) = table("cuda", "1");
     let (together, said) = table("cuda", "3");
     assert!(said.contains("3 made together") && said.contains("3 of 3 runs done"), "{said}");
-    for (together, alone) in together.iter().zip(&alone) {
+    // Two GPUs take runs by turns.
+    let (by_turns, said) = table("cuda:0,1", "3");
+    assert!(
+        said.contains("3 runs of 108 atoms on 2 devices like") && said.contains("3 of 3 runs done"),
+        "{said}"
+    );
+    for (together, alone) in together.iter().chain(&by_turns).zip(alone.iter().chain(&alone)) {
         let numbers = |rows: &str| -> Vec<f64> { rows.split([',', '\n']).flat_map(str::parse).collect() };
         let (together, alone) = (numbers(together), numbers(alone));
         assert!(together.len() == alone.len() && alone.len() > 50);

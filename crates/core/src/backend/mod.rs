@@ -370,6 +370,11 @@ pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + Devic
     /// Place where biases are evaluated: this device, or the host, which adds their forces then.
     fn bias_place(&mut self) -> BiasPlace<'_>;
 
+    /// Number of the GPU that does all of the work; `None`: CPUs do it, or several GPUs.
+    fn gpu(&self) -> Option<usize> {
+        None
+    }
+
     /// Makes batches together with other replicas while the member takes part; returns false where the device works
     /// alone. Every replica makes the steps that it would make alone, but for rounding.
     fn join(&mut self, _member: &Member) -> bool {

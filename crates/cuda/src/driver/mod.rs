@@ -247,6 +247,11 @@ impl Device {
         self.0.architecture().to_owned()
     }
 
+    /// Number of the device among those of its kind.
+    pub fn number(&self) -> usize {
+        self.0.number()
+    }
+
     /// Returns true for the emulation on the CPU.
     pub fn is_emulated(&self) -> bool {
         self.architecture() == emulated::ARCHITECTURE

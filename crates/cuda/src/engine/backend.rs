@@ -420,6 +420,10 @@ impl Backend for Cuda {
         self.place_of_biases()
     }
 
+    fn gpu(&self) -> Option<usize> {
+        self.plan.peers().is_none().then(|| self.device.number())
+    }
+
     fn join(&mut self, member: &Member) -> bool {
         self.join_ensemble(member)
     }

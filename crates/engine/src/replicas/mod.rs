@@ -13,13 +13,14 @@ mod record;
 pub use record::RECORD;
 
 use crate::atomic_file::AppendFile;
+use crate::device;
 use crate::side_by_side::{AfterFailure, SideBySide, on_all};
 use crate::{CHECKPOINT, Existing, Extent, INPUT, Outcome, Overrides, Simulation};
 use compatibility::{check, check_boxes, exchanging_steps};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Error, Result};
 use jostle_io::Input;
-use jostle_io::input::model::StageInput;
+use jostle_io::input::model::{DeviceInput, StageInput};
 use record::Record;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -271,7 +272,7 @@ fn exchange_pair(pair: &mut [Simulation], chance: f64) -> Result<bool> {
 
 /// Simulations that begin.
 fn begun(inputs: &[(String, Input)], overrides: &Overrides) -> Result<Vec<Simulation>> {
-    open_all(inputs, |(_, input)| Simulation::from_input(input, overrides))
+    open_all(inputs, overrides, |(_, input), overrides| Simulation::from_input(input, overrides))
 }
 
 /// Simulations that go on from the last set of checkpoints.
@@ -281,7 +282,7 @@ fn resumed(
     record: &Record,
     overrides: &Overrides,
 ) -> Result<Vec<Simulation>> {
-    let one = |(name, input): &(String, Input)| {
+    let one = |(name, input): &(String, Input), overrides: &Overrides| {
         let replica = folder.join(name);
         let another = || {
             Error::file(&replica, "this folder holds a run of another input, or with another --steps")
@@ -295,18 +296,26 @@ fn resumed(
         let simulation = Simulation::resume(&replica, overrides)?;
         if simulation.most_steps() == overrides.most_steps { Ok(simulation) } else { Err(another()) }
     };
-    open_all(inputs, one)
+    open_all(inputs, overrides, one)
 }
 
-/// Opens the first simulation, and then the others at the same time: what is compiled for one serves all.
+/// Opens the first simulation, and then the others at the same time: what is compiled for one serves all. Several GPUs take
+/// them by turns.
 fn open_all(
     inputs: &[(String, Input)],
-    open: impl Fn(&(String, Input)) -> Result<Simulation> + Sync,
+    overrides: &Overrides,
+    open: impl Fn(&(String, Input), &Overrides) -> Result<Simulation> + Sync,
 ) -> Result<Vec<Simulation>> {
-    let Some((first, others)) = inputs.split_first() else { return Ok(Vec::new()) };
-    let first = open(first)?;
+    let asked = inputs.iter().map(|(_, input)| overrides.device.unwrap_or(input.run.device));
+    let asked: Vec<DeviceInput> = asked.collect();
+    let mut left = inputs.iter().zip(device::share_out(&asked).unwrap_or(asked).into_iter().cycle());
+    let open = |(input, device): (&(String, Input), DeviceInput)| {
+        open(input, &Overrides { device: Some(device), ..*overrides })
+    };
+    let Some(first) = left.next().map(open) else { return Ok(Vec::new()) };
+    let first = first?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let others = on_all(others.iter().collect(), threads, open);
+    let others = on_all(left.collect(), threads, open);
     std::iter::once(Ok(first)).chain(others).collect()
 }
 

@@ -216,6 +216,11 @@ impl Simulation {
         self.backend.device_arrays().is_ok()
     }
 
+    /// Number of the GPU that does all of the work; `None`: CPUs do it, or several GPUs.
+    pub fn gpu(&self) -> Option<usize> {
+        self.backend.gpu()
+    }
+
     /// Lets the device make batches together with those of other simulations, while the member takes part; returns false
     /// where it works alone. While an observer looks at one of them, or evaluates, the others wait.
     pub fn join(&mut self, member: &Member) -> bool {
