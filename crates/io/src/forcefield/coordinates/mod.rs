@@ -29,7 +29,7 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// Reads a file: by its name, `.pdb` and `.ent` (PDB), `.cif` and `.mmcif` (mmCIF), `.inpcrd`, `.rst7`, `.rst`, `.crd` (AMBER),
+    /// Reads a file: by its name, `.pdb`, `.ent` and NAMD's `.fep` (PDB), `.cif` and `.mmcif` (mmCIF), `.inpcrd`, `.rst7`, `.rst`, `.crd` (AMBER),
     /// `.gro` (GROMACS), `.xyz` and `.extxyz`.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Coordinates {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
         let lines = Lines::new(path, &text);
         match extension.as_str() {
-            "pdb" | "ent" => pdb::read(lines, units),
+            "pdb" | "ent" | "fep" => pdb::read(lines, units),
             "cif" | "mmcif" => cif::read(path, &text, units),
             "inpcrd" | "rst7" | "rst" | "restrt" | "crd" => amber::read(lines, units),
             "gro" => gro::read(lines, units),
