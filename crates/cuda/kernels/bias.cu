@@ -280,8 +280,8 @@ extern "C" __global__ void __launch_bounds__(CHUNK_THREADS) bias_apply(DeviceDat
         y -= slope.y;
         z -= slope.z;
     }
-    if (w.atoms.bias_force != nullptr) {
-        store_force_in(w.atoms.bias_force, (int)place, {(real)x, (real)y, (real)z});
+    if (w.atoms.of_biases.force != nullptr) {
+        store_force_in(w.atoms.of_biases.force, (int)place, {(real)x, (real)y, (real)z});
         return;
     }
     const int i = (int)b.index[place];

@@ -23,7 +23,10 @@ extern "C" __global__ void bonded_indices(DeviceData w, BondedData b, int slot) 
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) b.index_by_id[w.atoms.id[w.control->sorted ^ 1][i]] = i;
+    if (i >= w.n) return;
+    const u32 id = w.atoms.id[w.control->sorted ^ 1][i];
+    b.index_by_id[id] = i;
+    if (b.number_by_id != nullptr) b.number_of_atom[i] = b.number_by_id[id];
 }
 
 extern "C" __global__ void bonded_find(DeviceData w, BondedData b, int slot) {
@@ -269,7 +272,8 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const BondedData& b, const Sl
     return force;
 }
 
-// Adds the forces on the atom of a team of threads to those of pairs. Returns the number of the atom, or `n_atoms` if
+// Adds the forces on the atom of a team of threads to those of pairs, or leaves them by number for the kernels that move
+// atoms. Returns the number of the atom, or `n_atoms` if
 // there is none.
 template <bool ENERGY>
 DEVICE u32 bonded(const DeviceData& w, const BondedData& b, const Slot& now, double* sums) {
@@ -292,6 +296,10 @@ DEVICE u32 bonded(const DeviceData& w, const BondedData& b, const Slot& now, dou
         force.z += __shfl_xor_sync(ALL_LANES, force.z, m);
     }
     if (lane > 0 || !exists) return number;
+    if (w.atoms.of_bonds.force != nullptr) {
+        store_force_in(w.atoms.of_bonds.force, (int)number, force);
+        return number;
+    }
     add(force, load_force(w, i));
     store_force(w, i, force);
     return number;

@@ -39,15 +39,18 @@ DEVICE void store_force_in(real* array, int i, real3 f) {
     array[2] = f.z;
 }
 
-// Force on an atom. Those of biases and meshes come from arrays of their own in steps in which they are computed beside
-// those of pairs: kernels that move atoms get their addresses, and those that add forces do not.
+DEVICE real3 with_beside(const ForcesBeside& beside, int i, real3 f) {
+    const int place = beside.place == nullptr ? -1 : beside.place[i];
+    if (place < 0) return f;
+    const real3 more = force_in(beside.force, place);
+    return {f.x + more.x, f.y + more.y, f.z + more.z};
+}
+
+// Force on an atom. Those of bonds, biases and meshes come from arrays of their own in steps in which they are computed
+// beside those of pairs: kernels that move atoms get their addresses, and those that add forces do not.
 DEVICE real3 load_force(const DeviceData& w, int i) {
-    real3 f = force_in(w.atoms.force, i);
-    const int place = w.atoms.bias_place == nullptr ? -1 : w.atoms.bias_place[i];
-    if (place >= 0) {
-        const real3 of_bias = force_in(w.atoms.bias_force, place);
-        f = {f.x + of_bias.x, f.y + of_bias.y, f.z + of_bias.z};
-    }
+    const real3 bound = with_beside(w.atoms.of_bonds, i, force_in(w.atoms.force, i));
+    const real3 f = with_beside(w.atoms.of_biases, i, bound);
     if (w.atoms.mesh_force == nullptr) return f;
     const real3 of_mesh = force_in(w.atoms.mesh_force, i);
     return {f.x + of_mesh.x, f.y + of_mesh.y, f.z + of_mesh.z};

@@ -205,11 +205,9 @@ impl Arrays {
             id: self.id.each_ref().map(Buffer::address),
             image: self.image.each_ref().map(Buffer::address),
             force: self.force.address(),
-            mesh_force: 0,
-            bias_force: 0,
-            bias_place: 0,
             charge_by_id: charges[0],
             charge: charges[1],
+            ..AtomArrays::default()
         };
         let sort = SortArrays {
             bin: self.bin.address(),

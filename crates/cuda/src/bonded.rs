@@ -2,7 +2,7 @@
 
 use crate::arrays::Reals;
 use crate::codegen::{self, bonded_arithmetic};
-use crate::device_data::DeviceData;
+use crate::device_data::{DeviceData, ForcesBeside};
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build, Gpus};
 use crate::neighbor_engine::Trigger;
@@ -46,6 +46,9 @@ shared_structure! {
         /// Indices of all these other atoms, set by the sort.
         indices: u64 = "u32*",
         index_by_id: u64 = "u32*",
+        /// Number of each atom by id, -1 for those without bonds, and of each atom, set by the sort; null where all have some.
+        number_by_id: u64 = "const int*",
+        number_of_atom: u64 = "int*",
         /// Rows: term, square of the length at which it breaks, coefficients.
         bond_table: u64 = "const bond_real*",
         /// Rows: term, coefficients.
@@ -86,6 +89,31 @@ pub struct BondedKernels {
     words: [Buffer<u32>; 5],
     first: Buffer<[u32; 4]>,
     tables: [Reals; 5],
+    beside: Option<Beside>,
+}
+
+/// Memory for forces beside those of pairs, where some atoms have bonds and others none.
+struct Beside {
+    number_by_id: Buffer<i32>,
+    number_of_atom: Buffer<i32>,
+    force: Reals,
+}
+
+impl Beside {
+    /// Memory for the atoms of these ids, of `n`.
+    fn new(device: &Device, ids: &[u32], n: usize, precision: Precision) -> Result<Self> {
+        let mut number_by_id = vec![-1; n];
+        ids.iter().zip(0..).for_each(|(id, number)| number_by_id[*id as usize] = number);
+        Ok(Beside {
+            number_by_id: device.upload(&number_by_id)?,
+            number_of_atom: device.upload(&vec![-1; n])?,
+            force: Reals::alloc(device, precision, 3 * ids.len())?,
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        4 * (self.number_by_id.len() + self.number_of_atom.len()) + self.force.bytes()
+    }
 }
 
 /// Terms of one kind by atom: for one atom after the other its entries, and the other atoms of each.
@@ -334,6 +362,9 @@ impl BondedKernels {
             device.upload(&lists.atoms)?,
         ];
         let first = device.upload(&lists.first())?;
+        let some = lists.which == Which::Some && gpus == Gpus::One;
+        let n = system.state.len();
+        let beside = some.then(|| Beside::new(device, &lists.atoms, n, precision)).transpose()?;
         Ok(Some(BondedKernels {
             bound: BondedData {
                 atoms: words[4].address(),
@@ -343,6 +374,8 @@ impl BondedKernels {
                 ids: words[1].address(),
                 indices: words[2].address(),
                 index_by_id: words[3].address(),
+                number_by_id: beside.as_ref().map_or(0, |beside| beside.number_by_id.address()),
+                number_of_atom: beside.as_ref().map_or(0, |beside| beside.number_of_atom.address()),
                 bond_table: tables[0].address(),
                 angle_table: tables[1].address(),
                 dihedral_table: tables[2].address(),
@@ -369,6 +402,7 @@ impl BondedKernels {
             words,
             first,
             tables,
+            beside,
         }))
     }
 
@@ -387,6 +421,12 @@ impl BondedKernels {
         ]
     }
 
+    /// Arrays for forces that kernels that move atoms add, where some atoms have bonds and others none.
+    pub fn forces_beside(&self) -> Option<ForcesBeside> {
+        let beside = self.beside.as_ref()?;
+        Some(ForcesBeside { force: beside.force.address(), place: beside.number_of_atom.address() })
+    }
+
     /// True where forces need positions that are more exact than those for pairs.
     pub fn needs_exact_positions(&self) -> bool {
         self.exact
@@ -397,7 +437,8 @@ impl BondedKernels {
         self.mark.as_ref().map(|kernel| self.launch(kernel, data, self.bound.n_atoms as usize, slot))
     }
 
-    /// Launch that adds the forces. With energies, [`BondedKernels::sums`] follows.
+    /// Launch that adds the forces, or leaves them for the kernels that move atoms, if `data` has an array for them. With
+    /// energies, [`BondedKernels::sums`] follows.
     pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
@@ -426,7 +467,8 @@ impl BondedKernels {
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         let words = self.words.iter().map(Buffer::len).sum::<usize>() + 4 * self.first.len();
-        4 * words + self.tables.iter().map(Reals::bytes).sum::<usize>()
+        let tables = self.tables.iter().map(Reals::bytes).sum::<usize>();
+        4 * words + tables + self.beside.as_ref().map_or(0, Beside::bytes)
     }
 }
 

@@ -21,6 +21,7 @@ pub fn source() -> String {
         faults::source(),
         Motion::source(),
         Control::source(),
+        ForcesBeside::source(),
         AtomArrays::source(),
         SortArrays::source(),
         TileLists::source(),
@@ -177,6 +178,15 @@ shared_structure! {
         pub slot: [Slot; SLOTS + 1],
     }
 
+    /// Forces on some atoms, which kernels that move atoms add: see `load_force`. Null where they are in `force`.
+    #[derive(Default)]
+    pub struct ForcesBeside {
+        /// By place.
+        pub force: u64 = "real*",
+        /// Place of each atom; -1 for those without.
+        pub place: u64 = "const int*",
+    }
+
     /// Arrays over atoms. Those in pairs are two sets: sorting copies from one to the other. Vectors are [n][3].
     #[derive(Default)]
     pub struct AtomArrays {
@@ -197,9 +207,9 @@ shared_structure! {
         pub force: u64 = "real*",
         /// Forces of meshes beside these; null where there are none or they are in `force`: see `load_force`.
         pub mesh_force: u64 = "real*",
-        /// Forces of biases beside these, by place, and the place of each atom, -1 for those without; null as above.
-        pub bias_force: u64 = "real*",
-        pub bias_place: u64 = "const int*",
+        /// Forces of bonds and of biases beside these, for the atoms that have some.
+        pub of_bonds: ForcesBeside,
+        pub of_biases: ForcesBeside,
         /// Charges by id: see `Atom` in pair.cuh.
         pub charge_by_id: u64 = "const real*",
         /// Charges in storage order, set by the sort; null where charges have no forces.
@@ -430,9 +440,14 @@ impl DeviceData {
         DeviceData { atoms: AtomArrays { mesh_force, ..self.atoms }, ..self }
     }
 
-    /// Data for a kernel that knows the arrays for forces of biases, at these addresses.
-    pub fn with_bias_forces(self, [bias_force, bias_place]: [u64; 2]) -> Self {
-        DeviceData { atoms: AtomArrays { bias_force, bias_place, ..self.atoms }, ..self }
+    /// Data for a kernel that knows the arrays for forces of bonds beside those of pairs.
+    pub fn with_bond_forces(self, of_bonds: ForcesBeside) -> Self {
+        DeviceData { atoms: AtomArrays { of_bonds, ..self.atoms }, ..self }
+    }
+
+    /// Data for a kernel that knows the arrays for forces of biases, likewise.
+    pub fn with_bias_forces(self, of_biases: ForcesBeside) -> Self {
+        DeviceData { atoms: AtomArrays { of_biases, ..self.atoms }, ..self }
     }
 }
 

@@ -267,7 +267,10 @@ impl Launches<'_> {
             (MotionDivision::Divided, Some(exchange)) => {
                 DeviceData { peers: exchange.positions(), ..self.data }
             }
-            _ => self.with_bias_forces(self.with_mesh_forces(self.data.with_all_atoms())),
+            _ => {
+                let data = self.with_mesh_forces(self.data.with_all_atoms());
+                self.with_bias_forces(self.with_bond_forces(data))
+            }
         }
     }
 

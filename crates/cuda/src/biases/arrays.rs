@@ -7,6 +7,7 @@ use super::data::{
 use super::hills::{HillArrays, NUMBERS};
 use super::places::Places;
 use crate::arrays::Reals;
+use crate::device_data::ForcesBeside;
 use crate::driver::{Buffer, Device};
 use jostle_core::backend::CenterBiases;
 use jostle_core::{Precision, Result};
@@ -138,9 +139,9 @@ impl Arrays {
         })
     }
 
-    /// Addresses of the forces by place, and of the place of each atom.
-    pub fn forces_beside(&self) -> [u64; 2] {
-        [self.force.address(), self.place_of_atom.address()]
+    /// Arrays of the forces by place, and of the place of each atom.
+    pub fn forces_beside(&self) -> ForcesBeside {
+        ForcesBeside { force: self.force.address(), place: self.place_of_atom.address() }
     }
 
     /// Addresses and numbers of everything.

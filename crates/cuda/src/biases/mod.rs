@@ -9,7 +9,7 @@ mod source;
 pub use hills::Growth;
 pub use source::build;
 
-use crate::device_data::DeviceData;
+use crate::device_data::{DeviceData, ForcesBeside};
 use crate::driver::{Device, Kernel, Launch, Waits};
 use crate::kernels::{self, ATOM_THREADS};
 use crate::neighbor_engine::Trigger;
@@ -159,12 +159,12 @@ impl BiasKernels {
     pub fn apply(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
         let blocks = kernels::blocks_of(self.data.n_places as i32);
         let launch = self.launch(&self.apply, blocks, data).with_value(slot).with_value(trigger as i32);
-        let beside = data.atoms.bias_force != 0;
+        let beside = data.atoms.of_biases.force != 0;
         launch.waits(if beside { Waits::FourthStream } else { Waits::MainAndFourth })
     }
 
-    /// Addresses of the array for forces that kernels that move atoms add, and of the place in it of each atom.
-    pub fn forces_beside(&self) -> [u64; 2] {
+    /// Arrays for forces that kernels that move atoms add.
+    pub fn forces_beside(&self) -> ForcesBeside {
         self.arrays.forces_beside()
     }
 

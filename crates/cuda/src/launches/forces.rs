@@ -1,7 +1,7 @@
 //! Launches of forces: of pairs, meshes, bonds and all others, beside each other where they do not depend on each other.
 
 use super::Launches;
-use crate::device_data::DeviceData;
+use crate::device_data::{DeviceData, ForcesBeside};
 use crate::driver::{Launch, Waits};
 use crate::electrostatics::{ForcesTo, LatticeSumKernel, MeshForces, SUMS};
 use crate::exchange::{Division, MeshDivision, MeshWork, MotionDivision};
@@ -42,7 +42,12 @@ impl Launches<'_> {
         let row = self.row_length();
         let vacuum = self.vacuum.map(|v| v.forces(&self.data, slot, row, trigger, undivided));
         launches.extend(vacuum.into_iter().flatten());
-        if let Some(bonded) = self.bonded {
+        let bonds_beside = self.bonds_beside().filter(|_| trigger == Trigger::Step && !energies);
+        if let (Some(bonded), Some(beside)) = (self.bonded, bonds_beside) {
+            let data = self.data.with_bond_forces(beside);
+            let launch = bonded.forces(&data, slot, trigger, evaluate).waits(Waits::ThirdStream);
+            launches.insert(0, launch);
+        } else if let Some(bonded) = self.bonded {
             let evaluate = if self.division == Some(Division::Pairs) { undivided } else { evaluate };
             launches.push(bonded.forces(&self.data_of_bonded(evaluate), slot, trigger, evaluate));
             let sums =
@@ -152,16 +157,31 @@ impl Launches<'_> {
     /// True where forces of meshes are computed beside those of pairs in steps, and added by the kernel that moves atoms:
     /// where nothing else needs all forces before. One GPU then has room for both.
     pub(super) fn has_meshes_beside(&self) -> bool {
+        self.adds_when_moving() && self.charges.iter().any(LatticeSumKernel::acts)
+    }
+
+    /// True where forces on atoms may be left for the kernel that moves them: nothing else needs all of them before, and no
+    /// others are added later, since sums would round otherwise than at the ends of segments.
+    fn adds_when_moving(&self) -> bool {
         self.exchange.is_none()
             && self.constraints.is_none_or(|constraints| !constraints.has_sites())
-            && self.charges.iter().any(LatticeSumKernel::acts)
             && self.charges.iter().all(LatticeSumKernel::has_mesh_at_most)
     }
 
-    /// Data for kernels that move atoms, which add forces of biases, where nothing else needs all forces before.
+    /// Arrays for forces of bonds that are computed beside those of pairs in steps, where some atoms have bonds.
+    fn bonds_beside(&self) -> Option<ForcesBeside> {
+        let bonded = self.bonded.filter(|_| self.adds_when_moving() && self.external.is_none())?;
+        bonded.forces_beside()
+    }
+
+    /// Data for kernels that move atoms, which add forces of bonds, likewise.
+    pub(super) fn with_bond_forces(&self, data: DeviceData) -> DeviceData {
+        self.bonds_beside().map_or(data, |beside| data.with_bond_forces(beside))
+    }
+
+    /// Data for kernels that move atoms, which add forces of biases, likewise.
     pub(super) fn with_bias_forces(&self, data: DeviceData) -> DeviceData {
-        let sites = self.constraints.is_some_and(|constraints| constraints.has_sites());
-        let biases = self.biases.filter(|_| self.exchange.is_none() && !sites);
+        let biases = self.biases.filter(|_| self.adds_when_moving());
         biases.map_or(data, |biases| data.with_bias_forces(biases.forces_beside()))
     }
 
