@@ -230,8 +230,8 @@ fn is_taken_off(bias: &BiasInput) -> bool {
 }
 
 /// A profile and its errors by the rows of `thermo.csv` beside a file of kernels: rows of the stages in which the bias acts
-/// are weighted by exp(U / k_B T) with the energy U of this and of all other biases, and give densities, as smooth as the
-/// narrowest kernels are wide. `None` where the rows have no such columns, or are means of samples.
+/// are weighted by exp(U / k_B T) with the energy U of this and of all other biases, and give densities, smoothed by half the
+/// width of the narrowest kernels: by all of it, barriers would be lower by tenths of k_B T. `None` where the rows have no such columns, or are means of samples.
 fn of_rows(author: &Author, kernels: &Gaussians, thermal_energy: f64) -> Option<[Vec<f64>; 2]> {
     let Author { input, thermo, name } = author;
     let stages = author.stages();
@@ -245,7 +245,7 @@ fn of_rows(author: &Author, kernels: &Gaussians, thermal_energy: f64) -> Option<
     let variables: Vec<usize> =
         kernels.names.iter().map(|name| thermo.quantity(name)).collect::<Option<_>>()?;
     let n = variables.len();
-    let width = |d: usize| kernels.rows.iter().map(|row| row[n + d]).fold(f64::INFINITY, f64::min);
+    let width = |d: usize| 0.5 * kernels.rows.iter().map(|row| row[n + d]).fold(f64::INFINITY, f64::min);
     let widths: Vec<f64> = (0..n).map(width).collect();
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for stage in thermo.stages.iter().filter(is_moment) {

@@ -63,10 +63,12 @@ fn by_bar(all: &[Vec<Vec<f64>>], independent: &[Vec<Vec<f64>>]) -> Vec<Estimate>
     steps
 }
 
-/// Least overlap of states with samples and the next ones of these.
+/// Least overlap of states with samples and the next ones of these: of both directions the larger one, since that towards a
+/// state with few samples is small however alike the two are.
 fn least_overlap(matrix: &[Vec<f64>], rows: &[Vec<Vec<f64>>]) -> f64 {
     let sampled: Vec<usize> = (0..rows.len()).filter(|k| !rows[*k].is_empty()).collect();
-    sampled.windows(2).map(|pair| matrix[pair[0]][pair[1]]).fold(f64::INFINITY, f64::min)
+    let of_pair = |pair: &[usize]| matrix[pair[0]][pair[1]].max(matrix[pair[1]][pair[0]]);
+    sampled.windows(2).map(of_pair).fold(f64::INFINITY, f64::min)
 }
 
 /// MBAR, BAR and overlaps. Values are those of all samples, errors those of independent ones: samples that are left out

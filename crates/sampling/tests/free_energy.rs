@@ -256,3 +256,18 @@ fn nonsense_is_refused() {
     assert!(jarzynski(&[1.0]).is_err());
     assert!(wham(&[vec![1.0]], &[]).is_err());
 }
+
+/// Free energies converge however many samples there are: sums over many equal terms, as of a molecule that is mostly out
+/// of reach, round by more than the change that is asked for.
+#[test]
+fn many_samples_converge() {
+    for seed in [1, 2, 14] {
+        let mut generator = Generator(seed);
+        let (n, states) = (40_000, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]);
+        let mut depth = || if generator.normal() > 1.0 { -0.9 * generator.normal().abs() } else { 0.0 };
+        let depths: Vec<f64> = (0..states.len() * n).map(|_| depth()).collect();
+        let energies = states.iter().map(|state| depths.iter().map(|d| state * d).collect()).collect();
+        let found = Mbar::new(energies, vec![n; states.len()]).unwrap().difference(0, 5);
+        assert!(found.value < -0.1 && found.error < 0.01, "{found:?}");
+    }
+}

@@ -35,7 +35,7 @@ pub struct Profile {
 const MOST_ITERATIONS: usize = 200;
 /// Iterations that bring free energies near, and the remaining ones where Newton's method fails.
 const FIRST_ITERATIONS: usize = 30;
-/// Change of free energies at the end.
+/// Change of free energies at the end, if rounding of sums over all samples leaves less.
 const TOLERANCE: f64 = 1e-12;
 
 impl Mbar {
@@ -114,7 +114,7 @@ impl Mbar {
                 Some((f, left)) if left < off => f,
                 _ => plain,
             };
-            if off < TOLERANCE * scale {
+            if off < TOLERANCE.max(self.n() as f64 * f64::EPSILON) * scale {
                 self.find_denominators();
                 return Ok(());
             }
