@@ -3,7 +3,8 @@
 use crate::moments::are_means;
 use crate::other_biases::{Author, energy_column};
 use jostle_analysis::{ResultWarning, Results, Table, Verdict};
-use jostle_core::{Error, Result};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Error, Result};
 use jostle_io::input::model::{BiasAction, BiasInput};
 use jostle_sampling::free_energy::{BLOCKS, Estimate, gradient_profile, jackknife_error, jackknife_errors};
 use jostle_show::StageRows;
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 pub fn of_file(path: &Path) -> Result<(String, u64, Results)> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
     let author = Author::of(path);
-    let results = if text.starts_with("#! FIELDS") && !text.starts_with("#! FIELDS time") {
+    let unit = author.as_ref().map(|author| unit_name(author.input.units, Dimension::ENERGY));
+    let mut results = if text.starts_with("#! FIELDS") && !text.starts_with("#! FIELDS time") {
         kernels(path, &text, author.as_ref())?
     } else {
         let mut results = match text.starts_with("#! FIELDS time") {
@@ -28,6 +30,11 @@ pub fn of_file(path: &Path) -> Result<(String, u64, Results)> {
         results.warnings.extend(warnings.into_iter().flatten().flatten());
         results
     };
+    // Energies in files are in the unit of the run beside them.
+    let columns = results.tables.iter_mut().flat_map(|table| &mut table.columns);
+    for column in columns.filter(|column| column.name.starts_with("free energy")) {
+        column.unit = unit.clone().unwrap_or_default();
+    }
     let rows = text.lines().filter(|line| !line.starts_with('#')).count();
     Ok((String::new(), rows as u64, results))
 }
@@ -230,8 +237,12 @@ fn is_taken_off(bias: &BiasInput) -> bool {
 }
 
 /// A profile and its errors by the rows of `thermo.csv` beside a file of kernels: rows of the stages in which the bias acts
-/// are weighted by exp(U / k_B T) with the energy U of this and of all other biases, and give densities, smoothed by half the
-/// width of the narrowest kernels: by all of it, barriers would be lower by tenths of k_B T. `None` where the rows have no such columns, or are means of samples.
+/// are weighted by exp(U / k_B T) with the energy U of this and of all other biases, and give densities. `None` where the
+/// rows have no such columns, or are means of samples.
+///
+/// Gaussians of half the width of the narrowest kernels smooth them, less half their second derivative times the square of
+/// the width: what smoothing adds is of the fourth order then, where Gaussians alone would take tenths of k_B T off barriers
+/// (kernels of order four).
 fn of_rows(author: &Author, kernels: &Gaussians, thermal_energy: f64) -> Option<[Vec<f64>; 2]> {
     let Author { input, thermo, name } = author;
     let stages = author.stages();
@@ -268,7 +279,10 @@ fn of_rows(author: &Author, kernels: &Gaussians, thermal_energy: f64) -> Option<
     let densities: Vec<[f64; BLOCKS]> = (0..kernels.points())
         .map(|point| {
             let mut sums = [0.0; BLOCKS];
-            rows.iter().enumerate().for_each(|(k, row)| sums[block_of(k)] += kernels.value(row, point).0);
+            for (k, row) in rows.iter().enumerate() {
+                let (gaussian, square) = kernels.value(row, point);
+                sums[block_of(k)] += gaussian * (1.0 + 0.5 * (n as f64 - square));
+            }
             sums
         })
         .collect();
@@ -282,8 +296,16 @@ fn of_rows(author: &Author, kernels: &Gaussians, thermal_energy: f64) -> Option<
         };
         densities.iter().map(free_energy).collect::<Vec<f64>>()
     };
-    let errors = jackknife_errors(&(0..BLOCKS).map(|block| without(Some(block))).collect::<Vec<_>>());
-    Some([without(None), errors])
+    let values = without(None);
+    let filled = (0..values.len()).filter(|point| values[*point].is_finite());
+    let lowest = filled.min_by(|a, b| values[*a].total_cmp(&values[*b]))?;
+    // Errors are those of differences to the lowest value, which is zero in the profile.
+    let counted = |block| {
+        let values: Vec<f64> = without(Some(block));
+        values.iter().map(|value| value - values[lowest]).collect::<Vec<f64>>()
+    };
+    let errors = jackknife_errors(&(0..BLOCKS).map(counted).collect::<Vec<_>>());
+    Some([values, errors])
 }
 
 /// A table of a profile, whose smallest value is zero.

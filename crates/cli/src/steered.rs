@@ -46,7 +46,24 @@ fn refuse_unfinished(run: &BiasedRun, bias: &BiasInput) -> Result<()> {
             ),
         )
         .hint("leave --stage out")),
-        None => refuse_part_of_the_way(run, bias),
+        None => refuse_gap(run, bias).and_then(|()| refuse_part_of_the_way(run, bias)),
+    }
+}
+
+/// Refuses stages in which the bias does not act between those in which it does: it is switched off and on again there, by
+/// work that is not counted.
+fn refuse_gap(run: &BiasedRun, bias: &BiasInput) -> Result<()> {
+    let until_here = run.input.stages[..=run.stage].iter().map(|stage| &stage.value);
+    let mut since = until_here.skip_while(|stage| !bias.acts_in(stage));
+    match since.find(|stage| !bias.acts_in(stage)) {
+        Some(without) => Err(Error::file(
+            &run.path,
+            format!("bias '{}' does not act in stage '{}', on its way", bias.name, without.name),
+        )
+        .hint(
+            "switching it off and on again takes work that is not counted: let it act in all stages between",
+        )),
+        None => Ok(()),
     }
 }
 

@@ -380,7 +380,7 @@ impl CustomForce for BiasForce {
 
     fn exchange(&mut self, step: u64) -> Result<()> {
         let BiasForce { biases, walkers, .. } = self;
-        for walker in walkers.iter_mut().filter(|walker| walker.is_due(step)) {
+        for walker in walkers.iter_mut() {
             if let Some(metadynamics) = biases.metadynamics(&walker.name) {
                 let exchanged = walker.exchange(step, metadynamics);
                 exchanged.map_err(|e| e.context(format!("bias '{}'", walker.name)))?;
@@ -414,7 +414,13 @@ impl CustomForce for BiasForce {
         if walkers.len() != self.walkers.len() {
             return Err(other());
         }
-        self.walkers.iter_mut().zip(walkers).for_each(|(walker, state)| walker.restore(state));
-        self.biases.restore(&biases)
+        self.biases.restore(&biases)?;
+        for (walker, state) in self.walkers.iter_mut().zip(walkers) {
+            if let Some(metadynamics) = self.biases.metadynamics(&walker.name) {
+                let restored = walker.restore(state, metadynamics);
+                restored.map_err(|e| e.context(format!("bias '{}'", walker.name)))?;
+            }
+        }
+        Ok(())
     }
 }

@@ -126,7 +126,7 @@ pub trait CustomForce: Send {
         false
     }
 
-    /// Exchanges something with other runs, between two steps.
+    /// Exchanges something with other runs, between two steps, where that is due or a stage is over.
     ///
     /// # Errors
     /// An error ends the run.

@@ -104,9 +104,13 @@ impl DeviceWithForces {
         if !self.active.iter().any(|active| active.force.is_exchange_due(step)) {
             return Ok(());
         }
+        self.exchange_all(step)
+    }
+
+    /// Lets all forces exchange something with other runs: at the end of a stage.
+    pub fn exchange_all(&mut self, step: u64) -> Result<()> {
         self.fetch_biases()?;
-        let mut due = self.active.iter_mut().filter(|active| active.force.is_exchange_due(step));
-        due.try_for_each(|active| active.force.exchange(step))?;
+        self.active.iter_mut().try_for_each(|active| active.force.exchange(step))?;
         self.return_biases()
     }
 

@@ -2,8 +2,9 @@
 //! 2006): each adds its own to a file in a folder, and takes those of all other files.
 //!
 //! Files only grow, by whole lines, and belong to one life of a run: from its beginning, or from a checkpoint, to its
-//! end. Hills of a lost life that its checkpoint does not have are those of another walker. A line without its end is
-//! left for later; a walker that is dead adds nothing more.
+//! end. A life may be lost with hills that its checkpoint does not have, and that others may have taken: they stand for as
+//! many that the walker makes again, which it does not write. A line without its end is left for later; a walker that is
+//! dead adds nothing more.
 
 use jostle_core::{Error, Result};
 use jostle_sampling::bias::{Metadynamics, add_row};
@@ -34,7 +35,7 @@ pub(crate) struct Walker {
 pub(crate) struct WalkerState {
     /// File of its present life, of which it has written so many bytes.
     file: Option<(String, u64)>,
-    /// Number of its hills that are in files.
+    /// Number of its hills that are in files, or for which others are.
     written: usize,
     /// Bytes that it has taken of the files of others.
     taken: BTreeMap<String, u64>,
@@ -58,11 +59,22 @@ impl Walker {
     }
 
     /// Goes on from a checkpoint, in a new life.
-    pub fn restore(&mut self, state: WalkerState) {
+    ///
+    /// # Errors
+    /// If the file of the life before cannot be read, or a line of it is no hill.
+    pub fn restore(&mut self, state: WalkerState, metadynamics: &Metadynamics) -> Result<()> {
         self.state = state;
         if let Some((file, bytes)) = self.state.file.take() {
-            self.state.taken.insert(file, bytes);
+            self.state.taken.insert(file.clone(), bytes);
+            loop {
+                let lost = self.take(&file, metadynamics.row_length())?.len();
+                if lost == 0 {
+                    break;
+                }
+                self.state.written += lost;
+            }
         }
+        Ok(())
     }
 
     /// Writes hills that have begun to act, and takes those of others.
@@ -93,7 +105,7 @@ impl Walker {
         let mut open = open.map_err(|e| Error::io("open", &path, &e))?;
         open.write_all(text.as_bytes()).map_err(|e| Error::io("write", &path, &e))?;
         *bytes += text.len() as u64;
-        self.state.written = metadynamics.hills();
+        self.state.written = metadynamics.hills().max(self.state.written);
         Ok(())
     }
 

@@ -110,6 +110,20 @@ fn other_biases_of_one_run_are_taken_off_or_named() {
     assert!(refused.stderr.contains("\"temperature=1\" means nothing"), "{}", refused.stderr);
 }
 
+/// A harmonic well keeps its walls: kernels that are wide smooth nothing off them.
+#[test]
+fn kernels_smooth_nothing_off_a_well() {
+    let desk = desk();
+    let opes = "[[bias]]\nname = \"opes\"\nkind = \"opes\"\nvariables = [\"x\"]\nbarrier = 8\ntemperature = 1\n\
+                width = 0.4\nevery = 100\n";
+    let text = particle(opes, 100_000, 10, 3).replace("3 (x^2 - 1)^2 + 0.5 x", "12.5 x^2");
+    let found = pmf(&desk, &[run(&desk, "well", &text)], &[]);
+    let walls = table(&found.stdout).into_iter().filter(|row| (0.4..0.7).contains(&row[0].abs()));
+    let off: Vec<f64> = walls.map(|row| row[1] - 12.5 * row[0] * row[0]).collect();
+    let mean = off.iter().sum::<f64>() / off.len() as f64;
+    assert!(off.len() > 20 && mean.abs() < 0.12, "{mean} {off:?}");
+}
+
 /// Adaptive forces write no names; those of the run beside their file are the variables', with rows in `thermo.csv` or not.
 #[test]
 fn mean_forces_have_the_names_of_variables() {

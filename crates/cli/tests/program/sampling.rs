@@ -266,6 +266,18 @@ fn steered_runs_become_a_free_energy() {
     desk.succeed(&["run", "part.toml"]);
     let refused = desk.jostle(&["analyze", "pmf", "forth1", "part"]);
     assert!(refused.code != Some(0) && refused.stderr.contains("a part of its way"), "{}", refused.stderr);
+    // A bias that is switched off on its way does work that is not counted.
+    let text = desk.read("forth0.toml").replace("stages = [\"go\"]", "stages = [\"first\", \"go\"]");
+    let settle = &text[text.find("[[stage]]").unwrap()..text.rfind("[[stage]]").unwrap()];
+    let first = settle.replace("\"settle\"", "\"first\"");
+    desk.write("gap.toml", text.replacen("[[stage]]", &(first + "[[stage]]"), 1));
+    desk.succeed(&["run", "gap.toml"]);
+    let refused = desk.jostle(&["analyze", "pmf", "forth1", "gap"]);
+    assert!(
+        refused.code != Some(0) && refused.stderr.contains("does not act in stage 'settle'"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// Variables along the trajectory of a run are the columns that the run wrote.

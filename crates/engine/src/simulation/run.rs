@@ -231,6 +231,9 @@ impl Simulation {
                 lap.end(run, &*self.backend);
                 self.write_minimum(stage, run, &schedule, progress)?;
                 self.write_last_means(stage, run)?;
+                if let Action::Dynamics { .. } = stage.action {
+                    self.backend.exchange_all(self.clock.step)?;
+                }
                 return Ok(StageOutcome::Finished);
             }
             if !schedule.has_observers(self.observations()) {

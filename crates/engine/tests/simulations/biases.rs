@@ -486,17 +486,21 @@ fn a_variable_cannot_have_the_name_of_another_column() {
 /// A bias has the temperature of the thermostats of the stages in which it acts.
 #[test]
 fn biases_of_another_temperature_are_refused() {
-    let opes = |temperature: f64, stages: &str| {
+    let opes = |temperature: f64, stage: &str| {
         let more = format!(
             "{DISTANCE}[[bias]]\nname = \"b\"\nkind = \"opes\"\nvariables = [\"d\"]\nwidth = 0.1\nbarrier = 3\nevery = 5\n\
-             temperature = {temperature}\n{stages}"
+             temperature = {temperature}\n"
         );
-        Input::parse(Path::new("biases.toml"), &input_text(&more, BUSSI))
+        Input::parse(Path::new("biases.toml"), &input_text(&more, stage))
     };
-    assert!(opes(1.1, "").is_ok());
-    let error = opes(3.0, "").unwrap_err();
-    assert!(error.message().contains("temperature = 3") && error.message().contains("holds 1.1"), "{error}");
-    assert!(error.place().is_some_and(|place| place.line.is_some()));
+    assert!(opes(1.1, BUSSI).is_ok());
+    let ramp = BUSSI.replace("temperature = 1.1", "temperature = [1.1, 2]");
+    for (temperature, stage, does) in [(3.0, BUSSI, "holds 1.1"), (1.1, &ramp, "goes from 1.1 to 2")] {
+        let error = opes(temperature, stage).unwrap_err();
+        let said = [format!("temperature = {temperature}"), does.to_string()];
+        assert!(said.iter().all(|said| error.message().contains(said)), "{error}");
+        assert!(error.place().is_some_and(|place| place.line.is_some()));
+    }
 }
 
 /// Variables on a circle have no mean that `summary.json` could show, nor one that could settle.

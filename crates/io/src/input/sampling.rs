@@ -194,9 +194,13 @@ fn refuse_other_temperature(
     let Some(own) = thermal_energy.map(|energy| energy / units.boltzmann()) else { return Ok(()) };
     for stage in stages.iter().map(|stage| &stage.value).filter(|stage| bias.acts_in(stage)) {
         let Some([first, last]) = stage.temperatures() else { continue };
-        if first == last && (own - first).abs() > 1e-6 * first {
+        if [first, last].iter().any(|held| (own - held).abs() > 1e-6 * held) {
+            let does = match first == last {
+                true => format!("holds {first}"),
+                false => format!("goes from {first} to {last}"),
+            };
             let message = format!(
-                "bias \"{}\" has temperature = {own}, and the thermostat of stage \"{}\" holds {first}",
+                "bias \"{}\" has temperature = {own}, and the thermostat of stage \"{}\" {does}",
                 bias.name, stage.name
             );
             let at = entry_span(fields, "temperature");
