@@ -44,7 +44,9 @@ impl DeviceWithForces {
             self.return_biases()?;
         }
         let note = match answer {
-            Installation::Taken => "variables and biases are evaluated on the device, within its steps".to_string(),
+            Installation::Taken => {
+                "variables and biases are evaluated on the device, within its steps".to_string()
+            }
             Installation::Refused(reason) => {
                 format!("variables and biases are evaluated by the host, step by step: {reason}")
             }
