@@ -103,7 +103,7 @@ pub(crate) fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
         overlap.plain(&format!("from {state}"), "", matrix.iter().map(|row| row[k]).collect());
     }
     let least = least_overlap(&matrix, &samples.rows);
-    if least < LEAST_OVERLAP {
+    if least < doubtful_overlap(n) {
         results.warnings.push(ResultWarning {
             verdict: Verdict::Doubtful,
             about: "free energy by MBAR".into(),
@@ -115,8 +115,11 @@ pub(crate) fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
     Ok(results)
 }
 
-/// Overlap of neighbours below which free energies are doubtful (Klimovich, Shirts and Mobley 2015).
-const LEAST_OVERLAP: f64 = 0.03;
+/// Overlap of two of so many states below which free energies between them are doubtful (Klimovich, Shirts and Mobley 2015),
+/// or half of what states have that are all alike, if that is less.
+pub(crate) fn doubtful_overlap(states: usize) -> f64 {
+    f64::min(0.03, 0.5 / states as f64)
+}
 
 /// Values with their errors.
 pub(crate) fn pairs(estimates: &[Estimate]) -> Vec<(f64, Option<f64>)> {

@@ -8,7 +8,8 @@ use crate::moments::refuse_means;
 use crate::other_biases::energy_column;
 use crate::reading::Tell;
 use crate::same_energy::{Sampled, refuse_different};
-use jostle_analysis::{ResultWarning, Results};
+use crate::states::doubtful_overlap;
+use jostle_analysis::{ResultWarning, Results, Verdict};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result};
 use jostle_io::input::model::{BiasAction, BiasInput};
@@ -202,8 +203,10 @@ pub fn profile(
     ));
     let springs: Vec<Vec<Spring>> = runs.iter().map(|run| springs(run, &variables)).collect();
     let bins = Bins::of(variables[0].1, settings.bins, &samples);
+    let mbar = mbar_of(&samples, &springs, thermal_energy);
+    let gap = mbar.as_ref().ok().and_then(|mbar| warning_of_gap(runs, &mbar.overlap()));
     let [values, errors] = match settings.method {
-        Method::Mbar => by_mbar(&samples, &springs, &bins, thermal_energy)?,
+        Method::Mbar => by_mbar(&samples, &mbar?, &bins, thermal_energy),
         Method::Wham => by_wham(&samples, &springs, &bins, thermal_energy)?,
     };
     let scaled = |all: Vec<f64>| all.iter().map(|x| thermal_energy * x).collect::<Vec<f64>>();
@@ -211,7 +214,7 @@ pub fn profile(
     let unit = unit_name(units, Dimension::ENERGY);
     let (values, errors) = (scaled(values), Some(scaled(errors)));
     let mut results = table(vec![(name.to_string(), bins.places)], &unit, values, errors);
-    results.warnings.extend(warning);
+    results.warnings.extend(warning.into_iter().chain(gap));
     Ok((units.name().into(), samples.rows as u64, results))
 }
 
@@ -239,24 +242,46 @@ impl Bins {
     }
 }
 
-/// Values and errors by MBAR, in units of k_B T. Biases without a spring are the same in all windows, so that their
-/// energies are left out of these, and are taken off in the state of the profile.
-fn by_mbar(
-    samples: &Samples,
-    springs: &[Vec<Spring>],
-    bins: &Bins,
-    thermal_energy: f64,
-) -> Result<[Vec<f64>; 2]> {
+/// Free energies of the windows. Biases without a spring are the same in all of them, so that their energies are left out.
+fn mbar_of(samples: &Samples, springs: &[Vec<Spring>], thermal_energy: f64) -> Result<Mbar> {
     let reduced = |springs: &Vec<Spring>| -> Vec<f64> {
         let one = |values: &Vec<f64>| springs.iter().map(|spring| spring.energy(values)).sum::<f64>();
         samples.values.iter().map(|values| one(values) / thermal_energy).collect()
     };
-    let mbar = Mbar::new(springs.iter().map(reduced).collect(), samples.counts.clone())?;
+    Mbar::new(springs.iter().map(reduced).collect(), samples.counts.clone())
+}
+
+/// Warning where windows fall into groups that hardly overlap.
+fn warning_of_gap(runs: &[BiasedRun], overlap: &[Vec<f64>]) -> Option<ResultWarning> {
+    let of_pair = |a: usize, b: usize| overlap[a][b].max(overlap[b][a]);
+    let mut reached = vec![0];
+    let mut next = 0;
+    while next < reached.len() {
+        let from = reached[next];
+        let near = |k: &usize| !reached.contains(k) && of_pair(from, *k) >= doubtful_overlap(runs.len());
+        let near: Vec<usize> = (0..runs.len()).filter(near).collect();
+        reached.extend(near);
+        next += 1;
+    }
+    let apart = (0..runs.len()).filter(|k| !reached.contains(k));
+    let pairs = apart.flat_map(|k| reached.iter().map(move |from| (*from, k)));
+    let (from, to) = pairs.max_by(|a, b| of_pair(a.0, a.1).total_cmp(&of_pair(b.0, b.1)))?;
+    let [from_path, to_path] = [from, to].map(|k| runs[k].path.display());
+    Some(ResultWarning {
+        verdict: Verdict::Doubtful,
+        about: "free energy".into(),
+        reason: format!("windows {from_path} and {to_path} overlap by {:.3} only", of_pair(from, to)),
+        remedy: "add windows between them".into(),
+    })
+}
+
+/// Values and errors by MBAR, in units of k_B T. Biases without a spring are taken off in the state of the profile.
+fn by_mbar(samples: &Samples, mbar: &Mbar, bins: &Bins, thermal_energy: f64) -> [Vec<f64>; 2] {
     let taken_off: Vec<f64> = samples.others.iter().map(|energy| -energy / thermal_energy).collect();
     let numbers: Vec<Option<usize>> =
         samples.values.iter().map(|values| Some(bins.number(values[0]))).collect();
     let profile = mbar.profile(&taken_off, &numbers, bins.places.clone());
-    Ok([profile.values, profile.errors])
+    [profile.values, profile.errors]
 }
 
 /// Values and errors by WHAM, in units of k_B T.

@@ -159,6 +159,9 @@ fn umbrella_windows_become_a_profile() {
         let refused = desk.jostle(&[&arguments[..], &[option, value]].concat());
         assert!(refused.code != Some(0) && refused.stderr.contains(message), "{}", refused.stderr);
     }
+    // Windows far apart are named.
+    let apart = desk.succeed(&["analyze", "pmf", "w0", "w1", "w7"]);
+    assert!(apart.stderr.contains("windows w1") && apart.stderr.contains("add windows"), "{}", apart.stderr);
     let refused = desk.jostle(&["analyze", "pmf", "w0", "one.xyz"]);
     assert_ne!(refused.code, Some(0), "{}", refused.stderr);
     // A window counts once.
