@@ -214,7 +214,7 @@ const BIASES: [&str; 7] =
 /// Functions of variables and biases that kernels have code for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Functions {
-    /// Those of a run. Code that is not run takes time as well: what is run lies farther apart in it, and the rest of a step
+    /// Functions of a run. Code that is not run takes time as well: what is run lies farther apart in it, and the rest of a step
     /// leaves none of it in the caches of instructions.
     InUse,
     All,

@@ -3,6 +3,7 @@
 
 mod advance;
 mod alchemy;
+mod bias_mistakes;
 mod biases;
 mod blow_up;
 mod chains;

@@ -69,6 +69,14 @@ fn run(input: &Input, to: &Path, open: Open) -> Result<Simulation> {
     Ok(simulation)
 }
 
+/// Copies the files of a run.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
 /// Rows of a file of hills.
 fn rows(path: &Path) -> Vec<Vec<f64>> {
     let text = fs::read_to_string(path).unwrap();
@@ -129,14 +137,8 @@ fn hills_of_a_lost_life_are_not_made_twice() {
         Simulation::from_input(&input(folder, "shared", 200), &Overrides::default()).unwrap();
     simulation.write_to(&run, Existing::Refuse).unwrap();
     assert_eq!(simulation.run_with(&mut (), &stop_every(100)).unwrap(), Outcome::Interrupted);
-    let copy = |from: &Path, to: &Path| {
-        fs::create_dir(to).unwrap();
-        for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
-            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-        }
-    };
     copy(&run, &kept);
-    // What is lost: fifty steps more in the same life.
+    // Fifty steps more in the same life are lost.
     assert_eq!(simulation.run_with(&mut (), &stop_every(50)).unwrap(), Outcome::Interrupted);
     drop(simulation);
     fs::remove_dir_all(&run).unwrap();
@@ -165,10 +167,7 @@ fn a_run_that_is_resumed_twice_is_two_walkers() {
     let stopped = simulation.run_with(&mut (), &stop_every(100)).unwrap();
     assert_eq!(stopped, Outcome::Interrupted);
     drop(simulation);
-    fs::create_dir(&lost).unwrap();
-    for entry in fs::read_dir(&run).unwrap().map(|entry| entry.unwrap()) {
-        fs::copy(entry.path(), lost.join(entry.file_name())).unwrap();
-    }
+    copy(&run, &lost);
     for (again, life) in [(&lost, 2), (&run, 3)] {
         let mut simulation = Simulation::resume(again, &Overrides::default()).unwrap();
         assert_eq!(simulation.run().unwrap(), Outcome::Finished);
