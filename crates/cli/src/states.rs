@@ -156,4 +156,18 @@ mod tests {
         assert!((0.7..1.5).contains(&(many.1 / one.1)), "{one:?} {many:?}");
         assert!((one.0 - 0.5 * 2f64.ln()).abs() < 4.0 * one.1, "{one:?}");
     }
+
+    /// A state with few independent samples is not said to overlap little with one that it is like.
+    #[test]
+    fn few_samples_are_no_gap() {
+        let mut stream = Stream::new(5, Purpose::Test, 0, 0);
+        let mut rows = |n: usize, repeats: usize| -> Vec<Vec<f64>> {
+            let one: Vec<f64> = (0..n).map(|_| stream.normal()).collect();
+            one.iter().flat_map(|x| vec![vec![0.5 * x * x, 0.51 * x * x]; repeats]).collect()
+        };
+        let rows = vec![rows(2000, 1), rows(10, 200)];
+        let samples = Samples { states: vec![0.0, 1.0], rows, contents: Contents::Energies };
+        let results = by_energies(&samples, &mut |_| {}).unwrap();
+        assert!(results.warnings.is_empty(), "{:?}", results.warnings);
+    }
 }
