@@ -100,7 +100,6 @@ DEVICE void evaluate_variable(const DeviceData& w, const BiasData& b, i64 k) {
         case BIAS_DIPOLE:
         case BIAS_PAIRS: return;
     }
-#pragma unroll 1
     double in[9] = {}, out[11];
     for (int v = 0; v < variable.vectors; v++) {
         const double *from = b.centers + 3 * variable.from[v], *to = b.centers + 3 * variable.to[v];

@@ -1,7 +1,7 @@
 //! Variables and biases of an input as a force that the host computes, and variables along trajectories.
 
 use crate::custom_force::{
-    AtomChoice, AtomForces, Configuration, CustomForce, ForceSums, PotentialUse, StageEntry, StageSpan,
+    After, AtomChoice, AtomForces, Configuration, CustomForce, ForceSums, PotentialUse, StageEntry, StageSpan,
 };
 use crate::degrees_of_freedom::Momentum;
 use crate::thermo::{Mean, Quantity, term_names};
@@ -374,15 +374,15 @@ impl CustomForce for BiasForce {
         Some(&mut self.biases)
     }
 
-    fn is_exchange_due(&self, step: u64) -> bool {
-        self.walkers.iter().any(|walker| walker.is_due(step))
+    fn is_exchange_due(&self, after: After) -> bool {
+        self.walkers.iter().any(|walker| walker.is_due(after))
     }
 
-    fn exchange(&mut self, step: u64) -> Result<()> {
+    fn exchange(&mut self, after: After) -> Result<()> {
         let BiasForce { biases, walkers, .. } = self;
-        for walker in walkers.iter_mut() {
+        for walker in walkers.iter_mut().filter(|walker| walker.is_due(after)) {
             if let Some(metadynamics) = biases.metadynamics(&walker.name) {
-                let exchanged = walker.exchange(step, metadynamics);
+                let exchanged = walker.exchange(after, metadynamics);
                 exchanged.map_err(|e| e.context(format!("bias '{}'", walker.name)))?;
             }
         }

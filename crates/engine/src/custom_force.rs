@@ -2,8 +2,8 @@
 
 use crate::degrees_of_freedom::Momentum;
 pub use crate::force_context::{
-    AtomChoice, AtomForces, Configuration, EnergyColumn, ForceSums, Potential, PotentialUse, StageEntry,
-    StageSpan,
+    After, AtomChoice, AtomForces, Configuration, EnergyColumn, ForceSums, Potential, PotentialUse,
+    StageEntry, StageSpan,
 };
 use crate::thermo::Quantity;
 use jostle_core::{Components, DeviceForce, Error, Result, Vec3};
@@ -120,17 +120,16 @@ pub trait CustomForce: Send {
         Ok(())
     }
 
-    /// Returns true where the force takes something over from other runs after a step of dynamics, by
-    /// [`CustomForce::exchange`].
-    fn is_exchange_due(&self, _step: u64) -> bool {
+    /// Returns true where the force exchanges something with other runs now, by [`CustomForce::exchange`].
+    fn is_exchange_due(&self, _after: After) -> bool {
         false
     }
 
-    /// Exchanges something with other runs, between two steps, where that is due or a stage is over.
+    /// Exchanges what is due with other runs, between two steps or at the end of a stage.
     ///
     /// # Errors
     /// An error ends the run.
-    fn exchange(&mut self, _step: u64) -> Result<()> {
+    fn exchange(&mut self, _after: After) -> Result<()> {
         Ok(())
     }
 

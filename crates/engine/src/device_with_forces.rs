@@ -8,7 +8,7 @@
 mod sub_steps;
 
 use crate::custom_force::{
-    AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan, check_sums,
+    After, AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan, check_sums,
 };
 use crate::force_context::{AtomChoice, FieldsInTime, Potential, PotentialUse, TakenBiases};
 use jostle_core::backend::{BiasPlace, Member, NeighborFacts, StageTime, Timings};
@@ -99,18 +99,14 @@ impl DeviceWithForces {
         self.active.iter_mut().try_for_each(|active| active.force.prepare(action))
     }
 
-    /// Lets forces exchange something with other runs after a step, where that is due.
-    pub fn exchange(&mut self, step: u64) -> Result<()> {
-        if !self.active.iter().any(|active| active.force.is_exchange_due(step)) {
+    /// Lets forces exchange something with other runs, where that is due.
+    pub fn exchange(&mut self, after: After) -> Result<()> {
+        if !self.active.iter().any(|active| active.force.is_exchange_due(after)) {
             return Ok(());
         }
-        self.exchange_all(step)
-    }
-
-    /// Lets all forces exchange something with other runs: at the end of a stage.
-    pub fn exchange_all(&mut self, step: u64) -> Result<()> {
         self.fetch_biases()?;
-        self.active.iter_mut().try_for_each(|active| active.force.exchange(step))?;
+        let mut due = self.active.iter_mut().filter(|active| active.force.is_exchange_due(after));
+        due.try_for_each(|active| active.force.exchange(after))?;
         self.return_biases()
     }
 

@@ -171,6 +171,15 @@ pub struct StageSpan {
     pub entry: StageEntry,
 }
 
+/// Time of an exchange with other runs: after a step of this number, or at the end of a stage after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// A step, of which others follow.
+    Step(u64),
+    /// The last step of a stage.
+    Stage(u64),
+}
+
 /// Entry into a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StageEntry {

@@ -6,6 +6,7 @@
 //! many that the walker makes again, which it does not write. A line without its end is left for later; a walker that is
 //! dead adds nothing more.
 
+use crate::custom_force::After;
 use jostle_core::{Error, Result};
 use jostle_sampling::bias::{Metadynamics, add_row};
 use serde::{Deserialize, Serialize};
@@ -48,9 +49,12 @@ impl Walker {
         Walker { name, folder, every, last: None, state: WalkerState::default() }
     }
 
-    /// Returns true where hills are to be exchanged after a step.
-    pub fn is_due(&self, step: u64) -> bool {
-        self.last.is_none_or(|last| step >= last + self.every)
+    /// Returns true where hills are to be exchanged: others have all of a stage when it is over.
+    pub fn is_due(&self, after: After) -> bool {
+        match after {
+            After::Step(step) => self.last.is_none_or(|last| step >= last + self.every),
+            After::Stage(_) => true,
+        }
     }
 
     /// State for a checkpoint.
@@ -81,7 +85,8 @@ impl Walker {
     ///
     /// # Errors
     /// If a file cannot be read or written, or a line of it is no hill.
-    pub fn exchange(&mut self, step: u64, metadynamics: &mut Metadynamics) -> Result<()> {
+    pub fn exchange(&mut self, after: After, metadynamics: &mut Metadynamics) -> Result<()> {
+        let (After::Step(step) | After::Stage(step)) = after;
         self.last = Some(step);
         self.write(metadynamics)?;
         for file in self.others()? {

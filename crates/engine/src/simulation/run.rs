@@ -5,7 +5,7 @@ use super::measuring::stage_timestep;
 use super::schedule::{RowData, Schedule};
 use super::{Extent, Readiness, Simulation};
 use crate::clock::Clock;
-use crate::custom_force::{StageEntry, StageSpan};
+use crate::custom_force::{After, StageEntry, StageSpan};
 use crate::measure::Measures;
 use crate::progress::{Progress, StageStart};
 use crate::report::Warning;
@@ -232,7 +232,7 @@ impl Simulation {
                 self.write_minimum(stage, run, &schedule, progress)?;
                 self.write_last_means(stage, run)?;
                 if let Action::Dynamics { .. } = stage.action {
-                    self.backend.exchange_all(self.clock.step)?;
+                    self.backend.exchange(After::Stage(self.clock.step))?;
                 }
                 return Ok(StageOutcome::Finished);
             }
@@ -287,7 +287,7 @@ impl Simulation {
         let step = self.clock.step + 1;
         self.backend.prepare(&stage.action)?;
         if let Action::Dynamics { .. } = stage.action {
-            self.backend.exchange(self.clock.step)?;
+            self.backend.exchange(After::Step(self.clock.step))?;
         }
         self.backend.set_time(run.stage_time(stage, run.stage_step))?;
         let context = StepContext {

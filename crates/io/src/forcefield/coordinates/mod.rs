@@ -29,8 +29,8 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// Reads a file: by its name, `.pdb`, `.ent` and NAMD's `.fep` (PDB), `.cif` and `.mmcif` (mmCIF), `.inpcrd`, `.rst7`, `.rst`, `.crd` (AMBER),
-    /// `.gro` (GROMACS), `.xyz` and `.extxyz`.
+    /// Reads a file: by its name, `.pdb`, `.ent` and NAMD's `.fep` (PDB), `.cif` and `.mmcif` (mmCIF), `.inpcrd`, `.rst7`,
+    /// `.rst`, `.crd` (AMBER), `.gro` (GROMACS), `.xyz` and `.extxyz`.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
