@@ -40,6 +40,7 @@ extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies
     if (due(w.control, w.control->slot[slot], trigger)) cells_forces<true>(w, slot);
 }
 
+#if WHOLE_STEPS
 // Whole step in one kernel.
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(DeviceData w, int slot) {
     wait_for_previous_kernel();
@@ -52,3 +53,4 @@ extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(DeviceData
     if (pairs.beyond) report_force(w, w.control->sorted, i, now.done);
     finish_step(w, slot, now, i, force_of(pairs));
 }
+#endif

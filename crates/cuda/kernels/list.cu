@@ -136,6 +136,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(
     if (due(w.control, w.control->slot[slot], trigger)) list_forces<true>(w, slot);
 }
 
+#if WHOLE_STEPS
 // Whole step in one kernel.
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData w, int slot) {
     wait_for_previous_kernel();
@@ -151,3 +152,4 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData 
     if (pairs.beyond) report_force(w, w.control->sorted, i, now.done);
     finish_step(w, slot, now, i, force_of(pairs));
 }
+#endif

@@ -178,6 +178,7 @@ DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
     if (comes_last(control)) add_up<THREADS, SAMPLE_SUMS>(w, gridDim.x, w.reduction.total + now.row * SAMPLE_SUMS);
 }
 
+#if WHOLE_STEPS
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(DeviceData w, int slot) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
@@ -197,3 +198,4 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_t
         step_of_tile<false>(w, slot, now);
     }
 }
+#endif

@@ -14,7 +14,7 @@ use crate::exchange;
 use crate::external;
 use crate::grains;
 use crate::kernels::{
-    self, Build, Gpus, PairAlgorithm, SEARCH, TileShape, common_options, common_source, of_atoms,
+    self, Build, Gpus, PairAlgorithm, SEARCH, TileShape, WholeSteps, common_options, common_source, of_atoms,
 };
 use crate::list::ListThreads;
 use crate::molecules;
@@ -55,6 +55,7 @@ pub fn of_pairs(
     let double = precision == Precision::Double;
     let mut options = common_options(precision, sums);
     options.extend(sums.unit());
+    options.push(format!("-DWHOLE_STEPS={}", WholeSteps::of(forces) as i32));
     match algorithm {
         PairAlgorithm::Tiles => {
             let resident = if double { shape.resident / 2 } else { shape.resident };

@@ -2,6 +2,7 @@
 
 use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch, Module};
+use crate::kernels::WholeSteps;
 use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Result};
@@ -15,7 +16,7 @@ pub struct Cells {
     shares: u32,
     forces: Kernel,
     energies: Kernel,
-    step: Kernel,
+    step: Option<Kernel>,
 }
 
 impl Cells {
@@ -23,13 +24,13 @@ impl Cells {
     ///
     /// # Errors
     /// If the module has no such kernels.
-    pub fn new(module: &Module, n: usize, sums: Summation) -> Result<Self> {
+    pub fn new(module: &Module, n: usize, sums: Summation, steps: WholeSteps) -> Result<Self> {
         Ok(Cells {
             blocks: n.div_ceil(THREADS as usize).max(1) as u32,
             shares: sums.shares(n, THREADS),
             forces: module.kernel("forces_cells")?,
             energies: module.kernel("forces_cells_energies")?,
-            step: module.kernel("step_cells")?,
+            step: steps.kernel(module, "step_cells")?,
         })
     }
 }
@@ -55,7 +56,7 @@ impl NeighborEngine for Cells {
     }
 
     fn step(&self, data: &DeviceData, slot: i32, _: SlotBefore) -> Option<Vec<Launch>> {
-        Some(vec![Launch::new(&self.step, self.blocks, THREADS).with_value(*data).with_value(slot)])
+        Some(vec![Launch::new(self.step.as_ref()?, self.blocks, THREADS).with_value(*data).with_value(slot)])
     }
 
     fn energy_blocks(&self) -> u32 {

@@ -2,7 +2,7 @@
 
 use crate::codegen;
 use crate::device_data;
-use crate::driver::{Device, Kernel};
+use crate::driver::{Device, Kernel, Module};
 use crate::sub_steps;
 use crate::sums::Summation;
 use crate::wall_plane;
@@ -123,6 +123,30 @@ impl PairAlgorithm {
             PairAlgorithm::Cells => include_str!("../kernels/cells.cu"),
             PairAlgorithm::AllPairs => include_str!("../kernels/all_pairs.cu"),
         }
+    }
+}
+
+/// Presence of kernels that find the forces of pairs and move atoms at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WholeSteps {
+    /// None, which saves a compiler the longest kernel of pairs: forces of a mesh are part of every step.
+    Never = 0,
+    /// One, by which runs make their steps if they have forces of pairs alone.
+    Possible = 1,
+}
+
+impl WholeSteps {
+    /// Presence where these forces act.
+    pub fn of(forces: &Forces) -> Self {
+        if forces.has_reciprocal_sum() { WholeSteps::Never } else { WholeSteps::Possible }
+    }
+
+    /// Such a kernel of a module.
+    ///
+    /// # Errors
+    /// If the module should have it, and has not.
+    pub fn kernel(self, module: &Module, name: &str) -> Result<Option<Kernel>> {
+        (self == WholeSteps::Possible).then(|| module.kernel(name)).transpose()
     }
 }
 

@@ -237,7 +237,7 @@ impl Launches<'_> {
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
                 let noise = constraints.noise(&self.moved(), slot, MoveFrom::Step);
-                launches.push(SequencePart::Kernel(noise.waits(Waits::ThirdStream)));
+                launches.push(SequencePart::Kernel(noise.waits(self.noise_beside())));
                 launches.extend(forces());
                 launches.extend(kernels(constraints.moves(&self.moved(), slot, MoveFrom::Step)));
             }

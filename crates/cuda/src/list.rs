@@ -2,7 +2,7 @@
 
 use crate::device_data::{AtomLists, Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::kernels::TileShape;
+use crate::kernels::{TileShape, WholeSteps};
 use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Result};
@@ -27,7 +27,7 @@ pub struct List {
     build: Kernel,
     forces: Kernel,
     energies: Kernel,
-    step: Kernel,
+    step: Option<Kernel>,
     neighbor: Buffer<u32>,
     n_neighbor: Buffer<i32>,
 }
@@ -85,6 +85,7 @@ impl List {
         rows: usize,
         threads: ListThreads,
         sums: Summation,
+        steps: WholeSteps,
     ) -> Result<Self> {
         let ListThreads { team, builders } = threads;
         let blocks = |n: usize, threads: u32| n.div_ceil(threads as usize) as u32;
@@ -100,7 +101,7 @@ impl List {
             build: module.kernel("build_list")?,
             forces: module.kernel("forces_list")?,
             energies: module.kernel("forces_list_energies")?,
-            step: module.kernel("step_list")?,
+            step: steps.kernel(module, "step_list")?,
             neighbor: device.alloc((n * rows).max(1))?,
             n_neighbor: device.alloc(n.max(1))?,
         })
@@ -137,7 +138,7 @@ impl NeighborEngine for List {
     fn step(&self, data: &DeviceData, slot: i32, _: SlotBefore) -> Option<Vec<Launch>> {
         // A block at least, to go on to the next slot without atoms, too.
         let blocks = self.team_blocks.max(1);
-        Some(vec![Launch::new(&self.step, blocks, THREADS).with_value(*data).with_value(slot)])
+        Some(vec![Launch::new(self.step.as_ref()?, blocks, THREADS).with_value(*data).with_value(slot)])
     }
 
     fn pass(&self, kernel: &Kernel) -> Option<Launch> {

@@ -3,7 +3,7 @@
 
 use crate::device_data::{BoxGeometry, DeviceData, TileLists};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::kernels::{TileShape, TileSize};
+use crate::kernels::{TileShape, TileSize, WholeSteps};
 use crate::list_capacity::{CLASSES, ListCapacity};
 use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
@@ -20,7 +20,7 @@ pub struct Tiles {
     build: Kernel,
     forces: Kernel,
     energies: Kernel,
-    step: Kernel,
+    step: Option<Kernel>,
     owned: Buffer<u64>,
     tile_atoms: Buffer<u32>,
     n_tile_atoms: Buffer<i32>,
@@ -42,6 +42,7 @@ impl Tiles {
         shape: TileShape,
         capacity: ListCapacity,
         n: usize,
+        steps: WholeSteps,
     ) -> Result<Self> {
         let blocks = n.div_ceil(shape.atoms as usize) * shape.parts as usize;
         // Buffers are never empty, where a GPU has no atoms.
@@ -57,7 +58,7 @@ impl Tiles {
             build: module.kernel("build_tiles")?,
             forces: module.kernel("forces_tiles")?,
             energies: module.kernel("forces_tiles_energies")?,
-            step: module.kernel("step_tiles")?,
+            step: steps.kernel(module, "step_tiles")?,
             owned: device.alloc(if shape.parts > 1 { room } else { 1 })?,
             tile_atoms: device.alloc(room * capacity.tile)?,
             n_tile_atoms: device.alloc(room)?,
@@ -68,7 +69,7 @@ impl Tiles {
             own_order: device.alloc(room * shape.atoms as usize)?,
         };
         tiles.build.allow_shared(tiles.build_bytes())?;
-        for kernel in [&tiles.forces, &tiles.energies, &tiles.step] {
+        for kernel in [&tiles.forces, &tiles.energies].into_iter().chain(&tiles.step) {
             kernel.allow_shared(tiles.tile_bytes())?;
         }
         Ok(tiles)
@@ -200,7 +201,7 @@ impl NeighborEngine for Tiles {
     fn step(&self, data: &DeviceData, slot: i32, _: SlotBefore) -> Option<Vec<Launch>> {
         // A block at least, to go on to the next slot without atoms, too.
         let blocks = self.blocks.max(1);
-        let launch = Launch::new(&self.step, blocks, self.shape.threads()).shared(self.tile_bytes());
+        let launch = Launch::new(self.step.as_ref()?, blocks, self.shape.threads()).shared(self.tile_bytes());
         Some(vec![launch.with_value(*data).with_value(slot)])
     }
 

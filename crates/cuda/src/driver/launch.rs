@@ -115,11 +115,14 @@ pub enum Waits {
     SideStream,
     /// As for the side stream, on a third one: it runs beside both.
     ThirdStream,
+    /// As for the side stream, on one whose blocks come after those of all others: for kernels with many, beside which
+    /// small ones should not wait.
+    LastStream,
     /// Launches of the fourth stream before it, and no others: it may run beside all that follow.
     FourthStream,
-    /// As for the fourth stream, and also all before it but those of the side and third streams.
+    /// As for the fourth stream, and also all launches of the main stream before it.
     FourthAfterMain,
-    /// Launches of the fourth stream before it, and all before it but those of the side and third streams.
+    /// Launches of the fourth and main streams before it.
     MainAndFourth,
     /// All launches before it.
     AllStreams,
@@ -176,6 +179,16 @@ impl Launch {
     pub fn waits(mut self, waits: Waits) -> Self {
         self.waits = waits;
         self
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> u64 {
+        self.grid.iter().map(|blocks| u64::from(*blocks)).product::<u64>() * u64::from(self.block)
+    }
+
+    /// Moves a launch of the main stream to the last one.
+    pub fn from_main_to_last_stream(self) -> Self {
+        if self.waits == Waits::MainStream { self.waits(Waits::LastStream) } else { self }
     }
 
     /// Sets the dynamic shared memory of a block, in bytes.

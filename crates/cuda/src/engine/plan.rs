@@ -13,7 +13,7 @@ use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedTables;
 use crate::exchange::{Division, Exchange, MeshDivision, Moving, Needs};
 use crate::exclusions::Exclusions;
-use crate::kernels::{Build, Gpus, PairAlgorithm, TileShape};
+use crate::kernels::{Build, Gpus, PairAlgorithm, TileShape, WholeSteps};
 use crate::list::{self, List, ListThreads};
 use crate::list_capacity::ListCapacity;
 use crate::many_body::ManyBodyEngine;
@@ -387,16 +387,17 @@ impl Plan {
     /// If the device has too little memory.
     pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn NeighborEngine>> {
         let (precision, n, owned) = (self.precision, self.n, self.owned().len());
+        let steps = WholeSteps::of(&self.forces);
         let pairs: Box<dyn NeighborEngine> = match self.algorithm {
             PairAlgorithm::Tiles => {
                 let shape = self.layout.shape;
-                Box::new(Tiles::new(device, module, self.atom_bytes, shape, self.capacity, owned)?)
+                Box::new(Tiles::new(device, module, self.atom_bytes, shape, self.capacity, owned, steps)?)
             }
             PairAlgorithm::List => {
                 let threads = ListThreads::of_shape(self.layout.shape, &self.forces, self.summation);
-                Box::new(List::new(device, module, [n, owned], self.rows, threads, self.summation)?)
+                Box::new(List::new(device, module, [n, owned], self.rows, threads, self.summation, steps)?)
             }
-            PairAlgorithm::Cells => Box::new(Cells::new(module, n, self.summation)?),
+            PairAlgorithm::Cells => Box::new(Cells::new(module, n, self.summation, steps)?),
             PairAlgorithm::AllPairs => {
                 let of_gpus = match (self.division(), self.peers()) {
                     (Some(Division::Pairs), Some(peers)) => [peers.rank, peers.count()],

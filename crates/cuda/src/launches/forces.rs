@@ -1,10 +1,16 @@
 //! Launches of forces: of pairs, meshes, bonds and all others, beside each other where they do not depend on each other.
+//!
+//! A mesh is a chain of small kernels, each of which waits for the one before it, beside the pairs, which are one kernel.
+//! Where a GPU has room for all blocks of that one, the chain is longer: it follows the kernel that has moved atoms on the
+//! main stream, so that it begins at once and has room first, and pairs are on the last stream, behind the noise. Where it
+//! has not, pairs are on the main stream, and the mesh finds room beside them as their blocks end.
 
 use super::Launches;
 use crate::device_data::{DeviceData, ForcesBeside};
 use crate::driver::{Launch, Waits};
 use crate::electrostatics::{ForcesTo, LatticeSumKernel, MeshForces, SUMS};
 use crate::exchange::{Division, MeshDivision, MeshWork, MotionDivision};
+use crate::kernels::ATOM_THREADS;
 use crate::neighbor_engine::Trigger;
 use crate::sums::VIRIAL;
 use jostle_core::Evaluate;
@@ -33,8 +39,12 @@ impl Launches<'_> {
             c.reciprocal(&self.data, slot, trigger, of_mesh, &work, self.add_up(c.term, trigger))
         };
         let reciprocal: Vec<Launch> = heard.flat_map(potentials).collect();
+        let meshes_first = trigger == Trigger::Step && !energies && self.has_meshes_first();
+        let mut meshes = Vec::new();
         if energies {
             launches.extend(reciprocal);
+        } else if meshes_first {
+            meshes = reciprocal;
         } else {
             // Shares of energies, which the reciprocal space would overwrite, do not exist.
             launches.splice(0..0, reciprocal.into_iter().map(|launch| launch.waits(Waits::SideStream)));
@@ -57,6 +67,10 @@ impl Launches<'_> {
         let external = self.external.map(|o| o.forces(&self.data, slot, row, trigger, undivided));
         launches.extend(external.into_iter().flatten());
         launches.extend(of_biases);
+        if meshes_first {
+            launches = launches.into_iter().map(Launch::from_main_to_last_stream).collect();
+        }
+        launches.extend(meshes);
         launches.extend(self.forces_of_charges(slot, trigger, of_mesh, &work));
         if let (Some(exchange), Some(Division::Atoms)) = (self.exchange, self.division) {
             match (trigger, self.motion) {
@@ -91,7 +105,11 @@ impl Launches<'_> {
             launches.extend(c.forces(&data, slot, trigger, evaluate, how, self.add_up(c.term, trigger)));
             number += usize::from(c.mesh().is_some());
         }
-        let after = if beside { Waits::SideStream } else { Waits::AllStreams };
+        let after = match beside {
+            true if self.has_meshes_first() => Waits::MainStream,
+            true => Waits::SideStream,
+            false => Waits::AllStreams,
+        };
         launches.into_iter().map(|launch| launch.waits(after)).collect()
     }
 
@@ -158,6 +176,18 @@ impl Launches<'_> {
     /// where nothing else needs all forces before. One GPU then has room for both.
     pub(super) fn has_meshes_beside(&self) -> bool {
         self.adds_when_moving() && self.charges.iter().any(LatticeSumKernel::acts)
+    }
+
+    /// True where meshes come before pairs, all blocks of which the GPU has room for.
+    fn has_meshes_first(&self) -> bool {
+        let pairs = self.neighbor_engine.forces(&self.data, 0, Trigger::Step, Evaluate::Forces);
+        let room = u64::from(self.resident_blocks) * u64::from(ATOM_THREADS);
+        self.has_meshes_beside() && pairs.iter().map(Launch::threads).sum::<u64>() <= room
+    }
+
+    /// Stream of the noise of a step. In front of pairs that come after meshes it keeps them while charges are spread.
+    pub(super) fn noise_beside(&self) -> Waits {
+        if self.has_meshes_first() { Waits::LastStream } else { Waits::ThirdStream }
     }
 
     /// True where forces on atoms may be left for the kernel that moves them: nothing else needs all of them before, and no

@@ -42,8 +42,8 @@ pub struct Gpu(Arc<Shared>);
 struct Shared {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    /// Side, third and fourth streams, for launches that are recorded on them.
-    other_streams: [Arc<CudaStream>; 3],
+    /// Side, third, fourth and last streams, for launches that are recorded on them.
+    other_streams: [Arc<CudaStream>; 4],
     /// Stream of copies to the host that kernels do not wait for.
     copy_stream: Arc<CudaStream>,
     name: String,
@@ -85,11 +85,12 @@ impl Gpu {
             let context = CudaContext::new(index)?;
             // SAFETY: there is one stream, and everything is used on it.
             unsafe { context.disable_event_tracking() };
-            let stream = context.new_stream()?;
             // Small kernels beside a large one should not wait for its blocks.
-            let (_, first) = result::stream::get_priority_range()?;
-            let urgent = || context.new_stream_with_priority(first);
-            let other_streams = [urgent()?, urgent()?, urgent()?];
+            let (last, first) = result::stream::get_priority_range()?;
+            let with_priority = |priority| context.new_stream_with_priority(priority);
+            let stream = with_priority(i32::midpoint(last, first))?;
+            let urgent = || with_priority(first);
+            let other_streams = [urgent()?, urgent()?, urgent()?, with_priority(last)?];
             let copy_stream = context.new_stream()?;
             let shared_memory =
                 context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;

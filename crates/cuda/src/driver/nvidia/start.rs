@@ -24,19 +24,20 @@ impl Shared {
     /// As for `start_on`.
     pub(super) unsafe fn start_recorded(&self, launches: &[Launch]) -> std::result::Result<(), DriverError> {
         let starts_early = self.starts_early.load(Ordering::Relaxed);
-        let [side, third, fourth] = &self.other_streams;
-        let streams = [&self.stream, side, third, fourth];
-        let mut in_use = [true, false, false, false];
+        let [side, third, fourth, last] = &self.other_streams;
+        let streams = [&self.stream, side, third, fourth, last];
+        let mut in_use = [true, false, false, false, false];
         // Streams that were in use before, and may go on without what has come since on the main one.
         let mut known = in_use;
         // True where a kernel depends on just the one before it on its stream.
-        let mut follows = [false; 4];
+        let mut follows = [false; 5];
         for launch in launches {
             let number = match launch.waits {
                 Waits::MainStream | Waits::MainAndFourth | Waits::AllStreams => 0,
                 Waits::SideStream => 1,
                 Waits::ThirdStream => 2,
                 Waits::FourthStream | Waits::FourthAfterMain => 3,
+                Waits::LastStream => 4,
             };
             let goes_on = match launch.waits {
                 Waits::FourthAfterMain => false,
@@ -49,7 +50,7 @@ impl Shared {
             }
             (in_use[number], known[number]) = (true, true);
             let joined = match launch.waits {
-                Waits::AllStreams => 1..4,
+                Waits::AllStreams => 1..5,
                 Waits::MainAndFourth => 3..4,
                 _ => 0..0,
             };
