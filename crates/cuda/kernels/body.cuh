@@ -1,10 +1,5 @@
 // Group of atoms with constraints in the registers of a thread, and the operations on it.
 //
-// All but the constraints themselves is the same code for groups of every shape: loops over atoms have room for the
-// largest group. Advantage: kernels have a third of the instructions that they had with code for each shape, and are
-// compiled as much sooner; what a step does not find in the caches of instructions it waits for. Disadvantage: threads
-// have registers for the largest group.
-//
 // Generated source in front of this file: jostle_core::constraints for every shape of groups,
 //     Shape<k>::ATOMS, SITES, NUMBERS, COUPLING
 //                          numbers of atoms; of virtual sites, which are the last of these; of parameters of
@@ -19,13 +14,13 @@
 //     Shape<k>::spread(const double* in, double* out)
 //                          from {relative positions without the first; forces} to {forces, those on sites moved
 //                          to the atoms that they follow; the change of the virial}
-// N_SHAPES, and EACH_SHAPE(DO), which is DO(0) DO(1) ...; MOST_ATOMS, the number of atoms of the largest group;
-// MOST_ROUNDS and TOLERANCE2, the square of the tolerance of squared distances.
+// N_SHAPES, and EACH_SHAPE(DO), which is DO(0) DO(1) ...; MOST_ROUNDS and TOLERANCE2, the square of the tolerance of
+// squared distances.
 
 enum {
     BODY_THREADS = 64,
     MOVE_BLOCKS = 8,      // blocks of them resident on a multiprocessor: they are bound by latency
-    SMALL = 4,            // atoms of small groups
+    MOST_PREFETCHED = 4,  // atoms of groups small enough for a prefetch of their data
     SPAN = 1024,          // atoms of a block that assigns groups to warps
     UNCONSTRAINED = 0xffffffff,
     FOLLOWER = 0xfffffffe,
@@ -33,61 +28,28 @@ enum {
     VIRIAL = 6,
 };
 
-// Number of atoms of the groups of a shape.
-DEVICE int atoms_of(u32 shape) {
-    switch (shape) {
-#define ATOMS_OF(shape) case shape: return Shape<shape>::ATOMS;
-        EACH_SHAPE(ATOMS_OF)
-        default: return 0;
-    }
-}
-
 // Group in registers.
+template <class S>
 struct Body {
-    u32 shape;
-    int n_atoms;
-    u32 index[MOST_ATOMS];
-    int species[MOST_ATOMS];
-    double inverse_mass[MOST_ATOMS];
-    Double3 x[MOST_ATOMS], v[MOST_ATOMS];
+    u32 index[S::ATOMS];
+    int species[S::ATOMS];
+    double inverse_mass[S::ATOMS];
+    Double3 x[S::ATOMS], v[S::ATOMS];
     const double* numbers;
-
-    // Calls `f` with the number of each atom, in a loop that is unrolled: numbers are compile-time constants.
-    template <typename F>
-    DEVICE_MEMBER void each(F f) const {
-#pragma unroll
-        for (int k = 0; k < MOST_ATOMS; k++) {
-            if (k < n_atoms) f(k);
-        }
-    }
-
-    // Calls `f` likewise, in small groups also with the numbers of atoms that they lack, which are copies of the last:
-    // without branches, what all of them read is under way together.
-    template <typename F>
-    DEVICE_MEMBER void each_or_copy(F f) const {
-#pragma unroll
-        for (int k = 0; k < MOST_ATOMS; k++) {
-            if (k < SMALL || k < n_atoms) f(k);
-        }
-    }
 };
 
-DEVICE Body body_of(const DeviceData& w, const ConstraintData& h, uint4 group) {
-    Body body;
+template <class S>
+DEVICE Body<S> body_of(const DeviceData& w, const ConstraintData& h, uint4 group) {
+    Body<S> body;
     const int set = w.control->sorted;
-    body.shape = group.x;
-    body.n_atoms = atoms_of(group.x);
-    body.each_or_copy([&](int k) {
-        const uint2 index = h.index[group.y + min(k, body.n_atoms - 1)];
-        body.index[k] = index.x;
+    for (int k = 0; k < S::ATOMS; k++) {
+        const uint2 index = h.index[group.y + k];
+        const u32 i = body.index[k] = index.x;
         body.species[k] = (int)index.y;
-    });
-    body.each_or_copy([&](int k) {
-        const u32 i = body.index[k];
         body.inverse_mass[k] = w.atoms.inverse_mass[mass_index(w, i, body.species[k])];
         body.x[k] = load(w.atoms.x[set], i);
         body.v[k] = load(w.atoms.v[set], i);
-    });
+    }
     body.numbers = h.numbers + group.z;
     return body;
 }
@@ -107,10 +69,10 @@ DEVICE Double3 apart(const BoxGeometry& geometry, Double3 a, Double3 b) {
     return d;
 }
 
-// Moves the atoms of a group of one shape after a drift by dt so that distances satisfy their constraints, and changes
-// velocities accordingly. Returns true if the iteration converged.
+// Moves atoms after a drift by dt so that distances satisfy their constraints, and changes velocities accordingly.
+// Returns true if the iteration converged.
 template <class S>
-DEVICE bool hold_shape(const BoxGeometry& geometry, Body& body, double dt) {
+DEVICE bool hold(const BoxGeometry& geometry, Body<S>& body, double dt) {
     enum { N = S::ATOMS, KNOWN = S::COUPLING + S::NUMBERS };
     double before[4 * N - 3], in[KNOWN + 4 * N], out[3 * N + 1], *now = in + KNOWN + N;
     for (int k = 0; k < N; k++) {
@@ -139,17 +101,9 @@ DEVICE bool hold_shape(const BoxGeometry& geometry, Body& body, double dt) {
     return held;
 }
 
-DEVICE bool hold(const BoxGeometry& geometry, Body& body, double dt) {
-    switch (body.shape) {
-#define HOLD(shape) case shape: return hold_shape<Shape<shape>>(geometry, body, dt);
-        EACH_SHAPE(HOLD)
-        default: return true;
-    }
-}
-
 // Removes the components of velocities that would change a distance; adds bond vectors times impulses to a sum.
 template <class S>
-DEVICE void brake_shape(const BoxGeometry& geometry, Body& body, double* impulse) {
+DEVICE void brake(const BoxGeometry& geometry, Body<S>& body, double* impulse) {
     enum { N = S::ATOMS };
     double in[7 * N - 6], out[3 * N + IMPULSES], *u = in + 4 * N - 3;
     for (int k = 0; k < N; k++) {
@@ -166,12 +120,4 @@ DEVICE void brake_shape(const BoxGeometry& geometry, Body& body, double* impulse
         drift(body.v[k], 1.0, after - before);
     }
     for (int k = 0; k < IMPULSES; k++) impulse[k] += out[3 * N + k];
-}
-
-DEVICE void brake(const BoxGeometry& geometry, Body& body, double* impulse) {
-    switch (body.shape) {
-#define BRAKE(shape) case shape: brake_shape<Shape<shape>>(geometry, body, impulse); break;
-        EACH_SHAPE(BRAKE)
-        default: break;
-    }
 }

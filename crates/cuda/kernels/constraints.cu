@@ -84,19 +84,19 @@ enum MoveFrom {
 };
 
 // Reports a group that has come apart, by its first atom; where its forces are not finite that is reported already.
-DEVICE void report_torn(const DeviceData& w, const Body& body, i64 done) {
-    bool finite = true;
-    body.each([&](int k) { finite = finite && is_finite(load_force(w, body.index[k])); });
-    if (!finite) return;
+template <class S>
+DEVICE void report_torn(const DeviceData& w, const Body<S>& body, i64 done) {
+    for (int k = 0; k < S::ATOMS; k++) {
+        if (!is_finite(load_force(w, body.index[k]))) return;
+    }
     atomicMin(&w.control->first_bad, (u64)done << 32 | w.atoms.id[w.control->sorted][body.index[0]]);
     report(w.control, TORN);
 }
 
-// Data of the first atoms of groups in shared memory, copied there while their threads compute.
+// Data of small groups in shared memory, copied there while their threads compute.
 struct Prefetched {
-    enum { ATOMS = MOST_ATOMS < SMALL ? MOST_ATOMS : SMALL };
-    Double3 vectors[ATOMS][BODY_THREADS];  // noise, and then vectors to be stored
-    Position built[ATOMS][BODY_THREADS];
+    Double3 vectors[MOST_PREFETCHED][BODY_THREADS];  // noise, and then vectors to be stored
+    Position built[MOST_PREFETCHED][BODY_THREADS];
 };
 
 // Stores a vector of an atom of each lane of a warp group. Adjacent lanes write the components of one atom: stores
@@ -112,6 +112,7 @@ DEVICE void store_by_warp_group(double* a, u32 warp_group, u32 i, Double3 u, Dou
 }
 
 // Noise of the atoms of a group, which constrained_noise has computed.
+template <bool EARLY>
 struct BodyNoise {
     const double* noise;
     const Prefetched* prefetched;
@@ -119,43 +120,43 @@ struct BodyNoise {
     int k;
 
     DEVICE_MEMBER Double3 operator()() const {
-        if (k >= Prefetched::ATOMS) return load(noise, i);
+        if (!EARLY) return load(noise, i);
         wait_for_prefetched();
         return prefetched->vectors[k][threadIdx.x];
     }
 };
 
 // Group of atoms with constraints, whose sub-steps are made.
+template <class S>
 struct MovingBody {
-    enum { DRIFTS_AT_ONCE = 1 };
-    typedef MovingAtom<BodyNoise> Atom;
+    enum { N = S::ATOMS, EARLY = N <= MOST_PREFETCHED, DRIFTS_AT_ONCE = 1 };
+    typedef BodyNoise<EARLY> Noise;
+    typedef MovingAtom<Noise> Atom;
 
     const DeviceData& w;
     const double* noise;
     const Prefetched* prefetched;
     double timestep;
-    Body body;
-    real3 force[MOST_ATOMS];
+    Body<S> body;
+    real3 force[N];
     bool held;
 
     DEVICE_MEMBER MovingBody(const DeviceData& w, const ConstraintData& h, uint4 group, const Prefetched* prefetched)
-        : w(w), noise(h.noise), prefetched(prefetched), timestep(w.control->motion.timestep), body(body_of(w, h, group)),
+        : w(w), noise(h.noise), prefetched(prefetched), timestep(w.control->motion.timestep), body(body_of<S>(w, h, group)),
           held(true) {}
 
     DEVICE_MEMBER void load_forces(i64 done) {
-        ForceParts parts[MOST_ATOMS];
-        body.each_or_copy([&](int k) { parts[k].read(w, body.index[k]); });
-        body.each_or_copy([&](int k) { force[k] = parts[k].sum(w); });
-        body.each_or_copy([&](int k) { force[k] = check_force(w, force[k], body.v[k], w.control->sorted, body.index[k], done); });
+        for (int k = 0; k < N; k++) force[k] = load_force(w, body.index[k]);
+        for (int k = 0; k < N; k++) force[k] = check_force(w, force[k], body.v[k], w.control->sorted, body.index[k], done);
     }
 
     template <class SubSteps>
     DEVICE_MEMBER void each(const SubSteps& make) {
-        body.each_or_copy([&](int k) {
-            const BodyNoise noise_of_atom = {noise, prefetched, body.index[k], k};
+        for (int k = 0; k < N; k++) {
+            const Noise noise_of_atom = {noise, prefetched, body.index[k], k};
             Atom atom = {w, timestep, body.inverse_mass[k], force[k], noise_of_atom, body.x[k], body.v[k]};
             make(atom);
-        });
+        }
     }
     DEVICE_MEMBER void reflect(double) {}
     DEVICE_MEMBER void constrain_positions(double part) { held = hold(w.geometry, body, part * timestep) && held; }
@@ -167,33 +168,40 @@ struct MovingBody {
 };
 
 // Moves a group from the force of a step to the positions of the next one.
+template <class S>
 DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group, int slot, const Slot& now, int what, u32 warp_group,
                       Prefetched& prefetched) {
+    enum { N = S::ATOMS, EARLY = N <= MOST_PREFETCHED };
     Control* control = w.control;
     const int set = control->sorted, mine = threadIdx.x;
-    MovingBody moving(w, h, group, &prefetched);
-    const Body& body = moving.body;
-    body.each([&](int k) {
-        if (k >= Prefetched::ATOMS) return;
-        prefetch(&prefetched.built[k][mine], &w.atoms.built[body.index[k]]);
-        if (has_noise(w.step_kind)) prefetch(&prefetched.vectors[k][mine], (const Double3*)h.noise + body.index[k]);
-    });
+    MovingBody<S> moving(w, h, group, &prefetched);
+    const Body<S>& body = moving.body;
+    if (EARLY) {
+        for (int k = 0; k < N; k++) {
+            prefetch(&prefetched.built[k][mine], &w.atoms.built[body.index[k]]);
+            if (has_noise(w.step_kind)) prefetch(&prefetched.vectors[k][mine], (const Double3*)h.noise + body.index[k]);
+        }
+    }
     moving.load_forces(now.done);
     if (what == MOVE_FROM_STEP) make_sub_steps_to_end(moving, w.step_kind);
     make_sub_steps_to_positions(moving, w.step_kind);
     if (!moving.held) report_torn(w, body, now.done);
     wait_for_prefetched();
     DisplacementCheck check(w);
-    body.each([&](int k) {
-        const bool early = k < Prefetched::ATOMS;
+    for (int k = 0; k < N; k++) {
         const u32 i = body.index[k];
-        Double3* buffer = &prefetched.vectors[early ? k : 0][mine / 32 * 32];
-        store_by_warp_group(w.atoms.x[set], warp_group, i, body.x[k], buffer);
-        store_by_warp_group(w.atoms.v[set], warp_group, i, body.v[k], buffer);
+        if (EARLY) {
+            Double3* buffer = &prefetched.vectors[k][mine / 32 * 32];
+            store_by_warp_group(w.atoms.x[set], warp_group, i, body.x[k], buffer);
+            store_by_warp_group(w.atoms.v[set], warp_group, i, body.v[k], buffer);
+        } else {
+            store(w.atoms.x[set], i, body.x[k]);
+            store(w.atoms.v[set], i, body.v[k]);
+        }
         const Position p = store_position(w, i, body.x[k], body.species[k], w.atoms.position[now.parity ^ 1]);
         send_position(w, now.parity ^ 1, (int)i, body.x[k], p);
-        check.add(w, (int)i, p, early ? prefetched.built[k][mine] : w.atoms.built[i]);
-    });
+        check.add(w, (int)i, p, EARLY ? prefetched.built[k][mine] : w.atoms.built[i]);
+    }
     check.note(&control->slot[slot + 1]);
 }
 
@@ -217,7 +225,11 @@ extern "C" __global__ void constrained_noise(DeviceData w, ConstraintData h, int
 DEVICE void move_by(const DeviceData& w, const ConstraintData& h, int slot, const Slot& now, int what, uint4 mover, u32 warp_group,
                     Prefetched& prefetched) {
     if (mover.y != UNCONSTRAINED) {
-        move_body(w, h, {mover.y, mover.z, mover.w, 0}, slot, now, what, warp_group, prefetched);
+        const uint4 group = {mover.y, mover.z, mover.w, 0};
+        switch (group.x) {
+#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what, warp_group, prefetched); break;
+            EACH_SHAPE(MOVE)
+        }
         return;
     }
     const int i = (int)mover.x;
@@ -248,32 +260,34 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
 
 // Adds the centripetal part of the constraint impulses to a sum, for a group as it was before the kick that ends a
 // step. `turning` is by how much more that part counts: see ClosingKick in jostle_core.
-DEVICE void add_turning(const BoxGeometry& geometry, Body before, double turning, double* impulse) {
+template <class S>
+DEVICE void add_turning(const BoxGeometry& geometry, Body<S> before, double turning, double* impulse) {
     double unkicked[IMPULSES] = {};
     brake(geometry, before, unkicked);
     for (int k = 0; k < IMPULSES; k++) impulse[k] += turning * unkicked[k];
 }
 
 // Group of atoms at the end of a step, with what its constraints add to the virial.
-struct EndingBody : MovingBody {
+template <class S>
+struct EndingBody : MovingBody<S> {
     double* impulse;
 
     DEVICE_MEMBER EndingBody(const DeviceData& w, const ConstraintData& h, uint4 group, double* impulse)
-        : MovingBody(w, h, group, nullptr), impulse(impulse) {}
+        : MovingBody<S>(w, h, group, nullptr), impulse(impulse) {}
 
-    DEVICE_MEMBER void constrain_velocities() { brake(w.geometry, body, impulse); }
+    DEVICE_MEMBER void constrain_velocities() { brake(this->w.geometry, this->body, impulse); }
     DEVICE_MEMBER void begin_closing_kick(double part) {
-        if (part != 1.0) add_turning(w.geometry, body, 1.0 / part - 1.0, impulse);
+        if (part != 1.0) add_turning(this->w.geometry, this->body, 1.0 / part - 1.0, impulse);
     }
 };
 
 // The end of a step.
+template <class S>
 DEVICE void end_body(const DeviceData& w, const ConstraintData& h, uint4 group, const Slot& now, double* impulse) {
-    EndingBody ending(w, h, group, impulse);
+    EndingBody<S> ending(w, h, group, impulse);
     ending.load_forces(now.done);
     make_sub_steps_to_end(ending, w.step_kind);
-    const Body& body = ending.body;
-    body.each([&](int k) { store(w.atoms.v[w.control->sorted], body.index[k], body.v[k]); });
+    for (int k = 0; k < S::ATOMS; k++) store(w.atoms.v[w.control->sorted], ending.body.index[k], ending.body.v[k]);
 }
 
 // The end of a step for all atoms. Blocks store their shares of bond vectors times impulses.
@@ -291,22 +305,29 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Devi
         end_step(w, i, v, f, species);
         store(w.atoms.v[set], i, v);
     } else if (leader < FOLLOWER) {
-        end_body(w, h, h.group[leader], now, impulse);
+        const uint4 group = h.group[leader];
+        switch (group.x) {
+#define END(shape) case shape: end_body<Shape<shape>>(w, h, group, now, impulse); break;
+            EACH_SHAPE(END)
+        }
     }
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);
 }
 
 // Velocity constraints after a kick by `time`.
+template <class S>
 DEVICE void brake_body(const DeviceData& w, const ConstraintData& h, uint4 group, double time, double turning, double* impulse) {
     const int set = w.control->sorted;
-    Body body = body_of(w, h, group);
+    Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) {
-        Body before = body;
-        body.each([&](int k) { kick(before.v[k], -time * body.inverse_mass[k], load_force(w, body.index[k])); });
+        Body<S> before = body;
+        for (int k = 0; k < S::ATOMS; k++) {
+            kick(before.v[k], -time * body.inverse_mass[k], load_force(w, body.index[k]));
+        }
         add_turning(w.geometry, before, turning, impulse);
     }
     brake(w.geometry, body, impulse);
-    body.each([&](int k) { store(w.atoms.v[set], body.index[k], body.v[k]); });
+    for (int k = 0; k < S::ATOMS; k++) store(w.atoms.v[set], body.index[k], body.v[k]);
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
@@ -315,15 +336,22 @@ constrained_brake(DeviceData w, ConstraintData h, double time, double turning) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
-    if (leader < FOLLOWER) brake_body(w, h, h.group[leader], time, turning, impulse);
+    if (leader < FOLLOWER) {
+        const uint4 group = h.group[leader];
+        switch (group.x) {
+#define BRAKE(shape) case shape: brake_body<Shape<shape>>(w, h, group, time, turning, impulse); break;
+            EACH_SHAPE(BRAKE)
+        }
+    }
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);
 }
 
 // Impulses of the velocity constraints that a kick by `time` would need; velocities stay as they are.
+template <class S>
 DEVICE void trial_kick_body(const DeviceData& w, const ConstraintData& h, uint4 group, double time, double turning, double* impulse) {
-    Body body = body_of(w, h, group);
+    Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) add_turning(w.geometry, body, turning, impulse);
-    body.each([&](int k) { kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.index[k])); });
+    for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.index[k]));
     brake(w.geometry, body, impulse);
 }
 
@@ -333,7 +361,13 @@ constrained_trial_kick(DeviceData w, ConstraintData h, double time, double turni
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
-    if (leader < FOLLOWER) trial_kick_body(w, h, h.group[leader], time, turning, impulse);
+    if (leader < FOLLOWER) {
+        const uint4 group = h.group[leader];
+        switch (group.x) {
+#define TRIAL_KICK(shape) case shape: trial_kick_body<Shape<shape>>(w, h, group, time, turning, impulse); break;
+            EACH_SHAPE(TRIAL_KICK)
+        }
+    }
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);
 }
 
@@ -356,17 +390,18 @@ constrained_sums(DeviceData w, int blocks, int row_length, int n_pairs, int trig
     }
 }
 
+template <class S>
 DEVICE void hold_body(const DeviceData& w, const ConstraintData& h, uint4 group, double dt) {
     Control* control = w.control;
     const Slot now = control->slot[0];
-    Body body = body_of(w, h, group);
+    Body<S> body = body_of<S>(w, h, group);
     if (!hold(w.geometry, body, dt)) report_torn(w, body, now.done);
-    body.each([&](int k) {
+    for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.index[k];
         store(w.atoms.x[control->sorted], i, body.x[k]);
         store(w.atoms.v[control->sorted], i, body.v[k]);
         store_position(w, i, body.x[k], body.species[k], w.atoms.position[now.parity]);
-    });
+    }
 }
 
 // Constraints of all groups after a drift by dt, in place.
@@ -374,7 +409,12 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(Devi
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
-    if (leader < FOLLOWER) hold_body(w, h, h.group[leader], dt);
+    if (leader >= FOLLOWER) return;
+    const uint4 group = h.group[leader];
+    switch (group.x) {
+#define HOLD(shape) case shape: hold_body<Shape<shape>>(w, h, group, dt); break;
+        EACH_SHAPE(HOLD)
+    }
 }
 
 // Moves the forces on virtual sites of a group to the atoms that they follow.
@@ -383,7 +423,7 @@ DEVICE void spread_body(const DeviceData& w, const ConstraintData& h, uint4 grou
     if (S::SITES == 0) return;
     enum { N = S::ATOMS };
     double in[6 * N - 3], out[3 * N + VIRIAL];
-    const Body body = body_of(w, h, group);
+    const Body<S> body = body_of<S>(w, h, group);
     for (int k = 0; k < N; k++) {
         if (k > 0) put(in + 3 * (k - 1), apart(w.geometry, body.x[k], body.x[0]));
         const real3 f = load_force(w, body.index[k]);

@@ -39,41 +39,21 @@ DEVICE void store_force_in(real* array, int i, real3 f) {
     array[2] = f.z;
 }
 
-// Place of an atom's force in an array of forces beside those of pairs; negative where it has none.
-DEVICE int place_in(const ForcesBeside& beside, int i) { return beside.place == nullptr ? -1 : beside.place[i]; }
-
-DEVICE real3 with_beside(const ForcesBeside& beside, int place, real3 f) {
+DEVICE real3 with_beside(const ForcesBeside& beside, int i, real3 f) {
+    const int place = beside.place == nullptr ? -1 : beside.place[i];
     if (place < 0) return f;
     const real3 more = force_in(beside.force, place);
     return {f.x + more.x, f.y + more.y, f.z + more.z};
 }
 
-// Forces of pairs and meshes on an atom, and where others are: what is read before the first of them is there. Forces of
-// bonds, biases and meshes come from arrays of their own in steps in which they are computed beside those of pairs:
-// kernels that move atoms get their addresses, and those that add forces do not.
-struct ForceParts {
-    real3 of_pairs, of_mesh;
-    int bond, bias;
-
-    DEVICE_MEMBER void read(const DeviceData& w, int i) {
-        of_pairs = force_in(w.atoms.force, i);
-        bond = place_in(w.atoms.of_bonds, i);
-        bias = place_in(w.atoms.of_biases, i);
-        if (w.atoms.mesh_force != nullptr) of_mesh = force_in(w.atoms.mesh_force, i);
-    }
-
-    DEVICE_MEMBER real3 sum(const DeviceData& w) const {
-        const real3 bound = with_beside(w.atoms.of_bonds, bond, of_pairs);
-        const real3 f = with_beside(w.atoms.of_biases, bias, bound);
-        if (w.atoms.mesh_force == nullptr) return f;
-        return {f.x + of_mesh.x, f.y + of_mesh.y, f.z + of_mesh.z};
-    }
-};
-
+// Force on an atom. Those of bonds, biases and meshes come from arrays of their own in steps in which they are computed
+// beside those of pairs: kernels that move atoms get their addresses, and those that add forces do not.
 DEVICE real3 load_force(const DeviceData& w, int i) {
-    ForceParts parts;
-    parts.read(w, i);
-    return parts.sum(w);
+    const real3 bound = with_beside(w.atoms.of_bonds, i, force_in(w.atoms.force, i));
+    const real3 f = with_beside(w.atoms.of_biases, i, bound);
+    if (w.atoms.mesh_force == nullptr) return f;
+    const real3 of_mesh = force_in(w.atoms.mesh_force, i);
+    return {f.x + of_mesh.x, f.y + of_mesh.y, f.z + of_mesh.z};
 }
 
 DEVICE void store_force(const DeviceData& w, int i, real3 f) { store_force_in(w.atoms.force, i, f); }

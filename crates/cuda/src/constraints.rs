@@ -178,8 +178,7 @@ fn from_first(x: &[Recorder]) -> Vec<Vector<Recorder>> {
 /// Definitions that `constraints.cu` needs in front of it.
 fn source(shapes: &[Shape]) -> String {
     let mut text = format!("#define MOST_ROUNDS {MOST_ROUNDS}\n#define TOLERANCE2 {:e}\n", TOLERANCE.powi(2));
-    let most = shapes.iter().map(|shape| shape.atoms).max().unwrap_or(1);
-    text += &format!("enum {{ N_SHAPES = {}, MOST_ATOMS = {most} }};\n", shapes.len());
+    text += &format!("enum {{ N_SHAPES = {} }};\n", shapes.len());
     text += "template <int SHAPE> struct Shape;\n";
     for (number, shape) in shapes.iter().enumerate() {
         let (n, pairs) = (shape.atoms, &shape.pairs[..]);
