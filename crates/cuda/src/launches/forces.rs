@@ -178,11 +178,12 @@ impl Launches<'_> {
         self.adds_when_moving() && self.charges.iter().any(LatticeSumKernel::acts)
     }
 
-    /// True where meshes come before pairs, all blocks of which the GPU has room for.
+    /// True where meshes come before pairs, all blocks of which the GPU has room for: by the threads that kernels of mixed
+    /// precision leave room for, since others were not measured.
     fn has_meshes_first(&self) -> bool {
-        let pairs = self.neighbor_engine.forces(&self.data, 0, Trigger::Step, Evaluate::Forces);
+        let pairs = || self.neighbor_engine.forces(&self.data, 0, Trigger::Step, Evaluate::Forces);
         let room = u64::from(self.resident_blocks) * u64::from(ATOM_THREADS);
-        self.has_meshes_beside() && pairs.iter().map(Launch::threads).sum::<u64>() <= room
+        self.has_meshes_beside() && pairs().iter().map(Launch::threads).sum::<u64>() <= room
     }
 
     /// Stream of the noise of a step. In front of pairs that come after meshes it keeps them while charges are spread.
