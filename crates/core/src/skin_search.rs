@@ -31,9 +31,10 @@ impl SkinSearch {
         SkinSearch { best: None, again: false, factor, finest, longest: f64::INFINITY }
     }
 
-    /// Sets the largest value that is tried from now on, and discards earlier results.
+    /// Sets the largest value that is tried from now on, and discards results of larger ones.
     pub fn limit(&mut self, longest: f64) {
-        (self.best, self.again, self.longest) = (None, false, longest);
+        self.best = self.best.filter(|(value, _)| *value <= longest);
+        (self.again, self.longest) = (false, longest);
     }
 
     /// Removes the limit.
@@ -93,6 +94,16 @@ mod tests {
                 assert!((best / 0.5).ln().abs() < 0.1, "{first}, {early}: {best}");
             }
         }
+    }
+
+    #[test]
+    fn what_was_found_below_a_limit_stays() {
+        let mut search = SkinSearch::new(1.2, 0.05);
+        assert_eq!(search.judge(0.2, 1.0), Trial::Next(0.2 * 1.2));
+        search.limit(0.23);
+        assert_eq!(search.judge(0.23, 1.1), Trial::Next(0.2), "the best one is tried again");
+        search.limit(0.19);
+        assert_eq!(search.judge(0.19, 1.2), Trial::Next(0.19 / 1.2), "the best one was too large");
     }
 
     #[test]

@@ -1,8 +1,26 @@
 // Atoms of a tile: found within reach of the block's own, and copied to shared memory in half precision, from which
 // lists are built.
 
-// Atoms of a tile in half precision, in units of the reach, and two in four words: x and x, y and y, z and z, and
-// minus half the squared distances from the tile's origin, lowered for atoms of a smaller displacement limit. Atoms
+// Stores an atom at `d` from the tile's origin in half precision, as one of two in four words: x and x, y and y, z and
+// z, and minus half the squared distances from the origin. `lowered` is subtracted from the last number.
+DEVICE void put_halves(u16* half, real3 d, real unit, float lowered) {
+    half[0] = to_half((float)(d.x * unit));
+    half[2] = to_half((float)(d.y * unit));
+    half[4] = to_half((float)(d.z * unit));
+    const float x = from_half(half[0]), y = from_half(half[2]), z = from_half(half[4]);
+    half[6] = to_half(-0.5f * (x * x + y * y + z * z) - lowered);
+}
+
+// Two entries that are near no other.
+DEVICE uint4 no_entries() { return {0, 0, 0, to_half(-60000.0f) * 0x10001u}; }
+
+// Two products, each of the position of an entry with another position and less half the entry's square: see
+// `SearchRadius::nearness_within`.
+DEVICE u32 nearness(uint4 entries, u32 x, u32 y, u32 z) {
+    return multiply_add_halves(x, entries.x, multiply_add_halves(y, entries.y, multiply_add_halves(z, entries.z, entries.w)));
+}
+
+// Atoms of a tile in half precision, in units of the reach, lowered for atoms of a smaller displacement limit. Atoms
 // are sorted by class. Each thread of a team tests every TEAM-th atom of a class, 32 of them for a word of marks:
 // together with the k-th of them comes the one 16 further.
 struct Sketch {
@@ -15,15 +33,6 @@ struct Sketch {
     DEVICE_MEMBER u16* at(int index) const {
         const u32 k = (u32)index / CLASSES, i = k / TEAM;
         return halves + (((index % CLASSES * words + i / 32) * 16 + i % 16) * TEAM + k % TEAM) * 8 + i / 16 % 2;
-    }
-    // Stores an atom at `d` from the origin; `lowered` is subtracted from the last number.
-    DEVICE_MEMBER void put(int index, real3 d, real unit, float lowered) const {
-        u16* half = at(index);
-        half[0] = to_half((float)(d.x * unit));
-        half[2] = to_half((float)(d.y * unit));
-        half[4] = to_half((float)(d.z * unit));
-        const float x = from_half(half[0]), y = from_half(half[2]), z = from_half(half[4]);
-        half[6] = to_half(-0.5f * (x * x + y * y + z * z) - lowered);
     }
 };
 
@@ -41,7 +50,21 @@ struct SearchRadius {
         radius = own_radius + 1.01f;
     }
 
-    // Number by which the entry of an atom in the sketch is lowered: see `NeighborTest`.
+    // Number that `nearness` reaches for entries within the reach less `nearer` of an atom, in units of the reach, whose
+    // position has the square `a2`, where entries are no further from the origin than `farthest`. It is lower by what half
+    // precision may take from it.
+    //
+    // |a - b|^2 <= r^2 where a.b - |b|^2 / 2 >= (|a|^2 - r^2) / 2. Half precision takes in some that are a little too far
+    // away, but none is lost: rounding moves each of two atoms by 2^-11 of its distance from the origin at most, and each
+    // of four sums by as much of the largest of them. Where b has to be nearer by s, (r - s)^2 = r^2 - s (2 r - s) takes
+    // the place of r^2, with the smallest r there is in the product.
+    DEVICE_MEMBER float nearness_within(float nearer, float a2, float farthest) const {
+        const float rounding = 1.0f / 2048, r = 1.0f - nearer + rounding * (own_radius + radius);
+        const float largest = farthest * (0.5f * farthest + sqrtf(a2)) + largest_limit;
+        return 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
+    }
+
+    // Number by which the entry of an atom is lowered: see `nearness_within`.
     DEVICE_MEMBER float lowered(const DeviceData& w, Position p) const {
         const float s = (float)(unit * nearer_by(w, half_skin, (int)p.species));
         return LIMITS_BY_SPECIES ? s * (1.0f - largest_limit - 0.5f * s) : 0.0f;
@@ -55,6 +78,7 @@ struct TileBuild {
     Position origin;
     SearchRadius search;
     Sketch sketch;
+    uint4* own_pairs;    // entries of the block's own atoms, each with the one half a block further
     Stage* stage;        // shared memory of this warp for neighbours before they are listed
     int entry_capacity;  // neighbours of a thread that it can hold
 };
@@ -68,30 +92,49 @@ DEVICE void sketch_own_atoms(const TileBuild& build, const Region& region, real 
     const DeviceData& w = build.w;
     const int first = build.owned.first, own = build.owned.count, n_pairs = build.sketch.pairs();
     for (int k = threadIdx.x; k < n_ranges; k += THREADS) ranges[k] = range_of(w, region, reach2, k);
-    for (int k = threadIdx.x; k < n_pairs; k += THREADS) {
-        // Entry that is near no other.
-        ((uint4*)build.sketch.halves)[k] = {0, 0, 0, to_half(-60000.0f) * 0x10001u};
-    }
+    for (int k = threadIdx.x; k < n_pairs; k += THREADS) ((uint4*)build.sketch.halves)[k] = no_entries();
+    if (ORDERED && threadIdx.x < OWN_PAIRS) build.own_pairs[threadIdx.x] = no_entries();
     __syncthreads();
     for (int k = threadIdx.x; k < own; k += THREADS) {
         const Position here = w.atoms.built[first + k];
         const real3 d = difference(w.geometry, here, build.origin);
-        build.sketch.put(DUMMIES + k, d, build.search.unit, build.search.lowered(w, here));
+        const float lowered = build.search.lowered(w, here);
+        put_halves(build.sketch.at(DUMMIES + k), d, build.search.unit, lowered);
+        if (ORDERED) put_halves((u16*)(build.own_pairs + k % OWN_PAIRS) + k / OWN_PAIRS, d, build.search.unit, lowered);
         int n = 0;
         each_partner(w, first + k, [&](u32 j) {
             if (j - first < (u32)own) w.exclusions.tile_index[(size_t)n++ * w.n + first + k] = DUMMIES + j - first;
         });
         n_excluded[k] = n;
     }
+    if (ORDERED) __syncthreads();
+}
+
+// Returns true where an atom at `d` from the origin is within reach of one of the block's own, or may be. Boxes around
+// these have corners that none of them is near: in water a fifth of all atoms within reach of a box.
+DEVICE bool is_near_own(const TileBuild& build, real3 d, float nearer) {
+    const real unit = build.search.unit;
+    const u16 hx = to_half((float)(d.x * unit)), hy = to_half((float)(d.y * unit)), hz = to_half((float)(d.z * unit));
+    const float ax = from_half(hx), ay = from_half(hy), az = from_half(hz), a2 = ax * ax + ay * ay + az * az;
+    const u32 x = hx * 0x10001u, y = hy * 0x10001u, z = hz * 0x10001u;
+    const u32 least = to_half(build.search.nearness_within(nearer, a2, build.search.own_radius)) * 0x10001u;
+    u32 near = 0;
+#pragma unroll
+    for (int k = 0; k < OWN_PAIRS; k++) near |= at_least(nearness(build.own_pairs[k], x, y, z), least);
+    return near != 0;
 }
 
 // Atom that may belong to the tile. NO_ATOM stands for one of the block's own, and beyond the end of a range.
 struct Candidate { u32 j; Position at; };
 
+// Atoms that a tile takes in: all within reach of boxes around the block's own, or only those within reach of one of
+// these, which takes as long to find as the neighbours of all.
+enum class Gather { NEAR_BOXES, NEAR_ATOMS };
+
 // Finds the atoms within reach of the block's own that are in this warp's share of the ranges, and stores as many as
 // there is space for where lists will be staged. Returns how many there are.
-DEVICE int find_candidates(const TileBuild& build, const OwnBounds& bounds, const AtomRange* ranges, int n_ranges,
-                           u32* candidates, int capacity) {
+DEVICE int find_candidates(const TileBuild& build, const OwnBounds& bounds, Gather gather, const AtomRange* ranges,
+                           int n_ranges, u32* candidates, int capacity) {
     const DeviceData& w = build.w;
     const SearchRadius& search = build.search;
     const Position* position = w.atoms.built;
@@ -117,8 +160,12 @@ DEVICE int find_candidates(const TileBuild& build, const OwnBounds& bounds, cons
             turn += WARPS;
             if (turn < all) next = candidate_of(turn);
             const real3 d = rough_difference(w.geometry, now.at, build.origin);
-            const real nearer = search.reach - nearer_by(w, search.half_skin, (int)now.at.species);
-            const bool within = bounds.within(d, nearer * nearer) && now.j != NO_ATOM;
+            const real nearer_by_limit = nearer_by(w, search.half_skin, (int)now.at.species);
+            const real nearer = search.reach - nearer_by_limit;
+            bool within = bounds.within(d, nearer * nearer) && now.j != NO_ATOM;
+            if (ORDERED && gather == Gather::NEAR_ATOMS && within) {
+                within = is_near_own(build, d, (float)(search.unit * nearer_by_limit));
+            }
             const u32 lanes = __ballot_sync(ALL_LANES, within);
             const int index = n_found + __popc(lanes & lanes_before());
             if (within && index < capacity) candidates[index] = now.j;
@@ -177,7 +224,7 @@ DEVICE void store_tile_atoms(const TileBuild& build, const TileLayout& layout, c
         if (there) {
             tile_atoms[index - DUMMIES - TILE_ATOMS + k] = j;
             const real3 d = difference(w.geometry, here, build.origin);
-            build.sketch.put(index + k, d, build.search.unit, build.search.lowered(w, here));
+            put_halves(build.sketch.at(index + k), d, build.search.unit, build.search.lowered(w, here));
         }
         if (__any_sync(ALL_LANES, bound)) {
             auto exclude = [&](u32 mine) {

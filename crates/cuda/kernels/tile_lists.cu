@@ -6,11 +6,7 @@
 
 // ---- finding neighbours
 
-// Test for which atoms of the tile are neighbours of this thread's: |a - b|^2 <= r^2 where
-// a.b - |b|^2 / 2 >= (|a|^2 - r^2) / 2. Half precision takes in some that are a little too far away, but none is
-// lost: rounding moves each of two atoms by 2^-11 of its distance from the origin at most, and each of four sums by
-// as much of the largest of them. Where b has to be nearer by s, (r - s)^2 = r^2 - s (2 r - s) takes the place of
-// r^2, with the smallest r there is in the product.
+// Test for which atoms of the tile are neighbours of this thread's.
 struct NeighborTest {
     const TileBuild& build;
     int atom, part;          // of the block, and of the team that works on it
@@ -36,10 +32,8 @@ struct NeighborTest {
         const float a2 = ax * ax + ay * ay + az * az;
         const int species = exists ? (int)w.atoms.built[build.owned.first + atom].species : 0;
         const float nearer = exists ? (float)(search.unit * nearer_by(w, search.half_skin, species)) : 0.0f;
-        const float rounding = 1.0f / 2048, r = 1.0f - nearer + rounding * (search.own_radius + search.radius);
-        const float largest = search.radius * (0.5f * search.radius + sqrtf(a2)) + search.largest_limit;
-        const float nearest = 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
-        threshold = to_half(exists ? nearest : 65504.0f) * 0x10001u;
+        const float least = search.nearness_within(nearer, a2, search.radius);
+        threshold = to_half(exists ? least : 65504.0f) * 0x10001u;
         n_each = ((filled + CLASSES - 1) / CLASSES + TEAM - 1) / TEAM;
         own_mark = mark_of(DUMMIES + atom);
         n_excluded = w.exclusions.fours > 0 && exists ? all_excluded[atom] : 0;
@@ -68,9 +62,7 @@ struct NeighborTest {
             if (k > 0 && k >= n_each - n) break;
 #pragma unroll
             for (int u = k; u < k + BATCH; u++) {
-                const uint4 q = pair[u * TEAM];
-                const u32 nearness = multiply_add_halves(x, q.x, multiply_add_halves(y, q.y, multiply_add_halves(z, q.z, q.w)));
-                word |= at_least(nearness, threshold) & (0x10001u << u);
+                word |= at_least(nearness(pair[u * TEAM], x, y, z), threshold) & (0x10001u << u);
             }
         }
         const u32 here = (u32)(c << 16 | n);
@@ -299,6 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     __shared__ int n_excluded[TILE_ATOMS];
     __shared__ Region region;
     __shared__ u8 order[TILE_ATOMS];
+    __shared__ uint4 own_pairs[ORDERED ? OWN_PAIRS : 1];
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, entry_capacity = 4 * w.tiles.row_capacity;
     const Sketch sketch = {(u16*)tile, ONE_WORD ? 1 : (w.tiles.capacity + 256 * TEAM - 1) / (256 * TEAM)};
     Stage* const stage = (Stage*)(sketch.halves + sketch.pairs() * 8) + warp * entry_capacity * 32;
@@ -309,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     find_region(w, control, owned, order, region);
     const OwnBounds bounds(region);
     const int n_ranges = 2 * region.across[0].count * region.across[1].count;
-    const TileBuild build = {w, owned, region.origin, SearchRadius(w, region, reach), sketch, stage, entry_capacity};
+    const TileBuild build = {w, owned, region.origin, SearchRadius(w, region, reach), sketch, own_pairs, stage, entry_capacity};
     if (!region.fits || n_ranges > RANGES || !(build.search.radius < 200.0f)) {
         if (thread == 0) report(control, UNFIT);
         return;
@@ -318,10 +311,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
 
     u32* const candidates = (u32*)stage;
     const int candidate_capacity = entry_capacity * 32 * (int)sizeof(Stage) / 4;
-    const int n_found = find_candidates(build, bounds, ranges, n_ranges, candidates, candidate_capacity);
-    if (lane == 0) found[warp] = n_found;
-    __syncthreads();
-    const TileLayout layout = tile_layout(found);
+    Gather gather = Gather::NEAR_BOXES;
+    int n_found;
+    TileLayout layout;
+    for (;;) {
+        n_found = find_candidates(build, bounds, gather, ranges, n_ranges, candidates, candidate_capacity);
+        if (lane == 0) found[warp] = n_found;
+        __syncthreads();
+        layout = tile_layout(found);
+        if (!ORDERED || gather == Gather::NEAR_ATOMS || layout.filled <= MOST_NEAR_BOXES) break;
+        gather = Gather::NEAR_ATOMS;
+        __syncthreads();
+    }
     if (!tile_fits(w, layout, candidate_capacity)) return;
     store_tile_atoms(build, layout, candidates, n_found, n_excluded);
     __syncthreads();

@@ -228,6 +228,12 @@ impl TileShape {
         }
     }
 
+    /// True where tiles with too many atoms near boxes around the block's take in only those near one of these:
+    /// `ORDERED` in `tiles.cuh`.
+    pub fn gathers_near_atoms(&self) -> bool {
+        self.team == 8 && self.atoms == 32
+    }
+
     /// Number of threads of a block.
     pub fn threads(&self) -> u32 {
         self.atoms * self.team

@@ -29,7 +29,13 @@ impl ListCapacity {
             + 6.0 * edge * edge * reach
             + 3.0 * pi * edge * reach * reach
             + 4.0 / 3.0 * pi * reach.powi(3);
-        let tile = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
+        let near_box = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
+        // Volume of a sphere around one that is as large as the cube.
+        let near_atoms = 1.3 * density * 4.0 / 3.0 * pi * (0.62 * edge + reach).powi(3);
+        let tile = match shape.gathers_near_atoms() {
+            true => near_box.min((near_atoms as usize).max(MOST_SMALL - CLASSES)),
+            false => near_box,
+        };
         // Neighbours are dealt out evenly to the threads of an atom where these are as many as there are
         // classes; else each thread has those that it has found.
         let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density;
@@ -48,13 +54,17 @@ impl ListCapacity {
     }
 
     /// Capacity of lists with another reach than recent ones, whose needs the device reports: larger or
-    /// smaller by the ratio of the estimates of both, with something to spare.
-    pub fn scaled(control: &Control, before: Self, after: Self) -> Self {
+    /// smaller by the ratio of the estimates of both, with something to spare. Tiles that can do with the atoms near
+    /// those of a block stay small.
+    pub fn scaled(shape: TileShape, control: &Control, before: Self, after: Self) -> Self {
         let scaled = |needed: i32, before: usize, after: usize| {
             (f64::from(needed) * 1.05 * after as f64 / before.max(1) as f64) as usize
         };
+        let tile = scaled(control.largest_tile, before.tile, after.tile) + 8;
+        let small =
+            shape.gathers_near_atoms() && control.largest_tile.max(after.tile as i32) <= MOST_SMALL as i32;
         ListCapacity {
-            tile: scaled(control.largest_tile, before.tile, after.tile) + 8,
+            tile: if small { tile.min(MOST_SMALL) } else { tile },
             rows: scaled(control.most_rows, before.rows, after.rows) + 2,
         }
         .rounded()

@@ -7,7 +7,7 @@ use jostle_core::skin_search::{SkinSearch, Trial};
 /// Guess of a skin near the best one, for this distance between atoms. Lists of rigid molecules are expensive
 /// to build: their hydrogens are fast, their cut-offs long.
 pub fn guess(spacing: f64, topology: &Topology) -> f64 {
-    spacing * if topology.is_constrained() { 0.6 } else { 0.35 }
+    spacing * if topology.is_constrained() { 0.8 } else { 0.35 }
 }
 
 /// Number of samples by whose median a skin is judged: a single slow one, with lists that have to grow, has
@@ -50,7 +50,7 @@ impl Skin {
             seconds: 0.0,
             samples: Vec::new(),
             paid: false,
-            search: SkinSearch::new(1.2, 0.05),
+            search: SkinSearch::new(1.2, 0.1),
         }
     }
 
@@ -108,7 +108,7 @@ impl Skin {
         self.samples.clear();
     }
 
-    /// Shortens the skin, where lists that reach so far need slower kernels; results for other skins are
+    /// Shortens the skin, where lists that reach so far need slower kernels; results for longer skins are
     /// dropped. Returns false for a skin that the user has given, which stays.
     pub fn shorten(&mut self) -> bool {
         if self.free {

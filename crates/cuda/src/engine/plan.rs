@@ -449,7 +449,8 @@ impl Plan {
             return None;
         }
         self.tightness = Tightness::Estimated;
-        self.capacity = ListCapacity::scaled(control, self.estimate(before), self.estimate(after));
+        self.capacity =
+            ListCapacity::scaled(self.layout.shape, control, self.estimate(before), self.estimate(after));
         Some(self.capacity)
     }
 

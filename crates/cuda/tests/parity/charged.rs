@@ -254,6 +254,27 @@ fn atoms_around_cavities_fit_into_tiles() {
     }
 }
 
+/// Tiles whose boxes have more atoms within reach than a small tile, which take in those near their own atoms.
+#[test]
+fn tiles_take_in_atoms_near_their_own() {
+    let system = planes_of_salt([8, 8, 8], |_| true);
+    let edge = system.simbox.volume().cbrt();
+    let cutoff = 0.36 * edge;
+    let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
+    for (a, b) in [(0, 0), (0, 1), (1, 1)] {
+        core.set(a, b, PairEntry { parameters: vec![1.0, 0.05 * edge], cutoff });
+    }
+    let forces = Forces::from(vec![core]);
+    let layout = Layout { shape: TileShape::new(32, 8), slots_per_look: 4 };
+    for precision in [Precision::Mixed, Precision::Double] {
+        let settings = Settings { skin: Some(0.005 * edge), ..settings(Algorithm::Tiles, precision) };
+        let mut exact = cpu(&system, &forces);
+        let mut gpu = Cuda::with_layout(device(), system.clone(), forces.clone(), settings, layout).unwrap();
+        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut gpu, &mut *exact, tolerance(precision), &format!("{precision:?}"));
+    }
+}
+
 pub(super) fn batch(first_step: u64, steps: u64, sample_every: u64) -> StepBatch {
     StepBatch {
         first_step,
