@@ -26,7 +26,7 @@ enum {
     MOST_ROWS = 16000,               // of a list
     HELD = 4,                        // excluded atoms in registers of a thread: water has two
     OWN_PAIRS = TILE_ATOMS / 2,      // of the block's atoms, where each of them decides who is in the tile
-    MOST_NEAR_BOXES = 2032,          // atoms near boxes around the block's own that a tile takes in
+    MOST_NEAR_BOXES = 2032,          // atoms near boxes around the block's own that a tile takes in: `MOST_SMALL` in Rust
     LEFT_OVER = 64,                  // neighbours of an atom in classes with more than their share
 };
 
