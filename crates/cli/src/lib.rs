@@ -84,6 +84,10 @@ use std::ffi::OsString;
 /// Does what a command line asks for, the name of the program first; returns the exit code.
 pub fn program(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     error_report::install_panic_hook();
+    let arguments = Vec::from_iter(arguments);
+    if let Some(code) = compiling::serve(&arguments) {
+        return code;
+    }
     compiling::listen();
     ranks::run(|| match Arguments::try_parse_from(arguments) {
         Ok(Arguments { command }) => execute(command),

@@ -1,4 +1,4 @@
-//! Command by which this program starts itself again: as a rank of a test.
+//! Command by which this program starts itself again: as a rank of a test, or to compile kernels.
 
 use std::ffi::OsString;
 use std::io;

@@ -7,7 +7,8 @@ use jostle_io::input::model::{DeviceInput, Gpus};
 use jostle_potentials::Forces;
 
 pub use jostle_cuda::driver::{
-    CacheFacts, CompilerFacts, DriverFacts, Facts as GpuFacts, Link, facts as gpu_facts, on_compiling,
+    CacheFacts, CompilerFacts, DriverFacts, Facts as GpuFacts, Link, compile_kernels, compiler_processes,
+    facts as gpu_facts, on_compiling,
 };
 
 /// Fewest atoms for which a GPU is chosen automatically: steps of smaller systems take a CPU about as long as

@@ -4,6 +4,7 @@ use crate::error::OrRaise;
 use crate::units::unit_system;
 use jostle_analysis::kinds;
 use jostle_core::Error;
+use jostle_engine::device::compiler_processes;
 use jostle_program::{AnalyzeOptions, OTHER_ANALYSES, analysis, program, set_own_command};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -80,6 +81,12 @@ pub fn analysis_kinds() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
 pub fn viewer(py: Python, path: PathBuf, units: &str) -> PyResult<String> {
     let units = unit_system(units).or_raise(py)?;
     py.detach(|| jostle_program::viewer(&path, Some(units))).or_raise(py)
+}
+
+/// Sets the command of processes that compile kernels for a GPU: it runs the program with the arguments behind it.
+#[pyfunction]
+pub fn compile_kernels_by(command: Vec<OsString>) {
+    compiler_processes::compile_by(command);
 }
 
 /// Does what a command line of the program `jostle` asks for, which starts itself again by `own_command`; returns the exit

@@ -40,6 +40,7 @@ fn _jostle(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(units::si, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::analysis_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::compile_kernels_by, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::run_program, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::viewer, module)?)?;
     module.add_function(wrap_pyfunction!(lending::lend, module)?)?;

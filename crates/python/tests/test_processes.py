@@ -208,3 +208,12 @@ def test_ranks_are_started_by_the_program_of_the_package():
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("messages")]
     assert "passed between" in line, done.stdout + done.stderr
+
+
+def test_processes_that_compile_kernels_need_the_library_alone(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise SystemExit('not this one')")
+    command = [sys.executable, "-I", "-S", "-c", jostle._PROGRAM, jostle._jostle.__file__, "compile-kernels"]
+    ended = subprocess.run(command, cwd=tmp_path, input=b"", capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    ended = subprocess.run(command, cwd=tmp_path, input=b"no request" * 10, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", b"")

@@ -3,6 +3,7 @@
 mod analysis;
 mod batches;
 mod commands;
+mod compiling;
 mod documents;
 mod equilibrium;
 mod extract;

@@ -2,6 +2,8 @@
 //! memory, compiled kernels, launches in the order of one stream, recorded sequences of launches, and times.
 //! All `unsafe` of the GPU engine is in this folder.
 
+mod compile_kernels;
+pub mod compiler_processes;
 mod definitions;
 mod emulated;
 mod facts;
@@ -12,6 +14,7 @@ pub mod nvrtc;
 mod replicas;
 mod staging;
 
+pub use compile_kernels::compile_kernels;
 pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, Link, describe, facts};
 pub use launch::{Kernel, Launch, Module, Waits};
 pub use memory::{Buffer, DeviceCopy};

@@ -10,6 +10,7 @@ use std::{fmt, fs, ptr};
 use jostle_core::{Error, Result};
 use libloading::Library;
 
+use super::compiler_processes::{self, Request};
 use super::definitions::one_kernel_each;
 use crate::{cache, side_by_side};
 
@@ -115,7 +116,8 @@ impl Nvrtc {
         .hint(hint))
     }
 
-    fn load(path: &Path) -> Option<Self> {
+    /// Library at a path; `None` if it is none.
+    pub(super) fn load(path: &Path) -> Option<Self> {
         // Packages of Python have NVRTC in a folder where it does not find its second library by itself.
         if let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) {
             for builtins in files_starting(folder, "libnvrtc-builtins.so") {
@@ -201,17 +203,27 @@ impl Nvrtc {
         options: &[String],
         architecture: &str,
     ) -> Result<Vec<Vec<u8>>> {
-        let mut parts = one_kernel_each(source);
-        // Long kernels first: no core waits for one that began last.
-        parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        let parts = one_kernel_each(source);
         let compile = |part: &str| {
-            let _core = Core::take();
-            self.compile(name, part, options, architecture)
+            let _core = Core::take(part.len());
+            let request = Request { library: &self.path, name, source: part, options, architecture };
+            let by_a_process = if parts.len() > 1 { request.by_a_process() } else { None };
+            by_a_process.unwrap_or_else(|| self.compile(name, part, options, architecture))
         };
         side_by_side::each(&parts, |part| compile(part)).into_iter().collect()
     }
 
-    fn compile(&self, name: &str, source: &str, options: &[String], architecture: &str) -> Result<Vec<u8>> {
+    /// Machine code of a source, all of it at once.
+    ///
+    /// # Errors
+    /// If the source is wrong, with the compiler's messages.
+    pub(super) fn compile(
+        &self,
+        name: &str,
+        source: &str,
+        options: &[String],
+        architecture: &str,
+    ) -> Result<Vec<u8>> {
         let text =
             |text: &str| CString::new(text).map_err(|_| Error::device(format!("{name}: a zero byte in it")));
         let (c_source, c_name) = (text(source)?, text(name)?);
@@ -254,25 +266,42 @@ impl Nvrtc {
 /// Core that a compilation takes: no more of them run at a time than there are cores, as each needs memory.
 struct Core;
 
-/// Number of cores that compilations have taken.
-static CORES_TAKEN: Mutex<usize> = Mutex::new(0);
-static CORE_GIVEN_BACK: Condvar = Condvar::new();
+/// Cores of this machine, and the compilations that wait for one.
+struct Cores {
+    taken: usize,
+    /// Lengths of their sources.
+    waiting: Vec<usize>,
+}
+
+static CORES: Mutex<Cores> = Mutex::new(Cores { taken: 0, waiting: Vec::new() });
+static CORES_CHANGED: Condvar = Condvar::new();
 
 impl Core {
-    /// Takes a core as soon as there is one.
-    fn take() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let taken = CORES_TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = CORE_GIVEN_BACK.wait_while(taken, |taken| *taken >= cores);
-        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+    /// Takes a core as soon as there is one, and no longer source waits for it: among those of all modules of a run,
+    /// kernels that take long begin first.
+    fn take(length: usize) -> Self {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut cores = CORES.lock().unwrap_or_else(PoisonError::into_inner);
+        cores.waiting.push(length);
+        let must_wait =
+            |cores: &mut Cores| cores.taken >= count || cores.waiting.iter().any(|waiting| *waiting > length);
+        let mut cores = CORES_CHANGED.wait_while(cores, must_wait).unwrap_or_else(PoisonError::into_inner);
+        cores.taken += 1;
+        let place = cores.waiting.iter().position(|waiting| *waiting == length);
+        place.map(|place| cores.waiting.swap_remove(place));
+        CORES_CHANGED.notify_all();
         Core
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        *CORES_TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        CORE_GIVEN_BACK.notify_one();
+        let mut cores = CORES.lock().unwrap_or_else(PoisonError::into_inner);
+        cores.taken -= 1;
+        if cores.taken == 0 {
+            compiler_processes::end_idle();
+        }
+        CORES_CHANGED.notify_all();
     }
 }
 

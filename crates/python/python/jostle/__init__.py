@@ -14,7 +14,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from . import _analysis
+from . import _analysis, _jostle
 from ._analysis import *  # noqa: F403
 from ._device import DeviceArray, OnDevice
 from ._errors import DeviceError, FileError, InputError, JostleError, JostleWarning, SimulationError
@@ -55,6 +55,17 @@ __all__ = [
 # A virtual environment that was not activated, as those of notebooks mostly are: NVRTC is looked for there, too.
 if sys.prefix != sys.base_prefix:
     os.environ.setdefault("VIRTUAL_ENV", sys.prefix)
+
+# Processes that compile kernels for a GPU need nothing but the library, and nothing of where a script runs.
+_PROGRAM = """\
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("_jostle", sys.argv[1])
+library = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(library)
+sys.exit(library.program(["jostle", *sys.argv[2:]], ["jostle"]))
+"""
+if sys.executable:
+    _jostle.compile_kernels_by([sys.executable, "-I", "-S", "-c", _PROGRAM, _jostle.__file__])
 
 _FROM = ("from_ase", "from_mdanalysis", "from_openmm", "from_parmed")
 
