@@ -7,7 +7,7 @@ to that at which pure carbon melts in the same electrons, found in the same way.
 
     python benches/physics/carbon_oxygen.py target/release/jostle --device cuda
 
-needs numpy, and writes a table. Electrons are relativistic and screen (screening length 5.41 times their ion-sphere
+needs numpy; it writes a table, and a picture beside the runs (`phases.svg`). Electrons are relativistic and screen (screening length 5.41 times their ion-sphere
 radius), as in C. J. Horowitz, A. S. Schneider and D. K. Berry, Phys. Rev. Lett. 104, 231101 (2010) and A. S. Schneider
 et al., Phys. Rev. E 85, 066405 (2012), who found the model to hold.
 
@@ -269,6 +269,7 @@ def main():
           f"without screening {melting:.1f}; crystal {share:.2f} of the box", flush=True)
     print("T/T_C    begun with x_O of            ended with x_O of     T/T_C of the model       crystal")
     print("         crystal liquid  T/T_C        crystal liquid        for that liquid          at the end")
+    points = []
     for temperature in arguments.temperatures:
         for k, (crystal, liquid) in enumerate(model_phases(temperature)):
             gamma_e = carbon / temperature
@@ -277,6 +278,37 @@ def main():
             print(f"{carbon / gamma:.3f}    {crystal:.3f}   {liquid:.3f}   {temperature:.3f}        "
                   f"{solid_end:.3f}   {liquid_end:.3f}         {model_liquidus(liquid_end):.3f}"
                   f"                    {share:.2f}", flush=True)
+            points.append((carbon / gamma, solid_end, liquid_end))
+            draw(arguments.folder / "phases.svg", points)
+
+
+def draw(path, points):
+    """Picture of temperature against composition: the model's lines, and what was found."""
+    left, right, top, bottom, lowest, highest = 60, 480, 15, 300, 0.95, 1.65
+
+    def place(x, temperature):
+        return (f"{left + x * (right - left):.1f},"
+                f"{bottom - (temperature - lowest) / (highest - lowest) * (bottom - top):.1f}")
+
+    def text(at, words, anchor="middle"):
+        x, y = at.split(",")
+        return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{words}</text>'
+
+    model = [(t, *phases) for t in np.arange(1.0, 1.611, 0.01) for phases in model_phases(t)[-1:]]
+    parts = [f'<path d="M{place(0, highest)} L{place(0, lowest)} L{place(1, lowest)}" stroke="black" fill="none"/>']
+    for k, color in ((1, "#0072b2"), (2, "#d55e00")):
+        line = " ".join(place(row[k], row[0]) for row in model)
+        parts.append(f'<polyline points="{line}" stroke="{color}" fill="none"/>')
+        for row in points:
+            x, y = place(row[k], row[0]).split(",")
+            parts.append(f'<circle cx="{x}" cy="{y}" r="4" fill="{color}"/>')
+    parts += [text(place(x, lowest - 0.05), f"{x:.1f}") for x in np.arange(0, 1.01, 0.2)]
+    parts += [text(place(-0.02, t - 0.01), f"{t:.1f}", "end") for t in np.arange(1.0, 1.61, 0.1)]
+    parts += [text(place(0.5, lowest - 0.1), "oxygen among the ions"),
+              text(place(0.02, highest - 0.02), "temperature over that at which carbon melts", "start"),
+              text(place(0.35, 1.3), "liquid"), text(place(0.85, 1.05), "crystal")]
+    path.write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 350" font-family="sans-serif" '
+                    'font-size="13"><rect width="500" height="350" fill="white"/>' + "\n".join(parts) + "</svg>\n")
 
 
 def model_liquidus(oxygen):

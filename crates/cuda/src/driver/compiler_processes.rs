@@ -2,10 +2,10 @@
 //!
 //! NVRTC has locks around its stages, so that threads of one process take turns at each. Processes of their own do not
 //! wait for each other; they are the program itself, started once more with [`VERB`]. A few take the longest kernels while
-//! threads compile the others: more are no faster where kernels are few, and each holds memory of NVRTC. Where there is
+//! threads compile the others: more are no faster where kernels are few, and each holds some 100 MB. Where there is
 //! no such program, or it fails, threads compile all.
 //!
-//! A request and its answer are lists of bytes ([`cache::packed`]) behind their length. The process ends with its input.
+//! A request and its answer are lists of bytes as in `cache.rs`, behind their length. The process ends with its input.
 
 use crate::cache;
 use jostle_core::{Error, Result};

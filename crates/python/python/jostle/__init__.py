@@ -64,7 +64,8 @@ library = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(library)
 sys.exit(library.program(["jostle", *sys.argv[2:]], ["jostle"]))
 """
-if sys.executable:
+# A program that has Python inside is no interpreter to start: threads compile there.
+if os.path.basename(sys.executable or "").startswith("python"):
     _jostle.compile_kernels_by([sys.executable, "-I", "-S", "-c", _PROGRAM, _jostle.__file__])
 
 _FROM = ("from_ase", "from_mdanalysis", "from_openmm", "from_parmed")
