@@ -173,11 +173,12 @@ pub(super) fn send(to: &mut impl Write, message: &[u8]) -> io::Result<()> {
 
 /// Next message; `None` at the end.
 pub(super) fn receive(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut length = [0; 8];
-    match from.read_exact(&mut length) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        read => read?,
+    let mut length = Vec::new();
+    from.by_ref().take(8).read_to_end(&mut length)?;
+    if length.is_empty() {
+        return Ok(None);
     }
+    let length = <[u8; 8]>::try_from(length).map_err(|_| io::ErrorKind::UnexpectedEof)?;
     let length = u64::from_le_bytes(length);
     if length > MOST_BYTES {
         return Err(io::ErrorKind::InvalidData.into());
@@ -201,6 +202,7 @@ mod tests {
         assert_eq!(receive(&mut from).unwrap().as_deref(), Some(&b""[..]));
         assert_eq!(receive(&mut from).unwrap(), None);
         assert!(receive(&mut &bytes[..10]).is_err());
+        assert!(receive(&mut &bytes[..3]).is_err());
         assert!(receive(&mut &u64::MAX.to_le_bytes()[..]).is_err());
     }
 }
