@@ -7,9 +7,9 @@ to that at which pure carbon melts in the same electrons, found in the same way.
 
     python benches/physics/carbon_oxygen.py target/release/jostle --device cuda
 
-needs numpy; it writes a table, and a picture beside the runs (`phases.svg`). Electrons are relativistic and screen (screening length 5.41 times their ion-sphere
-radius), as in C. J. Horowitz, A. S. Schneider and D. K. Berry, Phys. Rev. Lett. 104, 231101 (2010) and A. S. Schneider
-et al., Phys. Rev. E 85, 066405 (2012), who found the model to hold.
+needs numpy; it writes a table, and a picture beside the runs (`phases.svg`). Electrons are relativistic and screen
+(screening length 5.41 times their ion-sphere radius), as in C. J. Horowitz, A. S. Schneider and D. K. Berry, Phys. Rev.
+Lett. 104, 231101 (2010) and A. S. Schneider et al., Phys. Rev. E 85, 066405 (2012), who found the model to hold.
 
 The model: Z. Medin and A. Cumming, Phys. Rev. E 81, 036107 (2010). Liquids mix linearly; crystals deviate as in S. Ogata
 et al., Phys. Rev. E 48, 1344 (1993); free energies of one component are those of H. DeWitt and W. Slattery, Contrib.
@@ -114,12 +114,12 @@ class Box:
     """Box of one electron density: lengths in ion-sphere radii of its ions, carbon's charge is 1."""
 
     def __init__(self, arguments, oxygen):
-        self.arguments, self.oxygen = arguments, oxygen
+        self.arguments = arguments
         self.mean_charge = CARBON + (OXYGEN - CARBON) * oxygen
         self.edges = np.array(arguments.cells) * EDGE
 
     def temperature(self, gamma_e):
-        """Temperature where e^2 / (a_e T) is `gamma_e`."""
+        """Temperature where e^2 / (a_e T) is `gamma_e`, and `gamma_e` of a temperature."""
         return self.mean_charge ** (1 / 3) / CARBON ** 2 / gamma_e
 
     def run(self, name, atoms, stages):
@@ -202,7 +202,7 @@ def compositions(frames, edges):
         share.append(solid.mean())
         slab = (positions[:, 2] / edges[2] * slabs).astype(int) % slabs
         inside = np.bincount(slab, solid, slabs) / np.bincount(slab, minlength=slabs)
-        # Means over three slabs: interfaces are some five ions thick.
+        # Means over three slabs: an interface is thicker than one.
         smooth = (inside + np.roll(inside, 1) + np.roll(inside, -1)) / 3
         for phase, chosen in enumerate([smooth > 0.85, smooth < 0.15]):
             members = species[chosen[slab]]
@@ -212,7 +212,7 @@ def compositions(frames, edges):
 
 
 def coexistence(arguments, name, crystal_oxygen, liquid_oxygen, gamma_e):
-    """Temperature as gamma_e, compositions of crystal and liquid, and the crystal's share at the end."""
+    """Temperature as gamma_e, its relative error, compositions of crystal and liquid, and the crystal's share at the end."""
     box = Box(arguments, (crystal_oxygen + liquid_oxygen) / 2)
     cells = np.array(arguments.cells)
     sites = np.stack(np.meshgrid(*map(np.arange, cells), indexing="ij"), axis=-1).reshape(-1, 3)
@@ -239,9 +239,8 @@ def coexistence(arguments, name, crystal_oxygen, liquid_oxygen, gamma_e):
     temperature = np.array([float(row[next(k for k in row if k.startswith("temperature"))]) for row in rows])
     last = temperature[-len(temperature) // 3:]
     blocks = last[:len(last) // 10 * 10].reshape(10, -1).mean(axis=1)
-    gamma = box.mean_charge ** (1 / 3) / CARBON ** 2 / last.mean()
     solid_oxygen, liquid_oxygen, share = compositions(frames[-len(frames) // 4::3], box.edges)
-    return gamma, blocks.std() / blocks.mean() / 3, solid_oxygen, liquid_oxygen, share
+    return box.temperature(last.mean()), blocks.std() / blocks.mean() / 3, solid_oxygen, liquid_oxygen, share
 
 
 def main():
@@ -273,7 +272,7 @@ def main():
     for temperature in arguments.temperatures:
         for k, (crystal, liquid) in enumerate(model_phases(temperature)):
             gamma_e = carbon / temperature
-            gamma, error, solid_end, liquid_end, share = coexistence(
+            gamma, _, solid_end, liquid_end, share = coexistence(
                 arguments, f"mixture-{temperature}-{k}", crystal, liquid, gamma_e)
             print(f"{carbon / gamma:.3f}    {crystal:.3f}   {liquid:.3f}   {temperature:.3f}        "
                   f"{solid_end:.3f}   {liquid_end:.3f}         {model_liquidus(liquid_end):.3f}"

@@ -21,7 +21,7 @@ pub fn serve(arguments: &[OsString]) -> Option<u8> {
     Some(if served.is_ok() { SUCCESS } else { FAILURE })
 }
 
-/// Says so when it begins, which processes of this program do.
+/// Says so when it begins, and has this program started for it.
 pub fn listen() {
     if let Ok(command) = own_command() {
         compiler_processes::compile_by(command);

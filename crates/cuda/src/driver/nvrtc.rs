@@ -287,8 +287,9 @@ impl Core {
             |cores: &mut Cores| cores.taken >= count || cores.waiting.iter().any(|waiting| *waiting > length);
         let mut cores = CORES_CHANGED.wait_while(cores, must_wait).unwrap_or_else(PoisonError::into_inner);
         cores.taken += 1;
-        let place = cores.waiting.iter().position(|waiting| *waiting == length);
-        place.map(|place| cores.waiting.swap_remove(place));
+        if let Some(own) = cores.waiting.iter().position(|waiting| *waiting == length) {
+            cores.waiting.swap_remove(own);
+        }
         CORES_CHANGED.notify_all();
         Core
     }
