@@ -18,6 +18,10 @@
 // the few that bonds across a border need are sent, too.
 //
 // A mesh is divided by itself (mesh.cu): between its parts all GPUs wait for each other.
+//
+// GPUs of several processes do not reach each other's memory. Those of a process have one landing zone in common then, in
+// memory of the host: each stores its part there once, with a note of where it begins and ends, and a thread of the host
+// sends it on and brings the parts of other processes (messenger.rs). Forces are exchanged so, and nothing else.
 
 enum {
     EXCHANGE_THREADS = 256,
@@ -44,6 +48,10 @@ DEVICE u64 published(const u64* at) { return __atomic_load_n(at, __ATOMIC_ACQUIR
 DEVICE u64 nanoseconds() { return emulation::nanoseconds_after_pause(); }
 #endif
 
+// Number of places where this GPU stores for others, and the GPU in whose memory one of them is.
+DEVICE int n_targets(const ExchangeData& e) { return e.stored ? 1 : e.count - 1; }
+DEVICE int target(const ExchangeData& e, int k) { return e.stored ? e.rank : (e.rank + 1 + k) % e.count; }
+
 // Landing zone of a GPU for the exchange of this number.
 DEVICE char* landing_zone(const ExchangeData& e, int gpu, u64 number) {
     return (char*)e.landing[gpu] + (number & 1) * e.zone_bytes;
@@ -63,22 +71,25 @@ DEVICE bool arrives_last(u32* arrived) {
 
 // Publishes the next number to all others, by one thread.
 DEVICE void publish_to_others(const ExchangeData& e, u64 number) {
-    for (int gpu = 0; gpu < e.count; gpu++) {
-        if (gpu != e.rank) publish(&e.published[gpu][e.rank], number + 1);
-    }
+    for (int k = 0; k < n_targets(e); k++) publish(&e.published[target(e, k)][e.rank], number + 1);
 }
 
-// Publishes it once every block has stored its part.
-DEVICE void publish_when_stored(const ExchangeData& e, u64 number) {
-    if (arrives_last(&e.state->arrived)) publish_to_others(e, number);
+// Publishes it once every block has stored its part, bytes of landing zones from `begin` to `end`.
+DEVICE void publish_when_stored(const ExchangeData& e, u64 number, size_t begin = 0, size_t end = 0) {
+    if (!arrives_last(&e.state->arrived)) return;
+    if (e.stored) {
+        u64* stored = e.stored + 2 * ((number & 1) * MOST_GPUS + e.rank);
+        stored[0] = begin;
+        stored[1] = end;
+    }
+    publish_to_others(e, number);
 }
 
 // Tells all others some words, by one thread: they are there once the number of the exchange is published.
 DEVICE void send_words(const ExchangeData& e, u64 number, const int (&words)[EXCHANGE_WORDS]) {
     const int place = ((int)(number & 1) * MOST_GPUS + e.rank) * EXCHANGE_WORDS;
-    for (int gpu = 0; gpu < e.count; gpu++) {
-        if (gpu == e.rank) continue;
-        for (int k = 0; k < EXCHANGE_WORDS; k++) e.words[gpu][place + k] = words[k];
+    for (int k = 0; k < n_targets(e); k++) {
+        for (int word = 0; word < EXCHANGE_WORDS; word++) e.words[target(e, k)][place + word] = words[word];
     }
 }
 
@@ -102,15 +113,25 @@ DEVICE u64 wait_for(const DeviceData& w, const ExchangeData& e, const u64* at, i
     return waited;
 }
 
+// Waits until the first block has waited for all others: the memory of the host is far for all blocks to look at.
+DEVICE void wait_for_first_block(const ExchangeData& e, u64 number) {
+    if (threadIdx.x == 0) {
+        while (published(&e.state->complete) <= number) {}
+    }
+    __syncthreads();
+}
+
 // Waits for all others, with all threads of a block. The first block notes how long it has waited; not in the first steps
 // of a batch, which one GPU begins before the other.
 DEVICE void wait_for_others(const DeviceData& w, const ExchangeData& e, u64 number) {
+    if (e.stored && blockIdx.x > 0) return wait_for_first_block(e, number);
     const int gpu = threadIdx.x;
     if (gpu < e.count && gpu != e.rank) {
         const u64 waited = wait_for(w, e, &e.published[e.rank][gpu], gpu, number);
         if (blockIdx.x == 0 && waited > 0 && w.control->replays > 0) atomicMax(&e.state->wait, waited);
     }
     __syncthreads();
+    if (e.stored && threadIdx.x == 0) publish(&e.state->complete, number + 1);
 }
 
 // Reason of a wait for other GPUs, as far as their shares matter.
@@ -145,10 +166,8 @@ exchange_send(DeviceData w, ExchangeData e, const void* array, int atom_bytes, i
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const u64 number = e.state->number;
     const size_t begin = (size_t)w.owned.first * atom_bytes, end = (size_t)w.owned.end * atom_bytes;
-    for (int k = 1; k < e.count; k++) {
-        copy_bytes(landing_zone(e, (e.rank + k) % e.count, number), (const char*)array, begin, end);
-    }
-    publish_when_stored(e, number);
+    for (int k = 0; k < n_targets(e); k++) copy_bytes(landing_zone(e, target(e, k), number), (const char*)array, begin, end);
+    publish_when_stored(e, number, begin, end);
 }
 
 // Completes such an array from what the others have sent.
@@ -192,11 +211,11 @@ extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS) exchange_send_sum
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const u64 number = e.state->number;
-    for (int k = 1; k < e.count; k++) {
-        char* zone = landing_zone(e, (e.rank + k) % e.count, number) + e.rank * e.sender_bytes;
-        copy_bytes(zone, (const char*)w.atoms.force, 0, (size_t)w.n * 3 * sizeof(real));
+    const size_t begin = (size_t)e.rank * e.sender_bytes, bytes = (size_t)w.n * 3 * sizeof(real);
+    for (int k = 0; k < n_targets(e); k++) {
+        copy_bytes(landing_zone(e, target(e, k), number) + begin, (const char*)w.atoms.force, 0, bytes);
     }
-    publish_when_stored(e, number);
+    publish_when_stored(e, number, begin, begin + bytes);
 }
 
 // Adds up the forces of all GPUs, in their order, so that all have the same sums.
@@ -224,13 +243,13 @@ exchange_send_shares(DeviceData w, ExchangeData e, int count, int slot, int trig
     const u64 number = e.state->number;
     const u32* id = w.atoms.id[w.control->sorted];
     for (int i = w.owned.first + blockIdx.x * blockDim.x + threadIdx.x; i < w.owned.end; i += gridDim.x * blockDim.x) {
-        for (int gpu = 0; gpu < e.count; gpu++) {
-            if (gpu == e.rank) continue;
-            double* zone = (double*)landing_zone(e, gpu, number) + (size_t)i * count;
-            for (int k = 0; k < count; k++) zone[k] = w.reduction.partial[(size_t)id[i] * count + k];
+        for (int k = 0; k < n_targets(e); k++) {
+            double* zone = (double*)landing_zone(e, target(e, k), number) + (size_t)i * count;
+            for (int sum = 0; sum < count; sum++) zone[sum] = w.reduction.partial[(size_t)id[i] * count + sum];
         }
     }
-    publish_when_stored(e, number);
+    const size_t atom_bytes = count * sizeof(double);
+    publish_when_stored(e, number, w.owned.first * atom_bytes, w.owned.end * atom_bytes);
 }
 
 extern "C" __global__ void __launch_bounds__(EXCHANGE_THREADS)

@@ -1,9 +1,11 @@
 //! Exchange of forces between the GPUs of a run (`kernels/exchange.cu`).
 
 mod division;
+mod host_zone;
 mod motion;
 
 pub use division::{Division, MeshDivision, MeshWork, MotionDivision, Moving, Needs};
+pub use host_zone::HostZone;
 
 use crate::device_data::{AtomArrays, DeviceData, MOST_GPUS, PeerPositions};
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits};
@@ -17,7 +19,7 @@ use std::time::Duration;
 /// Number of threads of a block: as in `exchange.cu`.
 const THREADS: u32 = 256;
 /// Words that GPUs tell each other at once: as in `exchange.cu`.
-const WORDS: usize = 5;
+pub const WORDS: usize = 5;
 /// Most atoms among which forces of several GPUs are added up: each GPU has a landing zone for each other one then.
 const MOST_SUMMED: usize = 1 << 18;
 /// Bytes that a thread copies at least, so that small arrays take few blocks.
@@ -39,6 +41,8 @@ shared_structure! {
         positions_sent: u32,
         /// Parts of meshes made so far: the same on all GPUs.
         mesh_number: u64,
+        /// Number of the last exchange, and one more, for which all others have been waited for.
+        complete: u64,
         /// Longest wait of the exchange under way, in nanoseconds.
         wait: u64,
         /// Waits so far, in nanoseconds.
@@ -60,6 +64,9 @@ shared_structure! {
         sender_bytes: i64,
         /// Longest wait, in nanoseconds.
         patience: u64,
+        /// Bytes that each GPU has stored, from begin to end: [2][MOST_GPUS][2]; null where each GPU has a landing zone of its
+        /// own. All of a process have one in common otherwise, in memory of the host, to which this address belongs.
+        stored: u64 = "u64*",
         /// Landing zones of each GPU.
         landing: [u64; MOST_GPUS] = "void*",
         /// Landing zones for some words: [2][MOST_GPUS][EXCHANGE_WORDS].
@@ -134,6 +141,7 @@ pub struct Exchange {
     state: Buffer<ExchangeState>,
     mesh_division: MeshDivision,
     /// Memory that the others write to, kept alive.
+    place: Landing,
     landing: (Buffer<u8>, Buffer<i32>, [Buffer<u64>; 2]),
 }
 
@@ -162,6 +170,15 @@ fn real_bytes(precision: Precision) -> usize {
     }
 }
 
+/// Places where data of other GPUs land.
+#[derive(Clone)]
+pub enum Landing {
+    /// Memory of each GPU, which the others reach.
+    Gpus,
+    /// Memory of the host: GPUs of other processes are among them.
+    Host(HostZone),
+}
+
 impl LandingZones {
     fn new(device: &Device, zone_bytes: usize) -> Result<Self> {
         Ok(LandingZones {
@@ -174,53 +191,89 @@ impl LandingZones {
     }
 }
 
+/// Size and kind of what GPUs exchange.
+#[derive(Clone, Copy)]
+pub struct ExchangeShape {
+    /// Number of atoms.
+    pub n: usize,
+    /// Number of terms whose forces are added up, and reals an atom of the largest array.
+    pub terms: usize,
+    pub reals: usize,
+    pub precision: Precision,
+    pub sums: Summation,
+    /// Number of GPUs, those of other processes included.
+    pub gpus: usize,
+}
+
+impl ExchangeShape {
+    /// Number of parts of a landing zone: one a sender, where forces of all are added up.
+    fn senders(&self) -> usize {
+        if self.n <= MOST_SUMMED { self.gpus } else { 1 }
+    }
+
+    /// Bytes of a landing zone: for forces or other arrays, or energies and virial of each atom.
+    pub fn zone_bytes(&self) -> usize {
+        let reals = self.reals * real_bytes(self.precision);
+        let atom_bytes = match self.sums {
+            Summation::Fast => reals,
+            Summation::Exact(_) => reals.max(8 * (self.terms + VIRIAL)),
+        };
+        (self.n * atom_bytes).next_multiple_of(256) * self.senders()
+    }
+}
+
 impl Exchange {
-    /// Exchanges of all GPUs of a run, among which `n` atoms with forces of `n_terms` terms and arrays of up to `reals`
-    /// reals an atom are divided, and meshes as `mesh_division` says.
+    /// Exchanges of the GPUs of this process, from number `first` on, with meshes divided as `mesh_division` says.
     ///
     /// # Errors
     /// If a GPU has not enough memory, or no compiler.
     pub fn connect(
         devices: &[Device],
-        n: usize,
-        (n_terms, reals): (usize, usize),
-        precision: Precision,
-        sums: Summation,
+        first: usize,
+        shape: ExchangeShape,
+        landing: &Landing,
         patience: Duration,
         mesh_division: MeshDivision,
     ) -> Result<Vec<Exchange>> {
-        let real = real_bytes(precision);
-        // Forces or other arrays, or energies and virial of each atom.
-        let atom_bytes = match sums {
-            Summation::Fast => reals * real,
-            Summation::Exact(_) => (reals * real).max(8 * (n_terms + VIRIAL)),
-        };
-        let senders = if n <= MOST_SUMMED { devices.len() } else { 1 };
-        let zone_bytes = (n * atom_bytes).next_multiple_of(256) * senders;
+        let (zone_bytes, senders) = (shape.zone_bytes(), shape.senders());
+        let own_bytes = if matches!(landing, Landing::Gpus) { zone_bytes } else { 0 };
         let zones: Vec<LandingZones> =
-            devices.iter().map(|device| LandingZones::new(device, zone_bytes)).collect::<Result<_>>()?;
+            devices.iter().map(|device| LandingZones::new(device, own_bytes)).collect::<Result<_>>()?;
         let addresses = |of: fn(&LandingZones) -> u64| {
             let mut all = [0; MOST_GPUS];
-            all.iter_mut().zip(&zones).for_each(|(address, zones)| *address = of(zones));
+            all.iter_mut().skip(first).zip(&zones).for_each(|(address, zones)| *address = of(zones));
             all
         };
         let data = ExchangeData {
             sender_bytes: if senders > 1 { zone_bytes as i64 / senders as i64 } else { 0 },
-            count: devices.len() as i32,
+            count: shape.gpus as i32,
             rank: 0,
             zone_bytes: zone_bytes as i64,
             patience: patience.as_nanos() as u64,
+            stored: 0,
             landing: addresses(|zones| zones.bytes.address()),
             words: addresses(|zones| zones.words.address()),
             published: addresses(|zones| zones.published.address()),
             state: 0,
             mesh_published: addresses(|zones| zones.mesh_published.address()),
         };
-        let build = build(precision, sums);
+        let data = match landing {
+            Landing::Gpus => data,
+            Landing::Host(zone) => ExchangeData {
+                stored: zone.stored_address(),
+                landing: [zone.buffer().address(); MOST_GPUS],
+                words: [zone.words_address(); MOST_GPUS],
+                published: [zone.published_address(); MOST_GPUS],
+                ..data
+            },
+        };
+        let build = build(shape.precision, shape.sums);
+        let real = real_bytes(shape.precision);
         let numbered = devices.iter().zip(zones).enumerate();
         numbered
-            .map(|(rank, (device, zones))| {
-                Self::open(device, zones, &build, data, [rank, real, n], mesh_division)
+            .map(|(k, (device, zones))| {
+                let numbers = [first + k, real, shape.n];
+                Self::open(device, (zones, landing), &build, data, numbers, mesh_division)
             })
             .collect()
     }
@@ -228,7 +281,7 @@ impl Exchange {
     /// Exchange of the GPU with this number; reals have so many bytes, and there are so many atoms.
     fn open(
         device: &Device,
-        zones: LandingZones,
+        (zones, landing): (LandingZones, &Landing),
         build: &Build,
         data: ExchangeData,
         [rank, real, n]: [usize; 3],
@@ -268,6 +321,7 @@ impl Exchange {
             positions: PeerPositions::default(),
             state: zones.state,
             mesh_division,
+            place: landing.clone(),
             landing: (zones.bytes, zones.words, [zones.published, zones.mesh_published]),
         })
     }
@@ -277,6 +331,11 @@ impl Exchange {
         let blocks = bytes.div_ceil(BYTES_PER_THREAD * THREADS as usize) as u32;
         let launch = Launch::new(kernel, blocks.clamp(1, self.most_blocks), THREADS);
         launch.with_value(*data).with_value(self.data)
+    }
+
+    /// True where GPUs reach the memory of all others.
+    pub fn reaches_others(&self) -> bool {
+        matches!(self.place, Landing::Gpus)
     }
 
     /// Bytes occupied.

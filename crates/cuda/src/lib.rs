@@ -30,6 +30,7 @@ mod launches;
 mod list;
 mod list_capacity;
 mod many_body;
+mod messenger;
 mod mid_step;
 mod molecules;
 mod neighbor_engine;
@@ -58,6 +59,7 @@ use driver::Device;
 use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_potentials::Forces;
 use jostle_potentials::electrostatics::Method;
+use jostle_transport::Communicator;
 
 /// Returns true where the GPU engine supports these forces with these settings.
 pub fn can(forces: &Forces, settings: &Settings) -> bool {
@@ -111,6 +113,22 @@ pub fn open_several(
 ) -> Result<Box<dyn Backend>> {
     let forces = checked(forces.into(), &settings)?;
     Ok(Box::new(SeveralGpus::new(devices, system, forces, settings)?))
+}
+
+/// Puts a system on the devices of all ranks, of one kind, as a [`Backend`]: every rank makes this call, and the same calls
+/// of methods after it.
+///
+/// # Errors
+/// As for [`open`], on this rank or another.
+pub fn open_on_ranks(
+    devices: Vec<Device>,
+    system: System,
+    forces: impl Into<Forces>,
+    settings: Settings,
+    communicator: &Communicator,
+) -> Result<Box<dyn Backend>> {
+    let forces = checked(forces.into(), &settings)?;
+    Ok(Box::new(SeveralGpus::on_ranks(devices, system, forces, settings, communicator)?))
 }
 
 /// Forces that the GPU engine has with these settings.

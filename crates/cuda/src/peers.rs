@@ -1,10 +1,13 @@
-//! GPUs of a run, as one of them sees the others: its number, and collective calls of the host's threads.
+//! GPUs of a run, as one of them sees the others: its number, and collective calls of the hosts' threads.
 //!
-//! Every GPU has a thread of the host that makes the same calls. Decisions that could differ (times, capacity) are made
-//! from numbers that all have put together, so that all threads decide alike.
+//! Every GPU has a thread of its host that makes the same calls. Decisions that could differ (times, capacity) are made
+//! from numbers that all have put together, so that all threads decide alike. Those of other processes come and go by
+//! messages (`messenger.rs`).
 
 use crate::exchange::Exchange;
+use crate::messenger::{Notice, Outbox};
 use jostle_core::{Error, Result};
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +16,8 @@ pub struct Collective {
     count: usize,
     /// Longest wait for the others.
     patience: Duration,
+    /// Notices to other processes, where there are any.
+    outbox: Option<Arc<Outbox>>,
     state: Mutex<CollectiveState>,
     changed: Condvar,
 }
@@ -21,72 +26,160 @@ pub struct Collective {
 struct CollectiveState {
     /// Number of calls that are over.
     over: u64,
-    /// Numbers that each thread has brought to the call under way.
-    brought: Vec<Option<Vec<f64>>>,
+    /// Numbers that each thread has brought to the calls under way: those of another process may be ahead.
+    brought: Vec<VecDeque<Vec<f64>>>,
     /// Numbers of the last call.
     result: Arc<Vec<Vec<f64>>>,
     /// First failure of a thread, after which no thread waits.
-    failure: Option<Error>,
+    failure: Option<Failure>,
+    /// Calls of the device so far.
+    device_calls: u64,
+    /// Failure of another process in a call of the device that is still to come here.
+    to_come: Option<(u64, Error)>,
+}
+
+/// Failure of a thread.
+struct Failure {
+    error: Error,
+    place: FailurePlace,
+}
+
+/// Process of a thread that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FailurePlace {
+    Here,
+    Elsewhere,
+}
+
+impl CollectiveState {
+    /// Ends a call to which all threads have brought their numbers.
+    fn end_call(&mut self) -> bool {
+        let complete = self.brought.iter().all(|numbers| !numbers.is_empty());
+        if complete {
+            let all = self.brought.iter_mut().filter_map(VecDeque::pop_front).collect();
+            self.result = Arc::new(all);
+            self.over += 1;
+        }
+        complete
+    }
+
+    fn error(&self) -> Option<Error> {
+        self.failure.as_ref().map(|failure| failure.error.clone())
+    }
 }
 
 impl Collective {
-    /// Collective calls of so many threads.
-    pub fn new(count: usize, patience: Duration) -> Arc<Collective> {
-        let state = CollectiveState { brought: vec![None; count], ..CollectiveState::default() };
-        Arc::new(Collective { count, patience, state: Mutex::new(state), changed: Condvar::new() })
+    /// Collective calls of so many threads, some of which may be in other processes: these are told by `outbox`.
+    pub fn new(count: usize, patience: Duration, outbox: Option<Arc<Outbox>>) -> Arc<Collective> {
+        let state = CollectiveState { brought: vec![VecDeque::new(); count], ..CollectiveState::default() };
+        Arc::new(Collective { count, patience, outbox, state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    /// Number of threads.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     fn lock(&self) -> MutexGuard<'_, CollectiveState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets all threads that wait go on with an error, now and in future. The first one counts.
+    fn tell_others(&self, notice: impl FnOnce() -> Notice) {
+        if let Some(outbox) = &self.outbox {
+            outbox.add(notice());
+        }
+    }
+
+    /// Begins a call of the device, which all processes make in the same order.
+    pub fn begin_call(&self) {
+        let mut state = self.lock();
+        state.device_calls += 1;
+        let call = state.device_calls;
+        if let Some((_, error)) = state.to_come.take_if(|(number, _)| *number == call) {
+            state.failure.get_or_insert(Failure { error, place: FailurePlace::Elsewhere });
+        }
+    }
+
+    /// Lets all threads that wait go on with an error, now and in future. The first one of this process counts.
     pub fn fail(&self, error: &Error) {
-        self.lock().failure.get_or_insert_with(|| error.clone());
+        let mut state = self.lock();
+        let failure = Failure { error: error.clone(), place: FailurePlace::Here };
+        match state.failure.as_ref().map(|failure| failure.place) {
+            Some(FailurePlace::Here) => return,
+            Some(FailurePlace::Elsewhere) => {}
+            None => self.tell_others(|| Notice::Failed {
+                call: state.device_calls,
+                message: error.message().to_string(),
+            }),
+        }
+        state.failure = Some(failure);
         self.changed.notify_all();
+    }
+
+    /// Takes note that another process has failed in a call of the device. One that is over here has ended as it has.
+    pub fn fail_elsewhere(&self, call: u64, error: Error) {
+        let mut state = self.lock();
+        if call > state.device_calls {
+            state.to_come = Some((call, error));
+        } else if call == state.device_calls {
+            state.failure.get_or_insert(Failure { error, place: FailurePlace::Elsewhere });
+            self.changed.notify_all();
+        }
     }
 
     /// First failure so far.
     pub fn failure(&self) -> Option<Error> {
-        self.lock().failure.clone()
+        self.lock().error()
     }
 
     /// Begins anew after an error that all threads have met with alike, while none of them is here.
     pub fn clear(&self) {
         let mut state = self.lock();
         state.failure = None;
-        state.brought.fill(None);
+        state.brought.iter_mut().for_each(VecDeque::clear);
+    }
+
+    /// Takes the numbers of a thread of another process.
+    pub fn bring(&self, rank: usize, numbers: Vec<f64>) {
+        let mut state = self.lock();
+        let Some(brought) = state.brought.get_mut(rank) else { return };
+        brought.push_back(numbers);
+        if state.end_call() {
+            self.changed.notify_all();
+        }
     }
 
     /// Numbers of all threads, in the order of their GPUs.
     fn gather(&self, rank: usize, numbers: Vec<f64>) -> Result<Arc<Vec<Vec<f64>>>> {
         let mut state = self.lock();
         let mine = state.over;
-        state.brought[rank] = Some(numbers);
-        if state.brought.iter().all(Option::is_some) {
-            let all = state.brought.iter_mut().filter_map(Option::take).collect();
-            state.result = Arc::new(all);
-            state.over += 1;
+        self.tell_others(|| Notice::Numbers { gpu: rank, numbers: numbers.clone() });
+        state.brought[rank].push_back(numbers);
+        if state.end_call() {
             self.changed.notify_all();
         }
         while state.over == mine && state.failure.is_none() {
             let (after, wait) =
                 self.changed.wait_timeout(state, self.patience).unwrap_or_else(PoisonError::into_inner);
             state = after;
-            if wait.timed_out() && state.over == mine {
-                let late = (0..self.count).filter(|k| state.brought[*k].is_none());
-                let late = Vec::from_iter(late.map(|k| k.to_string())).join(" and ");
-                let seconds = self.patience.as_secs();
-                let message =
-                    format!("the thread of GPU {rank} waited {seconds} s for that of GPU {late}, in vain");
-                state.failure = Some(Error::device(message));
+            if wait.timed_out() && state.over == mine && state.failure.is_none() {
+                let error = late(rank, &state.brought, self.patience);
+                state.failure = Some(Failure { error, place: FailurePlace::Here });
             }
         }
-        match &state.failure {
-            Some(error) if state.over == mine => Err(error.clone()),
+        match state.error() {
+            Some(error) if state.over == mine => Err(error),
             _ => Ok(state.result.clone()),
         }
     }
+}
+
+/// Error of a thread that has waited for others in vain.
+fn late(rank: usize, brought: &[VecDeque<Vec<f64>>], patience: Duration) -> Error {
+    let late = (0..brought.len()).filter(|k| brought[*k].is_empty());
+    let late = Vec::from_iter(late.map(|k| k.to_string())).join(" and ");
+    let seconds = patience.as_secs();
+    Error::device(format!("the thread of GPU {rank} waited {seconds} s for that of GPU {late}, in vain"))
 }
 
 /// The other GPUs of a run, as one of them sees them.
@@ -171,7 +264,7 @@ mod tests {
 
     #[test]
     fn numbers_of_all_threads_are_put_together() {
-        let collective = Collective::new(3, Duration::from_secs(60));
+        let collective = Collective::new(3, Duration::from_secs(60), None);
         let found: Vec<f64> = thread::scope(|scope| {
             let threads: Vec<_> = (0..3)
                 .map(|rank| {
@@ -193,13 +286,13 @@ mod tests {
 
     #[test]
     fn no_thread_waits_for_one_that_failed() {
-        let collective = Collective::new(2, Duration::from_secs(600));
+        let collective = Collective::new(2, Duration::from_secs(600), None);
         thread::scope(|scope| {
             let waits = scope.spawn(|| collective.gather(0, Vec::new()));
             collective.fail(&Error::device("lost"));
             assert_eq!(waits.join().unwrap().unwrap_err().message(), "lost");
         });
-        let short = Collective::new(2, Duration::from_millis(10));
+        let short = Collective::new(2, Duration::from_millis(10), None);
         let error = short.gather(1, Vec::new()).unwrap_err();
         assert!(error.message().contains("for that of GPU 0"), "{}", error.message());
     }

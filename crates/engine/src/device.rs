@@ -1,6 +1,6 @@
 //! Choice of the device that computes a simulation.
 
-use crate::ranks;
+use crate::ranks::{self, RankDevices};
 use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_cuda::driver::Device;
 use jostle_io::input::model::{DeviceInput, Gpus};
@@ -29,7 +29,7 @@ pub struct Opened {
     pub note: Option<String>,
 }
 
-/// Puts a system on a device: on the CPUs of all processes where MPI has started several.
+/// Puts a system on a device: on the CPUs or GPUs of all processes where MPI has started several.
 ///
 /// # Errors
 /// If the device is missing, or the system, the forces and the settings do not fit together.
@@ -41,15 +41,15 @@ pub fn open(
 ) -> Result<Opened> {
     match ranks::are_processes() {
         true => {
-            check_ranks(device)?;
-            let backend = ranks::open_on_processes(system, forces.into(), settings)?;
+            let devices = devices_of_ranks(device, settings)?;
+            let backend = ranks::open_on_processes(devices, system, forces.into(), settings)?;
             Ok(Opened { backend, note: None })
         }
         false => open_alone(device, system, forces.into(), settings),
     }
 }
 
-/// Puts a system on a device, or on so many CPU ranks that are threads of this process; `None`: one, or the processes
+/// Puts a system on a device, or on those of so many ranks that are threads of this process; `None`: one, or the processes
 /// that MPI has started.
 ///
 /// # Errors
@@ -66,7 +66,7 @@ pub fn open_on(
     }
 }
 
-/// Puts a system on CPU ranks that are threads of this process.
+/// Puts a system on the devices of ranks that are threads of this process.
 ///
 /// # Errors
 /// Errors of [`open`], or if this process is a rank itself.
@@ -84,17 +84,20 @@ pub fn open_on_threads(
     if n_ranks > MOST_RANKS {
         return Err(Error::input(format!("{n_ranks} ranks in one process: at most {MOST_RANKS} make sense")));
     }
-    check_ranks(device)?;
-    let backend = ranks::open_on_threads(n_ranks, system, forces.into(), settings)?;
+    let devices = devices_of_ranks(device, settings)?;
+    let backend = ranks::open_on_threads(n_ranks, devices, system, forces.into(), settings)?;
     Ok(Opened { backend, note: None })
 }
 
-/// Refuses a GPU for several ranks.
-fn check_ranks(device: DeviceInput) -> Result<()> {
+/// Devices of several ranks: CPUs where nothing is said.
+fn devices_of_ranks(device: DeviceInput, settings: Settings) -> Result<RankDevices> {
     match device {
-        DeviceInput::Cuda(_) => Err(Error::input("several ranks compute on CPUs only")
-            .hint("a GPU takes one process: leave out mpirun and --ranks, or choose device = \"cpu\"")),
-        DeviceInput::Auto | DeviceInput::Cpu => Ok(()),
+        DeviceInput::Cuda(_) if settings.force_matrix.is_some() => Err(Error::input(
+            "a force matrix divides pairs among CPUs",
+        )
+        .hint("leave out --force-matrix: GPUs divide all pairs by themselves; or choose device = \"cpu\"")),
+        DeviceInput::Cuda(gpus) => Ok(RankDevices::Gpus(gpus)),
+        DeviceInput::Auto | DeviceInput::Cpu => Ok(RankDevices::Cpus),
     }
 }
 

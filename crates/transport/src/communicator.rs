@@ -1,6 +1,6 @@
 //! Operations of all ranks together, made of exchanges.
 
-use crate::{Incoming, Outgoing, Transport};
+use crate::{Channel, Incoming, Outgoing, Transport};
 use bytemuck::Pod;
 use jostle_core::{Error, Result};
 use std::ops::Range;
@@ -64,6 +64,11 @@ impl Communicator {
     /// Messages and bytes sent so far, and time spent.
     pub fn traffic(&self) -> Traffic {
         self.lock().traffic
+    }
+
+    /// A way to send and receive beside all other operations, see [`Transport::channel`].
+    pub fn channel(&self) -> Box<dyn Channel> {
+        self.lock().transport.channel()
     }
 
     /// Takes all ranks down, see [`Transport::abort`].
@@ -250,6 +255,20 @@ impl Communicator {
     pub fn gather_texts(&self, own: &str) -> Result<Vec<String>> {
         let texts = self.gather(own.as_bytes())?;
         Ok(texts.into_iter().map(|text| String::from_utf8_lossy(&text).into_owned()).collect())
+    }
+
+    /// What this rank has made, if all ranks have made theirs; the error of another one names it.
+    ///
+    /// # Errors
+    /// The error of this rank, or else of the first one that has one.
+    pub fn agree<T>(&self, own: Result<T>) -> Result<T> {
+        let text = own.as_ref().err().map_or_else(String::new, |error| error.message().to_string());
+        let errors = self.gather_texts(&text)?;
+        let own = own?;
+        match errors.iter().enumerate().find(|(_, error)| !error.is_empty()) {
+            Some((rank, error)) => Err(Error::device(format!("rank {rank}: {error}"))),
+            None => Ok(own),
+        }
     }
 
     /// Returns when every rank has come here.

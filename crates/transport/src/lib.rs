@@ -15,12 +15,14 @@
 //! # Ok::<(), jostle_core::Error>(())
 //! ```
 
+mod channel;
 mod communicator;
 pub mod mpi;
 mod placement;
 pub mod self_test;
 pub mod threads;
 
+pub use channel::{Channel, MessageMemory, Pending, Transfer};
 pub use communicator::{Communicator, Traffic};
 pub use placement::threads_per_rank;
 
@@ -62,6 +64,9 @@ pub trait Transport: Send {
     /// # Errors
     /// If another rank has failed.
     fn exchange(&mut self, outgoing: &[Outgoing], incoming: &mut [Incoming]) -> Result<()>;
+
+    /// A way to send and receive beside these exchanges, for another thread.
+    fn channel(&mut self) -> Box<dyn Channel>;
 
     /// Takes all ranks down because this one cannot go on. Processes end at once; threads get an error with
     /// this reason from their next exchange.

@@ -1,10 +1,12 @@
 //! Ranks as threads of one process, for tests and for a look at a run of several ranks without MPI.
 
-use crate::{Communicator, Incoming, Outgoing, Transport};
+use crate::channel::Part;
+use crate::{Channel, Communicator, Incoming, Outgoing, Pending, Transport};
 use jostle_core::{Error, Result};
 use std::any::Any;
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Looks for a message before a rank sleeps: waking one takes longer than most messages need to come.
 const LOOKS: u32 = 4_000;
@@ -14,6 +16,9 @@ const LOOKS_AT_ONCE: u32 = 64;
 /// First failure of a rank: its number and the reason.
 type Failure = Arc<Mutex<Option<(usize, Error)>>>;
 
+/// Messages of channels that have not been received yet, by sender and receiver.
+type Mail = Arc<Vec<Vec<Mutex<VecDeque<Vec<u8>>>>>>;
+
 /// A rank that is a thread.
 struct ThreadRank {
     rank: usize,
@@ -21,6 +26,7 @@ struct ThreadRank {
     to: Vec<Sender<Vec<u8>>>,
     /// Channels from the other ranks.
     from: Vec<Receiver<Vec<u8>>>,
+    mail: Mail,
     failure: Failure,
 }
 
@@ -60,13 +66,16 @@ impl ThreadRank {
 
     /// Failure of another rank, or its silent end.
     fn lost(&self, other: usize) -> Error {
-        match &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some((rank, reason)) if *rank != self.rank => {
-                Error::simulation(format!("rank {rank} failed: {}", reason.message()))
-            }
-            _ => Error::simulation(format!("rank {other} has ended before the others")),
-        }
+        failure_of_others(&self.failure, self.rank)
+            .unwrap_or_else(|| Error::simulation(format!("rank {other} has ended before the others")))
     }
+}
+
+/// Error of a rank where another one has failed.
+fn failure_of_others(failure: &Failure, own: usize) -> Option<Error> {
+    let failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+    let (rank, reason) = failure.as_ref().filter(|(rank, _)| *rank != own)?;
+    Some(Error::simulation(format!("rank {rank} failed: {}", reason.message())))
 }
 
 impl Transport for ThreadRank {
@@ -87,6 +96,11 @@ impl Transport for ThreadRank {
         self.transfer(outgoing, incoming).inspect_err(|error| self.abort(error))
     }
 
+    fn channel(&mut self) -> Box<dyn Channel> {
+        let (rank, mail, failure) = (self.rank, self.mail.clone(), self.failure.clone());
+        Box::new(ThreadChannel { rank, mail, failure })
+    }
+
     fn abort(&mut self, reason: &Error) {
         self.failure
             .lock()
@@ -105,10 +119,56 @@ impl Drop for ThreadRank {
     }
 }
 
+/// A channel of a rank that is a thread: a message is kept until it is received.
+struct ThreadChannel {
+    rank: usize,
+    mail: Mail,
+    failure: Failure,
+}
+
+impl ThreadChannel {
+    fn box_of(&self, from: usize, to: usize) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
+        self.mail[from][to].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Channel for ThreadChannel {
+    unsafe fn send(&mut self, to: usize, place: *const u8, bytes: usize) -> Result<Pending> {
+        // SAFETY: the caller vouches for the place.
+        let message = unsafe { std::slice::from_raw_parts(place, bytes) }.to_vec();
+        self.box_of(self.rank, to).push_back(message);
+        Ok(Pending::over())
+    }
+
+    unsafe fn receive(&mut self, from: usize, place: *mut u8, bytes: usize) -> Result<Pending> {
+        Ok(Pending { parts: vec![Part::Expected { from, place: place as usize, bytes }] })
+    }
+
+    fn is_over(&mut self, pending: &mut Pending) -> Result<bool> {
+        while let Some(Part::Expected { from, place, bytes }) = pending.parts.last() {
+            let Some(message) = self.box_of(*from, self.rank).pop_front() else {
+                return failure_of_others(&self.failure, self.rank).map_or(Ok(false), Err);
+            };
+            if message.len() != *bytes {
+                return Err(Error::simulation(format!(
+                    "rank {} expected {bytes} bytes of rank {from} and got {}: this is a bug in Jostle",
+                    self.rank,
+                    message.len()
+                )));
+            }
+            // SAFETY: who called `receive` vouches for the place until this returns true.
+            unsafe { std::ptr::copy_nonoverlapping(message.as_ptr(), *place as *mut u8, *bytes) };
+            pending.parts.pop();
+        }
+        Ok(true)
+    }
+}
+
 /// The communicators of `n` ranks, to be given to as many threads.
 pub fn communicators(n: usize) -> Vec<Communicator> {
     let n = n.max(1);
     let failure = Failure::default();
+    let mail: Mail = Arc::new((0..n).map(|_| (0..n).map(|_| Mutex::default()).collect()).collect());
     let mut senders: Vec<Vec<_>> = (0..n).map(|_| Vec::new()).collect();
     let mut receivers: Vec<Vec<_>> = (0..n).map(|_| Vec::new()).collect();
     for senders in &mut senders {
@@ -119,7 +179,13 @@ pub fn communicators(n: usize) -> Vec<Communicator> {
         }
     }
     let ranks = senders.into_iter().zip(receivers).enumerate();
-    let ranks = ranks.map(|(rank, (to, from))| ThreadRank { rank, to, from, failure: failure.clone() });
+    let ranks = ranks.map(|(rank, (to, from))| ThreadRank {
+        rank,
+        to,
+        from,
+        mail: mail.clone(),
+        failure: failure.clone(),
+    });
     ranks.map(|rank| Communicator::new(Box::new(rank))).collect()
 }
 

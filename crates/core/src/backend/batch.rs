@@ -38,7 +38,7 @@ impl StageTime {
 }
 
 /// A batch of steps without measurements in between: a device may make them wholly on its own.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StepBatch {
     /// The number of its first step, counted over all stages.
     pub first_step: u64,
@@ -58,7 +58,7 @@ pub struct StepBatch {
 
 /// The steps at which long-range forces act: forces of the long range change slowly, so that they may act
 /// in impulses (M. Tuckerman, B. J. Berne and G. J. Martyna, J. Chem. Phys. 97 (1992) 1990).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RespaSchedule {
     /// They act at every so many steps, so many times as strongly; 1: always.
     pub every: u64,

@@ -271,6 +271,9 @@ impl Hardware for EmulatedProcessor {
 /// Memory of the host, aligned for every number.
 struct Words(Box<[UnsafeCell<u64>]>);
 
+// SAFETY: threads have its address alone.
+unsafe impl Sync for Words {}
+
 impl HostMemory for Words {
     fn address(&self) -> *mut u8 {
         UnsafeCell::raw_get(self.0.as_ptr()).cast()

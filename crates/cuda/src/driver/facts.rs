@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use jostle_core::{Error, Result};
 
+use super::emulated;
 use super::nvidia::{self, GpuFacts};
 use super::nvrtc::{Nvrtc, Version};
 use crate::cache;
+use crate::device_data::MOST_GPUS;
 
 /// Driver, compiler and cache of a machine, or messages about what is missing.
 pub struct Facts {
@@ -47,6 +49,19 @@ pub struct Link {
 pub fn describe(index: usize) -> Result<GpuFacts> {
     nvidia::init()?;
     nvidia::describe(index)
+}
+
+/// Names of the GPUs that this process may use, in the order of their numbers; no two GPUs have the same. Emulated ones are
+/// eight.
+///
+/// # Errors
+/// If there is no driver or no GPU.
+pub fn unique_names() -> Result<Vec<String>> {
+    if emulated::asked_for() {
+        return Ok((0..MOST_GPUS).map(|number| format!("emulated {number}")).collect());
+    }
+    nvidia::init()?;
+    (0..nvidia::count()?).map(nvidia::unique_name).collect()
 }
 
 /// Compiler NVRTC.

@@ -7,6 +7,7 @@ pub mod compiler_processes;
 mod definitions;
 mod emulated;
 mod facts;
+mod host_buffer;
 mod launch;
 mod memory;
 mod nvidia;
@@ -15,7 +16,8 @@ mod replicas;
 mod staging;
 
 pub use compile_kernels::compile_kernels;
-pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, Link, describe, facts};
+pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, Link, describe, facts, unique_names};
+pub use host_buffer::HostBuffer;
 pub use launch::{Kernel, Launch, Module, Waits};
 pub use memory::{Buffer, DeviceCopy};
 pub use nvidia::GpuFacts;
@@ -82,8 +84,8 @@ trait Hardware: Send + Sync {
     fn now(&self) -> Result<Box<dyn Timestamp>>;
 }
 
-/// Memory of the host, freed when it is dropped.
-trait HostMemory: Send {
+/// Memory of the host, aligned for every number and freed when it is dropped.
+trait HostMemory: Send + Sync {
     fn address(&self) -> *mut u8;
 }
 

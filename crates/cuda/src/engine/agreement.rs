@@ -4,7 +4,7 @@ use super::Cuda;
 use crate::device_data::AtomArrays;
 use crate::electrostatics::LatticeSumKernel;
 use crate::electrostatics::mesh::{Mesh, MeshAddresses};
-use crate::exchange::{Division, MeshDivision, MotionDivision, Moving, Needs};
+use crate::exchange::{Division, Exchange, MeshDivision, MotionDivision, Moving, Needs};
 use crate::kernels::Gpus;
 use crate::launches::Others;
 use crate::peers::Peers;
@@ -63,13 +63,14 @@ impl Cuda {
     }
 
     /// Motion of atoms: divided where nothing but the forces on an atom and its group, and their own velocities, decides
-    /// where it goes, and no fault calls for the host between two lists. Springs between centres of groups need exact
+    /// where it goes, no fault calls for the host between two lists, and GPUs reach each other's memory. Springs between centres of groups need exact
     /// positions of all their atoms.
     pub(super) fn motion(&self) -> MotionDivision {
         let alone = self.plan.division() == Some(Division::Atoms)
             && self.mid_step().is_none()
             && self.terms.thermostat.as_ref().is_none_or(ScalingThermostat::acts_at_ends)
             && self.forces.restraints.distances.is_empty()
+            && self.plan.exchange().is_some_and(Exchange::reaches_others)
             && self.recorded.others == Others::Absent
             && self.system.simbox.periodic() == [true; 3];
         let pays = self.terms.constraints.is_none()

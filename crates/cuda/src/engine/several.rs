@@ -3,11 +3,15 @@
 //! All GPUs have all atoms, with the same bits between calls; each computes the forces on a range of the sorted order and
 //! sends them to the others, or moves these atoms and sends their positions (`exchange.rs`). What one of them answers is
 //! the answer of all.
+//!
+//! GPUs of other processes may be among them: these make the same calls on theirs, and a messenger carries what is
+//! exchanged.
 
 use super::{Cuda, Layout};
 use crate::device_data::{AtomArrays, MOST_GPUS};
 use crate::driver::Device;
-use crate::exchange::{Exchange, MeshDivision};
+use crate::exchange::{Exchange, ExchangeShape, HostZone, Landing, MeshDivision};
+use crate::messenger::{Messenger, Outbox};
 use crate::peers::{Collective, Peers};
 use crate::sums::Summation;
 use crate::three_body;
@@ -20,6 +24,7 @@ use jostle_core::{
 };
 use jostle_potentials::Forces;
 use jostle_potentials::electrostatics::Method;
+use jostle_transport::Communicator;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -33,6 +38,19 @@ const THREAD_PATIENCE: Duration = Duration::from_secs(300);
 pub struct SeveralGpus {
     gpus: Vec<Cuda>,
     collective: Arc<Collective>,
+    /// Messenger to other processes, closed when the GPUs are done.
+    messenger: Option<Messenger>,
+}
+
+/// GPUs of a run, as a process sees them.
+struct Crew {
+    /// Number of the first GPU of this process.
+    first: usize,
+    /// Number of all GPUs.
+    count: usize,
+    landing: Landing,
+    collective: Arc<Collective>,
+    messenger: Option<Messenger>,
 }
 
 impl SeveralGpus {
@@ -54,26 +72,78 @@ impl SeveralGpus {
             let others = devices.iter().enumerate().filter(|(other, _)| *other != k);
             others.map(|(_, other)| other).try_for_each(|other| device.reach(other))?;
         }
+        let collective = Collective::new(count, THREAD_PATIENCE, None);
+        let crew = Crew { first: 0, count, landing: Landing::Gpus, collective, messenger: None };
+        Self::open(devices, system, forces, settings, crew)
+    }
+
+    /// Puts a system on the devices of all ranks, of one kind: every rank makes this call, and the same calls after it.
+    ///
+    /// # Errors
+    /// As for [`Cuda::new`], on this rank or another.
+    pub fn on_ranks(
+        devices: Vec<Device>,
+        system: System,
+        forces: impl Into<Forces>,
+        settings: Settings,
+        communicator: &Communicator,
+    ) -> Result<Self> {
+        let forces = forces.into();
+        let counts = communicator.gather_equal(&[devices.len() as u64])?;
+        let [first, count] =
+            [communicator.rank(), counts.len()].map(|ranks| counts[..ranks].iter().sum::<u64>() as usize);
+        let shape = exchange_shape(&system, &forces, settings, count);
+        let zone = devices
+            .first()
+            .filter(|_| count <= MOST_GPUS)
+            .ok_or_else(|| {
+                Error::input(format!("{count} GPUs: a run takes from 1 to {MOST_GPUS}, one a rank at least"))
+            })
+            .and_then(|device| HostZone::new(device, shape.zone_bytes()));
+        let zone = communicator.agree(zone)?;
+        check_kinds(communicator, &devices)?;
+        let outbox = Arc::new(Outbox::default());
+        let collective = Collective::new(count, THREAD_PATIENCE, Some(outbox.clone()));
+        let messenger = Messenger::start(
+            communicator.channel(),
+            communicator.others(),
+            zone.clone(),
+            first..first + devices.len(),
+            collective.clone(),
+            outbox,
+        )?;
+        let landing = Landing::Host(zone);
+        let crew = Crew { first, count, landing, collective: collective.clone(), messenger: Some(messenger) };
+        // Others may wait for this rank.
+        Self::open(devices, system, forces, settings, crew).inspect_err(|error| collective.fail(error))
+    }
+
+    fn open(
+        devices: Vec<Device>,
+        system: System,
+        forces: Forces,
+        settings: Settings,
+        crew: Crew,
+    ) -> Result<Self> {
         let emulated = devices.iter().any(Device::is_emulated);
         let patience = if emulated { THREAD_PATIENCE } else { KERNEL_PATIENCE };
-        let sums = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
-        let (n, n_terms) = (system.state.len(), forces.n_searched());
-        let reals = if forces.three_body.is_some() { three_body::EXCHANGED } else { 3 };
-        let mesh = division_of_mesh(&forces, sums, count);
-        let precision = settings.precision;
-        let exchanges = Exchange::connect(&devices, n, (n_terms, reals), precision, sums, patience, mesh)?;
-        let collective = Collective::new(count, THREAD_PATIENCE);
+        let Crew { first, count, landing, collective, messenger } = crew;
+        let shape = exchange_shape(&system, &forces, settings, count);
+        let mesh = division_of_mesh(&forces, shape.sums, count, &landing);
+        let exchanges = Exchange::connect(&devices, first, shape, &landing, patience, mesh)?;
         let layout = Layout::of_system(&system, &forces, count, devices[0].multiprocessors());
-        let open = |(rank, (device, exchange))| {
-            let peers = Peers::new(rank, exchange, collective.clone());
+        let open = |(k, (device, exchange))| {
+            let peers = Peers::new(first + k, exchange, collective.clone());
             Cuda::with_peers(device, system.clone(), forces.clone(), settings, layout, Some(peers))
         };
         // One after the other, so that kernels are compiled once.
         let mut gpus: Vec<Cuda> =
             devices.into_iter().zip(exchanges).enumerate().map(open).collect::<Result<_>>()?;
-        let arrays: Vec<AtomArrays> = gpus.iter().map(Cuda::atom_arrays).collect();
-        gpus.iter_mut().for_each(|gpu| gpu.set_peer_arrays(&arrays));
-        let mut several = SeveralGpus { gpus, collective };
+        if messenger.is_none() {
+            let arrays: Vec<AtomArrays> = gpus.iter().map(Cuda::atom_arrays).collect();
+            gpus.iter_mut().for_each(|gpu| gpu.set_peer_arrays(&arrays));
+        }
+        let mut several = SeveralGpus { gpus, collective, messenger };
         several.call(Cuda::connect_meshes)?;
         Ok(several)
     }
@@ -123,6 +193,7 @@ impl SeveralGpus {
     /// Makes a call on all GPUs, and returns their answers.
     fn on_all<R: Send>(&mut self, call: impl Fn(&mut Cuda) -> Result<R> + Sync) -> Result<Vec<R>> {
         let (call, collective) = (&call, &self.collective);
+        collective.begin_call();
         let make = |gpu: &mut Cuda| {
             let _released = ReleasedByPanic(collective);
             call(gpu).inspect_err(|error| collective.fail(error))
@@ -168,11 +239,39 @@ fn ended() -> Error {
     Error::device("the thread of a GPU has ended")
 }
 
-/// Division of the mesh: exact sums need all energies on every GPU, and two meshes an order in which they are added.
-fn division_of_mesh(forces: &Forces, sums: Summation, gpus: usize) -> MeshDivision {
+/// Size and kind of what the GPUs of a system exchange.
+fn exchange_shape(system: &System, forces: &Forces, settings: Settings, gpus: usize) -> ExchangeShape {
+    ExchangeShape {
+        n: system.state.len(),
+        terms: forces.n_searched(),
+        reals: if forces.three_body.is_some() { three_body::EXCHANGED } else { 3 },
+        precision: settings.precision,
+        sums: if settings.reproducible { Summation::exact(forces) } else { Summation::Fast },
+        gpus,
+    }
+}
+
+/// Checks that the GPUs of all ranks are of one kind.
+fn check_kinds(communicator: &Communicator, devices: &[Device]) -> Result<()> {
+    let kinds = communicator.gather_texts(&devices.first().map_or_else(String::new, Device::name))?;
+    match kinds.iter().enumerate().find(|(_, other)| **other != kinds[0]) {
+        Some((rank, other)) => {
+            let message = format!("a run cannot be divided between {} and {other} of rank {rank}", kinds[0]);
+            Err(Error::device(message).hint("choose hosts with GPUs of one kind"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Division of the mesh: exact sums need all energies on every GPU, and two meshes an order in which they are added; and
+/// parts of meshes are stored in the memory of other GPUs.
+fn division_of_mesh(forces: &Forces, sums: Summation, gpus: usize, landing: &Landing) -> MeshDivision {
     let mut methods = forces.sums().map(|sum| sum.method());
+    let reach = matches!(landing, Landing::Gpus);
     match (methods.next(), methods.next()) {
-        (Some(Method::Pme { .. }), None) if gpus > 1 && sums == Summation::Fast => MeshDivision::Divided,
+        (Some(Method::Pme { .. }), None) if gpus > 1 && sums == Summation::Fast && reach => {
+            MeshDivision::Divided
+        }
         _ => MeshDivision::Alike,
     }
 }
@@ -181,6 +280,8 @@ impl Drop for SeveralGpus {
     fn drop(&mut self) {
         // Kernels of one GPU may be writing to the memory of another. A GPU that is lost writes no more.
         self.gpus.iter().for_each(|gpu| drop(gpu.device.synchronize()));
+        // What other processes still wait for has been stored.
+        drop(self.messenger.take());
     }
 }
 
@@ -359,7 +460,7 @@ impl VolumeMove for SeveralGpus {
 
 impl DeviceReport for SeveralGpus {
     fn describe(&self) -> String {
-        format!("{} x {}", self.gpus.len(), self.first().describe())
+        format!("{} x {}", self.collective.count(), self.first().describe())
     }
 
     fn timings(&self) -> Timings {

@@ -1,9 +1,11 @@
 //! Calls of a device as messages.
 
+use super::RankDevices;
 use jostle_core::backend::StageTime;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AddedForces, Backend, ClosingKick, Evaluate, NoiseKey, Result, Settings, SimBox, State, System, Vec3,
+    AddedForces, Backend, ClosingKick, Evaluate, NoiseKey, Result, Settings, SimBox, State, StepBatch,
+    System, Thermostat, Vec3,
 };
 use jostle_potentials::Forces;
 use serde::{Deserialize, Serialize};
@@ -11,8 +13,8 @@ use serde::{Deserialize, Serialize};
 /// A message of rank 0 to all others.
 #[derive(Serialize, Deserialize)]
 pub enum Message {
-    /// A device for this system.
-    Open(Box<(System, Forces, Settings)>),
+    /// Devices for this system.
+    Open(RankDevices, Box<(System, Forces, Settings)>),
     /// A call of its methods.
     Call(Call),
     /// A test of messages.
@@ -64,6 +66,7 @@ pub enum Call {
     Reflect(f64),
     Kinetic,
     Descent,
+    RunSteps(Box<(StepBatch, Thermostat)>),
     /// The last call has failed on rank 0.
     Failed,
     /// The device is no longer needed.
@@ -105,6 +108,10 @@ impl Call {
             Call::Reflect(part) => device.reflect(part),
             Call::Kinetic => device.kinetic().map(drop),
             Call::Descent => device.descent().map(drop),
+            Call::RunSteps(batch) => {
+                let (batch, mut thermostat) = *batch;
+                device.run_steps(&batch, &mut thermostat).map(drop)
+            }
             Call::Failed | Call::Close => Ok(()),
         }
     }

@@ -1,26 +1,54 @@
 //! The device of rank 0.
 
 use super::call::{Call, Message};
-use super::{Workers, send, set_in_use};
+use super::{RankDevices, Workers, send, set_in_use};
 use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, StageTime, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AddedForces, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation,
-    Kinetic, NoiseKey, Result, SimBox, State, SubSteps, Vec3, VolumeMove,
+    AddedForces, AtomStorage, AtomVector, Backend, ClosingKick, DeviceReport, Energies, Evaluate,
+    ForceEvaluation, Kinetic, NoiseKey, Result, Sample, SimBox, Snapshot, State, StepBatch, SubSteps,
+    Thermostat, Vec3, VolumeMove,
 };
 use jostle_transport::Communicator;
 
 /// The engine of rank 0, whose calls all other ranks make, too.
 pub struct RankedDevice {
+    // Engines of GPUs are closed together, before other ranks are dismissed: fields are dropped in this order.
     engine: Box<dyn Backend>,
+    devices: RankDevices,
     communicator: Communicator,
-    workers: Workers,
+    _others: OtherRanks,
+}
+
+/// The other ranks of a device, dismissed when it is dropped.
+struct OtherRanks(Communicator, Workers);
+
+impl Drop for OtherRanks {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.1.dismiss(&self.0);
+        }
+    }
 }
 
 impl RankedDevice {
-    pub fn new(engine: Box<dyn Backend>, communicator: Communicator, workers: Workers) -> Self {
+    pub fn new(
+        engine: Box<dyn Backend>,
+        devices: RankDevices,
+        communicator: Communicator,
+        workers: Workers,
+    ) -> Self {
         set_in_use(Some(communicator.clone()));
-        RankedDevice { engine, communicator, workers }
+        let others = OtherRanks(communicator.clone(), workers);
+        RankedDevice { engine, devices, communicator, _others: others }
+    }
+
+    /// Lets all ranks take part in reading atoms, where they have a part of these each: every GPU has all of them.
+    fn gather_atoms(&self, call: Call) -> Result<()> {
+        match self.devices {
+            RankDevices::Cpus => send(&self.communicator, &Message::Call(call)),
+            RankDevices::Gpus(_) => Ok(()),
+        }
     }
 
     /// Makes a call on all ranks: `make` here.
@@ -41,7 +69,6 @@ impl Drop for RankedDevice {
         if !std::thread::panicking() {
             // Where a rank is gone, so are the others.
             let _ = send(&self.communicator, &Message::Call(Call::Close));
-            self.workers.dismiss(&self.communicator);
         }
     }
 }
@@ -56,8 +83,18 @@ impl AtomStorage for RankedDevice {
     }
 
     fn state(&mut self) -> Result<&State> {
-        send(&self.communicator, &Message::Call(Call::State))?;
+        self.gather_atoms(Call::State)?;
         self.engine.state()
+    }
+
+    fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
+        self.gather_atoms(Call::State)?;
+        self.engine.write_by_id(vector, rows)
+    }
+
+    fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
+        self.gather_atoms(Call::State)?;
+        self.engine.snapshot(vectors)
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {
@@ -69,7 +106,7 @@ impl AtomStorage for RankedDevice {
     }
 
     fn list_positions(&mut self) -> Result<&[Vec3]> {
-        send(&self.communicator, &Message::Call(Call::ListPositions))?;
+        self.gather_atoms(Call::ListPositions)?;
         self.engine.list_positions()
     }
 
@@ -216,7 +253,20 @@ impl DeviceReport for RankedDevice {
 }
 
 impl Backend for RankedDevice {
+    fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        match self.devices {
+            RankDevices::Cpus => Ok(None),
+            RankDevices::Gpus(_) => {
+                let call = Call::RunSteps(Box::new((*batch, thermostat.clone())));
+                self.call(call, |engine| engine.run_steps(batch, thermostat))
+            }
+        }
+    }
+
     fn bias_place(&mut self) -> BiasPlace<'_> {
-        BiasPlace::Host("the CPU makes its steps one by one")
+        BiasPlace::Host(match self.devices {
+            RankDevices::Cpus => "the CPU makes its steps one by one",
+            RankDevices::Gpus(_) => "several GPUs share the atoms",
+        })
     }
 }

@@ -1,18 +1,21 @@
-//! A device that is many: the CPUs of all ranks of a run.
+//! A device that is many: the CPUs of all ranks of a run, or their GPUs.
 //!
 //! Rank 0 alone has a [`crate::Simulation`]: it reads, decides, logs and writes. Its device (`RankedDevice`)
 //! sends every call that changes something to the others, which make the same call on an engine of their own
 //! ([`serve`]), so that no decision has to be taken together: clocks, signals, commands and files are rank 0's.
-//! Within a call, ranks divide forces among themselves (`jostle_cpu::open_on_ranks`).
+//! Within a call, ranks divide forces among themselves (`jostle_cpu::open_on_ranks`, `jostle_cuda::open_on_ranks`).
 
 mod call;
 mod device;
+mod gpus;
 
 use call::{Call, Message};
 use device::RankedDevice;
 use jostle_core::{Backend, Error, Result, Settings, System};
+use jostle_io::input::model::Gpus;
 use jostle_potentials::Forces;
 use jostle_transport::{Communicator, Traffic, mpi, threads};
+use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -26,6 +29,15 @@ static IN_USE: Mutex<Option<Communicator>> = Mutex::new(None);
 pub fn traffic() -> Option<(usize, Traffic)> {
     let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.as_ref().map(|communicator| (communicator.size(), communicator.traffic()))
+}
+
+/// Devices of the ranks of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RankDevices {
+    /// The CPU of each.
+    Cpus,
+    /// GPUs, one each or those of each host.
+    Gpus(Gpus),
 }
 
 /// Part of this process in a launch.
@@ -86,15 +98,16 @@ pub fn are_processes() -> bool {
     PROCESSES.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// Puts a system on the CPUs of the processes of this launch, if there are any and no other device uses them.
+/// Puts a system on the devices of the processes of this launch, or on the CPU of this one while another device uses them.
 pub(crate) fn open_on_processes(
+    devices: RankDevices,
     system: System,
     forces: Forces,
     settings: Settings,
 ) -> Result<Box<dyn Backend>> {
     let communicator = PROCESSES.lock().unwrap_or_else(PoisonError::into_inner).take();
     match communicator {
-        Some(communicator) => open(communicator, Workers::Processes, system, forces, settings),
+        Some(communicator) => open(communicator, Workers::Processes, devices, (system, forces, settings)),
         None => jostle_cpu::open(system, forces, settings),
     }
 }
@@ -102,6 +115,7 @@ pub(crate) fn open_on_processes(
 /// Puts a system on ranks that are threads of this process.
 pub(crate) fn open_on_threads(
     n: usize,
+    devices: RankDevices,
     system: System,
     forces: Forces,
     settings: Settings,
@@ -115,7 +129,7 @@ pub(crate) fn open_on_threads(
         let spawned = spawned.spawn(move || drop(serve(communicator)));
         workers.push(spawned.map_err(|e| Error::device(format!("no threads for {n} ranks: {e}")))?);
     }
-    open(first, Workers::Threads(workers), system, forces, settings)
+    open(first, Workers::Threads(workers), devices, (system, forces, settings))
 }
 
 /// Other ranks of a device.
@@ -127,7 +141,7 @@ enum Workers {
 }
 
 impl Workers {
-    /// Lets the ranks go after their device was closed.
+    /// Lets the ranks go after their devices were closed.
     fn dismiss(&mut self, communicator: &Communicator) {
         match self {
             Workers::Processes => set_processes(Some(communicator.clone())),
@@ -143,18 +157,16 @@ impl Workers {
 fn open(
     communicator: Communicator,
     mut workers: Workers,
-    system: System,
-    forces: Forces,
-    settings: Settings,
+    devices: RankDevices,
+    parts: (System, Forces, Settings),
 ) -> Result<Box<dyn Backend>> {
-    let message = Message::Open(Box::new((system, forces, settings)));
+    let message = Message::Open(devices, Box::new(parts));
     let opened = send(&communicator, &message).and_then(|()| {
-        let Message::Open(parts) = message else { return Err(out_of_step(0)) };
-        let (system, forces, settings) = *parts;
-        open_together(&communicator, system, forces, settings)
+        let Message::Open(devices, parts) = message else { return Err(out_of_step(0)) };
+        open_together(&communicator, devices, *parts)
     });
     match opened {
-        Ok(backend) => Ok(Box::new(RankedDevice::new(backend, communicator, workers))),
+        Ok(backend) => Ok(Box::new(RankedDevice::new(backend, devices, communicator, workers))),
         Err(error) => {
             workers.dismiss(&communicator);
             Err(error)
@@ -165,18 +177,17 @@ fn open(
 /// The engine of this rank, if all ranks have theirs.
 fn open_together(
     communicator: &Communicator,
-    system: System,
-    forces: Forces,
-    settings: Settings,
+    devices: RankDevices,
+    (system, forces, settings): (System, Forces, Settings),
 ) -> Result<Box<dyn Backend>> {
-    let opened = jostle_cpu::open_on_ranks(system, forces, settings, communicator.clone());
-    let own = opened.as_ref().err().map_or_else(String::new, |error| error.message().to_string());
-    let errors = communicator.gather_texts(&own)?;
-    let backend = opened?;
-    match errors.iter().enumerate().find(|(_, error)| !error.is_empty()) {
-        Some((rank, error)) => Err(Error::device(format!("rank {rank}: {error}"))),
-        None => Ok(backend),
-    }
+    let opened = match devices {
+        RankDevices::Cpus => jostle_cpu::open_on_ranks(system, forces, settings, communicator.clone()),
+        RankDevices::Gpus(gpus) => {
+            let gpus = gpus::open(communicator, gpus)?;
+            jostle_cuda::open_on_ranks(gpus, system, forces, settings, communicator)
+        }
+    };
+    communicator.agree(opened)
 }
 
 /// Does what rank 0 says, until it ends.
@@ -194,10 +205,9 @@ pub fn serve(communicator: Communicator) -> Result<()> {
 fn serve_devices(communicator: &Communicator) -> Result<()> {
     loop {
         match receive(communicator)? {
-            Message::Open(parts) => {
-                let (system, forces, settings) = *parts;
+            Message::Open(devices, parts) => {
                 // Where it fails on one rank, rank 0 says why.
-                if let Ok(backend) = open_together(communicator, system, forces, settings) {
+                if let Ok(backend) = open_together(communicator, devices, *parts) {
                     serve_device(communicator, backend)?;
                 }
             }
@@ -218,7 +228,7 @@ fn serve_device(communicator: &Communicator, mut backend: Box<dyn Backend>) -> R
             (Message::Call(Call::Close), _) => return Ok(()),
             (Message::Call(call), None) => failed = call.make(&mut *backend).err(),
             (Message::Call(_), Some(error)) => return Err(error),
-            (Message::Open(_) | Message::SelfTest | Message::End, _) => {
+            (Message::Open(..) | Message::SelfTest | Message::End, _) => {
                 return Err(out_of_step(communicator.rank()));
             }
         }
@@ -244,13 +254,7 @@ pub fn self_test() -> Option<Result<String>> {
 
 /// The test of a rank; its error is that of the first rank that has one.
 fn test_messages(communicator: &Communicator) -> Result<()> {
-    let own = jostle_transport::self_test::run(communicator).err();
-    let own = own.map_or_else(String::new, |error| error.message().to_string());
-    let errors = communicator.gather_texts(&own)?;
-    match errors.iter().enumerate().find(|(_, error)| !error.is_empty()) {
-        Some((rank, error)) => Err(Error::device(format!("rank {rank}: {error}"))),
-        None => Ok(()),
-    }
+    communicator.agree(jostle_transport::self_test::run(communicator))
 }
 
 fn send(communicator: &Communicator, message: &Message) -> Result<()> {

@@ -3,15 +3,18 @@
 use super::abi::Abi;
 use super::launch::{CHOICE, Launch, Launcher};
 use super::places;
+use crate::channel::{LONGEST_PART, Part, Pending};
 use crate::{Incoming, Outgoing};
 use jostle_core::{Error, Result};
 use libloading::os::unix;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Longest message of a single call: MPI counts with 32 bits.
-const LONGEST: usize = 1 << 30;
+/// Tags of messages: of exchanges, and of channels.
+const EXCHANGES: c_int = 0;
+const CHANNELS: c_int = 1;
 
 /// Number of tests of a request before its rank yields the core, and before it sleeps between tests.
 const TESTS_BEFORE_YIELD: u32 = 100;
@@ -33,8 +36,36 @@ type Irecv<H> = unsafe extern "C" fn(*mut c_void, c_int, H, c_int, c_int, H, *mu
 type Test<H> = unsafe extern "C" fn(*mut H, *mut c_int, *mut Status) -> c_int;
 type Abort<H> = unsafe extern "C" fn(H, c_int) -> c_int;
 
+/// Handle of an interface.
+trait Handle: Copy {
+    fn to_number(self) -> u64;
+    fn of_number(number: u64) -> Self;
+}
+
+impl Handle for c_int {
+    fn to_number(self) -> u64 {
+        u64::from(self as u32)
+    }
+
+    fn of_number(number: u64) -> Self {
+        number as u32 as c_int
+    }
+}
+
+impl Handle for usize {
+    fn to_number(self) -> u64 {
+        self as u64
+    }
+
+    fn of_number(number: u64) -> Self {
+        number as usize
+    }
+}
+
 /// The functions that are used, over the handles of an interface.
 struct Functions<H> {
+    /// Held during a call: threads take turns.
+    turn: Mutex<()>,
     world: H,
     byte: H,
     null: H,
@@ -165,6 +196,42 @@ impl Library {
         }
     }
 
+    /// Starts to send; see [`crate::Channel::send`].
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn start_send(&self, to: usize, place: *const u8, bytes: usize) -> Result<Pending> {
+        // SAFETY: the caller vouches for the place.
+        unsafe {
+            match &self.calls {
+                Calls::Numbers(functions) => functions.start_send(to, place, bytes),
+                Calls::Pointers(functions) => functions.start_send(to, place, bytes),
+            }
+        }
+    }
+
+    /// Starts to receive; see [`crate::Channel::receive`].
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn start_receive(&self, from: usize, place: *mut u8, bytes: usize) -> Result<Pending> {
+        // SAFETY: the caller vouches for the place.
+        unsafe {
+            match &self.calls {
+                Calls::Numbers(functions) => functions.start_receive(from, place, bytes),
+                Calls::Pointers(functions) => functions.start_receive(from, place, bytes),
+            }
+        }
+    }
+
+    /// See [`crate::Channel::is_over`].
+    pub fn is_over(&self, pending: &mut Pending) -> Result<bool> {
+        match &self.calls {
+            Calls::Numbers(functions) => functions.is_over(pending),
+            Calls::Pointers(functions) => functions.is_over(pending),
+        }
+    }
+
     /// Ends all processes of the launch.
     pub fn abort(&self) {
         // SAFETY: the library is initialised.
@@ -187,7 +254,11 @@ impl Drop for Library {
     }
 }
 
-impl<H: Copy> Functions<H> {
+impl<H: Handle> Functions<H> {
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn exchange(&self, outgoing: &[Outgoing], incoming: &mut [Incoming]) -> Result<()> {
         let mut requests = Vec::with_capacity(outgoing.len() + incoming.len());
         let started = self.start(outgoing, incoming, &mut requests);
@@ -198,42 +269,106 @@ impl<H: Copy> Functions<H> {
 
     fn start(&self, outgoing: &[Outgoing], incoming: &mut [Incoming], requests: &mut Vec<H>) -> Result<()> {
         for Incoming { from, bytes } in incoming {
-            for part in bytes.chunks_mut(LONGEST) {
-                let mut request = self.null;
-                let (n, place) = (part.len() as c_int, part.as_mut_ptr().cast());
+            for part in bytes.chunks_mut(LONGEST_PART) {
                 // SAFETY: the memory is borrowed until `exchange` returns, after the request has ended.
-                let code =
-                    unsafe { (self.irecv)(place, n, self.byte, *from as c_int, 0, self.world, &mut request) };
-                check(code)?;
-                requests.push(request);
+                requests.push(unsafe { self.irecv(*from, EXCHANGES, part.as_mut_ptr(), part.len())? });
             }
         }
         for Outgoing { to, bytes } in outgoing {
-            for part in bytes.chunks(LONGEST) {
-                let mut request = self.null;
-                let (n, place) = (part.len() as c_int, part.as_ptr().cast());
+            for part in bytes.chunks(LONGEST_PART) {
                 // SAFETY: as above.
-                let code =
-                    unsafe { (self.isend)(place, n, self.byte, *to as c_int, 0, self.world, &mut request) };
-                check(code)?;
-                requests.push(request);
+                requests.push(unsafe { self.isend(*to, EXCHANGES, part.as_ptr(), part.len())? });
             }
         }
         Ok(())
     }
 
-    fn wait(&self, request: &mut H) -> Result<()> {
-        let (mut done, mut tests) = (0, 0);
-        loop {
-            let mut status: Status = [0; 16];
-            // SAFETY: the request has been started; `status` is as large as that of any interface.
-            check(unsafe { (self.test)(request, &mut done, &mut status) })?;
-            if done != 0 {
-                return Ok(());
+    /// # Safety
+    /// The bytes, as many as MPI counts, stay where they are until the request is done.
+    unsafe fn isend(&self, to: usize, tag: c_int, place: *const u8, bytes: usize) -> Result<H> {
+        let (mut request, _turn) = (self.null, self.turn());
+        // SAFETY: the caller vouches for the place.
+        let code = unsafe {
+            (self.isend)(place.cast(), bytes as c_int, self.byte, to as c_int, tag, self.world, &mut request)
+        };
+        check(code).map(|()| request)
+    }
+
+    /// # Safety
+    /// There is room for the bytes, as many as MPI counts, and nothing else uses it until the request is done.
+    unsafe fn irecv(&self, from: usize, tag: c_int, place: *mut u8, bytes: usize) -> Result<H> {
+        let (mut request, _turn) = (self.null, self.turn());
+        // SAFETY: the caller vouches for the place.
+        let code = unsafe {
+            (self.irecv)(
+                place.cast(),
+                bytes as c_int,
+                self.byte,
+                from as c_int,
+                tag,
+                self.world,
+                &mut request,
+            )
+        };
+        check(code).map(|()| request)
+    }
+
+    /// # Safety
+    /// As for [`crate::Channel::send`].
+    unsafe fn start_send(&self, to: usize, place: *const u8, bytes: usize) -> Result<Pending> {
+        let mut parts = Vec::with_capacity(1);
+        for [begin, length] in parts_of(bytes) {
+            // SAFETY: the part is inside the message, and the caller vouches for it.
+            let request = unsafe { self.isend(to, CHANNELS, place.add(begin), length)? };
+            parts.push(Part::Request(request.to_number()));
+        }
+        Ok(Pending { parts })
+    }
+
+    /// # Safety
+    /// As for [`crate::Channel::receive`].
+    unsafe fn start_receive(&self, from: usize, place: *mut u8, bytes: usize) -> Result<Pending> {
+        let mut parts = Vec::with_capacity(1);
+        for [begin, length] in parts_of(bytes) {
+            // SAFETY: as in `start_send`.
+            let request = unsafe { self.irecv(from, CHANNELS, place.add(begin), length)? };
+            parts.push(Part::Request(request.to_number()));
+        }
+        Ok(Pending { parts })
+    }
+
+    fn is_over(&self, pending: &mut Pending) -> Result<bool> {
+        while let Some(Part::Request(number)) = pending.parts.last_mut() {
+            let mut request = H::of_number(*number);
+            if !self.is_done(&mut request)? {
+                *number = request.to_number();
+                return Ok(false);
             }
+            pending.parts.pop();
+        }
+        Ok(true)
+    }
+
+    fn is_done(&self, request: &mut H) -> Result<bool> {
+        let (mut done, mut status): (c_int, Status) = (0, [0; 16]);
+        let _turn = self.turn();
+        // SAFETY: the request has been started; `status` is as large as that of any interface.
+        check(unsafe { (self.test)(request, &mut done, &mut status) })?;
+        Ok(done != 0)
+    }
+
+    fn wait(&self, request: &mut H) -> Result<()> {
+        let mut tests = 0;
+        while !self.is_done(request)? {
             pause(&mut tests);
         }
+        Ok(())
     }
+}
+
+/// Begins and lengths of the parts of a message of so many bytes: as many as MPI counts.
+fn parts_of(bytes: usize) -> impl Iterator<Item = [usize; 2]> {
+    (0..bytes).step_by(LONGEST_PART).map(move |begin| [begin, LONGEST_PART.min(bytes - begin)])
 }
 
 /// The error of a call that gave a code.
@@ -290,7 +425,7 @@ fn address(loaded: &unix::Library, name: &str) -> Option<usize> {
 }
 
 /// The functions of a library, with rank and size of this process.
-fn functions<H: Copy>(
+fn functions<H: Handle>(
     loaded: &unix::Library,
     world: H,
     byte: H,
@@ -300,6 +435,7 @@ fn functions<H: Copy>(
     // pointers are passed as numbers of the same size and class.
     let (functions, rank, size) = unsafe {
         let functions = Functions {
+            turn: Mutex::new(()),
             world,
             byte,
             null,

@@ -16,6 +16,8 @@ struct PinnedMemory {
 
 // SAFETY: it is plain memory, which has one owner.
 unsafe impl Send for PinnedMemory {}
+// SAFETY: threads have its address alone.
+unsafe impl Sync for PinnedMemory {}
 
 impl HostMemory for PinnedMemory {
     fn address(&self) -> *mut u8 {

@@ -13,7 +13,7 @@ mod start;
 mod stream;
 
 pub use peer::can_reach;
-pub use probe::{GpuFacts, count, describe, init};
+pub use probe::{GpuFacts, count, describe, init, unique_name};
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -57,6 +57,13 @@ pub fn count() -> Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
+/// Name of a GPU that no other one has, after `init`.
+pub fn unique_name(index: usize) -> Result<String> {
+    let id = result::device::get(index as i32).and_then(result::device::get_uuid);
+    let id = id.map_err(|e| failed(&format!("GPU {index} does not answer"), e))?;
+    Ok(id.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect())
+}
+
 /// Properties of a GPU that can be found without using it, after `init`.
 pub fn describe(index: usize) -> Result<GpuFacts> {
     let describe = || {
