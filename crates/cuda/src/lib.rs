@@ -116,7 +116,7 @@ pub fn open_several(
 }
 
 /// Puts a system on the devices of all ranks, of one kind, as a [`Backend`]: every rank makes this call, and the same calls
-/// of methods after it.
+/// of methods after it where it has devices. `None`: it has none.
 ///
 /// # Errors
 /// As for [`open`], on this rank or another.
@@ -126,9 +126,10 @@ pub fn open_on_ranks(
     forces: impl Into<Forces>,
     settings: Settings,
     communicator: &Communicator,
-) -> Result<Box<dyn Backend>> {
+) -> Result<Option<Box<dyn Backend>>> {
     let forces = checked(forces.into(), &settings)?;
-    Ok(Box::new(SeveralGpus::on_ranks(devices, system, forces, settings, communicator)?))
+    let gpus = SeveralGpus::on_ranks(devices, system, forces, settings, communicator)?;
+    Ok(gpus.map(|gpus| Box::new(gpus) as Box<dyn Backend>))
 }
 
 /// Forces that the GPU engine has with these settings.

@@ -1,6 +1,6 @@
 //! Choice of the device that computes a simulation.
 
-use crate::ranks::{self, RankDevices};
+use crate::ranks::{self, Drivers, RankDevices};
 use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_cuda::driver::Device;
 use jostle_io::input::model::{DeviceInput, Gpus};
@@ -39,14 +39,19 @@ pub fn open(
     forces: impl Into<Forces>,
     settings: Settings,
 ) -> Result<Opened> {
-    match ranks::are_processes() {
-        true => {
-            let devices = devices_of_ranks(device, settings)?;
-            let backend = ranks::open_on_processes(devices, system, forces.into(), settings)?;
-            Ok(Opened { backend, note: None })
-        }
-        false => open_alone(device, system, forces.into(), settings),
+    let forces = forces.into();
+    if !ranks::are_processes() {
+        return open_alone(device, system, forces, settings);
     }
+    let devices = devices_of_ranks(device, settings, Drivers::FirstOfHost)?;
+    if let RankDevices::Gpus(gpus, _) = devices
+        && let Some(gpus) = ranks::gpus_of_this_process(gpus)?
+    {
+        ranks::cores::allow(n_gpus(gpus));
+        return open_alone(DeviceInput::Cuda(gpus), system, forces, settings);
+    }
+    let backend = ranks::open_on_processes(devices, system, forces, settings)?;
+    Ok(Opened { backend, note: None })
 }
 
 /// Puts a system on a device, or on those of so many ranks that are threads of this process; `None`: one, or the processes
@@ -84,19 +89,19 @@ pub fn open_on_threads(
     if n_ranks > MOST_RANKS {
         return Err(Error::input(format!("{n_ranks} ranks in one process: at most {MOST_RANKS} make sense")));
     }
-    let devices = devices_of_ranks(device, settings)?;
+    let devices = devices_of_ranks(device, settings, Drivers::Each)?;
     let backend = ranks::open_on_threads(n_ranks, devices, system, forces.into(), settings)?;
     Ok(Opened { backend, note: None })
 }
 
 /// Devices of several ranks: CPUs where nothing is said.
-fn devices_of_ranks(device: DeviceInput, settings: Settings) -> Result<RankDevices> {
+fn devices_of_ranks(device: DeviceInput, settings: Settings, drivers: Drivers) -> Result<RankDevices> {
     match device {
         DeviceInput::Cuda(_) if settings.force_matrix.is_some() => Err(Error::input(
             "a force matrix divides pairs among CPUs",
         )
         .hint("leave out --force-matrix: GPUs divide all pairs by themselves; or choose device = \"cpu\"")),
-        DeviceInput::Cuda(gpus) => Ok(RankDevices::Gpus(gpus)),
+        DeviceInput::Cuda(gpus) => Ok(RankDevices::Gpus(gpus, drivers)),
         DeviceInput::Auto | DeviceInput::Cpu => Ok(RankDevices::Cpus),
     }
 }
@@ -139,6 +144,14 @@ fn open_alone(device: DeviceInput, system: System, forces: Forces, settings: Set
         _ => jostle_cuda::open_several(gpus, system, forces, settings)?,
     };
     Ok(Opened { backend, note })
+}
+
+/// Number of GPUs that are asked for.
+fn n_gpus(gpus: Gpus) -> usize {
+    match gpus {
+        Gpus::Chosen(set) => set.numbers().count(),
+        Gpus::All => gpu_facts().driver.map_or(0, |driver| driver.gpus.len()),
+    }
 }
 
 /// All GPUs of this machine.

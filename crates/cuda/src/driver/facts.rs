@@ -52,13 +52,14 @@ pub fn describe(index: usize) -> Result<GpuFacts> {
 }
 
 /// Names of the GPUs that this process may use, in the order of their numbers; no two GPUs have the same. Emulated ones are
-/// eight.
+/// eight, of each process.
 ///
 /// # Errors
 /// If there is no driver or no GPU.
 pub fn unique_names() -> Result<Vec<String>> {
     if emulated::asked_for() {
-        return Ok((0..MOST_GPUS).map(|number| format!("emulated {number}")).collect());
+        let process = std::process::id();
+        return Ok((0..MOST_GPUS).map(|number| format!("emulated {number} of process {process}")).collect());
     }
     nvidia::init()?;
     (0..nvidia::count()?).map(nvidia::unique_name).collect()

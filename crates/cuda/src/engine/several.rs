@@ -50,7 +50,6 @@ struct Crew {
     count: usize,
     landing: Landing,
     collective: Arc<Collective>,
-    messenger: Option<Messenger>,
 }
 
 impl SeveralGpus {
@@ -73,11 +72,12 @@ impl SeveralGpus {
             others.map(|(_, other)| other).try_for_each(|other| device.reach(other))?;
         }
         let collective = Collective::new(count, THREAD_PATIENCE, None);
-        let crew = Crew { first: 0, count, landing: Landing::Gpus, collective, messenger: None };
+        let crew = Crew { first: 0, count, landing: Landing::Gpus, collective };
         Self::open(devices, system, forces, settings, crew)
     }
 
-    /// Puts a system on the devices of all ranks, of one kind: every rank makes this call, and the same calls after it.
+    /// Puts a system on the devices of all ranks, of one kind: every rank makes this call, and the same calls after it where
+    /// it has devices. `None`: it has none.
     ///
     /// # Errors
     /// As for [`Cuda::new`], on this rank or another.
@@ -87,35 +87,35 @@ impl SeveralGpus {
         forces: impl Into<Forces>,
         settings: Settings,
         communicator: &Communicator,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let forces = forces.into();
         let counts = communicator.gather_equal(&[devices.len() as u64])?;
         let [first, count] =
             [communicator.rank(), counts.len()].map(|ranks| counts[..ranks].iter().sum::<u64>() as usize);
-        let shape = exchange_shape(&system, &forces, settings, count);
-        let zone = devices
-            .first()
-            .filter(|_| count <= MOST_GPUS)
-            .ok_or_else(|| {
-                Error::input(format!("{count} GPUs: a run takes from 1 to {MOST_GPUS}, one a rank at least"))
-            })
-            .and_then(|device| HostZone::new(device, shape.zone_bytes()));
-        let zone = communicator.agree(zone)?;
+        if !(1..=MOST_GPUS).contains(&count) {
+            return Err(Error::input(format!("{count} GPUs: a run takes from 1 to {MOST_GPUS}")));
+        }
         check_kinds(communicator, &devices)?;
+        let shape = exchange_shape(&system, &forces, settings, count);
+        let zone = devices.first().map(|device| HostZone::new(device, shape.zone_bytes())).transpose();
+        let Some(zone) = communicator.agree(zone)? else { return communicator.agree(Ok(None)) };
         let outbox = Arc::new(Outbox::default());
         let collective = Collective::new(count, THREAD_PATIENCE, Some(outbox.clone()));
         let messenger = Messenger::start(
             communicator.channel(),
-            communicator.others(),
+            communicator.others().filter(|rank| counts[*rank] > 0),
             zone.clone(),
             first..first + devices.len(),
             collective.clone(),
             outbox,
         )?;
         let landing = Landing::Host(zone);
-        let crew = Crew { first, count, landing, collective: collective.clone(), messenger: Some(messenger) };
-        // Others may wait for this rank.
-        Self::open(devices, system, forces, settings, crew).inspect_err(|error| collective.fail(error))
+        let crew = Crew { first, count, landing, collective: collective.clone() };
+        // Others may wait for the threads of this rank; messengers are closed once all ranks know how it went.
+        let several = Self::open(devices, system, forces, settings, crew);
+        let mut several = communicator.agree(several.inspect_err(|error| collective.fail(error)))?;
+        several.messenger = Some(messenger);
+        Ok(Some(several))
     }
 
     fn open(
@@ -127,7 +127,7 @@ impl SeveralGpus {
     ) -> Result<Self> {
         let emulated = devices.iter().any(Device::is_emulated);
         let patience = if emulated { THREAD_PATIENCE } else { KERNEL_PATIENCE };
-        let Crew { first, count, landing, collective, messenger } = crew;
+        let Crew { first, count, landing, collective } = crew;
         let shape = exchange_shape(&system, &forces, settings, count);
         let mesh = division_of_mesh(&forces, shape.sums, count, &landing);
         let exchanges = Exchange::connect(&devices, first, shape, &landing, patience, mesh)?;
@@ -139,11 +139,11 @@ impl SeveralGpus {
         // One after the other, so that kernels are compiled once.
         let mut gpus: Vec<Cuda> =
             devices.into_iter().zip(exchanges).enumerate().map(open).collect::<Result<_>>()?;
-        if messenger.is_none() {
+        if matches!(landing, Landing::Gpus) {
             let arrays: Vec<AtomArrays> = gpus.iter().map(Cuda::atom_arrays).collect();
             gpus.iter_mut().for_each(|gpu| gpu.set_peer_arrays(&arrays));
         }
-        let mut several = SeveralGpus { gpus, collective, messenger };
+        let mut several = SeveralGpus { gpus, collective, messenger: None };
         several.call(Cuda::connect_meshes)?;
         Ok(several)
     }
@@ -254,9 +254,11 @@ fn exchange_shape(system: &System, forces: &Forces, settings: Settings, gpus: us
 /// Checks that the GPUs of all ranks are of one kind.
 fn check_kinds(communicator: &Communicator, devices: &[Device]) -> Result<()> {
     let kinds = communicator.gather_texts(&devices.first().map_or_else(String::new, Device::name))?;
-    match kinds.iter().enumerate().find(|(_, other)| **other != kinds[0]) {
+    let mut kinds = kinds.iter().enumerate().filter(|(_, kind)| !kind.is_empty());
+    let Some((_, first)) = kinds.next() else { return Ok(()) };
+    match kinds.find(|(_, other)| *other != first) {
         Some((rank, other)) => {
-            let message = format!("a run cannot be divided between {} and {other} of rank {rank}", kinds[0]);
+            let message = format!("a run cannot be divided between {first} and {other} of rank {rank}");
             Err(Error::device(message).hint("choose hosts with GPUs of one kind"))
         }
         None => Ok(()),

@@ -7,6 +7,7 @@ use jostle_core::{
     AddedForces, Backend, ClosingKick, Evaluate, NoiseKey, Result, Settings, SimBox, State, StepBatch,
     System, Thermostat, Vec3,
 };
+use jostle_io::input::model::Gpus;
 use jostle_potentials::Forces;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub enum Message {
     /// Devices for this system.
     Open(RankDevices, Box<(System, Forces, Settings)>),
+    /// A look for the GPUs of all ranks.
+    FindGpus(Gpus),
     /// A call of its methods.
     Call(Call),
     /// A test of messages.

@@ -47,7 +47,7 @@ impl RankedDevice {
     fn gather_atoms(&self, call: Call) -> Result<()> {
         match self.devices {
             RankDevices::Cpus => send(&self.communicator, &Message::Call(call)),
-            RankDevices::Gpus(_) => Ok(()),
+            RankDevices::Gpus(..) => Ok(()),
         }
     }
 
@@ -256,7 +256,7 @@ impl Backend for RankedDevice {
     fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
         match self.devices {
             RankDevices::Cpus => Ok(None),
-            RankDevices::Gpus(_) => {
+            RankDevices::Gpus(..) => {
                 let call = Call::RunSteps(Box::new((*batch, thermostat.clone())));
                 self.call(call, |engine| engine.run_steps(batch, thermostat))
             }
@@ -266,7 +266,7 @@ impl Backend for RankedDevice {
     fn bias_place(&mut self) -> BiasPlace<'_> {
         BiasPlace::Host(match self.devices {
             RankDevices::Cpus => "the CPU makes its steps one by one",
-            RankDevices::Gpus(_) => "several GPUs share the atoms",
+            RankDevices::Gpus(..) => "several GPUs share the atoms",
         })
     }
 }

@@ -6,13 +6,16 @@
 //! Within a call, ranks divide forces among themselves (`jostle_cpu::open_on_ranks`, `jostle_cuda::open_on_ranks`).
 
 mod call;
+pub(crate) mod cores;
 mod device;
 mod gpus;
 
 use call::{Call, Message};
 use device::RankedDevice;
+pub(crate) use gpus::Drivers;
 use jostle_core::{Backend, Error, Result, Settings, System};
-use jostle_io::input::model::Gpus;
+use jostle_cuda::driver::Device;
+use jostle_io::input::model::{GpuSet, Gpus};
 use jostle_potentials::Forces;
 use jostle_transport::{Communicator, Traffic, mpi, threads};
 use serde::{Deserialize, Serialize};
@@ -36,8 +39,8 @@ pub fn traffic() -> Option<(usize, Traffic)> {
 pub(crate) enum RankDevices {
     /// The CPU of each.
     Cpus,
-    /// GPUs, one each or those of each host.
-    Gpus(Gpus),
+    /// GPUs, driven by some of the ranks.
+    Gpus(Gpus, Drivers),
 }
 
 /// Part of this process in a launch.
@@ -96,6 +99,25 @@ pub fn join() -> Result<Role> {
 /// Returns true where MPI has started this process among others.
 pub fn are_processes() -> bool {
     PROCESSES.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
+/// The GPUs that were asked for, where this process drives all of them; `None` where processes of other hosts have some.
+///
+/// # Errors
+/// If a process has none where it should have one.
+pub(crate) fn gpus_of_this_process(gpus: Gpus) -> Result<Option<Gpus>> {
+    let Some(communicator) = PROCESSES.lock().unwrap_or_else(PoisonError::into_inner).clone() else {
+        return Ok(Some(gpus));
+    };
+    send(&communicator, &Message::FindGpus(gpus))?;
+    let shares = gpus::shares(&communicator, gpus, Drivers::FirstOfHost)?;
+    let own = shares.iter().flatten().count() == shares[0].len();
+    let chosen = || shares[0].iter().map(|number| GpuSet::one(*number)).reduce(GpuSet::and);
+    Ok(match gpus {
+        _ if !own => None,
+        Gpus::All => Some(gpus),
+        Gpus::Chosen(_) => chosen().map(Gpus::Chosen),
+    })
 }
 
 /// Puts a system on the devices of the processes of this launch, or on the CPU of this one while another device uses them.
@@ -166,7 +188,8 @@ fn open(
         open_together(&communicator, devices, *parts)
     });
     match opened {
-        Ok(backend) => Ok(Box::new(RankedDevice::new(backend, devices, communicator, workers))),
+        Ok(Some(backend)) => Ok(Box::new(RankedDevice::new(backend, devices, communicator, workers))),
+        Ok(None) => Err(out_of_step(0)),
         Err(error) => {
             workers.dismiss(&communicator);
             Err(error)
@@ -174,16 +197,20 @@ fn open(
     }
 }
 
-/// The engine of this rank, if all ranks have theirs.
+/// The engine of this rank, if all ranks have theirs; `None` where it stands by.
 fn open_together(
     communicator: &Communicator,
     devices: RankDevices,
     (system, forces, settings): (System, Forces, Settings),
-) -> Result<Box<dyn Backend>> {
+) -> Result<Option<Box<dyn Backend>>> {
     let opened = match devices {
-        RankDevices::Cpus => jostle_cpu::open_on_ranks(system, forces, settings, communicator.clone()),
-        RankDevices::Gpus(gpus) => {
-            let gpus = gpus::open(communicator, gpus)?;
+        RankDevices::Cpus => {
+            jostle_cpu::open_on_ranks(system, forces, settings, communicator.clone()).map(Some)
+        }
+        RankDevices::Gpus(gpus, drivers) => {
+            let own = gpus::shares(communicator, gpus, drivers)?.swap_remove(communicator.rank());
+            cores::allow(own.len());
+            let gpus = communicator.agree(own.into_iter().map(Device::open).collect())?;
             jostle_cuda::open_on_ranks(gpus, system, forces, settings, communicator)
         }
     };
@@ -212,6 +239,8 @@ fn serve_devices(communicator: &Communicator) -> Result<()> {
                 }
             }
             Message::SelfTest => test_messages(communicator)?,
+            // What is wrong with them rank 0 says.
+            Message::FindGpus(gpus) => drop(gpus::shares(communicator, gpus, Drivers::FirstOfHost)),
             Message::End => return Ok(()),
             Message::Call(_) => return Err(out_of_step(communicator.rank())),
         }
@@ -220,15 +249,17 @@ fn serve_devices(communicator: &Communicator) -> Result<()> {
 
 /// Makes the calls of rank 0 until it closes the device. An error is kept until rank 0 has said that it has it, too:
 /// all have the same atoms and fail in the same way.
-fn serve_device(communicator: &Communicator, mut backend: Box<dyn Backend>) -> Result<()> {
+fn serve_device(communicator: &Communicator, mut backend: Option<Box<dyn Backend>>) -> Result<()> {
     let mut failed = None;
     loop {
         match (receive(communicator)?, failed.take()) {
             (Message::Call(Call::Failed), _) => {}
             (Message::Call(Call::Close), _) => return Ok(()),
-            (Message::Call(call), None) => failed = call.make(&mut *backend).err(),
+            (Message::Call(call), None) => {
+                failed = backend.as_mut().and_then(|backend| call.make(&mut **backend).err());
+            }
             (Message::Call(_), Some(error)) => return Err(error),
-            (Message::Open(..) | Message::SelfTest | Message::End, _) => {
+            (Message::Open(..) | Message::FindGpus(_) | Message::SelfTest | Message::End, _) => {
                 return Err(out_of_step(communicator.rank()));
             }
         }
