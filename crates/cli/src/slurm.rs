@@ -13,7 +13,8 @@ pub fn script(cores: usize, gpus: usize) -> String {
              # says whether messages pass.\n"
         ),
         _ => format!(
-            "#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task=2\n#SBATCH --gpus-per-node={gpus}\n"
+            "#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task={}\n#SBATCH --gpus-per-node={gpus}\n",
+            gpus + 2
         ),
     };
     let cores = if gpus == 0 { format!(" --cpus-per-task={cores}") } else { String::new() };

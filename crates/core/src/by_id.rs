@@ -56,6 +56,14 @@ impl State {
         let State { position, image, velocity, angular_velocity, force, .. } = self;
         VectorArrays { position, image, velocity, angular_velocity, force }
     }
+
+    /// Writes a vector of each atom to the row of its id.
+    ///
+    /// # Errors
+    /// If there are not as many rows as atoms.
+    pub fn write_by_id(&self, simbox: &SimBox, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
+        self.vector_arrays().write_by_id(simbox, vector, rows, OneLoop(&self.id))
+    }
 }
 
 /// Arrays that vectors of atoms are made of, in storage order. Only those of the vectors that are written are needed,

@@ -6,15 +6,21 @@
 //! head, and a body where the head says so. What is sent stays in its zone: a GPU that stores there again has received the
 //! exchange after, which others make once they have received this one.
 
+mod head;
+pub mod outbox;
+#[cfg(test)]
+mod tests;
+
 use crate::device_data::MOST_GPUS;
 use crate::driver::HostBuffer;
-use crate::exchange::{HostZone, WORDS};
+use crate::exchange::HostZone;
 use crate::peers::Collective;
+use head::{HEAD_BYTES, Head, Kind};
 use jostle_core::{Error, Result};
 use jostle_transport::{Channel, MessageMemory, Transfer};
-use std::collections::VecDeque;
+use outbox::{Notice, Outbox};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -24,35 +30,8 @@ const SLEEP: Duration = Duration::from_micros(100);
 /// Looks between two of which the core is not given to others.
 const LOOKS_AT_ONCE: u32 = 64;
 
-/// Numbers of a head.
-const HEAD: usize = 8;
 /// Longest body of a message of host threads, in bytes: a longer one is a sign of processes out of step.
 const LONGEST_BODY: u64 = 1 << 24;
-
-/// Notice of a host thread to the other processes.
-pub enum Notice {
-    /// Numbers that the thread of a GPU puts together with those of the others.
-    Numbers { gpu: usize, numbers: Vec<f64> },
-    /// Failure of a thread in a call of the device.
-    Failed { call: u64, message: String },
-    /// There is nothing more to come.
-    Close,
-}
-
-/// Notices that have not been sent yet.
-#[derive(Default)]
-pub struct Outbox(Mutex<VecDeque<Notice>>);
-
-impl Outbox {
-    /// Adds a notice.
-    pub fn add(&self, notice: Notice) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(notice);
-    }
-
-    fn take(&self) -> Option<Notice> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-}
 
 /// A messenger at work; dropping it waits until all processes have closed theirs.
 pub struct Messenger {
@@ -108,51 +87,6 @@ enum MessengerState {
     Open,
     /// All others have been told that nothing more comes.
     Closed,
-}
-
-/// Kinds of messages, by the first number of their heads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Stored = 1,
-    Numbers,
-    Failed,
-    Close,
-}
-
-/// Head of a message: kind, GPU, number of the exchange or the call, bytes of the body from begin to end, words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Head {
-    kind: Kind,
-    gpu: u64,
-    number: u64,
-    body: [u64; 2],
-    words: [u32; WORDS],
-}
-
-impl Head {
-    fn new(kind: Kind, gpu: usize, number: u64, bytes: usize) -> Self {
-        Head { kind, gpu: gpu as u64, number, body: [0, bytes as u64], words: [0; WORDS] }
-    }
-
-    fn to_bytes(self) -> Box<[u8]> {
-        let mut numbers = [self.kind as u64, self.gpu, self.number, self.body[0], self.body[1], 0, 0, 0];
-        for (k, word) in self.words.iter().enumerate() {
-            numbers[5 + k / 2] |= u64::from(*word) << (32 * (k % 2));
-        }
-        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-    }
-
-    fn of_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut numbers = [0; HEAD];
-        for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
-            *number = u64::from_le_bytes(bytes.try_into().ok()?);
-        }
-        let [kind, gpu, number, begin, end, ..] = numbers;
-        let kinds = [Kind::Stored, Kind::Numbers, Kind::Failed, Kind::Close];
-        let kind = kinds.into_iter().find(|one| *one as u64 == kind)?;
-        let words = std::array::from_fn(|k| (numbers[5 + k / 2] >> (32 * (k % 2))) as u32);
-        Some(Head { kind, gpu, number, body: [begin, end], words })
-    }
 }
 
 /// Another process.
@@ -272,7 +206,7 @@ impl Round {
             let head = Head { kind: Kind::Stored, gpu: gpu as u64, number, body, words };
             for other in &self.others {
                 let (head, channel) = (head.to_bytes(), &mut *self.channel);
-                self.leaving.bytes.push(Transfer::send(channel, other.rank, head, 0..8 * HEAD)?);
+                self.leaving.bytes.push(Transfer::send(channel, other.rank, head, 0..HEAD_BYTES)?);
                 if let Some(part) = self.zone.part(number, body) {
                     let memory = self.zone.buffer().clone();
                     self.leaving.zones.push(Transfer::send(channel, other.rank, memory, part)?);
@@ -285,9 +219,9 @@ impl Round {
 
     fn send_notice(&mut self, notice: &Notice) -> Result<()> {
         let (head, body): (Head, Box<[u8]>) = match notice {
-            Notice::Numbers { gpu, numbers } => {
+            Notice::Numbers { gpu, call, numbers } => {
                 let body: Box<[u8]> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-                (Head::new(Kind::Numbers, *gpu, 0, body.len()), body)
+                (Head::new(Kind::Numbers, *gpu, *call, body.len()), body)
             }
             Notice::Failed { call, message } => {
                 let body: Box<[u8]> = message.bytes().collect();
@@ -304,7 +238,7 @@ impl Round {
         };
         for other in &self.others {
             let (head, channel) = (head.to_bytes(), &mut *self.channel);
-            self.leaving.bytes.push(Transfer::send(channel, other.rank, head, 0..8 * HEAD)?);
+            self.leaving.bytes.push(Transfer::send(channel, other.rank, head, 0..HEAD_BYTES)?);
             if !body.is_empty() {
                 let part = 0..body.len();
                 self.leaving.bytes.push(Transfer::send(channel, other.rank, body.clone(), part)?);
@@ -391,8 +325,8 @@ impl Round {
 }
 
 fn expect_head(channel: &mut dyn Channel, rank: usize) -> Result<Receiving> {
-    let memory = vec![0; 8 * HEAD].into_boxed_slice();
-    Ok(Receiving::Head(Transfer::receive(channel, rank, memory, 0..8 * HEAD)?))
+    let memory = vec![0; HEAD_BYTES].into_boxed_slice();
+    Ok(Receiving::Head(Transfer::receive(channel, rank, memory, 0..HEAD_BYTES)?))
 }
 
 /// Passes a notice of another process on.
@@ -404,7 +338,7 @@ fn take_notice(collective: &Collective, head: &Head, body: &[u8], rank: usize) {
         }
         _ => {
             let numbers = body.chunks_exact(8).filter_map(|bytes| bytes.try_into().ok());
-            collective.bring(head.gpu as usize, numbers.map(f64::from_le_bytes).collect());
+            collective.bring(head.gpu as usize, head.number, numbers.map(f64::from_le_bytes).collect());
         }
     }
 }

@@ -5,7 +5,7 @@
 //! messages (`messenger.rs`).
 
 use crate::exchange::Exchange;
-use crate::messenger::{Notice, Outbox};
+use crate::messenger::outbox::{Notice, Outbox};
 use jostle_core::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -26,8 +26,9 @@ pub struct Collective {
 struct CollectiveState {
     /// Number of calls that are over.
     over: u64,
-    /// Numbers that each thread has brought to the calls under way: those of another process may be ahead.
-    brought: Vec<VecDeque<Vec<f64>>>,
+    /// Numbers that each thread has brought to the calls under way, with the call of the device that they belong to: those
+    /// of another process may be ahead.
+    brought: Vec<VecDeque<(u64, Vec<f64>)>>,
     /// Numbers of the last call.
     result: Arc<Vec<Vec<f64>>>,
     /// First failure of a thread, after which no thread waits.
@@ -56,7 +57,8 @@ impl CollectiveState {
     fn end_call(&mut self) -> bool {
         let complete = self.brought.iter().all(|numbers| !numbers.is_empty());
         if complete {
-            let all = self.brought.iter_mut().filter_map(VecDeque::pop_front).collect();
+            let all = self.brought.iter_mut().filter_map(VecDeque::pop_front);
+            let all = all.map(|(_, numbers)| numbers).collect();
             self.result = Arc::new(all);
             self.over += 1;
         }
@@ -136,25 +138,36 @@ impl Collective {
     pub fn clear(&self) {
         let mut state = self.lock();
         state.failure = None;
-        state.brought.iter_mut().for_each(VecDeque::clear);
+        let over = state.device_calls;
+        // Other processes may have gone on already.
+        state.brought.iter_mut().for_each(|brought| brought.retain(|(call, _)| *call > over));
     }
 
-    /// Takes the numbers of a thread of another process.
-    pub fn bring(&self, rank: usize, numbers: Vec<f64>) {
+    /// Takes the numbers of a thread of another process in a call of the device.
+    pub fn bring(&self, rank: usize, call: u64, numbers: Vec<f64>) {
         let mut state = self.lock();
-        let Some(brought) = state.brought.get_mut(rank) else { return };
-        brought.push_back(numbers);
+        // A call that has failed and is over here is none to go on with.
+        let over = call < state.device_calls;
+        let Some(brought) = state.brought.get_mut(rank).filter(|_| !over) else { return };
+        brought.push_back((call, numbers));
         if state.end_call() {
             self.changed.notify_all();
         }
+    }
+
+    /// One number of each thread, in the order of their GPUs.
+    #[cfg(test)]
+    pub fn all(&self, rank: usize, number: f64) -> Result<Vec<f64>> {
+        Ok(self.gather(rank, vec![number])?.iter().flatten().copied().collect())
     }
 
     /// Numbers of all threads, in the order of their GPUs.
     fn gather(&self, rank: usize, numbers: Vec<f64>) -> Result<Arc<Vec<Vec<f64>>>> {
         let mut state = self.lock();
         let mine = state.over;
-        self.tell_others(|| Notice::Numbers { gpu: rank, numbers: numbers.clone() });
-        state.brought[rank].push_back(numbers);
+        let call = state.device_calls;
+        self.tell_others(|| Notice::Numbers { gpu: rank, call, numbers: numbers.clone() });
+        state.brought[rank].push_back((call, numbers));
         if state.end_call() {
             self.changed.notify_all();
         }
@@ -175,7 +188,7 @@ impl Collective {
 }
 
 /// Error of a thread that has waited for others in vain.
-fn late(rank: usize, brought: &[VecDeque<Vec<f64>>], patience: Duration) -> Error {
+fn late(rank: usize, brought: &[VecDeque<(u64, Vec<f64>)>], patience: Duration) -> Error {
     let late = (0..brought.len()).filter(|k| brought[*k].is_empty());
     let late = Vec::from_iter(late.map(|k| k.to_string())).join(" and ");
     let seconds = patience.as_secs();

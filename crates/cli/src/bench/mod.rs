@@ -14,7 +14,7 @@ use crate::output;
 use cases::{CASES, Choice};
 use jostle_core::{Error, Result};
 use jostle_io::Input;
-use measure::{Measured, Messages, RunSettings, measure};
+use measure::{Exchange, Measured, Messages, RunSettings, measure};
 use papers::{PAPERS, Paper, PaperOutput};
 use scaling::{Network, scaling};
 use serde_json::json;
@@ -151,18 +151,29 @@ fn list(
             output::print(&format!("{}\n\n{}", measured.device, row("case", columns.map(str::to_string))))?;
         }
         output::print(&case_row(&measured))?;
-        if let Some(Messages { ranks, seconds, messages, bytes }) = measured.messages {
-            let share = 100.0 * seconds / measured.seconds_per_step();
-            output::print(&format!(
-                "  {ranks} ranks: {share:.0}% of the time in messages, waiting included; {messages:.1} messages and {:.1} kB a step\n",
-                bytes / 1e3
-            ))?;
+        if let Some(line) = division_row(&measured) {
+            output::print(&line)?;
         }
     }
     if options.format.json {
         output::print_json(&json!({ "cases": rows }))?;
     }
     Ok(())
+}
+
+/// Line about what GPUs or ranks tell each other.
+fn division_row(measured: &Measured) -> Option<String> {
+    if let Some(Exchange { waiting, bytes_per_step }) = measured.exchange {
+        let (share, bytes) = (100.0 * waiting, bytes_per_step / 1e3);
+        return Some(format!(
+            "  GPUs wait for each other for {share:.0}% of the time, and send each other {bytes:.0} kB a step\n"
+        ));
+    }
+    let Messages { ranks, seconds, messages, bytes } = measured.messages?;
+    let (share, bytes) = (100.0 * seconds / measured.seconds_per_step(), bytes / 1e3);
+    Some(format!(
+        "  {ranks} ranks: {share:.0}% of the time in messages, waiting included; {messages:.1} messages and {bytes:.1} kB a step\n"
+    ))
 }
 
 fn case_row(measured: &Measured) -> String {

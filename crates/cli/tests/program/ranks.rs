@@ -55,6 +55,42 @@ fn processes_write_what_one_process_writes() {
     }
 }
 
+/// GPUs of processes, which emulated ones are as if each process were on a host of its own, have the bits of one; a run goes
+/// on with another number of them.
+#[test]
+fn gpus_of_processes_write_what_one_gpu_writes() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.write("half.toml", LIQUID.replace("steps = 80", "steps = 40"));
+    let emulated = repository("target/emulated");
+    let finish = |mut command: Command| {
+        let finished = Finished::of(command.env("JOSTLE_EMULATED_GPU", &emulated).output().unwrap());
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        finished.stderr
+    };
+    let run = |input, folder| ["run", input, "--device", "cuda", "--overwrite", "--output", folder];
+    finish(desk.command(&run("liquid.toml", "one")));
+    // Half of a run on one GPU, to go on with.
+    let half = |folder| {
+        finish(desk.command(&run("half.toml", folder)));
+        desk.write(&format!("{folder}/input.toml"), LIQUID);
+    };
+    half("resumed");
+    finish(desk.command(&["resume", "resumed", "--device", "cuda"]));
+    for launcher in launchers() {
+        let same = |folder: &str| {
+            let rows = |folder: &str| desk.read(&format!("{folder}/thermo.csv"));
+            assert_eq!(rows(folder), rows("many"), "{folder}, {}", launcher.0);
+        };
+        let talk = finish(mpiexec(&desk, &launcher, 2, &run("liquid.toml", "many")));
+        assert!(talk.contains("2 x CUDA emulated") && talk.contains("on 2 ranks"), "{}: {talk}", launcher.0);
+        same("one");
+        half("many");
+        finish(mpiexec(&desk, &launcher, 2, &["resume", "many", "--device", "cuda"]));
+        same("resumed");
+    }
+}
+
 /// Processes with a domain each have the energies of one process to rounding.
 #[test]
 fn domains_are_those_of_one_process() {

@@ -14,8 +14,7 @@ mod sums;
 
 use crate::thermostat::Dissipative;
 use crate::{
-    AtomVector, Error, MolecularVirial, Molecules, OneLoop, Result, SavedVolume, SimBox, State, Thermostat,
-    Vec3,
+    AtomVector, Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, State, Thermostat, Vec3,
 };
 pub use added::AddedForces;
 pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StageTime, StepBatch};
@@ -64,8 +63,7 @@ pub trait AtomStorage {
     /// If there are not as many rows as atoms, or the device failed.
     fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
         let simbox = *self.simbox();
-        let state = self.state()?;
-        state.vector_arrays().write_by_id(&simbox, vector, rows, OneLoop(&state.id))
+        self.state()?.write_by_id(&simbox, vector, rows)
     }
 
     /// Takes vectors of all atoms as they are now, which another thread may wait for: the device need not.
@@ -74,9 +72,7 @@ pub trait AtomStorage {
     /// If the device failed.
     fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
         let simbox = *self.simbox();
-        let state = self.state()?;
-        let rows = state.vector_arrays().rows(&simbox, vectors, OneLoop(&state.id))?;
-        Ok(Snapshot::new(|| Ok(rows)))
+        Snapshot::of(self.state()?, &simbox, vectors)
     }
 
     /// Replaces positions and velocities by those of `state` (same atoms, any order) and marks

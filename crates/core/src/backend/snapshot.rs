@@ -1,6 +1,6 @@
 //! Atoms at one moment, which may still be on their way from a device.
 
-use crate::{AtomRows, Result};
+use crate::{AtomRows, AtomVector, OneLoop, Result, SimBox, State};
 
 /// Vectors of all atoms at one moment, for a thread that waits for them while the device goes on.
 ///
@@ -19,6 +19,15 @@ impl Snapshot {
     /// A snapshot of which `wait` waits for the atoms.
     pub fn new(wait: impl FnOnce() -> Result<AtomRows> + Send + 'static) -> Self {
         Snapshot(Box::new(wait))
+    }
+
+    /// A snapshot of a state.
+    ///
+    /// # Errors
+    /// If the atoms do not have such vectors.
+    pub fn of(state: &State, simbox: &SimBox, vectors: &[AtomVector]) -> Result<Self> {
+        let rows = state.vector_arrays().rows(simbox, vectors, OneLoop(&state.id))?;
+        Ok(Snapshot::new(|| Ok(rows)))
     }
 
     /// The atoms, once they are there.

@@ -11,7 +11,8 @@ use super::{Cuda, Layout};
 use crate::device_data::{AtomArrays, MOST_GPUS};
 use crate::driver::Device;
 use crate::exchange::{Exchange, ExchangeShape, HostZone, Landing, MeshDivision};
-use crate::messenger::{Messenger, Outbox};
+use crate::messenger::Messenger;
+use crate::messenger::outbox::Outbox;
 use crate::peers::{Collective, Peers};
 use crate::sums::Summation;
 use crate::three_body;
@@ -468,7 +469,9 @@ impl DeviceReport for SeveralGpus {
     fn timings(&self) -> Timings {
         let all = self.gpus.iter().map(Cuda::timings);
         let waiting = all.clone().map(|one| one.waiting).sum::<f64>() / self.gpus.len() as f64;
-        let bytes_sent = all.map(|one| one.bytes_sent).sum();
+        // GPUs of other processes send as much.
+        let bytes_sent = all.map(|one| one.bytes_sent).sum::<f64>() * self.collective.count() as f64
+            / self.gpus.len() as f64;
         Timings { waiting, bytes_sent, ..self.first().timings() }
     }
 

@@ -83,6 +83,13 @@ impl HostZone {
         [self.buffer.number(place), self.buffer.number(place + NUMBER)]
     }
 
+    /// Notes the bytes that a GPU has stored, as kernels do.
+    #[cfg(test)]
+    pub fn set_stored(&self, gpu: usize, number: u64, bytes: [u64; 2]) {
+        let place = self.stored_place() + ((number % 2) as usize * MOST_GPUS + gpu) * 2 * NUMBER;
+        bytes.iter().enumerate().for_each(|(k, byte)| self.buffer.publish(place + k * NUMBER, *byte));
+    }
+
     /// Part of the memory for so many bytes in an exchange; `None` where there are none, or not so many.
     pub fn part(&self, number: u64, [begin, end]: [u64; 2]) -> Option<Range<usize>> {
         let zone = (number % 2) as usize * self.zone_bytes;

@@ -20,6 +20,7 @@ mod mixed;
 mod molecules;
 mod open_space;
 mod pair_search;
+mod ranks;
 mod reference_values;
 mod reflection;
 mod replicas;

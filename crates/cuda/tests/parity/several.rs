@@ -26,13 +26,13 @@ pub fn charged() -> (System, Forces) {
     (system, Forces { electrostatics: Some(term), ..forces() })
 }
 
-fn begin(gpu: &mut dyn Backend) {
+pub fn begin(gpu: &mut dyn Backend) {
     gpu.constrain_velocities(None).unwrap();
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
 }
 
-fn batch(number: u64) -> StepBatch {
+pub fn batch(number: u64) -> StepBatch {
     StepBatch {
         first_step: 1 + number * STEPS,
         steps: STEPS,
@@ -44,7 +44,7 @@ fn batch(number: u64) -> StepBatch {
     }
 }
 
-fn thermostat() -> Thermostat {
+pub fn thermostat() -> Thermostat {
     Thermostat::Langevin(Langevin::new(1.0, 1.0, TIMESTEP))
 }
 
@@ -60,7 +60,7 @@ fn alone(settings: Settings, batches: u64) -> Vec<(State, Energies)> {
     (0..batches).map(one).collect()
 }
 
-fn largest_difference(a: &State, b: &State) -> f64 {
+pub fn largest_difference(a: &State, b: &State) -> f64 {
     let pairs = a.position.as_flattened().iter().zip(b.position.as_flattened());
     pairs.fold(0.0, |largest: f64, (x, y)| largest.max((x - y).abs()))
 }

@@ -88,13 +88,19 @@ impl AtomStorage for RankedDevice {
     }
 
     fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
-        self.gather_atoms(Call::State)?;
-        self.engine.write_by_id(vector, rows)
+        let simbox = *self.simbox();
+        match self.devices {
+            RankDevices::Cpus => self.state()?.write_by_id(&simbox, vector, rows),
+            RankDevices::Gpus(..) => self.engine.write_by_id(vector, rows),
+        }
     }
 
     fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
-        self.gather_atoms(Call::State)?;
-        self.engine.snapshot(vectors)
+        let simbox = *self.simbox();
+        match self.devices {
+            RankDevices::Cpus => Snapshot::of(self.state()?, &simbox, vectors),
+            RankDevices::Gpus(..) => self.engine.snapshot(vectors),
+        }
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {

@@ -336,8 +336,9 @@ fn ranks_that_make_no_sense_are_refused() {
     let many = refused(Overrides { ranks: Some(1000), ..Overrides::default() });
     assert!(many.message().contains("at most 64"), "{many}");
     let device = Some(jostle_engine::model::DeviceInput::gpu(0));
-    let gpu = refused(Overrides { ranks: Some(2), device, ..Overrides::default() });
-    assert!(gpu.message().contains("on CPUs only"), "{gpu}");
+    let ranks = Overrides { ranks: Some(4), force_matrix: Some([2, 2]), device, ..Overrides::default() };
+    let gpu = refused(ranks);
+    assert!(gpu.message().contains("divides pairs among CPUs"), "{gpu}");
     let matrix = |ranks| refused(Overrides { ranks, force_matrix: Some([2, 3]), ..Overrides::default() });
     assert!(matrix(Some(4)).message().contains("does not fit the 4"), "{}", matrix(Some(4)));
     for one in [Some(1), None] {
