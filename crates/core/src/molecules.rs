@@ -1,10 +1,11 @@
 //! Molecules: atoms that are joined, which a change of the box moves as a whole.
 
 use crate::{Error, Result, SimBox, Species, State, Topology, Vec3};
+use serde::{Deserialize, Serialize};
 
 /// The molecules of a system: atoms that bonds, constraints, virtual sites or rigid bodies join, and every other
 /// atom by itself.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Molecules {
     /// Molecule of each atom, by id.
     molecule: Vec<u32>,

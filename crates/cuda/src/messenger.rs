@@ -27,13 +27,15 @@ use std::time::{Duration, Instant};
 /// Time without messages after which the thread sleeps between looks, and for how long.
 const AWAKE: Duration = Duration::from_millis(50);
 const SLEEP: Duration = Duration::from_micros(100);
+/// Longest wait for other processes to close theirs: one that is stopped keeps no other one.
+const CLOSING: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 60 });
 /// Looks between two of which the core is not given to others.
 const LOOKS_AT_ONCE: u32 = 64;
 
 /// Longest body of a message of host threads, in bytes: a longer one is a sign of processes out of step.
 const LONGEST_BODY: u64 = 1 << 24;
 
-/// A messenger at work; dropping it waits until all processes have closed theirs.
+/// A messenger at work; dropping it waits until all processes have closed theirs, for a minute at most.
 pub struct Messenger {
     outbox: Arc<Outbox>,
     thread: Option<JoinHandle<()>>,
@@ -85,8 +87,8 @@ impl Drop for Messenger {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessengerState {
     Open,
-    /// All others have been told that nothing more comes.
-    Closed,
+    /// All others have been told that nothing more comes, at this time.
+    Closed(Instant),
 }
 
 /// Another process.
@@ -174,8 +176,9 @@ impl Round {
     }
 
     fn is_over(&self) -> bool {
+        let MessengerState::Closed(since) = self.state else { return false };
         let closed = self.others.iter().all(|other| matches!(other.receiving, Receiving::Closed));
-        closed && self.state == MessengerState::Closed && self.leaving.is_empty()
+        closed && self.leaving.is_empty() || since.elapsed() > CLOSING
     }
 
     /// Sends and receives what there is; returns true where there was something.
@@ -232,7 +235,7 @@ impl Round {
                 for k in 0..self.gpus.len() {
                     self.send_stored(k)?;
                 }
-                self.state = MessengerState::Closed;
+                self.state = MessengerState::Closed(Instant::now());
                 (Head::new(Kind::Close, self.gpus.start, 0, 0), Box::default())
             }
         };

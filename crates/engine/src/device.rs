@@ -2,7 +2,7 @@
 
 use crate::ranks::{self, Drivers, RankDevices};
 use jostle_core::{Backend, Error, Processor, Result, Settings, System};
-use jostle_cuda::driver::Device;
+use jostle_cuda::driver::{Device, unique_names};
 use jostle_io::input::model::{DeviceInput, Gpus};
 use jostle_potentials::Forces;
 
@@ -50,8 +50,26 @@ pub fn open(
         ranks::cores::allow(n_gpus(gpus));
         return open_alone(DeviceInput::Cuda(gpus), system, forces, settings);
     }
+    let unused = match device {
+        DeviceInput::Auto if open_to_gpus(settings) && is_for_a_gpu(&system, &forces, settings) => {
+            unique_names().unwrap_or_default().len()
+        }
+        _ => 0,
+    };
+    let note = (unused > 0)
+        .then(|| format!("GPUs here that are not used: {unused}; --device cuda takes one a process"));
     let backend = ranks::open_on_processes(devices, system, forces, settings)?;
-    Ok(Opened { backend, note: None })
+    Ok(Opened { backend, note })
+}
+
+/// True where the settings ask for nothing that CPUs alone have.
+fn open_to_gpus(settings: Settings) -> bool {
+    settings.algorithm.processor().is_none() && settings.force_matrix.is_none()
+}
+
+/// True for a system that a GPU pays for, and can compute.
+fn is_for_a_gpu(system: &System, forces: &Forces, settings: Settings) -> bool {
+    system.state.len() >= WORTH_A_GPU && jostle_cuda::can(forces, &settings)
 }
 
 /// Puts a system on a device, or on those of so many ranks that are threads of this process; `None`: one, or the processes
@@ -119,8 +137,7 @@ fn open_alone(device: DeviceInput, system: System, forces: Forces, settings: Set
         DeviceInput::Auto => match settings.algorithm.processor() {
             Some(Processor::Cpu) => Vec::new(),
             Some(Processor::Gpu) => vec![Device::open(0)?],
-            None if system.state.len() < WORTH_A_GPU => Vec::new(),
-            None if !jostle_cuda::can(&forces, &settings) => Vec::new(),
+            None if !is_for_a_gpu(&system, &forces, settings) => Vec::new(),
             None => match Device::ready(0) {
                 // Others may be in use: the first one is enough.
                 Ok(gpu) if system.state.len() >= WORTH_SEVERAL_GPUS => all_gpus().unwrap_or(vec![gpu]),

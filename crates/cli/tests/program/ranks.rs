@@ -55,6 +55,9 @@ fn processes_write_what_one_process_writes() {
     }
 }
 
+/// Thermostat of a stage.
+const BATH: &str = "thermostat = { kind = \"langevin\", temperature = 1.44, friction = 1 }";
+
 /// GPUs of processes, which emulated ones are as if each process were on a host of its own, have the bits of one; a run goes
 /// on with another number of them.
 #[test]
@@ -70,6 +73,12 @@ fn gpus_of_processes_write_what_one_gpu_writes() {
     };
     let run = |input, folder| ["run", input, "--device", "cuda", "--overwrite", "--output", folder];
     finish(desk.command(&run("liquid.toml", "one")));
+    let breathes = "barostat = { kind = \"monte-carlo\", pressure = 1, every = 5 }";
+    desk.write(
+        "breathes.toml",
+        LIQUID.replace("trajectory = {", &format!("{breathes}\n{BATH}\ntrajectory = {{")),
+    );
+    finish(desk.command(&run("breathes.toml", "breathing")));
     // Half of a run on one GPU, to go on with.
     let half = |folder| {
         finish(desk.command(&run("half.toml", folder)));
@@ -85,6 +94,8 @@ fn gpus_of_processes_write_what_one_gpu_writes() {
         let talk = finish(mpiexec(&desk, &launcher, 2, &run("liquid.toml", "many")));
         assert!(talk.contains("2 x CUDA emulated") && talk.contains("on 2 ranks"), "{}: {talk}", launcher.0);
         same("one");
+        finish(mpiexec(&desk, &launcher, 2, &run("breathes.toml", "many")));
+        same("breathing");
         half("many");
         finish(mpiexec(&desk, &launcher, 2, &["resume", "many", "--device", "cuda"]));
         same("resumed");

@@ -284,8 +284,7 @@ pub trait VolumeMove: AtomStorage {
     /// # Errors
     /// If a molecule is joined to its own image, so that it has no centre.
     fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
-        let simbox = *self.simbox();
-        MolecularVirial::on_host(molecules, &simbox, self.state()?.clone())
+        molecular_virial_on_host(self, molecules)
     }
 
     /// Another box with the same periodic axes, in which the centres of molecules of the last
@@ -300,12 +299,7 @@ pub trait VolumeMove: AtomStorage {
         simbox: SimBox,
         faster: f64,
     ) -> Result<SavedVolume> {
-        let before = *self.simbox();
-        let Some([state, after]) = molecular.scaled(&before, &simbox, faster) else {
-            return Err(Error::simulation("molecules whose virial another device has cannot be moved"));
-        };
-        self.set_box(simbox, after)?;
-        Ok(SavedVolume { simbox: before, state: Some(state) })
+        scale_volume_on_host(self, molecular, simbox, faster)
     }
 
     /// Back to the box and the atoms before the last [`VolumeMove::scale_volume`].
@@ -313,12 +307,50 @@ pub trait VolumeMove: AtomStorage {
     /// # Errors
     /// Errors of [`AtomStorage::set_box`].
     fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
-        let SavedVolume { simbox, state } = before;
-        let Some(state) = state else {
-            return Err(Error::simulation("what another device has kept cannot be taken back"));
-        };
-        self.set_box(simbox, state)
+        undo_scale_on_host(self, before)
     }
+}
+
+/// [`VolumeMove::molecular_virial`] by the atoms of a device, on the host.
+///
+/// # Errors
+/// As there.
+pub fn molecular_virial_on_host(
+    device: &mut (impl AtomStorage + ?Sized),
+    molecules: &Molecules,
+) -> Result<MolecularVirial> {
+    let simbox = *device.simbox();
+    MolecularVirial::on_host(molecules, &simbox, device.state()?.clone())
+}
+
+/// [`VolumeMove::scale_volume`] by the atoms of a device, on the host.
+///
+/// # Errors
+/// As there.
+pub fn scale_volume_on_host(
+    device: &mut (impl AtomStorage + ?Sized),
+    molecular: MolecularVirial,
+    simbox: SimBox,
+    faster: f64,
+) -> Result<SavedVolume> {
+    let before = *device.simbox();
+    let Some([state, after]) = molecular.scaled(&before, &simbox, faster) else {
+        return Err(Error::simulation("molecules whose virial another device has cannot be moved"));
+    };
+    device.set_box(simbox, after)?;
+    Ok(SavedVolume { simbox: before, state: Some(state) })
+}
+
+/// [`VolumeMove::undo_scale`] by the atoms of a device, on the host.
+///
+/// # Errors
+/// As there.
+pub fn undo_scale_on_host(device: &mut (impl AtomStorage + ?Sized), before: SavedVolume) -> Result<()> {
+    let SavedVolume { simbox, state } = before;
+    let Some(state) = state else {
+        return Err(Error::simulation("what another device has kept cannot be taken back"));
+    };
+    device.set_box(simbox, state)
 }
 
 /// Facts about a device and its work, for people and for the report.

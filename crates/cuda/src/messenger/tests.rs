@@ -66,6 +66,23 @@ fn what_gpus_store_arrives_with_its_words_before_its_number() {
     .unwrap();
 }
 
+/// A rank that is stopped keeps no other one: the messenger of that one ends all the same.
+#[test]
+fn a_messenger_does_not_wait_for_ever() {
+    let device = Device::emulated().unwrap();
+    let times = threads::run(2, |communicator| {
+        let begun = Instant::now();
+        if communicator.rank() == 0 {
+            drop(start(communicator, &device)?);
+        }
+        let time = begun.elapsed();
+        communicator.barrier()?;
+        Ok(time)
+    });
+    let time = times.unwrap()[0];
+    assert!(time >= CLOSING && time < PATIENCE, "{time:?}");
+}
+
 #[test]
 fn numbers_of_threads_are_put_together_and_failures_passed_on() {
     let device = Device::emulated().unwrap();

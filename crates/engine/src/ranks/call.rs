@@ -4,8 +4,8 @@ use super::RankDevices;
 use jostle_core::backend::StageTime;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    AddedForces, Backend, ClosingKick, Evaluate, NoiseKey, Result, Settings, SimBox, State, StepBatch,
-    System, Thermostat, Vec3,
+    AddedForces, Backend, ClosingKick, Evaluate, MolecularVirial, Molecules, NoiseKey, Result, SavedVolume,
+    Settings, SimBox, State, StepBatch, System, Thermostat, Vec3,
 };
 use jostle_io::input::model::Gpus;
 use jostle_potentials::Forces;
@@ -70,6 +70,12 @@ pub enum Call {
     Kinetic,
     Descent,
     RunSteps(Box<(StepBatch, Thermostat)>),
+    MolecularVirial(Box<Molecules>),
+    ScaleVolume {
+        simbox: SimBox,
+        faster: f64,
+    },
+    UndoScale(SimBox),
     /// The last call has failed on rank 0.
     Failed,
     /// The device is no longer needed.
@@ -115,6 +121,11 @@ impl Call {
                 let (batch, mut thermostat) = *batch;
                 device.run_steps(&batch, &mut thermostat).map(drop)
             }
+            Call::MolecularVirial(molecules) => device.molecular_virial(&molecules).map(drop),
+            Call::ScaleVolume { simbox, faster } => {
+                device.scale_volume(MolecularVirial::on_device(0.0, 0.0), simbox, faster).map(drop)
+            }
+            Call::UndoScale(simbox) => device.undo_scale(SavedVolume { simbox, state: None }),
             Call::Failed | Call::Close => Ok(()),
         }
     }

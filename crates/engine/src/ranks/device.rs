@@ -2,12 +2,15 @@
 
 use super::call::{Call, Message};
 use super::{RankDevices, Workers, send, set_in_use};
-use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, StageTime, Timings};
+use jostle_core::backend::{
+    BiasPlace, Descent, NeighborFacts, StageTime, Timings, molecular_virial_on_host, scale_volume_on_host,
+    undo_scale_on_host,
+};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     AddedForces, AtomStorage, AtomVector, Backend, ClosingKick, DeviceReport, Energies, Evaluate,
-    ForceEvaluation, Kinetic, NoiseKey, Result, Sample, SimBox, Snapshot, State, StepBatch, SubSteps,
-    Thermostat, Vec3, VolumeMove,
+    ForceEvaluation, Kinetic, MolecularVirial, Molecules, NoiseKey, Result, Sample, SavedVolume, SimBox,
+    Snapshot, State, StepBatch, SubSteps, Thermostat, Vec3, VolumeMove,
 };
 use jostle_transport::Communicator;
 
@@ -240,7 +243,42 @@ impl SubSteps for RankedDevice {
     }
 }
 
-impl VolumeMove for RankedDevice {}
+/// Moves of GPUs are made by them; atoms of CPUs are put together on rank 0, which sends all of them to all.
+impl VolumeMove for RankedDevice {
+    fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
+        match self.devices {
+            RankDevices::Cpus => molecular_virial_on_host(self, molecules),
+            RankDevices::Gpus(..) => {
+                let call = Call::MolecularVirial(Box::new(molecules.clone()));
+                self.call(call, |engine| engine.molecular_virial(molecules))
+            }
+        }
+    }
+
+    fn scale_volume(
+        &mut self,
+        molecular: MolecularVirial,
+        simbox: SimBox,
+        faster: f64,
+    ) -> Result<SavedVolume> {
+        match self.devices {
+            RankDevices::Cpus => scale_volume_on_host(self, molecular, simbox, faster),
+            RankDevices::Gpus(..) => {
+                let call = Call::ScaleVolume { simbox, faster };
+                self.call(call, |engine| engine.scale_volume(molecular, simbox, faster))
+            }
+        }
+    }
+
+    fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
+        match self.devices {
+            RankDevices::Cpus => undo_scale_on_host(self, before),
+            RankDevices::Gpus(..) => {
+                self.call(Call::UndoScale(before.simbox), |engine| engine.undo_scale(before))
+            }
+        }
+    }
+}
 
 impl DeviceReport for RankedDevice {
     fn describe(&self) -> String {
