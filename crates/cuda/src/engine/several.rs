@@ -99,17 +99,18 @@ impl SeveralGpus {
         check_kinds(communicator, &devices)?;
         let shape = exchange_shape(&system, &forces, settings, count);
         let zone = devices.first().map(|device| HostZone::new(device, shape.zone_bytes())).transpose();
-        let Some(zone) = communicator.agree(zone)? else { return communicator.agree(Ok(None)) };
+        let Some(zone) = communicator.agree(zone)? else {
+            // What the others agree on from here on.
+            communicator.agree(Ok(()))?;
+            return communicator.agree(Ok(None));
+        };
         let outbox = Arc::new(Outbox::default());
         let collective = Collective::new(count, THREAD_PATIENCE, Some(outbox.clone()));
-        let messenger = Messenger::start(
-            communicator.channel(),
-            communicator.others().filter(|rank| counts[*rank] > 0),
-            zone.clone(),
-            first..first + devices.len(),
-            collective.clone(),
-            outbox,
-        )?;
+        let others = communicator.others().filter(|rank| counts[*rank] > 0);
+        let own = first..first + devices.len();
+        let started =
+            Messenger::start(communicator.channel(), others, zone.clone(), own, collective.clone(), outbox);
+        let messenger = communicator.agree(started)?;
         let landing = Landing::Host(zone);
         let crew = Crew { first, count, landing, collective: collective.clone() };
         // Others may wait for the threads of this rank; messengers are closed once all ranks know how it went.
