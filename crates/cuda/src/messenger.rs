@@ -231,7 +231,7 @@ impl Round {
                 (Head::new(Kind::Failed, self.gpus.start, *call, body.len()), body)
             }
             Notice::Close => {
-                // What was stored before is known since then at the latest.
+                // Parts that were stored before the notice go first.
                 for k in 0..self.gpus.len() {
                     self.send_stored(k)?;
                 }
@@ -283,7 +283,7 @@ impl Round {
         Ok(true)
     }
 
-    /// What is expected of another process after a head.
+    /// Message that is expected of another process after a head.
     fn receive_body(&mut self, k: usize, head: Head) -> Result<Receiving> {
         let (rank, channel) = (self.others[k].rank, &mut *self.channel);
         if head.gpu >= MOST_GPUS as u64 || self.gpus.contains(&(head.gpu as usize)) {

@@ -257,7 +257,7 @@ impl Communicator {
         Ok(texts.into_iter().map(|text| String::from_utf8_lossy(&text).into_owned()).collect())
     }
 
-    /// What this rank has made, if all ranks have made theirs; the error of another one names it.
+    /// Result of this rank, if all ranks have theirs; the error of another one names it.
     ///
     /// # Errors
     /// The error of this rank, or else of the first one that has one.

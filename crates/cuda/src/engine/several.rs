@@ -100,7 +100,7 @@ impl SeveralGpus {
         let shape = exchange_shape(&system, &forces, settings, count);
         let zone = devices.first().map(|device| HostZone::new(device, shape.zone_bytes())).transpose();
         let Some(zone) = communicator.agree(zone)? else {
-            // What the others agree on from here on.
+            // The others agree twice more.
             communicator.agree(Ok(()))?;
             return communicator.agree(Ok(None));
         };
@@ -284,7 +284,7 @@ impl Drop for SeveralGpus {
     fn drop(&mut self) {
         // Kernels of one GPU may be writing to the memory of another. A GPU that is lost writes no more.
         self.gpus.iter().for_each(|gpu| drop(gpu.device.synchronize()));
-        // What other processes still wait for has been stored.
+        // Nothing more is to come that other processes could wait for.
         drop(self.messenger.take());
     }
 }

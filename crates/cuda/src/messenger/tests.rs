@@ -32,7 +32,7 @@ fn a_head_is_read_as_it_was_written() {
     assert_eq!(Head::of_bytes(&[0; HEAD_BYTES]), None);
 }
 
-/// What a GPU has stored is where the GPUs of the other ranks look for it, once its number is published there.
+/// Parts that a GPU has stored are where the GPUs of the other ranks look for them, once its number is published there.
 #[test]
 fn what_gpus_store_arrives_with_its_words_before_its_number() {
     let device = Device::emulated().unwrap();
@@ -105,7 +105,7 @@ fn numbers_of_threads_are_put_together_and_failures_passed_on() {
                 error
             }
         };
-        // The same failure of the next call is none of this one.
+        // A failure of this call is none of the next one.
         communicator.barrier()?;
         collective.clear();
         collective.begin_call();

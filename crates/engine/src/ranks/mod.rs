@@ -239,7 +239,7 @@ fn serve_devices(communicator: &Communicator) -> Result<()> {
                 }
             }
             Message::SelfTest => test_messages(communicator)?,
-            // What is wrong with them rank 0 says.
+            // Rank 0 says where one of them is wrong.
             Message::FindGpus(gpus) => drop(gpus::shares(communicator, gpus, Drivers::FirstOfHost)),
             Message::End => return Ok(()),
             Message::Call(_) => return Err(out_of_step(communicator.rank())),
