@@ -101,11 +101,11 @@ struct Other {
 enum Receiving {
     /// None has been asked for yet.
     Nothing,
-    Head(Transfer<Box<[u8]>>),
+    Head(Transfer<Vec<u8>>),
     /// Body of what a GPU has stored.
     Zone(Head, Transfer<HostBuffer>),
     /// Body of a notice.
-    Notice(Head, Transfer<Box<[u8]>>),
+    Notice(Head, Transfer<Vec<u8>>),
     /// Nothing more comes.
     Closed,
 }
@@ -113,7 +113,7 @@ enum Receiving {
 /// Messages on their way to others.
 #[derive(Default)]
 struct Leaving {
-    bytes: Vec<Transfer<Box<[u8]>>>,
+    bytes: Vec<Transfer<Vec<u8>>>,
     zones: Vec<Transfer<HostBuffer>>,
 }
 
@@ -221,13 +221,13 @@ impl Round {
     }
 
     fn send_notice(&mut self, notice: &Notice) -> Result<()> {
-        let (head, body): (Head, Box<[u8]>) = match notice {
+        let (head, body): (Head, Vec<u8>) = match notice {
             Notice::Numbers { gpu, call, numbers } => {
-                let body: Box<[u8]> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+                let body: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
                 (Head::new(Kind::Numbers, *gpu, *call, body.len()), body)
             }
             Notice::Failed { call, message } => {
-                let body: Box<[u8]> = message.bytes().collect();
+                let body: Vec<u8> = message.bytes().collect();
                 (Head::new(Kind::Failed, self.gpus.start, *call, body.len()), body)
             }
             Notice::Close => {
@@ -236,7 +236,7 @@ impl Round {
                     self.send_stored(k)?;
                 }
                 self.state = MessengerState::Closed(Instant::now());
-                (Head::new(Kind::Close, self.gpus.start, 0, 0), Box::default())
+                (Head::new(Kind::Close, self.gpus.start, 0, 0), Vec::new())
             }
         };
         for other in &self.others {
@@ -307,7 +307,7 @@ impl Round {
                 if bytes > LONGEST_BODY {
                     return Err(out_of_step(rank));
                 }
-                let memory = vec![0; bytes as usize].into_boxed_slice();
+                let memory = vec![0; bytes as usize];
                 if memory.is_empty() {
                     take_notice(&self.collective, &head, &memory, rank);
                     expect_head(channel, rank)?
@@ -328,7 +328,7 @@ impl Round {
 }
 
 fn expect_head(channel: &mut dyn Channel, rank: usize) -> Result<Receiving> {
-    let memory = vec![0; HEAD_BYTES].into_boxed_slice();
+    let memory = vec![0; HEAD_BYTES];
     Ok(Receiving::Head(Transfer::receive(channel, rank, memory, 0..HEAD_BYTES)?))
 }
 

@@ -4,12 +4,21 @@
 //! from numbers that all have put together, so that all threads decide alike. Those of other processes come and go by
 //! messages (`messenger.rs`).
 
+use crate::device_data::MOST_GPUS;
 use crate::exchange::Exchange;
 use crate::messenger::outbox::{Notice, Outbox};
 use jostle_core::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// Checks that a run takes so many GPUs.
+pub fn check_count(count: usize) -> Result<()> {
+    match (1..=MOST_GPUS).contains(&count) {
+        true => Ok(()),
+        false => Err(Error::input(format!("{count} GPUs: a run takes from 1 to {MOST_GPUS}"))),
+    }
+}
 
 /// Collective calls of the threads of all GPUs: barriers that carry numbers.
 pub struct Collective {

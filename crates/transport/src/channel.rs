@@ -64,16 +64,17 @@ pub trait Channel: Send {
 /// meanwhile.
 pub unsafe trait MessageMemory: Send {
     /// Address of the first byte.
-    fn place(&self) -> *mut u8;
+    fn place(&mut self) -> *mut u8;
 
     /// Number of bytes.
     fn size(&self) -> usize;
 }
 
-// SAFETY: the bytes of a box stay where they are; the transfer that has it shows it to nothing else before it is over.
-unsafe impl MessageMemory for Box<[u8]> {
-    fn place(&self) -> *mut u8 {
-        self.as_ptr().cast_mut()
+// SAFETY: the bytes of a vector stay where they are while it is moved; the transfer that has it shows it to nothing else
+// before it is over.
+unsafe impl MessageMemory for Vec<u8> {
+    fn place(&mut self) -> *mut u8 {
+        self.as_mut_ptr()
     }
 
     fn size(&self) -> usize {
@@ -92,8 +93,8 @@ impl<M: MessageMemory> Transfer<M> {
     ///
     /// # Errors
     /// If the other rank has failed, or there is no such part.
-    pub fn send(channel: &mut dyn Channel, to: usize, memory: M, part: Range<usize>) -> Result<Self> {
-        let place = part_of(&memory, &part)?;
+    pub fn send(channel: &mut dyn Channel, to: usize, mut memory: M, part: Range<usize>) -> Result<Self> {
+        let place = part_of(&mut memory, &part)?;
         // SAFETY: the part is inside the memory, which this keeps until the message is over.
         let pending = unsafe { channel.send(to, place, part.len())? };
         Ok(Transfer { memory: Some(memory), pending })
@@ -103,8 +104,13 @@ impl<M: MessageMemory> Transfer<M> {
     ///
     /// # Errors
     /// As for [`Transfer::send`].
-    pub fn receive(channel: &mut dyn Channel, from: usize, memory: M, part: Range<usize>) -> Result<Self> {
-        let place = part_of(&memory, &part)?;
+    pub fn receive(
+        channel: &mut dyn Channel,
+        from: usize,
+        mut memory: M,
+        part: Range<usize>,
+    ) -> Result<Self> {
+        let place = part_of(&mut memory, &part)?;
         // SAFETY: as in `send`.
         let pending = unsafe { channel.receive(from, place, part.len())? };
         Ok(Transfer { memory: Some(memory), pending })
@@ -129,7 +135,7 @@ impl<M: MessageMemory> Drop for Transfer<M> {
 }
 
 /// Address of a part of some memory.
-fn part_of<M: MessageMemory>(memory: &M, part: &Range<usize>) -> Result<*mut u8> {
+fn part_of<M: MessageMemory>(memory: &mut M, part: &Range<usize>) -> Result<*mut u8> {
     if part.start > part.end || part.end > memory.size() {
         return Err(Error::simulation(format!(
             "bytes {} to {} of a message of {}: this is a bug in Jostle",
@@ -146,11 +152,11 @@ mod tests {
     use super::*;
     use crate::threads;
 
-    fn bytes(number: u8) -> Box<[u8]> {
-        vec![number; 10 + usize::from(number)].into()
+    fn bytes(number: u8) -> Vec<u8> {
+        vec![number; 10 + usize::from(number)]
     }
 
-    fn arrived(mut transfer: Transfer<Box<[u8]>>, channel: &mut dyn Channel) -> Result<Box<[u8]>> {
+    fn arrived(mut transfer: Transfer<Vec<u8>>, channel: &mut dyn Channel) -> Result<Vec<u8>> {
         loop {
             match transfer.finish(channel)? {
                 Some(memory) => return Ok(memory),

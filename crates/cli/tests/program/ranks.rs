@@ -1,6 +1,7 @@
 //! Runs by `mpiexec`, with every MPI that is found: MPICH's wheel of PyPI, and Open MPI.
 
 use crate::jostle::{Desk, Finished, LIQUID, repository};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -55,6 +56,12 @@ fn processes_write_what_one_process_writes() {
     }
 }
 
+/// Volumes that a run had, each once.
+fn volumes(rows: &str) -> BTreeSet<&str> {
+    let column = rows.split(['\n', ',']).position(|name| name == "volume").expect("a column of volumes");
+    rows.lines().skip(1).filter_map(|row| row.split(',').nth(column)).collect()
+}
+
 /// Thermostat of a stage.
 const BATH: &str = "thermostat = { kind = \"langevin\", temperature = 1.44, friction = 1 }";
 
@@ -79,6 +86,7 @@ fn gpus_of_processes_write_what_one_gpu_writes() {
         LIQUID.replace("trajectory = {", &format!("{breathes}\n{BATH}\ntrajectory = {{")),
     );
     finish(desk.command(&run("breathes.toml", "breathing")));
+    assert!(volumes(&desk.read("breathing/thermo.csv")).len() > 2, "the box breathes");
     // Half of a run on one GPU, to go on with.
     let half = |folder| {
         finish(desk.command(&run("half.toml", folder)));

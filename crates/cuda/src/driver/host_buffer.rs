@@ -72,7 +72,7 @@ impl HostBuffer {
 
 // SAFETY: the memory stays where it is, and is meant to be written to by others; nothing refers to it as plain bytes.
 unsafe impl MessageMemory for HostBuffer {
-    fn place(&self) -> *mut u8 {
+    fn place(&mut self) -> *mut u8 {
         self.memory.address()
     }
 

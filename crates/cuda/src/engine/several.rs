@@ -8,12 +8,12 @@
 //! exchanged.
 
 use super::{Cuda, Layout};
-use crate::device_data::{AtomArrays, MOST_GPUS};
+use crate::device_data::AtomArrays;
 use crate::driver::Device;
 use crate::exchange::{Exchange, ExchangeShape, HostZone, Landing, MeshDivision};
 use crate::messenger::Messenger;
 use crate::messenger::outbox::Outbox;
-use crate::peers::{Collective, Peers};
+use crate::peers::{Collective, Peers, check_count};
 use crate::sums::Summation;
 use crate::three_body;
 use jostle_core::backend::{BiasPlace, Descent, NeighborFacts, StageTime, Timings};
@@ -65,9 +65,7 @@ impl SeveralGpus {
         settings: Settings,
     ) -> Result<Self> {
         let (forces, count) = (forces.into(), devices.len());
-        if !(1..=MOST_GPUS).contains(&count) {
-            return Err(Error::input(format!("{count} GPUs: a run takes from 1 to {MOST_GPUS}")));
-        }
+        check_count(count)?;
         for (k, device) in devices.iter().enumerate() {
             let others = devices.iter().enumerate().filter(|(other, _)| *other != k);
             others.map(|(_, other)| other).try_for_each(|other| device.reach(other))?;
@@ -93,9 +91,7 @@ impl SeveralGpus {
         let counts = communicator.gather_equal(&[devices.len() as u64])?;
         let [first, count] =
             [communicator.rank(), counts.len()].map(|ranks| counts[..ranks].iter().sum::<u64>() as usize);
-        if !(1..=MOST_GPUS).contains(&count) {
-            return Err(Error::input(format!("{count} GPUs: a run takes from 1 to {MOST_GPUS}")));
-        }
+        check_count(count)?;
         check_kinds(communicator, &devices)?;
         let shape = exchange_shape(&system, &forces, settings, count);
         let zone = devices.first().map(|device| HostZone::new(device, shape.zone_bytes())).transpose();

@@ -32,7 +32,7 @@ impl Head {
         Head { kind, gpu: gpu as u64, number, body: [0, bytes as u64], words: [0; WORDS] }
     }
 
-    pub fn to_bytes(self) -> Box<[u8]> {
+    pub fn to_bytes(self) -> Vec<u8> {
         let mut numbers = [self.kind as u64, self.gpu, self.number, self.body[0], self.body[1], 0, 0, 0];
         for (k, word) in self.words.iter().enumerate() {
             numbers[5 + k / 2] |= u64::from(*word) << (32 * (k % 2));
