@@ -351,7 +351,8 @@ fn rigid_water(barostat: impl FnOnce(f64) -> Barostat) {
 
 #[test]
 fn rigid_water_under_monte_carlo() {
-    rigid_water(|bar| monte_carlo(bar, 10));
+    // Volumes move at random: with an attempt in ten steps, they are not yet around their mean where it is taken.
+    rigid_water(|bar| monte_carlo(bar, 4));
 }
 
 #[test]
