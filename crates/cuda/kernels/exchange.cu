@@ -26,8 +26,6 @@
 enum {
     EXCHANGE_THREADS = 256,
     EXCHANGE_WORDS = 5,  // that GPUs tell each other at once
-    // Occasion, besides those of `Trigger`: before lists are built.
-    TRIGGER_BUILD = TRIGGER_IMMEDIATE + 1,
 };
 
 #ifndef EMULATED

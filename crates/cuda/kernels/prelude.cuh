@@ -482,7 +482,7 @@ DEVICE double long_range_weight(const Control* control, const Slot& slot) {
 }
 
 // Occasion on which a kernel that serves several purposes acts.
-enum Trigger { TRIGGER_STEP, TRIGGER_SEGMENT_END, TRIGGER_IMMEDIATE };
+enum Trigger { TRIGGER_STEP, TRIGGER_SEGMENT_END, TRIGGER_IMMEDIATE, TRIGGER_BUILD };
 
 DEVICE bool due(const Control* control, const Slot& slot, int trigger) {
     switch (trigger) {

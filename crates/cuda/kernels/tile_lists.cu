@@ -278,12 +278,33 @@ DEVICE void write_rows(const TileBuild& build, const NeighborTest& test, const S
 }
 #endif
 
-// Bytes of the dynamic shared memory: see `build_bytes` in tiles.rs.
-extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(DeviceData w, int slot) {
+#if SKIPS_DRIVEN
+// Returns true where this block builds its list after a sort: unless all of its atoms are driven. It lacks one then.
+DEVICE bool lists_with_sort(const DeviceData& w, const Owned& owned) {
+    const int k = threadIdx.x;
+    const bool free = k < owned.count && !has_bit(w.atoms.driven, w.atoms.id[w.control->sorted ^ 1][owned.first + k]);
+    const bool any_free = __syncthreads_or(free);
+    if (k == 0) w.tiles.kind[blockIdx.x] = any_free ? WITH_FREE_ATOMS : DRIVEN_WITHOUT_LIST;
+    return any_free;
+}
+#endif
+
+// Leaves a list that does not fit to the next one of all blocks. Forces that need it wait, as for any that is stale.
+DEVICE void leave_list(Control* control, int slot, int trigger) {
+    if (trigger != TRIGGER_BUILD) control->slot[slot].stale = 1;
+}
+
+// Lists of the blocks when that of a slot is stale or, where steps skip blocks all of whose atoms are driven, those of
+// these blocks at a trigger that needs them. Bytes of the dynamic shared memory: see `build_bytes` in tiles.rs.
+extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(DeviceData w, int slot, int trigger) {
     wait_for_previous_kernel();
     Control* control = w.control;
     const Slot now = control->slot[slot];
-    if (!build_due(control, now)) return;
+#if SKIPS_DRIVEN
+    const bool lacks_list = trigger != TRIGGER_BUILD && w.tiles.kind[blockIdx.x] == DRIVEN_WITHOUT_LIST;
+    if (trigger != TRIGGER_BUILD && !(lacks_list && due(control, now, trigger))) return;
+#endif
+    if (trigger == TRIGGER_BUILD && !build_due(control, now)) return;
 
     extern __shared__ real4 tile[];
     __shared__ AtomRange ranges[RANGES];
@@ -297,6 +318,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     Stage* const stage = (Stage*)(sketch.halves + sketch.pairs() * 8) + warp * entry_capacity * 32;
 
     const Owned owned = take_owned(w, control, order);
+#if SKIPS_DRIVEN
+    if (trigger == TRIGGER_BUILD && !lists_with_sort(w, owned)) return;
+    // All threads have read what the first one is about to change.
+    __syncthreads();
+    if (lacks_list && threadIdx.x == 0) w.tiles.kind[blockIdx.x] = DRIVEN_WITH_LIST;
+#endif
     if (PARTS > 1 && owned.count == 0) return;
     const real reach = (real)(control->reach * (1.0 + 1e-5)), reach2 = reach * reach;
     find_region(w, control, owned, order, region);
@@ -305,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const TileBuild build = {w, owned, region.origin, SearchRadius(w, region, reach), sketch, own_pairs, stage, entry_capacity};
     if (!region.fits || n_ranges > RANGES || !(build.search.radius < 200.0f)) {
         if (thread == 0) report(control, UNFIT);
-        return;
+        return leave_list(control, slot, trigger);
     }
     sketch_own_atoms(build, region, reach2, ranges, n_ranges, n_excluded);
 
@@ -323,14 +350,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         gather = Gather::NEAR_ATOMS;
         __syncthreads();
     }
-    if (!tile_fits(w, layout, candidate_capacity)) return;
+    if (!tile_fits(w, layout, candidate_capacity)) return leave_list(control, slot, trigger);
     store_tile_atoms(build, layout, candidates, n_found, n_excluded);
     __syncthreads();
 
     const NeighborTest test(build, layout.filled, order, n_excluded);
     const StagedNeighbors staged = stage_neighbors(build, test);
     const int rows = rows_needed(staged);
-    if (!rows_fit(w, rows)) return;
+    if (!rows_fit(w, rows)) return leave_list(control, slot, trigger);
     write_rows(build, test, staged, rows);
     if (lane == 0) w.tiles.n_rows[blockIdx.x * WARPS + warp] = rows;
 }

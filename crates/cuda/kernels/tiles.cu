@@ -125,10 +125,25 @@ DEVICE void energies_of_tile(const PairSums& pairs, double* sums) {
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pairs.virial[k];
 }
 
+// Returns true where a step does without the forces on a block's atoms, since all of them are driven: see `build_tiles`.
+DEVICE bool skips_forces(const DeviceData& w) {
+#if SKIPS_DRIVEN
+    return w.tiles.kind[blockIdx.x] != WITH_FREE_ATOMS;
+#else
+    return false;
+#endif
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces_tiles(DeviceData w, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
+    if (trigger == TRIGGER_STEP && skips_forces(w)) {
+        // Other terms add to them.
+        const int i = atom_of_thread(w);
+        if (i >= 0) store_force(w, i, {(real)0, (real)0, (real)0});
+        return;
+    }
     extern __shared__ real4 tile[];
     const PairSums pairs = pair_sums_of_tile<false>(w, w.atoms.position[now.parity], tile);
     const int i = atom_of_thread(w);
@@ -154,6 +169,10 @@ template <bool SAMPLES>
 DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
     Control* control = w.control;
     const int set = control->sorted, i = atom_of_thread(w);
+    if (skips_forces(w)) {
+        if (i >= 0) finish_step(w, slot, now, i, {(real)0, (real)0, (real)0});
+        return;
+    }
     if (i >= 0) {
         fetch_ahead(&w.atoms.x[set][3 * (size_t)i]);
         fetch_ahead(&w.atoms.v[set][3 * (size_t)i]);

@@ -10,6 +10,13 @@
 // Slots that stay empty hold a dummy of that class, far from everything. Where eight threads share an atom, these
 // eight read at a time, and its neighbours are dealt out to them evenly.
 
+// True where steps do without the forces on blocks all of whose atoms are driven, and these have lists later if at all.
+#ifndef SKIPS_DRIVEN
+#define SKIPS_DRIVEN 0
+#endif
+
+enum BlockKind { WITH_FREE_ATOMS, DRIVEN_WITHOUT_LIST, DRIVEN_WITH_LIST };
+
 // True where a team has as many threads as there are classes.
 #define EIGHT (TEAM == 8)
 

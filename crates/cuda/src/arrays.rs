@@ -18,6 +18,7 @@ pub struct Arrays {
     pub control: Buffer<Control>,
     mass: Buffer<f64>,
     inverse_mass: Buffer<f64>,
+    driven: Option<Buffer<u32>>,
     table: Table,
     /// Limits of each species: see [`jostle_core::prediction::displacement_limits`].
     displacement_limits: Table,
@@ -117,6 +118,15 @@ impl Reals {
     }
 }
 
+/// Bits of driven atoms by id; `None` where there are none.
+fn driven_bits(system: &System) -> Option<Vec<u32>> {
+    let state = &system.state;
+    let mut bits = vec![0; state.len().div_ceil(32)];
+    let driven = (0..state.len()).filter(|index| system.driven(*index).is_some());
+    driven.map(|index| state.id[index]).for_each(|id| bits[id as usize / 32] |= 1 << (id % 32));
+    bits.iter().any(|word| *word != 0).then_some(bits)
+}
+
 /// 16-byte units of a position.
 fn position_units(precision: Precision) -> usize {
     match precision {
@@ -155,6 +165,7 @@ impl Arrays {
             control: device.upload(&[Control::new()])?,
             mass: device.upload(mass.values())?,
             inverse_mass: device.upload(inverse.values())?,
+            driven: driven_bits(system).map(|bits| device.upload(&bits)).transpose()?,
             table: Reals::upload(device, precision, table)?,
             displacement_limits: Reals::upload(device, precision, &limits)?,
             position: [positions()?, positions()?, positions()?],
@@ -196,6 +207,7 @@ impl Arrays {
         let atoms = AtomArrays {
             mass: self.mass.address(),
             inverse_mass: self.inverse_mass.address(),
+            driven: self.driven.as_ref().map_or(0, Buffer::address),
             displacement_limits: self.displacement_limits.address(),
             position: [self.position[0].address(), self.position[1].address()],
             built: self.position[2].address(),

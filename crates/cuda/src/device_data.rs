@@ -193,6 +193,8 @@ shared_structure! {
         /// Mass: see `mass_index`; 0, as is the inverse, of driven atoms.
         pub mass: u64 = "const double*",
         pub inverse_mass: u64 = "const double*",
+        /// Bits of driven atoms, by id; null without any.
+        pub driven: u64 = "const u32*",
         /// Limits by species: see `displacement_limit`.
         pub displacement_limits: u64 = "const real2*",
         pub position: [u64; 2] = "Position*",
@@ -255,6 +257,8 @@ shared_structure! {
         pub n_rows: u64 = "int*",
         /// Order of each block's own atoms: see `own_of_thread`.
         pub own_order: u64 = "u8*",
+        /// Kind of each block, where steps skip some: `BlockKind`.
+        pub kind: u64 = "int*",
     }
 
     /// Lists of single atoms.

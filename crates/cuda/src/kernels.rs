@@ -31,6 +31,14 @@ pub enum Gpus {
 }
 
 impl Build {
+    /// Kernels whose steps find such forces.
+    pub fn for_step_forces(mut self, step_forces: StepForces) -> Self {
+        if step_forces == StepForces::OnFreeAtoms {
+            self.options.push("-DSKIPS_DRIVEN=1".into());
+        }
+        self
+    }
+
     /// Kernels for one of so many GPUs.
     pub fn for_gpus(mut self, gpus: Gpus) -> Self {
         if gpus == Gpus::Several {
@@ -148,6 +156,16 @@ impl WholeSteps {
     pub fn kernel(self, module: &Module, name: &str) -> Result<Option<Kernel>> {
         (self == WholeSteps::Possible).then(|| module.kernel(name)).transpose()
     }
+}
+
+/// Forces that steps find, for which kernels are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepForces {
+    /// Those on all atoms.
+    OnAllAtoms,
+    /// Blocks of driven atoms, whose motion no force changes, have forces and lists only where somebody sees them: at the
+    /// end of a segment, and outside steps.
+    OnFreeAtoms,
 }
 
 /// Shape of tiles, for which tile kernels are compiled.

@@ -15,7 +15,7 @@ pub enum Trigger {
     SegmentEnd = 1,
     /// Evaluation outside steps.
     Immediate = 2,
-    /// Lists that are about to be built: in `exchange.cu` alone.
+    /// Lists that are about to be built.
     Build = 3,
 }
 
@@ -48,8 +48,14 @@ pub trait NeighborEngine: Send {
     /// Launches that follow the spatial sort when the list of a slot is stale.
     fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch>;
 
-    /// Launches that compute forces on all atoms (`AtomArrays::force`), and each block's share of energies
-    /// and virial (`ReductionArrays::partial`).
+    /// Launch that builds the lists which steps do without and a trigger needs. A list that does not fit makes its slot
+    /// stale.
+    fn build_rest(&self, _data: &DeviceData, _slot: i32, _trigger: Trigger) -> Option<Launch> {
+        None
+    }
+
+    /// Launches that compute forces on all atoms (`AtomArrays::force`) that a trigger needs, those of steps not on driven
+    /// ones, and each block's share of energies and virial (`ReductionArrays::partial`).
     fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch>;
 
     /// Launches that compute forces and move atoms to the next positions at once; `None` where the algorithm

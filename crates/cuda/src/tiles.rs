@@ -3,7 +3,7 @@
 
 use crate::device_data::{BoxGeometry, DeviceData, TileLists};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::kernels::{TileShape, TileSize, WholeSteps};
+use crate::kernels::{StepForces, TileShape, TileSize, WholeSteps};
 use crate::list_capacity::{CLASSES, ListCapacity};
 use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
@@ -16,6 +16,7 @@ pub struct Tiles {
     allocated: ListCapacity,
     capacity: ListCapacity,
     blocks: u32,
+    step_forces: StepForces,
     atom_bytes: usize,
     build: Kernel,
     forces: Kernel,
@@ -28,6 +29,7 @@ pub struct Tiles {
     list: Buffer<u64>,
     n_rows: Buffer<i32>,
     own_order: Buffer<u8>,
+    kind: Buffer<i32>,
 }
 
 impl Tiles {
@@ -42,7 +44,7 @@ impl Tiles {
         shape: TileShape,
         capacity: ListCapacity,
         n: usize,
-        steps: WholeSteps,
+        (steps, step_forces): (WholeSteps, StepForces),
     ) -> Result<Self> {
         let blocks = n.div_ceil(shape.atoms as usize) * shape.parts as usize;
         // Buffers are never empty, where a GPU has no atoms.
@@ -54,6 +56,7 @@ impl Tiles {
             allocated: capacity,
             capacity,
             blocks: blocks as u32,
+            step_forces,
             atom_bytes,
             build: module.kernel("build_tiles")?,
             forces: module.kernel("forces_tiles")?,
@@ -67,6 +70,7 @@ impl Tiles {
             list: device.alloc((warps * rows + 2) * 32)?,
             n_rows: device.alloc(warps)?,
             own_order: device.alloc(room * shape.atoms as usize)?,
+            kind: device.alloc(room)?,
         };
         tiles.build.allow_shared(tiles.build_bytes())?;
         for kernel in [&tiles.forces, &tiles.energies].into_iter().chain(&tiles.step) {
@@ -88,6 +92,12 @@ impl Tiles {
     /// Shared memory for building.
     fn build_bytes(&self) -> usize {
         build_bytes(self.shape, self.capacity)
+    }
+
+    /// Launch that builds lists.
+    fn build_at(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
+        let launch = Launch::new(&self.build, self.blocks, self.shape.threads()).shared(self.build_bytes());
+        launch.with_value(*data).with_value(slot).with_value(trigger as i32)
     }
 }
 
@@ -173,6 +183,7 @@ impl NeighborEngine for Tiles {
             list: self.list.address(),
             n_rows: self.n_rows.address(),
             own_order: self.own_order.address(),
+            kind: self.kind.address(),
         };
     }
 
@@ -185,8 +196,12 @@ impl NeighborEngine for Tiles {
     }
 
     fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
-        let launch = Launch::new(&self.build, self.blocks, self.shape.threads()).shared(self.build_bytes());
-        vec![launch.with_value(*data).with_value(slot)]
+        vec![self.build_at(data, slot, Trigger::Build)]
+    }
+
+    fn build_rest(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Option<Launch> {
+        let lacks = self.step_forces == StepForces::OnFreeAtoms && trigger != Trigger::Step;
+        lacks.then(|| self.build_at(data, slot, trigger))
     }
 
     fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
@@ -195,7 +210,8 @@ impl NeighborEngine for Tiles {
             Evaluate::ForcesAndEnergies => &self.energies,
         };
         let launch = Launch::new(kernel, self.blocks, self.shape.threads()).shared(self.tile_bytes());
-        vec![launch.with_value(*data).with_value(slot).with_value(trigger as i32)]
+        let forces = launch.with_value(*data).with_value(slot).with_value(trigger as i32);
+        self.build_rest(data, slot, trigger).into_iter().chain([forces]).collect()
     }
 
     fn step(&self, data: &DeviceData, slot: i32, _: SlotBefore) -> Option<Vec<Launch>> {
@@ -206,7 +222,7 @@ impl NeighborEngine for Tiles {
     }
 
     fn samples(&self) -> bool {
-        true
+        self.step_forces == StepForces::OnAllAtoms
     }
 
     fn pass(&self, kernel: &Kernel) -> Option<Launch> {
@@ -224,6 +240,7 @@ impl NeighborEngine for Tiles {
     fn bytes(&self) -> usize {
         4 * (self.tile_atoms.len() + self.n_tile_atoms.len() + self.n_rows.len())
             + self.own_order.len()
+            + 4 * self.kind.len()
             + 8 * (self.owned.len() + self.list.len() + self.origin.len())
     }
 }

@@ -10,7 +10,7 @@ use jostle_core::{
 };
 use jostle_cuda::builds;
 use jostle_cuda::driver::facts;
-use jostle_cuda::kernels::{Build, Gpus};
+use jostle_cuda::kernels::{Build, Gpus, StepForces};
 use jostle_cuda::nvrtc;
 use jostle_fixtures::covalent;
 use jostle_potentials::bonded::BondedTerm;
@@ -402,6 +402,8 @@ fn every_kernel_compiles_for_charges() {
         let forces = Forces { pairs, ..field.into() };
         check_in(precision, &builds::of_long_lists(&forces, precision), "sm_90");
         check_in(precision, &builds::of_long_lists(&forces, precision), "sm_75");
+        let of_driven = builds::of_long_lists(&forces, precision).for_step_forces(StepForces::OnFreeAtoms);
+        check_in(precision, &of_driven, "sm_90");
         let builds = builds::default_builds(&forces, precision);
         assert_eq!(builds.len(), 3);
         builds.iter().for_each(|build| check_in(precision, build, "sm_90"));

@@ -1,5 +1,6 @@
 //! The GPU as a device ([`jostle_core::Backend`]).
 
+use super::faults::lists_keep_growing;
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::added::AddedKernel;
 use crate::biases::BiasKernels;
@@ -170,7 +171,7 @@ impl ForceEvaluation for Cuda {
             }
             self.settle_faults()?;
         }
-        Err(Error::device("the neighbour list does not stop growing"))
+        Err(lists_keep_growing())
     }
 
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
@@ -178,6 +179,7 @@ impl ForceEvaluation for Cuda {
             // The host has done away with the list, to let it grow or for another skin.
             self.update_neighbors()?;
         }
+        self.complete_lists()?;
         self.barrier()?;
         self.run_all(self.launches().forces(0, Trigger::Immediate, evaluate))?;
         self.evaluation.evaluated = evaluate;
@@ -441,6 +443,22 @@ fn lacks_virial(batch: &StepBatch) -> bool {
 }
 
 impl Cuda {
+    /// Builds the lists that steps do without. One that does not fit lets all of them grow.
+    fn complete_lists(&mut self) -> Result<()> {
+        for _ in 0..MOST_ATTEMPTS {
+            let rest = self.pairs.engine.build_rest(&self.data, 0, Trigger::Immediate);
+            let Some(launch) = rest else { return Ok(()) };
+            self.device.run(&launch)?;
+            self.read_control()?;
+            if self.control.faults == 0 {
+                return Ok(());
+            }
+            self.settle_faults()?;
+            self.update_neighbors()?;
+        }
+        Err(lists_keep_growing())
+    }
+
     /// Makes sure that atoms have been sorted, if there are constraints: before that it is not known where
     /// the atoms of a molecule are.
     fn find_groups(&mut self) -> Result<()> {

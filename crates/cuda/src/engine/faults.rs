@@ -12,6 +12,11 @@ use jostle_core::backend::StageTime;
 use jostle_core::{Error, Precision, Result};
 use jostle_potentials::diagnose;
 
+/// Error after too many attempts.
+pub(super) fn lists_keep_growing() -> Error {
+    Error::device("the neighbour list does not stop growing")
+}
+
 impl Cuda {
     /// Repairs what the device cannot repair alone.
     pub(super) fn settle_faults(&mut self) -> Result<()> {

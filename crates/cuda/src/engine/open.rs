@@ -11,6 +11,7 @@ use crate::electrostatics::LatticeSumKernel;
 use crate::exclusions::Exclusions;
 use crate::external::ExternalForces;
 use crate::grains::Contacts;
+use crate::kernels::StepForces;
 use crate::reflection::{self, Reflection};
 use crate::side_by_side::both;
 use crate::sums::Summation;
@@ -50,6 +51,9 @@ pub fn first_plan(
     let excluded = Exclusions::new(device, &system.topology.exclusions(n, forces.exclude))?;
     let on = (extent, device.multiprocessors());
     let mut plan = Plan::new(settings, summation, forces, layout, on, excluded, n)?;
+    if system.has_driven() {
+        plan.needed = StepForces::OnFreeAtoms;
+    }
     let algorithm_settled = plan.take_remembered_algorithm(device, forces, extent);
     plan.fit(device, extent)?;
     Ok((plan, algorithm_settled))

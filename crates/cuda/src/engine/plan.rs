@@ -13,7 +13,7 @@ use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedTables;
 use crate::exchange::{Division, Exchange, MeshDivision, Moving, Needs};
 use crate::exclusions::Exclusions;
-use crate::kernels::{Build, Gpus, PairAlgorithm, TileShape, WholeSteps};
+use crate::kernels::{Build, Gpus, PairAlgorithm, StepForces, TileShape, WholeSteps};
 use crate::list::{self, List, ListThreads};
 use crate::list_capacity::ListCapacity;
 use crate::many_body::ManyBodyEngine;
@@ -68,6 +68,8 @@ pub struct Plan {
     /// Kind of sums.
     pub summation: Summation,
     forces: Forces,
+    /// Forces that steps need.
+    pub needed: StepForces,
     /// Pair algorithms that support these forces.
     pub algorithms: Vec<PairAlgorithm>,
     /// Size of an atom of a tile, in bytes.
@@ -181,6 +183,7 @@ impl Plan {
             tightness: Tightness::Estimated,
             summation,
             forces: forces.clone(),
+            needed: StepForces::OnAllAtoms,
             algorithms,
             atom_bytes: tiles::atom_bytes(settings.precision, forces),
             pairs: PairShape::for_atoms(n),
@@ -366,6 +369,18 @@ impl Plan {
         let (algorithm, shape) = (self.algorithm, self.layout.shape);
         builds::of_pairs(forces, self.precision, algorithm, shape, self.pairs, self.summation)
             .for_gpus(self.gpus())
+            .for_step_forces(self.step_forces())
+    }
+
+    /// Forces that steps find: those they need, but for lists of atoms, embedded ones, whose forces depend on the density
+    /// at all others, and several GPUs, which tell each other what their lists have.
+    fn step_forces(&self) -> StepForces {
+        let tiles = self.algorithm == PairAlgorithm::Tiles;
+        if tiles && self.peers.is_none() && self.forces.embedded.is_none() {
+            self.needed
+        } else {
+            StepForces::OnAllAtoms
+        }
     }
 
     /// Number of GPUs for which kernels that move atoms are compiled.
@@ -388,10 +403,19 @@ impl Plan {
     pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn NeighborEngine>> {
         let (precision, n, owned) = (self.precision, self.n, self.owned().len());
         let steps = WholeSteps::of(&self.forces);
+        let tile_steps = (steps, self.step_forces());
         let pairs: Box<dyn NeighborEngine> = match self.algorithm {
             PairAlgorithm::Tiles => {
                 let shape = self.layout.shape;
-                Box::new(Tiles::new(device, module, self.atom_bytes, shape, self.capacity, owned, steps)?)
+                Box::new(Tiles::new(
+                    device,
+                    module,
+                    self.atom_bytes,
+                    shape,
+                    self.capacity,
+                    owned,
+                    tile_steps,
+                )?)
             }
             PairAlgorithm::List => {
                 let threads = ListThreads::of_shape(self.layout.shape, &self.forces, self.summation);

@@ -1,6 +1,7 @@
 //! Batches: many steps in a row without the host.
 
 use super::biases::add_energies;
+use super::faults::lists_keep_growing;
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::device_data::Motion;
 use crate::dissipative::PairThermostat;
@@ -374,6 +375,7 @@ impl Cuda {
             let begun = self.control.part as u64 / 2;
             let under_way = self.control.part % 2 == 1;
             let left = self.left_in_segment(slots);
+            let stale = self.control.slot[0].stale != 0;
             self.barrier()?;
             let device = self.device.clone();
             let mut queue = Queue {
@@ -385,6 +387,8 @@ impl Cuda {
                     let all = SegmentsLeft { count: segments - begun, steps: slots, left_in_first: left };
                     graphs.queue(&mut queue, all, evaluate)
                 }
+                // A list that steps do without did not fit: all are built anew.
+                (true, true, 0) if stale => graphs.go(&mut queue, 0),
                 (true, true, 0) => {
                     graphs.turn(&mut queue, evaluate).and_then(|()| match begun + 1 < segments {
                         true => graphs.go(&mut queue, ahead),
@@ -418,7 +422,7 @@ impl Cuda {
         }
         *attempts += 1;
         if *attempts > MOST_ATTEMPTS {
-            return Err(Error::device("the neighbour list does not stop growing"));
+            return Err(lists_keep_growing());
         }
         self.settle_faults()
     }

@@ -11,6 +11,7 @@ mod continuity;
 mod device;
 mod dispersion;
 mod divided_motion;
+mod driven;
 mod embedded;
 mod external;
 mod fluid;
