@@ -29,6 +29,7 @@ pub mod units;
 pub mod vector;
 pub mod virtual_sites;
 pub mod volume;
+mod whole;
 
 pub use backend::{
     AddedForces, Algorithm, ArraysChanged, AtomStorage, Backend, ClosingKick, DeviceArrays, DeviceForce,
@@ -57,6 +58,7 @@ pub use topology::{
 pub use units::{Dimension, UnitSystem};
 pub use vector::{Components, Vec3, Vector};
 pub use volume::{MolecularVirial, SavedVolume};
+pub use whole::WholeGroups;
 
 /// A symmetric tensor in the order xx, yy, zz, xy, xz, yz.
 pub type SymTensor = [f64; 6];

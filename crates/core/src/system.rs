@@ -77,6 +77,12 @@ impl System {
         }
     }
 
+    /// Positions of all atoms on unbroken paths, by id.
+    pub fn unwrapped_by_id(&self) -> Vec<Vec3> {
+        let place = |index: usize| self.state.unwrapped_position(&self.simbox, index);
+        self.state.index_by_id().iter().map(place).collect()
+    }
+
     /// Returns true where there are driven atoms.
     pub fn has_driven(&self) -> bool {
         (0..self.state.len()).any(|index| self.driven(index).is_some())

@@ -7,7 +7,7 @@ use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{
     Backend, Dimension, Energies, Group, IdIndex, Kinetic, Result, SimBox, State, SymTensor, System,
-    UnitSystem, Vec3,
+    UnitSystem, Vec3, WholeGroups,
 };
 use jostle_io::input::model::Strain;
 use jostle_potentials::Forces;
@@ -231,6 +231,8 @@ pub(crate) struct Reported {
     pub name: String,
     /// Ids of the atoms.
     atoms: Vec<u32>,
+    /// Image of each atom that makes its molecule whole.
+    images: Vec<[i32; 3]>,
     /// Mass of each atom of the group, and mass that counts for the kinetic energy: zero for driven atoms.
     masses: Vec<[f64; 2]>,
     /// Degrees of freedom of the atoms together.
@@ -239,14 +241,15 @@ pub(crate) struct Reported {
 
 impl Reported {
     /// A group of a system, whose atoms have these degrees of freedom, by id; see [`crate::equipartition`].
-    pub fn new(group: &Group, system: &System, degrees: &[f64]) -> Self {
+    pub fn new(group: &Group, system: &System, whole: &WholeGroups, degrees: &[f64]) -> Self {
         let index_by_id = system.state.index_by_id();
         let moves = |id: u32| system.driven(index_by_id.of(id)).is_none();
         let mass = |id: &u32| system.mass(index_by_id.of(*id));
         let masses = group.atoms.iter().map(|id| [mass(id), if moves(*id) { mass(id) } else { 0.0 }]);
         let degrees_of_freedom = group.atoms.iter().map(|id| degrees[*id as usize]).sum();
+        let images = group.atoms.iter().map(|id| whole.image_in_molecule(*id)).collect();
         let (name, atoms) = (group.name.clone(), group.atoms.clone());
-        Reported { name, masses: masses.collect(), atoms, degrees_of_freedom }
+        Reported { name, masses: masses.collect(), images, atoms, degrees_of_freedom }
     }
 
     /// Present quantities of the group; `index_by_id` belongs to the state.
@@ -259,9 +262,10 @@ impl Reported {
         atoms: AtomMotion,
     ) -> GroupThermo {
         let (mut kinetic, mut total, mut center) = (0.0, 0.0, Vec3::ZERO);
-        for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
+        for ((id, image), [mass, moving]) in self.atoms.iter().zip(&self.images).zip(&self.masses) {
             let index = index_by_id.of(*id);
-            let (v, r) = (state.velocity[index], state.unwrapped_position(simbox, index));
+            let r = state.unwrapped_position(simbox, index) + simbox.shift(*image);
+            let v = state.velocity[index];
             kinetic += 0.5 * moving * v.iter().map(|v| v * v).sum::<f64>();
             total += mass;
             center += *mass * r;

@@ -1,7 +1,9 @@
 //! Restraints: atoms held near where they were when the run began, and the centres of two groups held at
 //! a distance. How strongly they are held may change from stage to stage and in the course of one.
 
-use jostle_core::{Error, IdIndex, Real, Result, SimBox, State, SymTensor, System, Vec3, Vector};
+use jostle_core::{
+    Error, IdIndex, Real, Result, SimBox, State, SymTensor, System, Vec3, Vector, WholeGroups,
+};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -82,22 +84,17 @@ pub struct GroupMember {
 }
 
 impl Center {
-    /// A group of atoms, which are nearest images of the first one at `places`: unbroken positions, by id,
-    /// when the run began, in the box of that time. The centre of a molecule across an edge of the box is then at
-    /// that edge, and a run that is resumed in another box has the same images.
-    pub fn new(system: &System, atoms: &[u32], places: &[Vec3]) -> Self {
-        let simbox = system.reference_box.as_ref().unwrap_or(&system.simbox);
+    /// A group of atoms of a system, whole as it was when the run began ([`WholeGroups::of_start`]): the centre of a
+    /// molecule across an edge of the box is at that edge, and a run that is resumed in another box has the same
+    /// images.
+    pub fn new(system: &System, start: &WholeGroups, atoms: &[u32]) -> Self {
         let index_by_id = system.state.index_by_id();
         let total: f64 = atoms.iter().map(|id| system.mass(index_by_id.of(*id))).sum();
-        let Some(first) = atoms.first().map(|id| places[*id as usize]) else { return Center::default() };
-        let member = |id: &u32| {
-            let d = places[*id as usize] - first;
-            // Fractional coordinates of the shift.
-            let cells = simbox.to_fractional(simbox.origin() + simbox.nearest_image(d) - d);
+        let member = |(id, image): (&u32, [i32; 3])| {
             let share = system.mass(index_by_id.of(*id)) / total;
-            GroupMember { id: *id, share, image: cells.map(|s| s.round() as i32).0 }
+            GroupMember { id: *id, share, image }
         };
-        Center { members: atoms.iter().map(member).collect() }
+        Center { members: atoms.iter().zip(start.images(atoms)).map(member).collect() }
     }
 
     /// Position of the centre, or the part of it that atoms with indices up to `n` have; `index_by_id` is that of the
@@ -342,8 +339,7 @@ mod tests {
         let mut system = System::new(simbox, kinds.to_vec());
         system.state.push(1, [9.5, 0.5, 5.0]);
         system.state.push(0, [1.5, 9.5, 5.0]);
-        let places = system.state.position.clone();
-        let center = Center::new(&system, &[0, 1], &places);
+        let center = Center::new(&system, &WholeGroups::of_start(&system), &[0, 1]);
         let at = |system: &System| {
             center.position(&simbox, (&system.state, system.state.len()), &system.state.index_by_id())
         };
@@ -364,11 +360,11 @@ mod tests {
         let mut system = System::new(cube(10.0), vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }]);
         system.state.push(0, [1.0, 5.0, 5.0]);
         system.state.push(0, [6.5, 5.0, 5.0]);
-        let places = system.state.position.clone();
-        let begun = Center::new(&system, &[0, 1], &places);
+        let center = |system: &System| Center::new(system, &WholeGroups::of_start(system), &[0, 1]);
+        let begun = center(&system);
         assert_eq!(begun.members[1].image, [-1, 0, 0]);
-        system.reference_box = Some(system.simbox);
+        (system.reference_box, system.reference_positions) = (Some(system.simbox), system.unwrapped_by_id());
         system.deform(cube(12.0));
-        assert_eq!(Center::new(&system, &[0, 1], &places), begun);
+        assert_eq!(center(&system), begun);
     }
 }

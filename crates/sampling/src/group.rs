@@ -1,6 +1,6 @@
 //! Groups of atoms as variables have them: whole across periodic boundaries, with a centre.
 
-use jostle_core::{Error, IdIndex, Molecules, Result, SimBox, System, Vec3};
+use jostle_core::{Error, IdIndex, Result, SimBox, System, Vec3, WholeGroups};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -63,30 +63,19 @@ pub(crate) struct GroupStart {
 pub struct Surroundings<'a> {
     system: &'a System,
     index_by_id: IdIndex,
-    molecules: Molecules,
-    /// Vector to each atom from the first one of its molecule, by id.
-    paths: Vec<Vec3>,
-    /// Unwrapped positions, by id.
-    unwrapped: Vec<Vec3>,
+    groups: WholeGroups,
 }
 
 impl<'a> Surroundings<'a> {
     /// Surroundings in a system as it is now.
     pub fn new(system: &'a System) -> Self {
-        let (simbox, state) = (&system.simbox, &system.state);
-        let index_by_id = state.index_by_id();
-        let position = |index: usize| state.position[index] + simbox.shift(state.image[index]);
-        let unwrapped = index_by_id.iter().map(position).collect();
-        Surroundings::with_paths(system, unwrapped)
+        Surroundings::with_paths(system, system.unwrapped_by_id())
     }
 
     /// Surroundings in a system whose atoms have followed these unbroken paths, by id.
     pub fn with_paths(system: &'a System, unwrapped: Vec<Vec3>) -> Self {
-        let (simbox, state) = (&system.simbox, &system.state);
-        let index_by_id = state.index_by_id();
-        let molecules = Molecules::new(&system.topology, &system.species, state);
-        let paths = molecules.paths(simbox, |id| state.position[index_by_id.of(id)]);
-        Surroundings { system, index_by_id, molecules, paths, unwrapped }
+        let index_by_id = system.state.index_by_id();
+        Surroundings { system, index_by_id, groups: WholeGroups::now(system, unwrapped) }
     }
 
     /// The box.
@@ -94,32 +83,21 @@ impl<'a> Surroundings<'a> {
         &self.system.simbox
     }
 
-    /// Positions of some atoms in the images that make their molecules whole and, of several molecules, bring
-    /// the first atoms of each nearest to the first atom of all.
+    /// Positions of some atoms, whole: see [`WholeGroups::positions`].
     pub fn whole(&self, atoms: &[u32]) -> Vec<Vec3> {
-        let simbox = &self.system.simbox;
-        let mut first_of: HashMap<u32, (Vec3, Vec3)> = HashMap::new();
-        let Some(origin) = atoms.first().map(|id| self.unwrapped[*id as usize]) else { return Vec::new() };
-        let place = |id: &u32| {
-            let (r, path) = (self.unwrapped[*id as usize], self.paths[*id as usize]);
-            let molecule = self.molecules.of_atoms()[*id as usize];
-            let near = || (origin + simbox.nearest_image(r - origin), path);
-            let (start, start_path) = *first_of.entry(molecule).or_insert_with(near);
-            start + (path - start_path)
-        };
-        atoms.iter().map(place).collect()
+        self.groups.positions(atoms)
     }
 
     /// Returns true where several molecules of these atoms are so far apart that other images of them may be the
     /// nearest ones in the next frame.
     pub(crate) fn is_loose(&self, atoms: &[u32]) -> bool {
-        let (simbox, molecules) = (&self.system.simbox, self.molecules.of_atoms());
+        let simbox = &self.system.simbox;
         let whole = self.whole(atoms);
         let (Some(first), Some(origin)) = (atoms.first(), whole.first()) else { return false };
         let periodic = simbox.periodic();
         atoms.iter().zip(&whole).any(|(id, r)| {
             let apart = simbox.to_fractional(simbox.origin() + (*r - *origin));
-            molecules[*id as usize] != molecules[*first as usize]
+            self.groups.molecule(*id) != self.groups.molecule(*first)
                 && (0..3).any(|k| periodic[k] && apart[k].abs() > LOOSE)
         })
     }
@@ -157,14 +135,7 @@ impl<'a> Surroundings<'a> {
 
     /// Image of each atom's unwrapped position that belongs to a group of these atoms.
     pub(crate) fn images(&self, atoms: &[u32]) -> Vec<[i32; 3]> {
-        atoms.iter().zip(self.whole(atoms)).map(|(id, r)| self.image(*id, r)).collect()
-    }
-
-    /// Number of boxes along each axis from an atom's unwrapped position to another of its images.
-    fn image(&self, id: u32, place: Vec3) -> [i32; 3] {
-        let (simbox, r) = (&self.system.simbox, self.unwrapped[id as usize]);
-        let cells = simbox.to_fractional(simbox.origin() + (place - r));
-        cells.map(|cells| cells.round() as i32).0
+        self.groups.images(atoms)
     }
 }
 

@@ -6,7 +6,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     Backend, Bond, Dihedral, Energies, Evaluate, Exclude, NoiseKey, Precision, Result, Settings, SimBox,
-    Species, State, System, Vec3, Vector,
+    Species, State, System, Vec3, Vector, WholeGroups,
 };
 use jostle_cpu::{open_on_ranks, reference};
 use jostle_fixtures::chains::{self, boxes_of_long_bonds, chain_of_long_bonds};
@@ -475,7 +475,7 @@ fn restrained_groups_are_those_of_one_domain() {
         vec![every_potential::term(PairKind::LennardJones, Truncation::ForceShifted, 2)].into();
     let group = |first: u32, by: usize| {
         let atoms: Vec<u32> = (first..n).step_by(by).collect();
-        Center::new(&system, &atoms, &system.state.position)
+        Center::new(&system, &WholeGroups::of_start(&system), &atoms)
     };
     let distance = |centers, length| Distance { centers, range: [length; 2], spring: 0 };
     forces.restraints = Restraints {

@@ -12,7 +12,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Langevin, Rescale, Target};
 use jostle_core::{
     Algorithm, Backend, DeviceReport, Evaluate, Exclude, Precision, RespaSchedule, Sample, Settings,
-    StepBatch, System, Thermostat, Vec3,
+    StepBatch, System, Thermostat, WholeGroups,
 };
 use jostle_cuda::{Cuda, SeveralGpus};
 use jostle_fixtures::{chains, covalent};
@@ -105,11 +105,10 @@ fn cases() -> Vec<Case> {
 /// A case with a spring between the centres of two halves of the atoms, each of which all GPUs have a part of.
 fn restrained(mut case: Case) -> Case {
     let system = &case.system;
-    let places: Vec<Vec3> =
-        system.state.index_by_id().iter().map(|index| system.state.position[index]).collect();
-    let half = places.len() as u32 / 2;
+    let start = WholeGroups::of_start(system);
+    let half = system.state.len() as u32 / 2;
     let centers = [(0..half).collect::<Vec<_>>(), (half..2 * half).collect()]
-        .map(|atoms| Center::new(system, &atoms, &places));
+        .map(|atoms| Center::new(system, &start, &atoms));
     case.forces.restraints = Restraints {
         springs: vec![Spring::new(1e3)],
         distances: vec![Distance { centers, range: [1.0, 1.0], spring: 0 }],

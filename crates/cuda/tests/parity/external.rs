@@ -6,7 +6,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, Target};
 use jostle_core::{
     Algorithm, Backend, Driven, Evaluate, NoiseKey, Precision, RespaSchedule, Settings, SimBox, Species,
-    StepBatch, System, Thermostat, Vec3, Vector,
+    StepBatch, System, Thermostat, Vec3, Vector, WholeGroups,
 };
 use jostle_cpu::reference;
 use jostle_potentials::external::{Field, FormulaField, Positions, Side, Wall, WallMotion, on_atom};
@@ -47,7 +47,8 @@ fn restraints() -> Restraints {
         let Vector([x, y, z]) = places[atom as usize];
         Anchor { atom, place: Vector([x + 0.1, y - 0.2 + 0.01 * f64::from(atom), z + 0.05]), spring: 0 }
     };
-    let center = |atoms: &[u32]| Center::new(&system, atoms, &places);
+    let start = WholeGroups::of_start(&system);
+    let center = |atoms: &[u32]| Center::new(&system, &start, atoms);
     let near = [center(&(0..25).collect::<Vec<_>>()), center(&[300, 301, 9, 453])];
     let distance = |centers: [Center; 2], range| Distance { centers, range, spring: 1 };
     // Other anchors have a centre that follows the box.

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use jostle_core::thermostat::Langevin;
     use jostle_core::{
-        Evaluate, Precision, Settings, Species, System, Topology, UnitSystem, Vector, WaterShape,
+        Evaluate, Precision, Settings, Species, System, Topology, UnitSystem, Vector, WaterShape, WholeGroups,
     };
     use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
     use jostle_potentials::electrostatics::Method;
@@ -226,7 +226,8 @@ mod tests {
             let (r, off) = (places[atom as usize], off(atom));
             Anchor { atom, place: r + off - center, spring: 0 }
         };
-        let ends = [&[0, 1, 2][..], &[90, 91]].map(|atoms| Center::new(system, atoms, places));
+        let start = WholeGroups::of_start(system);
+        let ends = [&[0, 1, 2][..], &[90, 91]].map(|atoms| Center::new(system, &start, atoms));
         Restraints {
             springs: vec![Spring { stiffness: 500.0, center: Some(Vector(*fraction)) }, Spring::new(100.0)],
             anchors: (30..60).map(anchor).collect(),

@@ -16,7 +16,7 @@ use crate::thermo::{BEFORE_ENERGIES, Quantity, Reported, quantities};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     Dimension, Error, Group, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem,
-    Vec3,
+    Vec3, WholeGroups,
 };
 use jostle_io::input::model::{Action, StageInput};
 use jostle_potentials::{Embedded, Forces, ThreeBody};
@@ -210,8 +210,10 @@ impl Columns {
     ) -> Result<Self> {
         let groups: Vec<_> = system.groups.iter().filter(|group| names.contains(&group.name)).collect();
         let degrees = if groups.is_empty() { Vec::new() } else { degrees_of_atoms(system)? };
-        let groups: Vec<Reported> =
-            groups.into_iter().map(|group| Reported::new(group, system, &degrees)).collect();
+        let whole = (!groups.is_empty()).then(|| WholeGroups::now(system, system.unwrapped_by_id()));
+        let reported =
+            |whole| groups.iter().map(|group| Reported::new(group, system, whole, &degrees)).collect();
+        let groups: Vec<Reported> = whole.as_ref().map_or_else(Vec::new, reported);
         let mut quantities = quantities(units, forces, groups.iter().map(|group| group.name.as_str()));
         let bodies = BodyMasses::new(system);
         quantities.extend(bodies.iter().flat_map(|_| body_energies::quantities(units)));

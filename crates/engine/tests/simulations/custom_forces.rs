@@ -1,7 +1,7 @@
 //! Forces that the host computes: they act as built-in ones do, on every device, and belong to checkpoints.
 
 use crate::fixtures::{Open, Rows, Steps, argon, column, emulated, thermo_csv};
-use jostle_core::{Error, Precision, Result, Settings, SymTensor, UnitSystem, Vec3, Vector};
+use jostle_core::{Error, Precision, Result, Settings, SymTensor, UnitSystem, Vec3, Vector, WholeGroups};
 use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, ForceSums};
 use jostle_engine::degrees_of_freedom::Momentum;
 use jostle_engine::model::{StageInput, ThermostatInput};
@@ -131,8 +131,8 @@ fn a_custom_spring_is_a_restraint_at_a_distance() {
         folder.path().join(name)
     };
     let system = argon(256, 0.8, 1.2, 1);
-    let places = &system.state.position;
-    let center = |atom: u32| Center::new(&system, &[atom], places);
+    let start = WholeGroups::of_start(&system);
+    let center = |atom: u32| Center::new(&system, &start, &[atom]);
     let restraints = Restraints {
         springs: vec![Spring::new(STIFFNESS)],
         anchors: Vec::new(),

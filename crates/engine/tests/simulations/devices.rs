@@ -1,7 +1,9 @@
 //! Equality of runs on the CPU and on the emulated GPU, and runs that change between them.
 
 use crate::fixtures::{Open, Steps, argon, emulated, stop_every, thermo_csv};
-use jostle_core::{ErrorKind, Group, Precision, Settings, Species, Topology, UnitSystem, Vec3, WaterShape};
+use jostle_core::{
+    ErrorKind, Group, Precision, Settings, Species, Topology, UnitSystem, Vec3, WaterShape, WholeGroups,
+};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
     Action, Axis, DensityInput, DeviceInput, Distribution, HeatFluxInput, Minimizer, RegionInput, StageInput,
@@ -61,7 +63,8 @@ fn groups_are_the_same_on_every_device() {
         let group = |name: &str, atoms| Group { name: name.into(), selection: name.into(), atoms };
         system.groups = vec![group("some", (100..400).collect())];
         let places = system.state.position.clone();
-        let center = |atoms: &[u32]| Center::new(&system, atoms, &places);
+        let start = WholeGroups::of_start(&system);
+        let center = |atoms: &[u32]| Center::new(&system, &start, atoms);
         let restraints = Restraints {
             springs: [9.0, 4.0].map(Spring::new).to_vec(),
             anchors: (600..650)

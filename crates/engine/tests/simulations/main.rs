@@ -58,3 +58,4 @@ mod virtual_sites;
 mod walkers;
 mod warnings;
 mod water;
+mod whole_groups;

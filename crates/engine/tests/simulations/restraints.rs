@@ -2,7 +2,7 @@
 //! energy, momentum and pressure.
 
 use crate::fixtures::{Open, Steps, argon, column, emulated, thermo_csv};
-use jostle_core::{Precision, Result, Settings, UnitSystem, Vec3, Vector};
+use jostle_core::{Precision, Result, Settings, UnitSystem, Vec3, Vector, WholeGroups};
 use jostle_engine::model::{Barostat, Coupling, StageInput, ThermostatInput};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, SimulationBuilder};
 use jostle_io::Input;
@@ -27,7 +27,8 @@ fn liquid(open: Open) -> SimulationBuilder {
     let follows = Spring { center: Some(Vector([0.5, 0.25, 0.75])), ..Spring::new(30.0) };
     let fixed = (20..60).map(anchor(0, Vec3::ZERO));
     let scaled = (100..140).map(anchor(1, center));
-    let of = |atoms: &[u32]| Center::new(&system, atoms, &places);
+    let start = WholeGroups::of_start(&system);
+    let of = |atoms: &[u32]| Center::new(&system, &start, atoms);
     let distances = vec![Distance { centers: [of(&[1, 2, 3]), of(&[201])], range: [2.0, 2.5], spring: 2 }];
     let restraints = Restraints {
         springs: vec![Spring::new(20.0), follows, Spring::new(4.0)],

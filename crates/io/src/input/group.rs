@@ -8,7 +8,7 @@ use super::model::{
 use crate::Selection;
 use crate::select::Fault;
 use jostle_core::group::{Group, chosen};
-use jostle_core::{Driven, Error, Molecules, Result, System, UnitSystem, Vec3, Vector};
+use jostle_core::{Driven, Error, Result, System, UnitSystem, Vec3, Vector, WholeGroups};
 use jostle_potentials::Forces;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use std::ops::Range;
@@ -188,7 +188,7 @@ impl Input {
         system.groups.clear();
         (system.reference_positions, system.reference_box) = (Vec::new(), None);
         if !self.restraints.is_empty() {
-            system.reference_positions = self.reference_positions(system);
+            system.reference_positions = system.unwrapped_by_id();
             system.reference_box = Some(system.simbox);
         }
         let named = self.groups.iter().map(|group| (group.value.name.as_str(), &group.value.atoms));
@@ -219,29 +219,6 @@ impl Input {
         Ok(())
     }
 
-    /// Positions of atoms by id, on unbroken paths. Where the centre of some atoms matters, molecules are whole:
-    /// the position of an atom is then that of the first one of its molecule, and the way from there.
-    fn reference_positions(&self, system: &System) -> Vec<Vec3> {
-        let System { simbox, state, topology, species, .. } = system;
-        let index_by_id = state.index_by_id();
-        let unbroken = |index: usize| state.position[index] + simbox.shift(state.image[index]);
-        let places: Vec<Vec3> = index_by_id.iter().map(unbroken).collect();
-        let has_center = |restraint: &Located<RestraintInput>| {
-            matches!(restraint.value.holds, Holds::Places { scaling: Scaling::Center, .. })
-        };
-        if !self.restraints.iter().any(has_center) {
-            return places;
-        }
-        let molecules = Molecules::new(topology, species, state);
-        let paths = molecules.paths(simbox, |id| state.position[index_by_id.of(id)]);
-        let mut first = vec![None; molecules.count()];
-        let whole = |(id, molecule): (usize, &u32)| {
-            let start = first[*molecule as usize].get_or_insert(places[id]);
-            *start + paths[id]
-        };
-        molecules.of_atoms().iter().enumerate().map(whole).collect()
-    }
-
     /// Tells the fields of the input which of the chosen atoms they act on, and adds the restraints.
     ///
     /// # Errors
@@ -259,28 +236,37 @@ impl Input {
             }
         }
         forces.restraints = Restraints::default();
+        if self.restraints.is_empty() {
+            return Ok(());
+        }
+        let start = WholeGroups::of_start(system);
         let Restraints { springs, anchors, distances } = &mut forces.restraints;
         for (spring, restraint) in (0..).zip(&self.restraints) {
             let mut own = Spring::new(restraint.value.stiffness);
             match &restraint.value.holds {
                 Holds::Places { atoms, scaling } => {
                     let chosen = self.chosen(system, atoms)?;
+                    // Any image of a place is as good as another, but for a centre.
+                    let place = |id: &u32| match scaling {
+                        Scaling::Center => start.in_whole_molecule(*id),
+                        Scaling::None => system.reference_positions[*id as usize],
+                    };
+                    let places: Vec<Vec3> = chosen.iter().map(place).collect();
                     let center = match scaling {
-                        Scaling::Center => Some(self.reference_center(system, (atoms, chosen))?),
+                        Scaling::Center => Some(self.center_of_mass(system, (atoms, chosen), &places)?),
                         Scaling::None => None,
                     };
                     own.center = center.zip(system.reference_box).map(|(r, then)| then.to_fractional(r));
                     let from = center.unwrap_or_default();
-                    anchors.extend(chosen.iter().map(|atom| {
-                        let place = system.reference_positions[*atom as usize];
-                        Anchor { atom: *atom, place: (place - from), spring }
-                    }));
+                    let anchor =
+                        |(atom, place): (&u32, Vec3)| Anchor { atom: *atom, place: place - from, spring };
+                    anchors.extend(chosen.iter().zip(places).map(anchor));
                 }
                 Holds::Distance { between: [a, b], range } => {
                     let center = |atoms| {
                         let chosen = self.chosen(system, atoms)?;
-                        self.reference_center(system, (atoms, chosen))?;
-                        Ok(Center::new(system, chosen, &system.reference_positions))
+                        self.center_of_mass(system, (atoms, chosen), &start.positions(chosen))?;
+                        Ok(Center::new(system, &start, chosen))
                     };
                     let centers = [center(a)?, center(b)?];
                     distances.push(Distance { centers, range: *range, spring });
@@ -291,21 +277,22 @@ impl Input {
         Ok(())
     }
 
-    /// The centre of mass of reference positions of the atoms that a selection has.
+    /// The centre of mass of the atoms that a selection has, at these places.
     ///
     /// # Errors
     /// If they have no mass.
-    fn reference_center(
+    fn center_of_mass(
         &self,
         system: &System,
         (selection, atoms): (&Located<Selection>, &[u32]),
+        places: &[Vec3],
     ) -> Result<Vec3> {
         let index_by_id = system.state.index_by_id();
         let (mut center, mut total) = (Vec3::ZERO, 0.0);
-        for id in atoms {
-            let (mass, place) = (system.mass(index_by_id.of(*id)), system.reference_positions[*id as usize]);
+        for (id, place) in atoms.iter().zip(places) {
+            let mass = system.mass(index_by_id.of(*id));
             total += mass;
-            center += mass * place;
+            center += mass * *place;
         }
         if total > 0.0 {
             return Ok(center / total);

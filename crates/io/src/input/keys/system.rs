@@ -201,7 +201,7 @@ pub(super) static GROUPS: Section = Section {
             "report",
             Kind::Flag,
             Value("false"),
-            "its temperature, kinetic energy and centre of mass are columns of thermo.csv",
+            "its temperature, kinetic energy and centre of mass (of whole molecules, on unbroken paths) are columns of thermo.csv",
         ),
     ],
     alternatives: &[Alternatives { keys: &["frozen", "velocity"], needed: Needed::Never }],
