@@ -85,6 +85,12 @@ fn report_pairs(replicas: &Replicas) {
         if pair.tried >= ENOUGH_TRIED && pair.acceptance() < POOR_ACCEPTANCE {
             say!("warning: these two hardly exchange; values between them would help");
         }
+        if pair.tried >= ENOUGH_TRIED && pair.acceptance() == 1.0 {
+            say!(
+                "warning: these two exchange whenever they are asked: if both hold the same temperature and have the same \
+                 biases, exchanges change nothing"
+            );
+        }
     }
 }
 

@@ -4,8 +4,12 @@ use crate::arguments::SetOptions;
 use jostle_core::{Error, Result};
 use jostle_io::Input;
 use jostle_io::input::Assignment;
+use jostle_io::input::model::StageInput;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// Key of the temperature that thermostats hold which name no other.
+pub const TEMPERATURE: &str = "system.temperature";
 
 /// Name of the input that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -45,6 +49,22 @@ fn with_values(name: &Path, bytes: Vec<u8>, set: &[Assignment]) -> Result<Input>
             None => error,
         }
     })
+}
+
+/// Warns where a temperature that was set for the system is that of velocities at the start alone, because a thermostat
+/// has its own.
+pub fn warn_of_other_temperatures(input: &Input) {
+    let Some(set) = input.system.velocities.as_ref().map(|velocities| velocities.temperature) else { return };
+    let holds_another = |stage: &&StageInput| {
+        stage.temperatures().is_some_and(|[first, last]| first == last && (first / set - 1.0).abs() > 1e-9)
+    };
+    if let Some(stage) = input.stages.iter().map(|stage| &stage.value).find(holds_another) {
+        say!(
+            "warning: {TEMPERATURE} is that of velocities at the start; the thermostat of stage '{}' has a temperature \
+             of its own: leave that out, and it holds the one of [system]",
+            stage.name
+        );
+    }
 }
 
 /// Bytes of an input, and the name that errors call it.

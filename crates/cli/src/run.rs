@@ -57,6 +57,9 @@ pub fn run(options: &RunOptions) -> Result<u8> {
     let files = &options.files;
     let read = |file: &PathBuf| input_file::read(file, &options.settings.values);
     let inputs = files.iter().map(read).collect::<Result<Vec<Input>>>()?;
+    if options.settings.values.set.iter().any(|set| set.path() == input_file::TEMPERATURE) {
+        inputs.iter().for_each(input_file::warn_of_other_temperatures);
+    }
     if let Some(address) = &options.ipi {
         let [input] = &inputs[..] else {
             return Err(Error::input("--ipi gives the forces of one input, but there are several"));

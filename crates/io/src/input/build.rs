@@ -50,7 +50,8 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         builder.refuse_temperatures(root)?;
     }
     let summed = has_reciprocal_sum(electrostatics.as_ref(), &forces);
-    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, &restraints, summed)?;
+    let temperature = system.velocities.as_ref().map(|velocities| velocities.temperature);
+    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, &restraints, summed, temperature)?;
     let variables = sampling::variables(&source, &root.need::<Vec<Fields>>("variable")?)?;
     let biases = root.need::<Vec<Fields>>("bias")?;
     let biases = sampling::biases(&source, units, &biases, &variables, &stages)?;

@@ -12,11 +12,13 @@ use jostle_core::Result;
 use jostle_core::quantity::nearest;
 use jostle_core::thermostat::{MOST_PARAMETERS, Quantity};
 
+/// The stages of an input. `temperature` is that of its system, which thermostats hold that name no other.
 pub(super) fn stages(
     source: &Source,
     tables: &[Fields],
     restraints: &[Located<RestraintInput>],
     has_reciprocal_sum: bool,
+    temperature: Option<f64>,
 ) -> Result<Vec<Located<StageInput>>> {
     let mut stages: Vec<Located<StageInput>> = Vec::new();
     for (k, fields) in tables.iter().enumerate() {
@@ -34,7 +36,7 @@ pub(super) fn stages(
                 .error(&span, format!("two stages are called \"{name}\""))
                 .hint("give each stage a name of its own"));
         }
-        let stage = stage(source, fields, restraints, name)?;
+        let stage = stage(source, fields, restraints, temperature, name)?;
         check_long_range(source, fields, &stage, has_reciprocal_sum)?;
         check_until(source, &stage)?;
         refuse_fixed_places(source, fields, restraints, &stage)?;
@@ -47,8 +49,12 @@ fn stage(
     source: &Source,
     fields: &Fields,
     restraints: &[Located<RestraintInput>],
+    temperature: Option<f64>,
     name: String,
 ) -> Result<StageInput> {
+    let target = |thermostat: &Fields| target(source, thermostat, temperature);
+    let thermostat_fields = fields.get::<Fields>("thermostat").map(|t| t.value);
+    let temperatures = thermostat_fields.as_ref().map(target).transpose()?;
     let action = match fields.get::<Fields>("minimize") {
         Some(Located { value: minimize, .. }) => Action::Minimize {
             steps: minimize.need("steps")?,
@@ -59,9 +65,10 @@ fn stage(
         None => Action::Dynamics {
             steps: fields.need("steps")?,
             timestep: fields.need("timestep")?,
-            thermostat: fields
-                .get::<Fields>("thermostat")
-                .map(|t| thermostat(source, &t.value, fields.need("timestep")?))
+            thermostat: thermostat_fields
+                .as_ref()
+                .zip(temperatures)
+                .map(|(t, [first, _])| thermostat(source, t, first, fields.need("timestep")?))
                 .transpose()?,
         },
     };
@@ -82,9 +89,7 @@ fn stage(
         };
         Ok(Located { value, span: fields.span.clone() })
     };
-    let temperatures =
-        fields.get::<Fields>("thermostat").and_then(|t| t.value.get::<[f64; 2]>("temperature"));
-    let final_temperature = temperatures.and_then(|t| (t.value[0] != t.value[1]).then_some(t.value[1]));
+    let final_temperature = temperatures.and_then(|[first, last]| (first != last).then_some(last));
     let (thermo_every, sample_every) = thermo(source, fields, &action)?;
     let measures = fields.get::<Vec<Fields>>("measure").map_or_else(Vec::new, |m| m.value);
     Ok(StageInput {
@@ -168,11 +173,28 @@ fn stage_restraints(
     Ok(Some(stiffness))
 }
 
-fn thermostat(source: &Source, fields: &Fields, timestep: f64) -> Result<ThermostatInput> {
+/// Temperatures of a thermostat at the ends of its stage: its own, or that of the system.
+///
+/// # Errors
+/// If neither has one that can be held.
+fn target(source: &Source, thermostat: &Fields, of_system: Option<f64>) -> Result<[f64; 2]> {
+    if let Some(own) = thermostat.get::<[f64; 2]>("temperature") {
+        return Ok(own.value);
+    }
+    match of_system {
+        Some(temperature) if temperature > 0.0 => Ok([temperature; 2]),
+        Some(_) => Err("a thermostat cannot hold the temperature of [system], which is 0"),
+        None => Err("a thermostat without a temperature, and [system] has none"),
+    }
+    .map_err(|message| {
+        source.error(&thermostat.span, message).hint("add temperature = ... to the thermostat")
+    })
+}
+
+fn thermostat(source: &Source, fields: &Fields, temperature: f64, timestep: f64) -> Result<ThermostatInput> {
     let name = fields.need::<String>("kind")?;
     let kind = ThermostatKind::from_name(&name)
         .ok_or_else(|| source.error(&fields.span, format!("there is no thermostat \"{name}\"")))?;
-    let [temperature, _] = fields.need("temperature")?;
     let mut parameters = [0.0; MOST_PARAMETERS];
     for (value, parameter) in parameters.iter_mut().zip(kind.parameters()) {
         *value = match parameter.quantity {

@@ -593,3 +593,21 @@ fn barostats() {
         Barostat::MartynaTobiasKlein { pressure: 0.0, time: 2.0, every: 5 }
     );
 }
+
+/// A thermostat without a temperature holds that of the system, which is one value to change.
+#[test]
+fn thermostats_hold_the_temperature_of_the_system() {
+    let first = |text: &str| {
+        let input = Input::parse(Path::new("argon.toml"), text)?;
+        Ok::<_, jostle_core::Error>(input.stages[0].value.temperatures().unwrap())
+    };
+    let without = ARGON.replace("temperature = 94.4, period", "period");
+    assert_ne!(without, ARGON);
+    assert_eq!(first(&without).unwrap(), first(ARGON).unwrap());
+    let other = without.replacen("temperature = 94.4", "temperature = 120", 1);
+    assert!((first(&other).unwrap()[1] / first(ARGON).unwrap()[1] - 120.0 / 94.4).abs() < 1e-12);
+    for (given, what) in [("temperature = 0", "which is 0"), ("", "[system] has none")] {
+        let error = first(&without.replacen("temperature = 94.4", given, 1)).unwrap_err();
+        assert!(error.message().contains(what), "{error}");
+    }
+}

@@ -83,7 +83,7 @@ pub(super) static STAGE: Section = Section {
 const TARGET: Key = Key::new(
     "temperature",
     Kind::Ramp(TEMPERATURE, Positive),
-    Required,
+    Absent("that of [system]"),
     "the temperature to hold; of two, from the first to the last in the course of the stage",
 );
 
