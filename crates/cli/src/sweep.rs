@@ -102,7 +102,7 @@ fn default_folder(file: &Path) -> PathBuf {
 /// The simulation of what is left of a point: all of it, or the rest of an interrupted run; `None` for nothing.
 fn open_point(input: &Input, folder: &Path, overrides: &Overrides) -> Result<Option<Simulation>> {
     let another = || {
-        Err(Error::file(folder, "this folder holds a run of another input, or with another --steps")
+        Err(Error::file(folder, "this folder holds a run of another input, of files that have changed since, or with another --steps")
             .hint("remove it, or choose another folder with --output DIR"))
     };
     let before = before(folder, input, overrides.most_steps);

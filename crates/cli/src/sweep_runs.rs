@@ -2,10 +2,10 @@
 
 use crate::arguments::SweepOptions;
 use crate::grid::Point;
-use crate::input_file;
+use crate::input_file::{self, TEMPERATURE};
 use crate::output;
 use jostle_core::Result;
-use jostle_engine::{INPUT, SUMMARY};
+use jostle_engine::{CHECKPOINT, Checkpoint, INPUT, SUMMARY};
 use jostle_io::Input;
 use jostle_io::input::Assignment;
 use serde_json::Value;
@@ -38,6 +38,11 @@ pub fn inputs(options: &SweepOptions, points: &[Point], seeds: Seeds) -> Result<
         let first = inputs.first().filter(|_| one_each).map(|first| first.system.seed.wrapping_add(k));
         let own = first.map(|seed| Assignment::new(SEED, &seed.to_string())).transpose()?;
         inputs.push(input(options, point, own)?);
+    }
+    if let Some(input) = inputs.last()
+        && paths().any(|path| path == TEMPERATURE)
+    {
+        input_file::warn_of_other_temperatures(input);
     }
     Ok(inputs)
 }
@@ -80,7 +85,7 @@ pub enum Before {
     Nothing,
     /// A run of the input, with as many steps.
     This,
-    /// A run of another input, or with another `--steps`.
+    /// A run of another input, of other files that it names, or with another `--steps`.
     Another,
 }
 
@@ -89,7 +94,14 @@ pub fn before(folder: &Path, input: &Input, most_steps: Option<u64>) -> Before {
     let Ok(text) = std::fs::read_to_string(folder.join(INPUT)) else { return Before::Nothing };
     let summary = summary(folder);
     let steps = summary.is_null() || summary["most_steps"].as_u64() == most_steps;
-    if text == *input.source.text && steps { Before::This } else { Before::Another }
+    let this = text == *input.source.text && steps && has_same_files(folder);
+    if this { Before::This } else { Before::Another }
+}
+
+/// Returns true where the files that the input of a run names are those that it began with, as far as a checkpoint knows.
+fn has_same_files(folder: &Path) -> bool {
+    let checkpoint = Checkpoint::read(&folder.join(CHECKPOINT));
+    checkpoint.map_or(true, |checkpoint| checkpoint.refuse_changed_files().is_ok())
 }
 
 /// The summary of a run; null where there is none.

@@ -229,10 +229,12 @@ pub fn input_of(options: &AnalyzeOptions, what: &str) -> Result<Input> {
     }
     // Files that the input names are beside the original, not beside its copy in the folder of the run.
     let checkpoint = options.trajectory.with_file_name(CHECKPOINT);
-    if checkpoint.is_file()
-        && let Some(input) = Checkpoint::read(&checkpoint)?.input()?
-    {
-        return Ok(input);
+    if checkpoint.is_file() {
+        let checkpoint = Checkpoint::read(&checkpoint)?;
+        if let Some(input) = checkpoint.input()? {
+            checkpoint.refuse_changed_files()?;
+            return Ok(input);
+        }
     }
     let of_run = options.trajectory.with_file_name("input.toml");
     if of_run.is_file() {

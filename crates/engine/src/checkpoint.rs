@@ -147,6 +147,15 @@ impl Checkpoint {
         self.header.input.as_ref().map(|source| Input::parse(&source.path, &source.text)).transpose()
     }
 
+    /// Refuses an input whose files have changed since the run began: tables, potentials and topologies, but not
+    /// coordinates, which only the beginning needs.
+    ///
+    /// # Errors
+    /// If one of them has another content now, or cannot be read.
+    pub fn refuse_changed_files(&self) -> Result<()> {
+        self.header.input.as_ref().map_or(Ok(()), InputText::refuse_changed_files)
+    }
+
     /// Steps made so far, over all stages.
     pub fn step(&self) -> u64 {
         self.header.clock.step

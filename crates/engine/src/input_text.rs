@@ -3,7 +3,7 @@
 use jostle_core::{Error, Result, Settings};
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, RunInput, Strictness};
-use jostle_io::read_files::ReadFile;
+use jostle_io::read_files::{self, ReadFile};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -75,6 +75,19 @@ impl InputText {
             }
         }
         Ok(())
+    }
+
+    /// Refuses an input whose files are not all as they were when the run began.
+    ///
+    /// # Errors
+    /// If one of them has another content now, or cannot be read.
+    pub fn refuse_changed_files(&self) -> Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let now = |(name, _): &(PathBuf, u32)| {
+            let path = folder.join(name);
+            read_files::checksum(&path).map(|sum| ReadFile { path, sum })
+        };
+        self.refuse_changed(self.files.iter().map(now).collect::<Result<_>>()?)
     }
 
     /// This input in the checkpoint of a run that is written to a folder.

@@ -33,6 +33,15 @@ pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Vec<ReadFile>) {
 /// # Errors
 /// If it cannot be read.
 pub fn note(path: &Path) -> Result<()> {
+    add(path, checksum(path)?);
+    Ok(())
+}
+
+/// Checksum of the content of a file.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn checksum(path: &Path) -> Result<u32> {
     let unreadable = |e| Error::io("read", path, &e);
     let mut file = File::open(path).map_err(unreadable)?;
     let (mut sum, mut block) = (crc32fast::Hasher::new(), vec![0; 1 << 16]);
@@ -42,8 +51,7 @@ pub fn note(path: &Path) -> Result<()> {
             n => sum.update(&block[..n]),
         }
     }
-    add(path, sum.finalize());
-    Ok(())
+    Ok(sum.finalize())
 }
 
 /// Notes a file with this content.

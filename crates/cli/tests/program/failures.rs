@@ -218,3 +218,52 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     let finished = Finished::of(desk.command(&["schema"]).stdout(writer).output().unwrap());
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
 }
+
+/// A table that has changed since a run: neither a sweep nor an analysis takes the run for one of this table.
+#[test]
+fn runs_of_files_that_have_changed_are_not_taken_for_others() {
+    let desk = Desk::new();
+    let table = |strength: f64| {
+        let row = |k: u32| {
+            let r = 0.5 + 0.05 * f64::from(k);
+            let energy = strength * (2.5 - r).powi(2);
+            format!("{} {r} {energy} {}\n", k + 1, 2.0 * strength * (2.5 - r))
+        };
+        format!("SOFT\nN 41\n\n{}", (0..=40).map(row).collect::<String>())
+    };
+    let input = r#"
+units = "lj"
+[system]
+lattice = "fcc"
+atoms = 256
+density = 0.5
+temperature = 1
+[species.A]
+mass = 1
+[[force]]
+kind = "table"
+cutoff = 2.5
+pairs."A-A" = { file = "soft.table" }
+[[interaction]]
+name = "halves"
+between = ["index 0 to 127", "index 128 to 255"]
+[[stage]]
+steps = 20
+timestep = 0.001
+trajectory = { every = 10, format = "xyz" }
+"#;
+    desk.write("soft.toml", input);
+    desk.write("soft.table", table(1.0));
+    let sweep = ["sweep", "soft.toml", "--over", "system.temperature=1", "--output", "runs"];
+    let first = desk.succeed(&sweep).stdout;
+    assert!(first.contains("finished"), "{first}");
+    assert_eq!(desk.succeed(&sweep).stdout, first);
+    let analysis = ["analyze", "interaction", "runs/temperature=1"];
+    let energies = desk.succeed(&analysis).stdout;
+    desk.write("soft.table", table(2.0));
+    let again = desk.jostle(&sweep);
+    assert!(again.stdout.contains("another input") && again.code != Some(0), "{}", again.stdout);
+    refused(&desk, &analysis, 1, &["soft.table", "not as it was when the run began"]);
+    desk.write("soft.table", table(1.0));
+    assert_eq!(desk.succeed(&analysis).stdout, energies);
+}
