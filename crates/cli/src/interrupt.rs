@@ -1,7 +1,7 @@
-//! Ctrl-C, SIGTERM and SIGHUP.
+//! Ctrl-C, SIGTERM, SIGHUP, and what batch systems send before a limit is reached.
 
 use jostle_core::{Error, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ const SAME_REQUEST: Duration = Duration::from_secs(1);
 /// Turns the first Ctrl-C or SIGTERM into a flag that a run looks at after every step; a later one
 /// ends the program at once. SIGHUP, which comes when a terminal is closed or a connection is lost,
 /// sets the same flag, unless it was ignored when the program began, as it is under `nohup`. It comes
-/// more than once, from the system and from the shell, so that it never ends the program at once.
+/// more than once, from the system and from the shell, so that it never ends the program at once. Neither do SIGUSR1 and
+/// SIGXCPU, by which batch systems say that the time of a job is nearly over.
 ///
 /// # Errors
 /// If the system refuses.
@@ -42,7 +43,21 @@ pub fn listen() -> Result<Arc<AtomicBool>> {
     if hangup(&status) == Hangup::Ends {
         flag::register(SIGHUP, stop.clone()).map_err(failed)?;
     }
+    for signal in [SIGUSR1, SIGXCPU] {
+        flag::register(signal, stop.clone()).map_err(failed)?;
+    }
     Ok(stop)
+}
+
+/// Makes a file that would be larger than the limit of the shell (`ulimit -f`) an error of writing, as a full disk is: by
+/// itself the system ends the program without a word.
+///
+/// # Errors
+/// If the system refuses.
+pub fn survive_file_size_limit() -> Result<()> {
+    let unread = Arc::new(AtomicBool::new(false));
+    let failed = |error| Error::device(format!("cannot listen for signals: {error}"));
+    flag::register(SIGXFSZ, unread).map(drop).map_err(failed)
 }
 
 /// Leaves Ctrl-C, SIGTERM and SIGHUP without effect.

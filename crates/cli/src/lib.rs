@@ -100,6 +100,7 @@ pub fn program(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn execute(command: Command) -> Result<u8> {
+    interrupt::survive_file_size_limit()?;
     match command {
         Command::Run(options) => return run::run(&options),
         Command::Sweep(options) => return sweep::sweep(&options),

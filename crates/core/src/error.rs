@@ -83,6 +83,9 @@ impl Error {
         match error.kind() {
             NotFound => made.hint("check the path; relative paths start at the input file's folder"),
             PermissionDenied => made.hint("check who owns the file or folder and its permissions"),
+            FileTooLarge => {
+                made.hint("files may not be that large here: see ulimit -f, and what the file system allows")
+            }
             StorageFull => made.hint("the disk is full: free some space, or choose another --output"),
             _ => made,
         }

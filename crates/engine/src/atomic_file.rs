@@ -2,7 +2,7 @@
 
 use jostle_core::{Error, Result};
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
@@ -15,7 +15,9 @@ pub(crate) struct AppendFile {
 
 impl AppendFile {
     pub(crate) fn create(path: PathBuf, header: &str) -> Result<Self> {
-        let file = File::create(&path).map_err(|e| Error::io("create", &path, &e))?;
+        let emptied = File::create(&path).map_err(|e| Error::io("create", &path, &e));
+        drop(emptied?);
+        let file = to_append(&path)?;
         let mut table = AppendFile { path, file, length: 0 };
         table.append(header)?;
         Ok(table)
@@ -24,7 +26,7 @@ impl AppendFile {
     /// Opens a file of a run and drops what was written after its checkpoint.
     pub(crate) fn cut_back(path: PathBuf, length: u64) -> Result<Self> {
         let failed = |e| Error::io("open", &path, &e);
-        let mut file = OpenOptions::new().write(true).open(&path).map_err(failed)?;
+        let file = to_append(&path)?;
         let now = file.metadata().map_err(failed)?.len();
         if now < length {
             return Err(Error::file(
@@ -33,7 +35,7 @@ impl AppendFile {
             )
             .hint("it was changed since; put it back, or start the run anew"));
         }
-        file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
+        file.set_len(length).map_err(failed)?;
         Ok(AppendFile { path, file, length })
     }
 
@@ -53,8 +55,29 @@ impl AppendFile {
     }
 
     pub(crate) fn sync(&mut self) -> Result<()> {
-        self.file.sync_data().map_err(|e| Error::io("write", &self.path, &e))
+        self.file.sync_data().map_err(|e| Error::io("write", &self.path, &e))?;
+        refuse_lost(&self.path, self.length)
     }
+}
+
+/// Opens a file to which all is appended, so that there are no gaps where another program has shortened it.
+fn to_append(path: &Path) -> Result<File> {
+    OpenOptions::new().append(true).open(path).map_err(|e| Error::io("open", path, &e))
+}
+
+/// Refuses a file that another program has removed or shortened while a run wrote so many bytes to it.
+///
+/// # Errors
+/// If the file is not there, or is shorter.
+pub(crate) fn refuse_lost(path: &Path, length: u64) -> Result<()> {
+    let what = match std::fs::metadata(path) {
+        Ok(now) if now.len() >= length => return Ok(()),
+        Ok(now) => format!("the file has {} bytes of the {length} that were written", now.len()),
+        Err(e) if e.kind() == ErrorKind::NotFound => "the file was removed while the run wrote to it".into(),
+        Err(e) => return Err(Error::io("read", path, &e)),
+    };
+    Err(Error::file(path, what)
+        .hint("another program has changed it; the atoms are in the last checkpoint, from which a new run can begin"))
 }
 
 /// Replaces a file by new content: whatever happens, it is the old one or the new one.

@@ -1,6 +1,7 @@
 //! Writing of frames in a thread of its own, which compresses them and writes them to the disk beside the
 //! run.
 
+use crate::atomic_file::refuse_lost;
 use jostle_core::{AtomVector, Error, Result, SimBox, Snapshot};
 use jostle_io::trajectory::{Frame, TrajectoryWriter, WrittenSoFar};
 use std::path::PathBuf;
@@ -125,7 +126,10 @@ impl FrameWriter {
             Ok(error) => return Err(error),
             Err(_) => outcome?,
         };
-        Ok(())
+        match self.written.bytes {
+            0 => Ok(()),
+            bytes => refuse_lost(&self.path, bytes),
+        }
     }
 
     /// Notes for the user since the last call, about frames that are in the file.

@@ -5,6 +5,7 @@ use crate::atomic_file::{AppendFile, put_in_place, remove_leftovers, replace_fil
 use crate::checkpoint::Checkpoint;
 use crate::commands::{self, IssuedCommand};
 use crate::frames::{FrameWriter, OwnedFrame};
+use crate::input_text::absolute;
 use crate::run_files::{
     CHECKPOINT, COMMAND_FILE, INPUT, LOG, OWN_FILES, PREVIOUS, START, SUMMARY, THERMO, trajectory_name,
 };
@@ -41,6 +42,20 @@ pub(crate) struct RunFolder {
     others: Vec<String>,
 }
 
+/// Refuses a path that checkpoints and summaries, which are text, could not name.
+///
+/// # Errors
+/// If it is not UTF-8.
+pub(crate) fn must_be_text(path: &Path) -> Result<()> {
+    match absolute(path).to_str() {
+        Some(_) => Ok(()),
+        None => {
+            Err(Error::file(path, "this path is not text (UTF-8), and the files of a run have to name it")
+                .hint("rename it, or choose another folder with --output DIR"))
+        }
+    }
+}
+
 impl RunFolder {
     /// Makes a new folder, or empties that of an earlier run.
     pub(crate) fn create(
@@ -50,6 +65,7 @@ impl RunFolder {
         quantities: &[Quantity],
         input: Option<&str>,
     ) -> Result<Self> {
+        must_be_text(path)?;
         let occupant = occupied(path)?;
         match (&occupant, existing) {
             (None, _) | (Some(_), Existing::Replace) => {}
@@ -82,6 +98,7 @@ impl RunFolder {
     /// Opens the folder of a run to go on with it; `thermo.csv` is cut back to the length it had
     /// at the checkpoint.
     pub(crate) fn resume(path: &Path, thermo_bytes: u64) -> Result<Self> {
+        must_be_text(path)?;
         let log = open_log(path)?;
         remove_stale_command(path)?;
         let thermo = AppendFile::cut_back(path.join(THERMO), thermo_bytes)?;

@@ -267,3 +267,53 @@ trajectory = { every = 10, format = "xyz" }
     desk.write("soft.table", table(1.0));
     assert_eq!(desk.succeed(&analysis).stdout, energies);
 }
+
+/// Files of a run that another program removes or shortens: the run says so and fails.
+#[cfg(unix)]
+#[test]
+fn files_that_are_lost_during_a_run_are_named() {
+    use std::process::Stdio;
+    for (name, lose) in [
+        ("thermo.csv", (|path| std::fs::remove_file(path).unwrap()) as fn(&std::path::Path)),
+        ("thermo.csv", |path| drop(std::fs::File::create(path).unwrap())),
+        ("run.xyz", |path| std::fs::remove_file(path).unwrap()),
+    ] {
+        let desk = Desk::new();
+        let stage = "[[stage]]\nname = \"run\"\nsteps = 100_000_000\ntimestep = 0.001\nthermo = { every = 10 }\n\
+                     trajectory = { every = 100, format = \"xyz\" }\ncheckpoint = { every = 1000 }\n";
+        let (system, _) = LIQUID.split_once("[[stage]]").unwrap();
+        desk.write("x.toml", format!("{system}{stage}"));
+        let mut run = desk.command(&["run", "x.toml", "--output", "out"]);
+        let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let path = desk.path("out").join(name);
+        while !desk.path("out/latest.checkpoint").exists()
+            || std::fs::metadata(&path).map_or(0, |m| m.len()) < 1000
+        {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        lose(&path);
+        let finished = Finished::of(run.wait_with_output().unwrap());
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        let said = unwrapped(&finished.stderr);
+        assert!(said.contains(name) && said.contains("another program has changed it"), "{said}");
+    }
+}
+
+/// Paths that checkpoints cannot name, and files larger than the shell allows, are errors before anything is lost.
+#[cfg(unix)]
+#[test]
+fn limits_of_names_and_sizes_are_errors() {
+    use std::os::unix::ffi::OsStrExt;
+    let desk = Desk::new();
+    desk.write("x.toml", LIQUID);
+    let folder = std::ffi::OsStr::from_bytes(b"out\xff");
+    let finished = Finished::of(desk.command(&["run", "x.toml", "--output"]).arg(folder).output().unwrap());
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(unwrapped(&finished.stderr).contains("is not text (UTF-8)"), "{}", finished.stderr);
+    let program = desk.command(&[]).get_program().to_os_string();
+    let limited = format!("ulimit -f 8; exec '{}' run x.toml --output out --steps 100000", program.display());
+    let mut shell = std::process::Command::new("bash");
+    let finished = Finished::of(shell.current_dir(desk.path("")).args(["-c", &limited]).output().unwrap());
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(unwrapped(&finished.stderr).contains("ulimit -f"), "{}", finished.stderr);
+}

@@ -31,7 +31,7 @@ use crate::input_text::InputText;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::report::{StageReport, Warning};
-use crate::run_folder::{Existing, RunFolder};
+use crate::run_folder::{Existing, RunFolder, must_be_text};
 use crate::run_handle::RunHandle;
 use crate::stage::StageRun;
 use crate::thermo::{Quantity, Thermo};
@@ -138,6 +138,7 @@ impl Simulation {
     /// # Errors
     /// If the folder cannot be made or written, or is not empty (see [`Existing`]).
     pub fn write_to(&mut self, folder: &Path, existing: Existing) -> Result<()> {
+        self.origin.source.as_ref().map_or(Ok(()), |source| must_be_text(&source.path))?;
         let input = self.origin.source.as_ref().map(|s| s.text.as_str());
         let mut folder = RunFolder::create(folder, existing, self.units, &self.columns.quantities, input)?;
         folder.log(&format!("jostle {}", env!("CARGO_PKG_VERSION")))?;
