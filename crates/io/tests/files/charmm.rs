@@ -107,6 +107,42 @@ fn exclusions_may_be_an_empty_section() {
     assert!(read(&cut, &[PARAMETERS]).unwrap_err().message().contains("NNB"));
 }
 
+/// Counts that are smaller than what follows, in the last line read or behind it, or larger.
+#[test]
+fn counts_are_those_of_what_follows() {
+    let maps = "\n       1 !NCRTERM: cross-terms\n       1       2       3       4       1       2       3       4\n";
+    let psf = PSF.replacen("PSF\n", "PSF CMAP\n", 1) + maps;
+    for (from, to, count, message) in [
+        ("4 !NATOM", "3 !NATOM", 6, "the section NATOM has 4 atoms, its count is 3"),
+        ("3 !NBOND", "2 !NBOND", 12, "the section NBOND has 6 numbers, by its count it must have 4"),
+        ("2 !NTHETA", "1 !NTHETA", 15, "the section NTHETA has 6 numbers, by its count it must have 3"),
+        ("1 !NPHI", "0 !NPHI", 18, "the section NPHI has 4 numbers, by its count it must have 0"),
+        ("0 !NIMPHI: impropers\n", "0 !NIMPHI: impropers\n 1 2 3 4\n", 21, "NIMPHI has 4 numbers"),
+        // Entries in a line of their own behind as many as are counted.
+        ("2       2       3       3       4", "2\n 2 3\n 3 4\n 4 1", 12, "NBOND has 8 numbers"),
+        ("1 !NCRTERM", "0 !NCRTERM", 30, "the section NCRTERM has 8 numbers, by its count it must have 0"),
+        ("0 !NNB\n\n       0       0       0       0", "0 !NNB\n\n 1 0 0 0 0", 23, "NNB has 5 numbers"),
+        (
+            "0 !NNB\n\n       0       0       0       0",
+            "0 !NNB\n\n 0 0 1 1",
+            23,
+            "atom 3 end at 1 in NNB, which has 0",
+        ),
+        ("0 !NNB\n", "1 !NNB\n 4\n", 23, "the section NNB has 1 exclusions, 0 of which"),
+        ("0 !NNB\n", "1 !NNB\n 4 3\n", 23, "the section NNB has 2 numbers in the lines of its first 1"),
+        ("4 !NATOM", "5 !NATOM", 11, "the section NATOM ends after 4 of 5 atoms"),
+        ("3 !NBOND", "4 !NBOND", 15, "the section NBOND has 6 of 8 numbers"),
+        ("0 !NIMPHI: impropers\n", "0 !NIMPHI: impropers\n\n 0 !NBOND\n", 23, "a second section NBOND"),
+    ] {
+        let Err(error) = read(&psf.replacen(from, to, 1), &[PARAMETERS]) else { panic!("{to} is read") };
+        assert!(error.message().contains(message), "{error}");
+        assert_eq!(error.place().unwrap().line, Some(count), "{error}");
+    }
+    let excluded = PSF.replacen("0 !NNB\n\n       0       0       0       0", "1 !NNB\n 4\n 0 1 1 1", 1);
+    let excluded = read(&excluded, &[PARAMETERS]).unwrap();
+    assert!(excluded.topology.excluded.contains(&[1, 3]), "{:?}", excluded.topology.excluded);
+}
+
 /// Epsilon and sigma of atoms 1 and 4, as a 1-4 pair and otherwise.
 fn ends(parameters: &str) -> [[f64; 2]; 2] {
     let read = read(PSF, &[parameters]).unwrap();
