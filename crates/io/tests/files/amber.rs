@@ -2,8 +2,8 @@
 
 use crate::forcefields::files;
 use jostle_core::{Error, UnitSystem};
-use jostle_io::Input;
 use jostle_io::forcefield::{Boundary, Molecules};
+use jostle_io::{Input, Selection};
 use std::fs;
 use std::path::Path;
 
@@ -323,4 +323,30 @@ fn a_completed_input_leaves_out_what_a_topology_has() {
     let completed = Input::parse(path, text).unwrap().completed().unwrap();
     assert!(completed.contains("restraint = []  # default") && !completed.contains("exclude"), "{completed}");
     Input::parse(path, &completed).unwrap();
+}
+
+/// Charges end with the pair force, also where no pair of atoms has any: its section says how far it would reach.
+#[test]
+fn charges_end_where_a_force_without_wells_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sections = chain(0);
+    for (name, changed) in [
+        ("LENNARD_JONES_ACOEF", floats(&[0.0])),
+        ("LENNARD_JONES_BCOEF", floats(&[0.0])),
+        ("CHARGE", floats(&[9.0, -9.0, 9.0, -9.0])),
+    ] {
+        sections.iter_mut().filter(|section| section.0 == name).for_each(|s| s.2.clone_from(&changed));
+    }
+    fs::write(folder.path().join("a.prmtop"), text(&sections)).unwrap();
+    let atoms = "C1 0 0 0\nC2 1.5 0 0\nC3 2 1.4 0\nC4 3.5 1.4 0.5\n";
+    fs::write(folder.path().join("a.xyz"), format!("4\n\n{atoms}")).unwrap();
+    let reach = |more: &str| {
+        let text = format!(
+            "units = \"real\"\n[system]\ntopology = \"a.prmtop\"\ncoordinates = \"a.xyz\"\nperiodic = false\n\
+             [[force]]\nkind = \"lennard-jones\"\ncutoff = 7\n[electrostatics]\nkind = \"cutoff\"\n{more}"
+        );
+        let read = Input::parse(&folder.path().join("in.toml"), &text).unwrap().read_molecules();
+        read.unwrap().unwrap().1.electrostatics.unwrap().cutoff
+    };
+    assert_eq!((reach(""), reach("cutoff = 5")), (7.0, 5.0));
 }
