@@ -28,11 +28,14 @@ use crate::text;
 use coordinates::Coordinates;
 pub use cutoffs::{CutoffOf, GivenCutoff};
 pub use far_pairs::PairSeparation;
-use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{
+    Error, Names, Residue, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+};
 use jostle_potentials::{DihedralKind, Forces, Mixing};
 pub use mixture::{Mixture, MoleculeForm};
 use nonbonded::{NonbondedParameters, UnlikePairs};
 use solvent::IonSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The name of the energy of springs between the ends of angles.
@@ -363,8 +366,30 @@ fn same_atoms(topology: Names, coordinates: Option<Names>) -> Result<Names> {
                 .hint("both files must have the same atoms in the same order"));
         }
     }
+    let topology = with_chains(topology, &coordinates);
     let Names { occupancy, b_factor, .. } = coordinates;
     Ok(Names { occupancy, b_factor, ..topology })
+}
+
+/// Names of a topology, with the chains of the coordinates where it has none at all. A residue of the topology with atoms
+/// of several chains becomes one of each, in the order of their first atoms.
+fn with_chains(topology: Names, coordinates: &Names) -> Names {
+    let without = |names: &Names| names.residues.iter().all(|residue| residue.chain.is_empty());
+    if topology.residues.is_empty() || !without(&topology) || without(coordinates) {
+        return topology;
+    }
+    let mut names = Names { residues: Vec::new(), ..topology };
+    let mut places: HashMap<(u32, &str), u32> = HashMap::new();
+    for (atom, other) in names.atoms.iter_mut().zip(&coordinates.atoms) {
+        let chain = coordinates.residues.get(other.residue as usize).map_or("", |r| &r.chain);
+        let residues = &mut names.residues;
+        atom.residue = *places.entry((atom.residue, chain)).or_insert_with(|| {
+            let own = topology.residues.get(atom.residue as usize).cloned().unwrap_or_default();
+            residues.push(Residue { chain: chain.to_string(), ..own });
+            residues.len() as u32 - 1
+        });
+    }
+    names
 }
 
 /// A box from its edges.

@@ -350,3 +350,47 @@ fn charges_end_where_a_force_without_wells_does() {
     };
     assert_eq!((reach(""), reach("cutoff = 5")), (7.0, 5.0));
 }
+
+/// Chains of a PDB are those of the atoms where the topology has none, as are B factors.
+#[test]
+fn chains_come_from_the_coordinates() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sections = chain(0);
+    for (name, changed) in [("RESIDUE_LABEL", "ALA GLY ".to_string()), ("RESIDUE_POINTER", wholes(&[1, 3]))] {
+        sections.iter_mut().filter(|section| section.0 == name).for_each(|s| s.2.clone_from(&changed));
+    }
+    let pointers: Vec<i64> = sections[1].2.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    sections[1].2 =
+        wholes(&pointers.iter().enumerate().map(|(k, n)| if k == 11 { 2 } else { *n }).collect::<Vec<_>>());
+    fs::write(folder.path().join("a.prmtop"), text(&sections)).unwrap();
+    let read = |chains: [&str; 4]| {
+        let atom = |(k, chain): (usize, &&str)| {
+            let (residue, x) = (["ALA", "GLY"][k / 2], 1.5 * k as f64);
+            format!(
+                "ATOM  {:5}  C{}  {residue} {chain}{:4}    {x:8.3}   0.000   0.000  1.00  2.00           C\n",
+                k + 1,
+                k + 1,
+                52 + k / 2
+            )
+        };
+        fs::write(folder.path().join("a.pdb"), chains.iter().enumerate().map(atom).collect::<String>())
+            .unwrap();
+        let text = "units = \"real\"\n[system]\ntopology = \"a.prmtop\"\ncoordinates = \"a.pdb\"\nperiodic = false\n\
+                    [[force]]\nkind = \"lennard-jones\"\ncutoff = 7\n[electrostatics]\nkind = \"cutoff\"\ncutoff = 7\n";
+        Input::parse(&folder.path().join("in.toml"), text).unwrap().read_molecules()
+    };
+    let ids = |chains: [&str; 4], text: &str| {
+        let (system, _) = read(chains).unwrap().unwrap();
+        Selection::parse(text).unwrap().ids(&system, UnitSystem::Real)
+    };
+    let two = ["A", "A", "B", "B"];
+    assert_eq!(ids(two, "chain A").unwrap(), [0, 1]);
+    assert_eq!(ids(two, "chain B and name C4").unwrap(), [3]);
+    // Numbers and names of residues stay those of the topology.
+    assert_eq!(ids(two, "resid 2 and resname GLY").unwrap(), [2, 3]);
+    assert_eq!(ids(["A"; 4], "residue 1").unwrap(), [2, 3]);
+    // A chain that begins within a residue of the topology.
+    assert_eq!(ids(["A", "B", "B", "B"], "chain B").unwrap(), [1, 2, 3]);
+    let none = ids([" "; 4], "chain A").unwrap_err();
+    assert_eq!(none.message, "the atoms of this system have no chains");
+}
