@@ -3,7 +3,7 @@
 use super::stream::ByteStream;
 use super::unreadable;
 use crate::lines::read_line;
-use crate::structure::Lines;
+use crate::structure::{Lines, TRUNCATED};
 use jostle_core::{Error, Result};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -48,10 +48,7 @@ impl TextStream {
         if self.advance()? {
             return Ok(());
         }
-        Err(self
-            .here()
-            .error(format!("the file ends before {what}"))
-            .hint("the file is truncated: still being written, or a run or a copy was cut short"))
+        Err(self.here().error(format!("the file ends before {what}")).hint(TRUNCATED))
     }
 
     /// The line.
@@ -66,7 +63,18 @@ impl TextStream {
 
     /// Line at hand, for errors and for numbers from it.
     pub fn here(&self) -> Lines<'_> {
-        Lines::at_number(&self.path, self.number)
+        Lines::at_number(&self.path, self.number).with_cut(!self.line.ends_with('\n'))
+    }
+
+    /// An error at the line at hand, with the advice that the file may be truncated where it ends within that line.
+    pub fn explained(&self, error: Error) -> Error {
+        let cut = !self.line.is_empty() && !self.line.ends_with('\n');
+        match error.help() {
+            Some(hint) if !cut || hint.contains(TRUNCATED) => error,
+            Some(_) => error.map_hint(|hint| format!("{hint}; or {TRUNCATED}")),
+            None if cut => error.hint(TRUNCATED),
+            None => error,
+        }
     }
 
     /// Checks that the file has room for this number of atoms' lines with this number of columns.
