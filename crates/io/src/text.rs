@@ -1,6 +1,6 @@
 //! Files of text that are read as a whole.
 
-use crate::lines::LONGEST_LINE;
+use crate::lines::{IsComment, LONGEST_LINE};
 use crate::memory;
 use crate::read_files::note_bytes;
 use jostle_core::{Error, Result};
@@ -82,12 +82,22 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     text_of(path, read_recorded(path)?)
 }
 
-/// The text of a file that only the beginning of a run needs: it may change then ([`crate::read_files`]).
+/// The text of a file that only the beginning of a run needs: it may change then ([`crate::read_files`]). Lines of comment
+/// may be of any encoding.
 ///
 /// # Errors
 /// Errors of [`read`].
-pub(crate) fn read_unrecorded(path: &Path) -> Result<String> {
-    text_of(path, read_bytes(path)?)
+pub(crate) fn read_unrecorded(path: &Path, is_comment: IsComment) -> Result<String> {
+    let mut bytes = read_bytes(path)?;
+    if std::str::from_utf8(&bytes).is_err() {
+        let lines = bytes.split_inclusive(|b| *b == b'\n');
+        let readable = lines.map(|line| match is_comment(line) {
+            true => String::from_utf8_lossy(line).into_owned().into_bytes(),
+            false => line.to_vec(),
+        });
+        bytes = readable.flatten().collect();
+    }
+    text_of(path, bytes)
 }
 
 /// The bytes of a file that a run needs whenever it goes on, see [`crate::read_files`].

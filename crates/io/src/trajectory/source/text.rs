@@ -2,7 +2,7 @@
 
 use super::stream::ByteStream;
 use super::unreadable;
-use crate::lines::read_line;
+use crate::lines::{IsComment, read_line};
 use crate::structure::{Lines, TRUNCATED};
 use jostle_core::{Error, Result};
 use std::io::ErrorKind;
@@ -14,11 +14,17 @@ pub(in crate::trajectory) struct TextStream {
     path: PathBuf,
     line: String,
     number: usize,
+    is_comment: IsComment,
 }
 
 impl TextStream {
     pub fn new(stream: ByteStream, path: &Path) -> Self {
-        TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0 }
+        TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0, is_comment: |_| false }
+    }
+
+    /// The same lines, of which those of comment may be of any encoding.
+    pub fn with_comments(self, is_comment: IsComment) -> Self {
+        TextStream { is_comment, ..self }
     }
 
     /// Advances to the next line; returns false at the end of the file.
@@ -26,7 +32,7 @@ impl TextStream {
     /// # Errors
     /// If it cannot be read, is no text or has no end.
     pub fn advance(&mut self) -> Result<bool> {
-        let read = read_line(&mut self.stream, &mut self.line);
+        let read = read_line(&mut self.stream, &mut self.line, self.is_comment);
         self.number += 1;
         let more = read.map_err(|e| match e.kind() {
             ErrorKind::InvalidData => self.here().error(e.to_string()).hint("the file is damaged or no text"),
