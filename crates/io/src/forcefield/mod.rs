@@ -95,6 +95,15 @@ pub enum Boundary {
     Box(SimBox),
 }
 
+/// Returns true for a line of comment of any format: one that begins as a title, a remark of a PSF or a comment does, or has
+/// letters of another encoding behind GROMACS' semicolon.
+fn is_comment(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let begins = |mark: &&str| text.starts_with(mark.as_bytes());
+    ["REMARKS", "*", "%COMMENT"].iter().any(begins)
+        || (!text.starts_with(b"<") && text::is_behind(b';', line))
+}
+
 impl Molecules {
     /// Reads a topology, whose format follows from its contents, with the files that it needs.
     ///
@@ -103,7 +112,7 @@ impl Molecules {
     /// lacks a parameter.
     pub fn read(files: &MoleculesInput, units: UnitSystem) -> Result<Molecules> {
         let MoleculesInput { topology: path, parameters, define, include, .. } = files;
-        let text = text::read(path)?;
+        let text = text::read(path, is_comment)?;
         let unwanted = |keys: &str, whose: &str| {
             let error = Error::file(path, format!("this topology needs no {keys}"));
             Err(error.hint(format!("leave them out, they belong to {whose}")))

@@ -232,3 +232,21 @@ fn counts_beyond_the_file_are_refused() {
         assert!(error.place().is_some(), "{to}: {error}");
     }
 }
+
+/// Titles, remarks and comments of another encoding are no reason to refuse a file; names are.
+#[test]
+fn comments_may_be_of_any_encoding() {
+    let latin = |text: &str| text.chars().map(|c| c as u8).collect::<Vec<u8>>();
+    let folder = tempfile::tempdir().unwrap();
+    let [psf, prm] = ["a.psf", "a.prm"].map(|name| folder.path().join(name));
+    let read = |remark: &str, parameters: &str| {
+        fs::write(&psf, latin(&PSF.replace("four atoms", remark))).unwrap();
+        fs::write(&prm, latin(parameters)).unwrap();
+        Molecules::read(&crate::forcefields::files(&psf, std::slice::from_ref(&prm)), UnitSystem::Real)
+    };
+    let commented = PARAMETERS.replace("A B 100 1.5", "A B 100 1.5 ! in \u{c5}");
+    let whole = read("\u{c5}", &format!("* \u{c5}\n{commented}")).unwrap();
+    assert_eq!(whole.topology.bonds.len(), 4);
+    let error = read("", &PARAMETERS.replace("A B 100", "\u{c5} B 100")).unwrap_err();
+    assert!(error.message().contains("not text") && error.place().unwrap().line == Some(2), "{error}");
+}

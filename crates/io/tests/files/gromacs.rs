@@ -422,3 +422,28 @@ fn states_b_that_differ_are_refused() {
         }
     }
 }
+
+/// Comments of another encoding, of a topology and of what it includes, are no reason to refuse it; names are.
+#[test]
+fn comments_may_be_of_any_encoding() {
+    let latin = |text: &str| text.chars().map(|c| c as u8).collect::<Vec<u8>>();
+    let folder = tempfile::tempdir().unwrap();
+    let [top, itp] = ["a.top", "b.itp"].map(|name| folder.path().join(name));
+    let text = chain("1 2 yes 1 1", ["0.34 0.36", "0.33 0.40", "0.30 0.20"], "");
+    let write = |text: &str, included: &str| {
+        fs::write(&top, latin(&format!("#include \"b.itp\"\n{text}"))).unwrap();
+        fs::write(&itp, latin(included)).unwrap();
+        read_at(&top)
+    };
+    let remark = "; M\u{fc}ller and \u{c5}qvist\n";
+    let bound = text.replace("1 2 1 0.15 1000", "1 2 1 0.15 1000 ; in \u{c5}: 1.5");
+    assert!(bound != text);
+    assert_eq!(write(&format!("{remark}{bound}"), remark).unwrap().topology.bonds.len(), 4);
+    let error = write(&text.replace("four atoms", "\u{c5}"), "").unwrap_err();
+    assert!(error.message().contains("not text"), "{error}");
+    let error = write(&text, "#define X \u{c5}\n").unwrap_err();
+    assert_eq!(
+        (error.place().unwrap().file.as_path(), error.place().unwrap().line),
+        (itp.as_path(), Some(1))
+    );
+}
