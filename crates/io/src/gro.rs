@@ -51,11 +51,61 @@ impl<'a> GroAtom<'a> {
     }
 }
 
-/// Edges of the box; all zero where there is none.
-///
-/// # Errors
-/// If the line has neither three nor nine numbers.
-pub(crate) fn box_edges(lines: &Lines, line: &str) -> Result<[Vec3; 3]> {
+/// Number of atoms of a frame, and the line that says it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroCount {
+    pub atoms: u64,
+    pub line: usize,
+}
+
+impl GroCount {
+    /// Reads the line of an atom, which is the one of this number from 0.
+    ///
+    /// # Errors
+    /// Errors of [`GroAtom::read`], or if the box stands there.
+    pub fn read_atom<'a>(self, number: usize, lines: &Lines, line: &'a str) -> Result<GroAtom<'a>> {
+        // Numbers of a box have points where atoms have their names.
+        if line.get(5..15).is_some_and(|names| names.contains('.')) && box_edges(lines, line).is_ok() {
+            let GroCount { atoms, line } = self;
+            let message =
+                format!("the box stands here, but by line {line} atom {} of {atoms} should", number + 1);
+            return Err(lines.error(message).hint("that number is too large, or lines are missing"));
+        }
+        GroAtom::read(lines, line)
+    }
+
+    /// Edges of the box; all zero where there is none.
+    ///
+    /// # Errors
+    /// If the line has neither three nor nine numbers.
+    pub fn read_box(self, lines: &Lines, line: &str) -> Result<[Vec3; 3]> {
+        box_edges(lines, line).map_err(|error| match GroAtom::read(lines, line) {
+            Ok(_) => {
+                let GroCount { atoms, line } = self;
+                let message =
+                    format!("an atom stands here, but by line {line} there are {atoms} and then the box");
+                lines.error(message).hint("that number is too small, or lines are too many")
+            }
+            Err(_) => error,
+        })
+    }
+
+    /// Velocities of all atoms, or of none.
+    ///
+    /// # Errors
+    /// If only some have one.
+    pub fn all_velocities(self, lines: &Lines, velocities: Vec<Vec3>) -> Result<Option<Vec<Vec3>>> {
+        match velocities.len() as u64 {
+            0 => Ok(None),
+            n if n == self.atoms => Ok(Some(velocities)),
+            n => Err(lines
+                .error(format!("{n} of the {} atoms before this line have velocities", self.atoms))
+                .hint("all lines of atoms have velocities, or none has")),
+        }
+    }
+}
+
+fn box_edges(lines: &Lines, line: &str) -> Result<[Vec3; 3]> {
     let numbers: Vec<f64> =
         line.split_whitespace().map(|word| lines.number(Some(word), "the box")).collect::<Result<_>>()?;
     match numbers[..] {
@@ -63,7 +113,7 @@ pub(crate) fn box_edges(lines: &Lines, line: &str) -> Result<[Vec3; 3]> {
         [xx, yy, zz, xy, xz, yx, yz, zx, zy] => {
             Ok([Vector([xx, xy, xz]), Vector([yx, yy, yz]), Vector([zx, zy, zz])])
         }
-        _ => Err(lines.error("the box has neither three nor nine numbers")),
+        _ => Err(lines.lacking("the box has neither three nor nine numbers")),
     }
 }
 

@@ -17,6 +17,16 @@ pub(crate) const RECORDS: [&str; 60] = [
     "HETATM", "ENDMDL", "CONECT", "MASTER", "END", "FTNOTE", "HETSYM", "USER",
 ];
 
+/// Records that values are read from.
+const READ: [&str; 7] = ["ATOM", "HETATM", "CRYST1", "CONECT", "MODEL", "ENDMDL", "END"];
+
+/// Returns true for a line in which only people read, so that letters of any encoding do no harm: a REMARK, an AUTHOR.
+pub(crate) fn is_comment(line: &[u8]) -> bool {
+    let record = line.get(..6).unwrap_or(line);
+    let record = std::str::from_utf8(record).unwrap_or_default().trim();
+    RECORDS.contains(&record) && !READ.contains(&record)
+}
+
 /// A line of a PDB file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PdbLine<'a>(pub &'a str);

@@ -1,6 +1,6 @@
 //! Files of text that are read as a whole.
 
-use crate::lines::LONGEST_LINE;
+use crate::lines::{IsComment, LONGEST_LINE};
 use crate::memory;
 use crate::read_files::note_bytes;
 use jostle_core::{Error, Result};
@@ -74,20 +74,20 @@ pub(crate) fn refuse_packed(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// The text of a file.
+/// The text of a file, in which lines of comment may be of any encoding.
 ///
 /// # Errors
 /// Errors of [`read_bytes`], or if it is not UTF-8.
-pub(crate) fn read(path: &Path) -> Result<String> {
-    text_of(path, read_recorded(path)?)
+pub(crate) fn read(path: &Path, is_comment: IsComment) -> Result<String> {
+    text_of(path, read_recorded(path)?, is_comment)
 }
 
 /// The text of a file that only the beginning of a run needs: it may change then ([`crate::read_files`]).
 ///
 /// # Errors
 /// Errors of [`read`].
-pub(crate) fn read_unrecorded(path: &Path) -> Result<String> {
-    text_of(path, read_bytes(path)?)
+pub(crate) fn read_unrecorded(path: &Path, is_comment: IsComment) -> Result<String> {
+    text_of(path, read_bytes(path)?, is_comment)
 }
 
 /// The bytes of a file that a run needs whenever it goes on, see [`crate::read_files`].
@@ -98,11 +98,25 @@ pub(crate) fn read_recorded(path: &Path) -> Result<Vec<u8>> {
     read_bytes(path).inspect(|bytes| note_bytes(path, bytes))
 }
 
-fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String> {
+fn text_of(path: &Path, mut bytes: Vec<u8>, is_comment: IsComment) -> Result<String> {
+    if std::str::from_utf8(&bytes).is_err() {
+        let lines = bytes.split_inclusive(|b| *b == b'\n');
+        let readable = lines.map(|line| match is_comment(line) {
+            true => String::from_utf8_lossy(line).into_owned().into_bytes(),
+            false => line.to_vec(),
+        });
+        bytes = readable.flatten().collect();
+    }
     String::from_utf8(bytes).map_err(|e| {
         let line = line_at(&e.as_bytes()[..e.utf8_error().valid_up_to()]);
         Error::file_line(path, line, "the file is not text (UTF-8)")
     })
+}
+
+/// Returns true for a line whose letters of another encoding stand behind this mark of a comment.
+pub(crate) fn is_behind(mark: u8, line: &[u8]) -> bool {
+    let readable = line.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    readable.as_bytes().contains(&mark)
 }
 
 /// The number of the line that comes after this text.
@@ -120,16 +134,16 @@ mod tests {
         let path = folder.path().join("a.top");
         let long = vec![b'x'; LONGEST_LINE as usize + 1];
         std::fs::write(&path, [b"one\ntwo\n", &long[1..], b"\nfour\n"].concat()).unwrap();
-        assert_eq!(read(&path).unwrap().lines().count(), 4);
+        assert_eq!(read(&path, |_| false).unwrap().lines().count(), 4);
         std::fs::write(&path, [b"one\ntwo\n", &long[..]].concat()).unwrap();
-        let error = read(&path).unwrap_err();
+        let error = read(&path, |_| false).unwrap_err();
         assert!(error.message().contains("16 MiB") && error.place().unwrap().line == Some(3), "{error}");
     }
 
     #[cfg(unix)]
     #[test]
     fn a_device_without_an_end_is_given_up() {
-        let error = read(Path::new("/dev/zero")).unwrap_err();
+        let error = read(Path::new("/dev/zero"), |_| false).unwrap_err();
         assert!(error.message().contains("16 MiB"), "{error}");
     }
 
@@ -143,7 +157,7 @@ mod tests {
             (b"\x28\xb5\x2f\xfd", "compressed", None),
         ] {
             std::fs::write(&path, bytes).unwrap();
-            let error = read(&path).unwrap_err();
+            let error = read(&path, |_| false).unwrap_err();
             assert!(error.message().contains(message), "{error}");
             assert_eq!(error.place().unwrap().line, line, "{error}");
         }

@@ -28,11 +28,14 @@ use crate::text;
 use coordinates::Coordinates;
 pub use cutoffs::{CutoffOf, GivenCutoff};
 pub use far_pairs::PairSeparation;
-use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{
+    Error, Names, Residue, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+};
 use jostle_potentials::{DihedralKind, Forces, Mixing};
 pub use mixture::{Mixture, MoleculeForm};
 use nonbonded::{NonbondedParameters, UnlikePairs};
 use solvent::IonSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The name of the energy of springs between the ends of angles.
@@ -92,6 +95,15 @@ pub enum Boundary {
     Box(SimBox),
 }
 
+/// Returns true for a line of comment of any format: one that begins as a title, a remark of a PSF or a comment does, or has
+/// letters of another encoding behind GROMACS' semicolon.
+fn is_comment(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let begins = |mark: &&str| text.starts_with(mark.as_bytes());
+    ["REMARKS", "*", "%COMMENT"].iter().any(begins)
+        || (!text.starts_with(b"<") && text::is_behind(b';', line))
+}
+
 impl Molecules {
     /// Reads a topology, whose format follows from its contents, with the files that it needs.
     ///
@@ -100,7 +112,7 @@ impl Molecules {
     /// lacks a parameter.
     pub fn read(files: &MoleculesInput, units: UnitSystem) -> Result<Molecules> {
         let MoleculesInput { topology: path, parameters, define, include, .. } = files;
-        let text = text::read(path)?;
+        let text = text::read(path, is_comment)?;
         let unwanted = |keys: &str, whose: &str| {
             let error = Error::file(path, format!("this topology needs no {keys}"));
             Err(error.hint(format!("leave them out, they belong to {whose}")))
@@ -363,8 +375,30 @@ fn same_atoms(topology: Names, coordinates: Option<Names>) -> Result<Names> {
                 .hint("both files must have the same atoms in the same order"));
         }
     }
+    let topology = with_chains(topology, &coordinates);
     let Names { occupancy, b_factor, .. } = coordinates;
     Ok(Names { occupancy, b_factor, ..topology })
+}
+
+/// Names of a topology, with the chains of the coordinates where it has none at all. A residue of the topology with atoms
+/// of several chains becomes one of each, in the order of their first atoms.
+fn with_chains(topology: Names, coordinates: &Names) -> Names {
+    let without = |names: &Names| names.residues.iter().all(|residue| residue.chain.is_empty());
+    if topology.residues.is_empty() || !without(&topology) || without(coordinates) {
+        return topology;
+    }
+    let mut names = Names { residues: Vec::new(), ..topology };
+    let mut places: HashMap<(u32, &str), u32> = HashMap::new();
+    for (atom, other) in names.atoms.iter_mut().zip(&coordinates.atoms) {
+        let chain = coordinates.residues.get(other.residue as usize).map_or("", |r| &r.chain);
+        let residues = &mut names.residues;
+        atom.residue = *places.entry((atom.residue, chain)).or_insert_with(|| {
+            let own = topology.residues.get(atom.residue as usize).cloned().unwrap_or_default();
+            residues.push(Residue { chain: chain.to_string(), ..own });
+            residues.len() as u32 - 1
+        });
+    }
+    names
 }
 
 /// A box from its edges.

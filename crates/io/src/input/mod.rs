@@ -228,7 +228,10 @@ impl Input {
         pairs: &[PairTerm],
         charge_density: f64,
     ) -> Result<Electrostatics> {
-        let longest = pairs.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max);
+        // Pairs without a force (all wells are zero) have no cut-off, but their section may say one.
+        let of_pairs = pairs.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max);
+        let of_sections = self.forces.iter().filter_map(|force| force.value.cutoff?.length());
+        let longest = if of_pairs > 0.0 { of_pairs } else { of_sections.fold(0.0, f64::max) };
         let Some(cutoff) = given.value.cutoff.or((longest > 0.0).then_some(longest)) else {
             let message = "[electrostatics] needs \"cutoff\": there is no pair force that has one";
             return Err(self.source.error(&given.span, message).hint("add cutoff = ..."));

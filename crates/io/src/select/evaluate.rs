@@ -160,10 +160,23 @@ impl<'a> AtomProperties<'a> {
         }
     }
 
+    fn needs_chains(&self, span: &Range<usize>) -> Result<(), Fault> {
+        self.needs_residues(span)?;
+        match self.system.names.residues.iter().all(|residue| residue.chain.is_empty()) {
+            true => Err(Fault::new(
+                span.clone(),
+                "the atoms of this system have no chains",
+                "a PSF, or coordinates from a PDB or mmCIF file, may have them; resid, residue and molecule are known",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Refuses names that are not there at all.
     fn check(&self, text: TextProperty, value: &NameValue) -> Result<(), Fault> {
         match text {
-            TextProperty::ResidueName | TextProperty::Chain => self.needs_residues(&value.span),
+            TextProperty::ResidueName => self.needs_residues(&value.span),
+            TextProperty::Chain => self.needs_chains(&value.span),
             TextProperty::Species => match self.system.species.iter().any(|s| value.fits(&s.name)) {
                 true => Ok(()),
                 false => {
@@ -368,8 +381,10 @@ impl<'a> AtomProperties<'a> {
     fn same(&self, shared: SharedProperty, of: &[bool], span: &Range<usize>) -> Result<Vec<bool>, Fault> {
         Ok(match shared {
             SharedProperty::Text(text) => {
-                if matches!(text, TextProperty::ResidueName | TextProperty::Chain) {
-                    self.needs_residues(span)?;
+                match text {
+                    TextProperty::ResidueName => self.needs_residues(span)?,
+                    TextProperty::Chain => self.needs_chains(span)?,
+                    TextProperty::Name | TextProperty::Element | TextProperty::Species => {}
                 }
                 let there = |id: &usize| of[*id];
                 let chosen: HashSet<&str> =

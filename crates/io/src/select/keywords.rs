@@ -159,7 +159,7 @@ pub static KEYWORDS: &[Keyword] = &[
     Keyword {
         names: &["chain", "segid", "segname"],
         meaning: M::Text(TextProperty::Chain),
-        about: "chains or segments",
+        about: "chains or segments: of the topology, else of coordinates from PDB or mmCIF",
     },
     Keyword { names: &["group"], meaning: M::Groups, about: "atoms of a [[group]] of the input" },
     Keyword { names: &["index"], meaning: M::Number(Number::Index), about: "numbers of atoms, from 0" },

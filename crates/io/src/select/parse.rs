@@ -216,6 +216,15 @@ impl Parser<'_> {
     fn names(&mut self) -> Result<Vec<NameValue>, Fault> {
         let mut values = Vec::new();
         while let Some(Token { kind, span }) = self.peek() {
+            if let (TokenKind::Word(word), Some(comma)) = (kind, self.text[span.clone()].find(',')) {
+                let comma = span.start + comma;
+                let hint = match word.replace(',', " ") {
+                    names if names.trim().is_empty() => "leave it out".to_string(),
+                    names => format!("write {}; a name with a comma in quotes", names.trim()),
+                };
+                let message = "names are separated by spaces, not by a comma";
+                return Err(Fault::new(comma..comma + 1, message, hint));
+            }
             let (name, spelling) = match kind {
                 TokenKind::Word(word) if !keywords::is_operator(word) => (word, Spelling::Pattern),
                 TokenKind::Quoted(word) => (word, Spelling::Literal),
@@ -279,6 +288,10 @@ impl Parser<'_> {
             }
             _ if here.is_empty() => {
                 Err(Fault::new(span, "here should be a number", "for example \"x > 3.5\""))
+            }
+            _ if here.split(',').all(|part| part.is_empty() || part.parse::<f64>().is_ok()) => {
+                let hint = format!("write {}", here.replace(',', " ").trim());
+                Err(Fault::new(span, "numbers are separated by spaces, not by a comma", hint))
             }
             _ => {
                 let message = format!("here should be a number, not \"{here}\"");

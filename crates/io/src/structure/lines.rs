@@ -11,18 +11,29 @@ pub(crate) struct Lines<'a> {
     /// Rest of the text.
     rest: &'a str,
     number: usize,
+    /// True where the line read last has no end, as the last one of a file that was cut short.
+    cut: bool,
 }
+
+/// Advice for files that end too early.
+pub(crate) const TRUNCATED: &str =
+    "the file is truncated: still being written, or a run or a copy was cut short";
 
 impl<'a> Lines<'a> {
     pub fn new(path: &'a Path, text: &'a str) -> Self {
         // A mark of byte order, as some editors write in front, is no text.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        Lines { path, rest: text, number: 0 }
+        Lines { path, rest: text, number: 0, cut: false }
     }
 
     /// Lines for errors at a line of a file that is read elsewhere, and for numbers from it.
     pub fn at_number(path: &'a Path, number: usize) -> Self {
-        Lines { path, rest: "", number }
+        Lines { path, rest: "", number, cut: false }
+    }
+
+    /// The same lines, the last of which may have no end.
+    pub fn with_cut(self, cut: bool) -> Self {
+        Lines { cut, ..self }
     }
 
     /// The next line as it is.
@@ -30,7 +41,9 @@ impl<'a> Lines<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+        let found = self.rest.split_once('\n');
+        self.cut = found.is_none();
+        let (line, rest) = found.unwrap_or((self.rest, ""));
         self.rest = rest;
         self.number += 1;
         Some(line.strip_suffix('\r').unwrap_or(line))
@@ -62,10 +75,25 @@ impl<'a> Lines<'a> {
         Error::file_line(self.path, line.max(1), message)
     }
 
+    /// An error for something that the line read last lacks: with the reason where the file ends within it.
+    pub fn lacking(&self, message: impl Into<String>) -> Error {
+        match self.cut {
+            true => {
+                let message = format!("{}: the file ends within this line", message.into());
+                self.error(message).hint(TRUNCATED)
+            }
+            false => self.error(message),
+        }
+    }
+
     /// Word as a value of another type.
     pub fn parse<T: FromStr>(&self, word: Option<&str>, what: &str) -> Result<T> {
-        let word = word.ok_or_else(|| self.error(format!("the line ends before {what}")))?;
-        word.parse().map_err(|_| self.error(format!("{what} cannot be read from \"{word}\"")))
+        let word = word.ok_or_else(|| self.lacking(format!("the line ends before {what}")))?;
+        word.parse().map_err(|_| {
+            let message = format!("{what} cannot be read from \"{word}\"");
+            // What is the beginning of a value, as "-" or nothing, may have been cut.
+            if format!("{word}0").parse::<T>().is_ok() { self.lacking(message) } else { self.error(message) }
+        })
     }
 
     /// A word as a finite number.

@@ -17,7 +17,7 @@ use jostle_core::quantity::nearest;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::pair::{Absent, Parameter};
 pub use lammps::coefficients::CoefficientRow;
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Lines, TRUNCATED};
 use std::path::Path;
 pub(crate) use xyz::around;
 

@@ -383,9 +383,9 @@ impl XyzColumns {
         if words.len() == self.total {
             return Ok(());
         }
-        Err(lines
-            .error(format!("the atom has {} columns instead of {}", words.len(), self.total))
-            .hint("Properties in the second line says which columns there are"))
+        let message = format!("the atom has {} columns instead of {}", words.len(), self.total);
+        let error = if words.len() < self.total { lines.lacking(message) } else { lines.error(message) };
+        Err(error.hint("Properties in the second line says which columns there are"))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::forcefields::files;
 use jostle_core::{Error, UnitSystem};
-use jostle_io::Input;
 use jostle_io::forcefield::{Boundary, Molecules};
+use jostle_io::{Input, Selection};
 use std::fs;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn wholes(numbers: &[i64]) -> String {
     numbers.chunks(10).map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// Four atoms in a row: name, format and text of every section. `boxed` is whether there is a box.
+/// Four atoms in a row: name, format and text of every section. `boxed` is 1 where there is a box.
 pub(crate) fn chain(boxed: i64) -> Vec<(&'static str, &'static str, String)> {
     let mut pointers = [0; 31];
     (pointers[0], pointers[1], pointers[27]) = (4, 1, boxed);
@@ -53,6 +53,7 @@ pub(crate) fn chain(boxed: i64) -> Vec<(&'static str, &'static str, String)> {
         ("DIHEDRALS_WITHOUT_HYDROGEN", WHOLES, wholes(&[0, 3, 6, 9, 1, 0, 3, -6, 9, 2])),
         ("EXCLUDED_ATOMS_LIST", WHOLES, wholes(&[2, 3, 4, 3, 4, 4, 0])),
         ("AMBER_ATOM_TYPE", NAMES, "CT  CT  CT  CT  ".into()),
+        ("SOLVENT_POINTERS", WHOLES, wholes(&[1, 1, 2])),
     ]
 }
 
@@ -92,6 +93,7 @@ fn formats_have_groups() {
             ("FORCE_FIELD_TYPE", "(i2,a78)", " 1 some force field".into()),
             ("TITLE", "(a)", "of any length".into()),
             ("UNKNOWN", "(1x,z8)", "???".into()),
+            ("CMAP_COUNT", "(2I8)", "       0       1".into()),
             ("CMAP_RESOLUTION", "(20I4)", "   4".into()),
             ("CMAP_PARAMETER_01", format, text.into()),
         ])
@@ -183,6 +185,104 @@ fn rows_that_are_lost_are_missed() {
     }
 }
 
+/// Sections that POINTERS says are there, but are not, are missed: those of terms, of parameters and of names.
+#[test]
+fn sections_that_are_lost_are_missed() {
+    let without = |name: &str, boxed| {
+        let mut sections = chain(boxed);
+        sections.retain(|section| section.0 != name);
+        read(&text(&sections))
+    };
+    for (name, number, expected) in [
+        ("BONDS_WITHOUT_HYDROGEN", 13, "9 numbers"),
+        ("DIHEDRALS_WITHOUT_HYDROGEN", 15, "10 numbers"),
+        ("BOND_FORCE_CONSTANT", 16, "1 numbers"),
+        ("DIHEDRAL_FORCE_CONSTANT", 18, "2 numbers"),
+        ("DIHEDRAL_PHASE", 18, "2 numbers"),
+        ("NONBONDED_PARM_INDEX", 2, "1 numbers"),
+        ("LENNARD_JONES_BCOEF", 2, "1 numbers"),
+        ("MASS", 1, "4 numbers"),
+        ("RESIDUE_POINTER", 12, "1 numbers"),
+        ("ATOM_NAME", 1, "4 names"),
+        ("AMBER_ATOM_TYPE", 1, "4 names"),
+        ("SOLVENT_POINTERS", 28, "3 numbers"),
+    ] {
+        let error = without(name, 1).unwrap_err();
+        let place = error.place().unwrap();
+        assert!(place.file.ends_with("a.prmtop") && place.line.is_some());
+        for part in [&format!("no section {name}"), &format!("number {number} of POINTERS"), expected] {
+            assert!(error.message().contains(part), "{error}");
+        }
+    }
+    // Sections of no terms may be missing.
+    for name in ["TITLE", "BONDS_INC_HYDROGEN", "DIHEDRALS_INC_HYDROGEN"] {
+        let (read, whole) = (without(name, 1).unwrap(), read(&text(&chain(1))).unwrap());
+        assert_eq!(read.topology, whole.topology, "{name}");
+    }
+    let error = with(&[("POINTERS", WHOLES, wholes(&[4, 1]))]).unwrap_err();
+    assert!(error.message().contains("POINTERS has 2 numbers, not 30 or more"), "{error}");
+}
+
+/// Hydrogens' terms that POINTERS counts, and no section has.
+#[test]
+fn lost_terms_of_hydrogens_are_missed() {
+    for (place, name) in [
+        (2, "BONDS_INC_HYDROGEN has 0"),
+        (4, "no section ANGLES_INC_HYDROGEN"),
+        (13, "no section ANGLES_WITHOUT_HYDROGEN"),
+        (6, "DIHEDRALS_INC_HYDROGEN has 0"),
+        (19, "no section HBOND_ACOEF"),
+        (29, "a cap (number 30 of POINTERS)"),
+    ] {
+        let mut sections = chain(0);
+        let pointers = &mut sections[1].2;
+        let mut numbers: Vec<i64> = pointers.split_whitespace().map(|n| n.parse().unwrap()).collect();
+        numbers[place] = 1;
+        *pointers = wholes(&numbers);
+        let error = read(&text(&sections)).unwrap_err();
+        assert!(error.message().contains(name) && error.place().unwrap().line.is_some(), "{error}");
+    }
+}
+
+/// Sections of which others say that they are there, and those that there are twice.
+#[test]
+fn sections_that_belong_to_others_are_missed() {
+    let scale = |name, n: usize| (name, FLOATS, floats(&vec![1.2; n]));
+    let (electric, wells) = (scale("SCEE_SCALE_FACTOR", 2), scale("SCNB_SCALE_FACTOR", 2));
+    assert!(with(&[electric.clone(), wells.clone()]).is_ok());
+    let count = ("CMAP_COUNT", "(2I8)", "       1       1".into());
+    let resolution = ("CMAP_RESOLUTION", "(20I4)", "   4".into());
+    for (sections, message) in [
+        (vec![electric.clone()], "no section SCNB_SCALE_FACTOR, but by number 18 of POINTERS"),
+        (vec![wells.clone()], "no section SCEE_SCALE_FACTOR, but by number 18 of POINTERS"),
+        (vec![scale("SCEE_SCALE_FACTOR", 1), wells], "SCEE_SCALE_FACTOR has 1 numbers"),
+        (vec![("ATOMIC_NUMBER", WHOLES, wholes(&[6; 3]))], "ATOMIC_NUMBER has 3 numbers"),
+        (vec![resolution.clone()], "a section CMAP_RESOLUTION, but no section CMAP_COUNT"),
+        (vec![count.clone()], "no section CMAP_RESOLUTION, but by CMAP_COUNT it must have 1"),
+        (vec![count, resolution], "no section CMAP_INDEX, but by CMAP_COUNT it must have 6"),
+        (vec![("ATOM_NAME", NAMES, "C1  C2  C3  ".into())], "ATOM_NAME has 3 names"),
+        (vec![("LENNARD_JONES_ACOEF", FLOATS, String::new())], "LENNARD_JONES_ACOEF has 0 numbers"),
+        (vec![("LES_NTYP", WHOLES, wholes(&[2]))], "there is a section LES_NTYP"),
+    ] {
+        let error = with(&sections).unwrap_err();
+        assert!(error.message().contains(message) && error.place().unwrap().line.is_some(), "{error}");
+    }
+    // Coefficients of types that are gone, as ParmEd leaves them.
+    assert!(with(&[("LENNARD_JONES_ACOEF", FLOATS, floats(&[1e6, 2e6]))]).is_ok());
+    // Blanks behind the last name, and none behind a short one.
+    for names in ["C1  C2  C3  C4          ", "C1  C2  C3  C4"] {
+        assert!(with(&[("ATOM_NAME", NAMES, names.into())]).is_ok());
+    }
+    let mut sections = chain(0);
+    sections.push(sections[3].clone());
+    let error = read(&text(&sections)).unwrap_err();
+    assert!(error.message().contains("a second section CHARGE"), "{error}");
+    let mut sections = chain(1);
+    sections.push(("BOX_DIMENSIONS", FLOATS, floats(&[90.0, 30.0, 40.0])));
+    let error = read(&text(&sections)).unwrap_err();
+    assert!(error.message().contains("BOX_DIMENSIONS has 3 numbers, not 4"), "{error}");
+}
+
 /// A box that stands in one of two files: the input says if it is meant.
 #[test]
 fn a_box_of_the_topology_alone_has_to_be_meant() {
@@ -223,4 +323,74 @@ fn a_completed_input_leaves_out_what_a_topology_has() {
     let completed = Input::parse(path, text).unwrap().completed().unwrap();
     assert!(completed.contains("restraint = []  # default") && !completed.contains("exclude"), "{completed}");
     Input::parse(path, &completed).unwrap();
+}
+
+/// Charges end with the pair force, also where no pair of atoms has any: its section says how far it would reach.
+#[test]
+fn charges_end_where_a_force_without_wells_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sections = chain(0);
+    for (name, changed) in [
+        ("LENNARD_JONES_ACOEF", floats(&[0.0])),
+        ("LENNARD_JONES_BCOEF", floats(&[0.0])),
+        ("CHARGE", floats(&[9.0, -9.0, 9.0, -9.0])),
+    ] {
+        sections.iter_mut().filter(|section| section.0 == name).for_each(|s| s.2.clone_from(&changed));
+    }
+    fs::write(folder.path().join("a.prmtop"), text(&sections)).unwrap();
+    let atoms = "C1 0 0 0\nC2 1.5 0 0\nC3 2 1.4 0\nC4 3.5 1.4 0.5\n";
+    fs::write(folder.path().join("a.xyz"), format!("4\n\n{atoms}")).unwrap();
+    let reach = |more: &str| {
+        let text = format!(
+            "units = \"real\"\n[system]\ntopology = \"a.prmtop\"\ncoordinates = \"a.xyz\"\nperiodic = false\n\
+             [[force]]\nkind = \"lennard-jones\"\ncutoff = 7\n[electrostatics]\nkind = \"cutoff\"\n{more}"
+        );
+        let read = Input::parse(&folder.path().join("in.toml"), &text).unwrap().read_molecules();
+        read.unwrap().unwrap().1.electrostatics.unwrap().cutoff
+    };
+    assert_eq!((reach(""), reach("cutoff = 5")), (7.0, 5.0));
+}
+
+/// Chains of a PDB are those of the atoms where the topology has none, as are B factors.
+#[test]
+fn chains_come_from_the_coordinates() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sections = chain(0);
+    for (name, changed) in [("RESIDUE_LABEL", "ALA GLY ".to_string()), ("RESIDUE_POINTER", wholes(&[1, 3]))] {
+        sections.iter_mut().filter(|section| section.0 == name).for_each(|s| s.2.clone_from(&changed));
+    }
+    let pointers: Vec<i64> = sections[1].2.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    sections[1].2 =
+        wholes(&pointers.iter().enumerate().map(|(k, n)| if k == 11 { 2 } else { *n }).collect::<Vec<_>>());
+    fs::write(folder.path().join("a.prmtop"), text(&sections)).unwrap();
+    let read = |chains: [&str; 4]| {
+        let atom = |(k, chain): (usize, &&str)| {
+            let (residue, x) = (["ALA", "GLY"][k / 2], 1.5 * k as f64);
+            format!(
+                "ATOM  {:5}  C{}  {residue} {chain}{:4}    {x:8.3}   0.000   0.000  1.00  2.00           C\n",
+                k + 1,
+                k + 1,
+                52 + k / 2
+            )
+        };
+        fs::write(folder.path().join("a.pdb"), chains.iter().enumerate().map(atom).collect::<String>())
+            .unwrap();
+        let text = "units = \"real\"\n[system]\ntopology = \"a.prmtop\"\ncoordinates = \"a.pdb\"\nperiodic = false\n\
+                    [[force]]\nkind = \"lennard-jones\"\ncutoff = 7\n[electrostatics]\nkind = \"cutoff\"\ncutoff = 7\n";
+        Input::parse(&folder.path().join("in.toml"), text).unwrap().read_molecules()
+    };
+    let ids = |chains: [&str; 4], text: &str| {
+        let (system, _) = read(chains).unwrap().unwrap();
+        Selection::parse(text).unwrap().ids(&system, UnitSystem::Real)
+    };
+    let two = ["A", "A", "B", "B"];
+    assert_eq!(ids(two, "chain A").unwrap(), [0, 1]);
+    assert_eq!(ids(two, "chain B and name C4").unwrap(), [3]);
+    // Numbers and names of residues stay those of the topology.
+    assert_eq!(ids(two, "resid 2 and resname GLY").unwrap(), [2, 3]);
+    assert_eq!(ids(["A"; 4], "residue 1").unwrap(), [2, 3]);
+    // A chain that begins within a residue of the topology.
+    assert_eq!(ids(["A", "B", "B", "B"], "chain B").unwrap(), [1, 2, 3]);
+    let none = ids([" "; 4], "chain A").unwrap_err();
+    assert_eq!(none.message, "the atoms of this system have no chains");
 }

@@ -107,6 +107,42 @@ fn exclusions_may_be_an_empty_section() {
     assert!(read(&cut, &[PARAMETERS]).unwrap_err().message().contains("NNB"));
 }
 
+/// Counts that are smaller than what follows, in the last line read or behind it, or larger.
+#[test]
+fn counts_are_those_of_what_follows() {
+    let maps = "\n       1 !NCRTERM: cross-terms\n       1       2       3       4       1       2       3       4\n";
+    let psf = PSF.replacen("PSF\n", "PSF CMAP\n", 1) + maps;
+    for (from, to, count, message) in [
+        ("4 !NATOM", "3 !NATOM", 6, "the section NATOM has 4 atoms, its count is 3"),
+        ("3 !NBOND", "2 !NBOND", 12, "the section NBOND has 6 numbers, by its count it must have 4"),
+        ("2 !NTHETA", "1 !NTHETA", 15, "the section NTHETA has 6 numbers, by its count it must have 3"),
+        ("1 !NPHI", "0 !NPHI", 18, "the section NPHI has 4 numbers, by its count it must have 0"),
+        ("0 !NIMPHI: impropers\n", "0 !NIMPHI: impropers\n 1 2 3 4\n", 21, "NIMPHI has 4 numbers"),
+        // Entries in a line of their own behind as many as are counted.
+        ("2       2       3       3       4", "2\n 2 3\n 3 4\n 4 1", 12, "NBOND has 8 numbers"),
+        ("1 !NCRTERM", "0 !NCRTERM", 30, "the section NCRTERM has 8 numbers, by its count it must have 0"),
+        ("0 !NNB\n\n       0       0       0       0", "0 !NNB\n\n 1 0 0 0 0", 23, "NNB has 5 numbers"),
+        (
+            "0 !NNB\n\n       0       0       0       0",
+            "0 !NNB\n\n 0 0 1 1",
+            23,
+            "atom 3 end at 1 in NNB, which has 0",
+        ),
+        ("0 !NNB\n", "1 !NNB\n 4\n", 23, "the section NNB has 1 exclusions, 0 of which"),
+        ("0 !NNB\n", "1 !NNB\n 4 3\n", 23, "the section NNB has 2 numbers in the lines of its first 1"),
+        ("4 !NATOM", "5 !NATOM", 11, "the section NATOM ends after 4 of 5 atoms"),
+        ("3 !NBOND", "4 !NBOND", 15, "the section NBOND has 6 of 8 numbers"),
+        ("0 !NIMPHI: impropers\n", "0 !NIMPHI: impropers\n\n 0 !NBOND\n", 23, "a second section NBOND"),
+    ] {
+        let Err(error) = read(&psf.replacen(from, to, 1), &[PARAMETERS]) else { panic!("{to} is read") };
+        assert!(error.message().contains(message), "{error}");
+        assert_eq!(error.place().unwrap().line, Some(count), "{error}");
+    }
+    let excluded = PSF.replacen("0 !NNB\n\n       0       0       0       0", "1 !NNB\n 4\n 0 1 1 1", 1);
+    let excluded = read(&excluded, &[PARAMETERS]).unwrap();
+    assert!(excluded.topology.excluded.contains(&[1, 3]), "{:?}", excluded.topology.excluded);
+}
+
 /// Epsilon and sigma of atoms 1 and 4, as a 1-4 pair and otherwise.
 fn ends(parameters: &str) -> [[f64; 2]; 2] {
     let read = read(PSF, &[parameters]).unwrap();
@@ -195,4 +231,22 @@ fn counts_beyond_the_file_are_refused() {
         let error = read(&PSF.replace(from, to), &[PARAMETERS]).unwrap_err();
         assert!(error.place().is_some(), "{to}: {error}");
     }
+}
+
+/// Titles, remarks and comments of another encoding are no reason to refuse a file; names are.
+#[test]
+fn comments_may_be_of_any_encoding() {
+    let latin = |text: &str| text.chars().map(|c| c as u8).collect::<Vec<u8>>();
+    let folder = tempfile::tempdir().unwrap();
+    let [psf, prm] = ["a.psf", "a.prm"].map(|name| folder.path().join(name));
+    let read = |remark: &str, parameters: &str| {
+        fs::write(&psf, latin(&PSF.replace("four atoms", remark))).unwrap();
+        fs::write(&prm, latin(parameters)).unwrap();
+        Molecules::read(&crate::forcefields::files(&psf, std::slice::from_ref(&prm)), UnitSystem::Real)
+    };
+    let commented = PARAMETERS.replace("A B 100 1.5", "A B 100 1.5 ! in \u{c5}");
+    let whole = read("\u{c5}", &format!("* \u{c5}\n{commented}")).unwrap();
+    assert_eq!(whole.topology.bonds.len(), 4);
+    let error = read("", &PARAMETERS.replace("A B 100", "\u{c5} B 100")).unwrap_err();
+    assert!(error.message().contains("not text") && error.place().unwrap().line == Some(2), "{error}");
 }

@@ -3,8 +3,9 @@
 use crate::forcefields::files;
 use jostle_core::{Error, UnitSystem};
 use jostle_io::forcefield::Molecules;
+use jostle_potentials::bonded::{DihedralFunction, DihedralVisitor};
 use jostle_potentials::pair::LennardJones;
-use jostle_potentials::{PairFunction, PairPotential};
+use jostle_potentials::{BondedKind, PairFunction, PairPotential};
 use std::fs;
 use std::path::Path;
 
@@ -326,6 +327,58 @@ fn files_that_include_each_other_come_to_an_end() {
     assert_eq!(read_at(&top).unwrap().atoms.len(), 4);
 }
 
+/// Function 5 is [C1 (1 + cos phi) + C2 (1 - cos 2 phi) + C3 (1 + cos 3 phi) + C4 (1 - cos 4 phi)] / 2 (GROMACS' manual,
+/// "Proper dihedrals: Fourier function"), and by the manual's conversion the Ryckaert-Bellemans function of psi = phi - 180
+/// degrees with C2 + (C1 + C3) / 2, (3 C3 - C1) / 2, 4 C4 - C2, -2 C3, -4 C4 and 0. The manual's table has a C5, too,
+/// which is zero.
+#[test]
+fn fourier_dihedrals_have_four_or_five_numbers() {
+    let types = ["0.34 0.36", "0.33 0.40", "0.30 0.20"];
+    let text = chain("1 2 yes 0.5 0.5", types, "");
+    let with = |row: &str| read(&text.replace("[ pairs ]", &format!("[ dihedrals ]\n{row}\n[ pairs ]")));
+    let energy = |molecules: &Molecules, phi: f64| -> f64 {
+        let of = |dihedral: &jostle_core::Dihedral| {
+            let terms = molecules.forces.dihedrals.iter();
+            let found = terms.filter_map(|term| Some((term.kind, term.parameters(dihedral.kind as usize)?)));
+            found.map(|(kind, p)| kind.visit(Energy(phi, &kind.coefficients(p)))).sum::<f64>()
+        };
+        molecules.topology.dihedrals.iter().map(of).sum()
+    };
+    let four = with("1 2 3 4 5 1.5 -2 3.25 0.75").unwrap();
+    let five = with("1 2 3 4 5 1.5 -2 3.25 0.75 0").unwrap();
+    let series = with("1 2 3 4 3 0.375 4.125 5 -6.5 -3 0").unwrap();
+    for phi in [-3.0, -1.3, -0.2, 0.4, 1.0, 1.7, 2.9] {
+        for found in [energy(&four, phi), energy(&five, phi)] {
+            let expected = energy(&series, phi);
+            assert!((found - expected).abs() < 1e-12, "{phi}: {found}, not {expected}");
+        }
+    }
+    // Both states of eight numbers, as grompp takes them.
+    assert!(with("1 2 3 4 5 1.5 -2 3.25 0.75 1.5 -2 3.25 0.75").is_ok());
+    for (row, message) in [
+        ("1 2 3 4 5 1.5 -2 3.25 0.75 0.5", "a Fourier dihedral (function 5) has C5 = 0.5"),
+        ("1 2 3 4 5 1.5 -2 3.25", "this dihedral has 3 parameters, 4 are wanted"),
+        ("1 2 3 4 5 1.5 -2 3.25 0.75 0 0", "this dihedral has other parameters in state B"),
+    ] {
+        let error = with(row).unwrap_err();
+        assert!(error.message().contains(message) && error.place().unwrap().line.is_some(), "{error}");
+    }
+    let types = dihedral("X Y Y Z 5 1.5 -2 3.25 0.75 0\n", 5).unwrap();
+    assert_eq!(parameters(&types).len(), 4);
+}
+
+/// Energy of a dihedral at an angle, with these coefficients.
+struct Energy<'a>(f64, &'a [f64]);
+
+impl DihedralVisitor for Energy<'_> {
+    type Output = f64;
+
+    fn visit<F: DihedralFunction>(self) -> f64 {
+        let (sine, cosine) = self.0.sin_cos();
+        F::evaluate(cosine, sine, self.1).0
+    }
+}
+
 /// State B is read where it is that of state A; atoms and terms that change on the way to it are refused, since no path
 /// leads there. Charges without a column are those of the type.
 #[test]
@@ -368,4 +421,29 @@ fn states_b_that_differ_are_refused() {
             }
         }
     }
+}
+
+/// Comments of another encoding, of a topology and of what it includes, are no reason to refuse it; names are.
+#[test]
+fn comments_may_be_of_any_encoding() {
+    let latin = |text: &str| text.chars().map(|c| c as u8).collect::<Vec<u8>>();
+    let folder = tempfile::tempdir().unwrap();
+    let [top, itp] = ["a.top", "b.itp"].map(|name| folder.path().join(name));
+    let text = chain("1 2 yes 1 1", ["0.34 0.36", "0.33 0.40", "0.30 0.20"], "");
+    let write = |text: &str, included: &str| {
+        fs::write(&top, latin(&format!("#include \"b.itp\"\n{text}"))).unwrap();
+        fs::write(&itp, latin(included)).unwrap();
+        read_at(&top)
+    };
+    let remark = "; M\u{fc}ller and \u{c5}qvist\n";
+    let bound = text.replace("1 2 1 0.15 1000", "1 2 1 0.15 1000 ; in \u{c5}: 1.5");
+    assert!(bound != text);
+    assert_eq!(write(&format!("{remark}{bound}"), remark).unwrap().topology.bonds.len(), 4);
+    let error = write(&text.replace("four atoms", "\u{c5}"), "").unwrap_err();
+    assert!(error.message().contains("not text"), "{error}");
+    let error = write(&text, "#define X \u{c5}\n").unwrap_err();
+    assert_eq!(
+        (error.place().unwrap().file.as_path(), error.place().unwrap().line),
+        (itp.as_path(), Some(1))
+    );
 }

@@ -1,6 +1,7 @@
 //! Trajectories as other programs write them: what they mean is read, and what is not read is said.
 
 use jostle_core::{Components, Error, Names, SimBox, UnitSystem, Vec3, Vector};
+use jostle_io::forcefield::coordinates::Coordinates;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::structure::{Reading, Structure};
 use jostle_io::{Frame, Input, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
@@ -448,4 +449,25 @@ fn numbers_of_frames_are_no_times() {
         assert_eq!([frames[0].step, frames[1].step], [10, 20], "{}", format.name());
         assert_eq!(frames[1].time.is_some(), format.needs_times(), "{}", format.name());
     }
+}
+
+/// Comments of a PDB in another encoding are no reason to refuse its atoms; the same letters among these are.
+#[test]
+fn comments_of_pdb_may_be_of_any_encoding() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("latin.pdb");
+    let text = "REMARK   1 \u{c5}NGSTR\u{d6}M\nAUTHOR    J. B\u{e9}zier\n\
+        ATOM      1  CA  GLY A   1       1.000   2.000   3.000  1.00  0.00           C\nEND\n";
+    let latin = |text: &str| text.chars().map(|c| c as u8).collect::<Vec<u8>>();
+    std::fs::write(&path, latin(text)).unwrap();
+    let found = Coordinates::read(&path, UnitSystem::Real).unwrap();
+    assert_eq!((found.positions.len(), found.positions[0][2]), (1, 3.0));
+    let mut reader = TrajectoryReader::open(&path, &Open::default()).unwrap();
+    assert_eq!(reader.next_frame().unwrap().unwrap().positions[0][0], 1.0);
+    std::fs::write(&path, latin(&text.replace("CA ", "C\u{e4} "))).unwrap();
+    let error = Coordinates::read(&path, UnitSystem::Real).unwrap_err();
+    assert_eq!(error.place().unwrap().line, Some(3), "{error}");
+    let read = TrajectoryReader::open(&path, &Open::default());
+    let error = read.and_then(|mut reader| reader.next_frame().map(drop)).unwrap_err();
+    assert_eq!(error.place().unwrap().line, Some(3), "{error}");
 }

@@ -177,16 +177,44 @@ fn faults_point_at_the_place_and_say_what_is_near() {
         ("same protein as all", 5..12, "\"protein\" is nothing that atoms share", ""),
         ("name 'CA", 5..8, "a quote is not closed", ""),
         ("", 0..0, "here should be a selection", ""),
+        (
+            "name CA, CB",
+            7..8,
+            "names are separated by spaces, not by a comma",
+            "write CA; a name with a comma",
+        ),
+        ("resname ALA,GLY", 11..12, "names are separated by spaces, not by a comma", "write ALA GLY; a name"),
+        ("name CA , CB", 8..9, "names are separated by spaces, not by a comma", "leave it out"),
+        ("resid 1, 2", 6..8, "numbers are separated by spaces, not by a comma", "write 1"),
+        ("index 2,3", 6..9, "numbers are separated by spaces, not by a comma", "write 2 3"),
+        ("index 1 2,3", 8..11, "there is something missing before \"2,3\"", ""),
         ("name é or )", 11..12, "here should be a selection, not \")\"", ""),
     ] {
         let fault = Selection::parse(text).unwrap_err();
         assert_eq!((fault.span, fault.message.as_str()), (span, message), "{text}");
         assert!(fault.hint.contains(hint), "{text}: {}", fault.hint);
     }
+    // A comma in quotes is a part of the name.
+    assert!(Selection::parse("name \"CA,\" 'C,B'").is_ok());
     let deep = "(".repeat(100_000);
     assert_eq!(Selection::parse(&deep).unwrap_err().message, "this is nested too deeply");
     let long = vec!["index 1"; 100_000].join(" or ");
     assert_eq!(ids(&long), [1]);
+}
+
+/// Chains of a system that has none are refused, not an empty choice.
+#[test]
+fn chains_have_to_be_there() {
+    let mut system = sample();
+    system.names.residues.iter_mut().for_each(|residue| residue.chain.clear());
+    for (text, span) in [("chain A", 6..7), ("not segid A", 10..11), ("same chain as name CA", 5..10)] {
+        let fault = Selection::parse(text).unwrap().ids(&system, UnitSystem::Real).unwrap_err();
+        assert_eq!((fault.span, fault.message.as_str()), (span, "the atoms of this system have no chains"));
+    }
+    system.names.residues[1].chain = "B".into();
+    let ids = |text: &str| Selection::parse(text).unwrap().ids(&system, UnitSystem::Real).unwrap();
+    assert_eq!(ids("chain A"), [] as [u32; 0]);
+    assert_eq!(ids("chain B"), [5, 6, 7]);
 }
 
 #[test]

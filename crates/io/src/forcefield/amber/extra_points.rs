@@ -188,7 +188,7 @@ impl PrmtopReader<'_> {
         let mut found = ExtraPoints::default();
         let (frames, details) = (self.rows::<6>(FRAMES)?, self.file.optional::<f64>(DETAILS)?);
         let (details, rest) = details.as_chunks::<3>();
-        if frames.len() > details.len() || !rest.is_empty() {
+        if frames.len() != details.len() || !rest.is_empty() {
             let (n, numbers) = (frames.len(), 3 * details.len() + rest.len());
             return Err(self.file.error(DETAILS, format!("{DETAILS} has {numbers} numbers for {n} frames")));
         }

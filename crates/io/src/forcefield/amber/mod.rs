@@ -3,15 +3,15 @@
 
 mod extra_points;
 mod format;
+mod sections;
 
 use super::assembly::{Assembly, factor};
 use super::{Boundary, Molecules, periodic, well};
-use crate::structure::Lines;
 use extra_points::{BondGraph, ExtraPoints};
-use format::FieldFormat;
-use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, UnitSystem};
+use jostle_core::{AtomName, Dimension, Names, Residue, Result, SimBox, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use sections::PrmtopFile;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 /// AMBER's charges have the square root of its Coulomb constant in them.
@@ -19,38 +19,6 @@ const CHARGE: f64 = 18.2223;
 
 /// Divisors of 1-4 pairs where the file has none (ff94 and later): electrostatics, then Lennard-Jones.
 const SCALE: [f64; 2] = [1.2, 2.0];
-
-/// Sections of numbers, the index in POINTERS of the number of their items, and how many numbers an item has.
-const COUNTS: [(&str, usize, usize); 16] = [
-    ("CHARGE", 0, 1),
-    ("MASS", 0, 1),
-    ("ATOM_TYPE_INDEX", 0, 1),
-    ("NUMBER_EXCLUDED_ATOMS", 0, 1),
-    ("RESIDUE_POINTER", 11, 1),
-    ("BONDS_INC_HYDROGEN", 2, 3),
-    ("BONDS_WITHOUT_HYDROGEN", 12, 3),
-    ("ANGLES_INC_HYDROGEN", 4, 4),
-    ("ANGLES_WITHOUT_HYDROGEN", 13, 4),
-    ("DIHEDRALS_INC_HYDROGEN", 6, 5),
-    ("DIHEDRALS_WITHOUT_HYDROGEN", 14, 5),
-    ("BOND_FORCE_CONSTANT", 15, 1),
-    ("BOND_EQUIL_VALUE", 15, 1),
-    ("ANGLE_FORCE_CONSTANT", 16, 1),
-    ("ANGLE_EQUIL_VALUE", 16, 1),
-    ("DIHEDRAL_FORCE_CONSTANT", 17, 1),
-];
-
-/// A section: the text of its format, the line of its first field, and the lines themselves.
-struct PrmtopSection<'a> {
-    format: &'a str,
-    line: usize,
-    lines: Vec<&'a str>,
-}
-
-struct PrmtopFile<'a> {
-    path: &'a Path,
-    sections: HashMap<&'a str, PrmtopSection<'a>>,
-}
 
 /// Returns true where a file begins as a prmtop does.
 pub(super) fn is_one(text: &str) -> bool {
@@ -68,17 +36,24 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
     if pointer(20) > 0 {
         return Err(file.error("POINTERS", "perturbed topologies are not read"));
     }
+    if pointer(29) > 0 {
+        return Err(file
+            .error("POINTERS", "the water has a cap (number 30 of POINTERS), whose forces are not read")
+            .hint("a 0 in its place is a topology without the cap's forces"));
+    }
     for (name, hint) in [
         ("CTITLE", "CHARMM's force field in AMBER's files is not read; give its PSF"),
         ("AMOEBA_FORCEFIELD", "polarisable force fields (AMOEBA) are not read"),
         ("LENNARD_JONES_CCOEF", "forces with 1/r^4 (12-6-4) are not read"),
+        ("LES_NTYP", "copies of atoms (LES) are not read; choose them in [[enhanced]]"),
         ("LENNARD_JONES_14_ACOEF", "CHARMM's 1-4 forces in AMBER's files are not read; give its PSF"),
     ] {
-        if file.sections.contains_key(name) {
+        if file.has(name) {
             return Err(file.error(name, format!("there is a section {name}")).hint(hint));
         }
     }
     file.check_counts(&pointers)?;
+    file.check_maps()?;
     let (assembly, extra_points) = (Assembly::new(UnitSystem::Real, units)?, ExtraPoints::default());
     let mut reader = PrmtopReader { assembly, file, extra_points };
     reader.atoms()?;
@@ -88,110 +63,6 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
     reader.maps()?;
     reader.exclusions()?;
     reader.finish(pointer(27) > 0)
-}
-
-impl<'a> PrmtopFile<'a> {
-    fn new(path: &'a Path, text: &'a str) -> Result<Self> {
-        let mut lines = Lines::new(path, text);
-        let mut sections = HashMap::new();
-        let mut name = None;
-        while let Some(line) = lines.next() {
-            if let Some(flag) = line.strip_prefix("%FLAG") {
-                name = Some(flag.trim());
-            } else if let Some(format) = line.strip_prefix("%FORMAT") {
-                let name = name.ok_or_else(|| lines.error("a format without a %FLAG before it"))?;
-                sections.insert(name, PrmtopSection { format, line: lines.at() + 1, lines: Vec::new() });
-            } else if let Some(section) = name.and_then(|name| sections.get_mut(name)) {
-                section.lines.push(line);
-            }
-        }
-        Ok(PrmtopFile { path, sections })
-    }
-
-    /// An error at the start of a section.
-    fn error(&self, section: &str, message: impl Into<String>) -> Error {
-        match self.sections.get(section) {
-            Some(found) => Error::file_line(self.path, found.line, message),
-            None => Error::file(self.path, message),
-        }
-    }
-
-    /// The fields of a section with the numbers of their lines; none where it is missing.
-    fn fields(&self, name: &str) -> Result<Vec<(usize, &'a str)>> {
-        let Some(section) = self.sections.get(name) else { return Ok(Vec::new()) };
-        let format = FieldFormat::new(section.format).ok_or_else(|| {
-            let message = format!("the format {} of {name} is not read", section.format.trim());
-            Error::file_line(self.path, section.line - 1, message)
-                .hint("formats are such as (10I8) and (5E16.8)")
-        })?;
-        // Comments between sections are no fields.
-        let lines = (section.line..).zip(&section.lines).filter(|(_, line)| !line.starts_with('%'));
-        let fields = lines.map(|(k, line)| format.fields(line).into_iter().map(move |field| (k, field)));
-        Ok(fields.flatten().collect())
-    }
-
-    /// The numbers of a section that may be missing.
-    fn optional<T: std::str::FromStr>(&self, name: &str) -> Result<Vec<T>> {
-        let fields = self.fields(name)?.into_iter().filter(|(_, field)| !field.trim().is_empty());
-        let number = |(line, field): (usize, &str)| {
-            field.trim().parse().map_err(|_| {
-                Error::file_line(self.path, line, format!("\"{}\" in {name} is no number", field.trim()))
-            })
-        };
-        fields.map(number).collect()
-    }
-
-    /// The numbers of a section.
-    fn numbers<T: std::str::FromStr>(&self, name: &str) -> Result<Vec<T>> {
-        if !self.sections.contains_key(name) {
-            return Err(Error::file(self.path, format!("the file has no section {name}"))
-                .hint("topologies of AMBER 7 and later are read"));
-        }
-        self.optional(name)
-    }
-
-    /// Numbers of a section, of which there must be `n`.
-    fn exactly<T: std::str::FromStr>(&self, name: &str, n: usize) -> Result<Vec<T>> {
-        let numbers = self.numbers(name)?;
-        match numbers.len() {
-            found if found == n => Ok(numbers),
-            found => Err(self.error(name, format!("{name} has {found} numbers, not {n}"))),
-        }
-    }
-
-    /// Periodicities of dihedrals, which are whole numbers; the sign of some says that another term follows.
-    fn periodicities(&self) -> Result<Vec<f64>> {
-        let name = "DIHEDRAL_PERIODICITY";
-        let turns: Vec<f64> = self.numbers(name)?;
-        let Some(place) = turns.iter().position(|n| n.fract() != 0.0) else { return Ok(turns) };
-        let mut filled = self.fields(name)?.into_iter().filter(|(_, field)| !field.trim().is_empty());
-        let line = filled.nth(place).map_or(0, |(line, _)| line);
-        let message = format!("the periodicity {} in {name} is no whole number", turns[place]);
-        Err(Error::file_line(self.path, line, message))
-    }
-
-    /// Refuses sections that have lost lines, or have more than POINTERS says.
-    fn check_counts(&self, pointers: &[i64]) -> Result<()> {
-        for (name, pointer, size) in COUNTS {
-            let Some(count) = pointers.get(pointer) else { continue };
-            let found = self.fields(name)?.iter().filter(|(_, field)| !field.trim().is_empty()).count();
-            let expected = usize::try_from(*count).unwrap_or(0).saturating_mul(size);
-            if self.sections.contains_key(name) && found != expected {
-                let message = format!(
-                    "{name} has {found} numbers, but by number {} of POINTERS it must have {expected}",
-                    pointer + 1
-                );
-                return Err(self.error(name, message).hint("lines of the file are missing, or too many"));
-            }
-        }
-        Ok(())
-    }
-
-    fn names(&self, name: &str, n: usize) -> Result<Vec<String>> {
-        let mut names: Vec<String> = self.fields(name)?.iter().map(|(_, f)| f.trim().to_string()).collect();
-        names.resize(n, String::new());
-        Ok(names)
-    }
 }
 
 struct PrmtopReader<'a> {
@@ -486,7 +357,14 @@ impl PairCoefficients {
 /// The box: the angle between a and c, and the lengths of the edges.
 fn simbox(file: &PrmtopFile, units: UnitSystem) -> Result<Option<SimBox>> {
     let numbers: Vec<f64> = file.optional("BOX_DIMENSIONS")?;
-    let [beta, a, b, c] = numbers[..] else { return Ok(None) };
+    let [beta, a, b, c] = match numbers[..] {
+        [] => return Ok(None),
+        [beta, a, b, c] => [beta, a, b, c],
+        _ => {
+            let message = format!("BOX_DIMENSIONS has {} numbers, not 4", numbers.len());
+            return Err(file.error("BOX_DIMENSIONS", message).hint("an angle and three lengths are read"));
+        }
+    };
     let length = factor(UnitSystem::Real, units, Dimension::LENGTH);
     // A truncated octahedron has this angle between all edges; other boxes have right ones.
     let octahedron = (beta - 109.471).abs() < 0.01;

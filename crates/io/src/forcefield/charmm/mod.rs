@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path, text: &str, files: &[PathBuf], units: UnitSystem
     let psf = psf::read(path, text)?;
     let mut parameters = Parameters::default();
     for file in files {
-        parameters.read(file, &crate::text::read(file)?)?;
+        parameters.read(file, &crate::text::read(file, parameters::is_comment)?)?;
     }
     let assembly = Assembly::new(UnitSystem::Real, units)?;
     let types = Vec::with_capacity(psf.atoms.len());

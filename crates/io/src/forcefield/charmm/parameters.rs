@@ -3,6 +3,7 @@
 //! in capitals here: CHARMM compares them without regard to case.
 
 use crate::structure::Lines;
+use crate::text::is_behind;
 use jostle_core::Result;
 use std::collections::HashMap;
 use std::path::Path;
@@ -71,6 +72,11 @@ impl ParameterSection {
             _ => return None,
         })
     }
+}
+
+/// Returns true for a line of a title, or one whose letters of another encoding are those of a comment.
+pub(super) fn is_comment(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"*") || is_behind(b'!', line)
 }
 
 impl Parameters {

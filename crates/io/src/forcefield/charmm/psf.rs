@@ -3,6 +3,7 @@
 
 use crate::structure::Lines;
 use jostle_core::{Error, Residue, Result};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Contents of a file; atoms by numbers from 0.
@@ -54,6 +55,8 @@ pub(super) struct PsfAtom {
     pub mass: f64,
 }
 
+const WRONG_COUNT: &str = "the count before the section's name is wrong, or lines are missing or too many";
+
 /// Columns of an atom, at least.
 const COLUMNS: usize = 8;
 
@@ -63,7 +66,7 @@ pub(in crate::forcefield) fn is_one(text: &str) -> bool {
 }
 
 pub(super) fn read(path: &Path, text: &str) -> Result<Psf> {
-    let mut file = PsfFile { lines: Lines::new(path, text) };
+    let mut file = PsfFile { lines: Lines::new(path, text), head: 0 };
     let first = file.lines.next().unwrap_or("").to_uppercase();
     if first.contains("DRUDE") {
         return Err(file
@@ -75,13 +78,17 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Psf> {
     if first.contains("CMAP") {
         wanted.push("NCRTERM");
     }
-    let mut found = Psf::default();
+    let (mut found, mut seen) = (Psf::default(), HashSet::new());
     while let Some(line) = file.lines.next() {
         // `33 !NATOM`, `9 0 !NGRP NST2`
         let Some((counts, name)) = line.split_once('!') else { continue };
         let mut counts = counts.split_whitespace();
         let n: usize = file.lines.parse(counts.next(), "the number of entries")?;
         let name = name.split([':', ' ']).next().unwrap_or("").trim();
+        file.head = file.lines.at();
+        if !seen.insert(name) {
+            return Err(file.lines.error(format!("the file has a second section {name}")));
+        }
         wanted.retain(|section| *section != name);
         match name {
             // Lines of a title may look like anything.
@@ -116,16 +123,20 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Psf> {
     Ok(found)
 }
 
+#[derive(Clone)]
 struct PsfFile<'a> {
     lines: Lines<'a>,
+    /// Line of the count of the present section.
+    head: usize,
 }
 
 impl PsfFile<'_> {
     fn atoms(&mut self, n: usize) -> Result<Vec<PsfAtom>> {
         let mut atoms = Vec::with_capacity(n.min(self.lines.at_most_left() / COLUMNS));
         for k in 0..n {
-            let Some(line) = self.lines.next() else {
-                return Err(self.lines.error(format!("the file ends after {k} of {n} atoms")));
+            let Some(line) = self.lines.next().filter(|line| !line.trim().is_empty() && !is_head(line))
+            else {
+                return Err(self.lines.error(format!("the section NATOM ends after {k} of {n} atoms")));
             };
             let words: Vec<&str> = line.split_whitespace().collect();
             let &[_, segment, residue, residue_name, name, of_type, charge, mass, ..] = &words[..] else {
@@ -144,14 +155,45 @@ impl PsfFile<'_> {
                 mass: self.lines.number(Some(mass), "the mass")?,
             });
         }
-        Ok(atoms)
+        match self.surplus(|_| 1) {
+            0 => Ok(atoms),
+            more => {
+                let message = format!("the section NATOM has {} atoms, its count is {n}", n + more);
+                Err(self.lines.error_at(self.head, message).hint(WRONG_COUNT))
+            }
+        }
     }
 
-    /// The next `n` whole numbers.
+    /// Entries in lines up to the next section or the end of the file, by the entries of a line that is not blank.
+    fn surplus(&mut self, entries: impl Fn(&str) -> usize) -> usize {
+        let mut ahead = self.lines.clone();
+        let mut found = 0;
+        while let Some(line) = ahead.next().filter(|line| !is_head(line)) {
+            found += if line.trim().is_empty() { 0 } else { entries(line) };
+            self.lines = ahead.clone();
+        }
+        found
+    }
+
+    /// The numbers that are left of a section, which are `n`.
+    fn last_numbers(&mut self, n: usize, what: &str) -> Result<Vec<i64>> {
+        let numbers = self.numbers(n, what)?;
+        match numbers.len() - n + self.surplus(|line| line.split_whitespace().count()) {
+            0 => Ok(numbers),
+            more => {
+                let found = n + more;
+                let message =
+                    format!("the section {what} has {found} numbers, by its count it must have {n}");
+                Err(self.lines.error_at(self.head, message).hint(WRONG_COUNT))
+            }
+        }
+    }
+
+    /// The next `n` whole numbers, and what is left of the last of their lines.
     fn numbers(&mut self, n: usize, what: &str) -> Result<Vec<i64>> {
         let mut numbers = Vec::with_capacity(n.min(self.lines.at_most_left()));
         while numbers.len() < n {
-            let Some(line) = self.lines.next().filter(|line| !line.contains('!')) else {
+            let Some(line) = self.lines.next().filter(|line| !is_head(line)) else {
                 let found = numbers.len();
                 return Err(self.lines.error(format!("the section {what} has {found} of {n} numbers")));
             };
@@ -163,7 +205,7 @@ impl PsfFile<'_> {
     }
 
     fn groups<const N: usize>(&mut self, n: usize, what: &str) -> Result<Vec<[u32; N]>> {
-        let numbers = self.numbers(n.saturating_mul(N), what)?;
+        let numbers = self.last_numbers(n.saturating_mul(N), what)?;
         let atom = |number: i64| u32::try_from(number - 1).unwrap_or(u32::MAX);
         Ok(numbers.as_chunks::<N>().0.iter().map(|group| group.map(atom)).collect())
     }
@@ -204,20 +246,41 @@ impl PsfFile<'_> {
 
     /// A list of atoms, and of every atom where its own end in there.
     fn excluded(&mut self, n: usize, atoms: usize) -> Result<Vec<[u32; 2]>> {
-        // The list is left out by some programs where there are no atoms in it.
-        if n == 0 {
+        let others = self.numbers(n, "NNB")?;
+        if others.len() > n {
+            let message =
+                format!("the section NNB has {} numbers in the lines of its first {n}", others.len());
+            return Err(self.lines.error_at(self.head, message).hint(WRONG_COUNT));
+        }
+        // The ends are left out by some programs where there are no atoms in the list.
+        if n == 0 && self.clone().surplus(|_| 1) == 0 {
             return Ok(Vec::new());
         }
-        let (others, ends) = (self.numbers(n, "NNB")?, self.numbers(atoms, "NNB")?);
+        let ends = self.last_numbers(atoms, "NNB")?;
         let mut pairs = Vec::new();
         let mut from = 0;
         for (atom, end) in ends.into_iter().enumerate() {
-            let end = usize::try_from(end).unwrap_or(0).clamp(from, others.len());
-            for other in &others[from..end] {
+            let Some(own) = usize::try_from(end).ok().and_then(|end| others.get(from..end)) else {
+                let message = format!(
+                    "the exclusions of atom {} end at {end} in NNB, which has {n}; those before at {from}",
+                    atom + 1
+                );
+                return Err(self.lines.error_at(self.head, message).hint(WRONG_COUNT));
+            };
+            for other in own {
                 pairs.push([atom as u32, u32::try_from(other - 1).unwrap_or(u32::MAX)]);
             }
-            from = end;
+            from += own.len();
+        }
+        if from < n {
+            let message = format!("the section NNB has {n} exclusions, {from} of which belong to atoms");
+            return Err(self.lines.error_at(self.head, message).hint(WRONG_COUNT));
         }
         Ok(pairs)
     }
+}
+
+/// Returns true for a line with the count and the name of a section.
+fn is_head(line: &str) -> bool {
+    line.contains('!')
 }

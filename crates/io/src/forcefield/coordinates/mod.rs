@@ -5,6 +5,7 @@ mod cif;
 mod gro;
 mod pdb;
 
+use crate::pdb::is_comment;
 use crate::structure::{Lines, Reading, Structure};
 use crate::text;
 use jostle_core::{Error, Names, Result, SimBox, UnitSystem, Vec3};
@@ -35,8 +36,12 @@ impl Coordinates {
     /// # Errors
     /// If it cannot be read or is damaged.
     pub fn read(path: &Path, units: UnitSystem) -> Result<Coordinates> {
-        let text = text::read_unrecorded(path)?;
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
+        let is_comment = match extension.as_str() {
+            "pdb" | "ent" | "fep" => is_comment,
+            _ => |_: &[u8]| false,
+        };
+        let text = text::read_unrecorded(path, is_comment)?;
         let lines = Lines::new(path, &text);
         match extension.as_str() {
             "pdb" | "ent" | "fep" => pdb::read(lines, units),

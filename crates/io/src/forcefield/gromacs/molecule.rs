@@ -308,7 +308,10 @@ impl MoleculeKind {
             let message = format!("this {what} has {} parameters, {least} are wanted", short.len());
             return Err(line.error(message));
         }
-        found.iter().try_for_each(|p| state_b::check_term(line, what, p, least))?;
+        found.iter().try_for_each(|p| match (what, row.function, &p[..]) {
+            ("dihedral", 5, &[_, _, _, _, fifth]) => check_fifth(line, fifth),
+            _ => state_b::check_term(line, what, p, least),
+        })?;
         Ok(found)
     }
 
@@ -367,6 +370,20 @@ impl MoleculeKind {
         };
         Ok((well, charges))
     }
+}
+
+/// Refuses a fifth coefficient of a Fourier dihedral unless it is zero: GROMACS' table of functions has C1 to C5, its
+/// formula (and grompp) four of them.
+fn check_fifth(line: &SourceLine, fifth: f64) -> Result<()> {
+    if fifth == 0.0 {
+        return Ok(());
+    }
+    let message =
+        format!("a Fourier dihedral (function 5) has C5 = {fifth}, which no formula has a term for");
+    Err(line.error(message).hint(
+        "its terms are C1 (1 + cos phi), C2 (1 - cos 2 phi), C3 (1 + cos 3 phi) and C4 (1 - cos 4 phi); function 3 has \
+         one more",
+    ))
 }
 
 /// The terms of a dihedral of a function.

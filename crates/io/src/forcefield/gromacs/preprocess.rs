@@ -33,6 +33,11 @@ impl SourceLine {
     }
 }
 
+/// Returns true for a line whose letters of another encoding are those of a comment.
+pub(super) fn is_comment(line: &[u8]) -> bool {
+    text::is_behind(b';', line)
+}
+
 /// All lines of a topology.
 ///
 /// # Errors
@@ -156,7 +161,7 @@ impl Preprocessor<'_> {
                         let error = line.error(format!("there is no file {name} to include"));
                         error.hint("say where GROMACS' force fields are: include = [\"/usr/share/gromacs/top\"] in [system]")
                     })?;
-                    self.file(&found, &text::read(&found)?, depth + 1)?;
+                    self.file(&found, &text::read(&found, is_comment)?, depth + 1)?;
                 }
                 _ => return Err(at(Vec::new()).error(format!("there is no directive #{name}"))),
             }

@@ -36,7 +36,7 @@ pub(super) fn is_one(text: &str) -> bool {
 pub(super) fn read(path: &Path, text: &str, scripts: &[PathBuf], units: UnitSystem) -> Result<Molecules> {
     let mut script = Script::default();
     for file in scripts {
-        script.read(file, &text::read(file)?)?;
+        script.read(file, &text::read(file, |line| text::is_behind(b'#', line))?)?;
     }
     let from = script.units.unwrap_or(units);
     let assembly = Assembly::new(from, units)?;

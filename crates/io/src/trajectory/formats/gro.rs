@@ -2,7 +2,7 @@
 //! 0.001 nm and velocities to 0.0001 nm/ps in columns, the box behind the atoms; time and step are in the title.
 
 use super::pdb::called;
-use crate::gro::{GroAtom, box_edges};
+use crate::gro::{GroAtom, GroCount};
 use crate::pdb::{Collector, element_of};
 use crate::structure::Lines;
 use crate::trajectory::format::{Access, Content, FormatDefinition, FormatWriter, Precision, unwritable};
@@ -135,9 +135,13 @@ impl Source {
     }
 
     /// Position and velocity of an atom; its labels are taken in the first frame and compared in later ones.
-    fn read_atom(&mut self, id: usize, collector: &mut Collector) -> Result<(Vec3, Option<Vec3>)> {
+    fn read_atom(
+        &mut self,
+        (id, count): (usize, GroCount),
+        collector: &mut Collector,
+    ) -> Result<(Vec3, Option<Vec3>)> {
         let here = self.text.here();
-        let atom = GroAtom::read(&here, self.text.raw())?;
+        let atom = count.read_atom(id, &here, self.text.raw())?;
         if self.frames > 0 {
             self.labels.check_name(&here, id, atom.name)?;
             return Ok((atom.position, atom.velocity));
@@ -155,8 +159,9 @@ impl Source {
     }
 }
 
-impl FrameSource for Source {
-    fn next(&mut self) -> Result<Option<Snapshot>> {
+impl Source {
+    /// The next frame.
+    fn frame(&mut self) -> Result<Option<Snapshot>> {
         if !self.text.advance()? {
             return Ok(None);
         }
@@ -175,26 +180,34 @@ impl FrameSource for Source {
             self.text.must_advance("the number of atoms")?;
         }
         self.units = title.reduced.map_or(self.units, FileUnits::Of);
-        let count: u64 = self.text.here().parse(Some(self.text.line()), "the number of atoms")?;
+        let here = self.text.here();
+        let count =
+            GroCount { atoms: here.parse(Some(self.text.line()), "the number of atoms")?, line: here.at() };
         // An atom has twenty columns and three numbers of two characters at least.
-        self.text.check_claim(count, 13)?;
+        self.text.check_claim(count.atoms, 13)?;
         let (mut positions, mut velocities, mut collector) = (Vec::new(), Vec::new(), Collector::default());
-        for id in 0..count as usize {
-            self.text.must_advance(&format!("atom {} of {count}", id + 1))?;
-            let (position, velocity) = self.read_atom(id, &mut collector)?;
+        for id in 0..count.atoms as usize {
+            self.text.must_advance(&format!("atom {} of {}", id + 1, count.atoms))?;
+            let (position, velocity) = self.read_atom((id, count), &mut collector)?;
             positions.push(position);
             velocities.extend(velocity);
         }
         self.text.must_advance("the box")?;
-        let edges = box_edges(&self.text.here(), self.text.line())?;
+        let edges = count.read_box(&self.text.here(), self.text.raw())?;
         let simbox = simbox_of(edges, &positions)?;
         if self.frames == 0 {
             self.labels.atoms = collector.into_names();
         }
-        let velocities = (velocities.len() == positions.len()).then_some(velocities);
+        let velocities = count.all_velocities(&self.text.here(), velocities)?;
         let step = title.step.unwrap_or(self.frames);
         self.frames += 1;
         Ok(Some(Snapshot { step, time: title.time, simbox, positions, images: None, velocities }))
+    }
+}
+
+impl FrameSource for Source {
+    fn next(&mut self) -> Result<Option<Snapshot>> {
+        self.frame().map_err(|e| self.text.explained(e))
     }
 
     fn units(&self) -> FileUnits {
@@ -267,6 +280,8 @@ Water, t=   0.50000 step= 250
     #[test]
     fn damaged_files_are_refused_at_their_line() {
         for (from, to, line) in [
+            ("\n    3\n", "\n    2\n", 5),
+            ("  0.1227 -0.0580  0.0434", "", 6),
             ("\n    3\n", "\n    4\n", 6),
             ("\n    3\n", "\n    x\n", 2),
             ("1.679", "1.6x9", 3),
@@ -277,6 +292,19 @@ Water, t=   0.50000 step= 250
             let error = read("a.gro", &WATER.replacen(from, to, 1)).map(drop).unwrap_err();
             assert_eq!(error.place().unwrap().line, Some(line), "{to}: {error}");
         }
+        for (count, message) in [("2", "by line 2 there are 2 and"), ("4", "by line 2 atom 4 of 4 should")] {
+            let text = WATER.replacen("    3", &format!("    {count}"), 1);
+            let error = read("a.gro", &text).map(drop).unwrap_err();
+            assert!(error.message().contains(message), "{error}");
+        }
+        // A line that ends within the velocity of its atom.
+        let end = WATER.rfind("  1.3180").unwrap();
+        let error = read("a.gro", &WATER[..end]).map(drop).unwrap_err();
+        assert!(
+            error.message().contains("vz cannot be read from \"\": the file ends within this"),
+            "{error}"
+        );
+        assert!(error.help().unwrap().contains("truncated"), "{error}");
         let whole = read("a.gro", WATER).unwrap().1;
         for end in 0..WATER.len() {
             // Frames that are read from a file that was cut short have all their atoms.

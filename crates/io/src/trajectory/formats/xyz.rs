@@ -90,8 +90,9 @@ impl Source {
     }
 }
 
-impl FrameSource for Source {
-    fn next(&mut self) -> Result<Option<Snapshot>> {
+impl Source {
+    /// The next frame.
+    fn frame(&mut self) -> Result<Option<Snapshot>> {
         loop {
             if !self.text.advance()? {
                 return Ok(None);
@@ -155,6 +156,12 @@ impl FrameSource for Source {
             images: None,
             velocities: header.columns.velocity.map(|_| velocities),
         }))
+    }
+}
+
+impl FrameSource for Source {
+    fn next(&mut self) -> Result<Option<Snapshot>> {
+        self.frame().map_err(|e| self.text.explained(e))
     }
 
     fn units(&self) -> FileUnits {

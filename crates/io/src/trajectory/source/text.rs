@@ -2,8 +2,8 @@
 
 use super::stream::ByteStream;
 use super::unreadable;
-use crate::lines::read_line;
-use crate::structure::Lines;
+use crate::lines::{IsComment, read_line};
+use crate::structure::{Lines, TRUNCATED};
 use jostle_core::{Error, Result};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,17 @@ pub(in crate::trajectory) struct TextStream {
     path: PathBuf,
     line: String,
     number: usize,
+    is_comment: IsComment,
 }
 
 impl TextStream {
     pub fn new(stream: ByteStream, path: &Path) -> Self {
-        TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0 }
+        TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0, is_comment: |_| false }
+    }
+
+    /// The same lines, of which those of comment may be of any encoding.
+    pub fn with_comments(self, is_comment: IsComment) -> Self {
+        TextStream { is_comment, ..self }
     }
 
     /// Advances to the next line; returns false at the end of the file.
@@ -26,7 +32,7 @@ impl TextStream {
     /// # Errors
     /// If it cannot be read, is no text or has no end.
     pub fn advance(&mut self) -> Result<bool> {
-        let read = read_line(&mut self.stream, &mut self.line);
+        let read = read_line(&mut self.stream, &mut self.line, self.is_comment);
         self.number += 1;
         let more = read.map_err(|e| match e.kind() {
             ErrorKind::InvalidData => self.here().error(e.to_string()).hint("the file is damaged or no text"),
@@ -48,10 +54,7 @@ impl TextStream {
         if self.advance()? {
             return Ok(());
         }
-        Err(self
-            .here()
-            .error(format!("the file ends before {what}"))
-            .hint("the file is truncated: still being written, or a run or a copy was cut short"))
+        Err(self.here().error(format!("the file ends before {what}")).hint(TRUNCATED))
     }
 
     /// The line.
@@ -66,7 +69,18 @@ impl TextStream {
 
     /// Line at hand, for errors and for numbers from it.
     pub fn here(&self) -> Lines<'_> {
-        Lines::at_number(&self.path, self.number)
+        Lines::at_number(&self.path, self.number).with_cut(!self.line.ends_with('\n'))
+    }
+
+    /// An error at the line at hand, with the advice that the file may be truncated where it ends within that line.
+    pub fn explained(&self, error: Error) -> Error {
+        let cut = !self.line.is_empty() && !self.line.ends_with('\n');
+        match error.help() {
+            Some(hint) if !cut || hint.contains(TRUNCATED) => error,
+            Some(_) => error.map_hint(|hint| format!("{hint}; or {TRUNCATED}")),
+            None if cut => error.hint(TRUNCATED),
+            None => error,
+        }
     }
 
     /// Checks that the file has room for this number of atoms' lines with this number of columns.

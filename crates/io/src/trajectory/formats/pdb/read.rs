@@ -1,7 +1,7 @@
 //! PDB, a frame for each model; atoms outside of models are one frame, too.
 
 use crate::forcefield::coordinates::cell;
-use crate::pdb::{Collector, PdbLine};
+use crate::pdb::{Collector, PdbLine, is_comment};
 use crate::structure::around;
 use crate::trajectory::frame::Snapshot;
 use crate::trajectory::source::{AtomLabels, ByteStream, FileUnits, FrameSource, TextStream, damaged};
@@ -34,7 +34,7 @@ pub(super) struct Source {
 impl Source {
     pub fn new(stream: ByteStream, path: &Path) -> Self {
         Source {
-            text: TextStream::new(stream, path),
+            text: TextStream::new(stream, path).with_comments(is_comment),
             labels: AtomLabels::default(),
             serials: HashMap::new(),
             frames: 0,
