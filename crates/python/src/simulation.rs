@@ -6,6 +6,7 @@ use crate::error::{NO_FILE, OrRaise, exception};
 use crate::exclusive::{Exclusive, Guard};
 use crate::facts::{self, AtomNames, Species};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
+use crate::held_interrupt::HeldInterrupt;
 use crate::lent::is_lent;
 use crate::listener::{Interruption, Listener, Raised, Stop};
 use crate::observer::{Due, PythonObserver};
@@ -30,6 +31,7 @@ pub struct Core {
     due: Due,
     raised: RaisedByForces,
     interruption: Interruption,
+    held: HeldInterrupt,
 }
 
 /// Properties of a force.
@@ -71,6 +73,7 @@ impl Core {
             due: Due::default(),
             raised: RaisedByForces::default(),
             interruption: Interruption::default(),
+            held: HeldInterrupt::default(),
         }
     }
 
@@ -177,7 +180,7 @@ impl Core {
             let raised = Raised::default();
             let stage = (String::new(), simulation.stage_index(), 0);
             let mut listener = Listener { rows, progress, raised: &raised, stage };
-            let stop = Stop::new(&raised, &self.interruption);
+            let stop = Stop::new(&raised, &self.interruption, &self.held);
             let outcome = simulation.advance_with(&mut extent, &mut listener, &|| stop.is_wished());
             (outcome, raised.take())
         });
@@ -201,6 +204,16 @@ impl Core {
     /// Ends the run under way, as Ctrl-C does, and every later one; or no longer does so. Any thread may call it.
     fn interrupt(&self, ends: bool) {
         self.interruption.set(ends);
+    }
+
+    /// Holds Ctrl-C until the step is over, if a force computes in the middle of it; returns false where it shall act.
+    fn hold_interrupt(&self) -> bool {
+        self.held.hold()
+    }
+
+    /// Returns true where Ctrl-C was held, which is not held any more then.
+    fn take_interrupt(&self) -> bool {
+        self.held.take()
     }
 
     /// Adds an observer, for which runs pause; returns its number.
@@ -230,14 +243,15 @@ impl Core {
         }
         let arguments = if options.with_box { Arguments::PositionsAndBox } else { Arguments::Positions };
         let momentum = if options.conserves_momentum { Momentum::Conserved } else { Momentum::Thermal };
-        let raised = self.raised.clone();
+        let (raised, held) = (self.raised.clone(), self.held.clone());
         let simulation = &mut run.simulation;
         if options.on_device && simulation.is_on_gpu() {
-            let force = PythonDeviceForce::new(name, function, arguments, ids, momentum, raised);
+            let force = PythonDeviceForce::new(name, function, arguments, ids, momentum, (raised, held));
             return simulation.add_custom_force(force).or_raise(py);
         }
         let (has_virial, positions) = (true, None);
-        let force = PythonForce { name, function, arguments, ids, momentum, raised, has_virial, positions };
+        let force =
+            PythonForce { name, function, arguments, ids, momentum, raised, held, has_virial, positions };
         simulation.add_custom_force(force).or_raise(py)
     }
 

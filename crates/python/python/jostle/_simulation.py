@@ -6,11 +6,12 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from . import _progress
 from ._device import OnDevice, lent
+from ._interrupts import held_in_forces
 from ._jostle import Core, input_text
 from ._state import SimulationState
 from ._view import View, view
@@ -172,7 +173,8 @@ class Simulation(SimulationState):
             InputError: if a key of the stage is wrong; it names the remedy.
             SimulationError: if a force or a position is not finite any more, or an error had ended an earlier call in
                 the middle of a step.
-            KeyboardInterrupt: on Ctrl-C; `run` goes on from there.
+            KeyboardInterrupt: on Ctrl-C, which waits for a force of Python and the end of the step; `run` goes on from
+                there. A second one, a second later, is an exception of the force.
             RuntimeError: if an observer, or another thread, calls it while the simulation runs.
             Exception: whatever a force or an observer raises. After that of a force the atoms are in the middle of a
                 step (on a GPU, perhaps of a later step than `step` + 1): they can be looked at, but `run`, `minimize`
@@ -235,17 +237,21 @@ class Simulation(SimulationState):
     def _advance(self, extent, amount, progress):
         bar = _progress.wanted(progress)
         try:
-            while True:
-                outcome, amount_left, due = self._core.advance(extent, amount, bar)
-                if extent == "steps":
-                    amount = amount_left
-                for number in due:
-                    self._observers[number][0](self)
-                if outcome != "paused":
-                    return
+            with held_in_forces(self._core) if self._forces else nullcontext():
+                self._advance_to_the_end(extent, amount, bar)
         finally:
             if isinstance(bar, _progress.Bar):
                 bar.end()
+
+    def _advance_to_the_end(self, extent, amount, bar):
+        while True:
+            outcome, amount_left, due = self._core.advance(extent, amount, bar)
+            if extent == "steps":
+                amount = amount_left
+            for number in due:
+                self._observers[number][0](self)
+            if outcome != "paused":
+                return
 
     def observe(
         self, every: int, *, energies: bool = True
