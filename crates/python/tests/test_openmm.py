@@ -217,3 +217,29 @@ def test_what_jostle_does_not_have_is_refused_or_said():
     force.setIncludeDirectSpace(False)
     with pytest.raises(jostle.InputError, match="direct space"):
         jostle.from_openmm(topology, system, positions, run=RUN)
+
+
+def test_bonded_forces_without_images_are_refused_where_an_image_is_nearer():
+    """Of a bond of 1.4 nm in a box of 2.2 nm an image is 0.8 nm long: OpenMM has the force of the atoms themselves."""
+    topology, system, positions = water()
+    system.setDefaultPeriodicBoxVectors(*(2.2 * numpy.eye(3)))
+    nonbonded = system.getForces()[2]
+    nonbonded.setNonbondedMethod(openmm.NonbondedForce.CutoffPeriodic)
+    nonbonded.setCutoffDistance(0.9)
+    nonbonded.setUseDispersionCorrection(False)
+    for k in range(5):
+        nonbonded.setParticleParameters(3 * k, 0.0, 0.316, 0.65)
+        for atom in (3 * k + 1, 3 * k + 2):
+            nonbonded.setParticleParameters(atom, 0.0, 0.1, 0.0)
+    spring = openmm.HarmonicBondForce()
+    spring.addBond(0, 12, 0.3, 100.0)
+    positions[12:] += [0.12, 0.0, 0.0]
+    system.addForce(spring)
+    with pytest.raises(jostle.InputError, match="which a bond joins, are so far apart") as refused:
+        jostle.openmm.from_openmm(topology, system, positions, run=RUN)
+    assert "setUsesPeriodicBoundaryConditions(True)" in refused.value.hint
+    system.getForce(3).setUsesPeriodicBoundaryConditions(True)
+    energy, forces = state(system, positions)
+    sim = jostle.openmm.from_openmm(topology, system, positions, run=RUN)
+    assert sim.potential_energy == pytest.approx(energy, rel=1e-6)
+    assert numpy.allclose(sim.forces, forces, rtol=1e-6, atol=1e-4)
