@@ -243,3 +243,28 @@ def test_bonded_forces_without_images_are_refused_where_an_image_is_nearer():
     sim = jostle.openmm.from_openmm(topology, system, positions, run=RUN)
     assert sim.potential_energy == pytest.approx(energy, rel=1e-6)
     assert numpy.allclose(sim.forces, forces, rtol=1e-6, atol=1e-4)
+
+
+def test_velocities_along_constraints_are_gone_whatever_is_read_first():
+    topology, system, positions = water()
+    for k in range(5):
+        for a, b, length in [(0, 1, 0.1), (0, 2, 0.1), (1, 2, 0.1628)]:
+            system.addConstraint(3 * k + a, 3 * k + b, length)
+            d = positions[3 * k + b] - positions[3 * k + a]
+            if (a, b) != (1, 2):
+                positions[3 * k + b] = positions[3 * k + a] + 0.1 * d / numpy.linalg.norm(d)
+    velocities = numpy.random.default_rng(6).normal(size=(15, 3))
+
+    def begun():
+        return jostle.openmm.from_openmm(topology, system, positions, velocities=velocities, run=RUN)
+
+    first, second = begun(), begun()
+    read, kinetic = first.velocities, second.kinetic_energy
+    assert 0.5 * (first.masses[:, None] * read**2).sum() == pytest.approx(kinetic, rel=1e-9)
+    assert read == pytest.approx(second.velocities, abs=1e-9)
+    assert first.quantities["kinetic"] == pytest.approx(kinetic, rel=1e-9)
+    places = first.positions
+    for k in range(5):
+        for a, b in [(0, 1), (0, 2), (1, 2)]:
+            d = places[3 * k + b] - places[3 * k + a]
+            assert d @ (read[3 * k + b] - read[3 * k + a]) == pytest.approx(0.0, abs=1e-9)

@@ -288,7 +288,8 @@ impl Simulation {
         })
     }
 
-    fn constrain_present_velocities(&mut self) -> Result<()> {
+    /// Removes the components of velocities along constraints.
+    pub(super) fn constrain_present_velocities(&mut self) -> Result<()> {
         match self.tables.topology.is_constrained() {
             true => self.backend.constrain_velocities(None),
             false => Ok(()),
