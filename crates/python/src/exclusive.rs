@@ -46,6 +46,19 @@ impl<T> Exclusive<T> {
         }
     }
 
+    /// The value, unless another thread uses it, an earlier use failed half-way, or the process is another one.
+    pub fn get_if_free(&self) -> Option<Guard<'_, T>> {
+        self.check_process().ok()?;
+        let value = self.value.try_lock().ok()?;
+        Some(self.guard(value))
+    }
+
+    /// Access to the value for this thread.
+    fn guard<'a>(&'a self, value: MutexGuard<'a, T>) -> Guard<'a, T> {
+        *self.user.lock().unwrap_or_else(PoisonError::into_inner) = Some(current().id());
+        Guard { value, user: &self.user }
+    }
+
     /// The value, as soon as no other thread uses it. While this one waits, others have the interpreter, and
     /// Ctrl-C is heard.
     ///
@@ -57,10 +70,7 @@ impl<T> Exclusive<T> {
         let mut wait = Duration::from_micros(10);
         loop {
             match self.value.try_lock() {
-                Ok(value) => {
-                    *self.user.lock().unwrap_or_else(PoisonError::into_inner) = Some(current().id());
-                    return Ok(Guard { value, user: &self.user });
-                }
+                Ok(value) => return Ok(self.guard(value)),
                 Err(TryLockError::Poisoned(_)) => {
                     return Err(PyRuntimeError::new_err("the simulation has failed by a bug in Jostle"));
                 }

@@ -302,6 +302,16 @@ impl Core {
         }
     }
 
+    /// Does so at the end of a simulation, where it may have been lent, failed or belong to another process.
+    fn leave_folder_at_end(&self, py: Python) -> PyResult<()> {
+        let Some(mut run) = self.run.get_if_free() else { return Ok(()) };
+        let run = &mut *run;
+        if run.lent.is_some() || !run.simulation.folder().is_some_and(Path::is_dir) {
+            return Ok(());
+        }
+        py.detach(|| run.simulation.leave_folder()).or_raise(py)
+    }
+
     /// The folder written to.
     fn folder(&self, py: Python) -> PyResult<Option<PathBuf>> {
         Ok(self.get(py)?.simulation.folder().map(Path::to_path_buf))

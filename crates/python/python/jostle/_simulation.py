@@ -75,6 +75,8 @@ class Simulation(SimulationState):
 
     def _adopt(self, core):
         self._core = core
+        # When the simulation goes, or Python ends, the folder is left with a checkpoint.
+        weakref.finalize(self, core.leave_folder_at_end)
         # Functions with what the engine was told about them, in the order in which they were added.
         self._observers = []
         self._forces = []
@@ -382,6 +384,8 @@ class Simulation(SimulationState):
     def write_to(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes thermo.csv, trajectories, checkpoints, summary.json and a log to a folder from now on.
 
+        A folder that it has written to so far is left with a checkpoint, as by `close`.
+
         Args:
             folder: the folder; it is made.
             overwrite: replace the run that is there.
@@ -426,8 +430,9 @@ class Simulation(SimulationState):
     def close(self) -> None:
         """Writes a checkpoint to the folder, if there is one, and lets go of it, so that it can be resumed.
 
-        `with jostle.Simulation(...) as sim:` does so at the end. Where an error has ended a run in the middle of a step,
-        or a resumed run lacks forces that it had, no checkpoint is written: the last one remains.
+        `with jostle.Simulation(...) as sim:` does so at the end, and so do the end of Python and that of the last
+        reference to the simulation, but not that of a process that is killed. Where an error has ended a run in the middle of
+        a step, or a resumed run lacks forces that it had, no checkpoint is written: the last one remains.
 
         Raises:
             FileError: if the checkpoint cannot be written.
