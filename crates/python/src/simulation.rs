@@ -7,10 +7,9 @@ use crate::exclusive::{Exclusive, Guard};
 use crate::facts::{self, AtomNames, Species};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
 use crate::held_interrupt::HeldInterrupt;
-use crate::lent::is_lent;
 use crate::listener::{Interruption, Listener, Raised, Stop};
 use crate::observer::{Due, PythonObserver};
-use crate::run::Run;
+use crate::run::{Run, get_to_run};
 use crate::text::{self, StageText};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Evaluate, SimBox, SymTensor};
@@ -23,6 +22,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// Time for which a run goes on although other calls wait: each of them costs it some milliseconds.
+const LEAST_RUN: Duration = Duration::from_millis(10);
 
 /// A simulation.
 #[pyclass(frozen, module = "jostle._jostle")]
@@ -90,7 +93,8 @@ impl Core {
     /// The simulation likewise, unless its arrays are lent.
     pub fn get_free(&self, py: Python) -> PyResult<Guard<'_, Run>> {
         let run = self.run.get(py)?;
-        if run.lent.is_some() { Err(is_lent()) } else { Ok(run) }
+        run.check_is_free()?;
+        Ok(run)
     }
 
     /// A vector of each atom, by id.
@@ -160,7 +164,8 @@ impl Core {
         Ok(Core::new(run))
     }
 
-    /// Runs what remains of an extent: all stages, those up to an index, or some steps. Returns what became of it,
+    /// Runs what remains of an extent: all stages, those up to an index, or some steps, or until another call waits
+    /// for the simulation. Returns what became of it,
     /// the steps that are left, and the numbers of the observers that are due.
     fn advance(
         &self,
@@ -174,14 +179,21 @@ impl Core {
             "through" => Extent::Through(usize::try_from(amount).unwrap_or(usize::MAX)),
             _ => Extent::Steps(amount),
         };
-        let mut run = self.get_free(py)?;
+        let mut run = get_to_run(py, &self.run)?;
         let Run { simulation, rows, .. } = &mut *run;
+        let (handle, began) = (simulation.handle(), Instant::now());
         let (outcome, raised) = py.detach(|| {
             let raised = Raised::default();
             let stage = (String::new(), simulation.stage_index(), 0);
             let mut listener = Listener { rows, progress, raised: &raised, stage };
             let stop = Stop::new(&raised, &self.interruption, &self.held);
-            let outcome = simulation.advance_with(&mut extent, &mut listener, &|| stop.is_wished());
+            let stops = || {
+                if began.elapsed() > LEAST_RUN && self.run.is_wanted() {
+                    handle.pause();
+                }
+                stop.is_wished()
+            };
+            let outcome = simulation.advance_with(&mut extent, &mut listener, &stops);
             (outcome, raised.take())
         });
         if let Some(raised) = raised {
