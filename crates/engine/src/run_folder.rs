@@ -351,7 +351,7 @@ pub(crate) fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<Strin
     let (latest, previous) = (path.join(CHECKPOINT), path.join(PREVIOUS));
     if !latest.exists() && !previous.exists() && path.join(LOG).is_file() {
         return Err(Error::file(path, "the run in this folder stopped before its first checkpoint")
-            .hint("start it anew: jostle run with --overwrite"));
+            .hint("start it anew: jostle run with --overwrite; in Python, close() writes a checkpoint"));
     }
     if !latest.exists() && !previous.exists() {
         return Err(Error::file(path, "there is no checkpoint in this folder")

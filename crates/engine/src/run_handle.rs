@@ -16,6 +16,7 @@ pub struct RunHandle(Arc<Shared>);
 struct Shared {
     held: AtomicBool,
     stopped: AtomicBool,
+    paused: AtomicBool,
     notes: Mutex<Notes>,
     changed: Condvar,
 }
@@ -44,6 +45,12 @@ impl RunHandle {
         self.wake();
     }
 
+    /// Lets the run return after the step or the batch of steps under way, as an observer does by
+    /// [`Context::pause`](crate::Context::pause): running again continues it.
+    pub fn pause(&self) {
+        self.0.paused.store(true, Ordering::Relaxed);
+    }
+
     /// Leaves a message for the log and the listener of the run.
     pub fn note(&self, message: String) {
         let mut notes = self.notes();
@@ -65,6 +72,11 @@ impl RunHandle {
     /// Takes the request to end the run, if there is one, so that a run that goes on later does not end again.
     pub(crate) fn take_stop(&self) -> bool {
         self.is_stopped() && self.0.stopped.swap(false, Ordering::Relaxed)
+    }
+
+    /// Takes the request to pause the run, if there is one.
+    pub(crate) fn take_pause(&self) -> bool {
+        self.0.paused.swap(false, Ordering::Relaxed)
     }
 
     /// Waits until the run is not held any more, as long as `patience`.

@@ -5,6 +5,7 @@ use crate::device_array::{DeviceArray, Lease};
 use crate::dlpack::{self, Access};
 use crate::error::OrRaise;
 use crate::force::{Arguments, RaisedByForces, symmetric};
+use crate::held_interrupt::HeldInterrupt;
 use jostle_core::backend::{DeviceForce, MemorySpace, NumberType, SharedArray};
 use jostle_core::{Error, Result, SimBox, SymTensor};
 use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, CustomForce, ForceSums};
@@ -23,6 +24,7 @@ pub struct PythonDeviceForce {
     ids: Option<Vec<u32>>,
     momentum: Momentum,
     raised: RaisedByForces,
+    held: HeldInterrupt,
     /// Energy and virial of the last call, of whatever types they are.
     last: Option<(Py<PyAny>, Option<Py<PyAny>>)>,
     /// True until a virial is missing.
@@ -40,7 +42,7 @@ impl PythonDeviceForce {
         arguments: Arguments,
         ids: Option<Vec<u32>>,
         momentum: Momentum,
-        raised: RaisedByForces,
+        (raised, held): (RaisedByForces, HeldInterrupt),
     ) -> Self {
         let (last, has_virial, asks_for_version) = (None, true, true);
         PythonDeviceForce {
@@ -50,6 +52,7 @@ impl PythonDeviceForce {
             ids,
             momentum,
             raised,
+            held,
             last,
             has_virial,
             asks_for_version,
@@ -191,11 +194,15 @@ impl DeviceForce for PythonDeviceForce {
     }
 
     fn queue(&mut self, positions: &SharedArray, simbox: &SimBox) -> Result<SharedArray> {
-        Python::attach(|py| self.call(py, positions, simbox)).map_err(|error| self.failed(error))
+        let held = self.held.clone();
+        let called = held.in_force(|| Python::attach(|py| self.call(py, positions, simbox)));
+        called.map_err(|error| self.failed(error))
     }
 
     fn sums(&mut self) -> Result<(f64, SymTensor)> {
-        let sums = Python::attach(|py| self.numbers(py)).map_err(|error| self.failed(error))?;
+        let held = self.held.clone();
+        let sums = held.in_force(|| Python::attach(|py| self.numbers(py)));
+        let sums = sums.map_err(|error| self.failed(error))?;
         if !sums.0.is_finite() || sums.1.iter().any(|w| !w.is_finite()) {
             let message = format!("the energy or the virial of the force '{}' is not finite", self.name);
             return Err(Error::simulation(message));

@@ -1,6 +1,7 @@
 //! Forces written in Python.
 
 use crate::arrays::{filled_rows, read_forces, rows, vectors};
+use crate::held_interrupt::HeldInterrupt;
 use crate::position_rows::PositionRows;
 use jostle_core::{Error, Result, SimBox, SymTensor, Vec3};
 use jostle_engine::custom_force::{AtomChoice, AtomForces, Configuration, CustomForce, ForceSums};
@@ -49,6 +50,8 @@ pub struct PythonForce {
     pub momentum: Momentum,
     /// Exception that the function has raised.
     pub raised: RaisedByForces,
+    /// Ctrl-C during a call.
+    pub held: HeldInterrupt,
     /// True until a virial is missing.
     pub has_virial: bool,
     /// Positions of all atoms, where it acts on all.
@@ -140,13 +143,15 @@ impl CustomForce for PythonForce {
             return Ok(None);
         }
         if self.positions.as_ref().is_none_or(|rows| rows.len() != n) {
-            let made = Python::attach(|py| PositionRows::new(py, n));
+            let made = self.held.in_force(|| Python::attach(|py| PositionRows::new(py, n)));
             self.positions = Some(made.map_err(|error| self.failed(error))?);
         }
         Ok(self.positions.as_mut().map(PositionRows::rows))
     }
 
     fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {
-        Python::attach(|py| self.call(py, now, forces)).map_err(|error| self.failed(error))
+        let held = self.held.clone();
+        let called = held.in_force(|| Python::attach(|py| self.call(py, now, forces)));
+        called.map_err(|error| self.failed(error))
     }
 }

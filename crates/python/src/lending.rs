@@ -8,6 +8,7 @@ use crate::simulation::Core;
 use jostle_core::ArraysChanged;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::thread::current;
 
 /// Arrays of the atoms on the device, by name, lent until [`take_back`].
 ///
@@ -38,7 +39,7 @@ pub fn lend<'py>(py: Python<'py>, core: &Core, write: bool) -> PyResult<Bound<'p
     ] {
         all.set_item(name, Bound::new(py, DeviceArray::new(array, access, &lease))?)?;
     }
-    run.lent = Some(Lent { lease, changed, before });
+    run.lent = Some(Lent { lease, changed, before, borrower: current().id() });
     Ok(all)
 }
 
@@ -49,7 +50,7 @@ pub fn lend<'py>(py: Python<'py>, core: &Core, write: bool) -> PyResult<Bound<'p
 #[pyfunction]
 pub fn take_back(py: Python, core: &Core) -> PyResult<()> {
     let mut run = core.get(py)?;
-    let Some(Lent { lease, changed, before }) = run.lent.take() else { return Ok(()) };
+    let Some(Lent { lease, changed, before, .. }) = run.lent.take() else { return Ok(()) };
     lease.end();
     let simulation = &mut run.simulation;
     core.or_raise(py, py.detach(|| simulation.take_back_arrays(changed, before)))

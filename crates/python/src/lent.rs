@@ -4,6 +4,7 @@ use crate::device_array::Lease;
 use jostle_core::{ArraysChanged, State};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use std::thread::ThreadId;
 
 /// Arrays that are lent.
 pub struct Lent {
@@ -13,6 +14,8 @@ pub struct Lent {
     pub changed: ArraysChanged,
     /// The atoms before, where they may be changed.
     pub before: Option<State>,
+    /// Thread that has borrowed them.
+    pub borrower: ThreadId,
 }
 
 /// The exception for a use that lent arrays forbid.

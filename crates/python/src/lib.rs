@@ -10,6 +10,7 @@ mod error;
 mod exclusive;
 mod facts;
 mod force;
+mod held_interrupt;
 mod lending;
 mod lent;
 mod listener;

@@ -1,5 +1,6 @@
 //! Progress of a run on its way to Python: rows, bars, warnings, and Ctrl-C on its way back.
 
+use crate::held_interrupt::HeldInterrupt;
 use jostle_engine::{Progress, StageReport, StageStart, Thermo, Warning};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -151,18 +152,20 @@ impl Interruption {
 pub struct Stop<'a> {
     raised: &'a Raised,
     interruption: &'a Interruption,
+    held: &'a HeldInterrupt,
     looked: Cell<Instant>,
 }
 
 impl<'a> Stop<'a> {
     /// No wish so far.
-    pub fn new(raised: &'a Raised, interruption: &'a Interruption) -> Self {
-        Stop { raised, interruption, looked: Cell::new(Instant::now()) }
+    pub fn new(raised: &'a Raised, interruption: &'a Interruption, held: &'a HeldInterrupt) -> Self {
+        Stop { raised, interruption, held, looked: Cell::new(Instant::now()) }
     }
 
     /// True if the run should stop.
     pub fn is_wished(&self) -> bool {
         self.raised.keep(self.interruption.raise());
+        self.raised.keep(self.held.release());
         let now = Instant::now();
         if now - self.looked.get() > SIGNAL_INTERVAL {
             self.looked.set(now);

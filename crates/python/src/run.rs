@@ -1,13 +1,17 @@
 //! A simulation with what its calls from Python have in common.
 
 use crate::error::NO_FILE;
-use crate::lent::Lent;
+use crate::exclusive::{Exclusive, Guard};
+use crate::lent::{Lent, is_lent};
 use crate::listener::Rows;
 use crate::text::{self, StageText};
 use jostle_core::{Error, Result};
 use jostle_engine::{Overrides, SavePoint, Simulation};
 use jostle_io::Input;
+use pyo3::prelude::*;
 use std::path::Path;
+use std::thread::{current, sleep};
+use std::time::Duration;
 
 /// A simulation and the rows of its thermodynamic quantities.
 pub struct Run {
@@ -41,6 +45,14 @@ impl Run {
     pub fn resumed(simulation: Simulation, overrides: Overrides) -> Result<Self> {
         let input = input_of(&simulation)?;
         Ok(Run::new(simulation, input, overrides))
+    }
+
+    /// Refuses a simulation whose arrays are lent.
+    ///
+    /// # Errors
+    /// If they are.
+    pub fn check_is_free(&self) -> PyResult<()> {
+        if self.lent.is_some() { Err(is_lent()) } else { Ok(()) }
     }
 
     /// Makes a stage the next one; returns its index.
@@ -86,4 +98,21 @@ impl Run {
 fn input_of(simulation: &Simulation) -> Result<Input> {
     let (path, text) = simulation.input().unwrap_or((Path::new(NO_FILE), ""));
     Input::parse(path, text)
+}
+
+/// The simulation for a run: after other calls that wait for it, and when other threads have given its arrays back.
+///
+/// # Errors
+/// If the arrays are lent to this thread; as for [`Exclusive::get`].
+pub fn get_to_run<'a>(py: Python, simulation: &'a Exclusive<Run>) -> PyResult<Guard<'a, Run>> {
+    loop {
+        let run = simulation.get_after_others(py)?;
+        if run.lent.as_ref().is_none_or(|lent| lent.borrower == current().id()) {
+            run.check_is_free()?;
+            return Ok(run);
+        }
+        drop(run);
+        py.detach(|| sleep(Duration::from_millis(1)));
+        py.check_signals()?;
+    }
 }

@@ -6,10 +6,10 @@ use crate::error::{NO_FILE, OrRaise, exception};
 use crate::exclusive::{Exclusive, Guard};
 use crate::facts::{self, AtomNames, Species};
 use crate::force::{Arguments, PythonForce, RaisedByForces};
-use crate::lent::is_lent;
+use crate::held_interrupt::HeldInterrupt;
 use crate::listener::{Interruption, Listener, Raised, Stop};
 use crate::observer::{Due, PythonObserver};
-use crate::run::Run;
+use crate::run::{Run, get_to_run};
 use crate::text::{self, StageText};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Evaluate, SimBox, SymTensor};
@@ -22,6 +22,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// Time for which a run goes on although other calls wait: each of them costs it some milliseconds.
+const LEAST_RUN: Duration = Duration::from_millis(10);
 
 /// A simulation.
 #[pyclass(frozen, module = "jostle._jostle")]
@@ -30,6 +34,7 @@ pub struct Core {
     due: Due,
     raised: RaisedByForces,
     interruption: Interruption,
+    held: HeldInterrupt,
 }
 
 /// Properties of a force.
@@ -71,6 +76,7 @@ impl Core {
             due: Due::default(),
             raised: RaisedByForces::default(),
             interruption: Interruption::default(),
+            held: HeldInterrupt::default(),
         }
     }
 
@@ -87,7 +93,8 @@ impl Core {
     /// The simulation likewise, unless its arrays are lent.
     pub fn get_free(&self, py: Python) -> PyResult<Guard<'_, Run>> {
         let run = self.run.get(py)?;
-        if run.lent.is_some() { Err(is_lent()) } else { Ok(run) }
+        run.check_is_free()?;
+        Ok(run)
     }
 
     /// A vector of each atom, by id.
@@ -157,7 +164,8 @@ impl Core {
         Ok(Core::new(run))
     }
 
-    /// Runs what remains of an extent: all stages, those up to an index, or some steps. Returns what became of it,
+    /// Runs what remains of an extent: all stages, those up to an index, or some steps, or until another call waits
+    /// for the simulation. Returns what became of it,
     /// the steps that are left, and the numbers of the observers that are due.
     fn advance(
         &self,
@@ -171,14 +179,21 @@ impl Core {
             "through" => Extent::Through(usize::try_from(amount).unwrap_or(usize::MAX)),
             _ => Extent::Steps(amount),
         };
-        let mut run = self.get_free(py)?;
+        let mut run = get_to_run(py, &self.run)?;
         let Run { simulation, rows, .. } = &mut *run;
+        let (handle, began) = (simulation.handle(), Instant::now());
         let (outcome, raised) = py.detach(|| {
             let raised = Raised::default();
             let stage = (String::new(), simulation.stage_index(), 0);
             let mut listener = Listener { rows, progress, raised: &raised, stage };
-            let stop = Stop::new(&raised, &self.interruption);
-            let outcome = simulation.advance_with(&mut extent, &mut listener, &|| stop.is_wished());
+            let stop = Stop::new(&raised, &self.interruption, &self.held);
+            let stops = || {
+                if began.elapsed() > LEAST_RUN && self.run.is_wanted() {
+                    handle.pause();
+                }
+                stop.is_wished()
+            };
+            let outcome = simulation.advance_with(&mut extent, &mut listener, &stops);
             (outcome, raised.take())
         });
         if let Some(raised) = raised {
@@ -201,6 +216,16 @@ impl Core {
     /// Ends the run under way, as Ctrl-C does, and every later one; or no longer does so. Any thread may call it.
     fn interrupt(&self, ends: bool) {
         self.interruption.set(ends);
+    }
+
+    /// Holds Ctrl-C until the step is over, if a force computes in the middle of it; returns false where it shall act.
+    fn hold_interrupt(&self) -> bool {
+        self.held.hold()
+    }
+
+    /// Returns true where Ctrl-C was held, which is not held any more then.
+    fn take_interrupt(&self) -> bool {
+        self.held.take()
     }
 
     /// Adds an observer, for which runs pause; returns its number.
@@ -230,14 +255,15 @@ impl Core {
         }
         let arguments = if options.with_box { Arguments::PositionsAndBox } else { Arguments::Positions };
         let momentum = if options.conserves_momentum { Momentum::Conserved } else { Momentum::Thermal };
-        let raised = self.raised.clone();
+        let (raised, held) = (self.raised.clone(), self.held.clone());
         let simulation = &mut run.simulation;
         if options.on_device && simulation.is_on_gpu() {
-            let force = PythonDeviceForce::new(name, function, arguments, ids, momentum, raised);
+            let force = PythonDeviceForce::new(name, function, arguments, ids, momentum, (raised, held));
             return simulation.add_custom_force(force).or_raise(py);
         }
         let (has_virial, positions) = (true, None);
-        let force = PythonForce { name, function, arguments, ids, momentum, raised, has_virial, positions };
+        let force =
+            PythonForce { name, function, arguments, ids, momentum, raised, held, has_virial, positions };
         simulation.add_custom_force(force).or_raise(py)
     }
 
@@ -286,6 +312,16 @@ impl Core {
             Some(_) => py.detach(|| run.simulation.leave_folder()).or_raise(py),
             None => Ok(()),
         }
+    }
+
+    /// Does so at the end of a simulation, where it may have been lent, failed or belong to another process.
+    fn leave_folder_at_end(&self, py: Python) -> PyResult<()> {
+        let Some(mut run) = self.run.get_if_free() else { return Ok(()) };
+        let run = &mut *run;
+        if run.lent.is_some() || !run.simulation.folder().is_some_and(Path::is_dir) {
+            return Ok(());
+        }
+        py.detach(|| run.simulation.leave_folder()).or_raise(py)
     }
 
     /// The folder written to.

@@ -150,3 +150,10 @@ def test_atoms_that_overlapped_may_be_moved_apart(sim):
     sim.positions, sim.velocities = positions, velocities
     assert sim.potential_energy == pytest.approx(energy, rel=1e-7)
     sim.run(10)
+
+
+def test_velocities_have_a_finite_energy(sim):
+    before = sim.velocities
+    with pytest.raises(jostle.InputError, match="kinetic energy"):
+        sim.velocities = numpy.full((256, 3), 1e300)
+    assert numpy.array_equal(sim.velocities, before)

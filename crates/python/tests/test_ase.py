@@ -8,8 +8,9 @@ ase = pytest.importorskip("ase", reason="ASE is not installed")
 
 import jostle.ase  # noqa: E402
 from ase import Atoms, units  # noqa: E402
-from ase.build import bulk  # noqa: E402
+from ase.build import bulk, fcc100  # noqa: E402
 from ase.calculators.emt import EMT  # noqa: E402
+from ase.calculators.lj import LennardJones  # noqa: E402
 from ase.constraints import FixAtoms, FixBondLength  # noqa: E402
 from ase.filters import StrainFilter  # noqa: E402
 from ase.optimize import LBFGS  # noqa: E402
@@ -218,3 +219,72 @@ def test_phonons_agree_with_finite_differences(tmp_path):
     assert energies == pytest.approx(own, rel=2e-4)
     # Of the size of those of copper: 3 to 7 THz at the edge of the zone.
     assert (1e-3 < energies).all() and (energies < 40e-3).all()
+
+
+def argon(missing=(), hand=1):
+    """A rattled crystal with bent edges in any orientation, without some of its edges, and the keys of its force."""
+    atoms = bulk("Ar", a=5.3, cubic=True) * 3
+    atoms.rattle(0.1, seed=2)
+    bent = atoms.cell.array + 0.2 * numpy.tril(atoms.cell.array[:, [2, 0, 1]], -1)
+    atoms.set_cell(bent[[0, 1, 2] if hand > 0 else [1, 0, 2]], scale_atoms=True)
+    axes = numpy.linalg.qr(numpy.random.default_rng(4).normal(size=(3, 3)))[0]
+    axes *= numpy.sign(numpy.linalg.det(axes))
+    atoms.set_cell(atoms.cell.array @ axes, scale_atoms=True)
+    edges = atoms.cell.array
+    edges[list(missing)] = 0
+    atoms.set_cell(edges)
+    atoms.pbc = [k not in missing for k in range(3)]
+    well = {"Ar-Ar": {"epsilon": 0.0104, "sigma": 3.4}}
+    force = {"kind": "lennard-jones", "cutoff": 6.5, "truncation": "shifted", "pairs": well}
+    return atoms, {"run": RUN, "force": [force]}
+
+
+def assert_is_that_of_ase(atoms):
+    """Energy and forces of these atoms are those of the calculator of ASE."""
+    other = atoms.copy()
+    other.calc = LennardJones(epsilon=0.0104, sigma=3.4, rc=6.5)
+    assert atoms.get_potential_energy() == pytest.approx(other.get_potential_energy(), rel=1e-12)
+    assert atoms.get_forces() == pytest.approx(other.get_forces(), abs=1e-12)
+    if atoms.pbc.all():
+        assert atoms.get_stress() == pytest.approx(other.get_stress(), abs=1e-13)
+
+
+@pytest.mark.parametrize("missing", [(2,), (1,), (0,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_cells_that_lack_edges_change(missing):
+    atoms, keys = argon(missing)
+    atoms.calc = jostle.ase.Jostle(jostle.ase.from_ase(atoms, **keys))
+    assert_is_that_of_ase(atoms)
+    before = atoms.get_potential_energy()
+    strain = numpy.eye(3) + 0.03 * numpy.random.default_rng(7).normal(size=(3, 3))
+    for change in [1.05 * numpy.eye(3), strain]:
+        atoms.set_cell(atoms.cell.array @ change, scale_atoms=True)
+        assert_is_that_of_ase(atoms)
+    assert len(missing) == 3 or abs(atoms.get_potential_energy() - before) > 1e-3
+
+
+def test_left_handed_cells():
+    atoms, keys = argon(hand=-1)
+    assert numpy.linalg.det(atoms.cell) < 0
+    atoms.set_velocities(numpy.random.default_rng(3).normal(size=(len(atoms), 3)))
+    sim = jostle.ase.from_ase(atoms, **keys)
+    assert sim.kinetic_energy == pytest.approx(atoms.get_kinetic_energy())
+    atoms.calc = jostle.ase.Jostle(sim)
+    assert_is_that_of_ase(atoms)
+    # A cell may turn over on the way.
+    for change in [1.03 * numpy.eye(3), numpy.diag([1.0, -1.0, 1.0])]:
+        atoms.set_cell(atoms.cell.array @ change, scale_atoms=True)
+        assert_is_that_of_ase(atoms)
+
+
+def test_left_handed_slabs():
+    slab = fcc100("Ar", (4, 4, 3), a=5.3)
+    slab.rattle(0.1, seed=2)
+    keys = argon()[1]
+    for axes in [[1, 0], [0, 1]]:
+        edges = slab.cell.array
+        edges[[0, 1]] = edges[axes]
+        edges[2] = [0, 0, 40]
+        slab.set_cell(edges)
+        slab.pbc = (True, True, False)
+        slab.calc = jostle.ase.Jostle(jostle.ase.from_ase(slab, **keys))
+        assert_is_that_of_ase(slab)

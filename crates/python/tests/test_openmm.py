@@ -217,3 +217,54 @@ def test_what_jostle_does_not_have_is_refused_or_said():
     force.setIncludeDirectSpace(False)
     with pytest.raises(jostle.InputError, match="direct space"):
         jostle.from_openmm(topology, system, positions, run=RUN)
+
+
+def test_bonded_forces_without_images_are_refused_where_an_image_is_nearer():
+    """Of a bond of 1.4 nm in a box of 2.2 nm an image is 0.8 nm long: OpenMM has the force of the atoms themselves."""
+    topology, system, positions = water()
+    system.setDefaultPeriodicBoxVectors(*(2.2 * numpy.eye(3)))
+    nonbonded = system.getForces()[2]
+    nonbonded.setNonbondedMethod(openmm.NonbondedForce.CutoffPeriodic)
+    nonbonded.setCutoffDistance(0.9)
+    nonbonded.setUseDispersionCorrection(False)
+    for k in range(5):
+        nonbonded.setParticleParameters(3 * k, 0.0, 0.316, 0.65)
+        for atom in (3 * k + 1, 3 * k + 2):
+            nonbonded.setParticleParameters(atom, 0.0, 0.1, 0.0)
+    spring = openmm.HarmonicBondForce()
+    spring.addBond(0, 12, 0.3, 100.0)
+    positions[12:] += [0.12, 0.0, 0.0]
+    system.addForce(spring)
+    with pytest.raises(jostle.InputError, match="which a bond joins, are so far apart") as refused:
+        jostle.openmm.from_openmm(topology, system, positions, run=RUN)
+    assert "setUsesPeriodicBoundaryConditions(True)" in refused.value.hint
+    system.getForce(3).setUsesPeriodicBoundaryConditions(True)
+    energy, forces = state(system, positions)
+    sim = jostle.openmm.from_openmm(topology, system, positions, run=RUN)
+    assert sim.potential_energy == pytest.approx(energy, rel=1e-6)
+    assert numpy.allclose(sim.forces, forces, rtol=1e-6, atol=1e-4)
+
+
+def test_velocities_along_constraints_are_gone_whatever_is_read_first():
+    topology, system, positions = water()
+    for k in range(5):
+        for a, b, length in [(0, 1, 0.1), (0, 2, 0.1), (1, 2, 0.1628)]:
+            system.addConstraint(3 * k + a, 3 * k + b, length)
+            d = positions[3 * k + b] - positions[3 * k + a]
+            if (a, b) != (1, 2):
+                positions[3 * k + b] = positions[3 * k + a] + 0.1 * d / numpy.linalg.norm(d)
+    velocities = numpy.random.default_rng(6).normal(size=(15, 3))
+
+    def begun():
+        return jostle.openmm.from_openmm(topology, system, positions, velocities=velocities, run=RUN)
+
+    first, second = begun(), begun()
+    read, kinetic = first.velocities, second.kinetic_energy
+    assert 0.5 * (first.masses[:, None] * read**2).sum() == pytest.approx(kinetic, rel=1e-9)
+    assert read == pytest.approx(second.velocities, abs=1e-9)
+    assert first.quantities["kinetic"] == pytest.approx(kinetic, rel=1e-9)
+    places = first.positions
+    for k in range(5):
+        for a, b in [(0, 1), (0, 2), (1, 2)]:
+            d = places[3 * k + b] - places[3 * k + a]
+            assert d @ (read[3 * k + b] - read[3 * k + a]) == pytest.approx(0.0, abs=1e-9)

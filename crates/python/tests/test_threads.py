@@ -10,6 +10,7 @@ import time
 import jostle
 import numpy
 import pytest
+from conftest import FLUID
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gives no virial")
 
@@ -88,6 +89,56 @@ def test_reading_and_writing_from_many_threads(fluid):
 
     assert together(run, read, read, write) == [None] * 4
     assert sim.step > 0 and numpy.isfinite(sim.positions).all()
+
+
+def test_readers_wait_for_a_step_not_for_the_run(sim):
+    """The run ends after they have read, and has taken the path of one that nothing reads."""
+    steps, seen, have_read = 10**8, [], threading.Event()
+
+    def progress(*_):
+        if have_read.is_set():
+            raise InterruptedError
+
+    def run():
+        with pytest.raises(InterruptedError):
+            sim.run(steps, progress=progress)
+
+    def read():
+        while len(seen) < 10 or seen[-1] == 0:
+            seen.append(sim.step)
+            assert sim.temperature > 0 and sim.positions.shape == (256, 3)
+        have_read.set()
+
+    assert together(run, read) == [None, None]
+    assert 0 < seen[-1] < sim.step < steps and seen == sorted(seen)
+    alone = jostle.Simulation(**FLUID)
+    alone.run(sim.step)
+    assert numpy.array_equal(sim.positions, alone.positions)
+    rows = len(alone.thermo["step"])
+    for name in ["step", "temperature", "potential"]:
+        assert numpy.array_equal(sim.thermo[name][:rows], alone.thermo[name])
+
+
+@pytest.mark.parametrize("minimizer", ["fire", "lbfgs"])
+def test_minimisations_that_others_read_take_the_same_path(fluid, minimizer):
+    began = threading.Event()
+
+    def minimize(sim):
+        sim.positions = sim.positions + numpy.random.default_rng(2).normal(scale=0.02, size=(256, 3))
+        began.set()
+        sim.minimize(force_tolerance=1e-12, steps=200, minimizer=minimizer)
+
+    alone, sim = jostle.Simulation(**fluid), jostle.Simulation(**fluid)
+    minimize(alone)
+    began.clear()
+
+    def read():
+        assert began.wait(30)
+        for _ in range(20):
+            assert sim.positions.shape == (256, 3) and sim.step >= 0
+
+    assert together(lambda: minimize(sim), read) == [None, None]
+    assert sim.step == alone.step and numpy.array_equal(sim.positions, alone.positions)
 
 
 def test_forces_and_observers_in_threads(fluid):

@@ -402,26 +402,17 @@ impl Plan {
     /// If the device has too little memory.
     pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn NeighborEngine>> {
         let (precision, n, owned) = (self.precision, self.n, self.owned().len());
-        let steps = WholeSteps::of(&self.forces);
-        let tile_steps = (steps, self.step_forces());
+        let steps = (WholeSteps::of(&self.forces), self.step_forces());
         let pairs: Box<dyn NeighborEngine> = match self.algorithm {
             PairAlgorithm::Tiles => {
                 let shape = self.layout.shape;
-                Box::new(Tiles::new(
-                    device,
-                    module,
-                    self.atom_bytes,
-                    shape,
-                    self.capacity,
-                    owned,
-                    tile_steps,
-                )?)
+                Box::new(Tiles::new(device, module, self.atom_bytes, shape, self.capacity, owned, steps)?)
             }
             PairAlgorithm::List => {
                 let threads = ListThreads::of_shape(self.layout.shape, &self.forces, self.summation);
-                Box::new(List::new(device, module, [n, owned], self.rows, threads, self.summation, steps)?)
+                Box::new(List::new(device, module, [n, owned], self.rows, threads, self.summation, steps.0)?)
             }
-            PairAlgorithm::Cells => Box::new(Cells::new(module, n, self.summation, steps)?),
+            PairAlgorithm::Cells => Box::new(Cells::new(module, n, self.summation, steps.0)?),
             PairAlgorithm::AllPairs => {
                 let of_gpus = match (self.division(), self.peers()) {
                     (Some(Division::Pairs), Some(peers)) => [peers.rank, peers.count()],

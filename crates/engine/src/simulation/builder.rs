@@ -225,7 +225,10 @@ impl SimulationBuilder {
     pub fn build(self) -> Result<Simulation> {
         check_atoms(&self.system)?;
         self.forces.reflecting_walls.iter().try_for_each(|wall| wall.check_beginning(&self.system))?;
-        self.open()
+        let mut simulation = self.open()?;
+        // Velocities of files may have components along constraints, which no run begins with.
+        simulation.constrain_present_velocities()?;
+        Ok(simulation)
     }
 
     /// The simulation at the last checkpoint in a folder that [`Simulation::write_to`] made; the content of

@@ -189,11 +189,16 @@ impl Simulation {
     /// Changes the velocities, by id. Components along constraints are removed.
     ///
     /// # Errors
-    /// If there are not as many as atoms, or one is not finite; if the device failed.
+    /// If there are not as many as atoms, or one or their kinetic energy is not finite; if the device failed.
     pub fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
         self.check_vectors("velocity", "velocities", velocities)?;
-        let ids = &self.backend.state()?.id;
-        let in_order: Vec<Vec3> = ids.iter().map(|id| velocities[*id as usize]).collect();
+        let State { id, species, .. } = self.backend.state()?;
+        let in_order: Vec<Vec3> = id.iter().map(|id| velocities[*id as usize]).collect();
+        let mass = |kind: &u16| self.tables.species[usize::from(*kind)].mass;
+        let energy: f64 = species.iter().zip(&in_order).map(|(kind, v)| mass(kind) * v.norm_squared()).sum();
+        if !energy.is_finite() {
+            return Err(Error::input("the kinetic energy of these velocities is not finite"));
+        }
         self.evaluated = None;
         self.thermo = None;
         self.backend.set_velocities(&in_order)?;
@@ -288,7 +293,8 @@ impl Simulation {
         })
     }
 
-    fn constrain_present_velocities(&mut self) -> Result<()> {
+    /// Removes the components of velocities along constraints.
+    pub(super) fn constrain_present_velocities(&mut self) -> Result<()> {
         match self.tables.topology.is_constrained() {
             true => self.backend.constrain_velocities(None),
             false => Ok(()),

@@ -133,14 +133,18 @@ struct Origin {
 
 impl Simulation {
     /// Writes `thermo.csv`, trajectories, checkpoints, `summary.json` and a log to a folder; for
-    /// trajectories that do not name the atoms, `start.xyz` as well.
+    /// trajectories that do not name the atoms, `start.xyz` as well. A folder that the run has written to so far is left
+    /// with a checkpoint.
     ///
     /// # Errors
-    /// If the folder cannot be made or written, or is not empty (see [`Existing`]).
+    /// If the folder cannot be made or written, or is not empty (see [`Existing`]); as for [`Simulation::leave_folder`].
     pub fn write_to(&mut self, folder: &Path, existing: Existing) -> Result<()> {
         self.origin.source.as_ref().map_or(Ok(()), |source| must_be_text(&source.path))?;
         let input = self.origin.source.as_ref().map(|s| s.text.as_str());
         let mut folder = RunFolder::create(folder, existing, self.units, &self.columns.quantities, input)?;
+        if self.output.has_folder() {
+            self.leave_folder()?;
+        }
         folder.log(&format!("jostle {}", env!("CARGO_PKG_VERSION")))?;
         folder.log(&self.backend.describe())?;
         if let Some(note) = &self.device_note {

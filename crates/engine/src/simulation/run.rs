@@ -27,7 +27,8 @@ pub enum Outcome {
     Finished,
     /// The run was stopped on request; running again continues it.
     Interrupted,
-    /// An observer has paused the run, see [`Context::pause`](crate::Context::pause); running again continues it.
+    /// An observer or a [`RunHandle`](crate::RunHandle) has paused the run, see [`Context::pause`](crate::Context::pause);
+    /// running again continues it.
     Paused,
 }
 
@@ -38,7 +39,7 @@ pub(super) enum StageOutcome {
     Finished,
     /// The steps asked for are made.
     UnderWay,
-    /// An observer has paused the run.
+    /// An observer or a handle has paused the run.
     Paused,
     /// The run was stopped on request.
     Interrupted,
@@ -223,7 +224,8 @@ impl Simulation {
         let mut reported = lap.begin;
         loop {
             let left = most - (run.stage_step - first);
-            if std::mem::take(&mut self.paused) || left == 0 {
+            let is_paused = std::mem::take(&mut self.paused) | self.handle.take_pause();
+            if is_paused || left == 0 {
                 lap.end(run, &*self.backend);
                 return Ok(if left == 0 { StageOutcome::UnderWay } else { StageOutcome::Paused });
             }

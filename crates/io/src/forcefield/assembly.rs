@@ -412,6 +412,7 @@ impl Assembly {
             cutoffs: Vec::new(),
             boundary: Boundary::Unsaid,
             separation: PairSeparation::NearestImages,
+            bound: Vec::new(),
             coordinates: None,
         })
     }

@@ -1,6 +1,6 @@
 //! Molecules of several topologies in one system: so many of each, one after the other.
 
-use super::{Molecules, PairSeparation};
+use super::{BoundAtoms, Molecules, PairSeparation};
 use crate::memory;
 use jostle_core::{
     Angle, AtomName, Bond, Constraint, CrossTerm, Dihedral, Error, Names, Residue, Result, Topology,
@@ -37,6 +37,7 @@ pub(super) fn join(parts: &[(Molecules, usize)], rule: Option<Mixing>) -> Result
             true => PairSeparation::NearestImages,
             false => PairSeparation::Atoms,
         },
+        bound: Vec::new(),
         coordinates: None,
     };
     let mut maps = 0;
@@ -136,6 +137,9 @@ fn add_copy(joined: &mut Molecules, part: &Molecules, species: u16, types: Types
         atoms: shifted(v.atoms, first),
         rule: v.rule,
     }));
+    joined
+        .bound
+        .extend(part.bound.iter().map(|b| BoundAtoms { atoms: shifted(b.atoms, first), length: b.length }));
     if has_names {
         add_names(&mut joined.names, part);
     }

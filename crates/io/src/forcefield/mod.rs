@@ -27,7 +27,7 @@ use crate::structure::{around, wrap};
 use crate::text;
 use coordinates::Coordinates;
 pub use cutoffs::{CutoffOf, GivenCutoff};
-pub use far_pairs::PairSeparation;
+pub use far_pairs::{BoundAtoms, PairSeparation};
 use jostle_core::{
     Error, Names, Residue, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
 };
@@ -69,6 +69,8 @@ pub struct Molecules {
     pub boundary: Boundary,
     /// Separation of pairs that are excluded or have forces of their own.
     pub separation: PairSeparation,
+    /// Atoms of bonded terms whose forces are those of the atoms themselves, where a file says so.
+    pub bound: Vec<BoundAtoms>,
     /// Positions, where the file of the topology has them.
     pub coordinates: Option<Coordinates>,
 }
@@ -289,10 +291,10 @@ impl Molecules {
             let mass = self.species[usize::from(self.atoms[k])].mass;
             state.velocity[k] = momentum.map(|p| p / mass);
         }
-        let Molecules { species, topology, charges, forces, separation, .. } = self;
+        let Molecules { species, topology, charges, forces, separation, bound, .. } = self;
         let system = System { state, topology, charges, names, ..System::new(simbox, species) };
-        if separation == PairSeparation::Atoms && !open {
-            far_pairs::refuse(&system, &forces)?;
+        if !open {
+            far_pairs::refuse(&system, &forces, separation, &bound)?;
         }
         Ok((system, forces))
     }

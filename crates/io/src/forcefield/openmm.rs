@@ -7,7 +7,7 @@ mod torsion_energy;
 mod virtual_sites;
 
 use super::assembly::Assembly;
-use super::{Boundary, Molecules, TypeNames, elements};
+use super::{BoundAtoms, Boundary, Molecules, TypeNames, elements};
 use file::{ForceFieldFile, items};
 use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3, Vector};
 use pairs::{NO_CUTOFF, Pairs};
@@ -31,8 +31,8 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
         let message = format!("the file has a {}, not a System", root.tag_name().name());
         return Err(file.error(root, message).hint("write it by XmlSerializer.serialize(system)"));
     }
-    let mut reader =
-        OpenmmReader { file, assembly: Assembly::new(UnitSystem::Nano, units)?, pairs: Pairs::default() };
+    let assembly = Assembly::new(UnitSystem::Nano, units)?;
+    let mut reader = OpenmmReader { file, assembly, pairs: Pairs::default(), bound: Vec::new() };
     reader.system(root)?;
     reader.finish(root)
 }
@@ -41,6 +41,8 @@ struct OpenmmReader<'a, 'i> {
     file: ForceFieldFile<'a, 'i>,
     assembly: Assembly,
     pairs: Pairs,
+    /// Atoms of bonded terms without periodic images.
+    bound: Vec<BoundAtoms>,
 }
 
 impl OpenmmReader<'_, '_> {
@@ -152,7 +154,7 @@ impl OpenmmReader<'_, '_> {
     }
 
     fn finish(self, root: Node) -> Result<Molecules> {
-        let OpenmmReader { file, assembly, pairs } = self;
+        let OpenmmReader { file, assembly, pairs, bound } = self;
         let (n, given) = (assembly.n_atoms(), pairs.particles.len());
         if n > 0 && given == 0 {
             let message = format!("the System has {n} particles, and no NonbondedForce with them");
@@ -184,6 +186,9 @@ impl OpenmmReader<'_, '_> {
         .map_err(|e| e.in_file(file.path))?;
         molecules.type_names = TypeNames::Invented;
         molecules.separation = pairs.separation;
+        let unit = super::assembly::factor(UnitSystem::Nano, molecules.units, jostle_core::Dimension::LENGTH);
+        let in_units = |b: BoundAtoms| BoundAtoms { length: b.length.map(|length| unit * length), ..b };
+        molecules.bound = bound.into_iter().map(in_units).collect();
         molecules.boundary = match pairs.method {
             Some(NO_CUTOFF) => Boundary::Open,
             _ => simbox(file, root, molecules.units)?.map_or(Boundary::Unsaid, Boundary::Box),

@@ -1,6 +1,6 @@
 //! Some of the atoms of molecules, without the others.
 
-use super::Molecules;
+use super::{BoundAtoms, Molecules};
 use jostle_core::{Angle, Bond, Constraint, CrossTerm, Dihedral, Topology, VirtualSite};
 
 impl Molecules {
@@ -32,6 +32,7 @@ impl Molecules {
                 }),
                 ..self.topology.clone()
             },
+            bound: kept.of(&self.bound, |b| Some(BoundAtoms { atoms: kept.numbers(b.atoms)?, ..*b })),
             coordinates: None,
             ..self.clone()
         }

@@ -264,7 +264,10 @@ fn lattice(lines: &Lines, text: &str, periodic: Option<[bool; 3]>) -> Result<Opt
     // An edge along an open axis may be missing.
     let missing = |k: usize| m[3 * k..3 * k + 3] == [0.0; 3] && periodic.is_some_and(|p| !p[k]);
     if [ax, by, cz].iter().enumerate().any(|(k, x)| *x <= 0.0 && !missing(k)) {
-        return Err(lines.error(format!("Lattice has edges that are not positive: {ax}, {by}, {cz}")));
+        return Err(lines.error(format!("Lattice has edges that are not positive: {ax}, {by}, {cz}")).hint(
+            "rotate the system; where edges are left-handed, turn one of an axis that is periodic round before, which leads \
+             to the same images",
+        ));
     }
     Ok(Some((Vector([ax, by, cz]), Vector([bx, cx, cy]))))
 }

@@ -1,4 +1,4 @@
-//! Exceptions of OpenMM whose atoms are no nearest images of each other.
+//! Exceptions and bonded terms of OpenMM whose atoms are no nearest images of each other.
 
 use crate::forcefields::files;
 use jostle_core::{Error, UnitSystem};
@@ -66,5 +66,50 @@ fn exceptions_are_between_nearest_images_or_refused() {
         // Nothing acts between atoms without charges that are excluded.
         system(&chain(none, 0.0, ""), x).unwrap();
         system(&chain(force, 0.1, "").replace("method=\"4\"", "method=\"0\""), x).unwrap();
+    }
+}
+
+/// A chain of four atoms with one more force.
+fn chain_with(kind: &str, periodic: &str, term: &str) -> String {
+    let force = format!(r#"<Force type="{kind}" {periodic}>{term}</Force>"#);
+    chain(r#"eps="0" q="0""#, 0.0, "").replace("<Forces>", &format!("<Forces>{force}"))
+}
+
+/// The first bond of the chain.
+const BOND: &str = r#"p1="0" p2="1" d="0.3" k="1000""#;
+
+#[test]
+fn bonded_terms_are_between_nearest_images_or_refused() {
+    let near = [0.1, 0.4, 0.7, 1.0];
+    let wrapped = near.map(|x| (x + 1.3) % 2.0);
+    // An image of the second atom is 0.7 nm from the first one, the atom itself 1.3 nm.
+    let far = [0.1, 1.4, 1.7, 2.0];
+    let terms = [
+        ("HarmonicBondForce", r#"<Bonds><Bond p1="0" p2="1" d="0.3" k="9"/></Bonds>"#, "which a bond joins"),
+        (
+            "HarmonicAngleForce",
+            r#"<Angles><Angle p1="0" p2="3" p3="1" a="2" k="9"/></Angles>"#,
+            "of an angle or a torsion",
+        ),
+        (
+            "PeriodicTorsionForce",
+            r#"<Torsions><Torsion p1="0" p2="3" p3="1" p4="2" k="9" periodicity="1" phase="0"/></Torsions>"#,
+            "of an angle or a torsion",
+        ),
+    ];
+    for (kind, term, what) in terms {
+        for x in [near, wrapped] {
+            system(&chain_with(kind, "", term), x).unwrap();
+        }
+        // Without the first bond of the chain nothing else joins the first atom to the rest.
+        let loose = |text: String| text.replace(&format!("<Bond {BOND}/>"), "");
+        for periodic in ["", r#"usesPeriodic="0""#] {
+            let error = system(&loose(chain_with(kind, periodic, term)), far).unwrap_err();
+            assert!(error.message().contains(what), "{error}");
+            assert!(error.help().unwrap().contains("setUsesPeriodicBoundaryConditions(True)"), "{error}");
+        }
+        let text = loose(chain_with(kind, r#"usesPeriodic="1""#, term));
+        system(&text, far).unwrap();
+        system(&text.replace("method=\"4\"", "method=\"0\""), far).unwrap();
     }
 }

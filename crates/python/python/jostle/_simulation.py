@@ -6,11 +6,12 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from . import _progress
 from ._device import OnDevice, lent
+from ._interrupts import held_in_forces
 from ._jostle import Core, input_text
 from ._state import SimulationState
 from ._view import View, view
@@ -74,6 +75,8 @@ class Simulation(SimulationState):
 
     def _adopt(self, core):
         self._core = core
+        # When the simulation goes, or Python ends, the folder is left with a checkpoint.
+        weakref.finalize(self, core.leave_folder_at_end)
         # Functions with what the engine was told about them, in the order in which they were added.
         self._observers = []
         self._forces = []
@@ -172,7 +175,8 @@ class Simulation(SimulationState):
             InputError: if a key of the stage is wrong; it names the remedy.
             SimulationError: if a force or a position is not finite any more, or an error had ended an earlier call in
                 the middle of a step.
-            KeyboardInterrupt: on Ctrl-C; `run` goes on from there.
+            KeyboardInterrupt: on Ctrl-C, which waits for a force of Python and the end of the step; `run` goes on from
+                there. A second one, a second later, is an exception of the force.
             RuntimeError: if an observer, or another thread, calls it while the simulation runs.
             Exception: whatever a force or an observer raises. After that of a force the atoms are in the middle of a
                 step (on a GPU, perhaps of a later step than `step` + 1): they can be looked at, but `run`, `minimize`
@@ -235,17 +239,21 @@ class Simulation(SimulationState):
     def _advance(self, extent, amount, progress):
         bar = _progress.wanted(progress)
         try:
-            while True:
-                outcome, amount_left, due = self._core.advance(extent, amount, bar)
-                if extent == "steps":
-                    amount = amount_left
-                for number in due:
-                    self._observers[number][0](self)
-                if outcome != "paused":
-                    return
+            with held_in_forces(self._core) if self._forces else nullcontext():
+                self._advance_to_the_end(extent, amount, bar)
         finally:
             if isinstance(bar, _progress.Bar):
                 bar.end()
+
+    def _advance_to_the_end(self, extent, amount, bar):
+        while True:
+            outcome, amount_left, due = self._core.advance(extent, amount, bar)
+            if extent == "steps":
+                amount = amount_left
+            for number in due:
+                self._observers[number][0](self)
+            if outcome != "paused":
+                return
 
     def observe(
         self, every: int, *, energies: bool = True
@@ -376,6 +384,8 @@ class Simulation(SimulationState):
     def write_to(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes thermo.csv, trajectories, checkpoints, summary.json and a log to a folder from now on.
 
+        A folder that it has written to so far is left with a checkpoint, as by `close`.
+
         Args:
             folder: the folder; it is made.
             overwrite: replace the run that is there.
@@ -420,8 +430,9 @@ class Simulation(SimulationState):
     def close(self) -> None:
         """Writes a checkpoint to the folder, if there is one, and lets go of it, so that it can be resumed.
 
-        `with jostle.Simulation(...) as sim:` does so at the end. Where an error has ended a run in the middle of a step,
-        or a resumed run lacks forces that it had, no checkpoint is written: the last one remains.
+        `with jostle.Simulation(...) as sim:` does so at the end, and so do the end of Python and that of the last
+        reference to the simulation, but not that of a process that is killed. Where an error has ended a run in the middle of
+        a step, or a resumed run lacks forces that it had, no checkpoint is written: the last one remains.
 
         Raises:
             FileError: if the checkpoint cannot be written.

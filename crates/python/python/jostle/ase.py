@@ -79,15 +79,12 @@ class Jostle(Calculator):
         if tuple(bool(p) for p in self.atoms.pbc) != tuple(sim.periodic):
             raise ValueError(f"pbc = {self.atoms.pbc}, but the simulation has {sim.periodic}")
         self._check_kinds()
-        # Jostle's first edge is along x, its second in the plane of x and y.
-        rotation = numpy.eye(3)
-        positions = self.atoms.positions / units.length
-        if self.atoms.cell.rank == 3:
-            cell, rotation = self.atoms.cell.standard_form()
-            positions = positions @ rotation.T
-            edges = numpy.tril(cell.array) / units.length
-        else:
-            edges = sim.box
+        edges, rotation = _box(self.atoms)
+        positions = self.atoms.positions @ rotation.T / units.length
+        edges /= units.length
+        # Along axes that the cell does not have, the box stays as long as it is.
+        missing = ~self.atoms.cell.any(axis=1)
+        edges[missing] = numpy.diag(sim.box.diagonal())[missing]
         if numpy.array_equal(edges, sim.box):
             sim.positions = positions
         else:
@@ -211,6 +208,26 @@ def from_ase(atoms, *, units="metal", device=None, threads=None, strict=False, *
     return sim
 
 
+def _box(atoms):
+    """Edges of a box of Jostle with the same images, 0 where the cell has none, and the rotation that leads there.
+
+    The first edge of Jostle is along x, the second in the plane of x and y, and the three are right-handed.
+    """
+    edges = atoms.cell.complete().array
+    if numpy.linalg.det(edges) < 0:
+        # An edge in the other direction leads to the same images. Where none is periodic, there are none.
+        edges[numpy.flatnonzero(atoms.pbc)[-1] if atoms.pbc.any() else 2] *= -1
+    axes, upper = numpy.linalg.qr(edges.T)
+    signs = numpy.sign(numpy.diag(upper))
+    box = numpy.tril((signs[:, None] * upper).T)
+    # Tilts along axes that the cell does not have, or that stand at right angles, are rounding.
+    box[abs(box) < 1e-13 * abs(box).max()] = 0
+    missing = ~atoms.cell.any(axis=1)
+    box[missing] = 0
+    box[:, missing] = 0
+    return box, (axes * signs).T
+
+
 def _kinds(atoms):
     """Elements and charges of atoms: forces depend on them, and no simulation changes them."""
     return numpy.array(atoms.symbols), atoms.get_initial_charges()
@@ -234,7 +251,7 @@ def _frozen(atoms):
 
 def _write(atoms, units, path):
     """Writes atoms as extended XYZ in these units, all digits of them."""
-    cell, rotation = atoms.cell.standard_form()
+    edges, rotation = _box(atoms)
     columns = [
         ("pos", atoms.positions @ rotation.T / units.length),
         ("mass", atoms.get_masses()[:, None] / units.mass),
@@ -243,4 +260,4 @@ def _write(atoms, units, path):
         columns.append(("charge", atoms.get_initial_charges()[:, None]))
     if atoms.has("momenta"):
         columns.append(("velo", atoms.get_velocities() @ rotation.T / units.velocity))
-    write_xyz(path, list(atoms.symbols), columns, cell.array / units.length, atoms.pbc)
+    write_xyz(path, list(atoms.symbols), columns, edges / units.length, atoms.pbc)

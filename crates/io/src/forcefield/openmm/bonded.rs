@@ -3,7 +3,7 @@
 use super::OpenmmReader;
 use super::file::items;
 use super::torsion_energy::{self, TorsionEnergy};
-use crate::forcefield::UREY_BRADLEY;
+use crate::forcefield::{BoundAtoms, UREY_BRADLEY};
 use jostle_core::{Error, Result};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use roxmltree::Node;
@@ -17,6 +17,7 @@ impl OpenmmReader<'_, '_> {
             let parameters = [self.file.number(bond, "k")?, self.file.number(bond, "d")?];
             let atoms = self.file.atoms(bond, ["p1", "p2"])?;
             self.assembly.bond(kind, term, &parameters, atoms).map_err(|e| self.at(bond, e))?;
+            self.bind(force, &atoms, Some(parameters[1]));
         }
         Ok(())
     }
@@ -27,6 +28,7 @@ impl OpenmmReader<'_, '_> {
             let atoms = self.file.atoms(angle, ["p1", "p2", "p3"])?;
             let added = self.assembly.angle(AngleKind::HarmonicAngle, &parameters, atoms);
             added.map_err(|e| self.at(angle, e))?;
+            self.bind(force, &atoms, None);
         }
         Ok(())
     }
@@ -36,14 +38,23 @@ impl OpenmmReader<'_, '_> {
         for torsion in items(force, "Torsions") {
             let (stiffness, turns) = (file.number(torsion, "k")?, file.number(torsion, "periodicity")?);
             let parameters = [stiffness, turns, file.degrees(torsion, "phase")?];
-            self.torsion(torsion, DihedralKind::PeriodicDihedral, &parameters)?;
+            self.torsion(force, torsion, DihedralKind::PeriodicDihedral, &parameters)?;
         }
         Ok(())
     }
 
-    fn torsion(&mut self, torsion: Node, kind: DihedralKind, parameters: &[f64]) -> Result<()> {
+    fn torsion(&mut self, force: Node, torsion: Node, kind: DihedralKind, parameters: &[f64]) -> Result<()> {
         let atoms = self.file.atoms(torsion, ["p1", "p2", "p3", "p4"])?;
+        self.bind(force, &atoms, None);
         self.assembly.dihedral(kind, kind.term(), parameters, atoms).map_err(|e| self.at(torsion, e))
+    }
+
+    /// Keeps every two atoms that follow each other in a term of a force without periodic images, OpenMM's default.
+    fn bind(&mut self, force: Node, atoms: &[u32], length: Option<f64>) {
+        if force.attribute("usesPeriodic").is_none_or(|periodic| periodic == "0") {
+            let two = |pair: &[u32]| BoundAtoms { atoms: [pair[0], pair[1]], length };
+            self.bound.extend(atoms.windows(2).map(two));
+        }
     }
 
     pub(super) fn polynomial_torsions(&mut self, force: Node) -> Result<()> {
@@ -52,7 +63,7 @@ impl OpenmmReader<'_, '_> {
             for (n, parameter) in parameters.iter_mut().enumerate() {
                 *parameter = self.file.number(torsion, &format!("c{n}"))?;
             }
-            self.torsion(torsion, DihedralKind::RyckaertBellemans, &parameters)?;
+            self.torsion(force, torsion, DihedralKind::RyckaertBellemans, &parameters)?;
         }
         Ok(())
     }
@@ -70,7 +81,7 @@ impl OpenmmReader<'_, '_> {
                 });
             };
             let parameters = [2.0 * factor * k, theta0.to_degrees()];
-            self.torsion(torsion, DihedralKind::HarmonicDihedral, &parameters)?;
+            self.torsion(force, torsion, DihedralKind::HarmonicDihedral, &parameters)?;
         }
         Ok(())
     }
@@ -104,6 +115,8 @@ impl OpenmmReader<'_, '_> {
             let first = self.file.atoms(torsion, ["a1", "a2", "a3", "a4"])?;
             let second = self.file.atoms(torsion, ["b1", "b2", "b3", "b4"])?;
             let map: u32 = self.file.get(torsion, "map")?;
+            self.bind(force, &first, None);
+            self.bind(force, &second, None);
             self.assembly.cross_term(map, first, second).map_err(|e| self.at(torsion, e))?;
         }
         Ok(())
