@@ -3,6 +3,7 @@
 //!
 //! Energies are in eV and distances in angstrom.
 
+use crate::file_units::tagged;
 use crate::text::read_recorded;
 use jostle_core::{Error, Result};
 use jostle_potentials::embedded::Spline;
@@ -56,8 +57,7 @@ impl Dynamo {
             let text = String::from_utf8_lossy(&bytes);
             let mut lines = DynamoLines::new(path, &text);
             let title = lines.next("a comment")?;
-            if let Some(units) =
-                title.split_once("UNITS:").and_then(|(_, rest)| rest.split_whitespace().next())
+            if let Some((_, units)) = tagged([(1, title)])
                 && units != "metal"
             {
                 let message = format!("the file says that its units are \"{units}\"");
