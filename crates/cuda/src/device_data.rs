@@ -110,6 +110,7 @@ shared_structure! {
     }
 
     /// Numbers by which atoms move between two force evaluations.
+    #[derive(Default)]
     pub struct Motion {
         pub timestep: f64,
         /// Time from one slot to the next: half a time step where pairs get noise in the middle of it.
@@ -430,6 +431,8 @@ shared_bits! {
         LATE = 64,
         /// A grain touches more others than have room around it (first_bad).
         CROWDED = 128,
+        /// An atom is not between walls that reflect it (first_bad).
+        OUTSIDE = 256,
     }
 }
 
@@ -458,16 +461,7 @@ impl DeviceData {
 impl Control {
     /// Control block before anything has happened: the list is to be built.
     pub fn new() -> Self {
-        let motion = Motion {
-            timestep: 0.0,
-            drift: 0.0,
-            decay: 1.0,
-            thermal_energy: 0.0,
-            seed: 0,
-            first_step: 0,
-            long_range_every: 1,
-            long_range_done: 0,
-        };
+        let motion = Motion { decay: 1.0, long_range_every: 1, ..Motion::default() };
         let mut slot = [Slot::default(); SLOTS + 1];
         slot[0].stale = 1;
         Control {
