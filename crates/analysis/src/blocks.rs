@@ -151,6 +151,12 @@ impl Blocks {
         [0..middle, middle..end].map(|half| self.derive_from(half, &[], &function))
     }
 
+    /// A function of the means of the frames after the first block, a part of 1/32 to 1/17 of many, each value with its
+    /// error; of all frames where they are one block.
+    pub(crate) fn after_beginning(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> Vec<BlockEstimate> {
+        self.derive_from(usize::from(self.blocks.len() > 1)..self.blocks.len(), &[], function)
+    }
+
     fn derive_from(
         &self,
         range: Range<usize>,

@@ -257,6 +257,46 @@ fn heat_capacities_of_both_ensembles() {
     assert!(refused.to_string().contains("canonical"));
 }
 
+/// At constant energy, 0.5 f / (1 - 2 var K / (f T^2)) has a meaning where K varies less than at constant temperature: rows
+/// that begin out of equilibrium, and rows that drift, are refused or doubted.
+#[test]
+fn rows_out_of_equilibrium_have_no_heat_capacity() {
+    let (rows, thermal, f) = (4000, 0.7, FREEDOM as f64);
+    let canonical = 0.5 * f * thermal * thermal;
+    let name = "heat capacity per atom over k_B, at constant energy";
+    // 2.6 k_B an atom, and so many standard deviations more at a row.
+    let deviation = f64::sqrt(canonical * (1.0 - 1.5 / 2.6));
+    let found = |more: &dyn Fn(usize) -> f64| {
+        let row = |row| whole(0.5 * f * thermal + deviation * (normal(row, 1) + more(row)), -3000.0);
+        analyze("heat-capacity", (0..rows).map(row), &[])
+    };
+    let good = found(&|_| 0.0).unwrap();
+    assert!(good.warnings.is_empty() && (good.get(name).unwrap().value - 2.6).abs() < 0.3, "{good:?}");
+    // Rows in equilibrium that follow soon after each other, 2000 of which some 200 count as one.
+    let doubted = (0..100).filter(|run| {
+        let (keep, mut k) = (f64::exp(-0.2), normal(run * rows, 1));
+        let kinetic = (0..2000).map(|row| {
+            k = keep * k + (1.0 - keep * keep).sqrt() * normal(run * rows + row, 1);
+            whole(0.5 * f * thermal + deviation * k, -3000.0)
+        });
+        !analyze("heat-capacity", kinetic, &[]).unwrap().warnings.is_empty()
+    });
+    let doubted = doubted.count();
+    assert!(doubted <= 3, "{doubted} of 100");
+    // Velocities of twice the temperature, of which atoms on a lattice lose the half at once.
+    let melting =
+        |times: f64| move |row: usize| times * 0.5 * f * thermal / deviation * (-(row as f64) / 10.0).exp();
+    let refused = found(&melting(1.0)).unwrap_err().to_string();
+    assert!(refused.contains("constant energy") && refused.contains("times as much"), "{refused}");
+    for (more, why) in [
+        (&melting(0.4) as &dyn Fn(usize) -> f64, "begin out of equilibrium"),
+        (&|row| row as f64 / rows as f64, "not in equilibrium"),
+    ] {
+        let results = found(more).unwrap();
+        assert!(results.warnings.iter().any(|warning| warning.reason.contains(why)), "{results:?}");
+    }
+}
+
 /// Independent dipoles, <M^2> = N mu^2, around a mean that counts for nothing.
 #[test]
 fn the_permittivity_of_a_gas_of_dipoles() {

@@ -4,7 +4,7 @@
 use crate::simd::Scalar;
 use jostle_core::backend::Descent;
 use jostle_core::{Kinetic, Masses, Vec3, Vector};
-use jostle_potentials::external::{ReflectingWall, reflected};
+use jostle_potentials::external::PlacedWalls;
 
 /// The atoms of a task, cluster by cluster.
 pub struct TaskAtoms<'a, S> {
@@ -92,15 +92,17 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         }
     }
 
-    /// Reflection, at a wall where it is at a time, of all atoms that forces can move.
-    pub fn reflect(&mut self, inverse_mass: &Masses, wall: &ReflectingWall, time: f64) {
-        let (now, axis, side) = (wall.at(time), wall.axis, wall.side.sign());
+    /// Reflection at walls of all atoms that forces can move; the smallest id of those that are not between walls then.
+    pub fn reflect(&mut self, inverse_mass: &Masses, walls: &PlacedWalls) -> Option<u32> {
         let moving = self.position.iter_mut().zip(self.velocity.iter_mut());
-        for ((r, v), (species, id)) in moving.zip(self.species.iter().zip(self.id)) {
-            if inverse_mass.of(*species, *id) != 0.0 {
-                [r[axis], v[axis]] = reflected([r[axis], v[axis]], now, side);
+        let kinds = self.species.iter().zip(self.id);
+        let mut outside = None;
+        for ((r, v), (species, id)) in moving.zip(kinds) {
+            if inverse_mass.of(*species, *id) != 0.0 && !walls.reflect(r, v) {
+                outside = Some(outside.map_or(*id, |other: u32| other.min(*id)));
             }
         }
+        outside
     }
 
     /// Kinetic energy tensor and momentum.

@@ -31,7 +31,8 @@ extern "C" __global__ void cross(DeviceData w, int slot) {
     Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
     drift(x, control->motion.drift, v);
     if (REFLECTS) {
-        reflect(w, w.atoms.inverse_mass[mass_index(w, i, species)], steps_before(control, now.done + 1), x, v);
+        const double inverse_mass = w.atoms.inverse_mass[mass_index(w, i, species)];
+        if (!reflect(w, inverse_mass, steps_before(control, now.done + 1), x, v)) report_outside(w, i, now.done);
         store(w.atoms.v[set], i, v);
     }
     store(w.atoms.x[set], i, x);

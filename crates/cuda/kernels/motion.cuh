@@ -73,19 +73,34 @@ DEVICE void drift(Double3& x, double dt, Double3 v) {
 }
 
 // Reflection of an atom after a drift, by all walls that reflect, so many steps after the time set last or before the
-// batch.
-DEVICE void reflect(const DeviceData& w, double inverse_mass, double steps, Double3& x, Double3& v) {
-    for (int k = 0; k < w.walls.count && inverse_mass != 0; k++) {
-        const WallPlane& plane = w.walls.plane[k];
-        const WallPlace wall = wall_place(plane, time_after(*plane.time, steps));
-        double& position = plane.axis == 0 ? x.x : plane.axis == 1 ? x.y : x.z;
-        double& velocity = plane.axis == 0 ? v.x : plane.axis == 1 ? v.y : v.z;
-        const double in[5] = {position, velocity, wall.at, wall.velocity, plane.side};
-        double out[2];
-        reflected_atom(in, out);
-        position = out[0];
-        velocity = out[1];
+// batch, as jostle_potentials::external::PlacedWalls has it. Returns false where it is not between walls afterwards.
+DEVICE bool reflect(const DeviceData& w, double inverse_mass, double steps, Double3& x, Double3& v) {
+    bool is_turned = inverse_mass != 0;
+    for (int turn = 0; turn < w.walls.most_turns && is_turned; turn++) {
+        is_turned = false;
+        for (int k = 0; k < w.walls.count; k++) {
+            const WallPlane& plane = w.walls.plane[k];
+            const WallPlace wall = wall_place(plane, time_after(*plane.time, steps));
+            double& position = plane.axis == 0 ? x.x : plane.axis == 1 ? x.y : x.z;
+            double& velocity = plane.axis == 0 ? v.x : plane.axis == 1 ? v.y : v.z;
+            const double in[5] = {position, velocity, wall.at, wall.velocity, plane.side};
+            double out[2];
+            reflected_atom(in, out);
+            is_turned |= out[0] != position;
+            position = out[0];
+            velocity = out[1];
+        }
     }
+    return !is_turned;
+}
+
+// Notes that an atom is not between walls after a drift, with so many drifts before it, which stops everything: see
+// report_force.
+DEVICE void report_outside(const DeviceData& w, int i, i64 done) {
+    Control* control = w.control;
+    const i64 of_step = control->motion.drift < control->motion.timestep ? 2 : 1;
+    atomicMin(&control->first_bad, (u64)(done + of_step) << 32 | w.atoms.id[control->sorted][i]);
+    report(control, OUTSIDE);
 }
 
 DEVICE void scale(Double3& v, double factor) {
@@ -206,11 +221,13 @@ struct FreeAtom {
 
     Atom atom;
     i64 done;  // drifts of the batch before the next one
+    int i;
 
     template <class SubSteps>
     DEVICE_MEMBER void each(const SubSteps& make) { make(atom); }
     DEVICE_MEMBER void reflect(double part) {
-        if (REFLECTS) ::reflect(atom.w, atom.inverse_mass, steps_before(atom.w.control, done) + part, atom.x, atom.v);
+        const double steps = REFLECTS ? steps_before(atom.w.control, done) + part : 0;
+        if (REFLECTS && !::reflect(atom.w, atom.inverse_mass, steps, atom.x, atom.v)) report_outside(atom.w, i, done);
     }
     DEVICE_MEMBER void constrain_positions(double) {}
     DEVICE_MEMBER void constrain_velocities() {}
@@ -315,7 +332,7 @@ DEVICE Double3 noise_of(const DeviceData& w, int i, double inverse_mass, i64 don
 template <class Noise>
 DEVICE FreeAtom<Noise> free_atom(const DeviceData& w, i64 done, int i, Double3& x, Double3& v, real3 f, int species,
                                  const Noise& noise) {
-    return {{w, w.control->motion.timestep, w.atoms.inverse_mass[mass_index(w, i, species)], f, noise, x, v}, done};
+    return {{w, w.control->motion.timestep, w.atoms.inverse_mass[mass_index(w, i, species)], f, noise, x, v}, done, i};
 }
 
 // On from one force to where the next one is evaluated, by an atom with these positions and velocities.

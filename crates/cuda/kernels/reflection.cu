@@ -11,7 +11,8 @@ extern "C" __global__ void reflect_atoms(DeviceData w, double part) {
     const int species = (int)position[i].species;
     Double3 x = load(w.atoms.x[set], i), v = load(w.atoms.v[set], i);
     // The time set last is that of the end of the step.
-    reflect(w, w.atoms.inverse_mass[mass_index(w, i, species)], part - 1.0, x, v);
+    const double inverse_mass = w.atoms.inverse_mass[mass_index(w, i, species)];
+    if (!reflect(w, inverse_mass, part - 1.0, x, v)) report_outside(w, i, 0);
     store(w.atoms.x[set], i, x);
     store(w.atoms.v[set], i, v);
     store_position(w, i, x, species, position);

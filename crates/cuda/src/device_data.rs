@@ -431,6 +431,8 @@ shared_bits! {
         LATE = 64,
         /// A grain touches more others than have room around it (first_bad).
         CROWDED = 128,
+        /// An atom is not between walls that reflect it (first_bad).
+        OUTSIDE = 256,
     }
 }
 

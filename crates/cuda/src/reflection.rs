@@ -8,7 +8,7 @@ use crate::sums::Summation;
 use crate::wall_plane::{FieldTime, ReflectingWalls, WallPlane};
 use jostle_core::backend::StageTime;
 use jostle_core::{Precision, Result};
-use jostle_potentials::external::ReflectingWall;
+use jostle_potentials::external::{MOST_TURNS, ReflectingWall};
 
 /// Option of the compiler by which kernels that move atoms reflect them.
 pub const OPTION: &str = "-DREFLECTS=1";
@@ -54,7 +54,8 @@ impl Reflection {
 
     /// Lets kernels find the walls.
     pub fn attach(&self, data: &mut DeviceData) {
-        data.walls = ReflectingWalls { plane: self.planes.address(), count: self.count as i64 };
+        let (plane, most_turns) = (self.planes.address(), MOST_TURNS as i64);
+        data.walls = ReflectingWalls { plane, count: self.count as i64, most_turns };
     }
 
     /// Sets the time of evaluations, from which the steps of a batch count on.

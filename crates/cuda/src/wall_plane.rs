@@ -34,6 +34,8 @@ shared_structure! {
     pub struct ReflectingWalls {
         pub plane: u64 = "const WallPlane*",
         pub count: i64,
+        /// Most reflections at each of them in one drift.
+        pub most_turns: i64,
     }
 }
 

@@ -137,6 +137,8 @@ pub enum WarningKind {
     Until,
     /// A molecule with a net charge is decoupled.
     NetCharge,
+    /// Embedded atoms are at densities beyond the end of their table.
+    Density,
     /// A minimisation, whose minimum is the result of the run, has not reached its tolerance.
     Unconverged,
 }
@@ -155,6 +157,7 @@ impl WarningKind {
             | WarningKind::FewSamples
             | WarningKind::Temperature
             | WarningKind::Until
+            | WarningKind::Density
             | WarningKind::Unconverged => false,
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! Energies are in eV and distances in angstrom.
 
+use crate::file_units::tagged;
 use crate::text::read_recorded;
 use jostle_core::{Error, Result};
 use jostle_potentials::embedded::Spline;
@@ -56,14 +57,13 @@ impl Dynamo {
             let text = String::from_utf8_lossy(&bytes);
             let mut lines = DynamoLines::new(path, &text);
             let title = lines.next("a comment")?;
-            if let Some(units) =
-                title.split_once("UNITS:").and_then(|(_, rest)| rest.split_whitespace().next())
+            if let Some((_, units)) = tagged([(1, title)])
                 && units != "metal"
             {
                 let message = format!("the file says that its units are \"{units}\"");
                 return Err(lines.error(message).hint("only files in eV and angstrom (\"metal\") are read"));
             }
-            if lines.text.get(2).is_some_and(|line| numbers(line).is_some_and(|n| n.len() == 5)) {
+            if lines.text.get(2).is_some_and(|line| numbers(line).is_some_and(|n| n.len() >= 5)) {
                 metals.push(Funcfl::read(&mut lines)?);
             } else if paths.len() > 1 {
                 return Err(Error::file(path, "several files make an alloy only if all are funcfl files")
@@ -264,9 +264,14 @@ impl<'a> DynamoLines<'a> {
         Ok(line)
     }
 
-    /// `Nrho drho Nr dr cutoff`
+    /// `Nrho drho Nr dr cutoff`. A sixth number is that of a variant whose functions are on other grids.
     fn grids(&mut self) -> Result<Grids> {
         let line = self.next("Nrho, drho, Nr, dr, cutoff")?;
+        if let Some(given) = numbers(line).map(|numbers| numbers.len()).filter(|given| *given > 5) {
+            return Err(self
+                .error(format!("the line has {given} numbers, not the five Nrho drho Nr dr cutoff"))
+                .hint("files of pair_style eam/he, whose sixth number is the end of densities that begin below 0, are not read"));
+        }
         let whole = |x: f64| (x.fract() == 0.0 && (5.0..1e7).contains(&x)).then_some(x as usize);
         let size = |x: f64| (x > 0.0 && x.is_finite()).then_some(x);
         let read = || {

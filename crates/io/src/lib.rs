@@ -33,6 +33,7 @@
 
 mod bonds;
 pub mod dynamo;
+mod file_units;
 pub mod forcefield;
 pub mod gro;
 pub mod input;

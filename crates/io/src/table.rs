@@ -1,11 +1,13 @@
 //! Pair energies as numbers in a file: the tables of LAMMPS (`pair_style table`), or three columns
-//! r, energy and force (-du/dr). Lines that begin with `#` are comments.
+//! r, energy and force (-du/dr). Lines that begin with `#` are comments; where one says `UNITS: metal`, `real` or `lj`, those
+//! are the units of the numbers.
 //!
 //! A file of LAMMPS has sections: a keyword; `N n`, maybe with `R lo hi` or `RSQ lo hi`, which say
 //! where the distances are; n lines of number, r, energy and force. `FPRIME` is not needed here.
 
+use crate::file_units;
 use crate::text::read_recorded;
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Result, UnitSystem};
 use std::path::Path;
 
 /// Fewer rows make no function.
@@ -27,12 +29,12 @@ struct TablePoint {
 }
 
 impl PairTable {
-    /// Reads a file; of a file with several sections the one that is named.
+    /// Reads a file for an input in these units; of a file with several sections the one that is named.
     ///
     /// # Errors
-    /// If it cannot be read, has no such section, is cut off, its distances do not increase, or the
+    /// If it cannot be read, names units that cannot become those of the input, has no such section, is cut off, its distances do not increase, or the
     /// force is not -du/dr: file, line and cause.
-    pub fn read(path: &Path, section: Option<&str>) -> Result<Self> {
+    pub fn read(path: &Path, section: Option<&str>, units: UnitSystem) -> Result<Self> {
         let bytes = read_recorded(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().enumerate().map(|(k, line)| (k + 1, line.trim()));
@@ -47,7 +49,14 @@ impl PairTable {
             None => sections(path, &lines, section)?,
         };
         check(path, &points)?;
-        Ok(PairTable { points })
+        let [energy, length] = file_units::scale(path, &text, units)?;
+        let scaled = |p: TablePoint| TablePoint {
+            r: p.r * length,
+            energy: p.energy * energy,
+            force: p.force * energy / length,
+            ..p
+        };
+        Ok(PairTable { points: points.into_iter().map(scaled).collect() })
     }
 
     /// The first and the last distance.
@@ -90,7 +99,7 @@ fn columns(path: &Path, lines: &[(usize, &str)], section: Option<&str>) -> Resul
     let point = |&(line, text): &(usize, &str)| match numbers(text).as_deref() {
         Some([r, energy, force]) => Ok(TablePoint { line, r: *r, energy: *energy, force: *force }),
         _ => Err(Error::file_line(path, line, "the line is not: r energy force")
-            .hint("three finite numbers, in the units of the input")),
+            .hint("three finite numbers, in the units of the input or of a comment \"UNITS: metal\"")),
     };
     lines.iter().map(point).collect()
 }

@@ -5,6 +5,7 @@
 //! Text after a `#` is a comment. Energies are in eV and distances in angstrom, or in kcal/mol where the first
 //! lines say `UNITS: real`.
 
+use crate::file_units::{comments, tagged};
 use crate::text::read_recorded;
 use jostle_core::{Error, Result};
 use jostle_potentials::three_body::tersoff::DistancePower;
@@ -241,19 +242,13 @@ enum Role {
 
 /// Unit of energy, in eV, that the comments of a file name.
 fn unit_of_energy(path: &Path, text: &str) -> Result<f64> {
-    for (k, line) in text.lines().enumerate() {
-        let comment = line.split_once('#').and_then(|(_, comment)| comment.split_once("UNITS:"));
-        match comment.and_then(|(_, rest)| rest.split_whitespace().next()) {
-            Some("metal") => return Ok(1.0),
-            Some("real") => return Ok(KILOCALORIE),
-            Some(units) => {
-                let message = format!("the file says that its units are \"{units}\"");
-                return Err(Error::file_line(path, k + 1, message).hint(
-                    "files in eV and angstrom (\"metal\") or kcal/mol and angstrom (\"real\") are read",
-                ));
-            }
-            None => {}
+    match tagged(comments(text)) {
+        None | Some((_, "metal")) => Ok(1.0),
+        Some((_, "real")) => Ok(KILOCALORIE),
+        Some((line, units)) => {
+            let message = format!("the file says that its units are \"{units}\"");
+            Err(Error::file_line(path, line, message)
+                .hint("files in eV and angstrom (\"metal\") or kcal/mol and angstrom (\"real\") are read"))
         }
     }
-    Ok(1.0)
 }

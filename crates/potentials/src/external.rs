@@ -7,7 +7,7 @@ mod wall_motion;
 use crate::PairTerm;
 pub use formula::{FormulaField, Positions, SpeciesConstants};
 use jostle_core::{Error, SimBox, System, Vec3};
-pub use reflection::{ReflectingWall, reflected};
+pub use reflection::{MOST_TURNS, PlacedWalls, ReflectingWall, check_meeting, outside_walls, reflected};
 use serde::{Deserialize, Serialize};
 pub use wall_motion::{WallMotion, displacement_and_velocity};
 

@@ -24,7 +24,7 @@ use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
     name: "msd",
-    about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter",
+    about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter; in a box that changes, without the motion that all atoms share with it",
     observable: Observable::Positions,
     frames: Frames::AlongPath,
     settings: &[

@@ -6,6 +6,7 @@ use crate::integrate::{Follow, MotionCheck, TaskAtoms};
 use crate::simd::{PlainCode, Scalar};
 use jostle_core::Result;
 use jostle_core::{State, Vec3, Vector};
+use jostle_potentials::external::{PlacedWalls, outside_walls};
 use std::time::Instant;
 
 /// Changes of all atoms that wait until the next change is known, so that both are made in one pass.
@@ -80,10 +81,13 @@ impl<S: Scalar> Cpu<S> {
     /// Reflection of atoms at the walls that reflect them, where these are at a time.
     pub(super) fn reflect_at_walls(&mut self, time: f64) -> Result<()> {
         let inverse_mass = self.motion.inverse_mass.clone();
-        let walls = self.forces.reflecting_walls.clone();
-        self.integrate(|mut atoms| walls.iter().for_each(|wall| atoms.reflect(&inverse_mass, wall, time)))?;
+        let walls = PlacedWalls::new(&self.forces.reflecting_walls, time);
+        let outside = self.integrate(|mut atoms| atoms.reflect(&inverse_mass, &walls))?;
         self.motion.unfollowed = true;
-        Ok(())
+        match outside.into_iter().flatten().min() {
+            Some(id) => Err(outside_walls(&self.forces.reflecting_walls, &self.system.names.describe(id))),
+            None => Ok(()),
+        }
     }
 
     /// Copies forces from the tasks to the state.

@@ -11,6 +11,7 @@ use crate::tiles;
 use jostle_core::backend::StageTime;
 use jostle_core::{Error, Precision, Result};
 use jostle_potentials::diagnose;
+use jostle_potentials::external::outside_walls;
 
 /// Error after too many attempts.
 pub(super) fn lists_keep_growing() -> Error {
@@ -46,6 +47,10 @@ impl Cuda {
                 format!("grain {atom} touches more others than have room around it: they overlap too far");
             let hint = "make grains stiffer or the time step shorter, or begin with fewer overlaps";
             return Err(self.at_step(Error::simulation(message).hint(hint)));
+        }
+        if what & faults::OUTSIDE != 0 {
+            let atom = self.system.names.describe(self.control.first_bad as u32);
+            return Err(self.at_step(outside_walls(&self.forces.reflecting_walls, &atom)));
         }
         let extent = self.extent();
         self.plan.grow_lists(&self.control, extent)?;

@@ -2,6 +2,7 @@
 
 use super::fluid::{advance, by_id, distance, largest, run};
 use super::gpus::{counts, devices, on_gpu};
+use jostle_core::backend::StageTime;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Conditions, MOST_PARAMETERS, Target, ThermostatInput, ThermostatKind};
 use jostle_core::{
@@ -9,6 +10,7 @@ use jostle_core::{
     StepBatch, System, Thermostat, Vec3, Vector,
 };
 use jostle_cuda::SeveralGpus;
+use jostle_engine::step::{StepContext, step};
 use jostle_potentials::external::{ReflectingWall, Side, WallMotion};
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Forces, Grains, PairEntry, PairKind, PairTerm, Truncation};
@@ -198,4 +200,79 @@ fn single_driven_atoms_and_grains_between_walls_that_reflect_agree() {
             assert_same(&end_of(&mut *gpu, path, &Thermostat::Isolated), &right, 1e-9, what);
         }
     }
+}
+
+/// Atoms without forces between a floor and a lid, so fast that each step takes them from wall to wall several times.
+fn bullets(lid: f64) -> (System, Forces) {
+    let (mut system, _) = slab();
+    system.driven = Driven::BySpecies(Vec::new());
+    for (k, velocity) in system.state.velocity.iter_mut().enumerate() {
+        *velocity = Vector([0.0, 0.0, 40.0 / TIMESTEP * ((k as f64 * 0.618).fract() - 0.5)]);
+    }
+    let mut pairs = PairTerm::new(PairKind::GaussianCore, Truncation::Plain, 3);
+    for (a, b) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)] {
+        pairs.set(a, b, PairEntry { parameters: vec![0.0, 0.3], cutoff: 1.0 });
+    }
+    let height = f64::from(CELLS[2]) * SPACING;
+    let wall = |begin, side, motion| ReflectingWall { axis: 2, begin, motion, side };
+    let sinking = WallMotion { velocity: lid, ..WallMotion::REST };
+    let walls = vec![wall(0.0, Side::Above, WallMotion::REST), wall(height, Side::Below, sinking)];
+    (system, Forces { reflecting_walls: walls, ..pairs.into() })
+}
+
+/// Mirror images that lie behind the other wall are reflected there, too.
+#[test]
+fn atoms_that_pass_several_walls_in_a_step_agree() {
+    for lid in [0.0, -20.0] {
+        let (system, forces) = bullets(lid);
+        let right = on_cpu((&system, &forces), &Thermostat::Isolated);
+        let height = f64::from(CELLS[2]) * SPACING;
+        assert!(right.position.iter().all(|r| (0.0..=height).contains(&r[2])));
+        for path in [run as Path, advance] {
+            let settings = settings(Algorithm::Auto, Precision::Double);
+            let mut gpu = on_gpu(system.clone(), forces.clone(), settings);
+            let found = end_of(&mut *gpu, path, &Thermostat::Isolated);
+            // Velocities of 20,000 that a moving wall changes hundreds of times.
+            let apart = largest(found.position.iter().zip(&right.position).map(|(a, b)| distance(*a, *b)));
+            assert!(apart < 1e-6, "{lid}: {apart:e}");
+            let apart = largest(found.velocity.iter().zip(&right.velocity).map(|(a, b)| distance(*a, *b)));
+            assert!(apart < 1e-4, "{lid}: {apart:e}");
+        }
+    }
+}
+
+/// Walls that have passed each other leave nothing between them: an error that names an atom and the walls.
+#[test]
+fn walls_that_pass_each_other_end_a_run() {
+    let height = f64::from(CELLS[2]) * SPACING;
+    // After 30.5 steps.
+    let (system, forces) = bullets(-height / (30.5 * TIMESTEP));
+    let exact = settings(Algorithm::Auto, Precision::Double);
+    let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
+    let mut gpu = on_gpu(system, forces, exact);
+    for device in [&mut *cpu, &mut *gpu] {
+        device.update_neighbors().unwrap();
+        device.compute_forces(Evaluate::Forces).unwrap();
+    }
+    let ends = (1..=STEPS).find_map(|k| {
+        cpu.set_time(StageTime { start: 0.0, timestep: TIMESTEP, steps: k }).unwrap();
+        let context = StepContext { seed: 9, step: 100 + k, timestep: TIMESTEP, long_range_weight: 1.0 };
+        Some((100 + k, step(&mut *cpu, &mut Thermostat::Isolated, &context, Evaluate::Forces).err()?))
+    });
+    let (last, error) = ends.unwrap();
+    let batch = StepBatch {
+        first_step: 101,
+        steps: STEPS,
+        timestep: TIMESTEP,
+        seed: 9,
+        sample_every: 0,
+        evaluate: Evaluate::Forces,
+        long_range: RespaSchedule::ALWAYS,
+    };
+    gpu.set_time(StageTime { start: 0.0, timestep: TIMESTEP, steps: 0 }).unwrap();
+    let of_gpu = gpu.run_steps(&batch, &mut Thermostat::Isolated).map(drop).unwrap_err();
+    assert_eq!(of_gpu.message(), format!("step {last}: {}", error.message()));
+    let said = error.message();
+    assert!(said.contains("atom 1 is not between walls after 100 reflections in one step"), "{said}");
+    assert!(said.contains("z = 0 and z = 5.75") && error.help().is_some(), "{said}");
 }

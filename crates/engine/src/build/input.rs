@@ -171,24 +171,48 @@ fn check_cutoffs(input: &Input, simbox: &SimBox, forces: &Forces) -> Result<()> 
     for (term, force) in forces.pairs.iter().zip(&input.forces) {
         let cutoff = term.largest_cutoff();
         if cutoff > most {
-            let message = format!("the cut-off {cutoff} is more than half the box, {most:.6}");
+            let message = format!("the cut-off {cutoff} is more than half the box, {}", digits(most));
             let error = input.source.error(&force.span, message);
-            return Err(error.hint("use a larger box or a shorter cut-off"));
+            return Err(error.hint(remedy(simbox, cutoff, "use a larger box or a shorter cut-off")));
         }
     }
     if let (Some(metal), Some(term)) = (&input.metal, &forces.embedded)
         && term.cutoff() > most
     {
-        let message = format!("the cut-off {} is more than half the box, {most:.6}", term.cutoff());
-        return Err(input.source.error(&metal.span, message).hint("use a larger box"));
+        let message = format!("the cut-off {} is more than half the box, {}", term.cutoff(), digits(most));
+        let error = input.source.error(&metal.span, message);
+        return Err(error.hint(remedy(simbox, term.cutoff(), "use a larger box")));
     }
     if let (Some(given), Some(term)) = (&input.three_body, &forces.three_body)
         && term.cutoff() > most
     {
-        let message = format!("the cut-off {} is more than half the box, {most:.6}", term.cutoff());
-        return Err(input.source.error(&given.span, message).hint("use a larger box"));
+        let message = format!("the cut-off {} is more than half the box, {}", term.cutoff(), digits(most));
+        let error = input.source.error(&given.span, message);
+        return Err(error.hint(remedy(simbox, term.cutoff(), "use a larger box")));
     }
     Ok(())
+}
+
+/// A length with six decimals, or as many digits of a tiny one.
+fn digits(length: f64) -> String {
+    if length < 1e-3 { format!("{length:.5e}") } else { format!("{length:.6}") }
+}
+
+/// Remedy for a box that is too narrow for a cut-off: other tilts of the same lattice where they suffice, else this one.
+fn remedy(simbox: &SimBox, cutoff: f64, otherwise: &str) -> String {
+    let ([x, y, _], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
+    // Tilts of at most half an edge: whole edges more or less make the same lattice.
+    let up = (yz / y).round();
+    let (xz, yz) = (xz - up * xy, yz - up * y);
+    let [xy, xz] = [xy, xz].map(|tilt| tilt - (tilt / x).round() * x);
+    let reduced = SimBox::new(simbox.origin(), simbox.lengths(), [xy, xz, yz], simbox.periodic());
+    match reduced {
+        Ok(reduced) if cutoff <= reduced.largest_cutoff() => format!(
+            "the box is tilted by more than half an edge; the same lattice with the tilts xy = {xy}, xz = {xz}, yz = {yz} \
+             is wide enough: write them instead"
+        ),
+        _ => otherwise.into(),
+    }
 }
 
 /// Atoms from a file: a checkpoint, recognised by its content, or a structure that `jostle_io` reads.

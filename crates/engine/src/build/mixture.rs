@@ -170,10 +170,11 @@ impl Mixture {
     /// A box with these edges.
     ///
     /// # Errors
-    /// If an edge, the volume or an inverse of these is no normal number.
+    /// If an edge, a width, the volume or an inverse of these is no normal number.
     fn sized(&self, lengths: [f64; 3], tilts: [f64; 3]) -> Result<SimBox> {
         let simbox = SimBox::new([0.0; 3], lengths, tilts, self.periodic)?;
-        let mut numbers = lengths.into_iter().chain([simbox.volume()]).flat_map(|x| [x, 1.0 / x]);
+        let numbers = lengths.into_iter().chain(simbox.widths()).chain([simbox.volume()]);
+        let mut numbers = numbers.flat_map(|x| [x, 1.0 / x]);
         if numbers.all(f64::is_normal) {
             return Ok(simbox);
         }

@@ -27,7 +27,7 @@ use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
 };
 use jostle_io::input::model::{Action, DeviceInput, StageInput, Strictness, ThermostatKind};
-use jostle_potentials::external::{Field, FormulaField, ReflectingWall, Wall};
+use jostle_potentials::external::{Field, FormulaField, ReflectingWall, Wall, check_meeting};
 use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm, ThreeBody};
 use std::path::Path;
@@ -225,6 +225,7 @@ impl SimulationBuilder {
     pub fn build(self) -> Result<Simulation> {
         check_atoms(&self.system)?;
         self.forces.reflecting_walls.iter().try_for_each(|wall| wall.check_beginning(&self.system))?;
+        check_meeting(&self.forces.reflecting_walls, StageInput::certain_time(self.stages.iter()))?;
         let mut simulation = self.open()?;
         // Velocities of files may have components along constraints, which no run begins with.
         simulation.constrain_present_velocities()?;

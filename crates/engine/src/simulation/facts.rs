@@ -75,6 +75,8 @@ pub(super) struct SystemFacts {
     pub projection: Option<ConstraintProjection>,
     /// Length and time scales for plausibility checks.
     pub scales: Scales,
+    /// Embedded atoms, for densities beyond their table.
+    pub metal: Option<Embedded>,
     /// Reciprocal-space sum of charges or dispersion.
     reciprocal: ReciprocalSum,
     /// An atom that is driven at a velocity, for messages.
@@ -107,6 +109,7 @@ impl SystemFacts {
             springs: Springs::new(&forces.restraints),
             projection: ConstraintProjection::new(system)?,
             scales: Scales::new(system, forces),
+            metal: forces.embedded.clone(),
             reciprocal: if forces.has_reciprocal_sum() {
                 ReciprocalSum::Present
             } else {

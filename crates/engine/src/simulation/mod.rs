@@ -8,6 +8,7 @@ mod checkpoints;
 mod commands;
 mod configuration;
 mod custom_forces;
+mod densities;
 mod exchange;
 mod facts;
 mod measuring;

@@ -155,6 +155,7 @@ impl Simulation {
         place_of_biases.map_or(Ok(()), |place| self.output.log(&place))?;
         if !begun {
             self.check_distances(stage, progress)?;
+            self.check_densities(stage, progress)?;
         }
         let schedule = self.schedule(stage, &run);
         self.backend.begin_step(self.clock.step, run.stage_time(stage, run.stage_step))?;
@@ -188,6 +189,7 @@ impl Simulation {
         if let Some(until) = stage.until.as_ref().filter(|_| !run.is_ended()) {
             report.warnings.push(condition_missed(&stage.name, run.stage_step, &until.value));
         }
+        report.warnings.extend(self.densities_beyond_table(stage)?);
         run.end(&mut *self.backend)?;
         for note in self.write_measures()? {
             self.output.note(progress, &note)?;

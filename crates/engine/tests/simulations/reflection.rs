@@ -294,6 +294,52 @@ fn walls_that_make_no_sense_are_refused() {
     assert!(error.message().contains("no energy"), "{error}");
 }
 
+/// Motion of a lid at 2 that is at 0 at time 4.
+const SINKING: &str = "motion = { velocity = -0.5 }\n";
+
+/// Input of an ideal gas between a floor and a lid with this motion, of which atoms pass the height in a step.
+fn fast_gas(motion: &str, stages: &str) -> jostle_core::Result<Input> {
+    let text = format!(
+        "units = \"lj\"\n[run]\nthreads = 1\n[system]\nplace = \"random\"\nbox = {{ lengths = [20, 20, 2] }}\n\
+         periodic = [true, true, false]\natoms = 100\nmin_distance = 0.01\ntemperature = 1\n[species.A]\nmass = 1\n\
+         [[force]]\nkind = \"gaussian-core\"\ncutoff = 1\npairs.\"A-A\" = {{ epsilon = 0, sigma = 0.3 }}\n\
+         [[wall]]\naxis = \"z\"\nat = 0\natoms = \"above\"\nreflection = \"elastic\"\n\
+         [[wall]]\naxis = \"z\"\nat = 2\natoms = \"below\"\nreflection = \"elastic\"\n{motion}\
+         {stages}"
+    );
+    Input::parse(Path::new("gas.toml"), &text)
+}
+
+/// Steps so long that mirror images lie behind the other wall keep atoms between both, and their energy; a lid that comes
+/// to the floor is refused, at the latest when it is there.
+#[test]
+fn long_steps_and_walls_that_meet() {
+    let stage = |steps: u64, timestep: f64, more: &str| {
+        format!("[[stage]]\nsteps = {steps}\ntimestep = {timestep}\nthermo = {{ every = 10 }}\n{more}")
+    };
+    let open = |input: &Input| Simulation::from_input(input, &Overrides::default());
+    let mut run = open(&fast_gas("", &stage(200, 7.0, "")).unwrap()).unwrap();
+    let square =
+        |state: &State| state.velocity.iter().map(|v| v.iter().map(|x| x * x).sum::<f64>()).sum::<f64>();
+    let energy = square(&run.state().unwrap());
+    run.run().unwrap();
+    for position in &run.state().unwrap().position {
+        assert!((0.0..=2.0).contains(&position[2]), "{position:?}");
+    }
+    let now = square(&run.state().unwrap());
+    assert!((now / energy - 1.0).abs() < 1e-12, "{now} {energy}");
+    fast_gas(SINKING, &stage(390, 0.01, "")).unwrap();
+    let error = fast_gas(SINKING, &(stage(390, 0.01, "") + &stage(20, 0.01, ""))).unwrap_err();
+    assert!(error.message().contains("at time 4.00") && error.help().is_some(), "{error}");
+    assert_eq!(error.place().unwrap().line, Some(22), "{error}");
+    // A stage that may end before.
+    let until = fast_gas(SINKING, &stage(1000, 0.01, "until = \"temperature < 0\"\n")).unwrap();
+    let error = open(&until).unwrap().run().unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("reflections in one step") && said.contains("z = 0 and z = 2"), "{said}");
+    assert!(said.contains("step 39") || said.contains("step 40"), "{said}");
+}
+
 /// Root of the mean square of what the energy of a Lennard-Jones fluid deviates from its mean, over a run.
 fn energy_noise(walls: Vec<ReflectingWall>, timestep: f64) -> f64 {
     let mut system = argon(500, 0.7, 1.5, 8);

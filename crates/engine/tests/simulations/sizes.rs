@@ -105,13 +105,32 @@ fn boxes_out_of_all_bounds_are_refused() {
             format!("place = \"random\"\natoms = 1000\nbox = {{ lengths = {lengths} }}\nmin_distance = 1e-9");
         refused(&ions(&system, "")).0
     };
-    for lengths in ["[1e150, 1e150, 1e150]", "[1e-320, 20, 20]", "[1e-200, 1e-200, 20]"] {
+    // Faces whose squared area overflows.
+    for lengths in
+        ["[7e100, 7e100, 7e100]", "[1e150, 1e150, 1e150]", "[1e-320, 20, 20]", "[1e-200, 1e-200, 20]"]
+    {
         assert!(sized(lengths).contains("is out of all bounds"), "{}", sized(lengths));
     }
     assert!(sized("[1e-3, 1e3, 1e3]").contains("more than half the box"), "{}", sized("[1e-3, 1e3, 1e3]"));
     let flat = "place = \"water\"\nmolecules = 1000\nbond_length = 1\nbond_angle = 109\nbox = { lengths = [1e-3, 1e-3, 1e12] }";
     let said = refused(&ions(flat, "").replace("fraction = 0.5", "")).0;
     assert!(said.contains("more than half the box"), "{said}");
+}
+
+/// Boxes whose lattice has room for a cut-off, but that are tilted by more than half an edge: the error says which tilts
+/// are those of the same lattice.
+#[test]
+fn tilts_of_more_than_half_an_edge_are_named() {
+    let tilted = |tilts: &str| {
+        let system = format!(
+            "place = \"random\"\natoms = 1000\nbox = {{ lengths = [40, 40, 40], tilts = {tilts} }}\nmin_distance = 1e-3"
+        );
+        refused(&ions(&system, ""))
+    };
+    let (said, _, help) = tilted("[120, 190, 160]");
+    assert!(said.contains("more than half the box"), "{said}");
+    // yz = 160 - 4 40; xz = 190 - 4 120 + 7 40; xy = 120 - 3 40.
+    assert!(help.contains("xy = 0, xz = -10, yz = 0"), "{help}");
 }
 
 /// Nearly as many atoms as 32-bit numbers count, in every way of building a system, on a machine without

@@ -243,6 +243,45 @@ fn densities_in_another_unit_give_a_warning() {
     assert_eq!(kinds(&alone), [WarningKind::Spacing]);
 }
 
+/// Densities of 12 neighbours with f(r) = 1 in a crystal, and a table of F(rho) that ends at 11 or at 13.
+#[test]
+fn densities_beyond_the_table_of_a_metal_give_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    for (end, doubtful) in [(11.0, true), (13.0, false)] {
+        let column =
+            |value: &dyn Fn(usize) -> f64| (0..12).map(|k| format!("{:e}\n", value(k))).collect::<String>();
+        // All pairs within the cut-off count as one; the nearest are 2.5562 apart, others 3.615 and more.
+        let near = |k: usize| if k < 9 { 1.0 } else { 0.0 };
+        let text = format!(
+            "a\nb\nc\n1 Cu\n12 {} 12 0.5 3\n29 63.55 3.615 fcc\n{}{}{}",
+            end / 11.0,
+            column(&|k| -0.1 * k as f64),
+            column(&near),
+            column(&|_| 0.0)
+        );
+        let path = folder.path().join("Cu.eam.alloy");
+        std::fs::write(&path, text).unwrap();
+        let text = format!(
+            "units = \"metal\"\n[system]\nlattice = \"fcc\"\ncells = [3, 3, 3]\nlattice_constant = 3.615\n\
+             [species.Cu]\nmass = 63.55\n[metal]\nkind = \"embedded-atom\"\nfile = {path:?}\n\
+             [[stage]]\nname = \"a\"\nsteps = 5\ntimestep = 0.001\n[[stage]]\nname = \"b\"\nsteps = 5\ntimestep = 0.001\n"
+        );
+        let (warnings, outcome) = run(&text, Strictness::Lenient);
+        outcome.unwrap();
+        let found: Vec<_> = warnings.0.iter().filter(|w| w.kind == WarningKind::Density).collect();
+        assert_eq!(found.len(), usize::from(doubtful), "{found:?}");
+        if let [warning] = found[..] {
+            let message = &warning.message;
+            assert!(message.contains("at 108 of 108 atoms") && message.contains("11.000000"), "{message}");
+            assert!(message.contains("the highest is 12.000000"), "{message}");
+        }
+        if doubtful {
+            let error = run(&text, Strictness::Strict).1.unwrap_err();
+            assert!(error.message().contains("beyond the end of the table"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn steps_too_long_for_rigid_water_give_a_warning() {
     for (timestep, doubtful) in [(2.0, false), (5.0, false), (10.0, true)] {

@@ -140,7 +140,7 @@ choices! {
         Yz = "yz": "along y, by z",
     }
     Precision {
-        Mixed = "mixed": "pair forces in f32, positions and sums in f64",
+        Mixed = "mixed": "forces in f32, those of fields and bonds, too; positions, velocities and sums in f64",
         Double = "double": "everything in f64",
     }
 }

@@ -9,7 +9,9 @@ use super::model::{
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, System, Vec3, Vector};
-use jostle_potentials::external::{Field, FormulaField, ReflectingWall, Surface, Wall, WallMotion};
+use jostle_potentials::external::{
+    Field, FormulaField, ReflectingWall, Surface, Wall, WallMotion, check_meeting,
+};
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
 
@@ -191,6 +193,15 @@ fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) ->
 }
 
 impl StageInput {
+    /// Time that stages take at least: those up to one that may end by itself.
+    pub fn certain_time<'a>(stages: impl Iterator<Item = &'a StageInput>) -> f64 {
+        let of = |stage: &StageInput| match stage.action {
+            Action::Dynamics { steps, timestep, .. } => steps as f64 * timestep,
+            Action::Minimize { .. } => 0.0,
+        };
+        stages.take_while(|stage| stage.until.is_none()).map(of).sum()
+    }
+
     /// Refuses a minimisation between walls that reflect atoms: these have no energy that could become smaller.
     ///
     /// # Errors
@@ -346,6 +357,13 @@ impl Input {
         self.stages.iter().try_for_each(|stage| {
             let checked = stage.value.check_walls(&walls);
             checked.map_err(|error| error.at_span(&self.source.path, &self.source.text, stage.span.clone()))
+        })?;
+        let moving = self.walls.iter().find(|wall| wall.value.reflects() && wall.value.motion.is_moving());
+        let met =
+            check_meeting(&walls, StageInput::certain_time(self.stages.iter().map(|stage| &stage.value)));
+        met.map_err(|error| match moving {
+            Some(wall) => error.at_span(&self.source.path, &self.source.text, wall.span.clone()),
+            None => error,
         })
     }
 

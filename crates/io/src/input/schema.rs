@@ -249,7 +249,7 @@ pub fn table_keys() -> Vec<Key> {
             "file",
             Kind::Text,
             Fallback::Required,
-            "distances, energies and forces, in the units of the input",
+            "distances, energies and forces, in the units of the input or those of a comment in it: UNITS: metal, real or lj",
         ),
         Key::new("section", Kind::Text, section, "the keyword of a section in a file of LAMMPS"),
         Key::new(

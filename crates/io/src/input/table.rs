@@ -62,7 +62,7 @@ impl Input {
                     table.span.clone(),
                 )
             };
-            let file = PairTable::read(&table.file, table.section.as_deref()).map_err(at)?;
+            let file = PairTable::read(&table.file, table.section.as_deref(), self.units).map_err(at)?;
             let [from, to] = file.range();
             let cutoff = table.cutoff.or(cutoff.and_then(Cutoff::length)).unwrap_or(to);
             if cutoff <= from || cutoff > to * (1.0 + 1e-9) {

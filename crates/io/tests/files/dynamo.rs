@@ -104,17 +104,22 @@ fn bad_files_are_refused_with_line_and_cause() {
             lines.iter().enumerate().filter(|(k, _)| k + 1 != line).map(|(_, l)| *l).collect();
         rest.join("\n")
     };
+    // The end of the densities, as in files of LAMMPS' eam/he, in which they begin below 0.
+    let surplus = |text: &str| text.replacen("0.5 5.5", "0.5 5.5 4.5", 1);
     for (name, text, line, message) in [
         ("empty", String::new(), 1, "the file ends where a comment should come"),
         ("cut", lines[..9].join("\n"), 9, "the file ends where rho(r) of Cu should come"),
         ("short", without(9), 9, "F(rho) of Cu has more than its 12 numbers"),
         ("damaged", good.replacen("0.5 5.5", "-0.5 5.5", 1), 5, "the line is not: Nrho drho Nr dr cutoff"),
+        ("eam/he", surplus(&good), 5, "the line has 6 numbers, not the five"),
+        ("eam/he of two", surplus(&setfl(&["Pd", "He"], true)), 5, "the line has 6 numbers, not the five"),
+        ("funcfl", surplus(&funcfl(29, 3.0)), 3, "the line has 6 numbers, not the five"),
         ("elements", good.replacen(" 1 Cu", " 2 Cu", 1), 4, "the number of elements and their names"),
         ("longer", good.clone() + "1 2 3\n", 16, "more in the file than a setfl file has"),
         ("real", good.replacen("one", "UNITS: real", 1), 1, "its units are \"real\""),
         ("number", good.replacen("0.00000000000000000e0", "x", 1), 7, "F(rho) of Cu has 0 of its 12 numbers"),
     ] {
-        let path = desk.write(name, &text);
+        let path = desk.write(&name.replace('/', "-"), &text);
         let error = Dynamo::read(&[&path]).unwrap_err();
         let place = error.place().unwrap_or_else(|| panic!("{name}: {error}"));
         assert!(error.message().contains(message), "{name}: {error}");

@@ -1,7 +1,7 @@
 //! Tables of pair energies: files of LAMMPS and columns, what is wrong with them, and the forces
 //! made of them.
 
-use jostle_core::{Result, Topology};
+use jostle_core::{Result, Topology, UnitSystem};
 use jostle_io::Input;
 use jostle_io::table::PairTable;
 use jostle_potentials::PairTerm;
@@ -50,8 +50,8 @@ fn file(name: &str, text: &str) -> PathBuf {
 
 #[test]
 fn both_formats_give_the_function_back() {
-    let from_lammps = PairTable::read(&file("lj.table", &lammps()), Some("LJ")).unwrap();
-    let from_columns = PairTable::read(&file("lj.txt", &columns()), None).unwrap();
+    let from_lammps = PairTable::read(&file("lj.table", &lammps()), Some("LJ"), UnitSystem::Lj).unwrap();
+    let from_columns = PairTable::read(&file("lj.txt", &columns()), None, UnitSystem::Lj).unwrap();
     for table in [&from_lammps, &from_columns] {
         assert_eq!(table.range(), [0.7, 2.5]);
         for k in 0..500 {
@@ -62,7 +62,7 @@ fn both_formats_give_the_function_back() {
             assert!((its_force - force).abs() * r < 1e-5 * size, "{r}: {its_force} {force}");
         }
     }
-    let short = PairTable::read(&file("lj.table", &lammps()), Some("SHORT")).unwrap();
+    let short = PairTable::read(&file("lj.table", &lammps()), Some("SHORT"), UnitSystem::Lj).unwrap();
     assert_eq!((short.range(), short.distances().count()), ([0.9, 2.0], 50));
 }
 
@@ -74,10 +74,43 @@ fn squares_may_be_what_is_even() {
         let (energy, force) = lennard_jones(r);
         writeln!(text, "{} {r:.3} {energy:e} {force:e}", k + 1).unwrap();
     }
-    let table = PairTable::read(&file("squares.table", &text), None).unwrap();
+    let table = PairTable::read(&file("squares.table", &text), None, UnitSystem::Lj).unwrap();
     let (energy, force) = table.at(1.1);
     let expected = lennard_jones(1.1);
     assert!((energy - expected.0).abs() < 1e-6 && (force - expected.1).abs() < 1e-4);
+}
+
+/// Energies and distances of a file whose first comment names units become those of the input, at the same place.
+#[test]
+fn units_of_a_file_are_obeyed() {
+    let text = lammps();
+    let read = |tag: &str, units| {
+        PairTable::read(&file("units.table", &text.replace("UNITS: lj", tag)), Some("LJ"), units)
+    };
+    let plain = read("", UnitSystem::Real).unwrap();
+    // eV in kcal/mol, and in kJ/mol.
+    for (units, electronvolt, angstrom) in [
+        (UnitSystem::Metal, 1.0, 1.0),
+        (UnitSystem::Real, 23.060547830619, 1.0),
+        (UnitSystem::Nano, 96.4853321233, 0.1),
+    ] {
+        let table = read("UNITS: metal", units).unwrap();
+        let range = plain.range().map(|r| r * angstrom);
+        assert!((0..2).all(|k| (table.range()[k] - range[k]).abs() < 1e-12), "{:?}", table.range());
+        let ((energy, force), (expected, slope)) = (table.at(1.05 * angstrom), plain.at(1.05));
+        assert!((energy / expected / electronvolt - 1.0).abs() < 1e-9, "{energy} {expected}");
+        assert!((force * angstrom / slope / electronvolt - 1.0).abs() < 1e-9, "{force} {slope}");
+    }
+    let columns = format!("# UNITS: metal\n{}", columns());
+    let table = PairTable::read(&file("units.txt", &columns), None, UnitSystem::Real).unwrap();
+    assert!((table.at(1.05).0 / plain.at(1.05).0 / 23.060547830619 - 1.0).abs() < 1e-6);
+    for (tag, units) in
+        [("UNITS: lj", UnitSystem::Real), ("UNITS: metal", UnitSystem::Lj), ("UNITS: si", UnitSystem::Real)]
+    {
+        let error = read(tag, units).unwrap_err();
+        assert!(error.message().contains("its units are") && error.help().is_some(), "{error}");
+        assert_eq!(error.place().unwrap().line, Some(1), "{error}");
+    }
 }
 
 #[test]
@@ -108,12 +141,12 @@ fn mistakes_in_files_are_found_with_their_lines() {
         (lammps().replace("R 0.7 2.5", "R 0.7 3.5"), Some(9), "puts it at"),
         (lammps().replace("R 0.7 2.5", "BITMAP 0.7 2.5"), Some(5), "BITMAP"),
     ] {
-        let error = PairTable::read(&file("wrong", &text), None).unwrap_err();
+        let error = PairTable::read(&file("wrong", &text), None, UnitSystem::Lj).unwrap_err();
         assert!(error.message().contains(message), "{error}");
         assert_eq!(error.place().unwrap().line, place, "{error}");
         assert!(error.help().is_some(), "{error}");
     }
-    let error = PairTable::read(&file("lj.table", &lammps()), Some("LJX")).unwrap_err();
+    let error = PairTable::read(&file("lj.table", &lammps()), Some("LJX"), UnitSystem::Lj).unwrap_err();
     assert!(error.help().unwrap().contains("LJ, SHORT"), "{error}");
 }
 
@@ -227,5 +260,5 @@ fn mistakes_in_inputs() {
 
 #[test]
 fn there_is_nothing_to_read_in_a_folder() {
-    assert!(PairTable::read(Path::new("/"), None).is_err());
+    assert!(PairTable::read(Path::new("/"), None, UnitSystem::Lj).is_err());
 }

@@ -31,6 +31,11 @@ impl WallMotion {
         self.velocity != 0.0 || self.amplitude != 0.0
     }
 
+    /// Bound of its speed.
+    pub fn fastest(&self) -> f64 {
+        self.velocity.abs() + (self.amplitude * TAU / self.period).abs()
+    }
+
     /// The numbers that [`displacement_and_velocity`] takes.
     pub fn numbers(&self) -> [f64; WallMotion::NUMBERS] {
         [self.velocity, self.amplitude, TAU / self.period, self.from, self.to]
