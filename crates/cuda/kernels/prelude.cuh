@@ -423,8 +423,8 @@ DEVICE real nearer_by(const DeviceData& w, real half_skin, int species) {
 DEVICE void report(Control* control, int fault) { atomicOr(&control->reported, fault); }
 
 // Returns true after faults that end the run: a force that is not finite, a molecule torn apart, a grain that touches too
-// many others, an atom out of its walls, or a GPU that does not answer. Faults of a list only keep lists from being built, and steps that need one
-// from being made.
+// many others, an atom out of its walls, or a GPU that does not answer. Faults of a list only keep lists from being built,
+// and steps that need one from being made.
 DEVICE bool broken(const Control* control) { return control->faults & (NOT_FINITE | TORN | LATE | CROWDED | OUTSIDE); }
 
 // Returns true where a segment of the batch is to begin.

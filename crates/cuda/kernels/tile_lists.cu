@@ -296,7 +296,8 @@ DEVICE void leave_list(Control* control, int slot, int trigger) {
 
 // Lists of the blocks when that of a slot is stale or, where steps skip blocks all of whose atoms are driven, those of
 // these blocks at a trigger that needs them. Bytes of the dynamic shared memory: see `build_bytes` in tiles.rs.
-extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(DeviceData w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS)
+    build_tiles(DeviceData w, int slot, int trigger) {
     wait_for_previous_kernel();
     Control* control = w.control;
     const Slot now = control->slot[slot];

@@ -125,7 +125,7 @@ fn a_column_that_is_not_there_is_named() {
     }
     refused(|line| without(&line), "the atoms of this system have no B factors");
     let of_one = |line: String| if line[6..11].trim() == "7" { without(&line) } else { line };
-    refused(of_one, "atom 7 (H1 of CH4 2) has no B factor");
+    refused(of_one, "atom 7 (H1 of CH4 2, chain A) has no B factor");
     let desk = desk(|line| line);
     desk.write(
         "gro.toml",

@@ -31,7 +31,7 @@ PAIR 2
 ONE 1
 ";
 
-/// The same with the first molecule cut by the border, and whole.
+/// Second atom of the first molecule: cut off by the border, and beside the first one.
 const FIRST: [&str; 2] = ["   2.950", "  -0.050"];
 
 fn run(folder: &Path, first: &str, scaling: &str) -> Simulation {

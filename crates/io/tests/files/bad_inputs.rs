@@ -302,7 +302,6 @@ const TABLE: &[Bad] = &[
     bad(("mass = 39.948", "charge = 0"), 10, "[species.Ar] needs a mass", "g/mol"),
     bad(("[species.Ar]\nmass = 39.948", ""), 4, "needs to know its species", "[species.Ar]"),
     bad(("timestep = 5\nthermostat", "thermostat"), 18, "[[stage]] needs \"timestep\"", "1.5 fs"),
-    bad(("temperature = 94.4, ", ""), 22, "thermostat of kind \"bussi\" needs \"temperature\"", "1.5 K"),
     bad(("cutoff = 8.5\n", ""), 13, "there is no cut-off", "cutoff"),
     bad((", sigma = 3.405", ""), 13, "sigma", "sigma"),
     bad(
