@@ -161,7 +161,7 @@ impl WholeSteps {
 /// Forces that steps find, for which kernels are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepForces {
-    /// Those on all atoms.
+    /// Forces on all atoms.
     OnAllAtoms,
     /// Blocks of driven atoms, whose motion no force changes, have forces and lists only where somebody sees them: at the
     /// end of a segment, and outside steps.

@@ -31,7 +31,7 @@ impl<'a> Lines<'a> {
         Lines { path, rest: "", number, cut: false }
     }
 
-    /// The same lines, the last of which may have no end.
+    /// These lines, the last of which may have no end.
     pub fn with_cut(self, cut: bool) -> Self {
         Lines { cut, ..self }
     }
@@ -91,7 +91,7 @@ impl<'a> Lines<'a> {
         let word = word.ok_or_else(|| self.lacking(format!("the line ends before {what}")))?;
         word.parse().map_err(|_| {
             let message = format!("{what} cannot be read from \"{word}\"");
-            // What is the beginning of a value, as "-" or nothing, may have been cut.
+            // A beginning of a value, as "-" or nothing, may have been cut.
             if format!("{word}0").parse::<T>().is_ok() { self.lacking(message) } else { self.error(message) }
         })
     }

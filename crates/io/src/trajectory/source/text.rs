@@ -22,7 +22,7 @@ impl TextStream {
         TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0, is_comment: |_| false }
     }
 
-    /// The same lines, of which those of comment may be of any encoding.
+    /// These lines, of which those of comment may be of any encoding.
     pub fn with_comments(self, is_comment: IsComment) -> Self {
         TextStream { is_comment, ..self }
     }
