@@ -60,14 +60,15 @@ pub fn survive_file_size_limit() -> Result<()> {
     flag::register(SIGXFSZ, unread).map(drop).map_err(failed)
 }
 
-/// Leaves Ctrl-C, SIGTERM and SIGHUP without effect.
+/// Leaves all signals of [`listen`] without effect.
 ///
 /// # Errors
 /// If the system refuses.
 pub fn ignore() -> Result<()> {
     let unread = Arc::new(AtomicBool::new(false));
-    let mut registered =
-        [SIGINT, SIGTERM, SIGHUP].into_iter().map(|signal| flag::register(signal, unread.clone()));
+    let mut registered = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU]
+        .into_iter()
+        .map(|signal| flag::register(signal, unread.clone()));
     registered
         .try_for_each(|done| done.map(drop))
         .map_err(|error| Error::device(format!("cannot listen for signals: {error}")))
