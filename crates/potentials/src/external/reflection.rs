@@ -51,7 +51,8 @@ impl PlacedWalls {
             for (axis, now, side) in &self.0 {
                 let before = position[*axis];
                 [position[*axis], velocity[*axis]] = reflected([before, velocity[*axis]], *now, *side);
-                is_turned |= position[*axis] != before;
+                // A number that is not finite is no turn: it is found, and named, after the step.
+                is_turned |= (position[*axis] - before).abs() > 0.0;
             }
             if !is_turned {
                 return true;
@@ -220,6 +221,8 @@ mod tests {
                 assert!((velocity[2] - v).abs() < 1e-11, "{velocity:?} {v}");
             }
         }
+        let walls = PlacedWalls::new(&[wall(0.0, Side::Above, 0.0), wall(1.0, Side::Below, 0.0)], 0.0);
+        assert!(walls.reflect(&mut Vec3::from([f64::NAN; 3]), &mut Vec3::from([0.0; 3])));
         // A mirror image in front of the walls does not exist where they have passed each other, and hardly where an
         // atom passes them a hundred times in a step.
         for (places, start) in [([1.0, 0.0], 0.5), ([0.0, 1.0], 1000.3)] {
