@@ -3,8 +3,9 @@
 use crate::device_data::{AtomLists, Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, WholeSteps};
-use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
+use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger, list_contents};
 use crate::sums::Summation;
+use jostle_core::backend::ListContents;
 use jostle_core::{Evaluate, Result};
 use jostle_potentials::Forces;
 
@@ -147,6 +148,10 @@ impl NeighborEngine for List {
 
     fn energy_blocks(&self) -> u32 {
         self.shares
+    }
+
+    fn contents(&self) -> Result<Vec<ListContents>> {
+        Ok(vec![list_contents("neighbours of an atom", &self.n_neighbor.to_vec()?, self.rows)])
     }
 
     fn bytes(&self) -> usize {

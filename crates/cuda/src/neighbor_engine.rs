@@ -3,6 +3,7 @@
 use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch};
 use crate::list_capacity::ListCapacity;
+use jostle_core::backend::ListContents;
 use jostle_core::{Evaluate, Result};
 
 /// Occasion on which a kernel that serves several purposes acts: as in `prelude.cuh`.
@@ -83,6 +84,22 @@ pub trait NeighborEngine: Send {
     /// Number of blocks that leave shares of energies.
     fn energy_blocks(&self) -> u32;
 
+    /// What the lists hold; empty without lists.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn contents(&self) -> Result<Vec<ListContents>> {
+        Ok(Vec::new())
+    }
+
     /// Bytes occupied.
     fn bytes(&self) -> usize;
+}
+
+/// Contents of lists of so many entries each, which have this room.
+pub fn list_contents(what: &'static str, entries: &[i32], room: usize) -> ListContents {
+    let entries = || entries.iter().map(|&n| n.max(0) as u64);
+    let lists = entries().count();
+    let mean = entries().sum::<u64>() as f64 / lists.max(1) as f64;
+    ListContents { what, lists, mean, most: entries().max().unwrap_or(0), room: room as u64 }
 }

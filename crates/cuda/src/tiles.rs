@@ -5,7 +5,8 @@ use crate::device_data::{BoxGeometry, DeviceData, TileLists};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{StepForces, TileShape, TileSize, WholeSteps};
 use crate::list_capacity::{CLASSES, ListCapacity};
-use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger};
+use crate::neighbor_engine::{NeighborEngine, SlotBefore, Trigger, list_contents};
+use jostle_core::backend::ListContents;
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
 
@@ -235,6 +236,17 @@ impl NeighborEngine for Tiles {
 
     fn energy_blocks(&self) -> u32 {
         self.blocks
+    }
+
+    fn contents(&self) -> Result<Vec<ListContents>> {
+        let (blocks, warps) =
+            (self.blocks as usize, self.blocks as usize * self.shape.threads() as usize / 32);
+        let tiles = self.n_tile_atoms.to_vec()?;
+        let rows = self.n_rows.to_vec()?;
+        Ok(vec![
+            list_contents("atoms of a tile", &tiles[..blocks], self.capacity.tile),
+            list_contents("rows of a warp's list", &rows[..warps], self.capacity.rows),
+        ])
     }
 
     fn bytes(&self) -> usize {

@@ -11,7 +11,7 @@ use crate::custom_force::{
     After, AtomForces, Configuration, CustomForce, EnergyColumn, ForceSums, StageSpan, check_sums,
 };
 use crate::force_context::{AtomChoice, FieldsInTime, Potential, PotentialUse, TakenBiases};
-use jostle_core::backend::{BiasPlace, Member, NeighborFacts, StageTime, Timings};
+use jostle_core::backend::{BiasPlace, Member, NeighborFacts, Profile, StageTime, Timings};
 use jostle_core::{
     AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
     DeviceReport, Energies, Error, Evaluate, ForceEvaluation, MolecularVirial, Molecules, Result, Sample,
@@ -431,6 +431,14 @@ impl DeviceReport for DeviceWithForces {
 
     fn neighbor_facts(&self) -> NeighborFacts {
         self.device.neighbor_facts()
+    }
+
+    fn start_profile(&mut self) -> Result<()> {
+        self.device.start_profile()
+    }
+
+    fn end_profile(&mut self) -> Result<Profile> {
+        self.device.end_profile()
     }
 }
 

@@ -26,6 +26,9 @@ pub struct BenchOptions {
     /// Measure on so many GPUs, side by side: 1,2,4
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Option<Vec<std::num::NonZeroUsize>>,
+    /// Tell how long each kernel of a GPU takes, and what its lists hold
+    #[arg(long, conflicts_with_all = ["devices", "output", "ranks"])]
+    pub profile: bool,
     /// With scaling: latency of a message in microseconds, and GB/s of a rank [default: 2,0.4]
     #[arg(long, value_name = "US,GB/S", value_delimiter = ',')]
     pub network: Option<Vec<f64>>,

@@ -1,7 +1,7 @@
 //! Timing whole time steps of a system.
 
 use crate::machine::Machine;
-use jostle_core::backend::Timings;
+use jostle_core::backend::{Profile, Timings};
 use jostle_core::{Algorithm, Error, Precision, Result};
 use jostle_engine::model::{Action, StageInput};
 use jostle_engine::ranks::traffic;
@@ -282,11 +282,24 @@ impl TimedSystem {
         Ok((self.seconds_per_step, time))
     }
 
+    /// Makes so many steps more with each kernel of the GPU alone.
+    ///
+    /// # Errors
+    /// If the device is not one GPU, or the simulation fails.
+    pub fn profile(&mut self, steps: u64) -> Result<Profile> {
+        self.simulation.backend().start_profile()?;
+        let seconds_per_step = self.seconds_per_step;
+        let made = self.run(steps);
+        self.seconds_per_step = seconds_per_step;
+        let profile = self.simulation.backend().end_profile();
+        made.and(profile)
+    }
+
     /// Warms up some more, then times laps that take about so many seconds together.
     ///
     /// # Errors
     /// If the simulation fails.
-    pub fn measure(mut self, seconds: f64) -> Result<Measured> {
+    pub fn measure(&mut self, seconds: f64) -> Result<Measured> {
         let begun = Instant::now();
         let most = TUNING_PER_SECOND * seconds;
         self.run(self.steps_in(LEAST_TUNING.min(most)))?;
@@ -318,7 +331,7 @@ impl TimedSystem {
         let (facts, atoms) = (backend.neighbor_facts(), backend.n_atoms());
         let builds = facts.builds.saturating_sub(builds);
         Ok(Measured {
-            name: self.name,
+            name: self.name.clone(),
             atoms,
             device: backend.describe(),
             threads: self.threads,

@@ -5,6 +5,7 @@ mod cases;
 mod devices;
 mod measure;
 mod papers;
+mod profile;
 mod scaling;
 
 use crate::arguments::{BenchOptions, ComputeOptions, SetOptions};
@@ -16,6 +17,7 @@ use jostle_core::{Error, Result};
 use jostle_io::Input;
 use measure::{Exchange, Measured, Messages, RunSettings, measure};
 use papers::{PAPERS, Paper, PaperOutput};
+use profile::{StepProfile, measure_kernels};
 use scaling::{Network, scaling};
 use serde_json::json;
 use std::path::Path;
@@ -49,10 +51,12 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
             force_matrix.is_some(),
             device.is_some(),
             options.devices.is_some(),
+            options.profile,
         ];
         if chosen.contains(&true) || options.output.is_some() {
-            return Err(Error::input("scaling is that of ranks on the CPU, on one core to all")
-                .hint("leave out --threads, --ranks, --force-matrix, --device, --devices and --output"));
+            return Err(Error::input("scaling is that of ranks on the CPU, on one core to all").hint(
+                "leave out --threads, --ranks, --force-matrix, --device, --devices, --profile and --output",
+            ));
         }
         let network = Network::new(options.network.as_deref().unwrap_or(&[2.0, 0.4]))?;
         let name = options.of.as_deref().unwrap_or("melt-256k");
@@ -66,6 +70,11 @@ pub fn bench(options: &BenchOptions) -> Result<()> {
     if options.output.is_some() && papers.is_none() {
         return Err(
             Error::input("--output is for the tables of papers").hint("jostle bench papers --output FOLDER")
+        );
+    }
+    if options.profile && table {
+        return Err(
+            Error::input("--profile is of cases, not of tables").hint("jostle bench melt-32k --profile")
         );
     }
     if table && options.algorithm.is_some() {
@@ -141,9 +150,16 @@ fn list(
     let mut rows = Vec::new();
     for (number, (name, input)) in inputs.into_iter().enumerate() {
         say!("{name}: warming up, then measuring for {seconds} s");
-        let measured = measure(&name, input, run_settings, seconds)?;
+        let (measured, kernels) = match options.profile {
+            true => {
+                measure_kernels(&name, input, run_settings, seconds).map(|(m, kernels)| (m, Some(kernels)))?
+            }
+            false => (measure(&name, input, run_settings, seconds)?, None),
+        };
         if options.format.json {
-            rows.push(measured.to_json());
+            let mut row = measured.to_json();
+            row["profile"] = json!(kernels.as_ref().map(StepProfile::to_json));
+            rows.push(row);
             continue;
         }
         if number == 0 {
@@ -153,6 +169,9 @@ fn list(
         output::print(&case_row(&measured))?;
         if let Some(line) = division_row(&measured) {
             output::print(&line)?;
+        }
+        if let Some(kernels) = kernels {
+            kernels.print(&measured)?;
         }
     }
     if options.format.json {

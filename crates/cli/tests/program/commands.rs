@@ -1,6 +1,6 @@
 //! The commands that print data: what people see, and what programs read.
 
-use crate::jostle::{Desk, Finished, LIQUID};
+use crate::jostle::{Desk, Finished, LIQUID, repository};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -157,6 +157,32 @@ fn bench_reports_what_a_program_needs() {
     let time = case["time"].as_object().unwrap();
     let shares: f64 = time.values().map(|share| share.as_f64().unwrap()).sum();
     assert!((shares - 1.0).abs() < 0.01, "shares of the time do not add up to 1: {case}");
+}
+
+/// Kernels are those that were started, and a device without any says so before it measures.
+#[test]
+fn bench_tells_where_the_time_of_a_gpu_goes() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let profile = ["bench", "liquid.toml", "--seconds", "0.1", "--profile"];
+    let on_gpu = |more: &[&str]| {
+        let mut command = desk.command(&[&profile[..], &["--device", "cuda"], more].concat());
+        let output = command.env("JOSTLE_EMULATED_GPU", repository("target/emulated")).output();
+        let finished = Finished::of(output.unwrap());
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        finished
+    };
+    let json = on_gpu(&["--json"]).json();
+    let kernels = json["cases"][0]["profile"]["kernels"].as_array().unwrap();
+    let sum = |key: &str| kernels.iter().map(|kernel| kernel[key].as_f64().unwrap()).sum::<f64>();
+    assert!(sum("seconds_per_step") > 0.0 && sum("launches_per_step") >= 1.0, "{json}");
+    let text = on_gpu(&[]).stdout;
+    let name = kernels[0]["name"].as_str().unwrap();
+    assert!(text.contains(name) && text.contains("each alone on the GPU"), "{text}");
+
+    let refused = desk.jostle(&[&profile[..], &["--device", "cpu"]].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("kernels of one GPU"), "{}", refused.stderr);
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn wrong_arguments() {
         (&["bench", "papers", "--algorithm", "list"], &["--algorithm"]),
         (&["bench", "iumd", "--algorithm", "list"], &["--algorithm"]),
         (&["bench", "melt-4k", "--output", "page"], &["--output", "papers"]),
+        (&["bench", "wang", "--profile"], &["--profile", "not of tables"]),
         (&["bench", "scaling", "--ranks", "2"], &["--ranks", "one core to all"]),
         (&["bench", "scaling", "--network", "inf,1"], &["latency", "--network 2,0.4"]),
         (&["bench", "melt-4k", "--network", "2,1"], &["--network", "bench scaling"]),

@@ -7,6 +7,7 @@ mod batch;
 mod bias_memory;
 mod biases;
 mod ensemble;
+mod profile;
 mod settings;
 mod shared_memory;
 mod snapshot;
@@ -28,6 +29,7 @@ pub use biases::{
     KernelSettings, MemberPair, PairCount, SAMPLE_BLOCKS, VariableExpression,
 };
 pub use ensemble::{Ensemble, Member, Message, Presence, Serve};
+pub use profile::{KernelTime, ListContents, Profile};
 pub use settings::{Algorithm, Precision, Processor, Settings};
 pub use shared_memory::{
     ArraysChanged, DeviceArrays, DeviceForce, MemorySpace, NumberType, SharedArray, SharedStream,
@@ -363,6 +365,22 @@ pub trait DeviceReport {
 
     /// Facts about the neighbour list.
     fn neighbor_facts(&self) -> NeighborFacts;
+
+    /// Makes work from now on with each kernel alone on the device, and times it: slower, with the same results.
+    ///
+    /// # Errors
+    /// If the device is not one GPU.
+    fn start_profile(&mut self) -> Result<()> {
+        Err(Error::input("a profile is of the kernels of one GPU, for one process").hint("--device cuda"))
+    }
+
+    /// Ends that, and tells what it found.
+    ///
+    /// # Errors
+    /// If no profile was started, or the device fails.
+    fn end_profile(&mut self) -> Result<Profile> {
+        Err(Error::input("no profile was started"))
+    }
 }
 
 /// A device that holds atoms and moves them. The contract is cut by job; nothing physical has a default that does

@@ -22,7 +22,7 @@ impl HostBuffer {
     /// # Errors
     /// If there is not so much.
     pub fn new(device: &Device, bytes: usize) -> Result<Self> {
-        let memory = device.0.host_memory(bytes)?;
+        let memory = device.hardware.host_memory(bytes)?;
         // SAFETY: it has just been allocated for so many.
         unsafe { memory.address().write_bytes(0, bytes) };
         Ok(HostBuffer { memory: memory.into(), bytes })

@@ -36,7 +36,7 @@ pub(super) struct Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the last owner goes, so it is not used any more.
-        unsafe { self.device.0.free(self.address) }
+        unsafe { self.device.hardware.free(self.address) }
     }
 }
 
@@ -89,7 +89,7 @@ impl<T: DeviceCopy> Buffer<T> {
         // SAFETY: a `DeviceCopy` has no padding.
         let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
         // SAFETY: `place` has checked that they fit.
-        unsafe { self.memory.device.0.write(to, bytes) }
+        unsafe { self.memory.device.hardware.write(to, bytes) }
     }
 
     /// Waits for earlier work, then copies the values from `offset` on to `values`.
@@ -102,7 +102,7 @@ impl<T: DeviceCopy> Buffer<T> {
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<u8>(), size_of_val(values)) };
         // SAFETY: `place` has checked that there are so many.
-        unsafe { self.memory.device.0.read(from, bytes) }
+        unsafe { self.memory.device.hardware.read(from, bytes) }
     }
 
     /// Values of the whole buffer, after earlier work.
@@ -122,7 +122,7 @@ impl<T: DeviceCopy> Buffer<T> {
     /// If the device was lost.
     pub fn clear(&self) -> Result<()> {
         // SAFETY: it is the whole of our memory.
-        unsafe { self.memory.device.0.clear(self.address(), self.len * size_of::<T>()) }
+        unsafe { self.memory.device.hardware.clear(self.address(), self.len * size_of::<T>()) }
     }
 
     /// Copies the first `count` values of another buffer to the start of this one.
@@ -136,7 +136,7 @@ impl<T: DeviceCopy> Buffer<T> {
             return Err(Error::device("a buffer is copied to another one of the same device"));
         }
         // SAFETY: both have so many, and different allocations do not overlap.
-        unsafe { device.0.copy(from, to, count * size_of::<T>()) }
+        unsafe { device.hardware.copy(from, to, count * size_of::<T>()) }
     }
 
     fn place(&self, offset: usize, count: usize) -> Result<u64> {

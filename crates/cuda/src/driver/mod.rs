@@ -14,6 +14,7 @@ mod nvidia;
 pub mod nvrtc;
 mod replicas;
 mod staging;
+mod stopwatch;
 
 pub use compile_kernels::compile_kernels;
 pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, Link, describe, facts, unique_names};
@@ -30,6 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 use jostle_core::backend::{MemorySpace, NumberType, SharedArray, SharedStream};
 use jostle_core::{Error, Result};
+use stopwatch::Stopwatch;
 
 /// Operations of a kind of device. Addresses and handles are those it returned itself.
 trait Hardware: Send + Sync {
@@ -76,6 +78,11 @@ trait Hardware: Send + Sync {
     /// # Safety
     /// As for `launch`.
     unsafe fn record(&self, launches: &[Launch]) -> Result<Box<dyn Recording>>;
+    /// Makes launches one after the other, each alone on the device; the milliseconds of each.
+    ///
+    /// # Safety
+    /// As for `launch`.
+    unsafe fn time_each(&self, launches: &[Launch]) -> Result<Vec<f64>>;
     fn synchronize(&self) -> Result<()>;
     /// Waits for the work of all programs of this process on the device.
     fn synchronize_all(&self) -> Result<()>;
@@ -162,7 +169,13 @@ fn announce_compiling(name: &str) {
 
 /// GPU, or the emulation of one. Work is done in the order of the calls; clones are the same device.
 #[derive(Clone)]
-pub struct Device(Arc<dyn Hardware>, Arc<[String]>, DevicePurpose);
+pub struct Device {
+    hardware: Arc<dyn Hardware>,
+    /// Options that all sources are compiled with.
+    options: Arc<[String]>,
+    purpose: DevicePurpose,
+    stopwatch: Arc<Stopwatch>,
+}
 
 /// Purpose of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,6 +187,10 @@ enum DevicePurpose {
 }
 
 impl Device {
+    fn on(hardware: Arc<dyn Hardware>, purpose: DevicePurpose) -> Self {
+        Device { hardware, options: Arc::default(), purpose, stopwatch: Arc::default() }
+    }
+
     /// Opens an NVIDIA GPU, counted from 0. Where the environment has `JOSTLE_EMULATED_GPU`, the folder for libraries of
     /// kernels, it is the emulation of one: for tests of programs.
     ///
@@ -182,9 +199,9 @@ impl Device {
     pub fn open(index: usize) -> Result<Self> {
         if emulated::asked_for() {
             let device = Arc::new(emulated::EmulatedProcessor::new(index)?);
-            return Ok(Device(device, Arc::default(), DevicePurpose::Tests));
+            return Ok(Device::on(device, DevicePurpose::Tests));
         }
-        Ok(Device(Arc::new(nvidia::Gpu::open(index)?), Arc::default(), DevicePurpose::Results))
+        Ok(Device::on(Arc::new(nvidia::Gpu::open(index)?), DevicePurpose::Results))
     }
 
     /// Opens an NVIDIA GPU for which kernels can be compiled.
@@ -202,7 +219,7 @@ impl Device {
     /// # Errors
     /// If there is no C++ compiler.
     pub fn emulated() -> Result<Self> {
-        Ok(Device(Arc::new(emulated::EmulatedProcessor::new(0)?), Arc::default(), DevicePurpose::Tests))
+        Ok(Device::on(Arc::new(emulated::EmulatedProcessor::new(0)?), DevicePurpose::Tests))
     }
 
     /// Opens several emulated devices.
@@ -212,7 +229,7 @@ impl Device {
     pub fn several_emulated(count: usize) -> Result<Vec<Self>> {
         let open = |number| {
             let device = Arc::new(emulated::EmulatedProcessor::new(number)?);
-            Ok(Device(device, Arc::default(), DevicePurpose::Tests))
+            Ok(Device::on(device, DevicePurpose::Tests))
         };
         (0..count).map(open).collect()
     }
@@ -227,34 +244,34 @@ impl Device {
             let message = format!("a run cannot be divided between {} and {name}", self.name());
             return Err(Error::device(message).hint("choose GPUs of one kind; jostle doctor lists them"));
         }
-        self.0.reach(other.0.number())
+        self.hardware.reach(other.hardware.number())
     }
 
     /// Makes this a device for tests, like the emulated one: small systems use methods that pay in large ones
     /// only.
     #[must_use]
     pub fn for_tests(self) -> Device {
-        Device(self.0, self.1, DevicePurpose::Tests)
+        Device { purpose: DevicePurpose::Tests, ..self }
     }
 
     /// Returns true for a device for tests.
     pub fn is_for_tests(&self) -> bool {
-        self.2 == DevicePurpose::Tests
+        self.purpose == DevicePurpose::Tests
     }
 
     /// Name by the maker.
     pub fn name(&self) -> String {
-        self.0.name().to_owned()
+        self.hardware.name().to_owned()
     }
 
     /// Architecture for which kernels are compiled: `sm_90`, or `emulated`.
     pub fn architecture(&self) -> String {
-        self.0.architecture().to_owned()
+        self.hardware.architecture().to_owned()
     }
 
     /// Number of the device among those of its kind.
     pub fn number(&self) -> usize {
-        self.0.number()
+        self.hardware.number()
     }
 
     /// Returns true for the emulation on the CPU.
@@ -264,12 +281,12 @@ impl Device {
 
     /// Number of multiprocessors.
     pub fn multiprocessors(&self) -> u32 {
-        self.0.multiprocessors()
+        self.hardware.multiprocessors()
     }
 
     /// Largest shared memory of a block, in bytes.
     pub fn shared_memory(&self) -> usize {
-        self.0.shared_memory()
+        self.hardware.shared_memory()
     }
 
     /// Free memory, in bytes.
@@ -277,7 +294,7 @@ impl Device {
     /// # Errors
     /// If the device was lost.
     pub fn memory_free(&self) -> Result<usize> {
-        self.0.memory_free()
+        self.hardware.memory_free()
     }
 
     /// Compiles a source, or finds it in the cache. `name` stands in error messages; `options` such as
@@ -286,8 +303,8 @@ impl Device {
     /// # Errors
     /// If the source is wrong or there is no compiler.
     pub fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Module> {
-        let options = [options, &self.1[..]].concat();
-        let code = self.0.compile(name, source, &options)?.into();
+        let options = [options, &self.options[..]].concat();
+        let code = self.hardware.compile(name, source, &options)?.into();
         let awaits = source.contains("wait_for_previous_kernel");
         let source = SourceText::new(name, source, options);
         Ok(Module::new(self.clone(), code, awaits, source))
@@ -296,8 +313,8 @@ impl Device {
     /// Device whose sources are all compiled with one more option.
     #[must_use]
     pub fn with_option(&self, option: &str) -> Device {
-        let options = self.1.iter().cloned().chain([option.to_string()]).collect();
-        Device(self.0.clone(), options, self.2)
+        let options = self.options.iter().cloned().chain([option.to_string()]).collect();
+        Device { options, ..self.clone() }
     }
 
     /// Allocates memory for `len` values, all zero.
@@ -308,7 +325,7 @@ impl Device {
         let bytes = len
             .checked_mul(size_of::<T>())
             .ok_or_else(|| Error::device(format!("{len} values are more than any memory holds")))?;
-        let address = self.0.allocate(bytes.max(1))?;
+        let address = self.hardware.allocate(bytes.max(1))?;
         // SAFETY: it has just been allocated for so many.
         Ok(unsafe { Buffer::new(self.clone(), address, len) })
     }
@@ -332,9 +349,12 @@ impl Device {
         if launch.is_empty() {
             return Ok(());
         }
+        if self.stopwatch.is_running() {
+            return self.time(std::slice::from_ref(launch));
+        }
         // SAFETY: kernels are ours and keep to the buffers they are given, which live as long as
         // the launch; a buffer's memory is freed only after the work before it.
-        unsafe { self.0.launch(launch) }
+        unsafe { self.hardware.launch(launch) }
     }
 
     /// Records a sequence of launches that is to be repeated.
@@ -345,7 +365,7 @@ impl Device {
         launches.retain(|launch| !launch.is_empty());
         launches.iter().try_for_each(|launch| launch.check(self))?;
         // SAFETY: as in `run`; the graph keeps the launches, and they their buffers.
-        let recording = unsafe { self.0.record(&launches)? };
+        let recording = unsafe { self.hardware.record(&launches)? };
         Ok(Graph { recording, launches })
     }
 
@@ -375,6 +395,9 @@ impl Device {
     /// # Errors
     /// If the device refuses.
     pub fn replay(&self, graph: &Graph) -> Result<()> {
+        if self.stopwatch.is_running() {
+            return self.time(&graph.launches);
+        }
         // SAFETY: as in `record`.
         unsafe { graph.recording.replay(&graph.launches) }
     }
@@ -384,7 +407,7 @@ impl Device {
     /// # Errors
     /// If earlier launches failed.
     pub fn synchronize(&self) -> Result<()> {
-        self.0.synchronize()
+        self.hardware.synchronize()
     }
 
     /// Waits for all work on the device, that of other programs of this process included.
@@ -392,12 +415,12 @@ impl Device {
     /// # Errors
     /// If some of it failed.
     pub fn synchronize_all(&self) -> Result<()> {
-        self.0.synchronize_all()
+        self.hardware.synchronize_all()
     }
 
     /// Memory of the device.
     pub fn memory_space(&self) -> MemorySpace {
-        if self.is_emulated() { MemorySpace::Host } else { MemorySpace::Cuda(self.0.number()) }
+        if self.is_emulated() { MemorySpace::Host } else { MemorySpace::Cuda(self.hardware.number()) }
     }
 
     /// Rows of numbers in a buffer, for other programs.
@@ -413,7 +436,7 @@ impl Device {
             number,
             shape,
             strides: [shape[1] as i64, 1],
-            stream: self.0.stream(),
+            stream: self.hardware.stream(),
             owner: buffer.memory.clone(),
         }
     }
@@ -423,7 +446,7 @@ impl Device {
     /// # Errors
     /// If the device refuses.
     pub fn now(&self) -> Result<Event> {
-        Ok(Event { device: self.clone(), moment: self.0.now()? })
+        Ok(Event { device: self.clone(), moment: self.hardware.now()? })
     }
 
     /// Time from one event to another, after waiting for both.
@@ -438,13 +461,13 @@ impl Device {
     }
 
     fn is(&self, other: &Device) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.hardware, &other.hardware)
     }
 }
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "Device({}, {})", self.0.name(), self.0.architecture())
+        write!(f, "Device({}, {})", self.hardware.name(), self.hardware.architecture())
     }
 }
 

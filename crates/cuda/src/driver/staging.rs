@@ -27,7 +27,12 @@ impl StagingBuffer {
     /// If there is not enough memory.
     pub fn new(device: &Device, bytes: usize) -> Result<Self> {
         let staged = device.alloc(bytes)?;
-        Ok(StagingBuffer { staged, host: device.0.host_memory(bytes)?, parts: Vec::new(), arrival: None })
+        Ok(StagingBuffer {
+            staged,
+            host: device.hardware.host_memory(bytes)?,
+            parts: Vec::new(),
+            arrival: None,
+        })
     }
 
     /// Bytes that it needs for parts of these sizes.
@@ -60,12 +65,13 @@ impl StagingBuffer {
                 continue;
             };
             // SAFETY: the part is a whole buffer, and the sum of all has been compared with the capacity.
-            unsafe { device.0.copy(part.address(), self.staged.address() + end as u64, part.len())? };
+            unsafe { device.hardware.copy(part.address(), self.staged.address() + end as u64, part.len())? };
             self.parts.push(end..end + part.len());
             end += part.len().next_multiple_of(ALIGNMENT);
         }
         // SAFETY: both copies have room for so many bytes, and neither is used before the event.
-        let moment = unsafe { device.0.copy_to_host(self.staged.address(), self.host.address(), end)? };
+        let moment =
+            unsafe { device.hardware.copy_to_host(self.staged.address(), self.host.address(), end)? };
         self.arrival = Some(Event { device, moment });
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::molecules::{Bodies, MOLECULAR_SUMS};
 use crate::neighbor_engine::Trigger;
 use crate::sums::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
-use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, StageTime, Timings};
+use jostle_core::backend::{BiasPlace, Descent, Member, NeighborFacts, Profile, StageTime, Timings};
 use jostle_core::rigid_body::check_box;
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -394,6 +394,15 @@ impl DeviceReport for Cuda {
                 + self.terms.biases.as_ref().map_or(0, BiasKernels::bytes)
                 + self.terms.constraints.as_ref().map_or(0, Constraints::bytes),
         }
+    }
+
+    fn start_profile(&mut self) -> Result<()> {
+        self.device.start_profile()
+    }
+
+    fn end_profile(&mut self) -> Result<Profile> {
+        let kernels = self.device.end_profile()?;
+        Ok(Profile { kernels, lists: self.pairs.engine.contents()? })
     }
 }
 

@@ -21,6 +21,7 @@ mod mixed;
 mod molecules;
 mod open_space;
 mod pair_search;
+mod profile;
 mod ranks;
 mod reference_values;
 mod reflection;

@@ -1,7 +1,7 @@
 //! NVIDIA GPUs through the driver's own interface, which is loaded at run time: the program starts without
 //! it. `start.rs` starts kernels, `module.rs` loads them, `recording.rs` records sequences, `probe.rs` tells what is
 //! there, `stream.rs` orders the work of other
-//! programs, `host.rs` copies to the host beside kernels, `failure.rs` has the driver's errors in words.
+//! programs, `host.rs` copies to the host beside kernels, `timing.rs` times kernels one by one, `failure.rs` has the driver's errors in words.
 
 mod failure;
 mod host;
@@ -11,6 +11,7 @@ mod probe;
 mod recording;
 mod start;
 mod stream;
+mod timing;
 
 pub use peer::can_reach;
 pub use probe::{GpuFacts, count, describe, init, unique_name};
@@ -325,6 +326,12 @@ impl Hardware for Gpu {
         };
         let graph = graph.map_err(|e| failed(&format!("{names} cannot be recorded"), e))?;
         Ok(Box::new(Captured { gpu: gpu.clone(), names, graph: Mutex::new(Graph::new(graph, launches)) }))
+    }
+
+    unsafe fn time_each(&self, launches: &[Launch]) -> Result<Vec<f64>> {
+        self.0.bind()?;
+        // SAFETY: the caller vouches for the arguments.
+        unsafe { self.0.time_each(launches) }
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -1,10 +1,10 @@
 //! Recorded graphs and events.
 
-use super::{Shared, lock};
+use super::{Shared, lock, timing};
 use crate::driver::{Launch, Recording, Timestamp};
 use cudarc::driver::sys;
 use cudarc::driver::{CudaEvent, CudaGraph};
-use jostle_core::{Error, Result};
+use jostle_core::Result;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
@@ -134,20 +134,7 @@ pub(super) struct RecordedEvent {
 impl Timestamp for RecordedEvent {
     fn milliseconds_until(&self, end: &dyn Timestamp) -> Result<f64> {
         self.gpu.wait()?;
-        // Function of the driver itself, as that of cudarc needs a driver of CUDA 12.8.
-        type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> i32;
-        let mut milliseconds = 0.0;
-        // SAFETY: the driver is loaded, this is the function's type, and the other event is of the
-        // same device.
-        let status = unsafe {
-            let elapsed = sys::culib().get::<Elapsed>(c"cuEventElapsedTime");
-            let elapsed = elapsed.map_err(|e| Error::device(format!("no time from the GPU: {e}")))?;
-            elapsed(&mut milliseconds, self.event.cu_event(), end.stamp() as sys::CUevent)
-        };
-        match status {
-            0 => Ok(f64::from(milliseconds)),
-            code => Err(Error::device(format!("no time from the GPU: error {code}"))),
-        }
+        timing::between(self.event.cu_event(), end.stamp() as sys::CUevent)
     }
 
     fn stamp(&self) -> u64 {
