@@ -17,9 +17,12 @@
 // N_SHAPES, and EACH_SHAPE(DO), which is DO(0) DO(1) ...; MOST_ROUNDS and TOLERANCE2, the square of the tolerance of
 // squared distances.
 
+#ifndef MOVE_BLOCKS
+#define MOVE_BLOCKS 8  // blocks resident on a multiprocessor: they are bound by latency; fewer have more registers
+#endif
+
 enum {
     BODY_THREADS = 64,
-    MOVE_BLOCKS = 8,      // blocks of them resident on a multiprocessor: they are bound by latency
     MOST_PREFETCHED = 4,  // atoms of groups small enough for a prefetch of their data
     SPAN = 1024,          // atoms of a block that assigns groups to warps
     UNCONSTRAINED = 0xffffffff,

@@ -254,6 +254,21 @@ fn source(shapes: &[Shape]) -> String {
     text + &format!("#define EACH_SHAPE(DO){each}\n")
 }
 
+/// Option for kernels that move few groups and atoms: fewer blocks need to be resident, so that threads have all the
+/// registers that they want. `None` where there are many, and for an emulated device, which has no registers.
+fn move_blocks(device: &Device, groups: &Groups, n_atoms: usize) -> Option<String> {
+    if device.is_emulated() {
+        return None;
+    }
+    let followers: usize = groups.groups.iter().map(|group| group.atoms.len() - 1).sum();
+    let blocks = (n_atoms - followers).div_ceil(BODY_THREADS as usize);
+    match blocks.div_ceil(device.multiprocessors() as usize) {
+        0..=2 => Some("-DMOVE_BLOCKS=4".into()),
+        3..=5 => Some("-DMOVE_BLOCKS=6".into()),
+        _ => None,
+    }
+}
+
 /// Source of the kernels for these groups.
 pub fn build(groups: &Groups, precision: Precision, sums: Summation) -> Build {
     let constrained =
@@ -284,7 +299,8 @@ impl Constraints {
         if groups.are_empty() {
             return Ok(None);
         }
-        let build = build(&groups, precision, summation).for_gpus(gpus);
+        let mut build = build(&groups, precision, summation).for_gpus(gpus);
+        build.options.extend(move_blocks(device, &groups, system.state.len()));
         let Groups { shapes, groups, bodies } = groups;
         let n_atoms = system.state.len();
         let of_bodies = system.topology.rigid_bodies.iter().map(|body| Some(body.extent()));

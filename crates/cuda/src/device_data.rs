@@ -150,7 +150,8 @@ shared_structure! {
         pub first_bad: u64,
         /// Bits of the highest speed, squared, while lists are built.
         pub fastest2: u32,
-        pub unused: i32,
+        /// Drifts in a recorded sequence after which a list that ends soon is built anew, although it holds; 0: none is.
+        pub look: i32,
         /// Distance, in skins of the fastest atom, over which lists predict positions: see `predicted`.
         pub prediction_distance: f64,
         pub skin: f64,
@@ -475,7 +476,7 @@ impl Control {
             replays: 0,
             first_bad: u64::MAX,
             fastest2: 0,
-            unused: 0,
+            look: 0,
             prediction_distance: 0.0,
             skin: 0.0,
             reach: 0.0,

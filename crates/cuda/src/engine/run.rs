@@ -6,7 +6,7 @@ use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::device_data::Motion;
 use crate::dissipative::PairThermostat;
 use crate::kernels::{PairAlgorithm, TileSize};
-use crate::step_graph::{Queue, SegmentsLeft, StepGraphs, slots_per_look, slots_serve};
+use crate::step_graph::{Queue, SegmentsLeft, StepGraphs, better_slots};
 use crate::sub_steps;
 use crate::sums::{KINETIC, VIRIAL};
 use crate::thermostat::{self, Acts, ScalingThermostat};
@@ -165,6 +165,10 @@ impl Cuda {
         self.control.segment = segments.slots() as i64;
         self.control.sample_every = if segments.in_passing { segments.between as i64 } else { 0 };
         self.control.slot[0].row = -1;
+        // Lists that are known to end with the first look do not outlive it.
+        let slots = self.plan.layout.slots_per_look;
+        let once = self.tuning.lists_known() > 2.0 && self.tuning.life <= f64::from(slots);
+        self.control.look = if once { slots as i32 } else { 0 };
         self.control.parts = 2 * segments.count as i32;
         self.control.part = 0;
         self.control.target = 0;
@@ -241,8 +245,10 @@ impl Cuda {
         // GPUs of a run may have different work, and record the same number of slots.
         let idle = self.largest_of_all(self.launches().idle_share())?;
         let life = self.tuning.life;
-        if self.tuning.lists_known() > 2.0 && !slots_serve(self.plan.layout.slots_per_look, life, idle) {
-            self.plan.layout.slots_per_look = slots_per_look(life, idle);
+        if self.tuning.lists_known() > 2.0
+            && let Some(better) = better_slots(self.plan.layout.slots_per_look, life, idle)
+        {
+            self.plan.layout.slots_per_look = better;
             self.recorded.graphs = None;
         }
         Ok(())
