@@ -101,7 +101,7 @@ pub fn before(folder: &Path, input: &Input, most_steps: Option<u64>) -> Before {
 /// Returns true where the files that the input of a run names are those that it began with, as far as a checkpoint knows.
 fn has_same_files(folder: &Path) -> bool {
     let checkpoint = Checkpoint::read(&folder.join(CHECKPOINT));
-    checkpoint.map_or(true, |checkpoint| checkpoint.refuse_changed_files().is_ok())
+    checkpoint.map_or(true, |checkpoint| checkpoint.would_begin_alike())
 }
 
 /// The summary of a run; null where there is none.

@@ -21,7 +21,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 22;
+const VERSION: u32 = 23;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Level of zstd: positions hardly compress, so that slower levels gain next to nothing.
@@ -154,6 +154,12 @@ impl Checkpoint {
     /// If one of them has another content now, or cannot be read.
     pub fn refuse_changed_files(&self) -> Result<()> {
         self.header.input.as_ref().map_or(Ok(()), InputText::refuse_changed_files)
+    }
+
+    /// Returns true where a run begun now would begin as this one did: all files that its input names are as they were,
+    /// those with coordinates, too.
+    pub fn would_begin_alike(&self) -> bool {
+        self.header.input.as_ref().is_none_or(InputText::would_begin_alike)
     }
 
     /// Steps made so far, over all stages.
@@ -402,6 +408,7 @@ mod tests {
                 path: "/a/a.toml".into(),
                 run_folder: Some("/a/run".into()),
                 files: vec![("e.alloy".into(), 17)],
+                began_with: vec![("e.data".into(), 18)],
                 text: "units".into(),
                 most_steps: None,
                 run: RunSettings {

@@ -3,7 +3,7 @@
 use jostle_core::{Error, Result, Settings};
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, RunInput, Strictness};
-use jostle_io::read_files::{self, ReadFile};
+use jostle_io::read_files::{self, FileUse, ReadFile};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ pub(crate) struct InputText {
     pub run_folder: Option<PathBuf>,
     /// Files that the input names, see [`InputText::set_files`], with checksums.
     pub files: Vec<(PathBuf, u32)>,
+    /// Files with coordinates that the run began with, likewise.
+    pub began_with: Vec<(PathBuf, u32)>,
     pub text: String,
     /// Largest number of steps of a stage; `None`: as the input says.
     pub most_steps: Option<u64>,
@@ -48,11 +50,12 @@ impl RunSettings {
 impl InputText {
     /// Takes over the files that were read for this input: paths below its folder are kept relative to it.
     pub fn set_files(&mut self, read: Vec<ReadFile>) {
-        self.files = self.relative(read);
+        let (forces, beginning) = read.into_iter().partition(|file| file.use_of == FileUse::Forces);
+        (self.files, self.began_with) = (self.relative(forces), self.relative(beginning));
     }
 
     fn relative(&self, read: Vec<ReadFile>) -> Vec<(PathBuf, u32)> {
-        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let folder = self.folder();
         let one = |file: ReadFile| {
             let path = absolute(&file.path);
             (path.strip_prefix(folder).map(Path::to_path_buf).unwrap_or(path), file.sum)
@@ -65,6 +68,7 @@ impl InputText {
     /// # Errors
     /// If one of those that were read now has another content than then.
     pub fn refuse_changed(&self, read: Vec<ReadFile>) -> Result<()> {
+        let read = Vec::from_iter(read.into_iter().filter(|file| file.use_of == FileUse::Forces));
         let paths: Vec<PathBuf> = read.iter().map(|file| file.path.clone()).collect();
         for ((name, sum), path) in self.relative(read).into_iter().zip(paths) {
             let mut before =
@@ -82,12 +86,25 @@ impl InputText {
     /// # Errors
     /// If one of them has another content now, or cannot be read.
     pub fn refuse_changed_files(&self) -> Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new(""));
         let now = |(name, _): &(PathBuf, u32)| {
-            let path = folder.join(name);
-            read_files::checksum(&path).map(|sum| ReadFile { path, sum })
+            let path = self.folder().join(name);
+            read_files::checksum(&path).map(|sum| ReadFile { path, sum, use_of: FileUse::Forces })
         };
         self.refuse_changed(self.files.iter().map(now).collect::<Result<_>>()?)
+    }
+
+    /// Returns true where all files are as they were when the run began, those with coordinates, too: a run begun now
+    /// would be the same.
+    pub fn would_begin_alike(&self) -> bool {
+        let as_it_was = |(name, sum): &(PathBuf, u32)| {
+            read_files::checksum(&self.folder().join(name)).is_ok_and(|now| now == *sum)
+        };
+        self.files.iter().chain(&self.began_with).all(as_it_was)
+    }
+
+    /// Folder of the input, which paths are relative to.
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
     }
 
     /// This input in the checkpoint of a run that is written to a folder.

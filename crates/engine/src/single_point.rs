@@ -31,7 +31,8 @@ pub struct SinglePoint {
     pub device: String,
 }
 
-/// Computes energies and forces of a system as it is.
+/// Computes energies and forces of a system as it is; kinetic energies are about the centre of mass where forces conserve
+/// momentum, as in a run.
 ///
 /// ```
 /// use jostle_core::{Settings, SimBox, Species, System, UnitSystem};
@@ -102,7 +103,8 @@ fn evaluate(
     open: impl FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>>,
 ) -> Result<SinglePoint> {
     let (mut term_names, mut degrees) = (term_names(&forces), DegreesOfFreedom::new(&system, &forces));
-    let mass = (0..system.state.len()).map(|index| system.mass(index)).sum();
+    let n_atoms = system.state.len();
+    let mass: f64 = (0..n_atoms).map(|index| system.mass(index)).sum();
     let constrained = system.topology.is_constrained();
     check_reciprocal_memory(&system, &forces)?;
     let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
@@ -120,6 +122,11 @@ fn evaluate(
     backend.update_neighbors()?;
     // Velocities along constraints are removed, as the degrees of freedom assume.
     backend.constrain_velocities(None)?;
+    // A centre of mass that keeps its velocity is at rest in stages, too.
+    if degrees.momentum == Momentum::Conserved && n_atoms > 1 {
+        let momentum = backend.kinetic()?.momentum;
+        backend.shift_velocities(momentum.map(|p| -p / mass))?;
+    }
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees.count(degrees.momentum);
     let atoms = AtomMotion::Moving { heat: Some(0.0) };

@@ -35,8 +35,10 @@ const ROWS: usize = 40;
 const WARMER: f64 = 0.05;
 /// Largest relative difference of the temperature in earlier stages, which may still relax.
 const MUCH_WARMER: f64 = 0.5;
-/// Growth of the temperature at which a run ends as unstable,
+/// Growth of the temperature at which a run ends as unstable; more where few atoms are so hot by chance,
 const HOTTER: f64 = 10.0;
+/// once in e^35 rows,
+const CHANCE: f64 = 35.0;
 /// and growth of the conserved quantity, over the largest kinetic energy, at which it does.
 const ENERGY_GROWTH: f64 = 0.5;
 /// Change of an energy, over its size, that may be rounding: atoms near rest move less than that.
@@ -136,15 +138,19 @@ impl Evidence {
         let [start, before] = *self.first.get_or_insert([thermo.temperature, energy]);
         self.most_kinetic = self.most_kinetic.max(thermo.kinetic);
         let (now, gained) = (thermo.temperature, energy - before);
-        let limit = HOTTER * start.max(target.unwrap_or(0.0));
+        let degrees = 2.0 * thermo.kinetic / (units.boltzmann() * now);
+        let limit = HOTTER.max(rarely_exceeded(degrees)) * start.max(target.unwrap_or(0.0));
         let size = thermo.terms.iter().map(|term| term.abs()).sum::<f64>();
         let certain = (ENERGY_GROWTH * self.most_kinetic).max(ROUNDING * size);
         if self.aging == Aging::Changes || now <= limit || gained <= certain {
             return Ok(());
         }
         let [heat, degree] = [Dimension::ENERGY, Dimension::TEMPERATURE].map(|d| spaced(units, d));
+        // A thermostat whose heat is not known changes the total energy, too.
+        let energy =
+            if thermo.conserved.is_some() { "energy that should be constant" } else { "total energy" };
         Err(Error::simulation(format!(
-            "step {}: the system is heating up without a cause: the energy that should be constant grew by \
+            "step {}: the system is heating up without a cause: the {energy} grew by \
              {gained:.4e}{heat} in this stage, and the temperature from {start:.4}{degree} to {now:.4e}{degree}",
             thermo.step
         ))
@@ -175,6 +181,12 @@ impl Evidence {
         }
         found
     }
+}
+
+/// Kinetic energy over its mean that degrees of freedom in equilibrium exceed once in e^35 rows at most: the tail of the
+/// chi-square distribution (Laurent and Massart, Ann. Stat. 28 (2000) 1302, lemma 1).
+fn rarely_exceeded(degrees: f64) -> f64 {
+    1.0 + 2.0 * (CHANCE / degrees).sqrt() + 2.0 * CHANCE / degrees
 }
 
 /// Returns true for a drift that may be rounding of the energies: that of atoms near rest.
@@ -347,7 +359,7 @@ mod tests {
             step: 7,
             time: 0.0,
             temperature,
-            kinetic: 1.5 * temperature,
+            kinetic: 150.0 * temperature,
             potential: 0.0,
             terms: Vec::new(),
             rotational: None,
@@ -371,10 +383,19 @@ mod tests {
         };
         let settles = Aging::Settles;
         assert!(watch(settles, None, &[(0.0, 5.0), (80.0, 5.1), (90.0, 4.9)]).is_ok(), "it fell into a well");
-        assert!(watch(settles, Some(9.0), &[(1.0, 5.0), (12.0, 30.0)]).is_ok(), "it drifted for long");
+        assert!(watch(settles, Some(9.0), &[(1.0, 5.0), (12.0, 3e3)]).is_ok(), "it drifted for long");
         assert!(watch(settles, None, &[(0.0, 5.0), (9.0, 5.0), (0.1, 5.2)]).is_ok(), "it stands still");
-        let error = watch(settles, None, &[(1.0, 5.0), (12.0, 30.0)]).unwrap_err();
+        let error = watch(settles, None, &[(1.0, 5.0), (12.0, 3e3)]).unwrap_err();
         assert!(error.message().contains("step 7") && error.message().contains("1.2000e1"), "{error}");
-        assert!(watch(Aging::Changes, None, &[(1.0, 5.0), (12.0, 30.0)]).is_ok(), "work is done on it");
+        assert!(watch(Aging::Changes, None, &[(1.0, 5.0), (12.0, 3e3)]).is_ok(), "work is done on it");
+    }
+
+    /// Three degrees of freedom have 15 k_B T once in a million rows: an atom alone is not heating up then.
+    #[test]
+    fn few_atoms_may_be_hot_by_chance() {
+        let tail = |x: f64| (2.0 * x / std::f64::consts::PI).sqrt() * (-0.5 * x).exp();
+        let limit = rarely_exceeded(3.0);
+        assert!(tail(3.0 * limit) < 1e-15, "{limit}");
+        assert!(limit > 20.0 && rarely_exceeded(300.0) < 2.0);
     }
 }

@@ -13,6 +13,17 @@ pub struct ReadFile {
     pub path: PathBuf,
     /// Checksum of its content (CRC-32).
     pub sum: u32,
+    /// Use of the file.
+    pub use_of: FileUse,
+}
+
+/// Use of a file that a run reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileUse {
+    /// Forces: a run that goes on needs it as it was.
+    Forces,
+    /// Beginning of a run: coordinates.
+    Beginning,
 }
 
 thread_local! {
@@ -21,7 +32,7 @@ thread_local! {
 }
 
 /// Does some work; returns its result with the files that this thread has read for it: tables, potentials, topologies
-/// and those of [`note`], but not coordinates, which a run needs at its beginning alone.
+/// and those of [`note`], and coordinates, which a run needs at its beginning alone.
 pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Vec<ReadFile>) {
     let outer = READ.replace(Some(Vec::new()));
     let result = work();
@@ -33,7 +44,7 @@ pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Vec<ReadFile>) {
 /// # Errors
 /// If it cannot be read.
 pub fn note(path: &Path) -> Result<()> {
-    add(path, checksum(path)?);
+    add(path, checksum(path)?, FileUse::Forces);
     Ok(())
 }
 
@@ -55,14 +66,14 @@ pub fn checksum(path: &Path) -> Result<u32> {
 }
 
 /// Notes a file with this content.
-pub(crate) fn note_bytes(path: &Path, bytes: &[u8]) {
+pub(crate) fn note_bytes(path: &Path, bytes: &[u8], use_of: FileUse) {
     if READ.with_borrow(Option::is_some) {
-        add(path, crc32fast::hash(bytes));
+        add(path, crc32fast::hash(bytes), use_of);
     }
 }
 
-fn add(path: &Path, sum: u32) {
+fn add(path: &Path, sum: u32, use_of: FileUse) {
     READ.with_borrow_mut(|read| {
-        read.iter_mut().for_each(|read| read.push(ReadFile { path: path.to_path_buf(), sum }));
+        read.iter_mut().for_each(|read| read.push(ReadFile { path: path.to_path_buf(), sum, use_of }));
     });
 }

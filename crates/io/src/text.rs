@@ -2,7 +2,7 @@
 
 use crate::lines::{IsComment, LONGEST_LINE};
 use crate::memory;
-use crate::read_files::note_bytes;
+use crate::read_files::{FileUse, note_bytes};
 use jostle_core::{Error, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -86,8 +86,16 @@ pub(crate) fn read(path: &Path, is_comment: IsComment) -> Result<String> {
 ///
 /// # Errors
 /// Errors of [`read`].
-pub(crate) fn read_unrecorded(path: &Path, is_comment: IsComment) -> Result<String> {
-    text_of(path, read_bytes(path)?, is_comment)
+pub(crate) fn read_for_beginning(path: &Path, is_comment: IsComment) -> Result<String> {
+    text_of(path, bytes_for_beginning(path)?, is_comment)
+}
+
+/// The bytes of such a file.
+///
+/// # Errors
+/// Errors of [`read_bytes`].
+pub(crate) fn bytes_for_beginning(path: &Path) -> Result<Vec<u8>> {
+    read_bytes(path).inspect(|bytes| note_bytes(path, bytes, FileUse::Beginning))
 }
 
 /// The bytes of a file that a run needs whenever it goes on, see [`crate::read_files`].
@@ -95,7 +103,7 @@ pub(crate) fn read_unrecorded(path: &Path, is_comment: IsComment) -> Result<Stri
 /// # Errors
 /// Errors of [`read_bytes`].
 pub(crate) fn read_recorded(path: &Path) -> Result<Vec<u8>> {
-    read_bytes(path).inspect(|bytes| note_bytes(path, bytes))
+    read_bytes(path).inspect(|bytes| note_bytes(path, bytes, FileUse::Forces))
 }
 
 fn text_of(path: &Path, mut bytes: Vec<u8>, is_comment: IsComment) -> Result<String> {

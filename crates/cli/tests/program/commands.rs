@@ -159,6 +159,34 @@ fn bench_reports_what_a_program_needs() {
     assert!((shares - 1.0).abs() < 0.01, "shares of the time do not add up to 1: {case}");
 }
 
+/// Kinetic energies of a configuration whose centre of mass moves are about it, as in a run.
+#[test]
+fn energy_is_that_of_a_run_where_all_atoms_drift() {
+    let desk = Desk::new();
+    let mut atoms = "27\nLattice=\"6 0 0 0 6 0 0 0 6\" Properties=species:S:1:pos:R:3:velo:R:3\n".to_string();
+    for k in 0..27 {
+        let [x, y, z] = [k % 3, k / 3 % 3, k / 9].map(|n| 2.0 * f64::from(n) + 0.1);
+        let v = 0.3 * f64::from(k % 7) - 0.9;
+        atoms += &format!("A {x} {y} {z} {} {v} {}\n", 10.0 + v, 0.5 * v * v);
+    }
+    desk.write("drift.xyz", atoms);
+    let (_, physics) = LIQUID.split_once("[species").unwrap();
+    desk.write("drift.toml", format!("units = \"lj\"\n[system]\nfile = \"drift.xyz\"\n[species{physics}"));
+    let point = desk.succeed(&["energy", "drift.toml", "--json"]).json();
+    desk.succeed(&["run", "drift.toml"]);
+    let thermo = desk.read("drift/thermo.csv");
+    let mut lines = thermo.lines().filter(|line| !line.starts_with('#'));
+    let (names, row) = (lines.next().unwrap(), lines.next().unwrap());
+    let value = |name: &str| {
+        let place = names.split(',').position(|column| column.split(' ').next() == Some(name)).unwrap();
+        row.split(',').nth(place).unwrap().parse::<f64>().unwrap()
+    };
+    for name in ["kinetic", "temperature", "pressure", "potential"] {
+        let (found, right) = (point[name].as_f64().unwrap(), value(name));
+        assert!((found - right).abs() < 1e-6 * right.abs().max(1.0), "{name}: {found}, in a run {right}");
+    }
+}
+
 /// Kernels are those that were started, and a device without any says so before it measures.
 #[test]
 fn bench_tells_where_the_time_of_a_gpu_goes() {

@@ -269,6 +269,30 @@ trajectory = { every = 10, format = "xyz" }
     assert_eq!(desk.succeed(&analysis).stdout, energies);
 }
 
+/// A sweep takes no run for its own that began with other coordinates; that run itself goes on all the same.
+#[test]
+fn runs_of_other_coordinates_are_none_of_a_sweep() {
+    let desk = Desk::new();
+    let atoms = |x: f64| {
+        format!("2\nLattice=\"9 0 0 0 9 0 0 0 9\" Properties=species:S:1:pos:R:3\nA 1 1 1\nA {x} 1 1\n")
+    };
+    let (_, physics) = LIQUID.split_once("[species").unwrap();
+    desk.write(
+        "pair.toml",
+        format!("units = \"lj\"\n[system]\nfile = \"pair.xyz\"\ntemperature = 1\n[species{physics}"),
+    );
+    desk.write("pair.xyz", atoms(2.2));
+    let sweep = ["sweep", "pair.toml", "--over", "system.temperature=1", "--output", "runs"];
+    let first = desk.succeed(&sweep).stdout;
+    assert_eq!(desk.succeed(&sweep).stdout, first);
+    desk.write("pair.xyz", atoms(2.3));
+    let again = desk.jostle(&sweep);
+    assert!(again.stdout.contains("another input") && again.code != Some(0), "{}", again.stdout);
+    assert!(desk.succeed(&["resume", "runs/temperature=1"]).stderr.contains("nothing left to do"));
+    desk.write("pair.xyz", atoms(2.2));
+    assert_eq!(desk.succeed(&sweep).stdout, first);
+}
+
 /// Files of a run that another program removes or shortens: the run says so and fails.
 #[cfg(unix)]
 #[test]

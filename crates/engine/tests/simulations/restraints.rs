@@ -374,6 +374,13 @@ fn nonsense_is_pointed_at() {
             "{ kind = \"monte-carlo\", pressure = 1 }",
             "let them follow the box, by scaling = \"center\" in [[restraint]], or name the restraints that act in this stage: restraints = []",
         ),
+        (
+            &fixed,
+            "deform = { kind = \"tension\", axis = \"z\", rate = 0.2 }",
+            "a deformation, but the reference positions of restraint fixed stay where they are",
+            "{ kind = \"tension\", axis = \"z\", rate = 0.2 }",
+            "let them follow the box, by scaling = \"center\" in [[restraint]], or name the restraints that act in this stage: restraints = []",
+        ),
     ] {
         let wanted = (message.to_string(), at.to_string(), hint.to_string());
         assert_eq!(refused(more, stage), wanted, "{stage}");

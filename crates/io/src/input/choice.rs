@@ -85,7 +85,7 @@ choices! {
         All = "all": "all of them together",
     }
     Scaling {
-        None = "none": "they stay where they are: no barostat can act then, and they have no part in the virial",
+        None = "none": "they stay where they are: neither a barostat nor a deformation can act then, and they have no part in the virial",
         Center = "center": "their centre of mass keeps its place relative to the edges, and they theirs around it (GROMACS: refcoord_scaling = com)",
     }
     WeightsInput {

@@ -110,7 +110,7 @@ fn stage(
     })
 }
 
-/// Refuses a barostat beside restraints whose reference positions stay where they are.
+/// Refuses a box that changes beside restraints whose reference positions stay where they are.
 fn refuse_fixed_places(
     source: &Source,
     fields: &Fields,
@@ -121,12 +121,17 @@ fn refuse_fixed_places(
     let fixed =
         |restraint: &RestraintInput| matches!(restraint.holds, Holds::Places { scaling: Scaling::None, .. });
     let mut acting = restraints.iter().enumerate().filter(|(number, _)| acts(*number));
-    match acting.find(|(_, restraint)| fixed(&restraint.value)) {
-        Some((number, restraint)) if stage.barostat.is_some() => {
+    let changes = [
+        ("barostat", "a barostat", stage.barostat.is_some()),
+        ("deform", "a deformation", stage.deformation.is_some()),
+    ];
+    let change = changes.into_iter().find(|(.., present)| *present);
+    match acting.find(|(_, restraint)| fixed(&restraint.value)).zip(change) {
+        Some(((number, restraint), (key, what, _))) => {
             let name = restraint.value.name.clone().unwrap_or_else(|| format!("number {}", number + 1));
             let message =
-                format!("a barostat, but the reference positions of restraint {name} stay where they are");
-            Err(source.error(&entry_span(fields, "barostat"), message).hint(
+                format!("{what}, but the reference positions of restraint {name} stay where they are");
+            Err(source.error(&entry_span(fields, key), message).hint(
                 "let them follow the box, by scaling = \"center\" in [[restraint]], or name the restraints that act in this stage: restraints = []",
             ))
         }

@@ -12,7 +12,7 @@ pub use write::{write_lammps, write_xyz};
 
 use crate::input::Input;
 use crate::input::model::{AtomsInput, FieldInput, FieldStrength, ForceInput, Located, PotentialInput};
-use crate::text::{read_bytes, refuse_packed};
+use crate::text::{bytes_for_beginning, refuse_packed};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::pair::{Absent, Parameter};
@@ -75,7 +75,7 @@ impl Structure {
     /// If the file cannot be read, its format is unknown, or it is damaged or contradicts itself;
     /// the error has the line.
     pub fn read(path: &Path, reading: Reading) -> Result<Structure> {
-        Self::parse(path, &read_bytes(path)?, reading)
+        Self::parse(path, &bytes_for_beginning(path)?, reading)
     }
 
     /// Reads the contents of a file; `path` is what errors call it.

@@ -75,7 +75,11 @@ impl Simulation {
         source.refuse_changed(read)?;
         let mut builder = builder?;
         // Checksums stay those of the beginning, also in what this run writes.
-        builder.source = builder.source.map(|made| InputText { files: source.files, ..made });
+        builder.source = builder.source.map(|made| InputText {
+            files: source.files,
+            began_with: source.began_with,
+            ..made
+        });
         builder.resume_from(folder, checkpoint, note)
     }
 }
@@ -128,6 +132,7 @@ impl SimulationBuilder {
                 path: absolute(&input.source.path),
                 run_folder: None,
                 files: Vec::new(),
+                began_with: Vec::new(),
                 text: input.source.text.to_string(),
                 most_steps: overrides.most_steps,
                 run: RunSettings::of(input),

@@ -41,7 +41,7 @@ impl Coordinates {
             "pdb" | "ent" | "fep" => is_comment,
             _ => |_: &[u8]| false,
         };
-        let text = text::read_unrecorded(path, is_comment)?;
+        let text = text::read_for_beginning(path, is_comment)?;
         let lines = Lines::new(path, &text);
         match extension.as_str() {
             "pdb" | "ent" | "fep" => pdb::read(lines, units),
