@@ -1,5 +1,6 @@
 //! A few lines of the terminal that show how a run goes: `jostle run --tui`.
 
+use crate::known_cursor::KnownCursor;
 use crate::numbers::{duration, significant};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -26,7 +27,7 @@ const MOST: usize = 1000;
 const WORDS: u16 = 34;
 
 /// Contents of the dashboard.
-pub struct Dashboard<B: Backend = CrosstermBackend<Stderr>> {
+pub struct Dashboard<B: Backend = KnownCursor<CrosstermBackend<Stderr>>> {
     terminal: Terminal<B>,
     shown: DashboardState,
     #[cfg(unix)]
@@ -73,8 +74,13 @@ impl Dashboard {
                 Error::input("--tui needs a terminal, and standard error is not one").hint("leave it out")
             );
         }
+        let screen = CrosstermBackend::new(stderr());
+        if screen.size().is_ok_and(|size| size.width == 0 || size.height == 0) {
+            return Err(Error::input("--tui needs a terminal with lines, and this one has none")
+                .hint("leave it out, or tell the terminal how large it is: stty rows 24 cols 80"));
+        }
         let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
-        let opened = Terminal::with_options(CrosstermBackend::new(stderr()), options);
+        let opened = Terminal::with_options(KnownCursor::new(screen), options);
         let mut dashboard =
             Dashboard::on(opened.map_err(|e| Error::io("draw on", terminal, &e))?, units, stop.clone());
         #[cfg(unix)]

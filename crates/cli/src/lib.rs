@@ -39,6 +39,7 @@ mod interrupt;
 mod ipi;
 #[cfg(unix)]
 mod keys;
+mod known_cursor;
 mod machine;
 mod moments;
 mod new;

@@ -358,7 +358,7 @@ fn lost_atom(simbox: &SimBox, state: &State) -> Error {
     let found = state.position.iter().zip(&state.id).find(|(r, _)| lost(r));
     let (r, id) = found.map_or((Vector([f64::NAN; 3]), 0), |(r, id)| (*r, *id));
     Error::simulation(format!("atom {} has flown off to {r:?}", id + 1))
-        .hint("atoms may overlap at the start (minimise first) or the time step may be too long")
+        .hint("atoms may overlap at the start (minimise first), the time step may be too long, or a field, bias or pull too strong")
 }
 
 /// A power of two, small against a cluster and large against the rounding of single precision.

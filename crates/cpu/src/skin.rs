@@ -6,10 +6,12 @@ use jostle_core::Topology;
 use jostle_core::backend::Timings;
 use jostle_core::skin_search::{SkinSearch, Trial};
 
-/// First guess of the skin by the spacing of atoms: lists around the fast hydrogens of rigid molecules need
-/// more of it.
-pub fn guess(spacing: f64, topology: &Topology) -> f64 {
-    spacing * if topology.is_constrained() { 0.4 } else { 0.3 }
+/// First guess of the skin by the spacing of atoms, at most the cut-off: lists around the fast hydrogens of rigid
+/// molecules need more of it.
+pub fn guess(spacing: f64, cutoff: f64, topology: &Topology) -> f64 {
+    let guess = spacing * if topology.is_constrained() { 0.4 } else { 0.3 };
+    // In a box that is all but empty the spacing is many times the reach of forces.
+    if cutoff > 0.0 { guess.min(cutoff) } else { guess }
 }
 
 /// Number of builds that a skin is judged by.

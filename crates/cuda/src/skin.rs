@@ -4,10 +4,12 @@
 use jostle_core::Topology;
 use jostle_core::skin_search::{SkinSearch, Trial};
 
-/// Guess of a skin near the best one, for this distance between atoms. Lists of rigid molecules are expensive
+/// Guess of a skin near the best one, for this distance between atoms, at most the cut-off. Lists of rigid molecules are expensive
 /// to build: their hydrogens are fast, their cut-offs long.
-pub fn guess(spacing: f64, topology: &Topology) -> f64 {
-    spacing * if topology.is_constrained() { 0.8 } else { 0.35 }
+pub fn guess(spacing: f64, cutoff: f64, topology: &Topology) -> f64 {
+    let guess = spacing * if topology.is_constrained() { 0.8 } else { 0.35 };
+    // In a box that is all but empty the spacing is many times the reach of forces.
+    if cutoff > 0.0 { guess.min(cutoff) } else { guess }
 }
 
 /// Number of samples by whose median a skin is judged: a single slow one, with lists that have to grow, has

@@ -2,7 +2,7 @@
 
 use jostle_core::{Error, Result};
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
@@ -11,6 +11,19 @@ pub(crate) struct AppendFile {
     path: PathBuf,
     file: File,
     pub(crate) length: u64,
+}
+
+/// Refuses a file that would be cut within a line: it is that of another run than the checkpoint.
+fn refuse_within_line(path: &Path, length: u64) -> Result<()> {
+    let failed = |e| Error::io("read", path, &e);
+    let Some(last) = length.checked_sub(1) else { return Ok(()) };
+    let (mut file, mut byte) = (File::open(path).map_err(failed)?, [0]);
+    file.seek(SeekFrom::Start(last)).and_then(|_| file.read_exact(&mut byte)).map_err(failed)?;
+    match byte {
+        [b'\n'] => Ok(()),
+        _ => Err(Error::file(path, format!("no line ends after {length} bytes, where the checkpoint was written"))
+            .hint("file and checkpoint are of different runs, or the file was changed; put back what belongs together")),
+    }
 }
 
 impl AppendFile {
@@ -35,6 +48,7 @@ impl AppendFile {
             )
             .hint("it was changed since; put it back, or start the run anew"));
         }
+        refuse_within_line(&path, length)?;
         file.set_len(length).map_err(failed)?;
         Ok(AppendFile { path, file, length })
     }
@@ -208,7 +222,12 @@ mod tests {
         let mut table = AppendFile::cut_back(path.clone(), length).unwrap();
         table.append("4\n").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\n1\n4\n");
-        assert!(AppendFile::cut_back(path, 1000).is_err());
+        assert!(AppendFile::cut_back(path.clone(), 1000).is_err());
+        // Within a line: the file is that of another run, and stays.
+        std::fs::write(&path, "a\n1234\n").unwrap();
+        let error = AppendFile::cut_back(path.clone(), 4).map(|_| ()).unwrap_err();
+        assert!(error.message().contains("no line ends after 4 bytes"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"a\n1234\n");
     }
 
     #[test]

@@ -68,14 +68,15 @@ impl RunFolder {
         must_be_text(path)?;
         let occupant = occupied(path)?;
         match (&occupant, existing) {
-            (None, _) | (Some(_), Existing::Replace) => {}
+            (None, _) | (Some(Occupant::Run), Existing::Replace) => {}
             (Some(Occupant::Run), Existing::Refuse) => {
                 return Err(Error::file(path, "this folder holds the results of an earlier run").hint(format!(
                     "go on with it: jostle resume {}; replace it: --overwrite; write elsewhere: --output DIR",
                     shell_word(path)
                 )));
             }
-            (Some(Occupant::Other), Existing::Refuse) => {
+            // What somebody else has there is nothing to replace.
+            (Some(Occupant::Other), _) => {
                 return Err(Error::file(path, "this folder is not empty, and no run of Jostle made it")
                     .hint("choose another folder with --output DIR"));
             }

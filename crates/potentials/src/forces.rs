@@ -175,6 +175,9 @@ impl Forces {
     /// Advice where a force is not finite.
     pub fn hint(&self) -> String {
         let mut hint = "two atoms came too close: minimise first, or shorten the time step".to_string();
+        if self.have_fields_or_walls() {
+            hint += "; or a field or wall is too strong";
+        }
         for term in &self.pairs {
             if let Some(start) = term.table_begins() {
                 let name = term.potential.name();

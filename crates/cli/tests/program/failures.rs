@@ -269,6 +269,48 @@ trajectory = { every = 10, format = "xyz" }
     assert_eq!(desk.succeed(&analysis).stdout, energies);
 }
 
+/// What is in a folder that no run made stays, also where a run may be replaced.
+#[test]
+fn only_runs_are_replaced() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    std::fs::create_dir(desk.path("mine")).unwrap();
+    desk.write("mine/thermo.csv", "mine");
+    let run = ["run", "liquid.toml", "--output", "mine", "--overwrite"];
+    refused(&desk, &run, 1, &["mine", "no run of Jostle made it", "--output"]);
+    assert_eq!(desk.read("mine/thermo.csv"), "mine");
+    assert_eq!(std::fs::read_dir(desk.path("mine")).unwrap().count(), 1);
+}
+
+/// A box that is all but empty takes no more memory and time than its atoms.
+#[test]
+fn lists_in_a_box_that_is_all_but_empty_are_short() {
+    let desk = Desk::new();
+    let (_, physics) = LIQUID.split_once("[species").unwrap();
+    let system = "units = \"lj\"\n[system]\nplace = \"random\"\natoms = 100\nmin_distance = 0.5\n\
+                  box = { lengths = [1e15, 5.5, 20] }\ntemperature = 1\n[species";
+    desk.write("empty.toml", format!("{system}{physics}"));
+    desk.succeed(&["run", "empty.toml"]);
+}
+
+/// Velocities that are no numbers are named with the file and the frame.
+#[test]
+fn frames_with_infinite_velocities_are_refused() {
+    let desk = Desk::new();
+    let frame = |v: &str| {
+        let head = "2\nLattice=\"9 0 0 0 9 0 0 0 9\" Properties=species:S:1:pos:R:3:velo:R:3";
+        format!("{head}\nA 1 1 1 1 0 0\nA 2 2 2 {v} 0 0\n")
+    };
+    desk.write("good.xyz", frame("1") + &frame("2"));
+    desk.succeed(&["convert", "good.xyz", "bad.trr", "--units", "nano"]);
+    let mut bytes = std::fs::read(desk.path("bad.trr")).unwrap();
+    let end = bytes.len();
+    bytes[end - 4..].fill(0xff);
+    desk.write("bad.trr", bytes);
+    let named = ["bad.trr", "frame 1", "velocity of atom 2"];
+    refused(&desk, &["convert", "bad.trr", "good.lammpstrj"], 1, &named);
+}
+
 /// A sweep takes no run for its own that began with other coordinates; that run itself goes on all the same.
 #[test]
 fn runs_of_other_coordinates_are_none_of_a_sweep() {

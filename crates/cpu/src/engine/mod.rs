@@ -128,7 +128,11 @@ impl<S: Scalar> Cpu<S> {
         let neighbors = Neighbors {
             clusters: Clusters::new(level.width::<S>()),
             excluded,
-            skin: Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible),
+            skin: Skin::new(
+                settings.skin,
+                skin::guess(spacing, cutoff, &system.topology),
+                settings.reproducible,
+            ),
             list_positions: Vec::new(),
             stale: true,
             builds: 0,

@@ -34,7 +34,17 @@ pub fn check_atoms(system: &System) -> Result<()> {
     };
     pair.sort_unstable();
     let [a, b] = pair.map(|index| number(id[index]));
-    Err(Error::input(format!("{a} and {b} are at the same place: {:?}", position[pair[1]]))
+    let [r, other] = pair.map(|index| position[index]);
+    let apart = system.simbox.nearest_image(other - r).norm();
+    if apart > 0.0 {
+        let edge = system.simbox.lengths().into_iter().fold(0.0, f64::max);
+        let message = format!(
+            "{a} and {b} are {apart:.3e} apart, less than 10^-7 of the box, whose longest edge is {edge:e}"
+        );
+        return Err(Error::input(message)
+            .hint("check the box; along an open axis it may end close to the outermost atoms"));
+    }
+    Err(Error::input(format!("{a} and {b} are at the same place: {other:?}"))
         .hint("remove one of them, or check the box: periodic images count, too"))
 }
 
@@ -186,6 +196,15 @@ mod tests {
         system
     }
 
+    /// Atoms in a box a hundred million times as long as they are apart: that is what is said.
+    #[test]
+    fn boxes_that_are_far_too_large_are_named() {
+        let mut system = system(&[Vector([1.0; 3]), Vector([3.0; 3])]);
+        system.simbox = SimBox::new([0.0; 3], [1e8, 10.0, 10.0], [0.0; 3], [false; 3]).unwrap();
+        let error = check_atoms(&system).unwrap_err();
+        assert!(error.message().contains("3.464e0 apart, less than 10^-7 of the box"), "{error}");
+    }
+
     #[test]
     fn both_atoms_are_named() {
         assert!(check_atoms(&system(&[Vector([1.0; 3]), Vector([2.0; 3]), Vector([1.1; 3])])).is_ok());
@@ -233,7 +252,7 @@ mod tests {
                     let found = check_atoms(&both);
                     assert_eq!(found.is_err(), beyond == 0.0, "{atom} {axis} {by} {beyond}: {found:?}");
                     if let Err(error) = found {
-                        let names = format!("atom {} and atom 32002 are at the same place", atom + 1);
+                        let names = format!("atom {} and atom 32002 are 1.900e-3 apart, less than", atom + 1);
                         assert!(error.message().starts_with(&names), "{error}");
                     }
                 }

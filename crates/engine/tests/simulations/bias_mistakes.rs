@@ -35,6 +35,18 @@ fn mistakes_point_into_the_input() {
             "make reach longer",
         ),
         (
+            variable(
+                "kind = \"coordination\"\nbetween = [\"index 1\", \"index 2\"]\nreach = 1\nm = 2147483648",
+            ),
+            "m = 2147483648",
+        ),
+        (
+            bias(
+                "kind = \"abf\"\nvariables = [\"d\"]\ntemperature = 1\nlower = 0\nupper = 9\nspacing = 1\nrelaxation = 0.01",
+            ),
+            "oscillates in",
+        ),
+        (
             bias("kind = \"harmonic\"\nvariable = \"e\"\ncenter = 1\nstiffness = 1"),
             "there is no variable \"e\"",
         ),

@@ -130,6 +130,7 @@ pub(super) fn biases(
         let value = BiasInput { name: name.value, variables: numbers, stages: acting, action };
         refuse_early_ends(source, fields, &value, stages)?;
         refuse_other_temperature(source, units, fields, &value, stages)?;
+        refuse_coarse_steps(source, fields, &value, stages)?;
         biases.push(Located { value, span: fields.span.clone() });
     }
     Ok(biases)
@@ -207,6 +208,35 @@ fn refuse_other_temperature(
             return Err(source
                 .error(&at, message)
                 .hint("give both the same, or let the bias act in other stages by stages = [...]"));
+        }
+    }
+    Ok(())
+}
+
+/// Fewest time steps of a period of the particle of an adaptive force: with 25 its spring has the energy that it should
+/// have, with 8 more than twice as much.
+const FEWEST_STEPS: f64 = 20.0;
+
+/// Refuses an adaptive force whose particle oscillates faster than time steps resolve: it would heat the atoms.
+fn refuse_coarse_steps(
+    source: &Source,
+    fields: &Fields,
+    bias: &BiasInput,
+    stages: &[Located<StageInput>],
+) -> Result<()> {
+    let BiasAction::Abf(AbfSettings { relaxation, .. }) = bias.action else { return Ok(()) };
+    for stage in stages.iter().map(|stage| &stage.value).filter(|stage| bias.acts_in(stage)) {
+        let Action::Dynamics { timestep, .. } = stage.action else { continue };
+        let steps = relaxation / timestep;
+        if steps < FEWEST_STEPS * (1.0 - 1e-9) {
+            let message = format!(
+                "the particle of bias \"{}\" oscillates in {steps:.2} steps of stage \"{}\", of which it must have {FEWEST_STEPS}",
+                bias.name, stage.name
+            );
+            let at = entry_span(fields, "relaxation");
+            return Err(source
+                .error(&at, message)
+                .hint("choose a longer relaxation, or a shorter time step"));
         }
     }
     Ok(())

@@ -31,6 +31,11 @@ pub(super) fn stages(
                 .error(&span, format!("\"{name}\" cannot be the name of a stage"))
                 .hint("stages name files: use letters, digits, spaces, '-', '_', '+' and '.'"));
         }
+        if name.len() > LONGEST_NAME {
+            return Err(source
+                .error(&span, format!("the name of this stage has {} bytes", name.len()))
+                .hint(format!("files are called after stages: at most {LONGEST_NAME} bytes")));
+        }
         if stages.iter().any(|s| s.value.name == name) {
             return Err(source
                 .error(&span, format!("two stages are called \"{name}\""))
@@ -44,6 +49,9 @@ pub(super) fn stages(
     }
     Ok(stages)
 }
+
+/// Bytes of the longest name of a stage: file systems have room for 255 with what names of files add.
+const LONGEST_NAME: usize = 100;
 
 fn stage(
     source: &Source,

@@ -12,7 +12,7 @@ use super::source::{AtomLabels, ByteStream, FileStart, FileUnits, FrameSource};
 use super::units::{length_factor, picoseconds};
 use crate::chemical_bonds;
 use crate::structure::{Reading, Structure};
-use jostle_core::{Components, Dimension, Error, Result, SimBox, UnitSystem};
+use jostle_core::{Components, Dimension, Error, Result, SimBox, UnitSystem, Vec3};
 use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -185,7 +185,28 @@ impl TrajectoryReader {
             );
         }
         self.frames += 1;
-        Ok(Some(self.finished(frame)))
+        let frame = self.finished(frame);
+        self.refuse_infinite(number, &frame)?;
+        Ok(Some(frame))
+    }
+
+    /// Refuses a frame with a position or velocity that is no finite number.
+    fn refuse_infinite(&self, number: u64, frame: &Snapshot) -> Result<()> {
+        let of = |what, vectors: &[Vec3]| {
+            let bad = vectors.iter().position(|v| v.iter().any(|x| !x.is_finite()))?;
+            Some(format!(
+                "frame {number}: the {what} of atom {} is not finite: {:?}",
+                bad + 1,
+                vectors[bad].0
+            ))
+        };
+        let velocities = frame.velocities.as_deref().unwrap_or_default();
+        match of("position", &frame.positions).or_else(|| of("velocity", velocities)) {
+            Some(message) => Err(Error::file(&self.path, message).hint(
+                "the file is damaged, or what wrote it had failed; frames before this one can be chosen",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Unit system of all numbers that come out. Reduced units where neither the file nor [`Open`] tells: the

@@ -369,6 +369,15 @@ const TABLE: &[Bad] = &[
     bad(("\"sample\"", "\"equilibrate\""), 25, "two stages are called \"equilibrate\"", "a name of its own"),
     bad(("\"sample\"", "\"../sample\""), 25, "cannot be the name of a stage", "letters"),
     bad(
+        (
+            "\"sample\"",
+            "\"0123456789-123456789-123456789-123456789-123456789-123456789-123456789-123456789-123456789-123456789-\"",
+        ),
+        25,
+        "has 101 bytes",
+        "at most 100",
+    ),
+    bad(
         ("cutoff = 8.5", "cutoff = 8.5\nswitch_from = 0.9\ntruncation = \"shifted\""),
         16,
         "\"switch_from\" means nothing",

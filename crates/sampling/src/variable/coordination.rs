@@ -34,11 +34,18 @@ pub(super) const KIND: VariableKind = VariableKind {
         if n >= m {
             return Err(Error::input(format!("n = {n} is not below m = {m}")).hint("m is often 2 n"));
         }
+        if m > LARGEST_POWER {
+            let message = format!("m = {m}: every pair is counted by so many products");
+            return Err(Error::input(message).hint(format!("at most {LARGEST_POWER}; m is often 12")));
+        }
         let reach = arguments.number("reach");
         let count = PairCount::Rational { reach, powers: [n, m] };
         Ok(Box::new(Coordination { groups: [arguments.group(0), arguments.group(1)], count, pairs: None }))
     },
 };
+
+/// Largest power of a distance: a switch that is sharper is a step.
+const LARGEST_POWER: u32 = 1000;
 
 struct Coordination {
     groups: [usize; 2],
