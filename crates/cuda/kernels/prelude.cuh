@@ -463,15 +463,9 @@ DEVICE i64 last_row(const Control* control) {
     return control->sample_every > 0 ? row_after(control, control->target) : control->part / 2;
 }
 
-// Returns true where a list has lasted for all of a recorded sequence and ends soon: the next one would do nothing for most
-// of its slots.
-DEVICE bool spent(const Control* control, const Slot& slot) {
-    return control->look > 0 && slot.soon && slot.done - control->slot[0].done >= control->look;
-}
-
-// Returns true where the neighbour list is to be built.
-DEVICE bool build_due(const Control* control, const Slot& slot) {
-    return !control->faults && (slot.stale || spent(control, slot));
+// Returns true where the neighbour list is to be built: also where it ends soon after all of a recorded sequence.
+DEVICE bool build_due(const Control* c, const Slot& s) {
+    return !c->faults && (s.stale || (c->look > 0 && s.soon && s.done - c->slot[0].done >= c->look));
 }
 
 #if DOUBLE

@@ -1,13 +1,14 @@
 //! Skin of neighbour lists: the distance by which they reach beyond the cut-off, tuned by the measured cost
 //! of steps.
 
-use jostle_core::Topology;
+use jostle_core::System;
 use jostle_core::skin_search::{SkinSearch, Trial};
 
-/// Guess of a skin near the best one, for this distance between atoms, at most the cut-off. Lists of rigid molecules are expensive
-/// to build: their hydrogens are fast, their cut-offs long.
-pub fn guess(spacing: f64, cutoff: f64, topology: &Topology) -> f64 {
-    let guess = spacing * if topology.is_constrained() { 0.8 } else { 0.35 };
+/// Guess of a skin near the best one, for the mean distance of atoms, at most the cut-off. Lists of rigid molecules are
+/// expensive to build: their hydrogens are fast, their cut-offs long.
+pub fn guess(system: &System, cutoff: f64) -> f64 {
+    let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
+    let guess = spacing * if system.topology.is_constrained() { 0.8 } else { 0.35 };
     // In a box that is all but empty the spacing is many times the reach of forces.
     if cutoff > 0.0 { guess.min(cutoff) } else { guess }
 }

@@ -323,7 +323,7 @@ fn kept_for_several() -> Error {
 }
 
 /// Best number of step slots between two checks of lists that last so many steps, more or less. Those that hold for all
-/// slots end with these if they would soon (`spent` in prelude.cuh), and slots after a list went stale do nothing: a little
+/// slots end with these if they would soon (`build_due` in prelude.cuh), and slots after a list went stale do nothing: a little
 /// more than the mean is best (a model of lists whose lives have a width of 0.5 to 3 steps loses 1% of what lists cost).
 /// Longer lists are looked at several times; a check costs some early exits, and `idle` is the number of kernels of an idle
 /// slot relative to those of a check: where a slot is as expensive as a check, none should be idle.

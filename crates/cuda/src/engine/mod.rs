@@ -147,9 +147,7 @@ impl Cuda {
         let limits = prediction::displacement_limits(&system);
         let device = with_lookups(device, &system, &forces, &limits);
         let n = system.state.len();
-        let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
-        let skin =
-            Skin::new(settings.skin, skin::guess(spacing, cutoff, &system.topology), settings.reproducible);
+        let skin = Skin::new(settings.skin, skin::guess(&system, cutoff), settings.reproducible);
         let range = summation.open_range();
         let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now(), range);
         let extent = Extent::new(&geometry, &system, [cutoff, cutoff + skin.now()], summation);

@@ -26,7 +26,7 @@ fn a_profile_has_all_kernels_and_changes_nothing() {
         let mut system = system(Shape::Orthorhombic, Algorithm::Auto, 2);
         system.charges = (0..system.state.len()).map(|id| if id % 2 == 0 { 0.3 } else { -0.3 }).collect();
         let core = term(PairKind::LennardJones, Truncation::ForceShifted, 2);
-        let forces = Forces { pairs: vec![core], ..charges.clone().into() };
+        let forces = Forces { pairs: vec![core], ..charges.into() };
         let settings =
             Settings { algorithm, precision: Precision::Double, skin: Some(SKIN), ..Settings::default() };
         let mut plain = Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
