@@ -146,7 +146,6 @@ impl Cuda {
         let summation = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
         let limits = prediction::displacement_limits(&system);
         let device = with_lookups(device, &system, &forces, &limits);
-        let n = system.state.len();
         let skin = Skin::new(settings.skin, skin::guess(&system, cutoff), settings.reproducible);
         let range = summation.open_range();
         let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now(), range);
