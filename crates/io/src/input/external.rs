@@ -38,13 +38,6 @@ fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInput>> {
         Some(text) => Some(field_energy(source, fields, text)?),
         None => None,
     };
-    let foreign =
-        ["parameters", "positions", "work"].into_iter().find(|key| energy.is_none() && fields.has_key(key));
-    if let Some(key) = foreign {
-        let error =
-            source.error(&entry_span(fields, key), format!("\"{key}\" belongs to a field by a formula"));
-        return Err(error.hint("leave it out, or give energy = \"...\""));
-    }
     let strength = given.or(energy).unwrap_or(FieldStrength::Force(Vec3::ZERO));
     let value = FieldInput { strength, species: fields.get("species"), atoms: group::atoms(source, fields)? };
     Ok(Located { value, span: fields.span.clone() })
@@ -254,7 +247,7 @@ impl Input {
 
     /// The fields, for these species.
     pub(crate) fn resolve_fields(&self, species: &[Species]) -> Result<Vec<Field>> {
-        let one = |field: &Located<FieldInput>| self.resolve_field(&field.value, species).transpose();
+        let one = |field: &Located<FieldInput>| self.resolve_field(field, species).transpose();
         self.fields.iter().filter_map(one).collect()
     }
 
@@ -322,7 +315,11 @@ impl Input {
     }
 
     /// A field that is the same everywhere; `None` for one by a formula.
-    fn resolve_field(&self, field: &FieldInput, species: &[Species]) -> Result<Option<Field>> {
+    fn resolve_field(
+        &self,
+        Located { value: field, span }: &Located<FieldInput>,
+        species: &[Species],
+    ) -> Result<Option<Field>> {
         if let Some(named) = &field.species {
             self.check_species(named, species)?;
         }
@@ -332,10 +329,13 @@ impl Input {
             FieldStrength::Electric(e) => &|s| s.charge * *e,
             FieldStrength::Energy(_) => return Ok(None),
         };
-        let force = |s: &Species| match &field.species {
-            Some(named) if !named.value.contains(&s.name) => Vec3::ZERO,
-            _ => strength(s),
-        };
+        let acts_on = |s: &Species| field.species.as_ref().is_none_or(|named| named.value.contains(&s.name));
+        let is_charged = |s: &Species| acts_on(s) && s.charge != 0.0;
+        if matches!(field.strength, FieldStrength::Electric(_)) && !species.iter().any(is_charged) {
+            let error = self.source.error(span, "no species that this electric field acts on has a charge");
+            return Err(error.hint("give one a charge: [species.NAME] charge = ...; or give force = [...]"));
+        }
+        let force = |s: &Species| if acts_on(s) { strength(s) } else { Vec3::ZERO };
         Ok(Some(Field::new(species.iter().map(force).collect())))
     }
 
