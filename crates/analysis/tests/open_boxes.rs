@@ -73,7 +73,8 @@ fn open_boxes_have_no_density() {
 #[test]
 fn slices_across_a_film_have_no_area() {
     let atoms = cubic(6);
-    let along = |axis: &str| analyze("density-profile", &[axis, "bins=6"], simbox(6.0, FILM), &atoms).unwrap();
+    let along =
+        |axis: &str| analyze("density-profile", &[axis, "bins=6"], simbox(6.0, FILM), &atoms).unwrap();
     assert!(warning(&along("axis=0"), "density").reason.contains("no area"));
     assert_eq!(along("axis=2").warnings, []);
 }

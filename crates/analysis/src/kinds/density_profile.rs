@@ -95,7 +95,8 @@ impl Measure for Profile {
         across[self.axis] = true;
         if across.contains(&false) {
             let reason = "along an open axis a box has no length, so that slices across it have no area";
-            let remedy = "take the shape of the profile alone, or a box that is periodic along the other axes";
+            let remedy =
+                "take the shape of the profile alone, or a box that is periodic along the other axes";
             results.warn("density", (Verdict::Doubtful, reason.to_string()), remedy);
         }
         Ok(results)

@@ -185,6 +185,13 @@ fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) ->
     Ok(())
 }
 
+impl FieldInput {
+    /// Returns true where it acts on atoms of a species, as far as species say.
+    fn acts_on(&self, species: &Species) -> bool {
+        self.species.as_ref().is_none_or(|named| named.value.contains(&species.name))
+    }
+}
+
 impl StageInput {
     /// Time that stages take at least: those up to one that may end by itself.
     pub fn certain_time<'a>(stages: impl Iterator<Item = &'a StageInput>) -> f64 {
@@ -247,8 +254,20 @@ impl Input {
 
     /// The fields, for these species.
     pub(crate) fn resolve_fields(&self, species: &[Species]) -> Result<Vec<Field>> {
-        let one = |field: &Located<FieldInput>| self.resolve_field(field, species).transpose();
+        let one = |field: &Located<FieldInput>| self.resolve_field(&field.value, species).transpose();
         self.fields.iter().filter_map(one).collect()
+    }
+
+    /// Refuses electric fields that act on no charge of a species.
+    pub(super) fn check_electric_fields(&self, species: &[Species]) -> Result<()> {
+        let acts = |field: &FieldInput| species.iter().any(|s| field.acts_on(s) && s.charge != 0.0);
+        let in_vain = |field: &&Located<FieldInput>| {
+            matches!(field.value.strength, FieldStrength::Electric(_)) && !acts(&field.value)
+        };
+        let Some(field) = self.fields.iter().find(in_vain) else { return Ok(()) };
+        let error =
+            self.source.error(&field.span, "no species that this electric field acts on has a charge");
+        Err(error.hint("give one a charge: [species.NAME] charge = ...; or give force = [...]"))
     }
 
     /// Fields by formulas, for atoms that are known.
@@ -315,11 +334,7 @@ impl Input {
     }
 
     /// A field that is the same everywhere; `None` for one by a formula.
-    fn resolve_field(
-        &self,
-        Located { value: field, span }: &Located<FieldInput>,
-        species: &[Species],
-    ) -> Result<Option<Field>> {
+    fn resolve_field(&self, field: &FieldInput, species: &[Species]) -> Result<Option<Field>> {
         if let Some(named) = &field.species {
             self.check_species(named, species)?;
         }
@@ -329,13 +344,7 @@ impl Input {
             FieldStrength::Electric(e) => &|s| s.charge * *e,
             FieldStrength::Energy(_) => return Ok(None),
         };
-        let acts_on = |s: &Species| field.species.as_ref().is_none_or(|named| named.value.contains(&s.name));
-        let is_charged = |s: &Species| acts_on(s) && s.charge != 0.0;
-        if matches!(field.strength, FieldStrength::Electric(_)) && !species.iter().any(is_charged) {
-            let error = self.source.error(span, "no species that this electric field acts on has a charge");
-            return Err(error.hint("give one a charge: [species.NAME] charge = ...; or give force = [...]"));
-        }
-        let force = |s: &Species| if acts_on(s) { strength(s) } else { Vec3::ZERO };
+        let force = |s: &Species| if field.acts_on(s) { strength(s) } else { Vec3::ZERO };
         Ok(Some(Field::new(species.iter().map(force).collect())))
     }
 

@@ -36,6 +36,13 @@ const STAGE: &str = "[[stage]]\nsteps = 10\ntimestep = 0.001\n";
 
 #[test]
 fn fields_walls_and_tables_are_read_again() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("completed.toml");
+    let row = |k: u32| {
+        let r = 0.5 + 0.05 * f64::from(k);
+        format!("{} {r} {} {}\n", k + 1, (2.5 - r).powi(2), 2.0 * (2.5 - r))
+    };
+    let table = format!("B\nN 41\n\n{}", (0..=40).map(row).collect::<String>());
+    std::fs::write(path.with_file_name("a.table"), table).unwrap();
     let wall = "[[wall]]\naxis = \"z\"\nat = -1\natoms = \"above\"\n";
     for more in [
         "[[field]]\nforce = [0, 0, 1]\n".to_string(),
@@ -59,12 +66,9 @@ fn fields_walls_and_tables_are_read_again() {
         "[[force]]\nkind = \"formula\"\nenergy = \"charge_a charge_b coulomb / r\"\ncutoff = 2\ntabulate = true\n"
             .to_string(),
     ] {
-        round_trip(Path::new("input.toml"), &format!("{SYSTEM}{more}{STAGE}"));
+        round_trip(&path, &format!("{SYSTEM}{more}{STAGE}"));
     }
     for minimize in ["minimizer = \"lbfgs\"", "minimizer = \"conjugate-gradient\"", "timestep = 0.01"] {
-        round_trip(
-            Path::new("input.toml"),
-            &format!("{SYSTEM}[[stage]]\nname = \"rest\"\nminimize = {{ {minimize} }}\n"),
-        );
+        round_trip(&path, &format!("{SYSTEM}[[stage]]\nname = \"rest\"\nminimize = {{ {minimize} }}\n"));
     }
 }

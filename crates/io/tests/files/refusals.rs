@@ -40,7 +40,7 @@ fn a_wall_has_no_constants() {
     }
     let energy = |text: &str| {
         let forces = forces(text).unwrap();
-        let term = &forces.walls[0].force;
+        let term = &forces.walls[0].term;
         [0, 1].map(|species| term.evaluate(1.0, &term.coefficients(species, 2).unwrap()).0)
     };
     let decay = (-1.0f64).exp();
