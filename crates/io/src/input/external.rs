@@ -5,7 +5,7 @@ use super::formula;
 use super::group;
 use super::model::{
     Action, Cutoff, FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input,
-    Located, PairInput, Source, StageInput, WallForce, WallInput,
+    Located, PairInput, Source, StageInput, WALL, WallForce, WallInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, System, Vec3, Vector};
@@ -14,9 +14,6 @@ use jostle_potentials::external::{
 };
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
-
-/// Name of walls among species.
-pub(super) const WALL: &str = "wall";
 
 /// All `[[field]]`
 pub(super) fn fields(source: &Source, tables: &[Fields]) -> Result<Vec<Located<FieldInput>>> {

@@ -1,9 +1,8 @@
 //! Forces that are written down: `kind = "formula"`.
 
 use super::choice::ForceKind;
-use super::external::WALL;
 use super::fields::{Entry, Fields, Value, entry_span};
-use super::model::{Cutoff, ForceInput, Input, Located, PotentialInput, Source};
+use super::model::{Cutoff, ForceInput, Input, Located, PotentialInput, Source, WALL};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, Species};
 use jostle_potentials::formula::{FormulaForce, Mistake};
