@@ -16,8 +16,8 @@ pub struct SystemInfo {
     pub simbox: SimBox,
     /// Kind of dipole moment that the system has.
     pub polarity: Polarity,
-    /// Number of atoms without mass: virtual sites.
-    pub massless: usize,
+    /// Number of atoms without degrees of freedom: virtual sites, and atoms that are frozen or driven.
+    pub unmoved: usize,
 }
 
 /// Kinds of systems by their dipole moment, which must not depend on the origin.

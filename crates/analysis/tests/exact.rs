@@ -25,7 +25,7 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
                 (vec!["A".into(), "B".into()], (0..n).map(|k| u16::from(k % 4 == 0)).collect());
             let polarity = Polarity::Unknown;
             let system_info =
-                SystemInfo { units: UnitSystem::Lj, names, species, simbox: *simbox, polarity, massless: 0 };
+                SystemInfo { units: UnitSystem::Lj, names, species, simbox: *simbox, polarity, unmoved: 0 };
             kind.measure(&system_info, &settings).unwrap()
         });
         let view = View {
@@ -447,7 +447,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
         });
         let (names, species) = (vec!["A".into(), "B".into()], (0..n as u16).map(|k| k % 2).collect());
         let polarity = Polarity::Neutral;
-        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, massless: 0 };
+        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, unmoved: 0 };
         let fresh = || kind.measure(&system_info, &settings).unwrap();
         let (mut whole, mut parts) = (fresh(), fresh());
         for frame in 0..40 {

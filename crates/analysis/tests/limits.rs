@@ -15,7 +15,7 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
         species,
         simbox,
         polarity: Polarity::Neutral,
-        massless: 0,
+        unmoved: 0,
     };
     let mut measure = kind.measure(&system_info, &settings)?;
     for frame in 0..2 {
@@ -109,7 +109,7 @@ fn systems_that_do_not_fit_are_refused_before_they_begin() {
             species,
             simbox,
             polarity: Polarity::Unknown,
-            massless: 0,
+            unmoved: 0,
         };
         kind.measure(&system_info, &settings).map(|_| ()).map_err(|e| e.to_string())
     };

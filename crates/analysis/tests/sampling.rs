@@ -16,7 +16,7 @@ fn measure(kind: &str, settings: &[&str], simbox: SimBox, atoms: usize) -> Box<d
     let words: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
     let settings = MeasureSettings::parse(&words, kind.settings, UnitSystem::Lj).unwrap();
     let (names, species, polarity) = (vec!["A".into()], vec![0; atoms], Polarity::Neutral);
-    let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, massless: 0 };
+    let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, unmoved: 0 };
     kind.measure(&system_info, &settings).unwrap()
 }
 
@@ -383,7 +383,7 @@ fn a_box_that_breathes_adds_no_displacement() {
     let walk = |edge: &dyn Fn(usize) -> f64| {
         let (n, simbox) = (50, cube(edge(0)));
         let (names, species, polarity) = (vec!["A".into()], vec![0; n], Polarity::Unknown);
-        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, massless: 0 };
+        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, unmoved: 0 };
         let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
         let mut measure = kind.measure(&system_info, &settings).unwrap();
         let (mut at, mut images) = (vec![Vector([2.5; 3]); n], vec![[0; 3]; n]);

@@ -50,7 +50,7 @@ fn analyze_with(
         species: vec![0; ATOMS + SITES],
         simbox,
         polarity: Polarity::Neutral,
-        massless: SITES,
+        unmoved: SITES,
     };
     let mut measure = kind.measure(&system_info, &MeasureSettings::parse(&words, kind.settings, units)?)?;
     for (k, (frame, volume)) in frames.enumerate() {
@@ -328,7 +328,7 @@ fn what_has_no_dipole_moment_is_refused() {
         (Polarity::Neutral, open, "periodic along all axes"),
     ] {
         let (names, species) = (vec!["A".into()], vec![0; ATOMS]);
-        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, massless: 0 };
+        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, unmoved: 0 };
         let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
         let refused = kind.measure(&system_info, &settings).err().unwrap().to_string();
         assert!(refused.contains(why), "{refused}");

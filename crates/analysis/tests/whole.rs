@@ -36,7 +36,7 @@ fn analyze(
         species: vec![0; frames[0].1.len()],
         simbox: frames[0].0,
         polarity: Polarity::Unknown,
-        massless: 0,
+        unmoved: 0,
     };
     let mut measure = kind.measure(&system_info, &settings).unwrap();
     let mut paths = Paths::default();

@@ -179,7 +179,7 @@ impl FrameMeasure {
         let polarity = sums.as_ref().map_or(Polarity::Unknown, FrameSums::polarity);
         let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
         let system_info =
-            SystemInfo { units: reader.units(), names, species, simbox: first.simbox, polarity, massless: 0 };
+            SystemInfo { units: reader.units(), names, species, simbox: first.simbox, polarity, unmoved: 0 };
         let measure = kind.measure(&system_info.part(chosen.as_deref()), &settings)?;
         let of_velocities = [Observable::Velocities, Observable::Current, Observable::HeatCurrent];
         let needs_velocities = of_velocities.contains(&kind.observable);
@@ -287,7 +287,11 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
     let run = RunFiles::read(folder)?;
     let checkpoint = Checkpoint::read(&folder.join(CHECKPOINT))?;
     let checkpoint_input = checkpoint.input()?;
-    let (units, system) = (checkpoint.units()?, checkpoint.into_system()?);
+    let (units, mut system) = (checkpoint.units()?, checkpoint.into_system()?);
+    if let Some(input) = &checkpoint_input {
+        // A checkpoint does not have the velocities that atoms keep.
+        system.driven = input.driven(&system).map_err(|e| e.in_file(folder))?;
+    }
     let thermo = run.thermo.as_ref().ok_or_else(|| Error::file(folder, "there is no thermo.csv"))?;
     let stage = match &options.stage {
         None => thermo.stages.last(),
@@ -310,9 +314,9 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
     let names = system.species.iter().map(|s| s.name.clone()).collect();
     let species: Vec<u16> =
         system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();
-    let massless = species.iter().filter(|s| system.species[usize::from(**s)].mass == 0.0).count();
+    let unmoved = system.state.len() - system.n_free();
     let system_info =
-        SystemInfo { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown, massless };
+        SystemInfo { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown, unmoved };
     let here = |e: Error| e.in_file(folder);
     let mut measure = kind.measure(&system_info, &settings).map_err(here)?;
     let mut frames = 0u64;

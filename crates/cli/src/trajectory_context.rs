@@ -73,11 +73,15 @@ impl TrajectoryContext {
         options: &AnalyzeOptions,
         kind: &Kind,
         settings: &MeasureSettings,
-        system: System,
+        mut system: System,
     ) -> Result<FrameSums> {
         let of_run = self.run.as_ref().filter(|_| self.input.is_none());
         let of_run =
             of_run.map(|run| Checkpoint::read(&run.join(CHECKPOINT))?.input()).transpose()?.flatten();
+        if let Some(input) = &of_run {
+            // A checkpoint does not have the velocities that atoms keep.
+            system.driven = input.driven(&system).map_err(|e| e.in_file(&input.source.path))?;
+        }
         let input = self.input.as_ref().or(of_run.as_ref());
         if let Some(input) = input {
             let here = |e: Error| e.in_file(&input.source.path);

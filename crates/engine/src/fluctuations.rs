@@ -4,7 +4,7 @@
 use jostle_analysis::kinds::Frames;
 use jostle_analysis::{Kind, Observable};
 use jostle_core::thermostat::SubStep;
-use jostle_core::{Error, Result, System};
+use jostle_core::{Error, Result, System, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, Holds, StageInput};
 
@@ -15,7 +15,9 @@ use jostle_io::input::model::{Action, Holds, StageInput};
 /// momentum from atoms.
 pub fn check(kind: &Kind, stage: &StageInput, input: &Input, system: &System) -> Result<()> {
     let reason = match (kind.observable, kind.frames) {
-        (Observable::Current, _) => driving(stage).or_else(|| fields(input)),
+        (Observable::Current, _) => {
+            driving(stage).or_else(|| fields(input)).or_else(|| driven_charges(system))
+        }
         (Observable::Whole, Frames::AlongPath) => {
             driving(stage).or_else(|| loss_of_momentum(stage, input, system))
         }
@@ -28,6 +30,9 @@ pub fn check(kind: &Kind, stage: &StageInput, input: &Input, system: &System) ->
     let hint = match (kind.observable, kind.frames) {
         (Observable::Whole, Frames::AlongPath) => {
             "measure in a stage at constant energy, or with a thermostat of all atoms together (bussi, nose-hoover) at one temperature"
+        }
+        (Observable::Current, _) => {
+            "measure in a stage at one temperature or at constant energy, in a run in which nothing is driven"
         }
         _ => "measure in a stage at one temperature or at constant energy, in which nothing is driven",
     };
@@ -49,6 +54,16 @@ pub(crate) fn driving(stage: &StageInput) -> Option<&'static str> {
 /// Reason for which charges are driven in all stages.
 fn fields(input: &Input) -> Option<&'static str> {
     (!input.fields.is_empty()).then_some("fields drive the charges here")
+}
+
+/// Reason for which some charges keep a current in all stages.
+fn driven_charges(system: &System) -> Option<&'static str> {
+    let is_current = |index: usize| {
+        system.charge(index) != 0.0 && system.driven(index).is_some_and(|velocity| velocity != Vec3::ZERO)
+    };
+    (0..system.state.len()).any(is_current).then_some(
+        "charged atoms are driven here: the velocity that a group or a species is given is a current of its own",
+    )
 }
 
 /// Reason for which atoms lose momentum other than to each other.

@@ -247,22 +247,22 @@ impl Measures {
     }
 }
 
-/// Facts about the system that measures need.
+/// Facts about the system that measures need; so many of its atoms have no degrees of freedom.
 pub(crate) fn system_info(
     units: UnitSystem,
     species: &[Species],
     state: &State,
     simbox: SimBox,
     dipoles: &Dipoles,
+    unmoved: usize,
 ) -> SystemInfo {
-    let is_massless = |s: &&u16| species[usize::from(**s)].mass == 0.0;
     SystemInfo {
         units,
         names: species.iter().map(|s| s.name.clone()).collect(),
         species: state.index_by_id().into_iter().map(|index| state.species[index]).collect(),
         simbox,
         polarity: dipoles.polarity(),
-        massless: state.species.iter().filter(is_massless).count(),
+        unmoved,
     }
 }
 
@@ -279,7 +279,8 @@ pub(crate) fn check(input: &Input, system: &System, forces: &Forces) -> Result<(
         return Ok(());
     }
     let dipoles = Dipoles::of(system);
-    let whole = system_info(input.units, &system.species, &system.state, system.simbox, &dipoles);
+    let unmoved = system.state.len() - system.n_free();
+    let whole = system_info(input.units, &system.species, &system.state, system.simbox, &dipoles, unmoved);
     for (stage, measure) in measures {
         let here = |e: Error| {
             let e = e.context(format!("stage '{}', measure {}", stage.name, measure.value.kind.name));

@@ -2,6 +2,7 @@
 //! atoms that are in a crystal.
 
 use super::clusters::sizes;
+use super::shells::{LARGER, Narrowest};
 use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::{Cells, Neighbors};
@@ -9,11 +10,13 @@ use crate::report::{Results, Table};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
-use jostle_core::{Dimension, Result, SimBox, Vec3};
+use crate::warning::{Verdict, digits};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 use multiversion::multiversion;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 pub(super) const KIND: Kind = Kind {
@@ -26,13 +29,13 @@ pub(super) const KIND: Kind = Kind {
             name: "cutoff",
             dimension: Dimension::LENGTH,
             default: None,
-            about: "distance of neighbours [default: 1.4 times the mean distance, density^(-1/3)]",
+            about: "distance of neighbours [default: 1.4 times the mean distance, density^(-1/3); must be given in a box with an open axis, which has no density]",
         },
         Setting {
             name: "threshold",
             dimension: Dimension::NUMBER,
             default: Some(0.5),
-            about: "least correlation of q6 of two neighbours that are connected",
+            about: "least correlation of q6 of two neighbours that are connected, -1 to 1",
         },
         Setting {
             name: "connections",
@@ -44,6 +47,9 @@ pub(super) const KIND: Kind = Kind {
     new: |system_info, settings| Ok(Box::new(BondOrder::new(system_info, settings)?)),
 };
 
+/// Neighbours of an atom, on average, from which on it is no order of its surroundings that they have; in a crystal there
+/// are so many within five distances of nearest neighbours.
+const MOST_NEIGHBORS: f64 = 1000.0;
 /// Bins of the distributions of the averaged q4 and q6 between 0 and 1.
 const BINS: usize = 100;
 
@@ -55,9 +61,15 @@ struct BondOrder {
     threshold: f64,
     connections: usize,
     wigner: Vec<([i32; 3], f64)>,
-    /// The values of [`NAMES`], then the distributions.
+    /// The values of [`NAMES`], then the distributions, last the part of atoms that have neighbours.
     blocks: Blocks,
+    narrowest: Narrowest,
 }
+
+/// Values that are means over atoms with neighbours.
+const OF_NEIGHBORS: Range<usize> = 1..7;
+/// Place of the part of atoms that have neighbours.
+const ACCOMPANIED: usize = NAMES.len() + 2 * BINS;
 
 const NAMES: [&str; 9] = [
     "neighbours",
@@ -75,11 +87,19 @@ type Complex = [f64; 2];
 
 impl BondOrder {
     fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
+        if settings.get("cutoff").is_none() && system_info.simbox.periodic().contains(&false) {
+            let message = "along an open axis a box has no length, so that no density gives the distance of neighbours: the cutoff must be given";
+            return Err(Error::input(message).hint("cutoff=1.5, with the first minimum of g(r)"));
+        }
         let cutoff = settings.positive("cutoff", neighbor_distance(system_info.density()))?;
         let threshold = settings.get("threshold").unwrap_or(0.5);
+        if !(-1.0..=1.0).contains(&threshold) {
+            let message = format!("threshold = {threshold}, but correlations are from -1 to 1");
+            return Err(Error::input(message).hint("threshold=0.5"));
+        }
         let connections = settings.count("connections", 7, 1..=100)?;
-        let blocks = Blocks::new(NAMES.len() + 2 * BINS);
-        Ok(BondOrder { cutoff, threshold, connections, wigner: wigner_6(), blocks })
+        let (blocks, narrowest) = (Blocks::new(ACCOMPANIED + 1), Narrowest::new());
+        Ok(BondOrder { cutoff, threshold, connections, wigner: wigner_6(), blocks, narrowest })
     }
 
     /// W_6 over |q_6|^3.
@@ -235,7 +255,10 @@ struct LocalOrder {
 
 impl LocalOrder {
     fn of(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Result<LocalOrder> {
-        let lists = Cells::new(simbox, positions, cutoff)?.neighbors()?;
+        Ok(LocalOrder::of_neighbors(Cells::new(simbox, positions, cutoff)?.neighbors()?))
+    }
+
+    fn of_neighbors(lists: Neighbors) -> LocalOrder {
         let mut local = vec![Moments::default(); lists.atoms()];
         local.par_chunks_mut(ROW).enumerate().for_each(|(k, part)| add_harmonics(&lists, k * ROW, part));
         let around = |i: usize| {
@@ -247,7 +270,7 @@ impl LocalOrder {
             sum
         };
         let averaged = (0..lists.atoms()).into_par_iter().map(around).collect();
-        Ok(LocalOrder { lists, local, averaged })
+        LocalOrder { lists, local, averaged }
     }
 }
 
@@ -287,7 +310,7 @@ pub fn neighbor_distance(density: f64) -> f64 {
 /// The averaged q6 of each atom (Lechner and Dellago, eq. 6): near 0.2 in liquids, 0.5 in crystals.
 ///
 /// # Errors
-/// If the box has no volume, or there are too many neighbours to keep.
+/// If the box has no volume, or there are too many neighbours.
 pub fn averaged_q6(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Result<Vec<f64>> {
     let averaged = LocalOrder::of(simbox, positions, cutoff)?.averaged;
     Ok(averaged.iter().map(|moments| invariant(&moments.six)).collect())
@@ -295,8 +318,7 @@ pub fn averaged_q6(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Result<V
 
 impl Measure for BondOrder {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let LocalOrder { lists, local, averaged } =
-            LocalOrder::of(frame.simbox, frame.positions, self.cutoff)?;
+        let LocalOrder { lists, local, averaged } = LocalOrder::of_neighbors(self.neighbors(frame)?);
         let n = lists.atoms();
         let connected = |i: usize, j: usize| {
             let (a, b) = (&local[i].six, &local[j].six);
@@ -316,6 +338,7 @@ impl Measure for BondOrder {
         let in_crystals = solid.iter().filter(|s| **s).count();
         let largest = sizes(n, bonds).keys().next_back().copied().unwrap_or(0).min(in_crystals);
         self.blocks.frame();
+        self.narrowest.add(frame.simbox);
         let count = n as f64;
         let with: Vec<usize> = (0..n).filter(|i| !lists.of(*i).is_empty()).collect();
         self.blocks.add(0, lists.iter().map(<[_]>::len).sum::<usize>() as f64 / count);
@@ -334,27 +357,74 @@ impl Measure for BondOrder {
         self.blocks.add(7, in_crystals as f64 / count);
         self.blocks.add(8, largest as f64);
         let mut histogram = vec![0.0; 2 * BINS];
-        for m in &averaged {
+        for m in with.iter().map(|i| &averaged[*i]) {
             for (k, q) in [invariant(&m.four), invariant(&m.six)].into_iter().enumerate() {
-                histogram[k * BINS + ((q * BINS as f64) as usize).min(BINS - 1)] += BINS as f64 / count;
+                histogram[k * BINS + ((q * BINS as f64) as usize).min(BINS - 1)] += BINS as f64;
             }
         }
-        histogram.iter().enumerate().for_each(|(k, p)| self.blocks.add(NAMES.len() + k, *p));
+        let accompanied = with.len() as f64;
+        for (k, p) in histogram.iter().enumerate() {
+            self.blocks.add_weighted(NAMES.len() + k, *p, accompanied);
+        }
+        self.blocks.add(ACCOMPANIED, accompanied / count);
         Ok(())
     }
 
     fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
-        vec![&mut self.blocks]
+        vec![&mut self.blocks, &mut self.narrowest]
     }
 
     fn results(&self) -> Result<Results> {
         let means = self.blocks.means();
+        let accompanied = means[ACCOMPANIED].0;
+        let mut results = Results::default();
+        if let Some(doubt) = self.narrowest.judge(self.cutoff) {
+            results.warn("bond order", doubt, LARGER);
+        }
+        if accompanied < 1.0 {
+            results.warn("q4, q6 and w6", self.alone(accompanied), "a longer cutoff");
+        }
+        let is_known = |k: &usize| accompanied > 0.0 || !OF_NEIGHBORS.contains(k);
+        (0..NAMES.len()).filter(is_known).for_each(|k| results.value(NAMES[k], "", means[k]));
+        if accompanied == 0.0 {
+            return Ok(results);
+        }
         let q = (0..BINS).map(|k| (k as f64 + 0.5) / BINS as f64).collect();
         let mut table = Table::new("bond-order", "q", String::new(), q);
         table.with_errors("p(averaged q4)", "", &means[NAMES.len()..NAMES.len() + BINS]);
-        table.with_errors("p(averaged q6)", "", &means[NAMES.len() + BINS..]);
-        let mut results = Results { tables: vec![table], ..Results::default() };
-        NAMES.iter().zip(&means).for_each(|(name, value)| results.value(name, "", *value));
+        table.with_errors("p(averaged q6)", "", &means[NAMES.len() + BINS..ACCOMPANIED]);
+        results.tables.push(table);
         Ok(results)
+    }
+}
+
+impl BondOrder {
+    /// The neighbours of the atoms of a frame.
+    fn neighbors(&self, frame: &View) -> Result<Neighbors> {
+        let lists = Cells::new(frame.simbox, frame.positions, self.cutoff)?.neighbors()?;
+        let each = lists.iter().map(<[_]>::len).sum::<usize>() as f64 / lists.atoms().max(1) as f64;
+        match each <= MOST_NEIGHBORS {
+            true => Ok(lists),
+            false => Err(Error::input(format!(
+                "atoms have {each:.3e} neighbours within {} on average; {MOST_NEIGHBORS:.0e} are allowed",
+                self.cutoff
+            ))
+            .hint("choose a shorter distance, such as the first minimum of g(r)")),
+        }
+    }
+
+    /// The verdict on means over atoms with neighbours, which are this part of all.
+    fn alone(&self, accompanied: f64) -> (Verdict, String) {
+        let cutoff = digits(self.cutoff);
+        match accompanied > 0.0 {
+            true => {
+                let share = digits(100.0 * (1.0 - accompanied));
+                let reason = format!(
+                    "{share} % of the atoms have no neighbour within the cutoff, {cutoff}, and means and distributions are those of the others"
+                );
+                (Verdict::Doubtful, reason)
+            }
+            false => (Verdict::Withheld, format!("no atom has a neighbour within the cutoff, {cutoff}")),
+        }
     }
 }

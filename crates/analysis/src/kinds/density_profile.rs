@@ -90,6 +90,15 @@ impl Measure for Profile {
                 "a box that has all of them within this edge",
             );
         }
+        // The area of a slice is that of the other axes.
+        let mut across = self.system_info.simbox.periodic();
+        across[self.axis] = true;
+        if across.contains(&false) {
+            let reason = "along an open axis a box has no length, so that slices across it have no area";
+            let remedy =
+                "take the shape of the profile alone, or a box that is periodic along the other axes";
+            results.warn("density", (Verdict::Doubtful, reason.to_string()), remedy);
+        }
         Ok(results)
     }
 }

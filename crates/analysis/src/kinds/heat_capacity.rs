@@ -12,12 +12,12 @@ use jostle_core::{Error, Result};
 
 pub(super) const KIND: Kind = Kind {
     name: "heat-capacity",
-    about: "heat capacity from fluctuations of the energy, of the kinetic energy at constant energy, or of the enthalpy at constant pressure; per atom with mass, so that virtual sites do not count",
+    about: "heat capacity from fluctuations of the energy, of the kinetic energy at constant energy, or of the enthalpy at constant pressure; per atom that forces move, so that virtual sites, frozen and driven atoms do not count",
     observable: Observable::Whole,
     frames: Frames::EachAlone,
     settings: &[],
     new: |system_info, _| {
-        let atoms = (system_info.species.len() - system_info.massless) as f64;
+        let atoms = (system_info.species.len() - system_info.unmoved) as f64;
         let (blocks, scatter) = (Blocks::new(WIDTH), Default::default());
         Ok(Box::new(HeatCapacity { atoms, first: None, blocks, scatter }))
     },
@@ -41,7 +41,7 @@ const RIGID: f64 = 1e-9;
 const WIDTH: usize = 8;
 
 struct HeatCapacity {
-    /// Number of atoms with mass.
+    /// Number of atoms with degrees of freedom.
     atoms: f64,
     /// Kinetic energy, total energy and volume of the first frame, from which others are counted so that
     /// squares lose no digits; degrees of freedom.

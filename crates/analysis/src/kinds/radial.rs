@@ -2,7 +2,7 @@
 //! structure factor that follows.
 
 use super::histograms::Histograms;
-use super::shells::{LARGER, Narrowest, Shells};
+use super::shells::{BY_NUMBER, LARGER, Narrowest, Shells, without_density};
 use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::report::{Results, Table, unit};
@@ -147,6 +147,9 @@ impl Measure for Radial {
         }
         if let Some(doubt) = self.narrowest.judge(self.shells.cutoff) {
             results.warn("g(r)", doubt, LARGER);
+        }
+        if let Some(doubt) = without_density(&self.system_info.simbox) {
+            results.warn("g(r)", doubt, BY_NUMBER);
         }
         results.tables = vec![table, around];
         if self.pairs[0].1 > 0.0 && frame_is_periodic(&self.system_info) {

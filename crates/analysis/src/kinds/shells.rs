@@ -48,6 +48,17 @@ const BREATH: f64 = 1.05;
 /// Hint where shells reach too far.
 pub(super) const LARGER: &str = "a shorter cutoff, or a larger box";
 
+/// Remedy for numbers that are relative to a density which is none.
+pub(super) const BY_NUMBER: &str =
+    "take coordination numbers (rdf), which do not depend on it; or a box that is periodic along all axes";
+
+/// The verdict on numbers that are relative to the density, in a box with an open axis: the volume there is that of an edge
+/// which bounds nothing.
+pub(super) fn without_density(simbox: &SimBox) -> Option<(Verdict, String)> {
+    let reason = "along an open axis a box has no length, so that there is no density that numbers of atoms are relative to";
+    simbox.periodic().contains(&false).then(|| (Verdict::Doubtful, reason.to_string()))
+}
+
 /// The narrowest box so far.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Narrowest(f64);

@@ -1,7 +1,7 @@
 //! Van Hove's correlation functions of a few lags: where an atom is that was at the origin (self),
 //! and where others are (distinct; L. van Hove, Phys. Rev. 95 (1954) 249).
 
-use super::shells::{LARGER, Narrowest, Shells};
+use super::shells::{BY_NUMBER, LARGER, Narrowest, Shells, without_density};
 use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
@@ -144,6 +144,9 @@ impl Measure for VanHove {
         }
         if let Some(doubt) = self.narrowest.judge(self.shells.cutoff) {
             results.warn("distinct part", doubt, LARGER);
+        }
+        if let Some(doubt) = without_density(&self.system_info.simbox) {
+            results.warn("distinct part", doubt, BY_NUMBER);
         }
         if let Some((_, reason)) = self.leaps.judge() {
             results.warn("self part", (Verdict::Doubtful, reason), leaps::REMEDY);

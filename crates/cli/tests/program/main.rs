@@ -21,4 +21,5 @@ mod sampling;
 mod solvate;
 mod state_tables;
 mod trajectories;
+mod unmoved;
 mod viewer;

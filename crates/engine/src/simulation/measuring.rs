@@ -182,7 +182,11 @@ impl Simulation {
         let state = self.backend.state()?;
         let tables = &self.tables;
         let dipoles = Dipoles::new(&tables.topology, &tables.species, &tables.charges, state);
-        let system_info = system_info(self.units, &tables.species, state, simbox, &dipoles);
+        let has_mass = |index: usize| tables.species[usize::from(state.species[index])].mass > 0.0;
+        let is_moved =
+            |index: &usize| has_mass(*index) && tables.driven.binary_search(&state.id[*index]).is_err();
+        let unmoved = state.len() - (0..state.len()).filter(is_moved).count();
+        let system_info = system_info(self.units, &tables.species, state, simbox, &dipoles, unmoved);
         let threads = self.origin.threads;
         let heat_current = self.facts.heat_current(stage, tables, (&simbox, state), threads)?;
         if heat_current.is_some() && self.backend.forces().any(|force| force.acts()) {

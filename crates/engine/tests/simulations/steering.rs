@@ -204,7 +204,7 @@ fn mistakes_point_into_the_input() {
         (energy.replace("lennard_jones", "morse"), "there is no term \"morse\""),
         (format!("{energy}{formula}{linear}"), "no bias can act on variable 'v'"),
         (FIELD.replace("sin(3 time)", ""), "does not depend on time"),
-        ("[[field]]\nforce = [0, 0, 1]\nwork = \"recorded\"\n".into(), "belongs to a field by a formula"),
+        ("[[field]]\nforce = [0, 0, 1]\nwork = \"recorded\"\n".into(), "means nothing without \"energy\""),
         (FIELD.replace("recorded", "kept"), "kept"),
     ] {
         let parsed = Input::parse(Path::new("steering.toml"), &input_text(&more, ""));

@@ -149,7 +149,7 @@ impl Builder<'_> {
     ) -> Result<Located<WallInput>> {
         let mut all = species.to_vec();
         if let Some(mut wall) = species.first().cloned() {
-            wall.value.name = external::WALL.into();
+            wall.value.name = WALL.into();
             all.push(wall);
         }
         let force = fields.get::<Fields>("force").map(|force| self.force(&force.value, &all, built));

@@ -3,7 +3,7 @@
 use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Origin, Value};
 use super::keys::INPUT;
-use super::model::{Input, Source};
+use super::model::{Input, Minimizer, Source};
 use super::read::read;
 use super::schema::{Fallback, Key, Kind, Section, Variant, pair_keys, table_keys};
 use super::system::NOT_BESIDE_A_TOPOLOGY;
@@ -65,21 +65,12 @@ impl Printer<'_> {
     }
 
     fn section(&self, out: &mut String, section: &Section, fields: &Fields) {
-        for key in section.keys {
+        let foreign = foreign_keys(section.keys, fields);
+        for key in section.keys.iter().filter(|key| !foreign.contains(&key.name)) {
             match (key.kind, fields.entry(key.name).map(|e| &e.value)) {
                 (Kind::Pairs, Some(Value::Named(pairs))) => {
-                    let keys = match fields.choice::<ForceKind>("kind").map(|k| k.value) {
-                        Some(ForceKind::BuiltIn(kind)) => Some(pair_keys(kind)),
-                        Some(ForceKind::Table) => Some(table_keys()),
-                        _ => None,
-                    };
-                    for pair in pairs {
-                        let value = match (&pair.value, &keys) {
-                            (Value::Table(inner), Some(keys)) => self.inline(keys, inner, None),
-                            (Value::Table(inner), None) => self.numbers(&inner.entries),
-                            _ => "\"none\"".to_string(),
-                        };
-                        let _ = writeln!(out, "{}.{} = {value}", key.name, toml_string(&pair.name));
+                    for pair in self.pairs(pairs, fields) {
+                        let _ = writeln!(out, "{}.{pair}", key.name);
                     }
                 }
                 (Kind::Types(types), Some(Value::Named(entries))) => {
@@ -100,6 +91,24 @@ impl Printer<'_> {
                 _ => self.line(out, key, fields),
             }
         }
+    }
+
+    /// Pairs of the force with these fields, each with its parameters.
+    fn pairs(&self, pairs: &[Entry], fields: &Fields) -> Vec<String> {
+        let keys = match fields.choice::<ForceKind>("kind").map(|k| k.value) {
+            Some(ForceKind::BuiltIn(kind)) => Some(pair_keys(kind)),
+            Some(ForceKind::Table) => Some(table_keys()),
+            _ => None,
+        };
+        let one = |pair: &Entry| {
+            let value = match (&pair.value, &keys) {
+                (Value::Table(inner), Some(keys)) => self.inline(keys, inner, None),
+                (Value::Table(inner), None) => self.numbers(&inner.entries),
+                _ => "\"none\"".to_string(),
+            };
+            format!("{} = {value}", toml_string(&pair.name))
+        };
+        pairs.iter().map(one).collect()
     }
 
     /// A key on a line of its own, or a comment about its absence.
@@ -161,9 +170,16 @@ impl Printer<'_> {
 
     fn inline(&self, keys: &[Key], fields: &Fields, kind: Option<&str>) -> String {
         let kind = kind.map(|k| format!("kind = {}", toml_string(k)));
-        let rest = keys.iter().filter_map(|key| {
+        let foreign = foreign_keys(keys, fields);
+        let rest = keys.iter().filter(|key| !foreign.contains(&key.name)).filter_map(|key| {
             let entry = fields.entry(key.name)?;
-            Some(format!("{} = {}", key.name, self.value(key, entry)))
+            let value = match (key.kind, &entry.value) {
+                (Kind::Pairs, Value::Named(pairs)) => {
+                    format!("{{ {} }}", self.pairs(pairs, fields).join(", "))
+                }
+                _ => self.value(key, entry),
+            };
+            Some(format!("{} = {value}", key.name))
         });
         let parts: Vec<String> = kind.into_iter().chain(rest).collect();
         if parts.is_empty() { "{}".to_string() } else { format!("{{ {} }}", parts.join(", ")) }
@@ -180,6 +196,16 @@ impl Printer<'_> {
     fn text(&self, entry: &Entry) -> &str {
         self.source.text.get(entry.span.clone()).unwrap_or("")
     }
+}
+
+/// Keys that mean nothing beside others of a table, and are refused there.
+fn foreign_keys(keys: &[Key], fields: &Fields) -> &'static [&'static str] {
+    let has_pairs = keys.iter().any(|key| matches!(key.kind, Kind::Pairs));
+    let force = fields.choice::<ForceKind>("kind").filter(|_| has_pairs);
+    let of_force = force.map(|kind| super::formula::foreign_keys(kind.value).0);
+    let minimizer = fields.choice::<Minimizer>("minimizer");
+    let of_minimizer = minimizer.map(|minimizer| super::stage::foreign_keys(minimizer.value));
+    of_force.or(of_minimizer).unwrap_or(&[])
 }
 
 fn opens_section(kind: Kind) -> bool {

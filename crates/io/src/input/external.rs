@@ -5,7 +5,7 @@ use super::formula;
 use super::group;
 use super::model::{
     Action, Cutoff, FieldEnergy, FieldInput, FieldStrength, FieldWork, ForceInput, GrainsInput, Input,
-    Located, PairInput, Source, StageInput, WallForce, WallInput,
+    Located, PairInput, Source, StageInput, WALL, WallForce, WallInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, System, Vec3, Vector};
@@ -14,9 +14,6 @@ use jostle_potentials::external::{
 };
 use jostle_potentials::grains::Rolling;
 use jostle_potentials::{Formula, Grains, PairChoice, PairTerm};
-
-/// Name of walls among species.
-pub(super) const WALL: &str = "wall";
 
 /// All `[[field]]`
 pub(super) fn fields(source: &Source, tables: &[Fields]) -> Result<Vec<Located<FieldInput>>> {
@@ -38,13 +35,6 @@ fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInput>> {
         Some(text) => Some(field_energy(source, fields, text)?),
         None => None,
     };
-    let foreign =
-        ["parameters", "positions", "work"].into_iter().find(|key| energy.is_none() && fields.has_key(key));
-    if let Some(key) = foreign {
-        let error =
-            source.error(&entry_span(fields, key), format!("\"{key}\" belongs to a field by a formula"));
-        return Err(error.hint("leave it out, or give energy = \"...\""));
-    }
     let strength = given.or(energy).unwrap_or(FieldStrength::Force(Vec3::ZERO));
     let value = FieldInput { strength, species: fields.get("species"), atoms: group::atoms(source, fields)? };
     Ok(Located { value, span: fields.span.clone() })
@@ -192,6 +182,13 @@ fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) ->
     Ok(())
 }
 
+impl FieldInput {
+    /// Returns true where it acts on atoms of a species, as far as species say.
+    fn acts_on(&self, species: &Species) -> bool {
+        self.species.as_ref().is_none_or(|named| named.value.contains(&species.name))
+    }
+}
+
 impl StageInput {
     /// Time that stages take at least: those up to one that may end by itself.
     pub fn certain_time<'a>(stages: impl Iterator<Item = &'a StageInput>) -> f64 {
@@ -256,6 +253,18 @@ impl Input {
     pub(crate) fn resolve_fields(&self, species: &[Species]) -> Result<Vec<Field>> {
         let one = |field: &Located<FieldInput>| self.resolve_field(&field.value, species).transpose();
         self.fields.iter().filter_map(one).collect()
+    }
+
+    /// Refuses electric fields that act on no charge of a species.
+    pub(super) fn check_electric_fields(&self, species: &[Species]) -> Result<()> {
+        let acts = |field: &FieldInput| species.iter().any(|s| field.acts_on(s) && s.charge != 0.0);
+        let in_vain = |field: &&Located<FieldInput>| {
+            matches!(field.value.strength, FieldStrength::Electric(_)) && !acts(&field.value)
+        };
+        let Some(field) = self.fields.iter().find(in_vain) else { return Ok(()) };
+        let error =
+            self.source.error(&field.span, "no species that this electric field acts on has a charge");
+        Err(error.hint("give one a charge: [species.NAME] charge = ...; or give force = [...]"))
     }
 
     /// Fields by formulas, for atoms that are known.
@@ -332,10 +341,7 @@ impl Input {
             FieldStrength::Electric(e) => &|s| s.charge * *e,
             FieldStrength::Energy(_) => return Ok(None),
         };
-        let force = |s: &Species| match &field.species {
-            Some(named) if !named.value.contains(&s.name) => Vec3::ZERO,
-            _ => strength(s),
-        };
+        let force = |s: &Species| if field.acts_on(s) { strength(s) } else { Vec3::ZERO };
         Ok(Some(Field::new(species.iter().map(force).collect())))
     }
 

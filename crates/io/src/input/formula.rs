@@ -2,7 +2,7 @@
 
 use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Value, entry_span};
-use super::model::{Cutoff, ForceInput, Input, Located, PotentialInput, Source};
+use super::model::{Cutoff, ForceInput, Input, Located, PotentialInput, Source, WALL};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, Species};
 use jostle_potentials::formula::{FormulaForce, Mistake};
@@ -20,9 +20,9 @@ pub(super) fn numbers(fields: &Fields, key: &str) -> Vec<(String, f64)> {
     entries.into_iter().filter_map(number).collect()
 }
 
-/// Refuses keys that mean nothing for this kind of force.
-pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> Result<()> {
-    let (foreign, hint): (&[&str], _) = match kind {
+/// Keys that mean nothing for a kind of force, and the hint where they are given.
+pub(super) fn foreign_keys(kind: ForceKind) -> (&'static [&'static str], &'static str) {
+    match kind {
         ForceKind::BuiltIn(_) => (&["energy", "parameters"], "leave it out, or choose kind = \"formula\""),
         ForceKind::Formula => (
             &["mixing", "preset", "screening_length", "screening"],
@@ -42,7 +42,12 @@ pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> 
             ],
             "leave it out: the file has all there is",
         ),
-    };
+    }
+}
+
+/// Refuses keys that mean nothing for this kind of force.
+pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> Result<()> {
+    let (foreign, hint) = foreign_keys(kind);
     if let Some(entry) = foreign.iter().find_map(|key| fields.entry(key).filter(|_| fields.has_key(key))) {
         let name = super::NamedChoice::name(kind);
         let message = format!("\"{}\" means nothing with kind = \"{name}\"", entry.name);
@@ -112,7 +117,11 @@ impl Input {
         (formula, shared): (&Formula, &[(String, f64)]),
         species: &[Species],
     ) -> Result<PairTerm> {
-        let constants = |s: &Species| {
+        let wall = species.iter().position(|s| s.name == WALL).filter(|_| !self.walls.is_empty());
+        let constants = |(k, s): (usize, &Species)| {
+            if wall == Some(k) {
+                return HashMap::new();
+            }
             let said = self.species.iter().find(|other| other.value.name == s.name);
             let mut all: HashMap<String, f64> = said.iter().flat_map(|s| s.value.constants.clone()).collect();
             all.insert("mass".into(), self.units.mass_to_user(s.mass));
@@ -136,7 +145,8 @@ impl Input {
         let force = FormulaForce {
             formula,
             truncation: force.truncation,
-            species: species.iter().map(|s| (s.name.as_str(), constants(s))).collect(),
+            species: species.iter().enumerate().map(|(k, s)| (s.name.as_str(), constants((k, s)))).collect(),
+            wall,
             parameters,
             cutoff: force.cutoff.and_then(Cutoff::length),
             pairs,

@@ -120,6 +120,7 @@ impl Input {
         let mut pairs = self.forces.iter().map(|f| term(f, species)).collect::<Result<Vec<_>>>()?;
         let grains = self.resolve_grains(species)?;
         let fields = self.resolve_fields(species)?;
+        self.check_electric_fields(species)?;
         let walls = self.resolve_walls(species, grains.as_ref(), term)?;
         pairs.extend(grains.as_ref().map(Grains::springs));
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;

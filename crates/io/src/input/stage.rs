@@ -1,6 +1,7 @@
 //! `[[stage]]`: what is done one after the other.
 
 use super::barostat::barostat;
+use super::choice::NamedChoice;
 use super::fields::{Entry, Fields, Value, entry_span};
 use super::group;
 use super::long_range::check_long_range;
@@ -53,6 +54,31 @@ pub(super) fn stages(
 /// Bytes of the longest name of a stage: file systems have room for 255 with what names of files add.
 const LONGEST_NAME: usize = 100;
 
+/// Keys that mean nothing in a minimisation by this method.
+pub(super) fn foreign_keys(minimizer: Minimizer) -> &'static [&'static str] {
+    match minimizer {
+        Minimizer::Fire => &[],
+        Minimizer::Lbfgs | Minimizer::ConjugateGradient => &["timestep"],
+    }
+}
+
+/// `minimize` of a stage
+fn minimization(source: &Source, fields: &Fields) -> Result<Action> {
+    let minimizer: Minimizer = fields.need_choice("minimizer")?;
+    if let Some(key) = foreign_keys(minimizer).iter().find(|key| fields.has_key(key)) {
+        let message = format!("\"{key}\" means nothing with minimizer = \"{}\"", minimizer.name());
+        return Err(source
+            .error(&entry_span(fields, key), message)
+            .hint("leave it out, or choose minimizer = \"fire\""));
+    }
+    Ok(Action::Minimize {
+        steps: fields.need("steps")?,
+        force_tolerance: fields.need("force_tolerance")?,
+        timestep: fields.need("timestep")?,
+        minimizer,
+    })
+}
+
 fn stage(
     source: &Source,
     fields: &Fields,
@@ -64,12 +90,7 @@ fn stage(
     let thermostat_fields = fields.get::<Fields>("thermostat").map(|t| t.value);
     let temperatures = thermostat_fields.as_ref().map(target).transpose()?;
     let action = match fields.get::<Fields>("minimize") {
-        Some(Located { value: minimize, .. }) => Action::Minimize {
-            steps: minimize.need("steps")?,
-            force_tolerance: minimize.need("force_tolerance")?,
-            timestep: minimize.need("timestep")?,
-            minimizer: minimize.need_choice("minimizer")?,
-        },
+        Some(Located { value, .. }) => minimization(source, &value)?,
         None => Action::Dynamics {
             steps: fields.need("steps")?,
             timestep: fields.need("timestep")?,

@@ -256,7 +256,7 @@ fn lattice(lines: &Lines, text: &str, periodic: Option<[bool; 3]>) -> Result<Opt
     if [ay, az, bz].iter().any(|x| x.abs() > negligible) {
         return Err(lines
             .error("the edge a of Lattice is not along x, or b not in the xy plane")
-            .hint("rotate the system, in ASE: cell, q = atoms.cell.standard_form(); atoms.set_cell(cell, scale_atoms=True)"));
+            .hint("rotate the system, in ASE: cell, q = atoms.cell.standard_form(); atoms.set_cell(cell, scale_atoms=True); where it has velocities, atoms.set_momenta(atoms.get_momenta() @ q.T), too, for set_cell does not turn them"));
     }
     if m == [0.0; 9] {
         return Ok(None);

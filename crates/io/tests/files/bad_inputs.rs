@@ -229,8 +229,8 @@ const TABLE: &[Bad] = &[
     bad(
         ("[[force]]", "[[field]]\nforce = [0, 0, 1]\npositions = \"wrapped\"\n[[force]]"),
         15,
-        "\"positions\" belongs to a field by a formula",
-        "energy = ",
+        "\"positions\" in [[field]] means nothing without \"energy\"",
+        "give \"energy\"",
     ),
     // Units.
     bad(("\"0.5 ps\"", "\"0.5 pS\""), 22, "\"pS\" is not a unit", "did you mean ps?"),

@@ -125,7 +125,7 @@ const BAD_XYZ: &[Bad] = &[
     bad(("0 10\"", "0\""), 2, "Lattice has 8 numbers instead of 9", "ax ay az"),
     bad(("0 10\"", "0 ten\""), 2, "Lattice cannot be read from \"ten\"", ""),
     bad(("0 10\"", "0 -10\""), 2, "not positive", "turn one"),
-    bad(("10 0 0 0 10", "10 1 0 0 10"), 2, "not along x", "standard_form"),
+    bad(("10 0 0 0 10", "10 1 0 0 10"), 2, "not along x", "get_momenta() @ q.T"),
     bad(("0 10\"", "0 10"), 2, "Lattice cannot be read from", ""),
     bad(("T T T", "T T"), 2, "pbc cannot be read from \"T T\"", "T T F"),
     bad(("Lattice=\"10 0 0 0 10 0 0 0 10\" ", ""), 2, "no Lattice, but is periodic", "periodic = false"),

@@ -136,7 +136,7 @@ fn the_completed_input_means_the_same() {
 }
 
 /// The input without the places in the text.
-fn meaning(input: &Input) -> String {
+pub fn meaning(input: &Input) -> String {
     let text = format!("{input:?}");
     let text = &text[text.find("title:").unwrap()..];
     let mut out = String::new();

@@ -228,8 +228,8 @@ fn other_potentials_as_tables() {
             assert!((found.1 - expected.1).abs() < 1e-6 * expected.1.abs().max(1e-2), "{r}");
         }
     }
-    let steps = "kind = \"formula\"\nenergy = \"step(1.3 - r)\"\ncutoff = 3\ntabulate = true";
-    assert!(with_force(steps).unwrap_err().message().contains("cannot be tabulated"));
+    let kink = "kind = \"formula\"\nenergy = \"abs(1.3 - r)\"\ncutoff = 3\ntabulate = true";
+    assert!(with_force(kink).unwrap_err().message().contains("cannot be tabulated"));
 }
 
 #[test]

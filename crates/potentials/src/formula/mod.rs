@@ -152,6 +152,12 @@ impl Formula {
     pub fn not_finite(&self, coefficients: &[f64], cutoff: f64) -> Option<f64> {
         scan::not_finite(&self.program, coefficients, cutoff)
     }
+
+    /// A distance below the cut-off, and not nearer than a hundredth of it, at which the energy jumps, with the energies
+    /// inside and outside of it.
+    pub fn jump(&self, coefficients: &[f64], cutoff: f64) -> Option<(f64, [f64; 2])> {
+        scan::jump(&self.program, coefficients, cutoff)
+    }
 }
 
 #[cfg(test)]

@@ -226,12 +226,23 @@ impl Parser<'_> {
                         "write * in front of it, or brackets around the denominator",
                     ));
                 }
+                self.refuse_two_numbers(&place)?;
                 let factor = self.power()?;
                 product = self.parsed.algebra.multiply(product, factor);
             } else {
                 return Ok(product);
             }
         }
+    }
+
+    /// Refuses a number right behind another one: a slip of the pen, as in 1.5.2, rather than a product.
+    fn refuse_two_numbers(&self, place: &Range<usize>) -> Read<()> {
+        let is_number = |index: usize| matches!(self.tokens.get(index), Some((Token::Number(_), _)));
+        if !(self.next > 0 && is_number(self.next - 1) && is_number(self.next)) {
+            return Ok(());
+        }
+        let hint = "write * between them if a product is meant; numbers are written 12, 0.5 or 1.5e-3";
+        Err(mistake(place.clone(), "a number stands right behind another one", hint))
     }
 
     fn signed(&mut self) -> Read<Sum> {

@@ -7,6 +7,11 @@ use crate::truncation::Truncation;
 use jostle_core::{Error, Result};
 use std::collections::HashMap;
 
+/// A number in six digits, no more than it has.
+fn digits(number: f64) -> f64 {
+    format!("{number:.5e}").parse().unwrap_or(number)
+}
+
 /// A formula, and the numbers that its names stand for.
 ///
 /// A name of the formula is, in this order: a parameter of the pair of species; a parameter of the
@@ -20,6 +25,8 @@ pub struct FormulaForce<'a> {
     pub truncation: Truncation,
     /// The species' names and constants, such as `charge`.
     pub species: Vec<(&'a str, HashMap<String, f64>)>,
+    /// Index of the species that stands for a wall, which has no constants.
+    pub wall: Option<usize>,
     /// Parameters that all pairs share.
     pub parameters: HashMap<String, f64>,
     /// The cut-off of pairs that have none of their own.
@@ -33,7 +40,7 @@ impl FormulaForce<'_> {
     ///
     /// # Errors
     /// If a name stands for nothing, a pair has no cut-off, the two species of a pair cannot be
-    /// exchanged, or there is no finite energy at some distance; the message names the pair.
+    /// exchanged, or the energy jumps or is not finite at some distance; the message names the pair.
     pub fn build(&self) -> Result<PairTerm> {
         let n = self.species.len();
         let mut term = PairTerm::new(self.formula.clone(), self.truncation, n);
@@ -53,6 +60,12 @@ impl FormulaForce<'_> {
             Some(PairChoice::None) => return Ok(None),
             Some(PairChoice::Given { parameters, cutoff }) => (parameters.as_slice(), *cutoff),
             None => (&[][..], None),
+        };
+        // The side of the wall is the one that the name of the pair has it on.
+        let is_turned = |([first, _], _): &([usize; 2], PairChoice)| *first == b;
+        let (a, b) = match self.wall == Some(b) && self.pairs.iter().find(about).is_some_and(is_turned) {
+            true => (b, a),
+            false => (a, b),
         };
         let parameters = self.values(given, a, b)?;
         let cutoff = match (self.formula.end(&parameters), own_cutoff.or(self.cutoff)) {
@@ -75,6 +88,19 @@ impl FormulaForce<'_> {
         if let Some(r) = self.formula.not_finite(&c, cutoff) {
             return Err(Error::input(format!("the energy or the force is not finite at r = {r:.6}"))
                 .hint("check the parameters, or choose another energy there: if(r < 1, ..., ...)"));
+        }
+        if let Some((r, [inside, outside])) = self.formula.jump(&c, cutoff) {
+            let message = format!(
+                "the energy jumps at r = {r:.6}, from {} to {}, and a force is no part of a jump: the energy would not be conserved",
+                digits(inside),
+                digits(outside)
+            );
+            return Err(Error::input(message).hint(
+                "let both sides have the same energy there, as if(r < 1.5, (r - 1.5)^2, 0) has; or end the force there, by a cutoff",
+            ));
+        }
+        if self.wall.is_some_and(|wall| wall == a || wall == b) {
+            return Ok(Some(PairEntry { parameters, cutoff }));
         }
         let exchanged = self.formula.coefficients(&self.values(given, b, a)?);
         let differ = |(x, y): (&f64, &f64)| (x - y).abs() > 1e-12 * (x.abs() + y.abs());
@@ -106,7 +132,14 @@ impl FormulaForce<'_> {
             if let Some(x) = self.species[k].1.get(property) {
                 return Ok(*x);
             }
-            if self.species.iter().any(|s| s.1.contains_key(property)) {
+            let is_known = self.species.iter().any(|s| s.1.contains_key(property));
+            if is_known && self.wall == Some(k) {
+                let atom = format!("{property}_{}", if k == a { "b" } else { "a" });
+                return Err(Error::input(format!("{name} is that of the wall, which has no {property}")).hint(
+                    format!("{atom} is that of the atom; for the wall give a number: parameters = {{ {name} = ... }}"),
+                ));
+            }
+            if is_known {
                 let species = self.species[k].0;
                 return Err(Error::input(format!("species {species} has no constant {property}"))
                     .hint(format!("add constants = {{ {property} = ... }} to [species.{species}]")));

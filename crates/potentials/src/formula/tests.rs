@@ -150,6 +150,12 @@ fn mistakes_are_found_where_they_are() {
         ("r^10000", "10000", "too large"),
         ("1/r, r > 2", "r > 2", "where the energy ends"),
         ("1/r, r < r", "r < r", "where the energy ends"),
+        ("1.5.2 r", ".2", "behind another one"),
+        ("2..5 r", ".5", "behind another one"),
+        ("1.2e3.5 r", ".5", "behind another one"),
+        ("5e-1.5 r", ".5", "behind another one"),
+        ("r + 2 3", "3", "behind another one"),
+        ("exp(r^2 4)", "4", "behind another one"),
     ];
     for (text, at, message) in cases {
         let mistake = Formula::new(text).unwrap_err();
@@ -174,6 +180,39 @@ fn distances_without_a_finite_value_are_found() {
         assert!((r - at).abs() < within, "{text}: {r}");
     }
     assert_eq!(found("if(r < 1, 0, 1/(r - 0.5))"), None);
+}
+
+/// A jump has its distance and its height, however narrow the piece behind it is; steep energies, kinks and pieces that
+/// fit together have none.
+#[test]
+fn jumps_are_found_and_steep_energies_are_none() {
+    let jump = |text: &str| Formula::new(text).unwrap().jump(&[], 2.5);
+    for (text, at, height) in [
+        ("if(r < 1.5, 2, 0) + (1/r)^12", 1.5, 2.0),
+        ("(1/r)^12 + 0.01 step(r - 1.9)", 1.9, 0.01),
+        ("4 (r^-12 - r^-6) - if(r < 2, if(r < 1.3, 0, 0.5), 0.5)", 1.3, 0.5),
+        ("1/r + if(abs(r - 1.2) < 1e-5, 3, 0)", 1.2, 3.0),
+        ("max(if(r < 1, 1, 0), 0.25) / r^2", 1.0, 0.75),
+    ] {
+        let (r, [inside, outside]) = jump(text).unwrap_or_else(|| panic!("no jump in {text}"));
+        assert!((r - at).abs() < 2e-5, "{text}: at {r}");
+        assert!(((inside - outside).abs() - height).abs() < 1e-4, "{text}: {inside} to {outside}");
+    }
+    for text in [
+        "(1/r)^12",
+        "exp(-50 r)",
+        "4 (r^-12 - r^-6)",
+        "abs(r - 1.3) + abs(r - 0.7)^2.5",
+        "max(0, 1 - r)^2",
+        "if(r < 2^(1/6), 4 (r^-12 - r^-6) + 1, 0)",
+        "if(r < 1.122462, 4 (r^-12 - r^-6) + 1, 0)",
+        "if(r < 1, exp(-50 r), 0)",
+        "1000 min(exp(-50 (r - 1)), 1e6) + tanh(1e4 (r - 1.2))",
+        "if(r < 2.5, (1/r)^12, 0)",
+        "if(r < 3, 1/r, 0)",
+    ] {
+        assert_eq!(jump(text), None, "{text}");
+    }
 }
 
 /// Texts of any kind are read or refused without a panic or a loop without end.

@@ -119,7 +119,7 @@ fn distribution(name: &str, session: &Session, input: Input) -> Result<(Vec<f64>
         species: vec![0; atoms],
         simbox,
         polarity: Polarity::Uncharged,
-        massless: 0,
+        unmoved: 0,
     };
     let kind = kinds::find("rdf").ok_or_else(|| Error::input("there is no analysis rdf"))?;
     let mut rdf: Box<dyn Measure> = kind.measure(&system, &MeasureSettings::default())?;

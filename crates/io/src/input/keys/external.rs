@@ -30,19 +30,22 @@ pub(super) static FIELDS: Section = Section {
             Absent(""),
             "of an atom, as a formula of x, y, z, time, mass, charge, constants that all species have, and parameters",
         ),
-        Key::new("parameters", Kind::Numbers, Absent("none"), "numbers of the formula, by name"),
+        Key::new("parameters", Kind::Numbers, Absent("none"), "numbers of the formula, by name")
+            .with(&["energy"]),
         Key::new(
             "positions",
             Kind::Choice(choices::<Positions>),
             Value("\"wrapped\""),
             "x, y and z of the formula",
-        ),
+        )
+        .with(&["energy"]),
         Key::new(
             "work",
             Kind::Choice(choices::<FieldWork>),
             Value("\"ignored\""),
             "the energy that a field whose formula has time puts in by changing",
-        ),
+        )
+        .with(&["energy"]),
         Key::new("species", Kind::Names, Absent("all"), "the species it acts on"),
         ATOMS,
         GROUP,

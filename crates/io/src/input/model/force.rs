@@ -7,6 +7,8 @@ use jostle_potentials::grains::Rolling;
 
 /// Word for [`Cutoff::HalfBox`].
 pub(in crate::input) const HALF_BOX: &str = "half-box";
+/// Name of walls among species.
+pub(in crate::input) const WALL: &str = "wall";
 
 /// Cut-off of a force.
 #[derive(Debug, Clone, Copy, PartialEq)]
