@@ -3,7 +3,7 @@
 use crate::arguments::AnalyzeOptions;
 use crate::biased_run::{BiasedRun, acting, moves, stage_number, thermal_energy};
 use crate::grid_profile::{hills_of_walkers, of_file, of_walkers};
-use crate::reading::{Tell, refuse_twice};
+use crate::reading::{Tell, refuse_copies, refuse_failed, refuse_twice};
 use crate::steered;
 use crate::umbrella::{self, Method, WindowSettings};
 use jostle_analysis::{Record, Results};
@@ -32,6 +32,7 @@ pub fn profile(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     }
     let request = request(options)?;
     refuse_twice(&request.paths)?;
+    refuse_failed(&request.paths)?;
     let first = &request.paths[0];
     let walkers = match first.join(INPUT).is_file() || first.is_file() {
         true => Vec::new(),
@@ -174,6 +175,8 @@ fn grid_of_run(folder: &Path, stage: Option<&str>) -> Result<Option<PathBuf>> {
 fn of_runs(options: &AnalyzeOptions, request: &Request, tell: Tell) -> Result<(String, u64, Results)> {
     let stage = options.stage.as_deref();
     let runs = request.paths.iter().map(|path| BiasedRun::read(path, stage)).collect::<Result<Vec<_>>>()?;
+    let sampled = runs.iter().map(|run| Ok((run.path.as_path(), &run.rows()?.values)));
+    refuse_copies(&sampled.collect::<Result<Vec<_>>>()?, |columns| columns.iter().all(Vec::is_empty))?;
     let units = runs[0].input.units;
     if let Some(other) = runs.iter().find(|run| run.input.units != units) {
         return Err(Error::file(&other.path, format!("this run is not in units of \"{units}\"")));

@@ -322,6 +322,29 @@ fn what_a_stage_cannot_do_is_refused() {
     assert_eq!(run.code(), Some(130));
 }
 
+/// Biases whose profiles are those of a temperature keep it.
+#[test]
+fn biased_runs_keep_their_temperature() {
+    let desk = Desk::new();
+    let bias = "[[variable]]\nname = \"d\"\nkind = \"distance\"\nbetween = [\"index 0\", \"index 1\"]\n[[bias]]\n\
+                name = \"window\"\nkind = \"harmonic\"\nvariable = \"d\"\ncenter = 1\nstiffness = 5\n[[stage]]";
+    let held =
+        "timestep = 0.005\nthermostat = { kind = \"bussi\", temperature = 1.44, period = 0.1 }\nthermo";
+    let text = LIQUID
+        .replace("steps = 80\ntimestep = 0.005\nthermo", &format!("steps = 100_000_000\n{held}"))
+        .replacen("[[stage]]", bias, 1);
+    desk.write("liquid.toml", text);
+    let mut run = Run::start(&desk, &["run", "liquid.toml"]);
+    wait_until(|| desk.path("liquid/sample.xyz").exists());
+    let refused = desk.jostle(&["control", "liquid", "temperature", "2"]);
+    for said in ["the run has [[bias]]", "keeps its temperature", "begin a new run"] {
+        assert!(refused.code != Some(0) && refused.stderr.contains(said), "{}", refused.stderr);
+    }
+    desk.succeed(&["control", "liquid", "stop"]);
+    assert_eq!(run.code(), Some(130));
+    assert!(!desk.read("liquid/summary.json").contains("\"changes\": [\n"), "no change is booked");
+}
+
 #[test]
 fn what_cannot_be_shown_is_said() {
     let desk = Desk::new();

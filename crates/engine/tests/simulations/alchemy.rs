@@ -321,6 +321,17 @@ fn paths_that_make_no_sense_are_refused() {
     }
 }
 
+/// An interval of samples longer than their stage would leave no file.
+#[test]
+fn a_stage_without_a_sample_is_refused() {
+    let text = ions(0, "").source.text.replace("sample_every = 10", "sample_every = 41");
+    let error = Input::parse(Path::new("bad.toml"), &text).unwrap_err();
+    let said = "stage \"sample\" has 40 steps, and no sample of [alchemy] every 41";
+    assert!(error.message().contains(said) && error.help().is_some(), "{error}");
+    assert!(error.place().is_some_and(|place| place.line.is_some()), "{error:?}");
+    Input::parse(Path::new("good.toml"), &text.replace("41", "40")).unwrap();
+}
+
 /// Stages that are no state of equilibrium have no samples, nor those with biases whose energy samples do not have.
 #[test]
 fn samples_of_changing_states_are_refused() {
