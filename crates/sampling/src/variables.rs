@@ -196,8 +196,8 @@ impl Variables {
         Ok(())
     }
 
-    /// Difference that a function of the values of the first `count` variables makes where one of them with a period has
-    /// gone once round it, with the number of that variable, at these positions; `None` where it makes none.
+    /// Difference that a function of the values of variables makes where one of the first `count` with a period has gone
+    /// once round it, with the number of that variable, at these positions; `None` where it makes none.
     ///
     /// # Errors
     /// If a variable is not defined there.
@@ -214,16 +214,16 @@ impl Variables {
         let mut turned_to = |turned: usize, place: f64| {
             frame.values.clone_from(&values);
             frame.values[turned] = place;
-            for (k, named) in self.all.iter().enumerate().take(count).skip(turned + 1) {
+            for (k, named) in self.all.iter().enumerate().skip(turned + 1) {
                 if !named.made_of.is_empty() {
-                    frame.values[k] = named.variable.value(&frame).ok()?;
+                    frame.values[k] = named.variable.value(&frame).unwrap_or(f64::NAN);
                 }
             }
-            Some(function(&frame.values))
+            function(&frame.values)
         };
         Ok((0..count).find_map(|turned| {
             let period = self.period(turned)?;
-            let (a, b) = (turned_to(turned, -0.5 * period)?, turned_to(turned, 0.5 * period)?);
+            let (a, b) = (turned_to(turned, -0.5 * period), turned_to(turned, 0.5 * period));
             let jump = b - a;
             (jump.abs() > 1e-6 * (1.0 + a.abs() + b.abs())).then_some((turned, jump))
         }))

@@ -138,10 +138,12 @@ impl Simulation {
         };
         let copies = self.origin.source.as_ref().filter(|source| has_copies(source));
         match of_force
-            .or(copies.map(|_| "[[enhanced]], whose copies are those of the temperature in the input"))
+            .or(copies.map(|_| "[[enhanced]], whose copies are held at the temperature in the input"))
         {
-            Some(what) => Err(Error::input(format!("the run has {what}, and keeps its temperature"))
-                .hint("set the temperature in the input, and begin a new run")),
+            // The answer to an order is its message alone.
+            Some(what) => Err(Error::input(format!(
+                "the run has {what}: it keeps that; set another temperature in the input, and begin a new run"
+            ))),
             None => Ok(()),
         }
     }

@@ -208,24 +208,25 @@ fn biases_that_do_not_jump_are_taken() {
 }
 
 /// A component of a distance goes up to half the edge, where it would jump to the other side: the run stops before, and
-/// names the variable; without a bias it goes on.
+/// names the variable; without a bias on it the run goes on.
 #[test]
 fn a_component_that_would_jump_stops_the_run() {
     let text = |bias: &str| {
         format!(
-            "units = \"lj\"\n[system]\nfile = \"two.xyz\"\ntemperature = 0\nseed = 1\nvelocities = \"file\"\n[species.A]\n\
+            "units = \"lj\"\n[system]\nfile = \"two.xyz\"\ntemperature = 0\nseed = 1\n[species.A]\n\
              mass = 1\n[[variable]]\nname = \"part\"\nkind = \"distance\"\nbetween = [\"index 0\", \"index 1\"]\n\
-             along = \"x\"\n[[variable]]\nname = \"twice\"\nkind = \"formula\"\nvalue = \"2 part\"\n{bias}[[stage]]\n\
-             name = \"go\"\nsteps = 100\ntimestep = 0.01\nthermo = {{ every = 10 }}\n[run]\nthreads = 1\n\
+             along = \"x\"\n[[variable]]\nname = \"twice\"\nkind = \"formula\"\nvalue = \"2 part\"\n[[variable]]\n\
+             name = \"place\"\nkind = \"position\"\natoms = \"index 1\"\naxis = \"x\"\n{bias}[[stage]]\n\
+             name = \"go\"\nsteps = 150\ntimestep = 0.01\nthermo = {{ every = 10 }}\n[run]\nthreads = 1\n\
              precision = \"double\"\n"
         )
     };
-    let bias = |variable: &str| {
-        format!("[[bias]]\nname = \"push\"\nkind = \"linear\"\nvariable = \"{variable}\"\nforce = 0.01\n")
+    let bias = |variable: &str, force: f64| {
+        format!("[[bias]]\nname = \"push\"\nkind = \"linear\"\nvariable = \"{variable}\"\nforce = {force}\n")
     };
     let desk = tempfile::tempdir().unwrap();
-    let xyz = "2\nLattice=\"10 0 0 0 10 0 0 0 10\" Properties=species:S:1:pos:R:3:velo:R:3 pbc=\"T T T\"\n\
-               A 1 5 5 0 0 0\nA 5.5 5 5 1 0 0\n";
+    let xyz = "2\nLattice=\"10 0 0 0 10 0 0 0 10\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\n\
+               A 1 5 5\nA 5.5 5 5\n";
     std::fs::write(desk.path().join("two.xyz"), xyz).unwrap();
     let run = |bias: &str, open: Open| {
         let input = Input::parse(&desk.path().join("two.toml"), &text(bias)).unwrap();
@@ -233,11 +234,14 @@ fn a_component_that_would_jump_stops_the_run() {
         simulation.run().map(|_| ())
     };
     let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
-    run("", cpu).unwrap();
-    for (variable, open) in
-        [("part", cpu), ("twice", cpu), ("part", emulated as Open), ("twice", emulated as Open)]
-    {
-        let error = run(&bias(variable), open).unwrap_err();
+    run(&bias("place", 1.0), cpu).unwrap();
+    for (variable, force, open) in [
+        ("part", 1.0, cpu),
+        ("twice", 0.5, cpu),
+        ("part", 1.0, emulated as Open),
+        ("twice", 0.5, emulated as Open),
+    ] {
+        let error = run(&bias(variable, force), open).unwrap_err();
         assert!(error.message().contains("variable 'part' is 4.9"), "{error}");
         assert!(error.help().is_some_and(|hint| hint.contains("box longer")), "{error:?}");
     }

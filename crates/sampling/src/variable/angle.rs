@@ -68,11 +68,6 @@ impl Variable for Angle {
         gradient.add_between([middle, b], arms[1], slopes[1].map(|s| weight * s));
     }
 
-    fn is_near_turn(&self, frame: &Frame) -> bool {
-        let [a, middle, b] = self.0;
-        [[middle, a], [middle, b]].into_iter().any(|arm| frame.is_near_turn(arm, |_| true))
-    }
-
     fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
         Some((CenterFunction::Angle, self.0.to_vec()))
     }

@@ -59,11 +59,6 @@ impl Variable for Dihedral {
         }
     }
 
-    fn is_near_turn(&self, frame: &Frame) -> bool {
-        let [a, b, c, d] = self.0;
-        [[a, b], [b, c], [c, d]].into_iter().any(|vector| frame.is_near_turn(vector, |_| true))
-    }
-
     fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
         Some((CenterFunction::Dihedral, self.0.to_vec()))
     }
