@@ -48,10 +48,9 @@ pub fn refuse_failed(paths: &[PathBuf]) -> Result<()> {
 ///
 /// # Errors
 /// If there are some.
-pub fn refuse_copies<T: PartialEq>(runs: &[(&Path, T)], is_empty: impl Fn(&T) -> bool) -> Result<()> {
+pub fn refuse_copies<T>(runs: &[(&Path, T)], is_copy: impl Fn(&T, &T) -> bool) -> Result<()> {
     for (k, (path, samples)) in runs.iter().enumerate() {
-        let mut before = runs[..k].iter().filter(|(_, other)| !is_empty(other) && other == samples);
-        if let Some((first, _)) = before.next() {
+        if let Some((first, _)) = runs[..k].iter().find(|(_, other)| is_copy(other, samples)) {
             let message = format!("its samples are those of {} to the last digit", first.display());
             return Err(Error::file(path, message)
                 .hint("name each run once, and give runs another seed: samples would be counted twice"));

@@ -73,7 +73,7 @@ pub fn free_energy(paths: &[PathBuf], options: &AnalyzeOptions, tell: Tell) -> R
         }
     }
     let sampled = windows.iter().map(|w| (w.path.as_path(), (&w.own, &w.slopes, &w.energies)));
-    refuse_copies(&sampled.collect::<Vec<_>>(), |(_, _, energies)| energies.is_empty())?;
+    refuse_copies(&sampled.collect::<Vec<_>>(), |a, b| !a.2.is_empty() && a == b)?;
     let boxes = refuse_unlike(&windows)?;
     let n = first.states.len();
     let mut samples = Samples {
