@@ -300,16 +300,22 @@ fn failed_runs_are_refused() {
     assert!(refused.stderr.contains("this run has failed"), "{}", refused.stderr);
 }
 
-/// Mean forces of no bin give no profile.
+/// Mean forces of no bin give no profile, and a run that has failed where it began has none of its own.
 #[test]
 fn a_profile_without_a_number_is_refused() {
     let desk = desk();
-    let abf = "[[bias]]\nname = \"abf\"\nkind = \"abf\"\nvariables = [\"x\"]\ntemperature = 1\nlower = -3\n\
+    desk.write("lone.grad", "# 1\n# 0 0.1 3 0\n0.05 NaN\n0.15 NaN\n0.25 NaN\n");
+    let abf = "[[bias]]\nname = \"abf\"\nkind = \"abf\"\nvariables = [\"x\"]\ntemperature = 1\nlower = 1\n\
                upper = 3\nspacing = 0.1\n";
-    let name = run(&desk, "short", &particle(abf, 10, 10, 1));
-    let refused = pmf(&desk, &[name], &[]);
-    assert!(refused.code != Some(0) && refused.stdout.is_empty(), "{}", refused.stdout);
-    assert!(refused.stderr.contains("there is no free energy in this file yet"), "{}", refused.stderr);
+    desk.write("left.toml", particle(abf, 10, 10, 1));
+    assert_ne!(desk.jostle(&["run", "left.toml"]).code, Some(0), "the particle is outside of the grid");
+    for (path, said) in
+        [("lone.grad", "there is no free energy in this file yet"), ("left", "this run has failed")]
+    {
+        let refused = pmf(&desk, &[path.to_string()], &[]);
+        assert!(refused.code != Some(0) && refused.stdout.is_empty(), "{}", refused.stdout);
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    }
 }
 
 /// A copy of a run under another name has no samples of its own, and windows need more than one.
@@ -321,7 +327,7 @@ fn copies_and_single_samples_are_refused() {
         .collect();
     let few = pmf(&desk, &names, &["--first", "380"]);
     assert!(few.stderr.contains("is doubtful: window w"), "{}", few.stderr);
-    let single = pmf(&desk, &names, &["--first", "400"]);
+    let single = pmf(&desk, &names, &["--first", "399"]);
     assert!(single.stderr.contains("has a single independent sample"), "{}", single.stderr);
     let empty = pmf(&desk, &names, &["--first", "300", "--last", "200"]);
     assert!(empty.stderr.contains("the range from --first 300 to --last 200 is empty"), "{}", empty.stderr);

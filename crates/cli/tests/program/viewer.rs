@@ -337,7 +337,7 @@ fn biased_runs_keep_their_temperature() {
     let mut run = Run::start(&desk, &["run", "liquid.toml"]);
     wait_until(|| desk.path("liquid/sample.xyz").exists());
     let refused = desk.jostle(&["control", "liquid", "temperature", "2"]);
-    for said in ["the run has [[bias]]", "it keeps that", "begin a new run"] {
+    for said in ["the run has [[bias]]", "it keeps that", "set another temperature"] {
         assert!(refused.code != Some(0) && refused.stderr.contains(said), "{}", refused.stderr);
     }
     desk.succeed(&["control", "liquid", "stop"]);
