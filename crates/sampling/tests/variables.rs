@@ -401,14 +401,14 @@ fn what_is_about_to_jump_says_so() {
         }
     };
     // Numbers of the boxes in which it is about to jump.
-    let cases: [(&str, &'static str, &str, [f64; 3], &[usize]); 7] = [
-        ("distance", "along", "x", [4.8, 0.3, 0.2], &[]),
-        ("distance", "along", "x", [4.95, 0.3, 0.2], &[0, 1]),
-        ("distance", "along", "x", [1.0, 4.95, 0.2], &[1]),
-        ("distance", "along", "z", [4.95, 0.3, 0.2], &[]),
-        ("distance", "", "", [4.95, 0.3, 0.2], &[]),
-        ("tilt", "axis", "x", [4.95, 0.3, 0.2], &[0, 1]),
-        ("tilt", "axis", "z", [4.95, 0.3, 0.2], &[]),
+    let cases = [
+        ("distance", "along", "x", [4.8, 0.3, 0.2], vec![]),
+        ("distance", "along", "x", [4.95, 0.3, 0.2], vec![0, 1]),
+        ("distance", "along", "x", [1.0, 4.95, 0.2], vec![1]),
+        ("distance", "along", "z", [4.95, 0.3, 0.2], vec![]),
+        ("distance", "", "", [4.95, 0.3, 0.2], vec![]),
+        ("tilt", "axis", "x", [4.95, 0.3, 0.2], vec![0, 1]),
+        ("tilt", "axis", "z", [4.95, 0.3, 0.2], vec![]),
     ];
     for (kind, key, word, apart, expected) in cases {
         let near = |simbox: &SimBox| {
