@@ -37,4 +37,4 @@ pub use report::{Column, Record, Results, Table, Value};
 pub use saved_state::SavedState;
 pub use settings::{MeasureSettings, Setting};
 pub use view::{FrameSubset, Polarity, SystemInfo, View, Whole, slab};
-pub use warning::{ResultWarning, Verdict};
+pub use warning::{ResultWarning, Verdict, judge_fluctuations};

@@ -68,7 +68,7 @@ pub(crate) fn judge(off: BlockEstimate, value: BlockEstimate) -> Option<Verdict>
 }
 
 /// The verdict on a variance of values of which so many are independent.
-pub(crate) fn judge_fluctuations(independent: f64) -> Option<Verdict> {
+pub fn judge_fluctuations(independent: f64) -> Option<Verdict> {
     match independent {
         n if n < HARDLY_ANY => Some(Verdict::Withheld),
         n if n < FEW => Some(Verdict::Doubtful),

@@ -43,6 +43,7 @@ pub fn analysis(options: &AnalyzeOptions, tell: &mut dyn FnMut(&str)) -> Result<
     if of_whole || [PMF, FREE_ENERGY].contains(&options.kind.as_str()) {
         refuse_frame_options(options)?;
     }
+    options.reading.refuse_empty()?;
     match options.kind.as_str() {
         VARIABLE => return variables::along_trajectory(options, tell),
         INTERACTION => return interactions::along_trajectory(options, tell),

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 pub use extract::ExtractOptions;
 use jostle_analysis::{Kind, Observable, kinds};
-use jostle_core::UnitSystem;
+use jostle_core::{Error, Result, UnitSystem};
 use jostle_engine::model::TrajectoryFormat;
 use jostle_io::input::NamedChoice;
 pub use run::{
@@ -387,6 +387,20 @@ impl ReadingOptions {
     pub fn takes(&self, number: u64) -> bool {
         let last = self.last.unwrap_or(u64::MAX);
         number >= self.first && number <= last && (number - self.first).is_multiple_of(self.every.get())
+    }
+
+    /// Refuses a range without a frame or a row.
+    ///
+    /// # Errors
+    /// If the last one comes before the first.
+    pub fn refuse_empty(&self) -> Result<()> {
+        match self.last {
+            Some(last) if last < self.first => {
+                let message = format!("the range from --first {} to --last {last} is empty", self.first);
+                Err(Error::input(message).hint("the last frame or row comes after the first one"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Items of a list that are to be read.

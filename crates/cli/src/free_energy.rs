@@ -1,7 +1,7 @@
 //! `jostle analyze free-energy`: free energies of states from tables in the layout of alchemlyb.
 
 use crate::arguments::AnalyzeOptions;
-use crate::reading::{Tell, refuse_twice};
+use crate::reading::{Tell, refuse_failed, refuse_twice};
 use crate::state_table::{StateTable, along_path};
 use crate::states::{Contents, Samples, UNIT, by_energies, pairs};
 use crate::windows::{self, has_windows, integrate};
@@ -23,6 +23,7 @@ pub fn free_energy(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
         return Err(Error::input("free energies are those of states, not of atoms").hint("leave out --atoms"));
     }
     refuse_twice(&paths)?;
+    refuse_failed(&paths)?;
     if has_windows(&options.trajectory) {
         let (results, count) = windows::free_energy(&paths, options, tell)?;
         return Ok(Record { kind: options.kind.clone(), units: UNIT.into(), frames: count as u64, results });
@@ -78,7 +79,12 @@ fn read(paths: &[PathBuf], options: &AnalyzeOptions) -> Result<(StatePath, Sampl
             return Err(Error::file(path, "this table has other columns than the first one"));
         }
         known = Some(head);
-        all.extend(options.reading.chosen(table.rows));
+        let chosen = options.reading.chosen(table.rows);
+        if chosen.is_empty() && options.reading.leaves_out() {
+            return Err(Error::file(path, "there is no sample in this file that is to be read")
+                .hint("look at --first, --last and --every"));
+        }
+        all.extend(chosen);
     }
     let (names, mut given, contents) = known.unwrap_or((Vec::new(), Vec::new(), Contents::Derivatives));
     if contents == Contents::Derivatives {

@@ -30,6 +30,12 @@ pub fn of_file(path: &Path) -> Result<(String, u64, Results)> {
         results.warnings.extend(warnings.into_iter().flatten().flatten());
         results
     };
+    let free_energies = results.tables.iter().flat_map(|table| &table.columns);
+    let mut free_energies = free_energies.filter(|column| column.name == "free energy");
+    if free_energies.all(|column| column.values.iter().all(|x| !x.is_finite())) {
+        return Err(Error::file(path, "there is no free energy in this file yet: no bin has samples enough")
+            .hint("sample longer, or look at jostle.log: the run may have failed"));
+    }
     // Energies in files are in the unit of the run beside them.
     let columns = results.tables.iter_mut().flat_map(|table| &mut table.columns);
     for column in columns.filter(|column| column.name.starts_with("free energy")) {
@@ -60,8 +66,8 @@ pub fn of_walkers(files: &[PathBuf]) -> Result<(String, u64, Results)> {
     let (mut head, mut rows): (Option<String>, Vec<(f64, String)>) = (None, Vec::new());
     for path in files {
         let text = std::fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
-        let own: String =
-            text.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+        let fields = text.lines().filter(|line| line.starts_with("#!"));
+        let own: String = fields.map(|line| format!("{line}\n")).collect();
         if *head.get_or_insert_with(|| own.clone()) != own {
             return Err(Error::file(path, "these hills are of other variables than those of the first file"));
         }

@@ -3,7 +3,7 @@
 use crate::arguments::AnalyzeOptions;
 use crate::biased_run::{BiasedRun, acting, moves, stage_number, thermal_energy};
 use crate::grid_profile::{hills_of_walkers, of_file, of_walkers};
-use crate::reading::{Tell, refuse_twice};
+use crate::reading::{Tell, refuse_copies, refuse_failed, refuse_twice};
 use crate::steered;
 use crate::umbrella::{self, Method, WindowSettings};
 use jostle_analysis::{Record, Results};
@@ -32,6 +32,7 @@ pub fn profile(options: &AnalyzeOptions, tell: Tell) -> Result<Record> {
     }
     let request = request(options)?;
     refuse_twice(&request.paths)?;
+    refuse_failed(&request.paths)?;
     let first = &request.paths[0];
     let walkers = match first.join(INPUT).is_file() || first.is_file() {
         true => Vec::new(),
@@ -171,9 +172,17 @@ fn grid_of_run(folder: &Path, stage: Option<&str>) -> Result<Option<PathBuf>> {
     }
 }
 
+/// Returns true for columns with rows that are the same to the last digit, where some have no value included.
+fn is_copy(columns: &[Vec<f64>], others: &[Vec<f64>]) -> bool {
+    let bits = |columns: &[Vec<f64>]| columns.iter().flatten().map(|x| x.to_bits()).collect::<Vec<u64>>();
+    columns.iter().any(|column| !column.is_empty()) && bits(columns) == bits(others)
+}
+
 fn of_runs(options: &AnalyzeOptions, request: &Request, tell: Tell) -> Result<(String, u64, Results)> {
     let stage = options.stage.as_deref();
     let runs = request.paths.iter().map(|path| BiasedRun::read(path, stage)).collect::<Result<Vec<_>>>()?;
+    let sampled = runs.iter().map(|run| Ok((run.path.as_path(), &run.rows()?.values)));
+    refuse_copies(&sampled.collect::<Result<Vec<_>>>()?, |a, b| is_copy(a, b))?;
     let units = runs[0].input.units;
     if let Some(other) = runs.iter().find(|run| run.input.units != units) {
         return Err(Error::file(&other.path, format!("this run is not in units of \"{units}\"")));

@@ -3,6 +3,7 @@
 use crate::arguments::ReadingOptions;
 use indicatif::{ProgressBar, ProgressStyle};
 use jostle_core::{Error, Result};
+use jostle_engine::SUMMARY;
 use jostle_io::{Open, Snapshot, TrajectoryReader};
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,39 @@ pub fn refuse_twice(paths: &[PathBuf]) -> Result<()> {
         if let Some(first) = paths[..k].iter().find(|first| real(first) == real(path)) {
             return Err(Error::file(path, format!("this is {} once more", first.display()))
                 .hint("name each run once: its samples would be counted twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a run that has failed: what it has sampled ends at, or was led by, what made it fail.
+///
+/// # Errors
+/// If the summary in a folder, or in that of a file, says so.
+pub fn refuse_failed(paths: &[PathBuf]) -> Result<()> {
+    for path in paths {
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        let text = std::fs::read_to_string(folder.join(SUMMARY)).unwrap_or_default();
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        if let Some(reason) = summary["status"].as_str().and_then(|status| status.strip_prefix("failed")) {
+            let reason = reason.trim_start_matches(':').trim();
+            return Err(Error::file(path, format!("this run has failed: {reason}"))
+                .hint("finish it by jostle resume, or leave it out"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses samples that are those of an earlier run to the last digit: a copy, or the same seed, and no new samples.
+///
+/// # Errors
+/// If there are some.
+pub fn refuse_copies<T>(runs: &[(&Path, T)], is_copy: impl Fn(&T, &T) -> bool) -> Result<()> {
+    for (k, (path, samples)) in runs.iter().enumerate() {
+        if let Some((first, _)) = runs[..k].iter().find(|(_, other)| is_copy(other, samples)) {
+            let message = format!("its samples are those of {} to the last digit", first.display());
+            return Err(Error::file(path, message)
+                .hint("name each run once, and give runs another seed: samples would be counted twice"));
         }
     }
     Ok(())
@@ -63,6 +97,7 @@ impl FrameSelection {
     /// # Errors
     /// See [`TrajectoryReader::open`].
     pub fn open(path: &Path, options: &ReadingOptions, tell: &mut dyn FnMut(&str)) -> Result<Self> {
+        options.refuse_empty()?;
         let open = Open { units: options.units, names: options.names.clone(), timestep: options.timestep };
         let reader = TrajectoryReader::open(path, &open)?;
         reader.notes().iter().for_each(|note| tell(&format!("{}: {note}", path.display())));

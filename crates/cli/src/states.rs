@@ -1,8 +1,8 @@
 //! Free energies of states from samples with energies in all of them.
 
 use crate::reading::Tell;
-use jostle_analysis::{ResultWarning, Results, Table, Verdict};
-use jostle_core::Result;
+use jostle_analysis::{ResultWarning, Results, Table, Verdict, judge_fluctuations};
+use jostle_core::{Error, Result};
 use jostle_sampling::free_energy::{Estimate, Mbar, bennett, independent, inefficiency};
 
 /// Unit of free energies.
@@ -86,6 +86,7 @@ pub(crate) fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
         chosen.iter().map(Vec::len).sum::<usize>(),
         samples.rows.iter().map(Vec::len).sum::<usize>()
     ));
+    let few = few_samples(&samples.states, &chosen)?;
     let (of_all, mbar) = (reweighted(&samples.rows)?, reweighted(&chosen)?);
     let estimate = |k: usize| Estimate { error: mbar.difference(0, k).error, ..of_all.difference(0, k) };
     let estimates: Vec<Estimate> = (0..n).map(estimate).collect();
@@ -93,7 +94,7 @@ pub(crate) fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
     table.with_errors("free energy by MBAR", UNIT, &pairs(&estimates));
     let steps = by_bar(&samples.rows, &chosen);
     table.with_errors("free energy by BAR", UNIT, &pairs(&steps));
-    let mut results = Results::default();
+    let mut results = Results { warnings: few.into_iter().collect(), ..Results::default() };
     let total = estimates.last().copied().unwrap_or(steps[0]);
     results.value("free energy by MBAR", UNIT, (total.value, Some(total.error)));
     results.tables.push(table);
@@ -113,6 +114,38 @@ pub(crate) fn by_energies(samples: &Samples, tell: Tell) -> Result<Results> {
     }
     results.tables.push(overlap);
     Ok(results)
+}
+
+/// Refuses a state with a single independent sample, which has no error, and warns of states with few, whose errors are too
+/// small.
+fn few_samples(states: &[f64], chosen: &[Vec<Vec<f64>>]) -> Result<Option<ResultWarning>> {
+    let sampled = states.iter().zip(chosen).filter(|(_, rows)| !rows.is_empty());
+    let counts = sampled.map(|(state, rows)| (format!("state {state}"), rows.len()));
+    warning_of_few(counts, "free energy by MBAR")
+}
+
+/// Refuses the first of some names with a single independent sample or none, and warns of that with the fewest, where they are few.
+///
+/// # Errors
+/// If there is one.
+pub(crate) fn warning_of_few(
+    counts: impl Iterator<Item = (String, usize)>,
+    about: &str,
+) -> Result<Option<ResultWarning>> {
+    let Some((name, fewest)) = counts.min_by_key(|(_, count)| *count) else { return Ok(None) };
+    if fewest < 2 {
+        let count = if fewest == 0 { "no sample" } else { "a single independent sample" };
+        let message = format!("{name} has {count}, of which no error is known");
+        return Err(
+            Error::input(message).hint("sample longer, or choose more rows by --first, --last and --every")
+        );
+    }
+    Ok(judge_fluctuations(fewest as f64).map(|_| ResultWarning {
+        verdict: Verdict::Doubtful,
+        about: about.into(),
+        reason: format!("{name} has {fewest} independent samples only, and errors of so few are too small"),
+        remedy: "sample longer".into(),
+    }))
 }
 
 /// Overlap of two of so many states below which free energies between them are doubtful (Klimovich, Shirts and Mobley 2015),
@@ -168,6 +201,7 @@ mod tests {
         let rows = vec![rows(2000, 1), rows(10, 200)];
         let samples = Samples { states: vec![0.0, 1.0], rows, contents: Contents::Energies };
         let results = by_energies(&samples, &mut |_| {}).unwrap();
-        assert!(results.warnings.is_empty(), "{:?}", results.warnings);
+        let overlaps = results.warnings.iter().any(|warning| warning.reason.contains("overlap"));
+        assert!(!overlaps, "{:?}", results.warnings);
     }
 }

@@ -8,7 +8,7 @@ use crate::moments::refuse_means;
 use crate::other_biases::energy_column;
 use crate::reading::Tell;
 use crate::same_energy::{Sampled, refuse_different};
-use crate::states::doubtful_overlap;
+use crate::states::{doubtful_overlap, warning_of_few};
 use jostle_analysis::{ResultWarning, Results, Verdict};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result};
@@ -201,6 +201,9 @@ pub fn profile(
         samples.rows,
         runs.len()
     ));
+    let counts = runs.iter().zip(&samples.counts);
+    let named = counts.map(|(run, count)| (format!("window {}", run.path.display()), *count));
+    let few = warning_of_few(named, "free energy")?;
     let springs: Vec<Vec<Spring>> = runs.iter().map(|run| springs(run, &variables)).collect();
     let bins = Bins::of(variables[0].1, settings.bins, &samples);
     let mbar = mbar_of(&samples, &springs, thermal_energy);
@@ -214,7 +217,7 @@ pub fn profile(
     let unit = unit_name(units, Dimension::ENERGY);
     let (values, errors) = (scaled(values), Some(scaled(errors)));
     let mut results = table(vec![(name.to_string(), bins.places)], &unit, values, errors);
-    results.warnings.extend(warning.into_iter().chain(gap));
+    results.warnings.extend(warning.into_iter().chain(few).chain(gap));
     Ok((units.name().into(), samples.rows as u64, results))
 }
 

@@ -3,7 +3,7 @@
 
 use crate::arguments::AnalyzeOptions;
 use crate::biased_run::{acting, stage_number};
-use crate::reading::Tell;
+use crate::reading::{Tell, refuse_copies};
 use crate::same_energy::{Sampled, refuse_different};
 use crate::states::{Contents, Samples, UNIT, by_energies};
 use jostle_analysis::averages::BlockAverage;
@@ -72,6 +72,8 @@ pub fn free_energy(paths: &[PathBuf], options: &AnalyzeOptions, tell: Tell) -> R
             return Err(Error::file(&other.path, message).hint("all windows have one temperature"));
         }
     }
+    let sampled = windows.iter().map(|w| (w.path.as_path(), (&w.own, &w.slopes, &w.energies)));
+    refuse_copies(&sampled.collect::<Vec<_>>(), |a, b| !a.2.is_empty() && a == b)?;
     let boxes = refuse_unlike(&windows)?;
     let n = first.states.len();
     let mut samples = Samples {

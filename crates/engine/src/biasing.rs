@@ -1,11 +1,14 @@
 //! Variables and biases of an input as a force that the host computes, and variables along trajectories.
 
+mod checks;
+
 use crate::custom_force::{
     After, AtomChoice, AtomForces, Configuration, CustomForce, ForceSums, PotentialUse, StageEntry, StageSpan,
 };
 use crate::degrees_of_freedom::Momentum;
 use crate::thermo::{Mean, Quantity, term_names};
 use crate::walkers::{Walker, WalkerState};
+use checks::{at_variable, check_start};
 use jostle_core::{Error, Result, System, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, BiasAction, BiasInput, Located, StageInput, WalkersInput, WallSide};
@@ -43,20 +46,6 @@ pub fn variables_from_input(
     let definitions =
         input.variable_definitions(system, |path, atoms| reference(input, path, atoms, system))?;
     Variables::new(&definitions, surroundings).map_err(|e| at_variable(input, e))
-}
-
-/// The error of a variable, at its table in the input.
-fn at_variable(input: &Input, error: Error) -> Error {
-    let named = input
-        .variables
-        .iter()
-        .find(|variable| error.message().starts_with(&format!("variable '{}'", variable.value.name.value)));
-    match named {
-        Some(variable) => {
-            error.of_input().at_span(&input.source.path, &input.source.text, variable.span.clone())
-        }
-        None => error,
-    }
 }
 
 /// Positions of some atoms in a file that has all atoms of the system, whose molecules are made whole, or these alone, as
@@ -98,9 +87,7 @@ impl BiasForce {
         }
         let surroundings = Surroundings::new(system);
         let variables = variables_from_input(input, system, &surroundings)?;
-        check_defined(input, system, &variables)?;
-        check_sites(input, system, &variables)?;
-        check_jumps(input, system, &variables)?;
+        check_start(input, system, &variables)?;
         let biases = input.biases.iter().map(|bias| named_bias(input, bias, &variables));
         let biases = biases.collect::<Result<Vec<_>>>()?;
         let steps = |stage: &StageInput| match stage.action {
@@ -183,78 +170,6 @@ impl BiasForce {
     }
 }
 
-/// Refuses variables that are not defined where the run begins.
-fn check_defined(input: &Input, system: &System, variables: &Variables) -> Result<()> {
-    if variables.take_energies() {
-        // They are not known before forces are.
-        return Ok(());
-    }
-    let positions = positions_of(variables, system);
-    variables.evaluate(&system.simbox, &positions).map(|_| ()).map_err(|e| at_variable(input, e))
-}
-
-/// Unwrapped positions of the atoms of variables.
-fn positions_of(variables: &Variables, system: &System) -> Vec<Vec3> {
-    let index_by_id = system.state.index_by_id();
-    let position = |id: &u32| system.state.unwrapped_position(&system.simbox, index_by_id.of(*id));
-    variables.atoms().iter().map(position).collect()
-}
-
-/// Refuses biases whose forces act on virtual sites where the run begins: devices pass forces on sites on to atoms before
-/// those of biases are there.
-fn check_sites(input: &Input, system: &System, variables: &Variables) -> Result<()> {
-    let mut sites: Vec<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
-    if sites.is_empty() || input.biases.is_empty() || variables.take_energies() {
-        return Ok(());
-    }
-    sites.sort_unstable();
-    let positions = positions_of(variables, system);
-    let evaluated = variables.evaluate(&system.simbox, &positions).map_err(|e| at_variable(input, e))?;
-    for bias in &input.biases {
-        for number in &bias.value.variables {
-            let slopes: Vec<f64> = (0..variables.len()).map(|k| f64::from(u8::from(k == *number))).collect();
-            let forces = evaluated.forces(&slopes).forces;
-            let mut acting = variables.atoms().iter().zip(&forces).filter(|(_, force)| **force != [0.0; 3]);
-            let Some((id, _)) = acting.find(|(id, _)| sites.binary_search(id).is_ok()) else { continue };
-            let message = format!(
-                "a bias on variable '{}' acts on {}, a virtual site without mass",
-                variables.name(*number),
-                system.names.describe(*id)
-            );
-            let error = Error::input(message).hint("choose the atoms that the site follows");
-            return Err(error.at_span(&input.source.path, &input.source.text, bias.span.clone()));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses biases that adapt to a formula which jumps where one of its variables goes once round its period: their forces
-/// would tear atoms through the jump.
-fn check_jumps(input: &Input, system: &System, variables: &Variables) -> Result<()> {
-    let positions = positions_of(variables, system);
-    for bias in &input.biases {
-        let BiasInput { name, variables: numbers, action, .. } = &bias.value;
-        if !matches!(action, BiasAction::Abf(_) | BiasAction::Metadynamics(..) | BiasAction::Opes(_)) {
-            continue;
-        }
-        for number in numbers {
-            let found = variables.jump(&system.simbox, &positions, *number);
-            let Some((turned, jump)) = found.map_err(|e| at_variable(input, e))? else { continue };
-            let (formula, turned) = (variables.name(*number), variables.name(turned));
-            let message = format!(
-                "bias '{name}' acts on variable '{formula}', which jumps by {jump:.4} where '{turned}' goes once round \
-                 its period"
-            );
-            let hint = format!(
-                "let it act on '{turned}' itself, or on a formula that does not jump: sin({turned}), cos({turned})"
-            );
-            let error = Error::input(message).hint(hint);
-            return Err(error.at_span(&input.source.path, &input.source.text, bias.span.clone()));
-        }
-    }
-    Ok(())
-}
-
 /// A bias of an input.
 fn named_bias(input: &Input, bias: &Located<BiasInput>, variables: &Variables) -> Result<NamedBias> {
     let BiasInput { name, variables: numbers, stages, action } = &bias.value;
@@ -277,14 +192,16 @@ fn named_bias(input: &Input, bias: &Located<BiasInput>, variables: &Variables) -
         BiasAction::Harmonic { center, stiffness } => {
             Box::new(Harmonic::new(of.swap_remove(0), *center, *stiffness))
         }
-        BiasAction::Linear { force, center } => Box::new(Linear::new(of.swap_remove(0), *force, *center)),
+        BiasAction::Linear { force, center } => {
+            Box::new(Linear::new(of.swap_remove(0), *force, *center).map_err(at)?)
+        }
         BiasAction::Torque { torque } => Box::new(Torque::new(of.swap_remove(0), *torque).map_err(at)?),
-        BiasAction::Wall { at, stiffness, side } => {
+        BiasAction::Wall { at: place, stiffness, side } => {
             let free = match side {
                 WallSide::Upper => Side::Below,
                 WallSide::Lower => Side::Above,
             };
-            Box::new(Wall::new(of.swap_remove(0), *at, *stiffness, free))
+            Box::new(Wall::new(of.swap_remove(0), *place, *stiffness, free).map_err(at)?)
         }
     };
     Ok(NamedBias { name: name.clone(), stages: stages.clone(), bias: made })
@@ -372,6 +289,10 @@ impl CustomForce for BiasForce {
 
     fn biases(&mut self) -> Option<&mut Biases> {
         Some(&mut self.biases)
+    }
+
+    fn fixes_temperature(&self) -> Option<&'static str> {
+        self.biases.have_any().then_some("[[bias]], whose profiles are those of the temperature in the input")
     }
 
     fn is_exchange_due(&self, after: After) -> bool {

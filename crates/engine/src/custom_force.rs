@@ -120,6 +120,11 @@ pub trait CustomForce: Send {
         Ok(())
     }
 
+    /// Reason, as what the run has, why its temperature may not change while it is under way; `None` where it may.
+    fn fixes_temperature(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns true where the force exchanges something with other runs now, by [`CustomForce::exchange`].
     fn is_exchange_due(&self, _after: After) -> bool {
         false

@@ -93,12 +93,14 @@ impl DeviceWithForces {
 
     /// Takes over values and energies for the columns: those of a sample, or the last ones of the device.
     pub(crate) fn show_biases(&mut self, sample: Option<&BiasRow>) -> Result<()> {
+        let simbox = *self.device.simbox();
         let Some((device, biases)) = self.biases_on_device() else { return Ok(()) };
         match sample {
             Some(row) => biases.show(row),
             None => biases.show(&device.bias_row()?),
         }
-        Ok(())
+        // The host looks at every step, kernels do not.
+        biases.check_values(&simbox)
     }
 
     /// Tells the device number of the step whose sub-steps follow.

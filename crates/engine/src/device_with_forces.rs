@@ -241,7 +241,7 @@ impl DeviceWithForces {
         let mut acting = added.ids.iter().zip(&added.forces).filter(|(_, force)| **force != [0.0; 3]);
         match acting.find(|(id, _)| self.sites.binary_search(id).is_ok()) {
             Some((id, _)) => Err(Error::simulation(format!(
-                "a force is added to atom {id}, which is a virtual site without mass"
+                "a force is added to atom {id}, counted from 0, which is a virtual site without mass"
             ))
             .hint("let it act on the atoms that the site follows")),
             None => Ok(()),

@@ -8,7 +8,7 @@
 
 use crate::custom_force::After;
 use jostle_core::{Error, Result};
-use jostle_sampling::bias::{Metadynamics, add_row};
+use jostle_sampling::bias::{Metadynamics, PendingHill, add_row};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -71,7 +71,7 @@ impl Walker {
         if let Some((file, bytes)) = self.state.file.take() {
             self.state.taken.insert(file.clone(), bytes);
             loop {
-                let lost = self.take(&file, metadynamics.row_length())?.len();
+                let lost = self.take(&file, metadynamics)?.len();
                 if lost == 0 {
                     break;
                 }
@@ -81,27 +81,36 @@ impl Walker {
         Ok(())
     }
 
-    /// Writes hills that have begun to act, and takes those of others.
+    /// Takes the hills of others, and writes its own that have begun to act; at the end of a stage, which may be that of the
+    /// run, also the one that has yet to.
     ///
     /// # Errors
-    /// If a file cannot be read or written, or a line of it is no hill.
+    /// If a file cannot be read or written, or a line of it is no hill, or one of other settings.
     pub fn exchange(&mut self, after: After, metadynamics: &mut Metadynamics) -> Result<()> {
         let (After::Step(step) | After::Stage(step)) = after;
         self.last = Some(step);
-        self.write(metadynamics)?;
+        std::fs::create_dir_all(&self.folder).map_err(|e| Error::io("create", &self.folder, &e))?;
+        // Its own before those of others come in, and none where these are refused.
+        let mut taken = Vec::new();
         for file in self.others()? {
-            let rows = self.take(&file, metadynamics.row_length())?;
-            metadynamics.add_rows(&rows);
+            taken.extend(self.take(&file, metadynamics)?);
         }
+        let pending = match after {
+            After::Step(_) => PendingHill::LeftOut,
+            After::Stage(_) => PendingHill::Included,
+        };
+        self.write(metadynamics, pending)?;
+        metadynamics.add_rows(&taken);
         Ok(())
     }
 
-    fn write(&mut self, metadynamics: &Metadynamics) -> Result<()> {
+    fn write(&mut self, metadynamics: &Metadynamics, pending: PendingHill) -> Result<()> {
         if self.state.file.is_none() {
             self.state.file = Some(self.begin_file(&metadynamics.head())?);
         }
         let mut text = String::new();
-        metadynamics.rows(self.state.written).iter().for_each(|row| add_row(&mut text, row));
+        let rows = metadynamics.rows(self.state.written, pending);
+        rows.iter().for_each(|row| add_row(&mut text, row));
         let Some((file, bytes)) = self.state.file.as_mut().filter(|_| !text.is_empty()) else {
             return Ok(());
         };
@@ -110,13 +119,12 @@ impl Walker {
         let mut open = open.map_err(|e| Error::io("open", &path, &e))?;
         open.write_all(text.as_bytes()).map_err(|e| Error::io("write", &path, &e))?;
         *bytes += text.len() as u64;
-        self.state.written = metadynamics.hills().max(self.state.written);
+        self.state.written += rows.len();
         Ok(())
     }
 
     /// A new file, which no other walker has; its name and its length.
     fn begin_file(&self, head: &str) -> Result<(String, u64)> {
-        std::fs::create_dir_all(&self.folder).map_err(|e| Error::io("create", &self.folder, &e))?;
         for life in 1..MOST_LIVES {
             let file = format!("{}.{life}.hills", self.name);
             let path = self.folder.join(&file);
@@ -149,8 +157,9 @@ impl Walker {
         Ok(others)
     }
 
-    /// Rows that a file has more than were taken before: whole lines alone.
-    fn take(&mut self, file: &str, row_length: usize) -> Result<Vec<Vec<f64>>> {
+    /// Rows that a file has more than were taken before: whole lines alone, of hills with the settings of this walker.
+    fn take(&mut self, file: &str, metadynamics: &Metadynamics) -> Result<Vec<Vec<f64>>> {
+        let row_length = metadynamics.row_length();
         let path = self.folder.join(file);
         let before = self.state.taken.get(file).copied().unwrap_or_default();
         let read = |e: std::io::Error| Error::io("read", &path, &e);
@@ -173,6 +182,7 @@ impl Walker {
         };
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
         let rows = lines.map(row).collect::<Result<Vec<_>>>()?;
+        metadynamics.check_alike(&text, &rows).map_err(|e| e.in_file(&path))?;
         self.state.taken.insert(file.to_string(), before + whole as u64);
         Ok(rows)
     }

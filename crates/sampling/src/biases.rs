@@ -111,6 +111,11 @@ impl Biases {
         self.fresh = fresh;
     }
 
+    /// Returns true where there is any bias, and not variables alone.
+    pub fn have_any(&self) -> bool {
+        !self.all.is_empty()
+    }
+
     /// Returns true where any bias acts in the stage under way.
     pub fn act(&self) -> bool {
         self.all.iter().any(|named| self.acts(named))
@@ -175,6 +180,7 @@ impl Biases {
             let here = |e: Error| e.context(format!("bias '{}'", named.name));
             let numbers: Vec<usize> = named.bias.variables().iter().map(|v| v.number).collect();
             let own: Vec<f64> = numbers.iter().map(|k| values[*k]).collect();
+            numbers.iter().try_for_each(|k| evaluated.check_turns(*k)).map_err(here)?;
             if self.fresh {
                 named.bias.begin(&own, now).map_err(here)?;
             }
@@ -207,6 +213,20 @@ impl Biases {
             let named = &mut self.all[k];
             let own: Vec<f64> = named.bias.variables().iter().map(|v| self.values[v.number]).collect();
             named.bias.end_step(&own, &now).map_err(|e| e.context(format!("bias '{}'", named.name)))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses the last values where one that a bias acts on is about to jump, for devices that evaluate biases.
+    ///
+    /// # Errors
+    /// If one is.
+    pub fn check_values(&self, simbox: &SimBox) -> Result<()> {
+        for named in self.all.iter().filter(|named| self.acts(named)) {
+            let mut variables = named.bias.variables().iter();
+            variables
+                .try_for_each(|variable| self.variables.check_reaches(simbox, variable.number, &self.values))
+                .map_err(|e| e.context(format!("bias '{}'", named.name)))?;
         }
         Ok(())
     }

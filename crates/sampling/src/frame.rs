@@ -3,6 +3,10 @@
 use crate::group::Group;
 use jostle_core::{SimBox, SymTensor, Vec3};
 
+/// Part of the way to another image beyond which a vector is near the middle, where that one becomes the nearest: as far
+/// as pulling goes in other programs (GROMACS).
+pub(crate) const NEAR_TURN: f64 = 0.49;
+
 /// Positions of all groups, and the values of the variables so far.
 #[derive(Debug)]
 pub struct Frame<'a> {
@@ -47,6 +51,23 @@ impl<'a> Frame<'a> {
         let whole: Vec<_> = groups.iter().map(|group| group.positions(simbox, unwrapped)).collect();
         let centers = groups.iter().zip(&whole).map(|(group, whole)| group.center(whole)).collect();
         Frame { simbox, groups, whole, centers, values: Vec::new(), energies: None }
+    }
+
+    /// Returns true where the vector between two centres is about to have another nearest image, off by a vector that
+    /// `changes` accepts.
+    pub(crate) fn is_near_turn(&self, [from, to]: [usize; 2], changes: impl Fn(Vec3) -> bool) -> bool {
+        let d = self.between(from, to);
+        let steps = |k: usize| if self.simbox.periodic()[k] { -1..=1 } else { 0..=0 };
+        let is_orthorhombic = self.simbox.is_orthorhombic();
+        // In a box with right angles the edges alone are borders; other images are beyond two of them at once.
+        let counts = |image: &[i32; 3]| match image.iter().filter(|n| **n != 0).count() {
+            0 => false,
+            1 => true,
+            _ => !is_orthorhombic,
+        };
+        let images = steps(0).flat_map(|a| steps(1).flat_map(move |b| steps(2).map(move |c| [a, b, c])));
+        let mut shifts = images.filter(counts).map(|image| self.simbox.shift(image));
+        shifts.any(|shift| changes(shift) && d.dot(shift) > NEAR_TURN * shift.norm_squared())
     }
 
     /// Vector from one centre to the nearest image of another.

@@ -27,6 +27,8 @@ pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) kind: &'static VariableKind,
     pub(crate) variable: Box<dyn Variable>,
+    /// Numbers of its groups.
+    groups: Vec<usize>,
     /// Variables that it is a formula of.
     made_of: Vec<usize>,
 }
@@ -78,10 +80,11 @@ impl Variables {
             for atoms in groups {
                 made.groups.push(surroundings.group(atoms, *weights, &mut made.list).map_err(here)?);
             }
+            let own = arguments.groups.clone();
             let mut variable = (kind.build)(&arguments).map_err(here)?;
             variable.begin(&made.groups, &first_box).map_err(here)?;
             let made_of = arguments.formula.map_or_else(Vec::new, |formula| formula.variables);
-            made.all.push(Named { name: name.clone(), kind, variable, made_of });
+            made.all.push(Named { name: name.clone(), kind, variable, groups: own, made_of });
         }
         Ok(made)
     }
@@ -193,12 +196,17 @@ impl Variables {
         Ok(())
     }
 
-    /// Difference that a formula makes where a variable with a period has gone once round it, with the number of that
-    /// variable, at these positions; `None` where it makes none.
+    /// Difference that a function of the values of variables makes where one of the first `count` with a period has gone
+    /// once round it, with the number of that variable, at these positions; `None` where it makes none.
     ///
     /// # Errors
     /// If a variable is not defined there.
-    pub fn jump(&self, simbox: &SimBox, unwrapped: &[Vec3], number: usize) -> Result<Option<(usize, f64)>> {
+    pub fn jump(
+        &self,
+        (simbox, unwrapped): (&SimBox, &[Vec3]),
+        count: usize,
+        function: impl Fn(&[f64]) -> f64,
+    ) -> Result<Option<(usize, f64)>> {
         let mut frame = Frame::new(simbox, &self.groups, unwrapped);
         self.add_values(&mut frame, |k| !self.follows_from_energies(k))?;
         let values = frame.values.clone();
@@ -206,19 +214,60 @@ impl Variables {
         let mut turned_to = |turned: usize, place: f64| {
             frame.values.clone_from(&values);
             frame.values[turned] = place;
-            for (k, named) in self.all.iter().enumerate().take(number + 1).skip(turned + 1) {
+            for (k, named) in self.all.iter().enumerate().skip(turned + 1) {
                 if !named.made_of.is_empty() {
-                    frame.values[k] = named.variable.value(&frame).ok()?;
+                    frame.values[k] = named.variable.value(&frame).unwrap_or(f64::NAN);
                 }
             }
-            Some(frame.values[number])
+            function(&frame.values)
         };
-        Ok((0..number).find_map(|turned| {
+        Ok((0..count).find_map(|turned| {
             let period = self.period(turned)?;
-            let (a, b) = (turned_to(turned, -0.5 * period)?, turned_to(turned, 0.5 * period)?);
+            let (a, b) = (turned_to(turned, -0.5 * period), turned_to(turned, 0.5 * period));
             let jump = b - a;
             (jump.abs() > 1e-6 * (1.0 + a.abs() + b.abs())).then_some((turned, jump))
         }))
+    }
+
+    /// Ids of the atoms with a weight in a variable, or in one that it is made of.
+    pub fn weighing_atoms(&self, variable: usize) -> Vec<u32> {
+        let parts = (0..self.all.len()).filter(|part| self.follows_from(variable, *part));
+        let groups = parts.flat_map(|part| &self.all[part].groups).map(|group| &self.groups[*group]);
+        let members = groups.flat_map(|group| group.places.iter().zip(&group.shares));
+        members.filter(|(_, share)| **share > 0.0).map(|(place, _)| self.list.ids()[*place]).collect()
+    }
+
+    /// Returns true where the value of a variable follows from that of another one, or is that.
+    fn follows_from(&self, variable: usize, other: usize) -> bool {
+        variable == other || self.all[variable].made_of.iter().any(|part| self.follows_from(*part, other))
+    }
+
+    /// Refuses a value of a variable beyond which another image would be the nearest, in this box.
+    ///
+    /// # Errors
+    /// If it is beyond.
+    pub fn check_reach(&self, simbox: &SimBox, variable: usize, value: f64) -> Result<()> {
+        match self.all[variable].variable.reach(simbox) {
+            Some(reach) if value.abs() > reach => Err(self.turn(variable, value)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses values of which a bias on a variable would be wrong: this one or one that it is made of is about to jump.
+    pub(crate) fn check_reaches(&self, simbox: &SimBox, variable: usize, values: &[f64]) -> Result<()> {
+        let mut parts = (0..values.len()).filter(|other| self.follows_from(variable, *other));
+        parts.try_for_each(|part| self.check_reach(simbox, part, values[part]))
+    }
+
+    fn turn(&self, variable: usize, value: f64) -> Error {
+        let message = format!(
+            "variable '{}' is {value:.5}, nearer than a hundredth of the box to where another image is the nearest: it jumps \
+             there, which a bias on it has no force for",
+            self.name(variable)
+        );
+        Error::simulation(message).hint(
+            "make the box longer, or keep the variable away from there by the centre of a bias or a wall",
+        )
     }
 
     /// Finds anew which images make groups whole, for frames that do not count the crossings of borders; reference
@@ -281,6 +330,20 @@ impl Evaluated<'_> {
     /// Values of all variables.
     pub fn values(&self) -> &[f64] {
         &self.frame.values
+    }
+
+    /// Refuses positions at which a bias on a variable would be wrong: its value is about to jump, or that of one that it is
+    /// made of, as other images of its centres become the nearest.
+    ///
+    /// # Errors
+    /// If one is; the message names the variable.
+    pub fn check_turns(&self, variable: usize) -> Result<()> {
+        let all = &self.variables.all;
+        let mut parts = (0..all.len()).filter(|part| self.variables.follows_from(variable, *part));
+        match parts.find(|part| all[*part].variable.is_near_turn(&self.frame)) {
+            Some(part) => Err(self.variables.turn(part, self.frame.values[part])),
+            None => Ok(()),
+        }
     }
 
     /// Forces of an energy with this derivative with each variable.

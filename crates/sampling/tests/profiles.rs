@@ -418,8 +418,8 @@ fn states_are_restored_to_the_bit() {
         vec![
             ("wells", formula(v, WELLS)),
             ("pull", Box::new(Harmonic::new(of(0), [-1.0, 1.0], [1.0, 3.0]))),
-            ("push", Box::new(Linear::new(of(1), 0.3, 0.0))),
-            ("wall", Box::new(Wall::new(of(0), 1.2, 20.0, Side::Below))),
+            ("push", Box::new(Linear::new(of(1), 0.3, 0.0).unwrap())),
+            ("wall", Box::new(Wall::new(of(0), 1.2, 20.0, Side::Below).unwrap())),
             ("meta", metadynamics(v, Some([5.0, 1.0]), 0.1)),
             ("abf", abf(v, &[1], 0.2)),
             ("opes", opes(v, 1, 5.0, 0.25)),
@@ -460,7 +460,7 @@ fn states_are_restored_to_the_bit() {
 fn a_grid_that_is_left_is_an_error() {
     let make: Make = &|v| {
         vec![
-            ("push", Box::new(Linear::new(Biases::variable_of_bias(v, 0), 5.0, 0.0))),
+            ("push", Box::new(Linear::new(Biases::variable_of_bias(v, 0), 5.0, 0.0).unwrap())),
             ("meta", metadynamics(v, None, 0.1)),
         ]
     };

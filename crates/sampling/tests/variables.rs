@@ -380,3 +380,48 @@ fn variables_that_are_not_defined_say_so() {
         assert!(error.message().contains(words), "{error}");
     }
 }
+
+/// Parts of a distance and tilts jump where another image becomes the nearest, also across a border askew to them; whole
+/// distances do not, and no bias may act on a formula of what does.
+#[test]
+fn what_is_about_to_jump_says_so() {
+    let boxes = [
+        SimBox::orthorhombic([10.0; 3]).unwrap(),
+        SimBox::new([0.0; 3], [10.0; 3], [2.0, 0.0, 0.0], [true; 3]).unwrap(),
+        SimBox::new([0.0; 3], [10.0; 3], [0.0; 3], [false; 3]).unwrap(),
+    ];
+    let define = |kind: &str, key: &'static str, word: &str| {
+        let values = if key.is_empty() { vec![] } else { vec![(key, Value::Word(word.into()))] };
+        VariableDefinition {
+            name: "v".into(),
+            kind: jostle_sampling::variable::find(kind).unwrap(),
+            groups: vec![vec![0], vec![1]],
+            weights: Weights::Mass,
+            arguments: Arguments { values, ..Arguments::default() },
+        }
+    };
+    // Numbers of the boxes in which it is about to jump.
+    let cases = [
+        ("distance", "along", "x", [4.8, 0.3, 0.2], vec![]),
+        ("distance", "along", "x", [4.95, 0.3, 0.2], vec![0, 1]),
+        ("distance", "along", "x", [1.0, 4.95, 0.2], vec![1]),
+        ("distance", "along", "z", [4.95, 0.3, 0.2], vec![]),
+        ("distance", "", "", [4.95, 0.3, 0.2], vec![]),
+        ("tilt", "axis", "x", [4.95, 0.3, 0.2], vec![0, 1]),
+        ("tilt", "axis", "z", [4.95, 0.3, 0.2], vec![]),
+    ];
+    for (kind, key, word, apart, expected) in cases {
+        let near = |simbox: &SimBox| {
+            let species = vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }];
+            let mut system = System::new(*simbox, species);
+            system.state.push(0, [1.0; 3]);
+            system.state.push(0, apart.map(|x| 1.0 + x));
+            let variables = Variables::new(&[define(kind, key, word)], &Surroundings::new(&system)).unwrap();
+            let positions = unwrapped(&system, variables.atoms());
+            let evaluated = variables.evaluate(&system.simbox, &positions).unwrap();
+            evaluated.check_turns(0).is_err()
+        };
+        let found: Vec<usize> = (0..boxes.len()).filter(|k| near(&boxes[*k])).collect();
+        assert_eq!(found, expected, "{kind} {word} {apart:?}");
+    }
+}

@@ -279,3 +279,65 @@ fn windows_that_were_prepared_by_pulling_are_windows() {
     let refused = pmf(&desk, &names, &["--stage", "pull"]);
     assert!(refused.stderr.contains("goes between other places"), "{}", refused.stderr);
 }
+
+/// A run that has failed is no sample of anything: it is refused with its folder, the reason and what to do.
+#[test]
+fn failed_runs_are_refused() {
+    let desk = desk();
+    let names: Vec<String> = (0..2)
+        .map(|k| run(&desk, &format!("w{k}"), &particle(&window(0.2 * k as f64), 4_000, 10, k)))
+        .collect();
+    let found = pmf(&desk, &names, &[]);
+    assert_eq!(found.code, Some(0), "{}", found.stderr);
+    let summary = desk.read("w1/summary.json").replace("\"finished\"", "\"failed: an atom has left\"");
+    assert!(summary.contains("failed"), "{summary}");
+    desk.write("w1/summary.json", summary);
+    let refused = pmf(&desk, &names, &[]);
+    for said in ["w1", "this run has failed: an atom has left", "jostle resume"] {
+        assert!(refused.code != Some(0) && refused.stderr.contains(said), "{}", refused.stderr);
+    }
+    let refused = desk.jostle(&["analyze", "free-energy", "w0", "w1"]);
+    assert!(refused.stderr.contains("this run has failed"), "{}", refused.stderr);
+}
+
+/// Mean forces of no bin give no profile, and a run that has failed where it began has none of its own.
+#[test]
+fn a_profile_without_a_number_is_refused() {
+    let desk = desk();
+    desk.write("lone.grad", "# 1\n# 0 0.1 3 0\n0.05 NaN\n0.15 NaN\n0.25 NaN\n");
+    let abf = "[[bias]]\nname = \"abf\"\nkind = \"abf\"\nvariables = [\"x\"]\ntemperature = 1\nlower = 1\n\
+               upper = 3\nspacing = 0.1\n";
+    desk.write("left.toml", particle(abf, 10, 10, 1));
+    assert_ne!(desk.jostle(&["run", "left.toml"]).code, Some(0), "the particle is outside of the grid");
+    for (path, said) in
+        [("lone.grad", "there is no free energy in this file yet"), ("left", "this run has failed")]
+    {
+        let refused = pmf(&desk, &[path.to_string()], &[]);
+        assert!(refused.code != Some(0) && refused.stdout.is_empty(), "{}", refused.stdout);
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    }
+}
+
+/// A copy of a run under another name has no samples of its own, and windows need more than one.
+#[test]
+fn copies_and_single_samples_are_refused() {
+    let desk = desk();
+    let mut names: Vec<String> = (0..2)
+        .map(|k| run(&desk, &format!("w{k}"), &particle(&window(0.2 * k as f64), 4_000, 10, k)))
+        .collect();
+    let few = pmf(&desk, &names, &["--first", "380"]);
+    assert!(few.stderr.contains("is doubtful: window w"), "{}", few.stderr);
+    let single = pmf(&desk, &names, &["--first", "399"]);
+    assert!(single.stderr.contains("has a single independent sample"), "{}", single.stderr);
+    let empty = pmf(&desk, &names, &["--first", "300", "--last", "200"]);
+    assert!(empty.stderr.contains("the range from --first 300 to --last 200 is empty"), "{}", empty.stderr);
+    std::fs::create_dir(desk.path("copy")).unwrap();
+    for file in desk.files().iter().filter_map(|file| file.strip_prefix("w0/")) {
+        std::fs::copy(desk.path("w0").join(file), desk.path("copy").join(file)).unwrap();
+    }
+    names.push("copy".into());
+    let refused = pmf(&desk, &names, &[]);
+    for said in ["copy", "its samples are those of w0 to the last digit"] {
+        assert!(refused.code != Some(0) && refused.stderr.contains(said), "{}", refused.stderr);
+    }
+}

@@ -132,3 +132,33 @@ fn windows_of_other_energies_are_refused() {
         assert!(refused.code == Some(1) && refused.stderr.contains(words), "{}", refused.stderr);
     }
 }
+
+/// A single sample of a state has no error, and errors of few are too small.
+#[test]
+fn few_samples_are_refused_or_doubtful() {
+    let desk = Desk::new();
+    let mut text = "time,lambda,0.0,1.0\n".to_string();
+    for n in 0..300 {
+        for (state, stiffness) in [(0.0, 1.0f64), (1.0, 2.0)] {
+            let x = normal(n, 300) / stiffness.sqrt();
+            text += &format!("{n},{state:?},{},{}\n", 0.5 * x * x, x * x);
+        }
+    }
+    desk.write("u_nk.csv", text);
+    let analyze =
+        |options: &[&str]| desk.jostle(&[&["analyze", "free-energy", "u_nk.csv"], options].concat());
+    let all = analyze(&[]);
+    assert!(all.code == Some(0) && !all.stderr.contains("warning"), "{}", all.stderr);
+    let few = analyze(&["--last", "39"]);
+    assert_eq!(few.code, Some(0), "{}", few.stderr);
+    assert!(few.stderr.contains("free energy by MBAR is doubtful: state"), "{}", few.stderr);
+    assert!(few.stderr.contains("independent samples only"), "{}", few.stderr);
+    for (options, said) in [
+        (&["--first", "598"][..], "has a single independent sample"),
+        (&["--first", "9999"], "there is no sample in this file that is to be read"),
+        (&["--first", "400", "--last", "300"], "the range from --first 400 to --last 300 is empty"),
+    ] {
+        let refused = analyze(options);
+        assert!(refused.code != Some(0) && refused.stderr.contains(said), "{options:?}: {}", refused.stderr);
+    }
+}

@@ -322,6 +322,30 @@ fn what_a_stage_cannot_do_is_refused() {
     assert_eq!(run.code(), Some(130));
 }
 
+/// Biases whose profiles are those of a temperature keep it.
+#[test]
+fn biased_runs_keep_their_temperature() {
+    let desk = Desk::new();
+    let bias = "[[variable]]\nname = \"d\"\nkind = \"distance\"\nbetween = [\"index 0\", \"index 1\"]\n[[bias]]\n\
+                name = \"window\"\nkind = \"harmonic\"\nvariable = \"d\"\ncenter = 1\nstiffness = 5\n[[stage]]";
+    let held =
+        "timestep = 0.005\nthermostat = { kind = \"bussi\", temperature = 1.44, period = 0.1 }\nthermo";
+    let text = LIQUID
+        .replace("steps = 80\ntimestep = 0.005\nthermo", &format!("steps = 100_000_000\n{held}"))
+        .replacen("[[stage]]", bias, 1);
+    desk.write("liquid.toml", text);
+    let mut run = Run::start(&desk, &["run", "liquid.toml"]);
+    wait_until(|| desk.path("liquid/sample.xyz").exists());
+    let refused = desk.jostle(&["control", "liquid", "temperature", "2"]);
+    for said in ["the run has [[bias]]", "it keeps that", "set another temperature"] {
+        assert!(refused.code != Some(0) && refused.stderr.contains(said), "{}", refused.stderr);
+    }
+    desk.succeed(&["control", "liquid", "stop"]);
+    assert_eq!(run.code(), Some(130));
+    let summary: serde_json::Value = serde_json::from_str(&desk.read("liquid/summary.json")).unwrap();
+    assert!(summary["under_way"]["changes"].as_array().is_none_or(Vec::is_empty), "{summary}");
+}
+
 #[test]
 fn what_cannot_be_shown_is_said() {
     let desk = Desk::new();

@@ -254,6 +254,10 @@ impl CustomForce for Records {
         Ok(())
     }
 
+    fn fixes_temperature(&self) -> Option<&'static str> {
+        Some("[alchemy], whose energies in files are in units of the temperature in the input")
+    }
+
     fn files(&self) -> Vec<(String, String)> {
         lock(&self.state).stages.iter().filter_map(StageSamples::file).collect()
     }

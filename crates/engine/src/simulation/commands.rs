@@ -2,11 +2,13 @@
 
 use super::Simulation;
 use crate::commands::{IssuedCommand, RunCommand};
+use crate::input_text::InputText;
 use crate::progress::Progress;
 use crate::report::TemperatureChange;
 use crate::stage::StageRun;
 use jostle_core::quantity::unit_name;
-use jostle_core::{AtomStorage, Dimension, ErrorKind, Result};
+use jostle_core::{AtomStorage, Dimension, Error, ErrorKind, Result};
+use jostle_io::Input;
 use jostle_io::input::model::{Action, StageInput};
 use std::time::{Duration, Instant};
 
@@ -116,6 +118,7 @@ impl Simulation {
                 Ok(Course::Stopping)
             }
             (RunCommand::Temperature(to), _) => {
+                self.refuse_other_temperature()?;
                 let from = run.set_temperature(stage, to, self.hottest(stage), self.units)?;
                 let time = self.clock.time;
                 let change = TemperatureChange { step, time, from, to };
@@ -124,6 +127,24 @@ impl Simulation {
                 self.output.note(progress, &format!("stage '{}': {}", stage.name, change.describe(&unit)))?;
                 Ok(course)
             }
+        }
+    }
+
+    /// Refuses another temperature than that of the input where results follow from it.
+    fn refuse_other_temperature(&self) -> Result<()> {
+        let of_force = self.backend.forces().find_map(|force| force.fixes_temperature());
+        let has_copies = |source: &InputText| {
+            Input::parse(&source.path, &source.text).is_ok_and(|input| !input.enhanced.is_empty())
+        };
+        let copies = self.origin.source.as_ref().filter(|source| has_copies(source));
+        match of_force
+            .or(copies.map(|_| "[[enhanced]], whose copies are held at the temperature in the input"))
+        {
+            // The answer to an order is its message alone.
+            Some(what) => Err(Error::input(format!(
+                "the run has {what}: it keeps that; set another temperature in the input, and begin a new run"
+            ))),
+            None => Ok(()),
         }
     }
 

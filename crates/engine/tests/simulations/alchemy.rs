@@ -148,12 +148,12 @@ fn ranks_take_the_samples_of_one_process() {
 #[test]
 fn samples_leave_the_path_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let [often, never] = ["often", "never"].map(|name| folder.path().join(name));
-    let rare = ions(2, "").source.text.replace("sample_every = 10", "sample_every = 1000");
+    let [often, seldom] = ["often", "seldom"].map(|name| folder.path().join(name));
+    let rare = ions(2, "").source.text.replace("sample_every = 10", "sample_every = 40");
     run_in_parts(&ions(2, ""), &often, u64::MAX);
-    run_in_parts(&Input::parse(Path::new("alchemy.toml"), &rare).unwrap(), &never, u64::MAX);
-    assert_eq!(fs::read(often.join("thermo.csv")).unwrap(), fs::read(never.join("thermo.csv")).unwrap());
-    assert!(!never.join(FILE).exists());
+    run_in_parts(&Input::parse(Path::new("alchemy.toml"), &rare).unwrap(), &seldom, u64::MAX);
+    assert_eq!(fs::read(often.join("thermo.csv")).unwrap(), fs::read(seldom.join("thermo.csv")).unwrap());
+    assert_eq!([&often, &seldom].map(|folder| rows(folder).len()), [4, 1]);
 }
 
 #[test]
@@ -319,6 +319,17 @@ fn paths_that_make_no_sense_are_refused() {
         assert!(error.to_string().contains(expected), "{error}, not {expected}");
         assert!(error.place().is_some(), "{error} has no place");
     }
+}
+
+/// An interval of samples longer than their stage would leave no file.
+#[test]
+fn a_stage_without_a_sample_is_refused() {
+    let text = ions(0, "").source.text.replace("sample_every = 10", "sample_every = 41");
+    let error = Input::parse(Path::new("bad.toml"), &text).unwrap_err();
+    let said = "stage \"sample\" has 40 steps, and no sample of [alchemy] every 41";
+    assert!(error.message().contains(said) && error.help().is_some(), "{error}");
+    assert!(error.place().is_some_and(|place| place.line.is_some()), "{error:?}");
+    Input::parse(Path::new("good.toml"), &text.replace("41", "40")).unwrap();
 }
 
 /// Stages that are no state of equilibrium have no samples, nor those with biases whose energy samples do not have.

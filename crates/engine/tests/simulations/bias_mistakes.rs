@@ -1,6 +1,7 @@
 //! Mistakes in variables and biases of an input: errors that point into it.
 
 use crate::biases::{BUSSI, DISTANCE, input, input_text};
+use crate::fixtures::{Open, emulated};
 use jostle_engine::{Overrides, Simulation};
 use jostle_io::Input;
 use std::path::Path;
@@ -109,7 +110,7 @@ fn mistakes_point_into_the_input() {
             "is not reproducible",
         ),
     ];
-    for (more, expected) in cases {
+    for (more, expected) in cases.into_iter().chain(jumps()) {
         let found = failure(&more);
         assert!(found.contains(expected), "{more}: {found}");
     }
@@ -165,5 +166,95 @@ fn biases_of_another_temperature_are_refused() {
         let said = [format!("temperature = {temperature}"), does.to_string()];
         assert!(said.iter().all(|said| error.message().contains(said)), "{error}");
         assert!(error.place().is_some_and(|place| place.line.is_some()));
+    }
+}
+
+/// Biases whose energy would jump at the end of a period, or where another image becomes the nearest, and what is said.
+fn jumps() -> Vec<(String, &'static str)> {
+    let of = |rest: &str| turn("") + rest + "\n";
+    let of_formula = |formula: &str, rest: &str| {
+        turn(&format!("[[variable]]\nname = \"f\"\nkind = \"formula\"\nvalue = \"{formula}\"\n"))
+            + rest
+            + "\n"
+    };
+    let along = |rest: &str| {
+        let variable = "[[variable]]\nname = \"c\"\nkind = \"distance\"\nbetween = [\"index 0\", \"index 1\"]\n\
+                        along = \"z\"\n[[bias]]\nname = \"b\"\nvariable = \"c\"\nstiffness = 5\n";
+        format!("{variable}{rest}\n")
+    };
+    let wall = "kind = \"wall\"\nvariable = \"phi\"\nat = 1\nstiffness = 50\nside";
+    vec![
+        (of("kind = \"linear\"\nvariable = \"phi\"\nforce = 1"), "kind = \"torque\" is a constant force"),
+        (of(&format!("{wall} = \"upper\"")), "a wall on variable 'phi', which has a period"),
+        (of(&format!("{wall} = \"lower\"")), "50 (1 - cos(phi - 1))"),
+        (of("kind = \"formula\"\nenergy = \"2 phi\""), "has an energy, which jumps by 12.5664"),
+        (
+            of_formula("phi + 0.5", "kind = \"harmonic\"\nvariable = \"f\"\ncenter = 1\nstiffness = 1"),
+            "which jumps by 6.2832 where 'phi' goes once round",
+        ),
+        // The edge of the box is 6.84.
+        (along("kind = \"harmonic\"\ncenter = 3.4"), "bias 'b' has center where it cannot hold the variable"),
+        (along("kind = \"harmonic\"\ncenter = [0, -3.4]"), "variable 'c' is -3.40000"),
+        (along("kind = \"wall\"\nat = 3.4\nside = \"upper\""), "bias 'b' has at where"),
+        (
+            format!("{DISTANCE}[[bias]]\nname = \"b\"\nkind = \"linear\"\nvariable = \"d\"\nforce = 1\nstages = []\n"),
+            "leaves bias",
+        ),
+        (
+            "[[variable]]\nname = \"v\"\nkind = \"coordination\"\nbetween = [\"index 1\", \"index 2\"]\nreach = 1\n\
+             weights = \"mass\"\n"
+                .into(),
+            "weights",
+        ),
+    ]
+}
+
+/// Energies that are those of a circle are taken, and centres within reach.
+#[test]
+fn biases_that_do_not_jump_are_taken() {
+    let text = turn("") + "kind = \"formula\"\nenergy = \"50 (1 - cos(phi - 1))\"\n";
+    let within = "[[variable]]\nname = \"c\"\nkind = \"distance\"\nbetween = [\"index 0\", \"index 1\"]\n\
+                  along = \"z\"\n[[bias]]\nname = \"near\"\nkind = \"harmonic\"\nvariable = \"c\"\ncenter = 3.3\n\
+                  stiffness = 5\n";
+    Simulation::from_input(&input(&(text + within), ""), &Overrides::default()).unwrap();
+}
+
+/// A component of a distance goes up to half the edge, where it would jump to the other side: the run stops before, and
+/// names the variable; without a bias on it the run goes on.
+#[test]
+fn a_component_that_would_jump_stops_the_run() {
+    let text = |bias: &str| {
+        format!(
+            "units = \"lj\"\n[system]\nfile = \"two.xyz\"\ntemperature = 0\nseed = 1\n[species.A]\n\
+             mass = 1\n[[variable]]\nname = \"part\"\nkind = \"distance\"\nbetween = [\"index 0\", \"index 1\"]\n\
+             along = \"x\"\n[[variable]]\nname = \"twice\"\nkind = \"formula\"\nvalue = \"2 part\"\n[[variable]]\n\
+             name = \"place\"\nkind = \"position\"\natoms = \"index 1\"\naxis = \"x\"\n{bias}[[stage]]\n\
+             name = \"go\"\nsteps = 150\ntimestep = 0.01\nthermo = {{ every = 10 }}\n[run]\nthreads = 1\n\
+             precision = \"double\"\n"
+        )
+    };
+    let bias = |variable: &str, force: f64| {
+        format!("[[bias]]\nname = \"push\"\nkind = \"linear\"\nvariable = \"{variable}\"\nforce = {force}\n")
+    };
+    let desk = tempfile::tempdir().unwrap();
+    let xyz = "2\nLattice=\"10 0 0 0 10 0 0 0 10\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\n\
+               A 1 5 5\nA 5.5 5 5\n";
+    std::fs::write(desk.path().join("two.xyz"), xyz).unwrap();
+    let run = |bias: &str, open: Open| {
+        let input = Input::parse(&desk.path().join("two.toml"), &text(bias)).unwrap();
+        let mut simulation = Simulation::from_input_on(&input, &Overrides::default(), open).unwrap();
+        simulation.run().map(|_| ())
+    };
+    let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
+    run(&bias("place", 1.0), cpu).unwrap();
+    for (variable, force, open) in [
+        ("part", 1.0, cpu),
+        ("twice", 0.5, cpu),
+        ("part", 1.0, emulated as Open),
+        ("twice", 0.5, emulated as Open),
+    ] {
+        let error = run(&bias(variable, force), open).unwrap_err();
+        assert!(error.message().contains("variable 'part' is 4.9"), "{error}");
+        assert!(error.help().is_some_and(|hint| hint.contains("box longer")), "{error:?}");
     }
 }

@@ -265,6 +265,9 @@ fn sites_are_held_by_their_atoms_alone() {
     let variable = "[[variable]]\nname = \"v\"\nkind = \"distance\"\nbetween = [\"index 3\", \"index 20\"]\n\
                     weights = \"equal\"\n[[bias]]\nname = \"b\"\nkind = \"harmonic\"\nvariable = \"v\"\n\
                     center = 1\nstiffness = 1\n";
+    let deviation = variable
+        .replace("distance", "rmsd")
+        .replace("between = [\"index 3\", \"index 20\"]", "atoms = \"index 0 to 7\"");
     for (more, message) in [
         (group("not index 0"), "atom 4 is a virtual site, which moves with its atoms"),
         ("[species.M]\ncharge = -1.1128\nfrozen = true\n".into(), "atom 4 is a virtual site"),
@@ -277,10 +280,24 @@ fn sites_are_held_by_their_atoms_alone() {
             "the atoms of a restraint have no mass",
         ),
         (variable.into(), "a bias on variable 'v' acts on atom 4, a virtual site without mass"),
+        // At the start a deviation from it has no force.
+        (deviation, "a bias on variable 'v' acts on atom 4, a virtual site without mass"),
     ] {
         let error = four_sites(&more).err().unwrap_or_else(|| panic!("{more} is accepted"));
         assert!(error.message().starts_with(message) && error.help().is_some(), "{more}: {error}");
         assert!(error.place().is_some_and(|place| place.line.is_some()), "{error:?}");
         assert_eq!(error.kind(), jostle_core::ErrorKind::Input, "{error:?}");
+    }
+}
+
+/// Pairs have no centres: they are counted between sites without mass, too.
+#[test]
+fn pairs_of_sites_need_no_mass() {
+    for (kind, more) in [("coordination", ""), ("contacts", "steepness = 5\n")] {
+        let text = format!(
+            "[[variable]]\nname = \"v\"\nkind = \"{kind}\"\nbetween = [\"index 3\", \"species M and not index 3\"]\n\
+             reach = 4\n{more}"
+        );
+        four_sites(&text).unwrap();
     }
 }

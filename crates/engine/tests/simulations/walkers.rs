@@ -104,8 +104,9 @@ fn a_walker_takes_the_hills_of_others() {
         run(&input, &folder.join("first"), open).unwrap();
         let shared = folder.join("shared/meta.1.hills");
         let hills = rows(&shared);
-        // The last hill has yet to act.
-        assert_eq!(hills.len(), 19, "{name}");
+        // The last hill is there, though it has yet to act: all that the run itself has.
+        assert_eq!(hills, rows(&folder.join("first/meta.hills")), "{name}");
+        assert_eq!(hills.len(), 20, "{name}");
         let mut with_half = fs::read_to_string(&shared).unwrap();
         with_half += "9.9 1.0 0.3 100";
         fs::write(&shared, with_half).unwrap();
@@ -149,7 +150,7 @@ fn hills_of_a_lost_life_are_not_made_twice() {
     assert_eq!(simulation.run().unwrap(), Outcome::Finished);
     let again = rows(&folder.join("shared/meta.2.hills"));
     let hills = rows(&run.join("meta.hills"));
-    assert!(hills.len() == 20 && lost.len() + again.len() == 19, "{} {}", lost.len(), again.len());
+    assert!(hills.len() == 20 && lost.len() + again.len() == 20, "{} {}", lost.len(), again.len());
     let (found, x) = (column(&run, "bias_meta"), column(&run, "x"));
     let energy = energy(&[hills[..19].to_vec()], *x.last().unwrap());
     assert!((found.last().unwrap() - energy).abs() < 2e-2 * energy, "{found:?} {energy}");
@@ -196,4 +197,29 @@ fn a_file_of_other_hills_is_refused() {
     fs::remove_file(folder.join("shared/meta.7.hills")).unwrap();
     fs::write(folder.join("shared/notes.txt"), "nonsense").unwrap();
     run(&input, &folder.join("again"), CPU).unwrap();
+}
+
+/// Hills of another width, bias factor or temperature stand for another bias: a walker with these is refused, with the
+/// file and both numbers, and leaves no file.
+#[test]
+fn walkers_with_other_settings_are_refused() {
+    let desk = tempfile::tempdir().unwrap();
+    let folder = desk.path();
+    run(&input(folder, "shared", 100), &folder.join("first"), CPU).unwrap();
+    for (own, other, said) in [
+        ("bias_factor = 5", "bias_factor = 8", ["bias_factor = 5", "has 8"]),
+        ("width = 0.3", "width = 0.4", ["width along 'x' = 0.3", "has 0.4"]),
+        ("temperature = 1\nlower", "temperature = 2\nlower", ["k_B T (temperature) = 1", "has 2"]),
+        ("bias_factor = 5\ntemperature = 1\n", "", ["bias_factor = 5", "has 1"]),
+    ] {
+        let text = text("shared", 100);
+        assert!(text.contains(own), "{own}");
+        let input = Input::parse(&folder.join("walker.toml"), &text.replace(own, other)).unwrap();
+        let error = run(&input, &folder.join(said[1].replace(' ', "-")), CPU).err().unwrap();
+        assert!(said.iter().all(|said| error.message().contains(said)), "{other}: {error}");
+        assert!(error.place().is_some_and(|place| place.file.ends_with("meta.1.hills")), "{error:?}");
+        assert!(!folder.join("shared/meta.2.hills").exists(), "{other}");
+        fs::remove_dir_all(folder.join(said[1].replace(' ', "-"))).unwrap();
+    }
+    run(&input(folder, "shared", 100), &folder.join("second"), CPU).unwrap();
 }

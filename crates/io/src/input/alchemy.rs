@@ -44,6 +44,8 @@ pub(super) fn alchemy(
     for stage in stages.iter().filter(|stage| sampled.contains(&stage.value.name)) {
         refuse_changing_states(source, stage, sampling)?;
     }
+    let sample_every: u64 = fields.need("sample_every")?;
+    refuse_no_samples(source, fields, sample_every, (stages, &sampled))?;
     let value = AlchemyInput {
         atoms,
         windows,
@@ -53,7 +55,7 @@ pub(super) fn alchemy(
             soft_core: soft_core(source, fields)?,
             own_energy: fields.need_choice("own_energy")?,
         },
-        sample_every: fields.need("sample_every")?,
+        sample_every,
         stages: sampled,
     };
     Ok(Some(Located { value, span: fields.span.clone() }))
@@ -145,6 +147,31 @@ fn sampled_stages(source: &Source, fields: &Fields, stages: &[Located<StageInput
         }
     }
     Ok(names)
+}
+
+/// Refuses an interval of samples that is longer than a stage which should have some.
+fn refuse_no_samples(
+    source: &Source,
+    fields: &Fields,
+    every: u64,
+    (stages, sampled): (&[Located<StageInput>], &[String]),
+) -> Result<()> {
+    let steps = |stage: &StageInput| match stage.action {
+        Action::Dynamics { steps, .. } => steps,
+        Action::Minimize { .. } => 0,
+    };
+    let of_alchemy = stages.iter().map(|stage| &stage.value).filter(|stage| sampled.contains(&stage.name));
+    // A run that only minimises has no samples to want.
+    let Some(short) = of_alchemy.filter(|stage| steps(stage) > 0).find(|stage| steps(stage) < every) else {
+        return Ok(());
+    };
+    let message = format!(
+        "stage \"{}\" has {} steps, and no sample of [alchemy] every {every}",
+        short.name,
+        steps(short)
+    );
+    let at = entry_span(fields, "sample_every");
+    Err(source.error(&at, message).hint("make sample_every smaller, or the stage longer"))
 }
 
 /// Refuses samples of a stage that is no state of equilibrium, or whose biases differ between windows in energies that

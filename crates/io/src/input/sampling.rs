@@ -83,10 +83,10 @@ fn variable(
     let reference = fields.get::<String>("reference");
     let reference =
         reference.map(|path| Located { value: source.folder().join(path.value), span: path.span });
-    let weights = if kind.selections == Selections::None {
-        WeightsInput::Mass
-    } else {
-        fields.need_choice("weights")?
+    // Pairs have no centres, and need no masses.
+    let weights = match kind.weighs_atoms() {
+        true => fields.need_choice("weights")?,
+        false => WeightsInput::Equal,
     };
     Ok(VariableInput { name, kind, selections, weights, values, reference, formula })
 }
@@ -143,6 +143,12 @@ pub(super) fn acting_stages(
     stages: &[Located<StageInput>],
 ) -> Result<Vec<String>> {
     let Some(named) = fields.get::<Vec<String>>("stages") else { return Ok(Vec::new()) };
+    if named.value.is_empty() {
+        let message = format!("stages = [] leaves {} without a stage", fields.label);
+        return Err(source
+            .error(&named.span, message)
+            .hint("name stages of time steps, or leave stages out"));
+    }
     for name in &named.value {
         let stage = stages.iter().find(|stage| stage.value.name == *name);
         match stage.map(|stage| &stage.value.action) {
@@ -406,8 +412,12 @@ fn range(
                 variable.name.value
             );
             let hint = match numbers.len() {
-                1 => format!("leave {key} out; walls (kind = \"wall\") hold a variable in a range"),
-                _ => format!("write {end:.4} for it; walls (kind = \"wall\") hold a variable in a range"),
+                1 => format!(
+                    "leave {key} out; a bias of kind = \"formula\" with its cosine holds it in a range"
+                ),
+                _ => format!(
+                    "write {end:.4} for it; a bias of kind = \"formula\" with its cosine holds it in a range"
+                ),
             };
             return Err(source.error(&given.span, message).hint(hint));
         }

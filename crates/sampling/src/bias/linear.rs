@@ -1,6 +1,6 @@
 //! Constant force along a variable.
 
-use super::{Bias, BiasVariable, Moment};
+use super::{Bias, BiasVariable, Moment, refuse_period};
 use jostle_core::backend::BiasFunction;
 use jostle_core::{Dual, Real, Result};
 
@@ -19,8 +19,16 @@ pub struct Linear {
 
 impl Linear {
     /// A constant force, whose energy vanishes at the centre.
-    pub fn new(variable: BiasVariable, force: f64, center: f64) -> Self {
-        Linear { variables: [variable], force, center }
+    ///
+    /// # Errors
+    /// If the variable has a period.
+    pub fn new(variable: BiasVariable, force: f64, center: f64) -> Result<Self> {
+        refuse_period(
+            &variable,
+            "a linear bias",
+            "kind = \"torque\" is a constant force along an angle, whose full turns count",
+        )?;
+        Ok(Linear { variables: [variable], force, center })
     }
 }
 

@@ -24,6 +24,18 @@ pub struct MetadynamicsSettings {
     pub spacing: Vec<f64>,
 }
 
+/// Beginning of the comment with k_B T in the first lines of a file that walkers share.
+const THERMAL_ENERGY: &str = "# thermal_energy ";
+
+/// Part of a hill that has been made and has yet to begin to act in a list of hills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PendingHill {
+    /// It is among them.
+    Included,
+    /// It is not.
+    LeftOut,
+}
+
 /// A hill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Hill {
@@ -119,19 +131,63 @@ impl Metadynamics {
         self.state.switching.begin(step, hill);
     }
 
-    /// Number of hills of its own that act.
-    pub fn hills(&self) -> usize {
-        self.state.hills.len()
+    /// Its own hills, that which has yet to begin to act included.
+    fn all_hills(&self) -> impl Iterator<Item = &Hill> {
+        self.state.hills.iter().chain(self.state.switching.pending.get())
     }
 
-    /// Rows of a file of hills: its own that act, from a number on.
-    pub fn rows(&self, first: usize) -> Vec<Vec<f64>> {
-        self.state.hills.iter().skip(first).map(|hill| self.row(hill)).collect()
+    /// Rows of a file of hills: its own from a number on, that which has yet to begin to act included or not.
+    pub fn rows(&self, first: usize, pending: PendingHill) -> Vec<Vec<f64>> {
+        let count = match pending {
+            PendingHill::Included => usize::MAX,
+            PendingHill::LeftOut => self.state.hills.len(),
+        };
+        self.all_hills().take(count).skip(first).map(|hill| self.row(hill)).collect()
     }
 
-    /// First lines of a file with such rows.
+    /// First lines of a file with such rows, and k_B T of their tempering in a comment.
     pub fn head(&self) -> String {
-        self.text(std::iter::empty())
+        let text = self.text(std::iter::empty());
+        match self.settings.tempering {
+            Some([_, thermal_energy]) => text + &format!("{THERMAL_ENERGY}{thermal_energy}\n"),
+            None => text,
+        }
+    }
+
+    /// Refuses rows, or first lines, of hills with other settings.
+    ///
+    /// # Errors
+    /// If widths, the bias factor or k_B T are others; the error has both numbers.
+    pub fn check_alike(&self, head: &str, rows: &[Vec<f64>]) -> Result<()> {
+        let is_other = |a: f64, b: f64| (a - b).abs() > 1e-6 * b.abs();
+        let refuse = |what: &str, theirs: f64, own: f64| {
+            let message = format!("hills with {what} = {theirs}, and this run has {own}");
+            Err(Error::input(message)
+                .hint("walkers of one folder have the same settings: give them, or another folder"))
+        };
+        let n = self.variables.len();
+        let gamma = self.settings.tempering.map_or(1.0, |[gamma, _]| gamma);
+        for row in rows.iter().filter(|row| row.len() == self.row_length()) {
+            let widths = &self.settings.width;
+            if let Some(d) = (0..n).find(|d| is_other(row[1 + n + d], widths[*d])) {
+                return refuse(
+                    &format!("width along '{}'", self.variables[d].name),
+                    row[1 + n + d],
+                    widths[d],
+                );
+            }
+            if is_other(row[2 + 2 * n], gamma) {
+                return refuse("bias_factor", row[2 + 2 * n], gamma);
+            }
+        }
+        let theirs =
+            head.lines().find_map(|line| line.strip_prefix(THERMAL_ENERGY)?.trim().parse::<f64>().ok());
+        match (theirs, self.settings.tempering) {
+            (Some(theirs), Some([_, own])) if is_other(theirs, own) => {
+                refuse("k_B T (temperature)", theirs, own)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Number of numbers in a row.
@@ -299,8 +355,7 @@ impl Bias for Metadynamics {
     /// Hills in PLUMED's layout. Well-tempered ones have heights times gamma / (gamma - 1), so that minus their
     /// sum is the free energy.
     fn files(&self) -> Vec<(String, String)> {
-        let hills = self.state.hills.iter().chain(self.state.switching.pending.get());
-        let text = self.text(hills.map(|hill| self.row(hill)));
+        let text = self.text(self.all_hills().map(|hill| self.row(hill)));
         vec![("hills".to_string(), text)]
     }
 }

@@ -24,7 +24,7 @@ pub use kernel_density::{
     density_kernel, merged_kernel, new_kernel, opes_energy, sample_weight, square_in_widths,
 };
 pub use linear::{Linear, linear};
-pub use metadynamics::{Metadynamics, MetadynamicsSettings, hill_along, hill_energy, tempering};
+pub use metadynamics::{Metadynamics, MetadynamicsSettings, PendingHill, hill_along, hill_energy, tempering};
 pub use opes::{MERGED, Opes, OpesSettings};
 pub use switching::switching_work;
 pub use torque::Torque;
@@ -70,6 +70,19 @@ impl BiasVariable {
             None => a - b,
         }
     }
+}
+
+/// Refuses a variable with a period, on which an energy like `what` is none of a circle: it jumps where the period ends, and
+/// forces have no part of that.
+fn refuse_period(variable: &BiasVariable, what: &str, hint: &str) -> Result<()> {
+    let Some(period) = variable.period else { return Ok(()) };
+    let message = format!(
+        "{what} on variable '{}', which has a period: its energy would jump where the variable goes on from {:.4} at {:.4}",
+        variable.name,
+        0.5 * period,
+        -0.5 * period
+    );
+    Err(Error::input(message).hint(hint))
 }
 
 /// Axes of a grid over variables, of which one without a period needs a range.

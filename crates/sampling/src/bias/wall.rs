@@ -1,7 +1,7 @@
 //! Walls: a spring beyond a value of a variable.
 
 use super::harmonic::spring;
-use super::{Bias, BiasVariable, Moment};
+use super::{Bias, BiasVariable, Moment, refuse_period};
 use jostle_core::backend::BiasFunction;
 use jostle_core::{Real, Result};
 
@@ -30,8 +30,17 @@ pub struct Wall {
 
 impl Wall {
     /// A wall with a free side.
-    pub fn new(variable: BiasVariable, at: f64, stiffness: f64, free: Side) -> Self {
-        Wall { variables: [variable], at, stiffness, free }
+    ///
+    /// # Errors
+    /// If the variable has a period, on which there is no side beyond a value.
+    pub fn new(variable: BiasVariable, at: f64, stiffness: f64, free: Side) -> Result<Self> {
+        let name = &variable.name;
+        let hint = format!(
+            "hold it by kind = \"harmonic\", which goes the shortest way round, or by kind = \"formula\" with \
+             energy = \"50 (1 - cos({name} - 1))\""
+        );
+        refuse_period(&variable, "a wall", &hint)?;
+        Ok(Wall { variables: [variable], at, stiffness, free })
     }
 
     /// 1 where the wall acts above, -1 where it acts below.
@@ -49,9 +58,8 @@ impl Bias for Wall {
     }
 
     fn evaluate(&mut self, values: &[f64], _now: &Moment, slopes: &mut [f64]) -> Result<f64> {
-        let off = self.variables[0].difference(values[0], self.at);
         let energy;
-        (energy, slopes[0]) = wall(off, self.stiffness, self.side());
+        (energy, slopes[0]) = wall(values[0] - self.at, self.stiffness, self.side());
         Ok(energy)
     }
 

@@ -3,9 +3,9 @@
 use super::{Origin, Unit, Variable, VariableKind, axes, axis};
 use crate::definition::{Absent, Arguments, Parameter, Selections, Values};
 use crate::derivative::{Planar, VectorFunction, with_gradient};
-use crate::frame::{Frame, Gradient};
+use crate::frame::{Frame, Gradient, NEAR_TURN};
 use jostle_core::backend::CenterFunction;
-use jostle_core::{Dimension, Error, Result, Vector};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3, Vector};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "distance",
@@ -90,6 +90,27 @@ impl Variable for Distance {
         let d = frame.between(self.groups[0], self.groups[1]);
         let (_, [slope]) = with_gradient(&self.part, [d]);
         gradient.add_between(self.groups, d, slope.map(|s| weight * s));
+    }
+
+    /// A component jumps to the other sign; a part in a plane jumps where an image is off by a vector that leaves the plane
+    /// askew, and whole distances do not, as both images are as far.
+    fn is_near_turn(&self, frame: &Frame) -> bool {
+        match self.part {
+            Part::Whole => false,
+            Part::Along(k) => frame.is_near_turn(self.groups, |shift| shift[k] != 0.0),
+            Part::InPlane([a, b]) => {
+                let out = 3 - a - b;
+                let is_askew = |shift: Vec3| shift[out] != 0.0 && (shift[a] != 0.0 || shift[b] != 0.0);
+                frame.is_near_turn(self.groups, is_askew)
+            }
+        }
+    }
+
+    fn reach(&self, simbox: &SimBox) -> Option<f64> {
+        match self.part {
+            Part::Along(k) => simbox.periodic()[k].then(|| NEAR_TURN * simbox.lengths()[k]),
+            Part::Whole | Part::InPlane(_) => None,
+        }
     }
 
     fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {

@@ -62,6 +62,17 @@ pub trait Variable: Send {
         None
     }
 
+    /// Returns true where other images of its centres are about to be the nearest, by which its value would jump: a bias
+    /// would do work there that no force has done.
+    fn is_near_turn(&self, _frame: &Frame) -> bool {
+        false
+    }
+
+    /// Largest size of its value before that, where this follows from the value and the box alone.
+    fn reach(&self, _simbox: &SimBox) -> Option<f64> {
+        None
+    }
+
     /// The function of centres that it is, and the numbers of the groups; `None` where it depends on the positions
     /// of atoms otherwise, so that devices leave it to the host.
     fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
@@ -109,6 +120,12 @@ impl VariableKind {
     /// Period of its values, if they are those of a circle.
     pub fn period(&self) -> Option<f64> {
         [dihedral::KIND.name, rotation::KIND.name].contains(&self.name).then_some(dihedral::PERIOD)
+    }
+
+    /// Returns true where weights of atoms in centres are part of it: pairs of atoms have none.
+    pub fn weighs_atoms(&self) -> bool {
+        self.selections != Selections::None
+            && ![coordination::KIND.name, contacts::KIND.name].contains(&self.name)
     }
 
     /// Returns true where its value follows from the energies of a run, and not from positions.

@@ -47,6 +47,10 @@ impl Variable for Tilt {
         gradient.add_between(self.groups, d, slope.map(|s| weight * s));
     }
 
+    fn is_near_turn(&self, frame: &Frame) -> bool {
+        frame.is_near_turn(self.groups, |shift| shift.dot(self.axis) != 0.0)
+    }
+
     fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
         let axis = self.axis.iter().position(|x| *x == 1.0)?;
         Some((CenterFunction::Tilt(axis), self.groups.to_vec()))

@@ -34,23 +34,22 @@ fn variant(kind: &'static VariableKind) -> Variant {
     let selections = match kind.selections {
         Selections::None => vec![],
         Selections::One => {
-            vec![Key { default: Absent(""), ..ATOMS }, Key { default: Absent(""), ..GROUP }, WEIGHTS]
+            vec![Key { default: Absent(""), ..ATOMS }, Key { default: Absent(""), ..GROUP }]
         }
-        Selections::Two => vec![
-            Key::new("between", Kind::Names, Required, "two selections: [\"index 3\", \"group lid\"]"),
-            WEIGHTS,
-        ],
-        Selections::Several(_) => vec![
-            Key::new("centers", Kind::Names, Required, "as many selections, each with its centre"),
-            WEIGHTS,
-        ],
+        Selections::Two => {
+            vec![Key::new("between", Kind::Names, Required, "two selections: [\"index 3\", \"group lid\"]")]
+        }
+        Selections::Several(_) => {
+            vec![Key::new("centers", Kind::Names, Required, "as many selections, each with its centre")]
+        }
     };
+    let weights = kind.weighs_atoms().then_some(WEIGHTS);
     let alternatives: &[Alternatives] = match kind.selections {
         Selections::One => &[Alternatives { keys: &["atoms", "group"], needed: Needed::Always }],
         _ => &[],
     };
-    let keys =
-        std::iter::once(NAME_OF_VARIABLE).chain(selections).chain(kind.parameters.iter().map(parameter));
+    let given = selections.into_iter().chain(weights).chain(kind.parameters.iter().map(parameter));
+    let keys = std::iter::once(NAME_OF_VARIABLE).chain(given);
     // Made once, for the life of the program, like the tables that stand in this file.
     let section = Section { keys: keys.collect::<Vec<Key>>().leak(), alternatives };
     Variant { name: kind.name, about: kind.about, section }
@@ -127,7 +126,7 @@ pub(super) static BIASES: &[Variant] = &[
     },
     Variant {
         name: "linear",
-        about: "-force (s - center): a constant force",
+        about: "-force (s - center): a constant force along a variable without a period",
         section: Section {
             keys: &[
                 NAME_OF_BIAS,
@@ -164,7 +163,7 @@ pub(super) static BIASES: &[Variant] = &[
     },
     Variant {
         name: "wall",
-        about: "stiffness/2 (s - at)^2 beyond a value",
+        about: "stiffness/2 (s - at)^2 beyond a value of a variable without a period",
         section: Section {
             keys: &[
                 NAME_OF_BIAS,
