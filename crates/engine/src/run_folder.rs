@@ -75,11 +75,11 @@ impl RunFolder {
                     shell_word(path)
                 )));
             }
-            // What somebody else has there is nothing to replace.
-            (Some(Occupant::Other), _) => {
+            (Some(Occupant::Other), Existing::Refuse) => {
                 return Err(Error::file(path, "this folder is not empty, and no run of Jostle made it")
                     .hint("choose another folder with --output DIR"));
             }
+            (Some(Occupant::Other), Existing::Replace) => refuse_strange_files(path)?,
         }
         std::fs::create_dir_all(path).map_err(|e| Error::io("create", path, &e))?;
         let log = open_log(path)?;
@@ -287,6 +287,19 @@ fn occupied(path: &Path) -> Result<Option<Occupant>> {
         return Ok(None);
     }
     Ok(Some(if path.join(LOG).is_file() { Occupant::Run } else { Occupant::Other }))
+}
+
+/// Refuses a folder with a file that has the name of one of a run, and is not of one: somebody may need it.
+fn refuse_strange_files(path: &Path) -> Result<()> {
+    let named = [INPUT, THERMO, CHECKPOINT].into_iter().find(|name| path.join(name).exists());
+    match named {
+        Some(name) => Err(Error::file(
+            &path.join(name),
+            "a run writes a file of this name, and no run of Jostle made it",
+        )
+        .hint("choose another folder with --output DIR")),
+        None => Ok(()),
+    }
 }
 
 /// Opens the log and locks it for the duration of the run: two runs in one folder would overwrite each

@@ -6,6 +6,7 @@
 
 mod alchemy;
 mod barostat;
+mod biases_in_stages;
 mod build;
 mod choice;
 mod complete;
