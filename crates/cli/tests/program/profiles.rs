@@ -306,7 +306,7 @@ fn a_profile_without_a_number_is_refused() {
     let desk = desk();
     desk.write("lone.grad", "# 1\n# 0 0.1 3 0\n0.05 NaN\n0.15 NaN\n0.25 NaN\n");
     let abf = "[[bias]]\nname = \"abf\"\nkind = \"abf\"\nvariables = [\"x\"]\ntemperature = 1\nlower = 1\n\
-               upper = 3\nspacing = 0.1\n";
+               upper = 3\nspacing = 0.1\nrelaxation = 1\n";
     desk.write("left.toml", particle(abf, 10, 10, 1));
     assert_ne!(desk.jostle(&["run", "left.toml"]).code, Some(0), "the particle is outside of the grid");
     for (path, said) in

@@ -19,7 +19,7 @@ pub const PAPER: Paper = Paper {
     left_out: &[
         LeftOut {
             what: "instructions and bytes of a pair, hit rates",
-            why: "counted by hand for kernels of today in crates/cuda/PERFORMANCE.md; a profiler of the vendor counts them",
+            why: "`jostle bench FILE --profile` has the times of kernels and what lists hold; the rest is counted by hand in crates/cuda/PERFORMANCE.md",
         },
         LeftOut {
             what: "tail list for atoms with many neighbours",
