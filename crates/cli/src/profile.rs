@@ -174,8 +174,8 @@ fn grid_of_run(folder: &Path, stage: Option<&str>) -> Result<Option<PathBuf>> {
 
 /// Returns true for columns with rows that are the same to the last digit, where some have no value included.
 fn is_copy(columns: &[Vec<f64>], others: &[Vec<f64>]) -> bool {
-    let bits = |columns: &[Vec<f64>]| columns.iter().flatten().map(|x| x.to_bits()).collect::<Vec<u64>>();
-    columns.iter().any(|column| !column.is_empty()) && bits(columns) == bits(others)
+    let [a, b] = [columns, others].map(|columns| columns.iter().flatten().map(|x| x.to_bits()));
+    columns.iter().any(|column| !column.is_empty()) && a.eq(b)
 }
 
 fn of_runs(options: &AnalyzeOptions, request: &Request, tell: Tell) -> Result<(String, u64, Results)> {

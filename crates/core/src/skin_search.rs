@@ -1,5 +1,15 @@
 //! Search for the skin of neighbour lists that costs least, by trials, on every device.
 
+use crate::System;
+
+/// Skin that is such a part of the mean distance of atoms, and at most the cut-off, if there is one: in a box that is all
+/// but empty that distance is many times the reach of forces.
+pub fn part_of_spacing(part: f64, system: &System, cutoff: f64) -> f64 {
+    let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
+    let skin = spacing * part;
+    if cutoff > 0.0 { skin.min(cutoff) } else { skin }
+}
+
 /// Value for the next trial, or the result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Trial {

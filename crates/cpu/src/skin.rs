@@ -2,16 +2,13 @@
 //! pairs to look at. The best choice depends on the system and the machine, so it is measured
 //! while running.
 
-use jostle_core::Topology;
+use jostle_core::System;
 use jostle_core::backend::Timings;
-use jostle_core::skin_search::{SkinSearch, Trial};
+use jostle_core::skin_search::{SkinSearch, Trial, part_of_spacing};
 
-/// First guess of the skin by the spacing of atoms, at most the cut-off: lists around the fast hydrogens of rigid
-/// molecules need more of it.
-pub fn guess(spacing: f64, cutoff: f64, topology: &Topology) -> f64 {
-    let guess = spacing * if topology.is_constrained() { 0.4 } else { 0.3 };
-    // In a box that is all but empty the spacing is many times the reach of forces.
-    if cutoff > 0.0 { guess.min(cutoff) } else { guess }
+/// First guess of the skin: lists around the fast hydrogens of rigid molecules need more of it.
+pub fn guess(system: &System, cutoff: f64) -> f64 {
+    part_of_spacing(if system.topology.is_constrained() { 0.4 } else { 0.3 }, system, cutoff)
 }
 
 /// Number of builds that a skin is judged by.

@@ -84,7 +84,7 @@ pub trait NeighborEngine: Send {
     /// Number of blocks that leave shares of energies.
     fn energy_blocks(&self) -> u32;
 
-    /// What the lists hold; empty without lists.
+    /// Contents of the lists; empty without lists.
     ///
     /// # Errors
     /// If the device fails.

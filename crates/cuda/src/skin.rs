@@ -2,15 +2,12 @@
 //! of steps.
 
 use jostle_core::System;
-use jostle_core::skin_search::{SkinSearch, Trial};
+use jostle_core::skin_search::{SkinSearch, Trial, part_of_spacing};
 
-/// Guess of a skin near the best one, for the mean distance of atoms, at most the cut-off. Lists of rigid molecules are
-/// expensive to build: their hydrogens are fast, their cut-offs long.
+/// Guess of a skin near the best one. Lists of rigid molecules are expensive to build: their hydrogens are fast, their
+/// cut-offs long.
 pub fn guess(system: &System, cutoff: f64) -> f64 {
-    let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
-    let guess = spacing * if system.topology.is_constrained() { 0.8 } else { 0.35 };
-    // In a box that is all but empty the spacing is many times the reach of forces.
-    if cutoff > 0.0 { guess.min(cutoff) } else { guess }
+    part_of_spacing(if system.topology.is_constrained() { 0.8 } else { 0.35 }, system, cutoff)
 }
 
 /// Number of samples by whose median a skin is judged: a single slow one, with lists that have to grow, has

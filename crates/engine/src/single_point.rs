@@ -6,6 +6,7 @@ use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::device;
 use crate::device_with_forces::DeviceWithForces;
 use crate::force_context::FieldsInTime;
+use crate::stage::rest_center_of_mass;
 use crate::thermo::{AtomMotion, Quantity, Thermo, ThermoInput, term_names};
 use jostle_core::{
     AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Result, Settings, SubSteps, SymTensor,
@@ -124,8 +125,7 @@ fn evaluate(
     backend.constrain_velocities(None)?;
     // A centre of mass that keeps its velocity is at rest in stages, too.
     if degrees.momentum == Momentum::Conserved && n_atoms > 1 {
-        let momentum = backend.kinetic()?.momentum;
-        backend.shift_velocities(momentum.map(|p| -p / mass))?;
+        rest_center_of_mass(&mut backend, mass)?;
     }
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees.count(degrees.momentum);

@@ -381,7 +381,7 @@ impl StageRun {
 }
 
 /// Removes the motion of the centre of mass; returns a note unless it was mere rounding.
-fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Result<Option<String>> {
+pub(crate) fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Result<Option<String>> {
     let sums = backend.kinetic()?;
     backend.shift_velocities(sums.momentum.map(|p| -p / total_mass))?;
     let part = sums.momentum.map(|p| p * p).iter().sum::<f64>() / (2.0 * total_mass) / sums.energy();

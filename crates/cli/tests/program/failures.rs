@@ -269,7 +269,7 @@ trajectory = { every = 10, format = "xyz" }
     assert_eq!(desk.succeed(&analysis).stdout, energies);
 }
 
-/// What is in a folder that no run made stays, also where a run may be replaced.
+/// Files in a folder that no run made stay, also where a run may be replaced.
 #[test]
 fn only_runs_are_replaced() {
     let desk = Desk::new();

@@ -123,7 +123,7 @@ fn driven_charges_have_no_conductivity() {
     assert!(refused.code != Some(0) && refused.stderr.contains("frozen or driven"), "{}", refused.stderr);
 }
 
-/// What `jostle check --full` prints is an input, and has the energies of the one that it comes from.
+/// Output of `jostle check --full` is an input with the energies of the one that it comes from.
 #[test]
 fn a_completed_input_has_the_same_energy() {
     let desk = Desk::new();

@@ -104,7 +104,6 @@ impl<S: Scalar> Cpu<S> {
         let inverse_mass = Arc::new(inverse_mass);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = ranks.as_ref().map_or(settings.threads.unwrap_or(cores), Ranks::threads);
-        let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
         let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
         let lattice_sums = LatticeSumKernel::all(&system, &forces);
         let contacts = forces.grains.as_ref().map(|grains| Contacts::new(&system, grains, &forces.walls));
@@ -128,11 +127,7 @@ impl<S: Scalar> Cpu<S> {
         let neighbors = Neighbors {
             clusters: Clusters::new(level.width::<S>()),
             excluded,
-            skin: Skin::new(
-                settings.skin,
-                skin::guess(spacing, cutoff, &system.topology),
-                settings.reproducible,
-            ),
+            skin: Skin::new(settings.skin, skin::guess(&system, cutoff), settings.reproducible),
             list_positions: Vec::new(),
             stale: true,
             builds: 0,

@@ -49,8 +49,8 @@ impl Readings {
         });
         time.launches += 1;
         time.seconds += 1e-3 * (milliseconds - self.empty).max(0.0);
-        // Sum of the blocks of all launches, of which the end of the profile makes the mean.
-        time.blocks += launch.grid.iter().map(|&blocks| f64::from(blocks)).product::<f64>();
+        let blocks: f64 = launch.grid.iter().map(|&blocks| f64::from(blocks)).product();
+        time.blocks += (blocks - time.blocks) / time.launches as f64;
     }
 }
 
@@ -81,7 +81,6 @@ impl Device {
         }
         let mut kernels =
             Vec::from_iter(std::mem::take(&mut self.stopwatch.readings().kernels).into_values());
-        kernels.iter_mut().for_each(|kernel| kernel.blocks /= kernel.launches as f64);
         kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         Ok(kernels)
     }

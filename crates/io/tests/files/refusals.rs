@@ -1,4 +1,4 @@
-//! What would be ignored, invented or never conserved is refused, with a hint.
+//! Keys without an effect, invented constants and energies that are never conserved are refused, with a hint.
 
 use jostle_core::{Error, Result, Topology};
 use jostle_io::Input;

@@ -134,7 +134,7 @@ pub(super) struct RecordedEvent {
 impl Timestamp for RecordedEvent {
     fn milliseconds_until(&self, end: &dyn Timestamp) -> Result<f64> {
         self.gpu.wait()?;
-        timing::between(self.event.cu_event(), end.stamp() as sys::CUevent)
+        timing::milliseconds(self.event.cu_event(), end.stamp() as sys::CUevent)
     }
 
     fn stamp(&self) -> u64 {

@@ -22,7 +22,7 @@ impl Shared {
         // The graph stays until its work is done.
         let (events, _graph) = started.map_err(|e| failed("kernels cannot be timed", e))?;
         self.wait()?;
-        events.windows(2).map(|pair| milliseconds(&pair[0], &pair[1])).collect()
+        events.windows(2).map(|pair| milliseconds(pair[0].cu_event(), pair[1].cu_event())).collect()
     }
 
     /// # Safety
@@ -58,13 +58,8 @@ impl Shared {
     }
 }
 
-/// Time between two events that have passed.
-pub(super) fn milliseconds(start: &CudaEvent, end: &CudaEvent) -> Result<f64> {
-    between(start.cu_event(), end.cu_event())
-}
-
-/// Time between the events of two handles.
-pub(super) fn between(start: sys::CUevent, end: sys::CUevent) -> Result<f64> {
+/// Milliseconds between two events that have passed.
+pub(super) fn milliseconds(start: sys::CUevent, end: sys::CUevent) -> Result<f64> {
     // Function of the driver itself, as that of cudarc needs a driver of CUDA 12.8.
     type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> i32;
     let mut milliseconds = 0.0;
