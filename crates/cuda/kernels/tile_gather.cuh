@@ -25,14 +25,25 @@ DEVICE u32 nearness(uint4 entries, u32 x, u32 y, u32 z) {
 // together with the k-th of them comes the one 16 further.
 struct Sketch {
     u16* halves;
-    int words;  // of marks for each class: one in small tiles if a team is large
+    int pairs_of_class;  // of each thread; 16 for all words of marks but the last one, which has no more than it needs
+
+    DEVICE_MEMBER Sketch(real4* memory, int capacity) : halves((u16*)memory), pairs_of_class(16) {
+        if (ONE_WORD) return;
+        const int last = (capacity + CLASSES * TEAM - 1) / (CLASSES * TEAM) - 1;
+        pairs_of_class = last / 32 * 16 + min(16, (last % 32 / BATCH + 1) * BATCH);
+    }
 
     // Entries of two atoms.
-    DEVICE_MEMBER int pairs() const { return CLASSES * words * 16 * TEAM; }
+    DEVICE_MEMBER int pairs() const { return CLASSES * pairs_of_class * TEAM; }
+
+    // First of a thread's entries of a class in the word of its n-th atom.
+    DEVICE_MEMBER const uint4* word(int c, int n, int part) const {
+        return (const uint4*)halves + (c * pairs_of_class + n / 32 * 16) * TEAM + part;
+    }
 
     DEVICE_MEMBER u16* at(int index) const {
         const u32 k = (u32)index / CLASSES, i = k / TEAM;
-        return halves + (((index % CLASSES * words + i / 32) * 16 + i % 16) * TEAM + k % TEAM) * 8 + i / 16 % 2;
+        return halves + ((index % CLASSES * pairs_of_class + i / 32 * 16 + i % 16) * TEAM + k % TEAM) * 8 + i / 16 % 2;
     }
 };
 
@@ -81,6 +92,13 @@ struct TileBuild {
     uint4* own_pairs;    // entries of the block's own atoms, each with the one half a block further
     Stage* stage;        // shared memory of this warp for neighbours before they are listed
     int entry_capacity;  // neighbours of a thread that it can hold
+    u16 (*left_over)[LEFT_OVER];  // shared memory for slots of each atom
+};
+
+// Shared memory of a block for ranges of bins first, and when the tile is complete for neighbours that are left over.
+union Scratch {
+    AtomRange ranges[RANGES];
+    u16 left_over[EIGHT ? TILE_ATOMS : 1][LEFT_OVER];
 };
 
 // ---- gathering the tile

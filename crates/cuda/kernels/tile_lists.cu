@@ -55,7 +55,7 @@ struct NeighborTest {
     // Bits of a thread's next 32 atoms of class `c` from its `n`-th on that are neighbours, without the atom itself
     // and those that it excludes.
     DEVICE_MEMBER u32 neighbors(int c, int n) const {
-        const uint4* pair = (const uint4*)build.sketch.halves + (c * build.sketch.words + n / 32) * 16 * TEAM + part;
+        const uint4* pair = build.sketch.word(c, n, part);
         u32 word = 0;
 #pragma unroll
         for (int k = 0; k < 16; k += BATCH) {
@@ -95,16 +95,28 @@ DEVICE uint2* list_of_thread(const DeviceData& w) {
 #if EIGHT
 // ---- lists of a team of eight, which has a thread for each class
 
+// Number from which on atoms of a class are marked by a second word.
+enum { SECOND_WORD = 32 * TEAM };
+
+// True where numbers in shared memory count from the beginning of their word.
+#define BY_WORDS (TILE_SIZE == MEDIUM_TILE)
+
 // Neighbours of a team's atom in shared memory, class by class, by their numbers among the atoms of their class.
 // Thread c of the team writes the rows of those of class c first.
 struct StagedNeighbors {
     Stage* of_atom;
     int n_all, n_mine, before_mine;  // of all classes, of this thread's, and of those before it
+    int n_first;                     // of this thread's, those of the first word
 };
+
+// Number that shared memory has of the k-th neighbour of a class; `n_first` of them are of the first word.
+DEVICE int staged_number(const Stage* of_class, int k, int n_first) {
+    return of_class[k] + (BY_WORDS && k >= n_first ? SECOND_WORD : 0);
+}
 
 DEVICE StagedNeighbors stage_neighbors(const TileBuild& build, const NeighborTest& test) {
     const int capacity = TEAM * build.entry_capacity, part = test.part, n_marks = ONE_WORD ? 1 : test.n_each;
-    StagedNeighbors staged = {build.stage + threadIdx.x % 32 / TEAM * capacity, 0, 0, 0};
+    StagedNeighbors staged = {build.stage + threadIdx.x % 32 / TEAM * capacity, 0, 0, 0, 0};
     for (int c = 0; c < CLASSES; c++) {
         int total = 0;
         for (int n = 0; n < n_marks; n += 32) {
@@ -125,6 +137,7 @@ DEVICE StagedNeighbors stage_neighbors(const TileBuild& build, const NeighborTes
                 *entry++ = (Stage)(start + last * TEAM);
                 word ^= 1u << last;
             }
+            if (BY_WORDS && c == part && n == 0) staged.n_first = total;
         }
         if (c == part) staged.n_mine = total, staged.before_mine = staged.n_all;
         staged.n_all += total;
@@ -149,12 +162,11 @@ DEVICE int rows_needed(const StagedNeighbors& staged) {
 DEVICE u32 slot_of(int c, int number) { return (u32)(number * CLASSES + c) * SLOT_UNIT; }
 
 DEVICE void write_rows(const TileBuild& build, const NeighborTest& test, const StagedNeighbors& staged, int rows) {
-    __shared__ u16 left_over[TILE_ATOMS][LEFT_OVER];
-    u16* const others = left_over[test.exists ? test.atom : 0];
+    u16* const others = build.left_over[test.exists ? test.atom : 0];
     uint2* list = list_of_thread(build.w);
     const int part = test.part, n_mine = staged.n_mine;
     const int slots = 4 * rows, more = max(n_mine - slots, 0), fewer = max(slots - n_mine, 0);
-    int more_upto = more, fewer_upto = fewer, n_of[CLASSES];
+    int more_upto = more, fewer_upto = fewer, n_of[CLASSES], n_first_of[CLASSES];
 #pragma unroll
     for (int m = 1; m < TEAM; m *= 2) {
         const int a = __shfl_up_sync(ALL_LANES, more_upto, m, TEAM), b = __shfl_up_sync(ALL_LANES, fewer_upto, m, TEAM);
@@ -162,12 +174,15 @@ DEVICE void write_rows(const TileBuild& build, const NeighborTest& test, const S
         if (part >= m) fewer_upto += b;
     }
     const int n_others = __shfl_sync(ALL_LANES, more_upto, TEAM - 1, TEAM);
-    const Stage* const left = staged.of_atom + staged.before_mine + slots;
-    for (int k = 0; k < more; k++) others[more_upto - more + k] = (u16)slot_of(part, left[k]);
+    const Stage* const mine = staged.of_atom + staged.before_mine;
+    for (int k = 0; k < more; k++) {
+        others[more_upto - more + k] = (u16)slot_of(part, staged_number(mine, slots + k, staged.n_first));
+    }
     const Stage* from[CLASSES];
 #pragma unroll
     for (int v = 0; v < CLASSES; v++) {
         n_of[v] = __shfl_sync(ALL_LANES, n_mine, part + v, TEAM);
+        n_first_of[v] = BY_WORDS ? __shfl_sync(ALL_LANES, staged.n_first, part + v, TEAM) : 0;
         from[v] = staged.of_atom + __shfl_sync(ALL_LANES, staged.before_mine, part + v, TEAM);
     }
     for (int pair = 0; pair < rows; pair += 2) {
@@ -178,7 +193,7 @@ DEVICE void write_rows(const TileBuild& build, const NeighborTest& test, const S
 #pragma unroll
             for (int u = 0; u < 4; u++) {
                 const int v = 4 * odd + u, c = (part + v) % CLASSES, k = 4 * pair + v;
-                out[u] = slot_of(c, k < n_of[v] ? from[v][k] : 0);
+                out[u] = slot_of(c, k < n_of[v] ? staged_number(from[v], k, n_first_of[v]) : 0);
             }
             list[(pair + odd) * 32] = make_uint2(out[0] | out[1] << 16, out[2] | out[3] << 16);
         }
@@ -308,14 +323,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS)
     if (trigger == TRIGGER_BUILD && !build_due(control, now)) return;
 
     extern __shared__ real4 tile[];
-    __shared__ AtomRange ranges[RANGES];
+    __shared__ Scratch scratch;
     __shared__ int found[WARPS];
     __shared__ int n_excluded[TILE_ATOMS];
     __shared__ Region region;
     __shared__ u8 order[TILE_ATOMS];
     __shared__ uint4 own_pairs[ORDERED ? OWN_PAIRS : 1];
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, entry_capacity = 4 * w.tiles.row_capacity;
-    const Sketch sketch = {(u16*)tile, ONE_WORD ? 1 : (w.tiles.capacity + 256 * TEAM - 1) / (256 * TEAM)};
+    const Sketch sketch(tile, w.tiles.capacity);
     Stage* const stage = (Stage*)(sketch.halves + sketch.pairs() * 8) + warp * entry_capacity * 32;
 
     const Owned owned = take_owned(w, control, order);
@@ -330,20 +345,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS)
     find_region(w, control, owned, order, region);
     const OwnBounds bounds(region);
     const int n_ranges = 2 * region.across[0].count * region.across[1].count;
-    const TileBuild build = {w, owned, region.origin, SearchRadius(w, region, reach), sketch, own_pairs, stage, entry_capacity};
+    const SearchRadius search(w, region, reach);
+    const TileBuild build = {w, owned, region.origin, search, sketch, own_pairs, stage, entry_capacity, scratch.left_over};
     if (!region.fits || n_ranges > RANGES || !(build.search.radius < 200.0f)) {
         if (thread == 0) report(control, UNFIT);
         return leave_list(control, slot, trigger);
     }
-    sketch_own_atoms(build, region, reach2, ranges, n_ranges, n_excluded);
+    sketch_own_atoms(build, region, reach2, scratch.ranges, n_ranges, n_excluded);
 
     u32* const candidates = (u32*)stage;
     const int candidate_capacity = entry_capacity * 32 * (int)sizeof(Stage) / 4;
-    Gather gather = Gather::NEAR_BOXES;
+    Gather gather = ORDERED && MOST_NEAR_BOXES == 0 ? Gather::NEAR_ATOMS : Gather::NEAR_BOXES;
     int n_found;
     TileLayout layout;
     for (;;) {
-        n_found = find_candidates(build, bounds, gather, ranges, n_ranges, candidates, candidate_capacity);
+        n_found = find_candidates(build, bounds, gather, scratch.ranges, n_ranges, candidates, candidate_capacity);
         if (lane == 0) found[warp] = n_found;
         __syncthreads();
         layout = tile_layout(found);

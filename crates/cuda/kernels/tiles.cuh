@@ -17,6 +17,10 @@
 
 enum BlockKind { WITH_FREE_ATOMS, DRIVEN_WITHOUT_LIST, DRIVEN_WITH_LIST };
 
+#define SMALL_TILE 0
+#define MEDIUM_TILE 1
+#define LARGE_TILE 2
+
 // True where a team has as many threads as there are classes.
 #define EIGHT (TEAM == 8)
 
@@ -24,16 +28,18 @@ enum {
     CLASSES = 8,
     DUMMIES = CLASSES,               // one of each class, at indices 0 to 7
     THREADS = TILE_ATOMS * TEAM,
-    BUILDERS = RESIDENT < 1024 ? RESIDENT : EIGHT ? 1280 : 1024,  // threads resident on a multiprocessor
+    // Threads that build lists, resident on a multiprocessor: larger tiles of teams of eight leave no memory for more.
+    BUILDERS = RESIDENT < 1024 ? RESIDENT : !EIGHT ? 1024 : TILE_SIZE == SMALL_TILE ? 1280 : 768,
     WARPS = THREADS / 32,
     WARP_ATOMS = 32 / TEAM,          // atoms of a warp
     RANGES = 256,                     // ranges of bins that a tile is gathered from, at most
     FETCH = 8,                       // atoms that each thread loads at once
-    BATCH = 8,                       // pairs of atoms tested together while building
+    BATCH = TILE_SIZE == SMALL_TILE ? 8 : 4,  // pairs of atoms tested together while building
     MOST_ROWS = 16000,               // of a list
     HELD = 4,                        // excluded atoms in registers of a thread: water has two
     OWN_PAIRS = TILE_ATOMS / 2,      // of the block's atoms, where each of them decides who is in the tile
-    MOST_NEAR_BOXES = 2032,          // atoms near boxes around the block's own that a tile takes in: `MOST_SMALL` in Rust
+    // Atoms near boxes around the block's own that a tile takes in, as long as all are small: `MOST_SMALL` in Rust.
+    MOST_NEAR_BOXES = TILE_SIZE == SMALL_TILE ? 2032 : 0,
     LEFT_OVER = 64,                  // neighbours of an atom in classes with more than their share
 };
 
@@ -43,16 +49,13 @@ enum {
 // Coordinate of dummies: no potential reaches there, and its square and its sixth power are still finite.
 #define FAR ((real)(1e3 * sqrt((double)LONGEST_CUTOFF2)))
 
-#define SMALL_TILE 0
-#define MEDIUM_TILE 1
-#define LARGE_TILE 2
-
 // True where a word is enough to mark neighbours among the atoms of a class that a thread tests.
 #define ONE_WORD (EIGHT && TILE_SIZE == SMALL_TILE)
 
-// Sizes of tiles. In a small one the atoms of a class can be numbered with 8 bits; in a large one slots hold
-// indices, where they otherwise hold byte offsets into the tile.
-#if TILE_SIZE == SMALL_TILE
+// Sizes of tiles. In a small one the atoms of a class can be numbered with 8 bits, and in a medium one those that a word
+// marks, where threads write down neighbours word by word; in a large one slots hold indices, where they otherwise hold
+// byte offsets into the tile.
+#if TILE_SIZE == SMALL_TILE || EIGHT && TILE_SIZE == MEDIUM_TILE
 typedef u8 Stage;
 #else
 typedef u16 Stage;

@@ -120,16 +120,26 @@ pub fn atom_bytes(precision: Precision, forces: &Forces) -> usize {
     real4 + forces.electrostatics.map_or(0, |_| real4 / 4)
 }
 
-/// Shared memory for building: the tile in half precision, and the lists of each warp.
+/// Shared memory for building: the tile in half precision (`Sketch` in `tile_gather.cuh`), and the neighbours of each warp
+/// before they are listed (`Stage` in `tiles.cuh`).
 fn build_bytes(shape: TileShape, capacity: ListCapacity) -> usize {
     let team = shape.team as usize;
-    let sketch = CLASSES * capacity.tile.div_ceil(256 * team) * 16 * team * 16;
-    let stage = 4 * capacity.rows * 32 * if shape.size == TileSize::Small { 1 } else { 2 };
+    let (batch, number_bytes) = match shape.size {
+        TileSize::Small => (8, 1),
+        TileSize::Medium if shape.team == 8 => (4, 1),
+        TileSize::Medium | TileSize::Large => (4, 2),
+    };
+    let one_word = shape.team == 8 && shape.size == TileSize::Small;
+    let last = capacity.tile.div_ceil(CLASSES * team) - 1;
+    let pairs_of_class =
+        if one_word { 16 } else { last / 32 * 16 + (last % 32 / batch * batch + batch).min(16) };
+    let sketch = CLASSES * pairs_of_class * team * 16;
+    let stage = 4 * capacity.rows * 32 * number_bytes;
     sketch + shape.threads() as usize / 32 * stage
 }
 
 /// Shared memory that kernels of tiles have besides, at most.
-const FIXED_SHARED: usize = 4096;
+const FIXED_SHARED: usize = 5 * 1024;
 
 /// Checks that a device can have such tiles.
 ///

@@ -5,9 +5,13 @@
 //! cut-offs are always the same, so that kernels are compiled once.
 
 use super::PRECISIONS;
+use super::device::device;
 use super::gpus::on_gpu;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, System, Vector};
+use jostle_core::{
+    Algorithm, Backend, DeviceReport, Evaluate, Precision, Settings, SimBox, Species, System, Vector,
+};
+use jostle_cuda::Cuda;
 use jostle_fixtures::pairs::count_pairs;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use proptest::prelude::*;
@@ -75,19 +79,21 @@ impl Case {
         system
     }
 
+    fn settings(&self) -> Settings {
+        let Case { algorithm, precision, skin, .. } = *self;
+        Settings { algorithm, precision, skin: Some(skin), ..Settings::default() }
+    }
+
     fn check(&self) {
         if self.simbox().largest_cutoff() < 1.0 {
             return;
         }
-        let terms = CUTOFFS.map(|(a, b, cutoff)| {
-            let mut term = PairTerm::new(PairKind::GaussianCore, Truncation::Plain, 2);
-            term.set(a, b, PairEntry { parameters: vec![1.0, 1e9], cutoff });
-            term
-        });
-        let Case { algorithm, precision, skin, .. } = *self;
-        let settings = Settings { algorithm, precision, skin: Some(skin), ..Settings::default() };
-        let mut cuda = on_gpu(self.system(), terms.to_vec(), settings);
-        for step in 0..5 {
+        self.check_pairs(&mut *on_gpu(self.system(), terms(), self.settings()), 5);
+    }
+
+    fn check_pairs(&self, cuda: &mut dyn Backend, steps: usize) {
+        let Case { precision, skin, .. } = *self;
+        for step in 0..steps {
             cuda.update_neighbors().unwrap();
             cuda.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             let found = cuda.energies().terms.clone();
@@ -106,6 +112,15 @@ impl Case {
             cuda.drift(0.1 * skin).unwrap();
         }
     }
+}
+
+fn terms() -> Vec<PairTerm> {
+    let term = |(a, b, cutoff)| {
+        let mut term = PairTerm::new(PairKind::GaussianCore, Truncation::Plain, 2);
+        term.set(a, b, PairEntry { parameters: vec![1.0, 1e9], cutoff });
+        term
+    };
+    CUTOFFS.map(term).to_vec()
 }
 
 proptest! {
@@ -136,5 +151,28 @@ fn images_in_sheared_boxes_are_told_apart() {
             seed: 8975146578347981879,
         }
         .check();
+    }
+}
+
+/// Tiles whose atoms of a class need more than a byte to be numbered: medium ones in mixed precision, large ones in double.
+#[test]
+fn tiles_of_many_atoms_hold_every_pair() {
+    for precision in PRECISIONS {
+        let case = Case {
+            lengths: [2.7, 2.6, 2.65],
+            tilts: [0.1, 0.0, -0.05],
+            periodic: [true; 3],
+            atoms: 4000,
+            crowd: 0,
+            skin: 0.03,
+            algorithm: Algorithm::Tiles,
+            precision,
+            seed: 7,
+        };
+        let mut cuda = Cuda::new(device(), case.system(), terms(), case.settings()).unwrap();
+        case.check_pairs(&mut cuda, 2);
+        cuda.start_profile().unwrap();
+        let lists = cuda.end_profile().unwrap().lists;
+        assert!((2049..4096).contains(&lists[0].most), "{lists:?}");
     }
 }
