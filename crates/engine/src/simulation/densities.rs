@@ -7,6 +7,7 @@ use jostle_analysis::cells::Cells;
 use jostle_core::{AtomStorage, Result, SimBox, State};
 use jostle_io::input::model::StageInput;
 use jostle_potentials::Embedded;
+use rayon::prelude::*;
 
 /// Most atoms whose density is computed: about a second on one core.
 const MOST_ATOMS: usize = 200_000;
@@ -22,29 +23,36 @@ struct Beyond {
 }
 
 impl Beyond {
+    const NONE: Self = Beyond { atoms: [0; 2], density: 0.0, end: 0.0 };
+
     /// Atoms of a configuration; `None` where all are within the table.
     fn of(metal: &Embedded, simbox: &SimBox, state: &State) -> Result<Option<Self>> {
         let cells = Cells::new(simbox, &state.position, metal.cutoff())?;
         let stride = state.len().div_ceil(MOST_ATOMS).max(1);
-        let mut found = Beyond { atoms: [0; 2], density: 0.0, end: 0.0 };
-        for atom in (0..state.len()).step_by(stride) {
-            let kind = usize::from(state.species[atom]);
-            let mut density = 0.0;
-            cells.around(state.position[atom], |other, d2| {
-                if other as usize != atom {
-                    density += metal.density(kind, usize::from(state.species[other as usize]), d2.sqrt()).0;
-                }
-            });
-            let end = metal.embedding_function(kind).end();
-            found.atoms[1] += 1;
-            if density > end {
-                found.atoms[0] += 1;
-                if density - end > found.density - found.end {
-                    (found.density, found.end) = (density, end);
-                }
-            }
-        }
+        let atoms = (0..state.len()).into_par_iter().step_by(stride);
+        let found = atoms.map(|atom| Self::at(metal, state, &cells, atom)).reduce(|| Self::NONE, Self::and);
         Ok((found.atoms[0] > 0).then_some(found))
+    }
+
+    fn at(metal: &Embedded, state: &State, cells: &Cells, atom: usize) -> Self {
+        let kind = |atom: usize| usize::from(state.species[atom]);
+        let mut density = 0.0;
+        cells.around(state.position[atom], |other, d2| {
+            if other as usize != atom {
+                density += metal.density(kind(atom), kind(other as usize), d2.sqrt()).0;
+            }
+        });
+        let end = metal.embedding_function(kind(atom)).end();
+        match density > end {
+            true => Beyond { atoms: [1, 1], density, end },
+            false => Beyond { atoms: [0, 1], ..Self::NONE },
+        }
+    }
+
+    /// Atoms of two parts of a configuration.
+    fn and(self, other: Self) -> Self {
+        let further = if other.density - other.end > self.density - self.end { other } else { self };
+        Beyond { atoms: [0, 1].map(|k| self.atoms[k] + other.atoms[k]), ..further }
     }
 
     fn message(&self) -> String {
@@ -73,11 +81,15 @@ impl Simulation {
         Ok(beyond.map(|beyond| Warning::new(WarningKind::Density, &stage.name, beyond.message())))
     }
 
-    /// Warns about densities beyond the table of a metal when a stage begins.
+    /// Warns about densities beyond the table of a metal when the first stage begins: stages that have ended have been
+    /// looked at.
     ///
     /// # Errors
     /// If there is a warning under `strict`, or the device failed.
     pub(super) fn check_densities(&mut self, stage: &StageInput, progress: &mut dyn Progress) -> Result<()> {
+        if !self.reports.is_empty() {
+            return Ok(());
+        }
         let Some(warning) = self.densities_beyond_table(stage)? else { return Ok(()) };
         self.output.warn(progress, &warning)?;
         self.early_warnings.push((self.clock.stage, warning.clone()));
