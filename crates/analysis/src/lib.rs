@@ -22,6 +22,7 @@ mod report;
 mod saved_state;
 pub mod series;
 mod settings;
+mod sphere_union;
 mod transport;
 mod view;
 mod warning;

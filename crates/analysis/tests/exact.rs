@@ -396,6 +396,65 @@ fn balls_and_tubes_have_their_minkowski_functionals() {
     assert_eq!(value(&tube, "Euler characteristic"), 0.0);
 }
 
+/// Plates and rods of close spheres, and two that overlap: surface and mean breadth are the same however they lie.
+#[test]
+fn surface_and_mean_breadth_do_not_depend_on_direction() {
+    use std::f64::consts::PI;
+    let edge = 20;
+    let simbox = SimBox::orthorhombic([f64::from(edge); 3]).unwrap();
+    let at_rest_where = |holds: &dyn Fn([i32; 3]) -> bool| {
+        let site = |k: i32| [k % edge, k / edge % edge, k / edge / edge];
+        let sites = (0..edge.pow(3)).map(site).filter(|site| holds(*site));
+        at_rest(sites.map(|site| Vector(site.map(f64::from))).collect())
+    };
+    let area = f64::from(edge * edge);
+    let length = f64::from(edge);
+    let check = |shape: &str, frame, radius: f64, surface: f64, breadth: f64, tolerance: f64| {
+        let settings = [format!("radius={radius}"), "voxel=0.5".to_string()];
+        let settings = settings.each_ref().map(String::as_str);
+        let found = analyze("minkowski", &settings, &simbox, std::iter::once(frame));
+        for (name, exact) in [("surface", surface), ("mean breadth", breadth)] {
+            let value = found.get(name).unwrap().value;
+            let off = (value - exact).abs() / exact.max(length);
+            assert!(off < tolerance, "{shape}, {name}: {value} for {exact}");
+        }
+    };
+    // Spheres a whole unit apart make surfaces rough: by s^2 / 12 R^2 for a square lattice.
+    check("plate 001", at_rest_where(&|[_, _, z]| z == 3), 4.0, 2.0 * area, 0.0, 0.008);
+    check("plate 110", at_rest_where(&|[x, y, _]| (x + y) % edge == 0), 4.0, 8f64.sqrt() * area, 0.0, 0.012);
+    check(
+        "plate 111",
+        at_rest_where(&|[x, y, z]| (x + y + z) % edge == 0),
+        5.0,
+        12f64.sqrt() * area,
+        0.0,
+        0.012,
+    );
+    // Beads on a string have the surface of a cylinder, and edges that are rings.
+    let rod = |radius: f64, apart: f64| {
+        let ring = (radius * radius - 0.25 * apart * apart).sqrt() * (0.5 * apart / radius).asin();
+        (2.0 * PI * radius * apart * length, (apart - ring) * length)
+    };
+    let (surface, breadth) = rod(4.0, 1.0);
+    check("rod 001", at_rest_where(&|[x, y, _]| (x, y) == (7, 0)), 4.0, surface, breadth, 1e-9);
+    let (surface, breadth) = rod(5.0, 3f64.sqrt());
+    check("rod 111", at_rest_where(&|[x, y, z]| x == y && y == z), 5.0, surface, breadth, 1e-9);
+
+    // What two spheres have in common is a lens, whose mean breadth is the mean of its widths.
+    let (radius, apart) = (3.0f64, 3.5);
+    let (half, rim) = (0.5 * apart, (radius * radius - 0.25 * apart * apart).sqrt());
+    let support = |angle: f64| match angle.cos() > half / radius {
+        true => radius - half * angle.cos(),
+        false => rim * angle.sin(),
+    };
+    let angles = (0..10_000).map(|k| 0.5 * PI * (f64::from(k) + 0.5) / 1e4);
+    let lens = 2.0 * angles.map(|angle| support(angle) * angle.sin()).sum::<f64>() * 0.5 * PI / 1e4;
+    let surface = 2.0 * (4.0 * PI * radius * radius - 2.0 * PI * radius * (radius - half));
+    let pair =
+        at_rest(vec![Vector([1.0, 19.0, 5.0]), Vector([1.0, 19.0, 5.0]) + Vector([2.0, 1.5, 6f64.sqrt()])]);
+    check("two spheres", pair, radius, surface, 4.0 * radius - lens, 1e-3);
+}
+
 /// Separate spheres of radius 0.4, 0.95 apart or a little less: coarse voxels join them, and finer ones tell so. Where nothing
 /// is doubtful numbers are those of separate spheres.
 #[test]

@@ -7,6 +7,7 @@ use crate::limits;
 use crate::report::{Results, unit};
 use crate::saved_state::SavedState;
 use crate::settings::Setting;
+use crate::sphere_union::surface_and_breadth;
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits, judge};
 use jostle_core::{Dimension, Error, Result};
@@ -29,8 +30,8 @@ pub(super) const KIND: Kind = Kind {
             name: "voxel",
             dimension: Dimension::LENGTH,
             default: None,
-            about: "edge of the cubes that space is cut into; errors leave them out [default: an eighth of the radius, by which \
-                    the surface of a sphere is some 0.2 percent too small]",
+            about: "edge of the cubes that space is cut into for volume and Euler characteristic; errors leave them out \
+                    [default: an eighth of the radius]",
         },
     ],
     new: |system_info, settings| {
@@ -49,28 +50,28 @@ pub(super) const KIND: Kind = Kind {
 
 const REMEDY: &str = "a smaller voxel";
 
-/// Cubes are counted with their faces, edges and corners (K. Michielsen and H. De Raedt, Phys. Rep.
-/// 347 (2001) 461). Surface and mean breadth of what is made of cubes are larger than those of what
-/// is smooth, by 3/2 where directions are equally frequent; they are divided by that.
+/// For volume and Euler characteristic cubes are counted with their faces, edges and corners (K. Michielsen and H. De Raedt,
+/// Phys. Rep. 347 (2001) 461). Their surface and mean breadth depend on how a shape lies to them, however fine they are, by a
+/// third for plates, so that these are those of the spheres (`sphere_union.rs`).
 struct Minkowski {
     system_info: SystemInfo,
     radius: f64,
     voxel: f64,
     /// Volume fraction, surface, mean breadth, Euler characteristic, and the volume of the box.
     blocks: Blocks,
-    /// Differences that half the voxel makes to the first four in the first frame: voxels make spheres that nearly touch
-    /// one. NaN where so many voxels are too many.
+    /// Differences that half the voxel makes to the first four in the first frame, of which the second and third need none:
+    /// voxels make spheres that nearly touch one. NaN where so many voxels are too many.
     finer: Option<[f64; 4]>,
 }
 
 impl Measure for Minkowski {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let now = functionals(frame, self.radius, self.voxel)?;
+        let [fraction, euler] = voxel_functionals(frame, self.radius, self.voxel)?;
         if self.finer.is_none() {
-            let finer = functionals(frame, self.radius, 0.5 * self.voxel).unwrap_or([f64::NAN; 4]);
-            self.finer = Some(std::array::from_fn(|k| finer[k] - now[k]));
+            let finer = voxel_functionals(frame, self.radius, 0.5 * self.voxel).unwrap_or([f64::NAN; 2]);
+            self.finer = Some([finer[0] - fraction, 0.0, 0.0, finer[1] - euler]);
         }
-        let [fraction, surface, breadth, euler] = now;
+        let [surface, breadth] = surface_and_breadth(&frame.simbox, &frame.positions, self.radius)?;
         self.blocks.add_frame(&[fraction, surface, breadth, euler, frame.simbox.volume()]);
         Ok(())
     }
@@ -124,8 +125,8 @@ impl Minkowski {
     }
 }
 
-/// Volume fraction, surface, mean breadth and Euler characteristic of spheres around the atoms of a frame.
-fn functionals(frame: &View, radius: f64, voxel: f64) -> Result<[f64; 4]> {
+/// Volume fraction and Euler characteristic of spheres around the atoms of a frame.
+fn voxel_functionals(frame: &View, radius: f64, voxel: f64) -> Result<[f64; 2]> {
     let lengths = frame.simbox.lengths();
     let along = lengths.map(|l| (l / voxel).round());
     if along.contains(&0.0) {
@@ -145,10 +146,7 @@ fn functionals(frame: &View, radius: f64, voxel: f64) -> Result<[f64; 4]> {
     limits::work(looks, "voxels around all atoms", "choose a larger voxel")?;
     let full = voxels_within(frame, radius, shape, edge);
     let [cubes, faces, edges, corners] = count_parts(&full, shape);
-    let h = edge.iter().product::<f64>().cbrt();
-    let surface = (2.0 * faces - 6.0 * cubes) * h * h * 2.0 / 3.0;
-    let breadth = (3.0 * cubes - 2.0 * faces + edges) * h * 0.5 * 2.0 / 3.0;
-    Ok([cubes / count as f64, surface, breadth, corners - edges + faces - cubes])
+    Ok([cubes / count as f64, corners - edges + faces - cubes])
 }
 
 /// Voxels whose centres are nearer to an atom than the radius.
