@@ -25,13 +25,21 @@ const SAME_REQUEST: Duration = Duration::from_secs(1);
 /// # Errors
 /// If the system refuses.
 pub fn listen() -> Result<Arc<AtomicBool>> {
-    let (stop, repeated) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let failed = |error| Error::device(format!("cannot listen for signals: {error}"));
+    let stop = Arc::new(AtomicBool::new(false));
+    set_at_first(&stop)?;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let hangs_up = (hangup(&status) == Hangup::Ends).then_some(SIGHUP);
+    set_by(hangs_up.into_iter().chain([SIGUSR1, SIGXCPU]), &stop)?;
+    Ok(stop)
+}
+
+/// Lets the first Ctrl-C or SIGTERM set a flag, and a later one end the program at once.
+fn set_at_first(stop: &Arc<AtomicBool>) -> Result<()> {
+    let repeated = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, EXIT_CODE.into(), repeated.clone())
-            .and_then(|_| flag::register(signal, stop.clone()))
-            .map_err(failed)?;
+        flag::register_conditional_shutdown(signal, EXIT_CODE.into(), repeated.clone()).map_err(failed)?;
     }
+    set_by([SIGINT, SIGTERM], stop)?;
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     thread::spawn(move || {
         if signals.forever().next().is_some() {
@@ -39,14 +47,16 @@ pub fn listen() -> Result<Arc<AtomicBool>> {
             repeated.store(true, Ordering::Relaxed);
         }
     });
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    if hangup(&status) == Hangup::Ends {
-        flag::register(SIGHUP, stop.clone()).map_err(failed)?;
-    }
-    for signal in [SIGUSR1, SIGXCPU] {
-        flag::register(signal, stop.clone()).map_err(failed)?;
-    }
-    Ok(stop)
+    Ok(())
+}
+
+/// Lets signals set a flag.
+fn set_by(signals: impl IntoIterator<Item = i32>, stop: &Arc<AtomicBool>) -> Result<()> {
+    signals.into_iter().try_for_each(|signal| flag::register(signal, stop.clone()).map(drop)).map_err(failed)
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::device(format!("cannot listen for signals: {error}"))
 }
 
 /// Makes a file that would be larger than the limit of the shell (`ulimit -f`) an error of writing, as a full disk is: by
@@ -55,23 +65,18 @@ pub fn listen() -> Result<Arc<AtomicBool>> {
 /// # Errors
 /// If the system refuses.
 pub fn survive_file_size_limit() -> Result<()> {
-    let unread = Arc::new(AtomicBool::new(false));
-    let failed = |error| Error::device(format!("cannot listen for signals: {error}"));
-    flag::register(SIGXFSZ, unread).map(drop).map_err(failed)
+    set_by([SIGXFSZ], &Arc::default())
 }
 
-/// Leaves all signals of [`listen`] without effect.
+/// Leaves signals to rank 0, which a launcher tells as well: the first Ctrl-C or SIGTERM of a process is without effect. A
+/// later one ends it at once, and with it the launch: whoever signals this process alone is not heard by rank 0.
 ///
 /// # Errors
 /// If the system refuses.
-pub fn ignore() -> Result<()> {
-    let unread = Arc::new(AtomicBool::new(false));
-    let mut registered = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU]
-        .into_iter()
-        .map(|signal| flag::register(signal, unread.clone()));
-    registered
-        .try_for_each(|done| done.map(drop))
-        .map_err(|error| Error::device(format!("cannot listen for signals: {error}")))
+pub fn leave_to_rank_0() -> Result<()> {
+    let unread = Arc::default();
+    set_at_first(&unread)?;
+    set_by([SIGHUP, SIGUSR1, SIGXCPU], &unread)
 }
 
 /// The effect of SIGHUP when the program began.

@@ -19,7 +19,7 @@ pub fn run(body: impl FnOnce() -> Result<u8>) -> u8 {
             code
         }
         // Signals that a launcher passes on to all ranks are for rank 0, which decides.
-        Ok(Role::Worker(communicator)) => match interrupt::ignore().and_then(|()| serve(communicator)) {
+        Ok(Role::Worker(communicator)) => match interrupt::leave_to_rank_0().and_then(|()| serve(communicator)) {
             Ok(()) => SUCCESS,
             Err(_) => FAILURE,
         },

@@ -223,3 +223,21 @@ fn a_signal_to_rank_0_ends_all_with_a_checkpoint() {
         wait_for("the end of the ranks", || processes(&desk).is_empty());
     }
 }
+
+#[test]
+fn a_rank_that_is_signalled_twice_takes_the_run_down() {
+    for launcher in launchers() {
+        let desk = Desk::new();
+        let child = begin(&desk, &launcher, 3);
+        let rank = processes(&desk).pop().expect("a rank");
+        let signal = || Command::new("kill").args(["-TERM", &rank]).status().expect("kill");
+        signal();
+        // Signals within a second are one request. Where the rank is rank 0 the first one ends the run.
+        std::thread::sleep(Duration::from_millis(2500));
+        signal();
+        let output = child.wait_with_output().expect("an end");
+        assert_ne!(output.status.code(), Some(0));
+        wait_for("the end of the ranks", || processes(&desk).is_empty());
+        assert!(desk.path("long/latest.checkpoint").is_file());
+    }
+}
