@@ -232,12 +232,16 @@ extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, 
     Control* control = w.control;
     __shared__ Slot now;
     if (threadIdx.x == 0) {
+        now = control->slot[from];
+        const bool built = after_build && build_due(control, now);
         control->faults |= control->reported;
         control->reported = 0;
         control->fastest2 = 0;
-        now = control->slot[from];
-        if (after_build && (now.done > control->slot[0].done || build_due(control, now))) control->replays++;
-        if (after_build && build_due(control, now)) {
+        if (after_build && (now.done > control->slot[0].done || (built && !control->faults))) control->replays++;
+        if (built && control->faults) {
+            // Parts of a list that did not fit are in place of the one before, which may not have been stale.
+            now.stale = 1;
+        } else if (built) {
             now.stale = now.soon = now.kept = 0;
             now.parity ^= 1;
             control->sorted ^= 1;

@@ -88,6 +88,18 @@ impl Cuda {
         self.arrange()
     }
 
+    /// Leaves lists of tiles as much room as those of the last batch needed, so that some of the next do not fit.
+    pub fn leave_no_room(&mut self) {
+        let capacity = ListCapacity {
+            tile: self.control.largest_tile as usize,
+            rows: self.control.most_rows as usize,
+        };
+        self.plan.capacity = capacity;
+        self.pairs.engine.tighten(capacity);
+        self.recorded.graphs = None;
+        self.attach();
+    }
+
     /// Reduces the capacity that tiles do not need. Lists stay, or runs would depend on how they are cut into
     /// batches.
     pub(super) fn tighten(&mut self) {

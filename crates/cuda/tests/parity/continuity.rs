@@ -6,8 +6,8 @@ use super::gpus::on_gpu;
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, AtomVector, Backend, Evaluate, Precision, RespaSchedule, Settings, State, StepBatch, System,
-    Thermostat, Vec3,
+    Algorithm, AtomVector, Backend, DeviceReport, Evaluate, Precision, RespaSchedule, Settings, State,
+    StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -155,6 +155,33 @@ fn too_small_a_capacity_changes_nothing() {
         assert!((x - y).abs() < tolerance * x.abs(), "{what}: energy {y} is not {x}");
         assert_eq!(a.2, b.2, "{what}: number of lists");
     }
+}
+
+/// Lists that end before they are stale, of which some do not fit: parts of these are in place of the one before.
+#[test]
+fn lists_that_end_soon_and_do_not_fit_are_built_again() {
+    let settings = settings(Algorithm::Tiles, Precision::Double);
+    let paths = [false, true].map(|without_room| {
+        let mut cuda = Cuda::new(device(), fluid(Algorithm::Tiles), terms(), settings).unwrap();
+        begin(&mut cuda);
+        let mut grown = 0;
+        for number in 0..60 {
+            let before = cuda.neighbor_facts();
+            // In short steps lists outlive the slots that are recorded for long ones.
+            let timestep = if number % 2 == 0 { TIMESTEP } else { 0.6 * TIMESTEP };
+            let batch = StepBatch { timestep, ..batch(20 * number + 1, 20, 0) };
+            run(&mut cuda, &batch, &mut Thermostat::Isolated);
+            let after = cuda.neighbor_facts();
+            grown += u32::from(after.bytes != before.bytes);
+            if without_room && after.builds > before.builds {
+                cuda.leave_no_room();
+            }
+        }
+        (by_id(&mut cuda).position, grown)
+    });
+    let worst = largest(paths[0].0.iter().zip(&paths[1].0).map(|(a, b)| distance(*a, *b)));
+    assert!(worst < 1e-8, "an atom is off by {worst:e}");
+    assert!(paths[1].1 > paths[0].1 + 10, "lists have grown {} times", paths[1].1);
 }
 
 /// Storage order of the atoms, as a structure file may have it, changes nothing.
