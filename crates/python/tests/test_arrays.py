@@ -140,6 +140,17 @@ def test_masked_numbers_are_refused(sim):
     sim.positions = numpy.ma.masked_invalid(sim.positions)
 
 
+def test_frozen_atoms_keep_their_velocities(fluid):
+    fluid["group"] = [{"name": "wall", "atoms": "index 0 to 9", "frozen": True}]
+    sim = jostle.Simulation(**fluid)
+    sim.run(5)
+    path = sim.unwrapped_positions
+    sim.velocities = numpy.ones((256, 3))
+    assert not sim.velocities[:10].any() and (sim.velocities[10:] == 1).all()
+    sim.run(20)
+    assert numpy.array_equal(sim.unwrapped_positions[:10], path[:10])
+
+
 def test_atoms_that_overlapped_may_be_moved_apart(sim):
     positions, velocities, energy = sim.positions, sim.velocities, sim.potential_energy
     overlapping = positions.copy()

@@ -186,14 +186,16 @@ impl Simulation {
         self.backend.set_box(simbox, state)
     }
 
-    /// Changes the velocities, by id. Components along constraints are removed.
+    /// Changes the velocities, by id. Components along constraints are removed, and frozen and driven atoms keep theirs.
     ///
     /// # Errors
     /// If there are not as many as atoms, or one or their kinetic energy is not finite; if the device failed.
     pub fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
         self.check_vectors("velocity", "velocities", velocities)?;
         let State { id, species, .. } = self.backend.state()?;
-        let in_order: Vec<Vec3> = id.iter().map(|id| velocities[*id as usize]).collect();
+        let driven = &self.tables.driven_velocities;
+        let kept = |(id, species): (&u32, &u16)| driven.of(*species, *id).unwrap_or(velocities[*id as usize]);
+        let in_order: Vec<Vec3> = id.iter().zip(species).map(kept).collect();
         let mass = |kind: &u16| self.tables.species[usize::from(*kind)].mass;
         let energy: f64 = species.iter().zip(&in_order).map(|(kind, v)| mass(kind) * v.norm_squared()).sum();
         if !energy.is_finite() {
@@ -237,7 +239,8 @@ impl Simulation {
         !self.tables.topology.has_groups()
     }
 
-    /// Takes the arrays of the atoms back, with what others have written there. Box crossings stay as they are.
+    /// Takes the arrays of the atoms back, with what others have written there. Box crossings stay as they are, and so do
+    /// velocities of frozen and driven atoms.
     ///
     /// # Errors
     /// If a position or a velocity is not finite, or very far from the box, in which case the atoms are those of
@@ -250,9 +253,13 @@ impl Simulation {
         self.disturb();
         let simbox = *self.backend.simbox();
         let near = |r: &Vec3| simbox.to_fractional(*r).iter().all(|s| s.abs() <= MOST_BOXES);
-        let state = self.backend.state()?;
+        let mut state = self.backend.state()?.clone();
         let finite = state.velocity.iter().all(|v| v.iter().all(|x| x.is_finite()));
         if taken.is_ok() && finite && state.position.iter().all(near) {
+            if !self.tables.driven.is_empty() {
+                self.tables.driven_velocities.hold(&mut state);
+                self.backend.set_velocities(&state.velocity)?;
+            }
             return self.constrain_present_velocities();
         }
         if let Some(before) = before {

@@ -116,8 +116,8 @@ class SimulationState:
     def velocities(self) -> NDArray[float64]:
         """Velocities: array of shape (n_atoms, 3), a copy, lengths per time in the units of the input.
 
-        Assign another to change them; components along constraints are removed. Numbers that are not finite, or have no
-        finite kinetic energy, are refused with a ValueError (InputError).
+        Assign another to change them; components along constraints are removed, and frozen and driven atoms keep theirs.
+        Numbers that are not finite, or have no finite kinetic energy, are refused with a ValueError (InputError).
         """
         return self._core.velocities()
 
