@@ -1,7 +1,10 @@
 //! Atoms, energies and forces between two calls, and their changes from outside.
 
+use super::run::n_steps;
 use super::{Readiness, Simulation};
 use crate::clock::Clock;
+use crate::custom_force::{StageEntry, StageSpan};
+use crate::ramp::Ramps;
 use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
 use jostle_core::backend::{Member, StageTime};
@@ -90,7 +93,7 @@ impl Simulation {
     }
 
     /// Energies, temperature, pressure and virial of the present configuration, evaluated where they are not
-    /// known. The path of the atoms remains the same.
+    /// known. The path of the atoms remains the same. Biases and restraints act as in the stage under way or next.
     ///
     /// # Errors
     /// If a force or an energy is not finite, or the device failed.
@@ -110,9 +113,12 @@ impl Simulation {
         }
         let constrained = self.tables.topology.is_constrained();
         if self.readiness == Readiness::Stale {
-            self.continue_stage()?;
-            if let Some(run) = &self.run {
-                run.set_restraints(&mut *self.backend)?;
+            match &self.run {
+                Some(run) => {
+                    run.set_restraints(&mut *self.backend)?;
+                    self.continue_stage()?;
+                }
+                None => self.anticipate_stage()?,
             }
             if self.run.is_none() && constrained {
                 // Velocities along constraints are removed, as the degrees of freedom assume.
@@ -153,6 +159,39 @@ impl Simulation {
             return Ok(());
         };
         let place_of_biases = self.backend.begin_stage(&self.stage_span(&stage))?;
+        place_of_biases.map_or(Ok(()), |place| self.output.log(&place))
+    }
+
+    /// Gives biases and restraints, which act by stages, the stage that comes: between two stages energies are those with
+    /// which the next one begins; without any stage, those of what names no stage; at the end those of the last one.
+    fn anticipate_stage(&mut self) -> Result<()> {
+        let finished = self.is_finished();
+        if finished && self.backend.is_in_stage() {
+            return Ok(());
+        }
+        let span = match self.stages.get(self.clock.stage).or(self.stages.last()) {
+            Some(stage) => {
+                let ramps = Ramps::new(stage, &self.facts.springs, self.units.boltzmann());
+                ramps.set_stiffness(if finished { u64::MAX } else { 0 }, &mut *self.backend)?;
+                let span = self.stage_span(stage);
+                match finished {
+                    true => StageSpan {
+                        first_step: span.first_step.saturating_sub(n_steps(stage)),
+                        entry: StageEntry::Continued,
+                        ..span
+                    },
+                    false => span,
+                }
+            }
+            None => StageSpan {
+                name: String::new(),
+                first_step: 0,
+                start_time: self.clock.time,
+                timestep: Some(0.0),
+                entry: StageEntry::Begun,
+            },
+        };
+        let place_of_biases = self.backend.begin_stage(&span)?;
         place_of_biases.map_or(Ok(()), |place| self.output.log(&place))
     }
 

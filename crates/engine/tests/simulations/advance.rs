@@ -6,6 +6,7 @@ use jostle_engine::model::{DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::{Context, Existing, Extent, Observer, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// A fluid with a minimisation, a stage with Langevin's thermostat and one at constant energy.
@@ -179,6 +180,81 @@ fn stages_are_added_in_the_course_of_a_run() {
     resumed.run().unwrap();
     simulation.run().unwrap();
     assert_eq!(bits(&mut resumed), bits(&mut simulation));
+}
+
+/// Energies and forces before a stage are those with which it begins, biases and restraints included; without a stage
+/// those of biases that name none; at the end those of the last stage.
+#[test]
+fn energies_between_stages_are_those_of_the_next_one() {
+    let springs = r#"
+[[variable]]
+name = "d"
+kind = "distance"
+between = ["index 1", "index 60"]
+[[bias]]
+name = "pull"
+kind = "harmonic"
+variable = "d"
+center = 0.7
+stiffness = [20, 50]
+[[bias]]
+name = "later"
+kind = "harmonic"
+variable = "d"
+center = 0.7
+stiffness = 30
+stages = ["two"]
+[[restraint]]
+name = "r"
+kind = "distance"
+between = ["index 1", "index 60"]
+length = 0.7
+stiffness = 10
+"#;
+    let none = Overrides::default();
+    let open = |stages: &str| {
+        let input = Input::parse(Path::new("fluid.toml"), &format!("{INPUT}{springs}{stages}")).unwrap();
+        Simulation::from_input(&input, &none).unwrap()
+    };
+    let stages = format!(
+        "{}restraints = {{ r = [40, 60] }}\n{}restraints = {{ r = 5 }}\n",
+        stage("one"),
+        stage("two")
+    );
+    // Stiffness of both biases and of the restraint.
+    let check = |simulation: &mut Simulation, [pull, later, restraint]: [f64; 3]| {
+        let thermo = simulation.evaluate().unwrap().thermo.clone();
+        let names = simulation.quantities().iter().map(|quantity| quantity.name.as_str());
+        let values: HashMap<_, _> = names.zip(thermo.values()).collect();
+        let value = |name: &str| values[name].unwrap();
+        let spring = 0.5 * (value("d") - 0.7).powi(2);
+        let found = ["bias_pull", "bias_later", "restraint", "bias"].map(value);
+        let expected = [pull, later, restraint, pull + later].map(|k| k * spring);
+        assert!(spring > 0.01, "{spring}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6 * (1.0 + expected), "{found} {expected}");
+        }
+    };
+    let (mut simulation, mut begun) = (open(&stages), open(&stages));
+    begun.observe(Pauses(100));
+    assert_eq!((begun.run().unwrap(), begun.step()), (Outcome::Paused, 0));
+    let (first, second) = (simulation.evaluate().unwrap().clone(), begun.evaluate().unwrap().clone());
+    assert_eq!((first.thermo.potential, first.virial), (second.thermo.potential, second.virial));
+    assert_eq!(simulation.forces().unwrap(), begun.forces().unwrap());
+    check(&mut simulation, [20.0, 0.0, 40.0]);
+    let folder = tempfile::tempdir().unwrap();
+    simulation.write_to(folder.path(), Existing::Replace).unwrap();
+    simulation.advance_with(&mut Extent::Through(0), &mut (), &|| false).unwrap();
+    check(&mut simulation, [35.0, 30.0, 5.0]);
+    begun.run().unwrap();
+    simulation.run().unwrap();
+    assert_eq!(bits(&mut simulation), bits(&mut begun));
+    check(&mut simulation, [50.0, 30.0, 5.0]);
+    simulation.leave_folder().unwrap();
+    check(&mut Simulation::resume(folder.path(), &none).unwrap(), [50.0, 30.0, 5.0]);
+    let unbound = springs.replace("stages = [\"two\"]\n", "");
+    let input = Input::parse(Path::new("fluid.toml"), &format!("{INPUT}{unbound}")).unwrap();
+    check(&mut Simulation::from_input(&input, &none).unwrap(), [20.0, 30.0, 10.0]);
 }
 
 #[test]

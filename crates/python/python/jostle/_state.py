@@ -225,7 +225,10 @@ class SimulationState:
 
     @property
     def energies(self) -> dict[str, float]:
-        """Energies of the present configuration: kinetic, potential, total, and one for each force; in the units of the input."""
+        """Energies of the present configuration: kinetic, potential, total, and one for each force; in the units of the input.
+
+        Biases and restraints act as in the stage under way or next (`stage`).
+        """
         values = list(self._core.evaluate()[0])
         terms = [(name, value) for name, _, value in values if name in _ENERGIES]
         after = next((k for k, (name, *_) in enumerate(values) if name == "momentum_z"), len(values)) + 1
