@@ -140,6 +140,17 @@ def test_masked_numbers_are_refused(sim):
     sim.positions = numpy.ma.masked_invalid(sim.positions)
 
 
+def test_positions_that_are_set_go_on_with_their_paths(fluid):
+    fluid["field"] = [{"energy": "0.1 x", "positions": "unwrapped"}]
+    sim = jostle.Simulation(**fluid)
+    sim.run(500)
+    path, energy = sim.unwrapped_positions, sim.potential_energy
+    assert abs(path - sim.positions).max() > 1
+    sim.positions = sim.positions
+    assert numpy.allclose(sim.unwrapped_positions, path, atol=1e-9)
+    assert sim.potential_energy == pytest.approx(energy, rel=1e-5)
+
+
 def test_frozen_atoms_keep_their_velocities(fluid):
     fluid["group"] = [{"name": "wall", "atoms": "index 0 to 9", "frozen": True}]
     sim = jostle.Simulation(**fluid)

@@ -200,7 +200,8 @@ impl Simulation {
         self.stages.get(self.clock.stage).is_some_and(|stage| stage.long_range_every > 1)
     }
 
-    /// Moves atoms to other positions, by id. Their paths begin anew: unwrapped positions are these.
+    /// Moves atoms to other positions, by id. Unbroken paths go on: each takes the image of the position that is nearest to
+    /// where the atom was.
     ///
     /// # Errors
     /// If there are not as many as atoms, or one is not finite or very far from the box; if there are constraints,
@@ -212,7 +213,8 @@ impl Simulation {
         self.backend.set_state(state)
     }
 
-    /// Moves atoms to other positions in another box with the same periodic axes.
+    /// Moves atoms to other positions in another box with the same periodic axes; paths go on from where the box would have
+    /// taken the atoms along.
     ///
     /// # Errors
     /// As for [`Simulation::set_positions`], and if a cut-off is more than half the smallest width of the box.
@@ -360,10 +362,14 @@ impl Simulation {
         if let Some(id) = positions.iter().position(far) {
             return Err(Error::input(format!("atom {id} would be more than a million boxes away")));
         }
+        let before = *self.backend.simbox();
         let mut state = self.backend.state()?.clone();
         for index in 0..state.len() {
-            state.position[index] = positions[state.id[index] as usize];
-            state.image[index] = [0; 3];
+            let position = positions[state.id[index] as usize];
+            let along = before.to_comoving(state.unwrapped_position(&before, index));
+            let moved = position - simbox.from_comoving(along);
+            state.position[index] = position;
+            state.image[index] = simbox.image_of(simbox.nearest_image(moved) - moved);
         }
         Ok(state)
     }

@@ -1,7 +1,7 @@
 //! Runs made of many calls, stages added between them, and looks at atoms in between.
 
 use crate::fixtures::{Open, Rows, argon, column, emulated};
-use jostle_core::{Evaluate, Result, Settings, UnitSystem};
+use jostle_core::{Evaluate, Result, Settings, SimBox, UnitSystem, Vec3};
 use jostle_engine::model::{DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::{Context, Existing, Extent, Observer, Outcome, Overrides, Simulation};
 use jostle_io::Input;
@@ -128,6 +128,53 @@ fn atoms_that_are_moved_are_where_they_are_put() {
     wrong[3][1] = 1e300;
     assert!(simulation.set_positions(&wrong).unwrap_err().message().contains("atom 3"));
     simulation.advance(5).unwrap();
+}
+
+/// Positions in the box that are set put no atom on another path: measures, and energies of what follows paths, stay.
+/// Steps across a face go on with the path, and unwrapped positions may be set, too.
+#[test]
+fn paths_go_on_where_positions_are_set() {
+    let field = "[[field]]\nenergy = \"0.1 x\"\npositions = \"unwrapped\"\n";
+    let measured =
+        "measure = [{ kind = \"msd\", every = 5 }]\n[stage.thermostat]\nkind = \"bussi\"\ntemperature = 1\n";
+    let text = format!("{INPUT}{field}{}", stage("one").replace("20", "400") + measured);
+    let open = || {
+        let input = Input::parse(Path::new("fluid.toml"), &text).unwrap();
+        Simulation::from_input(&input, &Overrides::default()).unwrap()
+    };
+    let (mut touched, mut free) = (open(), open());
+    for _ in 0..4 {
+        touched.advance(100).unwrap();
+        let (path, energy) =
+            (touched.unwrapped_positions().unwrap(), touched.evaluate().unwrap().thermo.terms[1]);
+        let wrapped = touched.positions().unwrap();
+        assert!(path.iter().zip(&wrapped).any(|(a, b)| (*a - *b).norm() > 1.0));
+        for positions in [&wrapped, &path] {
+            touched.set_positions(positions).unwrap();
+            let now = touched.unwrapped_positions().unwrap();
+            assert!(now.iter().zip(&path).all(|(a, b)| (*a - *b).norm() < 1e-9));
+            let after = touched.evaluate().unwrap().thermo.terms[1];
+            assert!((after - energy).abs() < 1e-5 * (1.0 + energy.abs()), "{after} {energy}");
+        }
+    }
+    free.advance(400).unwrap();
+    // Paths are others after a rebuilt list: means of 108 atoms and 40 frames are equal to some percent at first.
+    let first =
+        |simulation: &Simulation| simulation.results()[0].1.results.tables[0].column("msd all").unwrap()[1];
+    let (a, b) = (first(&touched), first(&free));
+    assert!((a / b - 1.0).abs() < 0.2, "{a} {b}");
+    // Half a box is the longest way; in a box twice as wide atoms have come along.
+    let (path, simbox) = (touched.unwrapped_positions().unwrap(), *touched.simbox());
+    let step = Vec3::from_fn(|k| 0.4 * simbox.lengths()[k]);
+    let moved: Vec<Vec3> = touched.positions().unwrap().iter().map(|r| *r + step).collect();
+    touched.set_positions(&moved).unwrap();
+    let now = touched.unwrapped_positions().unwrap();
+    assert!(now.iter().zip(&path).all(|(a, b)| (*a - *b - step).norm() < 1e-9));
+    let wide = SimBox::orthorhombic(simbox.lengths().map(|l| 2.0 * l)).unwrap();
+    let doubled: Vec<Vec3> = touched.positions().unwrap().iter().map(|r| *r * 2.0).collect();
+    touched.set_configuration(wide, &doubled).unwrap();
+    let wider = touched.unwrapped_positions().unwrap();
+    assert!(wider.iter().zip(&now).all(|(a, b)| (*a - *b * 2.0).norm() < 1e-9));
 }
 
 const INPUT: &str = r#"

@@ -98,8 +98,9 @@ class SimulationState:
     def positions(self) -> NDArray[float64]:
         """Positions in the box: array of shape (n_atoms, 3), a copy, lengths in the units of the input.
 
-        Assign another to move the atoms: their paths begin anew there. It is refused with a ValueError (InputError) where
-        there are constraints, virtual sites or rigid bodies, or a number is not finite or very far away.
+        Assign another to move the atoms: of the images of each position the one nearest to where the atom was goes on with
+        its unbroken path (`unwrapped_positions`). It is refused with a ValueError (InputError) where there are
+        constraints, virtual sites or rigid bodies, or a number is not finite or very far away.
         """
         return self._core.positions()
 
