@@ -68,6 +68,34 @@ fn the_last_stage_is_as_long_as_it_is_asked_to_be() {
     assert_eq!(whole.stage_step(), Some(70));
 }
 
+/// A stage in whose course something changes has its own number of steps: more are refused before any is made.
+#[test]
+fn a_ramp_is_not_lengthened() {
+    let bussi = "thermostat = { kind = \"bussi\", period = 0.1, temperature = ";
+    for (ramped, what) in
+        [("[1, 2] }", "temperature changes"), ("1 }\nrestraints = { r = [0, 9] }", "restraints changes")]
+    {
+        let spring = "[[restraint]]\nname = \"r\"\nkind = \"distance\"\nbetween = [\"index 1\", \"index 60\"]\nlength = 1\nstiffness = 2\n";
+        let text = format!("{INPUT}{spring}{}{}{bussi}{ramped}\n", stage("one"), stage("two"));
+        let input = Input::parse(Path::new("fluid.toml"), &text).unwrap();
+        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+        for (steps, left) in [(41, 40), (25, 40), (16, 15), (15, 15), (1, 0)] {
+            let before = simulation.step();
+            match simulation.advance(steps) {
+                Ok(_) => assert!(steps <= left && simulation.step() == before + steps),
+                Err(error) => {
+                    let message = error.message();
+                    assert!(message.contains("'two'") && message.contains(what), "{message}");
+                    assert!(message.contains(&format!("only {left} are left")), "{message}");
+                    assert!(steps > left && simulation.step() == before);
+                }
+            }
+        }
+        simulation.run().unwrap();
+        assert!(simulation.is_finished());
+    }
+}
+
 /// Pauses every so many steps.
 struct Pauses(u64);
 
