@@ -1,5 +1,6 @@
 """Analyses of runs and trajectories."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -72,6 +73,17 @@ def test_trajectories_that_only_count_steps(tmp_path):
             jostle.msd(dump, units="lj", timestep=wrong)
 
 
+def test_packed_dumps_have_the_times_of_the_run_beside_them(fluid, tmp_path):
+    fluid["stage"][0] |= {"trajectory": {"every": 5, "format": "lammpstrj"}}
+    sim = jostle.Simulation(**fluid)
+    sim.write_to(tmp_path / "out")
+    sim.run()
+    plain = tmp_path / "out" / "sample.lammpstrj"
+    packed = plain.with_name("sample.lammpstrj.gz")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert jostle.msd(packed).values == jostle.msd(plain).values
+
+
 def test_sheared_boxes_whose_tilts_flip(tmp_path):
     """Atoms that walk at random, beside following a box: a file in which its tilt grows, and those in which it flips."""
     random, edge = numpy.random.default_rng(9), 10.0
@@ -125,6 +137,14 @@ def test_wrong_requests_are_refused(folder, tmp_path):
         jostle.rdf(tmp_path / "nothing.xyz")
     with pytest.raises(TypeError):
         jostle.rdf(3)
+    for name in ["first", "last", "every"]:
+        with pytest.raises(ValueError, match=f"{name} = -1, but frames are counted from 0"):
+            jostle.rdf(folder, **{name: -1})
+        with pytest.raises(TypeError, match=f"{name} = 1.5, but frames are counted by whole numbers"):
+            jostle.rdf(folder, **{name: 1.5})
+    with pytest.raises(ValueError, match="rdf takes one source, and these are 2"):
+        jostle.rdf([folder, folder])
+    assert jostle.rdf([folder], cutoff=2.0, last=numpy.int64(3)).frames == 4
 
 
 def test_the_program_comes_along():

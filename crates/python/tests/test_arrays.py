@@ -138,6 +138,17 @@ def test_masked_numbers_are_refused(sim):
     with pytest.raises(ValueError, match="masked"):
         sim.positions = hidden
     sim.positions = numpy.ma.masked_invalid(sim.positions)
+    sim.force(lambda r: (0.0, numpy.ma.masked_less(r, 0.5)), name="masked")
+    with pytest.raises(ValueError, match="masked"):
+        sim.run(1)
+
+
+def test_tables_of_pandas_are_arrays(sim):
+    pandas = pytest.importorskip("pandas")
+    positions = sim.positions
+    sim.positions = pandas.DataFrame(positions)
+    sim.velocities = pandas.DataFrame(sim.velocities)
+    assert numpy.array_equal(sim.positions, positions)
 
 
 def test_positions_that_are_set_go_on_with_their_paths(fluid):

@@ -24,7 +24,12 @@ __all__ = ["Simulation"]
 
 def _ids(atoms: Iterable[int]) -> list[int]:
     """Ids of atoms, each once."""
-    ids = [int(atom) for atom in atoms]
+    import operator
+
+    given = list(atoms)
+    if any(isinstance(atom, bool) or getattr(atom, "dtype", None) == bool for atom in given):
+        raise TypeError("atoms are ids, and not true or false: numpy.flatnonzero(mask) has those of a mask")
+    ids = [operator.index(atom) for atom in given]
     for atom in ids:
         if atom < 0:
             raise ValueError(f"there is no atom {atom}; ids count from 0")

@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 _ENERGIES = ("kinetic", "potential", "total")
 
 
-def _unmasked(vectors: ArrayLike) -> ArrayLike:
-    """Vectors of all atoms: masked ones have no numbers."""
-    if getattr(vectors, "mask", False) is not False and vectors.mask.any():
-        raise ValueError("some numbers are masked: fill them first")
-    return vectors
-
-
 class SimulationState:
     """Atoms, box, energies and results of a simulation between two calls: the part of `Simulation` that runs nothing."""
 
@@ -106,7 +99,7 @@ class SimulationState:
 
     @positions.setter
     def positions(self, positions: ArrayLike) -> None:
-        self._core.set_positions(_unmasked(positions))
+        self._core.set_positions(positions)
 
     @property
     def unwrapped_positions(self) -> NDArray[float64]:
@@ -124,7 +117,7 @@ class SimulationState:
 
     @velocities.setter
     def velocities(self, velocities: ArrayLike) -> None:
-        self._core.set_velocities(_unmasked(velocities))
+        self._core.set_velocities(velocities)
 
     @property
     def forces(self) -> NDArray[float64]:
