@@ -27,7 +27,7 @@ impl Leaps {
         let guessed = frame.images.is_none() && frame.unwrapped != frame.positions;
         if guessed && self.before.len() == path.len() {
             let quarter = 0.5 * frame.simbox.largest_cutoff();
-            let square = |(a, b): (&Vec3, &Vec3)| frame.simbox.comoving_shift(*b - *a).norm_squared();
+            let square = |(a, b): (&Vec3, &Vec3)| frame.lattice.comoving_shift(*b - *a).norm_squared();
             let squares = self.before.iter().zip(path).map(square);
             self.far += squares.filter(|d2| *d2 > quarter * quarter).count() as u64;
             self.steps += path.len() as u64;

@@ -12,6 +12,7 @@ mod correlate;
 mod green_kubo;
 mod heat_flux;
 pub mod kinds;
+mod lattice;
 mod leaps;
 mod limits;
 mod measure;

@@ -6,6 +6,7 @@
 //! again and again would walk at random; so would all that have come far (S. von Bülow, J. T. Bullerjahn and G. Hummer,
 //! J. Chem. Phys. 153 (2020) 021101).
 
+use crate::lattice::Lattice;
 use crate::leaps;
 use jostle_core::{SimBox, Vec3};
 
@@ -16,6 +17,7 @@ use jostle_core::{SimBox, Vec3};
 pub struct Paths {
     /// Comoving coordinates in the frame before.
     before: Vec<Vec3>,
+    lattice: Lattice,
     crossings: Vec<[i32; 3]>,
     paths: Vec<Vec3>,
     /// Atoms whose last step was longer than a quarter of the box.
@@ -23,26 +25,33 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Goes on to the next frame; positions on unbroken paths.
-    pub fn advance(&mut self, simbox: &SimBox, positions: &[Vec3], images: Option<&[[i32; 3]]>) -> &[Vec3] {
+    /// Goes on to the next frame; the box with the edges of the first frame as they have moved since (tilts of files flip to
+    /// others of the same lattice), and positions on unbroken paths.
+    pub fn advance(
+        &mut self,
+        simbox: &SimBox,
+        positions: &[Vec3],
+        images: Option<&[[i32; 3]]>,
+    ) -> (SimBox, &[Vec3]) {
+        let lattice = self.lattice.follow(simbox);
         self.far = 0;
         if let Some(images) = images {
-            self.crossings = images.to_vec();
+            self.crossings = images.iter().map(|n| lattice.image_of(simbox.shift(*n))).collect();
         } else {
             self.crossings.resize(positions.len(), [0; 3]);
             let quarter = 0.5 * simbox.largest_cutoff();
             for ((crossed, before), now) in self.crossings.iter_mut().zip(&self.before).zip(positions) {
-                let moved = *now - simbox.from_comoving(*before);
+                let moved = *now - lattice.from_comoving(*before);
                 let step = simbox.nearest_image(moved);
                 self.far += usize::from(step.norm_squared() > quarter * quarter);
-                let shift = simbox.image_of(step - moved);
+                let shift = lattice.image_of(step - moved);
                 *crossed = std::array::from_fn(|k| crossed[k] + shift[k]);
             }
         }
-        let whole = |(r, n): (&Vec3, &[i32; 3])| *r + simbox.shift(*n);
+        let whole = |(r, n): (&Vec3, &[i32; 3])| *r + lattice.shift(*n);
         self.paths = positions.iter().zip(&self.crossings).map(whole).collect();
-        self.before = comoving(simbox, positions);
-        &self.paths
+        self.before = comoving(&lattice, positions);
+        (lattice, &self.paths)
     }
 
     /// Returns true where some of the last steps were so long that the nearest image may not be where an atom went.
@@ -73,7 +82,7 @@ mod tests {
         for ([first, second], edge) in [([0.05, 0.10], 10.0), ([0.05, 0.95], 10.0), ([0.10, 0.95], 12.0)] {
             let simbox = cube(edge);
             let positions = [first, second].map(|s| Vector([s * edge, 0.0, 0.0]));
-            let path = paths.advance(&simbox, &positions, None);
+            let path = paths.advance(&simbox, &positions, None).1;
             let d = path[1] - path[0];
             assert!((d - simbox.nearest_image(positions[1] - positions[0])).norm_squared() < 1e-24, "{d:?}");
         }
@@ -87,7 +96,7 @@ mod tests {
             let simbox = cube(10.0 + (0.7 * f64::from(k)).sin());
             let s = if k % 3 == 0 { 0.001 } else { 0.999 };
             let positions = [simbox.to_cartesian(Vector([s, 0.5, 0.0]))];
-            let path = comoving(&simbox, paths.advance(&simbox, &positions, None));
+            let path = comoving(&simbox, paths.advance(&simbox, &positions, None).1);
             let expected = Vector([if k % 3 == 0 { 0.001 } else { -0.001 }, 0.5, 0.0]);
             assert!((path[0] - expected).norm_squared() < 1e-24, "{k}: {path:?}");
         }

@@ -76,6 +76,9 @@ pub struct View<'a> {
     pub time: Option<f64>,
     /// The box.
     pub simbox: &'a SimBox,
+    /// The box with edges that move with the atoms from frame to frame, where those of `simbox` flip to others of the same
+    /// lattice; see [`crate::Paths`].
+    pub lattice: &'a SimBox,
     /// Positions, wrapped or not; empty for measures of velocities alone.
     pub positions: &'a [Vec3],
     /// Positions on unbroken paths, likewise; see [`crate::Paths`].
@@ -134,6 +137,7 @@ impl FrameSubset {
         View {
             time: whole.time,
             simbox: whole.simbox,
+            lattice: whole.lattice,
             positions: &self.positions,
             unwrapped: &self.unwrapped,
             images: self.images.as_deref(),
@@ -177,6 +181,7 @@ impl<'a> View<'a> {
         View {
             time: Some(time),
             simbox,
+            lattice: simbox,
             positions: &[],
             unwrapped: &[],
             images: None,

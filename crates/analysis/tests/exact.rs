@@ -31,8 +31,9 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
         let view = View {
             time: Some(0.1 * k as f64),
             simbox,
+            lattice: simbox,
             positions: &frame.positions,
-            unwrapped: paths.advance(simbox, &frame.positions, None),
+            unwrapped: paths.advance(simbox, &frame.positions, None).1,
             images: None,
             molecules: None,
             velocities: frame.velocities.as_deref(),
@@ -518,6 +519,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
             let view = View {
                 time: Some(time),
                 simbox: &simbox,
+                lattice: &simbox,
                 positions,
                 unwrapped: positions,
                 images: Some(&vec![[0; 3]; positions.len()]),

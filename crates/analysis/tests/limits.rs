@@ -22,6 +22,7 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
         let view = View {
             time: Some(f64::from(frame)),
             simbox: &simbox,
+            lattice: &simbox,
             positions,
             unwrapped: positions,
             images: None,

@@ -21,6 +21,7 @@ fn analyze(kind: &str, settings: &[&str], simbox: SimBox, positions: &[Vec3]) ->
         measure.add(&View {
             time: Some(f64::from(frame)),
             simbox: &simbox,
+            lattice: &simbox,
             positions,
             unwrapped: positions,
             images: None,

@@ -51,6 +51,7 @@ fn vacf(interval: f64, frames: usize, settings: &[&str]) -> Results {
         let view = View {
             time: Some(interval * frame as f64),
             simbox: &simbox,
+            lattice: &simbox,
             positions: &[],
             unwrapped: &[],
             images: None,
@@ -132,8 +133,9 @@ fn msd_of(n: usize, frames: usize, settings: &[&str], mut next: impl FnMut(&[Vec
         let view = View {
             time: Some(0.1 * frame as f64),
             simbox: &simbox,
+            lattice: &simbox,
             positions: &wrapped,
-            unwrapped: paths.advance(&simbox, &wrapped, None),
+            unwrapped: paths.advance(&simbox, &wrapped, None).1,
             images: None,
             molecules: None,
             velocities: None,
@@ -307,6 +309,7 @@ fn frames(kind: &str, settings: &[&str], simbox: SimBox, frames: &[Vec<Vec3>]) -
         let view = View {
             time: Some(0.1 * k as f64),
             simbox: &simbox,
+            lattice: &simbox,
             positions,
             unwrapped: positions,
             images: None,
@@ -399,6 +402,7 @@ fn a_box_that_breathes_adds_no_displacement() {
             let view = View {
                 time: Some(0.1 * frame as f64),
                 simbox: &simbox,
+                lattice: &simbox,
                 positions: &at,
                 unwrapped: &whole.collect::<Vec<Vec3>>(),
                 images: Some(&images),

@@ -42,7 +42,7 @@ fn analyze(
     let mut paths = Paths::default();
     for (k, frame) in frames.iter().enumerate() {
         let (simbox, positions) = frame;
-        let unwrapped = paths.advance(simbox, positions, None).iter().enumerate();
+        let unwrapped = paths.advance(simbox, positions, None).1.iter().enumerate();
         let crossed = |k: usize| simbox.shift(crossed.get(k).copied().unwrap_or_default());
         let unwrapped: Vec<Vec3> = unwrapped.map(|(k, r)| *r + crossed(k)).collect();
         let joined = joined.map(|joined| joined(frame));
@@ -50,6 +50,7 @@ fn analyze(
         let view = View {
             time: Some(0.1 * k as f64),
             simbox,
+            lattice: simbox,
             positions,
             unwrapped: &unwrapped,
             images: None,

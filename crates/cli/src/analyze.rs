@@ -119,11 +119,11 @@ fn frames(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> 
             Some(measure) => measure,
             none => none.insert(FrameMeasure::new(options, kind, &context, frames.reader(), &frame)?),
         };
-        let unwrapped = paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref());
+        let (lattice, unwrapped) = paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref());
         if let Some(common_motion) = &mut common_motion {
-            common_motion.add(&frame.simbox, unwrapped);
+            common_motion.add(&lattice, unwrapped);
         }
-        measure.add(&frame, unwrapped).map_err(here)?;
+        measure.add(&frame, (&lattice, unwrapped)).map_err(here)?;
         count += 1;
     }
     frames.end();
@@ -187,17 +187,18 @@ impl FrameMeasure {
         Ok(FrameMeasure { measure, chosen, molecules, sums, needs_velocities })
     }
 
-    /// Takes a frame, and the positions of its atoms on unbroken paths.
+    /// Takes a frame, and its edges and the positions of its atoms on unbroken paths.
     ///
     /// # Errors
     /// If the frame lacks what is measured.
-    fn add(&mut self, frame: &Snapshot, unwrapped: &[Vec3]) -> Result<()> {
+    fn add(&mut self, frame: &Snapshot, (lattice, unwrapped): (&SimBox, &[Vec3])) -> Result<()> {
         let paths = |all: &Molecules| all.paths(&frame.simbox, |id| frame.positions[id as usize]);
         let arms = self.molecules.as_ref().map(paths);
         let molecules = self.molecules.as_ref().zip(arms.as_deref());
         let view = View {
             time: frame.time,
             simbox: &frame.simbox,
+            lattice,
             positions: &frame.positions,
             unwrapped,
             images: frame.images.as_deref(),

@@ -2,6 +2,7 @@
 
 mod bench;
 mod extract;
+mod reading;
 mod run;
 mod solvate;
 
@@ -11,9 +12,10 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 pub use extract::ExtractOptions;
 use jostle_analysis::{Kind, Observable, kinds};
-use jostle_core::{Error, Result, UnitSystem};
+use jostle_core::UnitSystem;
 use jostle_engine::model::TrajectoryFormat;
 use jostle_io::input::NamedChoice;
+pub use reading::ReadingOptions;
 pub use run::{
     ComputeOptions, ForceMatrix, ImdOptions, OutputFormat, ResumeOptions, RunOptions, SetOptions,
     SettingOptions, SweepOptions, WarningsOptions,
@@ -288,17 +290,15 @@ pub struct AnalyzeOptions {
 impl AnalyzeOptions {
     /// Options of an analysis of this kind of a trajectory, or of the run of a folder, without further wishes.
     pub fn new(kind: String, trajectory: PathBuf) -> Self {
-        let (first, every) = (0, std::num::NonZeroU64::MIN);
-        let reading = ReadingOptions { units: None, names: None, timestep: None, first, last: None, every };
         AnalyzeOptions {
             kind,
             trajectory,
+            reading: ReadingOptions::all(),
             settings: Vec::new(),
             atoms: None,
             input: None,
             stage: None,
             output: None,
-            reading,
             format: OutputFormat { json: false },
         }
     }
@@ -357,61 +357,6 @@ pub struct ConvertOptions {
     pub overwrite: bool,
     #[command(flatten)]
     pub reading: ReadingOptions,
-}
-
-/// Options of reading a trajectory.
-#[derive(Debug, Args, Clone)]
-pub struct ReadingOptions {
-    /// Unit system to read in [default: what the file says, or start.xyz beside it]
-    #[arg(long, value_parser = word::<UnitSystem>())]
-    pub units: Option<UnitSystem>,
-    /// A file with the atoms' names, for a trajectory without [default: start.xyz beside it]
-    #[arg(long, value_name = "FILE")]
-    pub names: Option<PathBuf>,
-    /// Time of a step; it counts more than times of the file [default: times of the file, or of the run beside it]
-    #[arg(long, value_name = "TIME")]
-    pub timestep: Option<f64>,
-    /// First frame or row, from 0
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub first: u64,
-    /// Last frame or row
-    #[arg(long, value_name = "N")]
-    pub last: Option<u64>,
-    /// Every N-th frame or row only
-    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
-    pub every: std::num::NonZeroU64,
-}
-
-impl ReadingOptions {
-    /// Returns true for a frame or row with this number that is to be read.
-    pub fn takes(&self, number: u64) -> bool {
-        let last = self.last.unwrap_or(u64::MAX);
-        number >= self.first && number <= last && (number - self.first).is_multiple_of(self.every.get())
-    }
-
-    /// Refuses a range without a frame or a row.
-    ///
-    /// # Errors
-    /// If the last one comes before the first.
-    pub fn refuse_empty(&self) -> Result<()> {
-        match self.last {
-            Some(last) if last < self.first => {
-                let message = format!("the range from --first {} to --last {last} is empty", self.first);
-                Err(Error::input(message).hint("the last frame or row comes after the first one"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Items of a list that are to be read.
-    pub fn chosen<T>(&self, items: Vec<T>) -> Vec<T> {
-        items.into_iter().zip(0..).filter(|(_, number)| self.takes(*number)).map(|(item, _)| item).collect()
-    }
-
-    /// Returns true where some frames or rows are not to be read.
-    pub fn leaves_out(&self) -> bool {
-        self.first > 0 || self.last.is_some() || self.every.get() > 1
-    }
 }
 
 /// Options of `jostle new`.

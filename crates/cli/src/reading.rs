@@ -115,6 +115,7 @@ impl FrameSelection {
     /// See [`TrajectoryReader::next_frame`].
     pub fn next_frame(&mut self) -> Result<Option<Snapshot>> {
         while self.number <= self.options.last.unwrap_or(u64::MAX) {
+            self.options.check_stop()?;
             let Some(frame) = self.reader.next_frame()? else { return Ok(None) };
             let number = self.number;
             self.number += 1;

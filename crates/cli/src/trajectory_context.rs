@@ -7,7 +7,7 @@ use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_engine::dipole::check_conductor;
 use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, HeatCurrent, fluctuations, system_from_input};
 use jostle_io::input::model::StageInput;
-use jostle_io::{Input, Snapshot, TrajectoryReader};
+use jostle_io::{Input, Snapshot, TrajectoryReader, stage_in_name};
 use jostle_show::RunFiles;
 use std::path::{Path, PathBuf};
 
@@ -137,7 +137,7 @@ impl TrajectoryContext {
 
 /// Name of the stage that a trajectory is of: what was asked for, else the name of the file.
 fn stage_name(options: &AnalyzeOptions) -> Option<&str> {
-    options.stage.as_deref().or_else(|| options.trajectory.file_stem().and_then(|stem| stem.to_str()))
+    options.stage.as_deref().or_else(|| stage_in_name(&options.trajectory))
 }
 
 /// Stage of an input that a trajectory is of, where it is one of them.

@@ -41,7 +41,7 @@ pub fn along_trajectory(options: &AnalyzeOptions, tell: Tell) -> Result<Record> 
     while let Some(mut frame) = frames.next_frame()? {
         frame.wrap_counted().map_err(here)?;
         let unwrapped: Vec<Vec3> =
-            paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()).to_vec();
+            paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()).1.to_vec();
         from_start &= frame.images.is_none() && !paths.are_doubtful();
         system.simbox = frame.simbox;
         system.state.position.copy_from_slice(&frame.positions);

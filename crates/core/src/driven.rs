@@ -27,6 +27,14 @@ impl Driven {
         }
     }
 
+    /// Gives driven atoms their velocities.
+    pub fn hold(&self, state: &mut State) {
+        let State { id, species, velocity, .. } = state;
+        for ((velocity, species), id) in velocity.iter_mut().zip(species).zip(id) {
+            *velocity = self.of(*species, *id).unwrap_or(*velocity);
+        }
+    }
+
     /// Velocities with those of a group added, which keeps `velocity` from now on.
     pub fn with(self, state: &State, group: &[u32], velocity: Vec3) -> Self {
         let mut all = vec![None; state.len()];

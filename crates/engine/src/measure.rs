@@ -135,6 +135,7 @@ impl Measures {
         let view = View {
             time: Some(time),
             simbox: &simbox,
+            lattice: &simbox,
             positions: &positions,
             unwrapped: &unwrapped,
             images: Some(&images),
@@ -325,6 +326,7 @@ fn try_first(measure: &mut dyn Measure, system: &System, atoms: Option<&[u32]>) 
     let view = View {
         time: Some(0.0),
         simbox,
+        lattice: simbox,
         positions: &wrapped,
         unwrapped: &unwrapped,
         images: None,

@@ -1,7 +1,7 @@
 //! Restraints and temperatures of stages: stiffness of the restraints that act in a stage, and linear ramps
 //! of stiffness and temperature.
 
-use jostle_core::{Error, Result};
+use jostle_core::{Backend, Error, Result};
 use jostle_io::input::model::{Action, StageInput};
 use jostle_potentials::restraint::Restraints;
 use serde::{Deserialize, Serialize};
@@ -159,6 +159,17 @@ impl Ramps {
     /// The stiffness of each restraint in a step of the stage, counted from 1.
     pub fn stiffness(&self, step: u64) -> Vec<f64> {
         self.stiffness.iter().map(|ends| self.between(*ends, step)).collect()
+    }
+
+    /// Sets the stiffness of restraints to that in a step of the stage; forces must be evaluated anew.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn set_stiffness(&self, step: u64, backend: &mut dyn Backend) -> Result<()> {
+        match self.stiffness(step) {
+            none if none.is_empty() => Ok(()),
+            stiffness => backend.set_stiffness(&stiffness),
+        }
     }
 
     /// k_B T of the thermostat in a step of the stage, counted from 1; `None` where it does not change.

@@ -175,10 +175,7 @@ impl StageRun {
     /// # Errors
     /// If the device has no restraints, or failed.
     pub(crate) fn set_restraints(&self, backend: &mut dyn Backend) -> Result<()> {
-        match self.ramps.stiffness(self.stage_step) {
-            none if none.is_empty() => Ok(()),
-            stiffness => backend.set_stiffness(&stiffness),
-        }
+        self.ramps.set_stiffness(self.stage_step, backend)
     }
 
     /// Interval in steps of changes of temperature or stiffness; 0: there are none.

@@ -52,4 +52,6 @@ pub use bonds::chemical_bonds;
 pub use input::Input;
 pub use select::Selection;
 pub use structure::Structure;
-pub use trajectory::{Frame, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
+pub use trajectory::{
+    Frame, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter, stage_in_name,
+};

@@ -11,7 +11,12 @@ use pyo3::prelude::*;
 use rayon::ThreadPoolBuilder;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::Duration;
 
 /// Frames of a trajectory that are taken, and what is known besides.
 #[derive(FromPyObject)]
@@ -48,17 +53,35 @@ pub fn analyze(
     (options.reading.first, options.reading.last) = (first, last);
     options.reading.every =
         NonZeroU64::new(every).ok_or_else(|| PyValueError::new_err("every = 0 takes no frame"))?;
-    let mut notes = Vec::new();
-    let record = py.detach(|| {
+    let stop = Arc::new(AtomicBool::new(false));
+    options.reading.stop = Some(stop.clone());
+    let work = spawn(move || {
+        let mut notes = Vec::new();
         // Threads that are shared by all analyses would be absent in a process forked after the first one.
         let threads = ThreadPoolBuilder::new().build();
         let threads = threads.map_err(|e| Error::device(format!("no threads to analyse with: {e}")))?;
-        threads.install(|| analysis(&options, &mut |note| notes.push(note.to_string())))
+        let record = threads.install(|| analysis(&options, &mut |note| notes.push(note.to_string())))?;
+        Ok((record, notes))
     });
-    let record = record.or_raise(py)?;
+    let (record, notes) = finished(py, work, &stop)?.or_raise(py)?;
     let text = serde_json::to_string(&record).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok((text, notes))
 }
+
+/// Result of a thread, for which this one waits as long as no signal comes whose handler raises an exception, as Ctrl-C;
+/// the work is told to stop then, and left to itself.
+fn finished<T>(py: Python, work: JoinHandle<T>, stop: &AtomicBool) -> PyResult<T> {
+    let mut pause = Duration::from_micros(100);
+    while !work.is_finished() {
+        py.detach(|| sleep(pause));
+        pause = LONGEST_PAUSE.min(2 * pause);
+        py.check_signals().inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+    }
+    Ok(work.join().unwrap_or_else(|panic| resume_unwind(panic)))
+}
+
+/// Longest time between two looks at signals.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// A setting of an analysis: name, explanation, default.
 type Setting = (&'static str, &'static str, Option<String>);

@@ -76,6 +76,7 @@ pub fn filled_rows<'py>(
 /// If these are no numbers, or the shape is another one.
 pub fn vectors(values: &Bound<PyAny>, n: usize, what: &str) -> PyResult<Vec<Vec3>> {
     let py = values.py();
+    refuse_masked(values)?;
     let arguments = PyDict::new(py);
     arguments.set_item("dtype", "float64")?;
     let array = py.import("numpy")?.call_method("ascontiguousarray", (values,), Some(&arguments))?;
@@ -92,6 +93,7 @@ pub fn vectors(values: &Bound<PyAny>, n: usize, what: &str) -> PyResult<Vec<Vec3
 /// # Errors
 /// As for [`vectors`].
 pub fn read_forces(values: &Bound<PyAny>, forces: &mut AtomForces) -> PyResult<()> {
+    refuse_masked(values)?;
     match dlpack::host_rows(values, forces.len()) {
         Some(rows) if rows.are_zero() => {}
         Some(rows) => rows.copy_to(forces),
@@ -99,6 +101,15 @@ pub fn read_forces(values: &Bound<PyAny>, forces: &mut AtomForces) -> PyResult<(
             let vectors = vectors(values, forces.len(), "forces")?;
             forces.copy_from_slice(&vectors);
         }
+    }
+    Ok(())
+}
+
+/// Refuses arrays of NumPy in which numbers are masked: these are none.
+fn refuse_masked(values: &Bound<PyAny>) -> PyResult<()> {
+    let may_be = values.hasattr("_mask")?;
+    if may_be && values.py().import("numpy.ma")?.call_method1("is_masked", (values,))?.is_truthy()? {
+        return Err(PyValueError::new_err("some numbers are masked: fill them first"));
     }
     Ok(())
 }

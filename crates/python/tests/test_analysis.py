@@ -1,5 +1,6 @@
 """Analyses of runs and trajectories."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -72,6 +73,46 @@ def test_trajectories_that_only_count_steps(tmp_path):
             jostle.msd(dump, units="lj", timestep=wrong)
 
 
+def test_packed_dumps_have_the_times_of_the_run_beside_them(fluid, tmp_path):
+    fluid["stage"][0] |= {"trajectory": {"every": 5, "format": "lammpstrj"}}
+    sim = jostle.Simulation(**fluid)
+    sim.write_to(tmp_path / "out")
+    sim.run()
+    plain = tmp_path / "out" / "sample.lammpstrj"
+    packed = plain.with_name("sample.lammpstrj.gz")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert jostle.msd(packed).values == jostle.msd(plain).values
+
+
+def test_sheared_boxes_whose_tilts_flip(tmp_path):
+    """Atoms that walk at random, beside following a box: a file in which its tilt grows, and those in which it flips."""
+    random, edge = numpy.random.default_rng(9), 10.0
+    s, dump, lines = random.random((100, 3)), tmp_path / "walk.lammpstrj", []
+    arrays = {False: ([], []), True: ([], [])}
+    for k in range(100):
+        growing = numpy.array([[edge, 0, 0], [0.1 * k, edge, 0], [0, 0, edge]])
+        s += 0.1 * random.normal(size=s.shape) @ numpy.linalg.inv(growing)
+        for flips, (positions, boxes) in arrays.items():
+            tilt = 0.1 * k - edge * round(0.01 * k) if flips else 0.1 * k
+            box = numpy.array([[edge, 0, 0], [tilt, edge, 0], [0, 0, edge]])
+            fractions = s @ growing @ numpy.linalg.inv(box)
+            image = numpy.floor(fractions).astype(int)
+            positions.append((fractions - image) @ box)
+            boxes.append(box)
+        low, high = min(0, tilt), edge + max(0, tilt)
+        lines += [f"ITEM: TIMESTEP\n{k}\nITEM: NUMBER OF ATOMS\n100\nITEM: BOX BOUNDS xy xz yz pp pp pp\n"]
+        lines += [f"{low} {high} {tilt}\n0 {edge} 0\n0 {edge} 0\nITEM: ATOMS id type x y z ix iy iz\n"]
+        rows = zip(positions[-1].tolist(), image.tolist())
+        lines += [" ".join(map(str, [n + 1, 1, *r, *i])) + "\n" for n, (r, i) in enumerate(rows)]
+    dump.write_text("".join(lines))
+    times = numpy.arange(100.0)
+    growing, flipped = (jostle.Frames(*arrays[flips], times=times) for flips in (False, True))
+    expected = jostle.msd(growing).table["msd all"]
+    assert expected[1] == pytest.approx(0.03, rel=0.05)
+    assert jostle.msd(flipped).table["msd all"] == pytest.approx(expected, rel=1e-6)
+    assert jostle.msd(dump, units="lj", timestep=1.0).table["msd all"] == pytest.approx(expected, rel=1e-6)
+
+
 def test_names_come_from_another_file(fluid, tmp_path):
     fluid["stage"][0]["trajectory"] = {"every": 5, "format": "dcd"}
     sim = jostle.Simulation(**fluid)
@@ -96,6 +137,14 @@ def test_wrong_requests_are_refused(folder, tmp_path):
         jostle.rdf(tmp_path / "nothing.xyz")
     with pytest.raises(TypeError):
         jostle.rdf(3)
+    for name in ["first", "last", "every"]:
+        with pytest.raises(ValueError, match=f"{name} = -1, but frames are counted from 0"):
+            jostle.rdf(folder, **{name: -1})
+        with pytest.raises(TypeError, match=f"{name} = 1.5, but frames are counted by whole numbers"):
+            jostle.rdf(folder, **{name: 1.5})
+    with pytest.raises(ValueError, match="rdf takes one source, and these are 2"):
+        jostle.rdf([folder, folder])
+    assert jostle.rdf([folder], cutoff=2.0, last=numpy.int64(3)).frames == 4
 
 
 def test_the_program_comes_along():

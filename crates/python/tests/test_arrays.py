@@ -138,6 +138,39 @@ def test_masked_numbers_are_refused(sim):
     with pytest.raises(ValueError, match="masked"):
         sim.positions = hidden
     sim.positions = numpy.ma.masked_invalid(sim.positions)
+    sim.force(lambda r: (0.0, numpy.ma.masked_less(r, 0.5)), name="masked")
+    with pytest.raises(ValueError, match="masked"):
+        sim.run(1)
+
+
+def test_tables_of_pandas_are_arrays(sim):
+    pandas = pytest.importorskip("pandas")
+    positions = sim.positions
+    sim.positions = pandas.DataFrame(positions)
+    sim.velocities = pandas.DataFrame(sim.velocities)
+    assert numpy.array_equal(sim.positions, positions)
+
+
+def test_positions_that_are_set_go_on_with_their_paths(fluid):
+    fluid["field"] = [{"energy": "0.1 x", "positions": "unwrapped"}]
+    sim = jostle.Simulation(**fluid)
+    sim.run(500)
+    path, energy = sim.unwrapped_positions, sim.potential_energy
+    assert abs(path - sim.positions).max() > 1
+    sim.positions = sim.positions
+    assert numpy.allclose(sim.unwrapped_positions, path, atol=1e-9)
+    assert sim.potential_energy == pytest.approx(energy, rel=1e-5)
+
+
+def test_frozen_atoms_keep_their_velocities(fluid):
+    fluid["group"] = [{"name": "wall", "atoms": "index 0 to 9", "frozen": True}]
+    sim = jostle.Simulation(**fluid)
+    sim.run(5)
+    path = sim.unwrapped_positions
+    sim.velocities = numpy.ones((256, 3))
+    assert not sim.velocities[:10].any() and (sim.velocities[10:] == 1).all()
+    sim.run(20)
+    assert numpy.array_equal(sim.unwrapped_positions[:10], path[:10])
 
 
 def test_atoms_that_overlapped_may_be_moved_apart(sim):

@@ -262,6 +262,21 @@ def test_cells_that_lack_edges_change(missing):
     assert len(missing) == 3 or abs(atoms.get_potential_energy() - before) > 1e-3
 
 
+@pytest.mark.parametrize("periodic", [(0, 0, 0), (1, 1, 0), (0, 1, 1), (0, 0, 1)])
+def test_edges_that_lean_along_open_axes_mean_nothing(periodic):
+    atoms, keys = argon((0, 1, 2))
+    atoms.set_cell(bulk("Ar", "fcc", a=5.3).cell * 8)
+    atoms.pbc = periodic
+    atoms.calc = jostle.ase.Jostle(jostle.ase.from_ase(atoms, **keys))
+    other = atoms.copy()
+    other.calc = LennardJones(epsilon=0.0104, sigma=3.4, rc=6.5)
+    for _ in range(2):
+        assert atoms.get_potential_energy() == pytest.approx(other.get_potential_energy(), rel=1e-12)
+        assert atoms.get_forces() == pytest.approx(other.get_forces(), abs=1e-12)
+        for one in (atoms, other):
+            one.rattle(0.05, seed=4)
+
+
 def test_left_handed_cells():
     atoms, keys = argon(hand=-1)
     assert numpy.linalg.det(atoms.cell) < 0

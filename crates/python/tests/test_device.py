@@ -49,6 +49,19 @@ def reach(positions, box):
     return energy, forces, virial
 
 
+def test_frozen_and_driven_atoms_keep_their_velocities(fluid):
+    walls = [{"name": "floor", "atoms": "index 0 to 19", "frozen": True}, {"name": "lid", "atoms": "index 20 to 39", "velocity": [0.5, 0, 0]}]
+    sim = jostle.Simulation(**fluid, group=walls)
+    start = sim.unwrapped_positions
+    with sim.on_device(write=True) as d:
+        numpy.asarray(d.velocities)[:] = [1.0, -2.0, 0.5]
+    assert numpy.array_equal(sim.velocities[40:], numpy.tile([1.0, -2.0, 0.5], (68, 1)))
+    sim.run(25)
+    moved = sim.unwrapped_positions - start
+    assert numpy.allclose(moved[:20], 0, atol=1e-12)
+    assert numpy.allclose(moved[20:40], [0.05, 0, 0], atol=1e-9)
+
+
 def test_arrays_are_those_of_the_atoms(gpu):
     gpu.run(30)
     forces = gpu.forces

@@ -207,6 +207,9 @@ def test_wrong_forces_are_refused(sim):
         sim.force(lambda r: (0.0, r), name="far", atoms=[-1])
     with pytest.raises(ValueError):
         sim.force(lambda r: (0.0, r), name="far", atoms=[256])
+    for wrong in ([1.5], [True], numpy.array([True, False])):
+        with pytest.raises(TypeError):
+            sim.force(lambda r: (0.0, r), name="far", atoms=wrong)
     with pytest.raises(jostle.InputError):
         sim.force(lambda r: (0.0, r), name="temperature")
     sim.run(1)

@@ -57,6 +57,10 @@ def test_wrong_arrays_are_refused():
         lambda: jostle.Frames(r, box, species=["A"] * 4),
         lambda: jostle.Frames(r, box, species=["A B"] * 5),
         lambda: jostle.Frames(r, box, periodic=(True, True)),
+        lambda: jostle.Frames(r, box, periodic="FFF"),
+        lambda: jostle.Frames(r, box, periodic=("F", "F", "F")),
+        lambda: jostle.Frames(numpy.ma.masked_equal(r, 0), box),
+        lambda: jostle.Frames(r, numpy.ma.masked_equal(box, 0)),
         lambda: jostle.rdf(jostle.Frames(r, box, units="imperial")),
         lambda: jostle.vacf(jostle.Frames(r, box)),
     ]:

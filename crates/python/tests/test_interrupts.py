@@ -1,5 +1,7 @@
 """Ctrl-C in runs with forces of Python, in processes of their own, whose main thread gets the signal."""
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -135,3 +137,34 @@ def test_a_second_ctrl_c_reaches_a_force_that_does_not_end():
             print("middle of step" in error.message)
     """
     assert printed(code) == ["3", "True"]
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A trajectory whose next frame never comes."""
+    path = tmp_path / "pipe.xyz"
+    os.mkfifo(path)
+    end = os.open(path, os.O_RDWR)
+    yield path
+    os.close(end)
+
+
+def test_ctrl_c_ends_an_analysis(endless):
+    code = f"""
+    import threading
+    threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+    try:
+        jostle.rdf(r"{endless}", units="lj")
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    """
+    assert printed(code) == ["interrupted"]
+
+
+def test_ctrl_c_ends_an_analysis_of_the_program(endless):
+    words = [sys.executable, "-m", "jostle", "analyze", "rdf", str(endless), "--units", "lj"]
+    program = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    with pytest.raises(subprocess.TimeoutExpired):
+        program.wait(2)
+    program.send_signal(signal.SIGINT)
+    assert program.wait(20) == -signal.SIGINT

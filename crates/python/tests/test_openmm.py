@@ -208,6 +208,19 @@ def test_reaction_fields_differ_by_their_excluded_pairs(method):
         jostle.from_openmm(topology, system, positions, run=RUN, strict=True)
 
 
+def test_charges_in_reaction_fields_have_an_energy_with_themselves():
+    topology, system, positions = box_of_water(app.CutoffPeriodic)
+    force = nonbonded(system)
+    for pair in range(force.getNumExceptions()):
+        i, j, *_ = force.getExceptionParameters(pair)
+        force.setExceptionParameters(pair, i, j, 0.0, 1.0, 0.0)
+    for atom in range(force.getNumParticles()):
+        _, sigma, epsilon = force.getParticleParameters(atom)
+        force.setParticleParameters(atom, 0.1 if atom % 3 == 0 else 0.0, sigma, epsilon)
+    with pytest.warns(jostle.JostleWarning, match="each charge with itself"):
+        jostle.from_openmm(topology, system, positions, run=RUN)
+
+
 def test_what_jostle_does_not_have_is_refused_or_said():
     topology, system, positions = box_of_water()
     force = nonbonded(system)

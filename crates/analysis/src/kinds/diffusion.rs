@@ -143,14 +143,14 @@ impl Measure for Diffusion {
         self.edges += frame.simbox.lengths()[0];
         self.blocks.frame();
         self.frames += 1;
-        let now = comoving(frame.simbox, frame.unwrapped);
+        let now = comoving(frame.lattice, frame.unwrapped);
         self.leaps.add(frame, &now);
         let (blocks, over_atoms, parts) = (&mut self.blocks, &mut self.over_atoms, &self.parts);
         let species = self.counts.len();
         let width = species + 2;
         self.past.add(now, |lag, then, now| {
             let squares =
-                then.iter().zip(now).map(|(a, b)| frame.simbox.comoving_shift(*b - *a).norm_squared());
+                then.iter().zip(now).map(|(a, b)| frame.lattice.comoving_shift(*b - *a).norm_squared());
             let sums = parts.sum(squares.map(|d2| [d2, d2 * d2]));
             for (cell, ([square, fourth], atoms)) in sums.into_iter().zip(parts.counts()).enumerate() {
                 let (part, species) = (cell / species, cell % species);

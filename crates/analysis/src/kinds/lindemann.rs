@@ -46,8 +46,8 @@ struct Lindemann {
 
 impl Measure for Lindemann {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let simbox = self.simbox.get_or_insert(*frame.simbox);
-        let values: Vec<f64> = comoving(frame.simbox, frame.unwrapped)
+        let simbox = self.simbox.get_or_insert(*frame.lattice);
+        let values: Vec<f64> = comoving(frame.lattice, frame.unwrapped)
             .into_iter()
             .map(|c| simbox.from_comoving(c))
             .flat_map(|r| [r[0], r[1], r[2], r[0] * r[0] + r[1] * r[1] + r[2] * r[2]])

@@ -77,20 +77,20 @@ impl Measure for VanHove {
         let n = frame.positions.len() as f64;
         let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff)?;
         self.narrowest.add(frame.simbox);
-        let now = comoving(frame.simbox, frame.unwrapped);
+        let now = comoving(frame.lattice, frame.unwrapped);
         self.leaps.add(frame, &now);
         self.blocks.frame();
         for lag in 0..self.lags {
             let Some(then) = self.past.get((1 << lag) - 1) else { break };
             let mut own = vec![0.0; bins];
             for (a, b) in then.iter().zip(&now) {
-                let d = frame.simbox.comoving_shift(*b - *a).norm_squared().sqrt();
+                let d = frame.lattice.comoving_shift(*b - *a).norm_squared().sqrt();
                 if d < self.shells.cutoff {
                     own[((d * per_length) as usize).min(bins - 1)] += 1.0;
                 }
             }
             let count = |mut counts: Vec<u32>, (i, r): (usize, &Vec3)| {
-                cells.around(frame.simbox.from_comoving(*r), |j, d2| {
+                cells.around(frame.lattice.from_comoving(*r), |j, d2| {
                     if j as usize != i {
                         counts[((d2.sqrt() * per_length) as usize).min(bins - 1)] += 1;
                     }

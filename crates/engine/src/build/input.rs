@@ -3,7 +3,7 @@
 use super::mixture::Mixture;
 use super::molecules;
 use super::overlap::check_atoms;
-use super::velocities::{assign_velocities, drive};
+use super::velocities::assign_velocities;
 use crate::alchemy::{self, Alchemy};
 use crate::checkpoint::Checkpoint;
 use crate::deformation::check_formula_fields;
@@ -61,7 +61,7 @@ pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<
     check_cutoffs(input, &system.simbox, &forces)?;
     let alchemy = alchemy::apply(input, &mut system, &mut forces)?;
     system.driven = input.driven(&system)?;
-    drive(&mut system);
+    system.driven.hold(&mut system.state);
     input.join_rigid_bodies(&mut system, &forces)?;
     input.check_reflections(&system)?;
     measure::check(input, &system, &forces)?;

@@ -3,7 +3,7 @@
 use crate::degrees_of_freedom::{Momentum, constrained, degrees_of_freedom};
 use crate::minimize::ConstraintProjection;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{State, System, Vec3};
+use jostle_core::{System, Vec3};
 use jostle_io::input::model::Distribution;
 
 /// Draws the velocity of every atom at random; the centre of mass is at rest and the temperature is exact.
@@ -37,17 +37,7 @@ pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution:
         let scale = (wanted * thermal_energy / kinetic).sqrt();
         system.state.velocity.iter_mut().flatten().for_each(|v| *v *= scale);
     }
-    drive(system);
-}
-
-/// Sets the velocities of driven atoms.
-pub fn drive(system: &mut System) {
-    let State { id, species, velocity, .. } = &mut system.state;
-    for ((velocity, species), id) in velocity.iter_mut().zip(species).zip(id) {
-        if let Some(driven) = system.driven.of(*species, *id) {
-            *velocity = driven;
-        }
-    }
+    system.driven.hold(&mut system.state);
 }
 
 /// Subtracts the velocity of the centre of mass, except in a system of a single atom.

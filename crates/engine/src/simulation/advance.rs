@@ -7,6 +7,7 @@ use crate::progress::Progress;
 use jostle_core::{AtomStorage, Error, Result};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, StageInput};
+use std::iter::{once, repeat};
 
 /// Extent of a call that runs part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,8 @@ pub enum Extent {
     /// The stages up to the one with this index, and that one, too.
     Through(usize),
     /// So many more steps of dynamics. A minimisation on the way runs to its end; the last stage is lengthened
-    /// where it would end before, and stays open.
+    /// where it would end before, and stays open; where a temperature or a stiffness changes in the course of it, more steps
+    /// than are left are refused.
     Steps(u64),
 }
 
@@ -43,6 +45,8 @@ impl Simulation {
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
         self.check_intact()?;
+        // A request that is refused leaves run and files as they are.
+        self.is_reached(extent)?;
         for note in std::mem::take(&mut self.notes) {
             self.output.note(progress, &note)?;
         }
@@ -107,22 +111,35 @@ impl Simulation {
         }
     }
 
-    /// Gives the last stage as many steps as are asked for, unless something changes in the course of it: such a
-    /// stage ends.
+    /// Gives the last stage as many steps as are asked for. Where something changes in the course of it, more steps than
+    /// are left are refused.
     fn lengthen(&mut self, left: u64) -> Result<()> {
         if self.is_finished() {
             return Err(Error::input("all stages are finished").hint("add a stage"));
         }
         let done = self.run.as_ref().map_or(0, |run| run.stage_step);
+        let steps = |(stage, done): (&StageInput, u64)| match stage.action {
+            Action::Dynamics { steps, .. } => steps.saturating_sub(done),
+            Action::Minimize { .. } => 0,
+        };
+        let to_come = self.stages.iter().skip(self.clock.stage).zip(once(done).chain(repeat(0)));
+        let to_come = to_come.map(steps).fold(0, u64::saturating_add);
         let is_last = self.clock.stage + 1 == self.stages.len();
-        if let Some(stage) = self.stages.last_mut().filter(|stage| is_last && !stage.has_ramps())
-            && let Action::Dynamics { steps, .. } = &mut stage.action
-        {
-            // A stage ends where long-range forces act.
-            let needed = done.saturating_add(left).checked_next_multiple_of(stage.long_range_every.max(1));
-            *steps = (*steps).max(needed.unwrap_or(u64::MAX));
+        let Some(stage) = self.stages.last_mut() else { return Ok(()) };
+        match (stage.ramp(), &mut stage.action) {
+            (Some(ramp), _) if left > to_come => Err(Error::input(format!(
+                "{left} steps, but only {to_come} are left: stage '{}' cannot go on beyond its end, because its {ramp} changes in the course of it",
+                stage.name
+            ))
+            .hint("run to its end, and go on with a stage that holds the last value: in Python run(), then run(steps)")),
+            (None, Action::Dynamics { steps, .. }) if is_last => {
+                // A stage ends where long-range forces act.
+                let needed = done.saturating_add(left).checked_next_multiple_of(stage.long_range_every.max(1));
+                *steps = (*steps).max(needed.unwrap_or(u64::MAX));
+                Ok(())
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Index of the stage under way or next; the number of stages at the end of the run.

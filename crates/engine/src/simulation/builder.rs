@@ -222,7 +222,8 @@ impl SimulationBuilder {
     /// # Errors
     /// If there are no atoms or two at the same position, a stage makes no sense, or the system, the
     /// forces and the device do not fit together.
-    pub fn build(self) -> Result<Simulation> {
+    pub fn build(mut self) -> Result<Simulation> {
+        self.system.driven.hold(&mut self.system.state);
         check_atoms(&self.system)?;
         self.forces.reflecting_walls.iter().try_for_each(|wall| wall.check_beginning(&self.system))?;
         check_meeting(&self.forces.reflecting_walls, StageInput::certain_time(self.stages.iter()))?;
@@ -261,7 +262,7 @@ impl SimulationBuilder {
         self.system.simbox = from.simbox()?;
         let Checkpoint {
             header,
-            state,
+            mut state,
             topology,
             charges,
             names,
@@ -270,6 +271,7 @@ impl SimulationBuilder {
             reference_box,
             list_positions,
         } = from;
+        self.system.driven.hold(&mut state);
         self.system.state = state.clone();
         self.system.topology = topology;
         self.system.charges = charges;

@@ -1,7 +1,10 @@
 //! Atoms, energies and forces between two calls, and their changes from outside.
 
+use super::run::n_steps;
 use super::{Readiness, Simulation};
 use crate::clock::Clock;
+use crate::custom_force::{StageEntry, StageSpan};
+use crate::ramp::Ramps;
 use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
 use jostle_core::backend::{Member, StageTime};
@@ -90,7 +93,7 @@ impl Simulation {
     }
 
     /// Energies, temperature, pressure and virial of the present configuration, evaluated where they are not
-    /// known. The path of the atoms remains the same.
+    /// known. The path of the atoms remains the same. Biases and restraints act as in the stage under way or next.
     ///
     /// # Errors
     /// If a force or an energy is not finite, or the device failed.
@@ -110,9 +113,12 @@ impl Simulation {
         }
         let constrained = self.tables.topology.is_constrained();
         if self.readiness == Readiness::Stale {
-            self.continue_stage()?;
-            if let Some(run) = &self.run {
-                run.set_restraints(&mut *self.backend)?;
+            match &self.run {
+                Some(run) => {
+                    run.set_restraints(&mut *self.backend)?;
+                    self.continue_stage()?;
+                }
+                None => self.anticipate_stage()?,
             }
             if self.run.is_none() && constrained {
                 // Velocities along constraints are removed, as the degrees of freedom assume.
@@ -156,12 +162,46 @@ impl Simulation {
         place_of_biases.map_or(Ok(()), |place| self.output.log(&place))
     }
 
+    /// Gives biases and restraints, which act by stages, the stage that comes: between two stages energies are those with
+    /// which the next one begins; without any stage, those of what names no stage; at the end those of the last one.
+    fn anticipate_stage(&mut self) -> Result<()> {
+        let finished = self.is_finished();
+        if finished && self.backend.is_in_stage() {
+            return Ok(());
+        }
+        let span = match self.stages.get(self.clock.stage).or(self.stages.last()) {
+            Some(stage) => {
+                let ramps = Ramps::new(stage, &self.facts.springs, self.units.boltzmann());
+                ramps.set_stiffness(if finished { u64::MAX } else { 0 }, &mut *self.backend)?;
+                let span = self.stage_span(stage);
+                match finished {
+                    true => StageSpan {
+                        first_step: span.first_step.saturating_sub(n_steps(stage)),
+                        entry: StageEntry::Continued,
+                        ..span
+                    },
+                    false => span,
+                }
+            }
+            None => StageSpan {
+                name: String::new(),
+                first_step: 0,
+                start_time: self.clock.time,
+                timestep: Some(0.0),
+                entry: StageEntry::Begun,
+            },
+        };
+        let place_of_biases = self.backend.begin_stage(&span)?;
+        place_of_biases.map_or(Ok(()), |place| self.output.log(&place))
+    }
+
     /// Returns true where long-range forces act at some steps of the stage only.
     fn has_impulses(&self) -> bool {
         self.stages.get(self.clock.stage).is_some_and(|stage| stage.long_range_every > 1)
     }
 
-    /// Moves atoms to other positions, by id. Their paths begin anew: unwrapped positions are these.
+    /// Moves atoms to other positions, by id. Unbroken paths go on: each takes the image of the position that is nearest to
+    /// where the atom was.
     ///
     /// # Errors
     /// If there are not as many as atoms, or one is not finite or very far from the box; if there are constraints,
@@ -173,7 +213,8 @@ impl Simulation {
         self.backend.set_state(state)
     }
 
-    /// Moves atoms to other positions in another box with the same periodic axes.
+    /// Moves atoms to other positions in another box with the same periodic axes; paths go on from where the box would have
+    /// taken the atoms along.
     ///
     /// # Errors
     /// As for [`Simulation::set_positions`], and if a cut-off is more than half the smallest width of the box.
@@ -186,14 +227,16 @@ impl Simulation {
         self.backend.set_box(simbox, state)
     }
 
-    /// Changes the velocities, by id. Components along constraints are removed.
+    /// Changes the velocities, by id. Components along constraints are removed, and frozen and driven atoms keep theirs.
     ///
     /// # Errors
     /// If there are not as many as atoms, or one or their kinetic energy is not finite; if the device failed.
     pub fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
         self.check_vectors("velocity", "velocities", velocities)?;
         let State { id, species, .. } = self.backend.state()?;
-        let in_order: Vec<Vec3> = id.iter().map(|id| velocities[*id as usize]).collect();
+        let driven = &self.tables.driven_velocities;
+        let kept = |(id, species): (&u32, &u16)| driven.of(*species, *id).unwrap_or(velocities[*id as usize]);
+        let in_order: Vec<Vec3> = id.iter().zip(species).map(kept).collect();
         let mass = |kind: &u16| self.tables.species[usize::from(*kind)].mass;
         let energy: f64 = species.iter().zip(&in_order).map(|(kind, v)| mass(kind) * v.norm_squared()).sum();
         if !energy.is_finite() {
@@ -237,7 +280,8 @@ impl Simulation {
         !self.tables.topology.has_groups()
     }
 
-    /// Takes the arrays of the atoms back, with what others have written there. Box crossings stay as they are.
+    /// Takes the arrays of the atoms back, with what others have written there. Box crossings stay as they are, and so do
+    /// velocities of frozen and driven atoms.
     ///
     /// # Errors
     /// If a position or a velocity is not finite, or very far from the box, in which case the atoms are those of
@@ -250,9 +294,13 @@ impl Simulation {
         self.disturb();
         let simbox = *self.backend.simbox();
         let near = |r: &Vec3| simbox.to_fractional(*r).iter().all(|s| s.abs() <= MOST_BOXES);
-        let state = self.backend.state()?;
+        let mut state = self.backend.state()?.clone();
         let finite = state.velocity.iter().all(|v| v.iter().all(|x| x.is_finite()));
         if taken.is_ok() && finite && state.position.iter().all(near) {
+            if !self.tables.driven.is_empty() {
+                self.tables.driven_velocities.hold(&mut state);
+                self.backend.set_velocities(&state.velocity)?;
+            }
             return self.constrain_present_velocities();
         }
         if let Some(before) = before {
@@ -314,10 +362,14 @@ impl Simulation {
         if let Some(id) = positions.iter().position(far) {
             return Err(Error::input(format!("atom {id} would be more than a million boxes away")));
         }
+        let before = *self.backend.simbox();
         let mut state = self.backend.state()?.clone();
         for index in 0..state.len() {
-            state.position[index] = positions[state.id[index] as usize];
-            state.image[index] = [0; 3];
+            let position = positions[state.id[index] as usize];
+            let along = before.to_comoving(state.unwrapped_position(&before, index));
+            let moved = position - simbox.from_comoving(along);
+            state.position[index] = position;
+            state.image[index] = simbox.image_of(simbox.nearest_image(moved) - moved);
         }
         Ok(state)
     }

@@ -85,6 +85,7 @@ impl Simulation {
                 *spin = spin.map(|w| w * factor);
             }
         }
+        self.tables.driven_velocities.hold(&mut state);
         self.disturb();
         match simbox == *self.backend.simbox() {
             true => self.backend.set_state(state),

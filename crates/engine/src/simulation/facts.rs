@@ -15,8 +15,8 @@ use crate::stage::{check_constraints, check_stage};
 use crate::thermo::{BEFORE_ENERGIES, Quantity, Reported, quantities};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
-    Dimension, Error, Group, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem,
-    Vec3, WholeGroups,
+    Dimension, Driven, Error, Group, Molecules, Names, Result, SimBox, Species, State, System, Topology,
+    UnitSystem, Vec3, WholeGroups,
 };
 use jostle_io::input::model::{Action, StageInput};
 use jostle_potentials::{Embedded, Forces, ThreeBody};
@@ -35,6 +35,8 @@ pub(super) struct AtomTables {
     pub reference_box: Option<SimBox>,
     /// Ids of frozen and driven atoms, in ascending order.
     pub driven: Vec<u32>,
+    /// Velocities that these keep.
+    pub driven_velocities: Driven,
 }
 
 impl AtomTables {
@@ -53,6 +55,7 @@ impl AtomTables {
             reference_positions: system.reference_positions.clone(),
             reference_box: system.reference_box,
             driven,
+            driven_velocities: system.driven.clone(),
         }
     }
 }

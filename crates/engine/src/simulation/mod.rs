@@ -152,6 +152,9 @@ impl Simulation {
             folder.log(note)?;
         }
         folder.log(&format!("{} atoms; {}", self.backend.n_atoms(), self.origin.title))?;
+        if let Some(place) = &self.backend.place_of_biases {
+            folder.log(place)?;
+        }
         self.output.open(folder, self.output.last_checkpoint());
         self.write_start()?;
         // A stage under way goes on in the new folder.

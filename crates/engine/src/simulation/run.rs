@@ -428,7 +428,7 @@ fn advised(stage: &StageInput, error: Error) -> Error {
 }
 
 /// Number of steps of a stage; for a minimisation, at most.
-fn n_steps(stage: &StageInput) -> u64 {
+pub(super) fn n_steps(stage: &StageInput) -> u64 {
     match stage.action {
         Action::Dynamics { steps, .. } | Action::Minimize { steps, .. } => steps,
     }

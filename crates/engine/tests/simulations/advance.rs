@@ -1,11 +1,12 @@
 //! Runs made of many calls, stages added between them, and looks at atoms in between.
 
 use crate::fixtures::{Open, Rows, argon, column, emulated};
-use jostle_core::{Evaluate, Result, Settings, UnitSystem};
+use jostle_core::{Evaluate, Result, Settings, SimBox, UnitSystem, Vec3};
 use jostle_engine::model::{DeviceInput, StageInput, ThermostatInput};
 use jostle_engine::{Context, Existing, Extent, Observer, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// A fluid with a minimisation, a stage with Langevin's thermostat and one at constant energy.
@@ -65,6 +66,34 @@ fn the_last_stage_is_as_long_as_it_is_asked_to_be() {
     (0..10).for_each(|_| assert_eq!(parts.advance(10).unwrap(), Outcome::Finished));
     assert_eq!(bits(&mut whole), bits(&mut parts));
     assert_eq!(whole.stage_step(), Some(70));
+}
+
+/// A stage in whose course something changes has its own number of steps: more are refused before any is made.
+#[test]
+fn a_ramp_is_not_lengthened() {
+    let bussi = "thermostat = { kind = \"bussi\", period = 0.1, temperature = ";
+    for (ramped, what) in
+        [("[1, 2] }", "temperature changes"), ("1 }\nrestraints = { r = [0, 9] }", "restraints changes")]
+    {
+        let spring = "[[restraint]]\nname = \"r\"\nkind = \"distance\"\nbetween = [\"index 1\", \"index 60\"]\nlength = 1\nstiffness = 2\n";
+        let text = format!("{INPUT}{spring}{}{}{bussi}{ramped}\n", stage("one"), stage("two"));
+        let input = Input::parse(Path::new("fluid.toml"), &text).unwrap();
+        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+        for (steps, left) in [(41, 40), (25, 40), (16, 15), (15, 15), (1, 0)] {
+            let before = simulation.step();
+            match simulation.advance(steps) {
+                Ok(_) => assert!(steps <= left && simulation.step() == before + steps),
+                Err(error) => {
+                    let message = error.message();
+                    assert!(message.contains("'two'") && message.contains(what), "{message}");
+                    assert!(message.contains(&format!("only {left} are left")), "{message}");
+                    assert!(steps > left && simulation.step() == before);
+                }
+            }
+        }
+        simulation.run().unwrap();
+        assert!(simulation.is_finished());
+    }
 }
 
 /// Pauses every so many steps.
@@ -129,6 +158,53 @@ fn atoms_that_are_moved_are_where_they_are_put() {
     simulation.advance(5).unwrap();
 }
 
+/// Positions in the box that are set put no atom on another path: measures, and energies of what follows paths, stay.
+/// Steps across a face go on with the path, and unwrapped positions may be set, too.
+#[test]
+fn paths_go_on_where_positions_are_set() {
+    let field = "[[field]]\nenergy = \"0.1 x\"\npositions = \"unwrapped\"\n";
+    let measured =
+        "measure = [{ kind = \"msd\", every = 5 }]\n[stage.thermostat]\nkind = \"bussi\"\ntemperature = 1\n";
+    let text = format!("{INPUT}{field}{}", stage("one").replace("20", "400") + measured);
+    let open = || {
+        let input = Input::parse(Path::new("fluid.toml"), &text).unwrap();
+        Simulation::from_input(&input, &Overrides::default()).unwrap()
+    };
+    let (mut touched, mut free) = (open(), open());
+    for _ in 0..4 {
+        touched.advance(100).unwrap();
+        let (path, energy) =
+            (touched.unwrapped_positions().unwrap(), touched.evaluate().unwrap().thermo.terms[1]);
+        let wrapped = touched.positions().unwrap();
+        assert!(path.iter().zip(&wrapped).any(|(a, b)| (*a - *b).norm() > 1.0));
+        for positions in [&wrapped, &path] {
+            touched.set_positions(positions).unwrap();
+            let now = touched.unwrapped_positions().unwrap();
+            assert!(now.iter().zip(&path).all(|(a, b)| (*a - *b).norm() < 1e-9));
+            let after = touched.evaluate().unwrap().thermo.terms[1];
+            assert!((after - energy).abs() < 1e-5 * (1.0 + energy.abs()), "{after} {energy}");
+        }
+    }
+    free.advance(400).unwrap();
+    // Paths are others after a rebuilt list: means of 108 atoms and 40 frames are equal to some percent at first.
+    let first =
+        |simulation: &Simulation| simulation.results()[0].1.results.tables[0].column("msd all").unwrap()[1];
+    let (a, b) = (first(&touched), first(&free));
+    assert!((a / b - 1.0).abs() < 0.2, "{a} {b}");
+    // Half a box is the longest way; in a box twice as wide atoms have come along.
+    let (path, simbox) = (touched.unwrapped_positions().unwrap(), *touched.simbox());
+    let step = Vec3::from_fn(|k| 0.4 * simbox.lengths()[k]);
+    let moved: Vec<Vec3> = touched.positions().unwrap().iter().map(|r| *r + step).collect();
+    touched.set_positions(&moved).unwrap();
+    let now = touched.unwrapped_positions().unwrap();
+    assert!(now.iter().zip(&path).all(|(a, b)| (*a - *b - step).norm() < 1e-9));
+    let wide = SimBox::orthorhombic(simbox.lengths().map(|l| 2.0 * l)).unwrap();
+    let doubled: Vec<Vec3> = touched.positions().unwrap().iter().map(|r| *r * 2.0).collect();
+    touched.set_configuration(wide, &doubled).unwrap();
+    let wider = touched.unwrapped_positions().unwrap();
+    assert!(wider.iter().zip(&now).all(|(a, b)| (*a - *b * 2.0).norm() < 1e-9));
+}
+
 const INPUT: &str = r#"
 units = "lj"
 [run]
@@ -179,6 +255,81 @@ fn stages_are_added_in_the_course_of_a_run() {
     resumed.run().unwrap();
     simulation.run().unwrap();
     assert_eq!(bits(&mut resumed), bits(&mut simulation));
+}
+
+/// Energies and forces before a stage are those with which it begins, biases and restraints included; without a stage
+/// those of biases that name none; at the end those of the last stage.
+#[test]
+fn energies_between_stages_are_those_of_the_next_one() {
+    let springs = r#"
+[[variable]]
+name = "d"
+kind = "distance"
+between = ["index 1", "index 60"]
+[[bias]]
+name = "pull"
+kind = "harmonic"
+variable = "d"
+center = 0.7
+stiffness = [20, 50]
+[[bias]]
+name = "later"
+kind = "harmonic"
+variable = "d"
+center = 0.7
+stiffness = 30
+stages = ["two"]
+[[restraint]]
+name = "r"
+kind = "distance"
+between = ["index 1", "index 60"]
+length = 0.7
+stiffness = 10
+"#;
+    let none = Overrides::default();
+    let open = |stages: &str| {
+        let input = Input::parse(Path::new("fluid.toml"), &format!("{INPUT}{springs}{stages}")).unwrap();
+        Simulation::from_input(&input, &none).unwrap()
+    };
+    let stages = format!(
+        "{}restraints = {{ r = [40, 60] }}\n{}restraints = {{ r = 5 }}\n",
+        stage("one"),
+        stage("two")
+    );
+    // Stiffness of both biases and of the restraint.
+    let check = |simulation: &mut Simulation, [pull, later, restraint]: [f64; 3]| {
+        let thermo = simulation.evaluate().unwrap().thermo.clone();
+        let names = simulation.quantities().iter().map(|quantity| quantity.name.as_str());
+        let values: HashMap<_, _> = names.zip(thermo.values()).collect();
+        let value = |name: &str| values[name].unwrap();
+        let spring = 0.5 * (value("d") - 0.7).powi(2);
+        let found = ["bias_pull", "bias_later", "restraint", "bias"].map(value);
+        let expected = [pull, later, restraint, pull + later].map(|k| k * spring);
+        assert!(spring > 0.01, "{spring}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6 * (1.0 + expected), "{found} {expected}");
+        }
+    };
+    let (mut simulation, mut begun) = (open(&stages), open(&stages));
+    begun.observe(Pauses(100));
+    assert_eq!((begun.run().unwrap(), begun.step()), (Outcome::Paused, 0));
+    let (first, second) = (simulation.evaluate().unwrap().clone(), begun.evaluate().unwrap().clone());
+    assert_eq!((first.thermo.potential, first.virial), (second.thermo.potential, second.virial));
+    assert_eq!(simulation.forces().unwrap(), begun.forces().unwrap());
+    check(&mut simulation, [20.0, 0.0, 40.0]);
+    let folder = tempfile::tempdir().unwrap();
+    simulation.write_to(folder.path(), Existing::Replace).unwrap();
+    simulation.advance_with(&mut Extent::Through(0), &mut (), &|| false).unwrap();
+    check(&mut simulation, [35.0, 30.0, 5.0]);
+    begun.run().unwrap();
+    simulation.run().unwrap();
+    assert_eq!(bits(&mut simulation), bits(&mut begun));
+    check(&mut simulation, [50.0, 30.0, 5.0]);
+    simulation.leave_folder().unwrap();
+    check(&mut Simulation::resume(folder.path(), &none).unwrap(), [50.0, 30.0, 5.0]);
+    let unbound = springs.replace("stages = [\"two\"]\n", "");
+    let input = Input::parse(Path::new("fluid.toml"), &format!("{INPUT}{unbound}")).unwrap();
+    check(&mut Simulation::from_input(&input, &none).unwrap(), [20.0, 30.0, 10.0]);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Groups of atoms by selections: driven, in fields, measured, restrained, reported.
 
 use crate::fixtures::run_in_parts;
-use jostle_engine::{Overrides, Simulation, WarningKind};
+use jostle_core::{UnitSystem, Vec3, Vector};
+use jostle_engine::{Existing, Overrides, Simulation, WarningKind, system_from_input};
 use jostle_io::Input;
 use std::fs;
 use std::path::Path;
@@ -95,6 +96,46 @@ fn groups_are_frozen_and_driven() {
     // The group "rest" has all free atoms, and its momentum is not conserved.
     assert!((thermo.groups[1].kinetic / thermo.kinetic - 1.0).abs() < 1e-12);
     assert!((thermo.groups[1].temperature.unwrap() / thermo.temperature - 1.0).abs() < 1e-12);
+}
+
+/// Velocities that are set are those of free atoms: frozen and driven ones keep theirs, also where a program brought
+/// others along, and after a checkpoint.
+#[test]
+fn frozen_and_driven_atoms_keep_their_velocities() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut simulation = simulation(SLABS, "");
+    simulation.write_to(folder.path(), Existing::Refuse).unwrap();
+    simulation.advance(10).unwrap();
+    let others: Vec<Vec3> = simulation.velocities().unwrap().iter().map(|v| *v * -0.9).collect();
+    simulation.set_velocities(&others).unwrap();
+    let (before, kept) = (simulation.unwrapped_positions().unwrap(), simulation.velocities().unwrap());
+    simulation.advance(20).unwrap();
+    simulation.leave_folder().unwrap();
+    let mut resumed = Simulation::resume(folder.path(), &Overrides::default()).unwrap();
+    resumed.advance(20).unwrap();
+    let after = resumed.unwrapped_positions().unwrap();
+    let (mut frozen, mut driven) = (0, 0);
+    for id in 0..256 {
+        let moved = after[id] - before[id];
+        if kept[id] == [0.0; 3] {
+            assert_eq!(moved, [0.0; 3]);
+            frozen += 1;
+        } else if kept[id] == [0.3, 0.0, 0.0] {
+            assert!((moved - Vector([0.3 * 40.0 * 0.004, 0.0, 0.0])).norm() < 1e-9, "{moved:?}");
+            driven += 1;
+        } else {
+            assert_eq!(kept[id], others[id]);
+        }
+    }
+    assert_eq!([frozen, driven], [64, 64]);
+    let (mut system, forces) = system_from_input(&input(SLABS, "")).unwrap();
+    let expected = system.state.velocity.clone();
+    system.state.velocity.iter_mut().for_each(|v| *v = Vector([1.0, 2.0, 3.0]));
+    let builder = Simulation::builder(UnitSystem::Lj, system);
+    let mut built = forces.pairs.into_iter().fold(builder, |b, term| b.force(term)).build().unwrap();
+    let given = built.velocities().unwrap();
+    let ids: Vec<usize> = built.driven().iter().map(|id| *id as usize).collect();
+    assert!(ids.len() == 128 && ids.iter().all(|id| given[*id] == expected[*id]));
 }
 
 /// Atoms selected by their positions stay in their groups, wherever they move.

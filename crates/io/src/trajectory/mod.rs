@@ -25,4 +25,5 @@ pub use formats::TrajectoryFormat;
 pub(crate) use formats::{first_of_mmcif, write_xyz_frame};
 pub use frame::{Frame, Snapshot, TrajectoryHeader, WrittenSoFar};
 pub use reader::{Open, TrajectoryReader};
+pub use step_times::stage_in_name;
 pub use writer::TrajectoryWriter;

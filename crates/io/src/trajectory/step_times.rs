@@ -1,9 +1,17 @@
 //! Times of steps for trajectories that count steps only, from the `thermo.csv` of the run that wrote them.
 
+use super::source::PACKINGS;
 use csv::ReaderBuilder;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, UnitSystem};
 use std::path::Path;
+
+/// Stage that a trajectory has its name from: the name without the endings of its format and of its packing.
+pub fn stage_in_name(trajectory: &Path) -> Option<&str> {
+    let name = trajectory.file_name()?.to_str()?;
+    let unpacked = PACKINGS.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    Path::new(unpacked).file_stem()?.to_str()
+}
 
 /// Steps of a stage, which are equally long.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +25,7 @@ impl StepTimes {
     /// Steps of the stage that a trajectory has its name from, if the files of its run stand beside it and are in these
     /// units.
     pub fn beside(trajectory: &Path, units: UnitSystem) -> Option<StepTimes> {
-        let stage = trajectory.file_stem()?.to_str()?;
+        let stage = stage_in_name(trajectory)?;
         let mut table = ReaderBuilder::new().from_path(trajectory.with_file_name("thermo.csv")).ok()?;
         let unit = match unit_name(units, Dimension::TIME) {
             unit if unit.is_empty() => "time".to_string(),

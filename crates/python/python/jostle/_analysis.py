@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import operator
 import os
 from contextlib import ExitStack
 
@@ -55,11 +56,16 @@ def analyze(
     Raises:
         InputError: if there is no such kind or setting, or the trajectory lacks what the kind needs.
         FileError: if a file cannot be read.
+        ValueError: if frames are counted from another end, or there are several sources for a kind of one.
+        KeyboardInterrupt: on Ctrl-C.
     """
     if isinstance(source, (list, tuple)) and not source:
         raise ValueError("there is nothing to analyse: the list of sources is empty")
     if isinstance(source, Frames) and units is None:
         units = source.units
+    sources = source if isinstance(source, (list, tuple)) else [source]
+    if len(sources) > 1 and kind in _OF_ONE:
+        raise ValueError(f"{kind} takes one source, and these are {len(sources)}: pmf and free_energy alone take several")
     reading = {
         "atoms": atoms,
         "stage": stage,
@@ -67,18 +73,28 @@ def analyze(
         "units": units,
         "names": names,
         "timestep": timestep,
-        "first": first,
-        "last": last,
-        "every": every,
+        "first": _number("first", first),
+        "last": None if last is None else _number("last", last),
+        "every": _number("every", every),
     }
     given = [f"{name}={_text(value)}" for name, value in settings.items() if value is not None]
     with ExitStack() as files:
-        sources = source if isinstance(source, (list, tuple)) else [source]
         first_place, *others = [_place(one, files) for one in sources]
         record, notes = _analyze(kind, first_place, others + given, reading)
     for note in notes:
         logging.getLogger("jostle").info(note)
     return Record(json.loads(record))
+
+
+def _number(name, value):
+    """Number of a frame, or of frames."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} = {value!r}, but frames are counted by whole numbers") from None
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{name} = {number}, but frames are counted from 0, from the beginning")
+    return number
 
 
 def _place(source, files):
@@ -117,6 +133,9 @@ def _function(kind, about, settings):
     run.__doc__ = f"{about}; see `analyze`.\n" + (f"\nSettings:\n{lines}\n" if lines else "")
     return name, run
 
+
+# Kinds that go through one trajectory or run.
+_OF_ONE = {kind for kind, *_ in analysis_kinds()} - {"pmf", "free-energy"}
 
 # A function for each kind of the registry: `jostle.rdf(...)`, `jostle.msd(...)`, ...
 functions = dict(_function(*kind) for kind in analysis_kinds())

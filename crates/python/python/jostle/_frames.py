@@ -50,7 +50,7 @@ class Frames:
     ):
         import numpy
 
-        positions = numpy.asarray(positions, dtype=float)
+        positions = self._numbers(positions)
         self.positions = positions[None] if positions.ndim == 2 else positions
         if self.positions.ndim != 3 or self.positions.shape[2] != 3 or 0 in self.positions.shape:
             raise ValueError(f"positions have the shape {positions.shape}, but it must be (frames, atoms, 3)")
@@ -61,19 +61,28 @@ class Frames:
         self.species = ["A"] * n_atoms if species is None else [str(name) for name in species]
         if len(self.species) != n_atoms or any(not name or name.split() != [name] for name in self.species):
             raise ValueError(f"species must be {n_atoms} names without spaces, one of each atom")
+        if len(periodic) != 3 or any(axis not in (True, False) for axis in periodic):
+            raise ValueError(f"periodic is {periodic!r}, but it must be three booleans")
         self.periodic = tuple(bool(axis) for axis in periodic)
-        if len(self.periodic) != 3:
-            raise ValueError("periodic must be three booleans")
         self.units = units
         if not numpy.isfinite(self.positions).all():
             raise ValueError("positions must be finite")
 
     @staticmethod
-    def _shaped(name, values, shape, repeated=None):
+    def _numbers(values):
+        """An array of numbers, none of which is masked."""
+        import numpy
+
+        if numpy.ma.is_masked(values):
+            raise ValueError("some numbers are masked: fill them first")
+        return numpy.asarray(values, dtype=float)
+
+    @classmethod
+    def _shaped(cls, name, values, shape, repeated=None):
         """An array of a shape, or of one that is repeated in each frame."""
         import numpy
 
-        array = numpy.asarray(values, dtype=float)
+        array = cls._numbers(values)
         if array.shape == repeated:
             array = numpy.broadcast_to(array, shape)
         if array.shape != shape:

@@ -24,7 +24,12 @@ __all__ = ["Simulation"]
 
 def _ids(atoms: Iterable[int]) -> list[int]:
     """Ids of atoms, each once."""
-    ids = [int(atom) for atom in atoms]
+    import operator
+
+    given = list(atoms)
+    if any(isinstance(atom, bool) or getattr(atom, "dtype", None) == bool for atom in given):
+        raise TypeError("atoms are ids, and not true or false: numpy.flatnonzero(mask) has those of a mask")
+    ids = [operator.index(atom) for atom in given]
     for atom in ids:
         if atom < 0:
             raise ValueError(f"there is no atom {atom}; ids count from 0")
@@ -159,7 +164,8 @@ class Simulation(SimulationState):
 
         `run(1000)` makes 1000 more steps of the stage under way, and of those that follow it; a minimisation on the
         way runs to its end. The last stage is open: it is lengthened as far as calls ask for, so that ten calls of
-        `run(100)` are one of `run(1000)`, bit for bit in a run that is reproducible (`run={"reproducible": True}`). With
+        `run(100)` are one of `run(1000)`, bit for bit in a run that is reproducible (`run={"reproducible": True}`); where a
+        temperature or a stiffness changes in the course of it, more steps than are left are refused. With
         further keys of a stage, such as `run(1000, timestep=2, thermostat={...})`, a new stage is made and run to its
         end; the one under way ends for it. Where all stages have ended, after such a call or `run()`, `run(100)` opens a
         further stage like the last one, with averages of its own, whose start takes away motion that all atoms have in
@@ -172,7 +178,8 @@ class Simulation(SimulationState):
             stage: keys of a new stage; numbers in the units of the input, or text with a unit ("2 fs").
 
         Raises:
-            InputError: if a key of the stage is wrong; it names the remedy.
+            InputError: if a key of the stage is wrong, or fewer steps are left of a stage in whose course something
+                changes; it names the remedy.
             SimulationError: if a force or a position is not finite any more, or an error had ended an earlier call in
                 the middle of a step.
             KeyboardInterrupt: on Ctrl-C, which waits for a force of Python and the end of the step; `run` goes on from

@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 _ENERGIES = ("kinetic", "potential", "total")
 
 
-def _unmasked(vectors: ArrayLike) -> ArrayLike:
-    """Vectors of all atoms: masked ones have no numbers."""
-    if getattr(vectors, "mask", False) is not False and vectors.mask.any():
-        raise ValueError("some numbers are masked: fill them first")
-    return vectors
-
-
 class SimulationState:
     """Atoms, box, energies and results of a simulation between two calls: the part of `Simulation` that runs nothing."""
 
@@ -98,14 +91,15 @@ class SimulationState:
     def positions(self) -> NDArray[float64]:
         """Positions in the box: array of shape (n_atoms, 3), a copy, lengths in the units of the input.
 
-        Assign another to move the atoms: their paths begin anew there. It is refused with a ValueError (InputError) where
-        there are constraints, virtual sites or rigid bodies, or a number is not finite or very far away.
+        Assign another to move the atoms: of the images of each position the one nearest to where the atom was goes on with
+        its unbroken path (`unwrapped_positions`). It is refused with a ValueError (InputError) where there are
+        constraints, virtual sites or rigid bodies, or a number is not finite or very far away.
         """
         return self._core.positions()
 
     @positions.setter
     def positions(self, positions: ArrayLike) -> None:
-        self._core.set_positions(_unmasked(positions))
+        self._core.set_positions(positions)
 
     @property
     def unwrapped_positions(self) -> NDArray[float64]:
@@ -116,14 +110,14 @@ class SimulationState:
     def velocities(self) -> NDArray[float64]:
         """Velocities: array of shape (n_atoms, 3), a copy, lengths per time in the units of the input.
 
-        Assign another to change them; components along constraints are removed. Numbers that are not finite, or have no
-        finite kinetic energy, are refused with a ValueError (InputError).
+        Assign another to change them; components along constraints are removed, and frozen and driven atoms keep theirs.
+        Numbers that are not finite, or have no finite kinetic energy, are refused with a ValueError (InputError).
         """
         return self._core.velocities()
 
     @velocities.setter
     def velocities(self, velocities: ArrayLike) -> None:
-        self._core.set_velocities(_unmasked(velocities))
+        self._core.set_velocities(velocities)
 
     @property
     def forces(self) -> NDArray[float64]:
@@ -225,7 +219,10 @@ class SimulationState:
 
     @property
     def energies(self) -> dict[str, float]:
-        """Energies of the present configuration: kinetic, potential, total, and one for each force; in the units of the input."""
+        """Energies of the present configuration: kinetic, potential, total, and one for each force; in the units of the input.
+
+        Biases and restraints act as in the stage under way or next (`stage`).
+        """
         values = list(self._core.evaluate()[0])
         terms = [(name, value) for name, _, value in values if name in _ENERGIES]
         after = next((k for k, (name, *_) in enumerate(values) if name == "momentum_z"), len(values)) + 1

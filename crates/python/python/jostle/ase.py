@@ -83,7 +83,7 @@ class Jostle(Calculator):
         positions = self.atoms.positions @ rotation.T / units.length
         edges /= units.length
         # Along axes that the cell does not have, the box stays as long as it is.
-        missing = ~self.atoms.cell.any(axis=1)
+        missing = ~edges.any(axis=1)
         edges[missing] = numpy.diag(sim.box.diagonal())[missing]
         if numpy.array_equal(edges, sim.box):
             sim.positions = positions
@@ -209,11 +209,12 @@ def from_ase(atoms, *, units="metal", device=None, threads=None, strict=False, *
 
 
 def _box(atoms):
-    """Edges of a box of Jostle with the same images, 0 where the cell has none, and the rotation that leads there.
+    """Edges of a box of Jostle with the same images, 0 where the cell has none of use, and the rotation that leads there.
 
     The first edge of Jostle is along x, the second in the plane of x and y, and the three are right-handed.
     """
-    edges = atoms.cell.complete().array
+    cell = _cell(atoms)
+    edges = cell.complete().array
     if numpy.linalg.det(edges) < 0:
         # An edge in the other direction leads to the same images. Where none is periodic, there are none.
         edges[numpy.flatnonzero(atoms.pbc)[-1] if atoms.pbc.any() else 2] *= -1
@@ -222,10 +223,19 @@ def _box(atoms):
     box = numpy.tril((signs[:, None] * upper).T)
     # Tilts along axes that the cell does not have, or that stand at right angles, are rounding.
     box[abs(box) < 1e-13 * abs(box).max()] = 0
-    missing = ~atoms.cell.any(axis=1)
+    missing = ~cell.any(axis=1)
     box[missing] = 0
     box[:, missing] = 0
     return box, (axes * signs).T
+
+
+def _cell(atoms):
+    """The cell without edges along open axes that lean on others: they lead nowhere, and a box could not have them."""
+    cell, lengths = atoms.cell.copy(), atoms.cell.lengths()
+    leans = abs(cell @ cell.T) > 1e-10 * numpy.outer(lengths, lengths)
+    numpy.fill_diagonal(leans, False)
+    cell[~atoms.pbc & leans.any(axis=1)] = 0
+    return cell
 
 
 def _kinds(atoms):

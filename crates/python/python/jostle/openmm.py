@@ -116,6 +116,12 @@ def _electrostatics(force, strict):
                 "of molecules differ, and forces between their own atoms",
                 strict,
             )
+        elif any(_number(force.getParticleParameters(k)[0]) != 0 for k in range(force.getNumParticles())):
+            doubt(
+                "the reaction field has an energy of each charge with itself, as in GROMACS, and not in OpenMM: energies "
+                "differ by a constant",
+                strict,
+            )
         return keys | {"kind": "reaction-field", "dielectric": force.getReactionFieldDielectric()}
     if method == openmm.NonbondedForce.Ewald:
         return keys | {"kind": "ewald", "accuracy": force.getEwaldErrorTolerance()}

@@ -127,6 +127,7 @@ fn distribution(name: &str, session: &Session, input: Input) -> Result<(Vec<f64>
         rdf.add(&View {
             time: None,
             simbox: &simbox,
+            lattice: &simbox,
             positions: &positions,
             unwrapped: &positions,
             images: None,

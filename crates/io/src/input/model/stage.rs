@@ -146,10 +146,11 @@ impl StageInput {
         Some([first, self.final_temperature.unwrap_or(first)])
     }
 
-    /// True if a temperature or a stiffness changes in the course of the stage.
-    pub fn has_ramps(&self) -> bool {
-        self.final_temperature.is_some()
-            || self.restraints.iter().flatten().any(|[first, last]| first != last)
+    /// Quantity that changes in the course of the stage, for messages; `None` where none does.
+    pub fn ramp(&self) -> Option<&'static str> {
+        let stiffens = self.restraints.iter().flatten().any(|[first, last]| first != last);
+        let of_restraints = stiffens.then_some("stiffness of restraints");
+        self.final_temperature.map(|_| "temperature").or(of_restraints)
     }
 
     /// Returns true where the restraint with this number acts.

@@ -78,6 +78,11 @@ impl FormatWriter for Writer {
             ))
             .hint("take another format, as xyz or xtc"));
         }
+        let [a, _, b, _, _, c] = unit_cell(frame.simbox, angstrom);
+        if [a, b, c].iter().any(|edge| *edge >= 99999.9995) {
+            return Err(Error::simulation("the box is too large for a PDB file: an edge is beyond 99999.999 angstrom")
+                .hint("take another format, as xyz or xtc"));
+        }
         write(header, frame, number, angstrom, out).map_err(unwritable)
     }
 }
@@ -166,10 +171,38 @@ pub(super) fn called(header: &TrajectoryHeader, id: usize) -> (AtomName, Residue
 mod tests {
     use super::*;
     use crate::trajectory::source::{Evidence, FileStart};
+    use jostle_core::{Names, SimBox, UnitSystem};
     use std::path::Path;
 
     fn evidence(text: &str, name: &str) -> Option<Evidence> {
         (FORMAT.recognize)(&FileStart::new(text.as_bytes(), Path::new(name)))
+    }
+
+    /// Columns of edges have room for five digits before the point.
+    #[test]
+    fn boxes_that_have_no_room_are_refused() {
+        let header = TrajectoryHeader {
+            units: UnitSystem::Real,
+            names: vec!["Ar".into()],
+            species: vec![0],
+            masses: vec![1.0],
+            charges: vec![0.0],
+            atoms: Names::default(),
+            bonds: Vec::new(),
+            periodic: [true; 3],
+            timestep: 1.0,
+            every: 1,
+            images: false,
+        };
+        let write = |edge: f64| {
+            let (simbox, mut out) = (SimBox::orthorhombic([10.0, 10.0, edge]).unwrap(), Vec::new());
+            let positions = &[Vector([1.0; 3])][..];
+            let frame =
+                Frame { step: 0, time: None, simbox: &simbox, positions, velocities: None, images: None };
+            Writer.frame(&header, &frame, 0, &mut out).map(|()| String::from_utf8(out).unwrap())
+        };
+        assert!(write(99999.999).unwrap().contains("CRYST1   10.000   10.00099999.999  90.00"));
+        assert!(write(99999.9996).unwrap_err().message().contains("the box is too large"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod stream;
 mod text;
 
 pub(super) use binary::{Binary, ByteOrder, Width};
-pub(super) use recognize::{Evidence, FileStart};
+pub(super) use recognize::{Evidence, FileStart, PACKINGS};
 pub(super) use stream::{ByteStream, FROM_DEFLATE, check_claim};
 pub(super) use text::TextStream;
 

@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+/// Endings of the names of packed files.
+pub(in crate::trajectory) const PACKINGS: [&str; 2] = [".gz", ".zst"];
+
 /// Evidence that a file has a format, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::trajectory) enum Evidence {
@@ -36,7 +39,7 @@ impl<'a> FileStart<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = if text.trim().is_empty() { Vec::new() } else { text.lines().collect() };
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("").to_lowercase();
-        let unpacked = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+        let unpacked = PACKINGS.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
         FileStart { bytes, lines, name: unpacked.to_string() }
     }
 
