@@ -19,10 +19,12 @@ pub fn run(body: impl FnOnce() -> Result<u8>) -> u8 {
             code
         }
         // Signals that a launcher passes on to all ranks are for rank 0, which decides.
-        Ok(Role::Worker(communicator)) => match interrupt::leave_to_rank_0().and_then(|()| serve(communicator)) {
-            Ok(()) => SUCCESS,
-            Err(_) => FAILURE,
-        },
+        Ok(Role::Worker(communicator)) => {
+            match interrupt::leave_to_rank_0().and_then(|()| serve(communicator)) {
+                Ok(()) => SUCCESS,
+                Err(_) => FAILURE,
+            }
+        }
         // All ranks fail alike: one says why, and the others must not hurry its end.
         Err(_) if mpi::Launch::of_environment().is_some_and(|launch| launch.rank > 0) => SUCCESS,
         Err(error) => report(error),

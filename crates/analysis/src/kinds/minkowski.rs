@@ -71,7 +71,7 @@ impl Measure for Minkowski {
             let finer = voxel_functionals(frame, self.radius, 0.5 * self.voxel).unwrap_or([f64::NAN; 2]);
             self.finer = Some([finer[0] - fraction, 0.0, 0.0, finer[1] - euler]);
         }
-        let [surface, breadth] = surface_and_breadth(&frame.simbox, &frame.positions, self.radius)?;
+        let [surface, breadth] = surface_and_breadth(frame.simbox, frame.positions, self.radius)?;
         self.blocks.add_frame(&[fraction, surface, breadth, euler, frame.simbox.volume()]);
         Ok(())
     }
