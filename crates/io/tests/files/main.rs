@@ -22,6 +22,7 @@ mod lammps_molecules;
 mod molecule_names;
 mod molecules_never_panic;
 mod never_panics;
+mod openmm;
 mod peers;
 mod reading;
 mod refusals;
