@@ -14,6 +14,7 @@ mod dynamo;
 mod far_pairs;
 mod forcefields;
 mod gromacs;
+mod gromacs_lines;
 mod indexed;
 mod input;
 mod insertion_codes;
