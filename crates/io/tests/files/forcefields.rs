@@ -146,7 +146,17 @@ fn systems_and_their_forces_follow_from_both_files() {
         let read = input(folder.path(), coordinates, more).unwrap();
         let error = read.read_molecules().unwrap_err();
         assert!(error.message().contains(message) && error.place().is_some(), "{error}");
+        assert!(
+            message != "charges of species" || error.help().unwrap().contains("\"-E charge z\""),
+            "{error}"
+        );
     }
+    // The way that the remedy of an electric field names.
+    let formula =
+        "[[field]]\nenergy = \"-E charge z\"\nparameters = { E = 0.1 }\npositions = \"unwrapped\"\n";
+    let more = format!("periodic = true\n{WELLS}{CHARGES}{formula}");
+    let read = input(folder.path(), ("a.xyz", BOXED), &more).unwrap();
+    read.read_molecules().unwrap().unwrap();
 }
 
 /// Cut-offs come from the input; pairs of the input come before those of the files.
