@@ -27,6 +27,13 @@ fn macros_without_a_value_are_for_conditions_alone() {
         assert!(found.topology.bonds.iter().any(|bond| bond.atoms == [0, 3]), "the condition holds");
     }
     assert_eq!(read(&["LIG=RES"], &text).names.residues[0].name, "RES");
+    // GROMACS 2022.5 finds no macro "LIG ; a", so that the first condition never holds, and the second always does.
+    for condition in ["#ifdef LIG ; a", "#ifndef LIG;a"] {
+        fs::write(&path, text.replace("#ifdef LIG", condition)).unwrap();
+        let error = read_at(&path).unwrap_err();
+        assert!(error.message().contains("more than a name"), "{error}");
+    }
+    read(&[], &text.replace("#ifdef LIG", " # ifdef LIG ").replace("#endif", "#endif ; a"));
 }
 
 /// Lines are joined before comments are taken out of them, but for directives and parts that are left out: bonds of the

@@ -113,13 +113,7 @@ impl Preprocessor<'_> {
             let at = |words| SourceLine { words, file: file.clone(), number };
             let Some(directive) = whole.trim_start().strip_prefix('#') else {
                 if !words.is_empty() {
-                    let words = words.into_iter().flat_map(|word| match self.macros.get(&word) {
-                        Some(value) if !value.is_empty() => value.clone(),
-                        _ => vec![word],
-                    });
-                    let line = at(words.collect());
-                    self.text.add(&line)?;
-                    self.found.push(line);
+                    self.add(at(words))?;
                 }
                 continue;
             };
@@ -128,8 +122,16 @@ impl Preprocessor<'_> {
             let needed = || argument.ok_or_else(|| at(Vec::new()).error(format!("#{name} of what?")));
             let holds = conditions.iter().all(|(holds, _)| *holds);
             match name {
-                "ifdef" => conditions.push((self.macros.contains_key(needed()?), number)),
-                "ifndef" => conditions.push((!self.macros.contains_key(needed()?), number)),
+                "ifdef" | "ifndef" => {
+                    let asked = needed()?;
+                    if holds && !first.replacen('#', "", 1).split_whitespace().eq([name, asked]) {
+                        let error = at(Vec::new()).error(format!("there is more than a name behind #{name}"));
+                        return Err(error.hint(
+                            "GROMACS takes all of it, comments too, for a name that is never defined",
+                        ));
+                    }
+                    conditions.push((self.macros.contains_key(asked) == (name == "ifdef"), number));
+                }
                 "else" => match conditions.last_mut() {
                     Some((holds, _)) => *holds = !*holds,
                     None => return Err(at(Vec::new()).error("#else without a condition before it")),
@@ -170,6 +172,18 @@ impl Preprocessor<'_> {
             Some((_, number)) => Err(Error::file_line(path, *number, "this condition has no #endif")),
             None => Ok(()),
         }
+    }
+
+    /// Adds a line, with the words of macros in place of their names.
+    fn add(&mut self, line: SourceLine) -> Result<()> {
+        let words = line.words.into_iter().flat_map(|word| match self.macros.get(&word) {
+            Some(value) if !value.is_empty() => value.clone(),
+            _ => vec![word],
+        });
+        let line = SourceLine { words: words.collect(), ..line };
+        self.text.add(&line)?;
+        self.found.push(line);
+        Ok(())
     }
 
     /// A file beside the one that includes it, or in one of the folders.
